@@ -1,0 +1,3 @@
+//! A scriptable MCP server for the tests.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! The configuration file: raw (as written) to resolved (cannot be wrong).

@@ -1,0 +1,136 @@
+//! The configuration as the rest of the program uses it: checked, expanded, in the order of the
+//! file, without the servers that are disabled. It is immutable; a reload makes a new one.
+
+use std::{ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
+
+use indexmap::IndexMap;
+
+use super::{filters::ToolFilters, secrets::Secrets};
+use crate::ident::{ServerName, ToolboxName};
+
+/// A whole configuration file.
+#[derive(Debug)]
+pub struct Config {
+    /// The file it came from, for messages.
+    pub file: PathBuf,
+    /// What `tools/list` holds.
+    pub tool_mode: ToolMode,
+    /// The longest name under which dynamic mode registers a tool.
+    pub tool_name_limit: usize,
+    /// The toolboxes, in the order of the file.
+    pub toolboxes: IndexMap<ToolboxName, Arc<Toolbox>>,
+}
+
+/// How tools are shown to the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolMode {
+    /// Only the meta-tools.
+    Proxy,
+    /// The meta-tools, and the tools of opened toolboxes under names of ours.
+    Dynamic,
+}
+
+/// A named set of servers.
+#[derive(Debug)]
+pub struct Toolbox {
+    /// Its name.
+    pub name: ToolboxName,
+    /// What it is for, in the user's words.
+    pub description: String,
+    /// Its enabled servers, in the order of the file.
+    pub servers: IndexMap<ServerName, Arc<Server>>,
+}
+
+/// One server of one toolbox.
+#[derive(Debug)]
+pub struct Server {
+    /// Its name.
+    pub name: ServerName,
+    /// How it is reached, or why it cannot be.
+    pub transport: Transport,
+    /// Which of its tools are offered.
+    pub filters: ToolFilters,
+    /// The limits on its time.
+    pub times: ServerTimes,
+}
+
+/// The limits on a server's time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServerTimes {
+    /// From the start of the process to its list of tools.
+    pub connect: Duration,
+    /// How long a call may stay silent; progress starts it anew.
+    pub call: Duration,
+    /// How long a call may take in all.
+    pub max_call: Duration,
+    /// After how long without a call the server is stopped; `None` means never.
+    pub idle: Option<Duration>,
+}
+
+/// How a server is reached.
+#[derive(Debug)]
+pub enum Transport {
+    /// A child process that speaks over its stdin and stdout.
+    Stdio(StdioLaunch),
+    /// A server at a URL.
+    Remote(RemoteEndpoint),
+    /// An entry that names variables which are not set: it fails alone when it is needed.
+    Unset(Vec<UnsetVariable>),
+}
+
+/// What is needed to start a child process.
+#[derive(Debug)]
+pub struct StdioLaunch {
+    /// The program: a bare name to be looked up in the child's PATH, or an absolute path.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// The directory it runs in.
+    pub cwd: PathBuf,
+    /// The variables it gets.
+    pub environment: ChildEnvironment,
+    /// Values that came from variables and must not appear in messages.
+    pub secrets: Secrets,
+}
+
+/// The variables of a child, in the order in which they override each other.
+#[derive(Debug)]
+pub struct ChildEnvironment {
+    /// What is passed on from our own environment: the safe set and `inheritEnv`.
+    pub inherited: Vec<(OsString, OsString)>,
+    /// The `envFile`, read at every start.
+    pub file: Option<PathBuf>,
+    /// The entry's `env`, which wins.
+    pub own: IndexMap<String, String>,
+}
+
+/// What is needed to reach a remote server.
+#[derive(Debug)]
+pub struct RemoteEndpoint {
+    /// Its address.
+    pub url: String,
+    /// The headers that every request carries.
+    pub headers: IndexMap<String, String>,
+    /// The transport that the entry asks for.
+    pub protocol: RemoteProtocol,
+    /// Values that came from variables and must not appear in messages.
+    pub secrets: Secrets,
+}
+
+/// The transport of a remote server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RemoteProtocol {
+    /// Streamable HTTP, and HTTP+SSE where the server has nothing newer.
+    Http,
+    /// HTTP+SSE, because the entry says so.
+    Sse,
+}
+
+/// A variable without a value and without a default.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnsetVariable {
+    /// Its name.
+    pub variable: String,
+    /// The place in the configuration that needs it, such as `toolboxes.y.mcpServers.x.env.TOKEN`.
+    pub path: String,
+}

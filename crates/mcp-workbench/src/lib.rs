@@ -1,0 +1,4 @@
+//! MCP Workbench: one MCP server in front of many.
+
+pub mod config;
+pub mod ident;

@@ -1,0 +1,3 @@
+//! The `mcp-workbench` program.
+
+fn main() {}
