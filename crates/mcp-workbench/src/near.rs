@@ -1,0 +1,128 @@
+//! Near names: which of some known names somebody probably meant. Used for keys of the
+//! configuration, toolboxes, servers and tools. It is conservative: a wrong guess is worse than none.
+
+/// Longer names are only compared without regard to case and separators.
+const LONGEST_COMPARED: usize = 128;
+
+/// The candidate that `name` is probably a misspelling of, if one is near enough. Of equally near
+/// ones it is the first; a candidate that equals `name` is never the answer.
+pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let wanted = Folded::of(name);
+    let mut best: Option<(usize, &'a str)> = None;
+    for candidate in candidates.filter(|candidate| *candidate != name) {
+        let Some(distance) = wanted.distance(&Folded::of(candidate)) else {
+            continue;
+        };
+        if best.is_none_or(|(least, _)| distance < least) {
+            best = Some((distance, candidate));
+        }
+    }
+    best.map(|(_, candidate)| candidate)
+}
+
+/// A name without what people get wrong most easily: case and separators.
+struct Folded(Vec<char>);
+
+impl Folded {
+    fn of(name: &str) -> Self {
+        let letters = name
+            .chars()
+            .filter(|letter| !matches!(letter, '_' | '-' | ' ' | '.' | '/'));
+        Self(letters.flat_map(char::to_lowercase).collect())
+    }
+
+    /// How many slips lie between the two, or `None` where it takes too many to be a slip.
+    fn distance(&self, other: &Self) -> Option<usize> {
+        let (a, b) = (&self.0, &other.0);
+        if a.is_empty() || b.is_empty() {
+            return None;
+        }
+        if a == b {
+            return Some(0);
+        }
+        let allowed = match a.len().min(b.len()) {
+            0..=2 => 0,
+            3..=5 => 1,
+            6..=11 => 2,
+            12..=LONGEST_COMPARED => 3,
+            _ => 0,
+        };
+        if a.len().abs_diff(b.len()) > allowed {
+            return None;
+        }
+        let distance = slips(a, b);
+        (distance <= allowed).then_some(distance)
+    }
+}
+
+/// The optimal string alignment distance: letters added, left out, replaced, or swapped with their
+/// neighbour.
+fn slips(a: &[char], b: &[char]) -> usize {
+    let mut before_last: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for (i, &from) in a.iter().enumerate() {
+        let mut row = Vec::with_capacity(b.len() + 1);
+        row.push(i + 1);
+        for (j, &to) in b.iter().enumerate() {
+            let replaced = last[j] + usize::from(from != to);
+            let mut least = replaced.min(last[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && from == b[j - 1] && a[i - 1] == to {
+                least = least.min(before_last[j - 1] + 1);
+            }
+            row.push(least);
+        }
+        before_last = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_are_recognised_and_other_names_are_not() {
+        let known = ["toolboxes", "toolMode", "mcpServers", "read_file", "env"];
+        let cases = [
+            ("toolboxs", Some("toolboxes")),
+            ("tolboxes", Some("toolboxes")),
+            ("toolbxoes", Some("toolboxes")),
+            ("toolmode", Some("toolMode")),
+            ("tool_mode", Some("toolMode")),
+            ("mcpservers", Some("mcpServers")),
+            ("MCPServer", Some("mcpServers")),
+            ("readFile", Some("read_file")),
+            ("read_fil", Some("read_file")),
+            ("enb", Some("env")),
+            ("servers", None),
+            ("toolboxes", None),
+            ("en", None),
+            ("x", None),
+            ("", None),
+            ("___", None),
+            ("completely different", None),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(nearest(name, known.into_iter()), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_wins_and_then_the_first() {
+        assert_eq!(
+            nearest("reader_a", ["reader_ab", "Reader_A"].into_iter()),
+            Some("Reader_A")
+        );
+        assert_eq!(
+            nearest("reader_a", ["reader_b", "reader_c"].into_iter()),
+            Some("reader_b")
+        );
+    }
+
+    #[test]
+    fn very_long_names_cost_nothing() {
+        let long = "x".repeat(100_000);
+        let other = format!("{long}y");
+        assert_eq!(nearest(&long, std::iter::once(other.as_str())), None);
+    }
+}
