@@ -1,1 +1,44 @@
 //! The configuration file: raw (as written) to resolved (cannot be wrong).
+//!
+//! [`locate()`] says which file it is, [`load()`] reads it. On the way the text becomes the types of
+//! `raw`, each value with its place in the file, and these become a [`Config`] in which variables are
+//! expanded, paths are whole and disabled servers are gone. Every problem of the file is collected
+//! as a [`Problem`] with its place and its remedy; a [`Config`] exists only without errors. Apart
+//! from reading the file itself, and an `envFile` at the start of its server, all of it is a function
+//! of the text and an [`Environment`], the one place that looks at the process.
+
+mod child_env;
+mod dotenv;
+mod environment;
+mod expand;
+mod faults;
+mod filters;
+mod glob;
+mod load;
+mod locate;
+mod problems;
+mod raw;
+mod resolve;
+mod resolved;
+mod schema;
+mod secrets;
+mod transport;
+
+pub use self::{
+    child_env::EnvFileError,
+    dotenv::LineFault,
+    environment::Environment,
+    filters::ToolFilters,
+    load::{LoadError, Loaded, load, parse},
+    locate::{CONFIG_FILE, CONFIG_VARIABLE, ConfigSource, LocateError, Located, locate},
+    problems::{
+        Fault, JsonType, KeyFault, Named, Place, Problem, Problems, ReferenceFault, Scope,
+        Severity, TransportFault, ValueFault,
+    },
+    resolved::{
+        ChildEnvironment, Config, RemoteEndpoint, RemoteProtocol, Server, ServerTimes, StdioLaunch,
+        ToolMode, Toolbox, Transport, UnsetVariable,
+    },
+    schema::json_schema,
+    secrets::Secrets,
+};

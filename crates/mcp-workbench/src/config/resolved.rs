@@ -1,7 +1,7 @@
 //! The configuration as the rest of the program uses it: checked, expanded, in the order of the
 //! file, without the servers that are disabled. It is immutable; a reload makes a new one.
 
-use std::{ffi::OsString, path::PathBuf, sync::Arc, time::Duration};
+use std::{borrow::Cow, ffi::OsString, fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use indexmap::IndexMap;
 
@@ -79,7 +79,6 @@ pub enum Transport {
 }
 
 /// What is needed to start a child process.
-#[derive(Debug)]
 pub struct StdioLaunch {
     /// The program: a bare name to be looked up in the child's PATH, or an absolute path.
     pub command: String,
@@ -94,7 +93,6 @@ pub struct StdioLaunch {
 }
 
 /// The variables of a child, in the order in which they override each other.
-#[derive(Debug)]
 pub struct ChildEnvironment {
     /// What is passed on from our own environment: the safe set and `inheritEnv`.
     pub inherited: Vec<(OsString, OsString)>,
@@ -105,7 +103,6 @@ pub struct ChildEnvironment {
 }
 
 /// What is needed to reach a remote server.
-#[derive(Debug)]
 pub struct RemoteEndpoint {
     /// Its address.
     pub url: String,
@@ -133,4 +130,39 @@ pub struct UnsetVariable {
     pub variable: String,
     /// The place in the configuration that needs it, such as `toolboxes.y.mcpServers.x.env.TOKEN`.
     pub path: String,
+}
+
+impl fmt::Debug for StdioLaunch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let args: Vec<Cow<'_, str>> = self.args.iter().map(|it| self.secrets.redact(it)).collect();
+        f.debug_struct("StdioLaunch")
+            .field("command", &self.secrets.redact(&self.command))
+            .field("args", &args)
+            .field("cwd", &self.cwd)
+            .field("environment", &self.environment)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Shows the names of the variables only.
+impl fmt::Debug for ChildEnvironment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let inherited: Vec<&OsString> = self.inherited.iter().map(|(name, _)| name).collect();
+        f.debug_struct("ChildEnvironment")
+            .field("inherited", &inherited)
+            .field("file", &self.file)
+            .field("own", &self.own.keys().collect::<Vec<_>>())
+            .finish()
+    }
+}
+
+/// Shows the names of the headers only.
+impl fmt::Debug for RemoteEndpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RemoteEndpoint")
+            .field("url", &self.secrets.redact(&self.url))
+            .field("headers", &self.headers.keys().collect::<Vec<_>>())
+            .field("protocol", &self.protocol)
+            .finish_non_exhaustive()
+    }
 }

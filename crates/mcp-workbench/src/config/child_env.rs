@@ -1,0 +1,399 @@
+//! Which variables a child process gets: a safe set of our own and what `inheritEnv` asks for, then
+//! the `envFile`, then `env`. Anything more would hand every server the secrets of all the others.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::File,
+    io::{self, Read},
+    path::PathBuf,
+};
+
+use indexmap::IndexMap;
+
+use super::{
+    dotenv,
+    environment::{Environment, same_variable},
+    glob::Glob,
+    resolved::ChildEnvironment,
+};
+
+/// Variables that every child gets.
+const SAFE: &[&str] = &[
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "TERM",
+    "LANG",
+    "TMPDIR",
+    "TZ",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "SSH_AUTH_SOCK",
+    // Proxies.
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "FTP_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "ftp_proxy",
+    "no_proxy",
+    "NODE_USE_ENV_PROXY",
+    // Certificates.
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NIX_SSL_CERT_FILE",
+    "NODE_EXTRA_CA_CERTS",
+    "NODE_USE_SYSTEM_CA",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "AWS_CA_BUNDLE",
+    "GIT_SSL_CAINFO",
+    "GIT_SSL_CAPATH",
+    "PIP_CERT",
+    "CARGO_HTTP_CAINFO",
+    "DENO_CERT",
+    "DENO_TLS_CA_STORE",
+    "UV_NATIVE_TLS",
+    "UV_SYSTEM_CERTS",
+    "npm_config_cafile",
+    "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
+    // What programs on Windows need.
+    "ALLUSERSPROFILE",
+    "APPDATA",
+    "CommonProgramFiles",
+    "CommonProgramFiles(x86)",
+    "COMPUTERNAME",
+    "COMSPEC",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "LOCALAPPDATA",
+    "NUMBER_OF_PROCESSORS",
+    "OS",
+    "PATHEXT",
+    "PROCESSOR_ARCHITECTURE",
+    "ProgramData",
+    "ProgramFiles",
+    "ProgramFiles(x86)",
+    "ProgramW6432",
+    "PUBLIC",
+    "SystemDrive",
+    "SystemRoot",
+    "TEMP",
+    "TMP",
+    "USERDOMAIN",
+    "USERNAME",
+    "USERPROFILE",
+    "windir",
+];
+
+/// Beginnings of the names of variables that every child gets.
+const SAFE_BEGINNINGS: &[&str] = &["LC_", "XDG_"];
+
+/// Our own variables, which a child gets only when it asks for exactly this name.
+const OWN: &[&str] = &["WORKBENCH_CONFIG", "WORKBENCH_TOKEN"];
+
+/// The largest `envFile` that is read.
+const LARGEST_FILE: u64 = 1024 * 1024;
+
+/// What a child gets besides the safe set.
+#[derive(Debug)]
+pub(super) enum Inherit {
+    /// Nothing.
+    SafeSet,
+    /// Everything.
+    Everything,
+    /// The variables with matching names.
+    Names(Vec<Glob>),
+}
+
+/// Why the `envFile` of a server cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum EnvFileError {
+    /// It cannot be read.
+    #[error("cannot read the envFile `{}`", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// It is no text.
+    #[error("the envFile `{}` is not UTF-8 text", path.display())]
+    NotText {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is larger than any list of variables.
+    #[error("the envFile `{}` is larger than {limit} bytes", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The largest that is read.
+        limit: u64,
+    },
+    /// One of its lines is wrong.
+    #[error("the envFile `{}` is malformed at line {line}: {fault}", path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        #[source]
+        fault: dotenv::LineFault,
+    },
+}
+
+impl ChildEnvironment {
+    /// All variables of the child. The `envFile` is read now.
+    pub fn variables(&self) -> Result<IndexMap<OsString, OsString>, EnvFileError> {
+        let from_file = self.file.as_ref().map_or(Ok(Vec::new()), read_file)?;
+        let inherited = self.inherited.iter().cloned();
+        let own = self.own.iter();
+        Ok(inherited
+            .chain(from_file.into_iter().map(os_pair))
+            .chain(own.map(|(name, value)| (name.into(), value.into())))
+            .collect())
+    }
+}
+
+/// The variables that a child gets from us.
+pub(super) fn inherited(environment: &Environment, rule: &Inherit) -> Vec<(OsString, OsString)> {
+    environment
+        .variables()
+        .filter(|(name, value)| is_passed(name, value, rule))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect()
+}
+
+/// Whether every child gets the variable.
+pub(super) fn is_safe(name: &OsStr) -> bool {
+    let text = name.to_string_lossy();
+    SAFE.iter().any(|safe| same_variable(name, safe))
+        || SAFE_BEGINNINGS.iter().any(|part| text.starts_with(part))
+}
+
+fn is_passed(name: &OsStr, value: &OsStr, rule: &Inherit) -> bool {
+    let asked_for = match rule {
+        Inherit::Names(globs) => globs.iter().any(|glob| asks_for(glob, name)),
+        Inherit::Everything => !is_own(name),
+        Inherit::SafeSet => false,
+    };
+    asked_for || (is_safe(name) && !is_function(value))
+}
+
+fn asks_for(glob: &Glob, name: &OsStr) -> bool {
+    let Some(text) = name.to_str() else {
+        return false;
+    };
+    if is_own(name) {
+        glob.is_exactly(text)
+    } else {
+        glob.matches(text)
+    }
+}
+
+fn is_own(name: &OsStr) -> bool {
+    OWN.iter().any(|own| same_variable(name, own))
+}
+
+/// An exported shell function: old shells run such values.
+fn is_function(value: &OsStr) -> bool {
+    value.as_encoded_bytes().starts_with(b"()")
+}
+
+fn read_file(path: &PathBuf) -> Result<Vec<(String, String)>, EnvFileError> {
+    let unreadable = |source| EnvFileError::Unreadable {
+        path: path.clone(),
+        source,
+    };
+    let mut bytes = Vec::new();
+    let opened = File::open(path).map_err(unreadable)?;
+    let limited = opened.take(LARGEST_FILE + 1).read_to_end(&mut bytes);
+    if limited.map_err(unreadable)? as u64 > LARGEST_FILE {
+        return Err(EnvFileError::TooLarge {
+            path: path.clone(),
+            limit: LARGEST_FILE,
+        });
+    }
+    let text =
+        String::from_utf8(bytes).map_err(|_| EnvFileError::NotText { path: path.clone() })?;
+    dotenv::parse(&text).map_err(|(line, fault)| EnvFileError::Malformed {
+        path: path.clone(),
+        line,
+        fault,
+    })
+}
+
+fn os_pair((name, value): (String, String)) -> (OsString, OsString) {
+    (name.into(), value.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{io::Write, path::Path};
+
+    use super::*;
+
+    fn names(rule: &Inherit, variables: &[(&str, &str)]) -> Vec<String> {
+        let variables = variables
+            .iter()
+            .map(|(name, value)| (name.into(), value.into()));
+        let environment = Environment::new(variables, "/start".into(), None);
+        inherited(&environment, rule)
+            .into_iter()
+            .map(|(name, _)| name.into_string().expect("the names are text"))
+            .collect()
+    }
+
+    const OURS: [(&str, &str); 7] = [
+        ("PATH", "/bin"),
+        ("GITHUB_TOKEN", "t"),
+        ("GITLAB_TOKEN", "u"),
+        ("WORKBENCH_TOKEN", "w"),
+        ("LC_ALL", "C"),
+        ("LANG", "() { :; }; echo"),
+        ("FN", "() { :; }"),
+    ];
+
+    fn globs(patterns: &[&str]) -> Inherit {
+        Inherit::Names(patterns.iter().map(|pattern| Glob::new(pattern)).collect())
+    }
+
+    #[test]
+    fn every_variable_of_the_contract_is_safe() {
+        let safe = [
+            "PATH",
+            "HOME",
+            "USER",
+            "LOGNAME",
+            "SHELL",
+            "TERM",
+            "LANG",
+            "LC_ALL",
+            "LC_CTYPE",
+            "TMPDIR",
+            "TZ",
+            "HTTP_PROXY",
+            "https_proxy",
+            "no_proxy",
+            "SSL_CERT_FILE",
+            "NODE_EXTRA_CA_CERTS",
+            "REQUESTS_CA_BUNDLE",
+            "CURL_CA_BUNDLE",
+            "DISPLAY",
+            "WAYLAND_DISPLAY",
+            "DBUS_SESSION_BUS_ADDRESS",
+            "SSH_AUTH_SOCK",
+            "XDG_RUNTIME_DIR",
+            "SystemRoot",
+            "APPDATA",
+            "LOCALAPPDATA",
+            "PATHEXT",
+            "COMSPEC",
+            "TEMP",
+            "USERPROFILE",
+        ];
+        for name in safe {
+            assert!(is_safe(OsStr::new(name)), "{name}");
+        }
+        for name in [
+            "GITHUB_TOKEN",
+            "AWS_SECRET_ACCESS_KEY",
+            "LD_PRELOAD",
+            "NODE_OPTIONS",
+            "LCX",
+        ] {
+            assert!(!is_safe(OsStr::new(name)), "{name}");
+        }
+    }
+
+    #[test]
+    fn inherit_env_decides_what_else_is_passed() {
+        let cases = [
+            (Inherit::SafeSet, vec!["PATH", "LC_ALL"]),
+            (
+                Inherit::Everything,
+                vec![
+                    "PATH",
+                    "GITHUB_TOKEN",
+                    "GITLAB_TOKEN",
+                    "LC_ALL",
+                    "LANG",
+                    "FN",
+                ],
+            ),
+            (
+                globs(&["GITHUB_TOKEN"]),
+                vec!["PATH", "GITHUB_TOKEN", "LC_ALL"],
+            ),
+            (
+                globs(&["GIT*_TOKEN", "NOT_THERE"]),
+                vec!["PATH", "GITHUB_TOKEN", "GITLAB_TOKEN", "LC_ALL"],
+            ),
+            (globs(&["WORKBENCH_*"]), vec!["PATH", "LC_ALL"]),
+            (
+                globs(&["WORKBENCH_TOKEN"]),
+                vec!["PATH", "WORKBENCH_TOKEN", "LC_ALL"],
+            ),
+        ];
+        for (rule, expected) in cases {
+            assert_eq!(names(&rule, &OURS), expected, "{rule:?}");
+        }
+    }
+
+    fn child(file: Option<&Path>) -> ChildEnvironment {
+        ChildEnvironment {
+            inherited: vec![("A".into(), "ours".into()), ("PATH".into(), "/bin".into())],
+            file: file.map(Into::into),
+            own: [("A".into(), "own".into()), ("C".into(), "own".into())].into(),
+        }
+    }
+
+    fn written(content: &[u8]) -> tempfile::NamedTempFile {
+        let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
+        file.write_all(content).expect("writing it");
+        file
+    }
+
+    #[test]
+    fn own_wins_over_the_file_and_the_file_over_what_is_inherited() {
+        let file = written(b"PATH=/file\nC=file\nD=file\n");
+        let variables = child(Some(file.path())).variables().expect("a good file");
+        let expected = [("A", "own"), ("PATH", "/file"), ("C", "own"), ("D", "file")];
+        let expected = expected.map(|(name, value)| (name.into(), value.into()));
+        assert_eq!(variables, IndexMap::<OsString, OsString>::from(expected));
+    }
+
+    #[test]
+    fn a_bad_file_is_named_with_its_line() {
+        let file = written(b"A=1\nnonsense\n");
+        let error = child(Some(file.path()))
+            .variables()
+            .expect_err("a bad line");
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "the envFile `{}` is malformed at line 2: expected `KEY=VALUE`",
+                file.path().display()
+            )
+        );
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_read_is_named() {
+        let missing = child(Some(Path::new("/no/such/file"))).variables();
+        let error = missing.expect_err("there is no such file");
+        assert_eq!(error.to_string(), "cannot read the envFile `/no/such/file`");
+        let binary = written(b"A=\xff\n");
+        let error = child(Some(binary.path())).variables().expect_err("no text");
+        assert!(error.to_string().ends_with("is not UTF-8 text"), "{error}");
+    }
+}

@@ -1,0 +1,136 @@
+//! What the configuration takes from the process: its variables, the directory in which it was
+//! started and the home directory, as one snapshot. Everything else in this module is a function of
+//! the snapshot and the file.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fmt,
+    path::{Path, PathBuf},
+};
+
+/// A snapshot of the surroundings of the process.
+#[derive(Clone)]
+pub struct Environment {
+    variables: Vec<(OsString, OsString)>,
+    start_directory: PathBuf,
+    home: Option<PathBuf>,
+}
+
+impl Environment {
+    /// The surroundings of this process. Where the start directory is gone, it is `.`.
+    pub fn of_process() -> Self {
+        Self {
+            variables: std::env::vars_os().collect(),
+            start_directory: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+            home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
+        }
+    }
+
+    /// Surroundings made of plain values.
+    pub fn new(
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+        start_directory: PathBuf,
+        home: Option<PathBuf>,
+    ) -> Self {
+        Self {
+            variables: variables.into_iter().collect(),
+            start_directory,
+            home,
+        }
+    }
+
+    /// The value of a variable; set but empty is a value.
+    pub fn variable(&self, name: &str) -> Option<&OsStr> {
+        self.variables
+            .iter()
+            .find(|(known, _)| same_variable(known, name))
+            .map(|(_, value)| value.as_os_str())
+    }
+
+    /// All variables, in the order in which the process got them.
+    pub fn variables(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        self.variables
+            .iter()
+            .map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
+    /// The directory in which the workbench was started.
+    pub fn start_directory(&self) -> &Path {
+        &self.start_directory
+    }
+
+    /// The home directory of the user.
+    pub fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
+    }
+
+    /// The path, seen from the start directory.
+    pub fn absolute(&self, path: &Path) -> PathBuf {
+        clean(&self.start_directory.join(path))
+    }
+}
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Environment")
+            .field("variables", &self.variables.len())
+            .field("start_directory", &self.start_directory)
+            .field("home", &self.home)
+            .finish()
+    }
+}
+
+/// A path without its `.` parts and doubled separators.
+pub(super) fn clean(path: &Path) -> PathBuf {
+    path.components().collect()
+}
+
+/// Whether two names mean one variable: Windows does not look at case.
+pub(super) fn same_variable(known: &OsStr, name: &str) -> bool {
+    if cfg!(windows) {
+        known.eq_ignore_ascii_case(name)
+    } else {
+        known == name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn set_but_empty_is_a_value() {
+        let variables = [("EMPTY".into(), "".into())];
+        let environment = Environment::new(variables, "/start".into(), None);
+        assert_eq!(environment.variable("EMPTY"), Some(OsStr::new("")));
+        assert_eq!(environment.variable("OTHER"), None);
+    }
+
+    #[test]
+    fn paths_are_seen_from_the_start_directory() {
+        let environment = Environment::new([], "/start".into(), None);
+        let cases = [
+            ("a.json", "/start/a.json"),
+            ("./x/./a.json", "/start/x/a.json"),
+            ("../a.json", "/start/../a.json"),
+            ("/abs/a.json", "/abs/a.json"),
+        ];
+        for (path, expected) in cases {
+            assert_eq!(environment.absolute(Path::new(path)), Path::new(expected));
+        }
+    }
+
+    #[test]
+    fn values_are_not_shown() {
+        let variables = [("TOKEN".into(), "hunter2-hunter2".into())];
+        let environment = Environment::new(variables, "/start".into(), None);
+        assert!(!format!("{environment:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn the_process_has_surroundings() {
+        let environment = Environment::of_process();
+        assert!(environment.variables().count() > 0);
+        assert!(environment.start_directory().is_absolute());
+    }
+}

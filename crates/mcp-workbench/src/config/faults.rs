@@ -1,0 +1,355 @@
+//! Everything that can be wrong at one place of a configuration file, as data, with the words for
+//! it: what is wrong (`Display`) and what to do about it (`remedy`).
+
+use super::problems::{JsonType, Named, Severity};
+
+/// What is wrong at one place of a configuration file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// The file is not JSON.
+    #[error("not valid JSON: {what}")]
+    Syntax {
+        /// What the parser stumbled over.
+        what: String,
+        /// What usually helps.
+        remedy: &'static str,
+    },
+    /// Something is wrong with a key.
+    #[error(transparent)]
+    Key(#[from] KeyFault),
+    /// Something is wrong with a value.
+    #[error(transparent)]
+    Value(#[from] ValueFault),
+    /// It is not clear how a server is reached.
+    #[error(transparent)]
+    Transport(#[from] TransportFault),
+    /// Something is wrong with a reference to a variable.
+    #[error(transparent)]
+    Reference(#[from] ReferenceFault),
+}
+
+/// What is wrong with a key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KeyFault {
+    /// Nobody knows the key.
+    #[error("unknown key `{key}`")]
+    Unknown {
+        /// The key as written.
+        key: String,
+        /// Where it stands.
+        scope: Scope,
+        /// The known key that it resembles.
+        near: Option<&'static str>,
+    },
+    /// The key stands twice in one object.
+    #[error("duplicate key `{key}`, first given at line {line}, column {column}")]
+    Duplicate {
+        /// The key as written.
+        key: String,
+        /// The line of the first.
+        line: usize,
+        /// The column of the first.
+        column: usize,
+    },
+    /// A required key is not there.
+    #[error("`{key}` is missing")]
+    Missing {
+        /// The key.
+        key: &'static str,
+    },
+    /// Two spellings of one key stand in one entry.
+    #[error("`{ignored}` is ignored, because `{kept}` says the same thing")]
+    SpeltTwice {
+        /// The spelling that counts.
+        kept: String,
+        /// The spelling that does not.
+        ignored: String,
+    },
+    /// A name that is empty or only white space.
+    #[error("the name of a {named} is empty")]
+    EmptyName {
+        /// What it should name.
+        named: Named,
+    },
+    /// A name that no variable can have.
+    #[error("`{name}` cannot be the name of a variable")]
+    VariableName {
+        /// The name as written.
+        name: String,
+    },
+    /// A name that no header can have.
+    #[error("`{name}` cannot be the name of a header")]
+    HeaderName {
+        /// The name as written.
+        name: String,
+    },
+}
+
+/// What is wrong with a value.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ValueFault {
+    /// A value of another type.
+    #[error("expected {expected}, found {found}")]
+    WrongType {
+        /// What would be right.
+        expected: &'static str,
+        /// What is there.
+        found: JsonType,
+    },
+    /// A number or boolean where only strings can be.
+    #[error("expected a string, found `{found}`")]
+    Unquoted {
+        /// The value as written.
+        found: String,
+    },
+    /// A number that is no positive integer.
+    #[error("expected a positive integer, found `{found}`")]
+    NotPositive {
+        /// The number as written.
+        found: String,
+    },
+    /// A number outside of its bounds.
+    #[error("`{found}` is not between {least} and {most}")]
+    OutOfRange {
+        /// The number.
+        found: u64,
+        /// The smallest that is allowed.
+        least: u64,
+        /// The largest that is allowed.
+        most: u64,
+    },
+    /// A word that is none of the known ones.
+    #[error("unknown word `{found}`")]
+    UnknownWord {
+        /// The word as written.
+        found: String,
+        /// The known ones.
+        known: &'static [&'static str],
+        /// The known word that it resembles.
+        near: Option<&'static str>,
+    },
+    /// A word that will mean something in a later version.
+    #[error("`{word}` is not available yet")]
+    NotAvailable {
+        /// The word.
+        word: String,
+        /// What can be used today.
+        instead: &'static [&'static str],
+    },
+    /// A text that is empty or only white space.
+    #[error("the {what} is empty")]
+    Empty {
+        /// What the text should be.
+        what: &'static str,
+    },
+    /// A text with a NUL character.
+    #[error("the text contains a NUL character, which no program can be given")]
+    NulCharacter,
+    /// A header whose value has several lines.
+    #[error("the value of a header contains a line break")]
+    LineBreak,
+    /// An address that is none.
+    #[error("`{url}` is not an http or https URL")]
+    Url {
+        /// The address as written.
+        url: String,
+    },
+}
+
+/// Why it is not clear how a server is reached.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TransportFault {
+    /// Neither a command nor a URL.
+    #[error("a server needs `command` or `url`")]
+    Neither,
+    /// Both a command and a URL, and nothing that decides.
+    #[error("the server has both `command` and `url`")]
+    Both,
+    /// The type needs a key that is not there.
+    #[error("a server of type `{word}` needs `{key}`")]
+    Needs {
+        /// The type as written.
+        word: String,
+        /// The key that is not there.
+        key: &'static str,
+    },
+    /// `type` and `transport` contradict each other.
+    #[error("`type` says `{kind}`, and `transport` says `{transport}`")]
+    Contradiction {
+        /// The type as written.
+        kind: String,
+        /// The transport as written.
+        transport: String,
+    },
+}
+
+/// What is wrong with a reference to a variable.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReferenceFault {
+    /// A `${` without its `}`.
+    #[error("`${{` is never closed")]
+    Unclosed,
+    /// Something between the braces that is no name.
+    #[error("`${{{name}}}` does not name a variable")]
+    Malformed {
+        /// What stands in place of the name.
+        name: String,
+    },
+    /// A reference inside a reference.
+    #[error("a reference inside a reference")]
+    Nested,
+    /// A variable without a value and without a default.
+    #[error("variable {variable} is not set")]
+    Unset {
+        /// Its name.
+        variable: String,
+    },
+}
+
+/// An object of the file, by its keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The whole file.
+    File,
+    /// A toolbox.
+    Toolbox,
+    /// An entry of `mcpServers`.
+    Server,
+}
+
+impl Fault {
+    /// How bad it is.
+    pub fn severity(&self) -> Severity {
+        match self {
+            Self::Key(
+                KeyFault::Unknown {
+                    scope: Scope::Server,
+                    ..
+                }
+                | KeyFault::SpeltTwice { .. },
+            ) => Severity::Warning,
+            Self::Reference(ReferenceFault::Unset { .. }) => Severity::Unset,
+            _ => Severity::Error,
+        }
+    }
+
+    /// What to do about it.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Syntax { remedy, .. } => (*remedy).into(),
+            Self::Key(fault) => fault.remedy(),
+            Self::Value(fault) => fault.remedy(),
+            Self::Transport(fault) => fault.remedy(),
+            Self::Reference(fault) => fault.remedy(),
+        }
+    }
+}
+
+impl KeyFault {
+    fn remedy(&self) -> String {
+        match self {
+            Self::Unknown {
+                near: Some(near), ..
+            } => format!("did you mean `{near}`?"),
+            Self::Unknown { key, scope, .. } => scope.remedy(key),
+            Self::Duplicate { .. } => "remove one of the two, or rename it".into(),
+            Self::Missing { key: "description" } => {
+                "add `\"description\": \"…\"`, which tells the model what the toolbox is for".into()
+            }
+            Self::Missing { key } => format!("add `\"{key}\": {{}}`"),
+            Self::SpeltTwice { ignored, .. } => format!("remove `{ignored}`"),
+            Self::EmptyName { named } => format!("give the {named} a name"),
+            Self::VariableName { .. } => "use letters, digits and `_`".into(),
+            Self::HeaderName { .. } => "use letters, digits and `-`".into(),
+        }
+    }
+}
+
+impl ValueFault {
+    fn remedy(&self) -> String {
+        match self {
+            Self::WrongType { expected, .. } => format!("write {expected} here"),
+            Self::Unquoted { found } => format!("quote it: \"{found}\""),
+            Self::NotPositive { .. } => "write a whole number of 1 or more, without quotes".into(),
+            Self::OutOfRange { least, most, .. } => format!("choose one from {least} to {most}"),
+            Self::UnknownWord {
+                near: Some(near), ..
+            } => format!("did you mean `{near}`?"),
+            Self::UnknownWord { known, .. } => format!("use {}", alternatives(known)),
+            Self::NotAvailable { instead, .. } => format!("use {}", alternatives(instead)),
+            Self::Empty { what } => format!("write a {what} here"),
+            Self::NulCharacter => "remove `\\u0000`".into(),
+            Self::LineBreak => "write the value on one line".into(),
+            Self::Url { .. } => "begin it with `https://` or `http://`".into(),
+        }
+    }
+}
+
+impl TransportFault {
+    fn remedy(&self) -> String {
+        match self {
+            Self::Neither => {
+                "add `\"command\"` for a program, or `\"url\"` for a remote server".into()
+            }
+            Self::Both => {
+                "remove one of the two, or add `\"type\": \"stdio\"` or `\"type\": \"http\"`".into()
+            }
+            Self::Needs { key, .. } => format!("add `\"{key}\"`, or correct the type"),
+            Self::Contradiction { .. } => "remove one of the two".into(),
+        }
+    }
+}
+
+impl ReferenceFault {
+    fn remedy(&self) -> String {
+        match self {
+            Self::Unclosed => "add the `}`, or write `$${` for a literal `${`".into(),
+            Self::Malformed { name } if name.contains(':') => {
+                "only `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${userHome}` and \
+                 `${workspaceFolder}` are understood; put the value into a variable"
+                    .into()
+            }
+            Self::Malformed { .. } => {
+                "a name is letters, digits and `_`; write `$${` for a literal `${`".into()
+            }
+            Self::Nested => "a default is literal text; use one variable with one default".into(),
+            Self::Unset { variable } => format!(
+                "set {variable} before the workbench starts, or give it a default: \
+                 `${{{variable}:-…}}`"
+            ),
+        }
+    }
+}
+
+impl Scope {
+    /// What to do about a key that resembles no other.
+    fn remedy(self, key: &str) -> String {
+        match self {
+            Self::File if matches!(key, "mcpServers" | "servers") => {
+                "servers stand in a toolbox: `\"toolboxes\": {\"NAME\": {\"description\": \"…\", \
+                 \"mcpServers\": …}}`"
+                    .into()
+            }
+            Self::File => {
+                "remove it, or begin it with `_` if it is a note; known are `toolboxes`, \
+                 `toolMode`, `toolNameLimit` and `$schema`"
+                    .into()
+            }
+            Self::Toolbox => {
+                "remove it, or begin it with `_` if it is a note; known are `description` and \
+                 `mcpServers`"
+                    .into()
+            }
+            Self::Server => "it is ignored; remove it, or begin it with `_`".into(),
+        }
+    }
+}
+
+/// A list such as "`proxy` or `dynamic`".
+fn alternatives(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    match quoted.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => quoted.concat(),
+    }
+}

@@ -1,0 +1,143 @@
+//! From a file on disk, or its text, to a configuration.
+
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use super::{
+    environment::Environment,
+    problems::{Findings, Problem, Problems},
+    raw,
+    resolve::resolve,
+    resolved::Config,
+};
+
+/// The largest configuration file that is read.
+const LARGEST_FILE: u64 = 16 * 1024 * 1024;
+
+/// A usable configuration and what is to be said about it.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The configuration.
+    pub config: Config,
+    /// What is probably not as it was meant, in the order of the file.
+    pub warnings: Vec<Problem>,
+    /// The variables that are not set, in the order of the file. Each makes its server fail when it
+    /// is needed; one in a description is left as written and harms nothing.
+    pub unset: Vec<Problem>,
+}
+
+/// Why a configuration file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// It does not exist.
+    #[error("the configuration file `{}` does not exist", file.display())]
+    Missing {
+        /// The file.
+        file: PathBuf,
+    },
+    /// It is a directory.
+    #[error("the configuration file `{}` is a directory", file.display())]
+    Directory {
+        /// The file.
+        file: PathBuf,
+    },
+    /// It cannot be read.
+    #[error("cannot read the configuration file `{}`", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// It is larger than any configuration.
+    #[error("the configuration file `{}` is larger than {limit} bytes", file.display())]
+    TooLarge {
+        /// The file.
+        file: PathBuf,
+        /// The largest that is read.
+        limit: u64,
+    },
+    /// It is no UTF-8 text.
+    #[error("the configuration file `{}` is not UTF-8 text (line {line})", file.display())]
+    NotText {
+        /// The file.
+        file: PathBuf,
+        /// The first line that is not.
+        line: usize,
+    },
+    /// Its content is wrong.
+    #[error(transparent)]
+    Invalid(#[from] Problems),
+}
+
+impl LoadError {
+    /// What to do about it; `None` where the message says it already.
+    pub fn remedy(&self) -> Option<&'static str> {
+        match self {
+            Self::Missing { .. } => Some("correct the path, or try `mcp-workbench demo`"),
+            Self::Directory { .. } => Some("name the file in it"),
+            Self::Unreadable { .. } => Some("make it readable for this user"),
+            Self::TooLarge { .. } => Some("check that it is the right file"),
+            Self::NotText { .. } => Some("save it as UTF-8"),
+            Self::Invalid(_) => None,
+        }
+    }
+}
+
+/// Loads a configuration file. A relative path is seen from the start directory.
+pub fn load(file: &Path, environment: &Environment) -> Result<Loaded, LoadError> {
+    let text = read(file, &environment.absolute(file))?;
+    Ok(parse(&text, file, environment)?)
+}
+
+/// Makes a configuration of the content of a file. The file itself is not touched: its path is for
+/// messages, and relative paths are seen from its folder.
+pub fn parse(text: &str, file: &Path, environment: &Environment) -> Result<Loaded, Problems> {
+    let mut findings = Findings::new(file);
+    let raw = raw::read(text, &mut findings);
+    let config = resolve(&raw, file, environment, &mut findings);
+    let remarks = findings.finish()?;
+    Ok(Loaded {
+        config,
+        warnings: remarks.warnings,
+        unset: remarks.unset,
+    })
+}
+
+/// Reads the file at `path`, which messages call `file`.
+fn read(file: &Path, path: &Path) -> Result<String, LoadError> {
+    let failed = |source: io::Error| match source.kind() {
+        io::ErrorKind::NotFound => LoadError::Missing { file: file.into() },
+        io::ErrorKind::IsADirectory => LoadError::Directory { file: file.into() },
+        _ => LoadError::Unreadable {
+            file: file.into(),
+            source,
+        },
+    };
+    if path.is_dir() {
+        return Err(LoadError::Directory { file: file.into() });
+    }
+    let mut bytes = Vec::new();
+    let opened = File::open(path).map_err(failed)?;
+    let limited = opened.take(LARGEST_FILE + 1).read_to_end(&mut bytes);
+    if limited.map_err(failed)? as u64 > LARGEST_FILE {
+        return Err(LoadError::TooLarge {
+            file: file.into(),
+            limit: LARGEST_FILE,
+        });
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        LoadError::NotText {
+            file: file.into(),
+            line: memchr::memchr_iter(b'\n', before).count() + 1,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,256 @@
+//! Problems of a configuration file: a fault and its place, collected over the whole file, sorted,
+//! and shown as one block each.
+
+use std::{error::Error, fmt, path::Path, sync::Arc};
+
+pub use super::faults::{Fault, KeyFault, ReferenceFault, Scope, TransportFault, ValueFault};
+
+/// How bad a problem is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// The configuration cannot be used.
+    Error,
+    /// A variable is not set: its server cannot be used, everything else can.
+    Unset,
+    /// Everything works, but probably not as it was meant.
+    Warning,
+}
+
+/// Things that have names of the user's choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    /// A toolbox.
+    Toolbox,
+    /// A server.
+    Server,
+    /// A variable in `env`.
+    Variable,
+    /// A header in `headers`.
+    Header,
+}
+
+/// The types of JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JsonType {
+    /// `null`.
+    Null,
+    /// `true` or `false`.
+    Boolean,
+    /// A number.
+    Number,
+    /// A string.
+    String,
+    /// An array.
+    Array,
+    /// An object.
+    Object,
+}
+
+/// A place in a configuration file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The column in characters, counted from 1.
+    pub column: usize,
+    /// The path, such as `toolboxes.dev.mcpServers.db.args[1]`; empty for the whole file.
+    pub path: String,
+}
+
+/// Something wrong at one place of a configuration file. It shows itself as
+/// `FILE:LINE:COLUMN: PATH: what is wrong`, and what to do on a line of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The file, for messages.
+    pub file: Arc<Path>,
+    /// Where in the file.
+    pub place: Place,
+    /// What is wrong.
+    pub fault: Fault,
+}
+
+/// What makes a configuration unusable: at least one problem, sorted by place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problems(Vec<Problem>);
+
+/// Everything found in a file so far.
+#[derive(Debug)]
+pub(super) struct Findings {
+    file: Arc<Path>,
+    errors: Vec<Problem>,
+    unset: Vec<Problem>,
+    warnings: Vec<Problem>,
+}
+
+/// What a usable configuration still has to say.
+#[derive(Debug, Default)]
+pub(super) struct Remarks {
+    /// Variables that are not set.
+    pub(super) unset: Vec<Problem>,
+    /// What is probably not as it was meant.
+    pub(super) warnings: Vec<Problem>,
+}
+
+impl Problem {
+    /// How bad it is.
+    pub fn severity(&self) -> Severity {
+        self.fault.severity()
+    }
+
+    /// What to do about it.
+    pub fn remedy(&self) -> String {
+        self.fault.remedy()
+    }
+}
+
+impl Problems {
+    /// The problems, in the order of the file.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Problem> {
+        self.0.iter()
+    }
+}
+
+impl Findings {
+    /// Nothing found yet.
+    pub(super) fn new(file: &Path) -> Self {
+        Self {
+            file: file.into(),
+            errors: Vec::new(),
+            unset: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Notes what is wrong at a place.
+    pub(super) fn add(&mut self, place: Place, fault: impl Into<Fault>) {
+        let fault = fault.into();
+        let list = match fault.severity() {
+            Severity::Error => &mut self.errors,
+            Severity::Unset => &mut self.unset,
+            Severity::Warning => &mut self.warnings,
+        };
+        list.push(Problem {
+            file: Arc::clone(&self.file),
+            place,
+            fault,
+        });
+    }
+
+    /// The verdict: a file with an error cannot be used. Every list is in the order of the file.
+    pub(super) fn finish(self) -> Result<Remarks, Problems> {
+        if self.errors.is_empty() {
+            Ok(Remarks {
+                unset: sorted(self.unset),
+                warnings: sorted(self.warnings),
+            })
+        } else {
+            Err(Problems(sorted(self.errors)))
+        }
+    }
+}
+
+fn sorted(mut problems: Vec<Problem>) -> Vec<Problem> {
+    problems.sort_by(|a, b| a.place.cmp(&b.place));
+    problems
+}
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Toolbox => "toolbox",
+            Self::Server => "server",
+            Self::Variable => "variable",
+            Self::Header => "header",
+        })
+    }
+}
+
+impl fmt::Display for JsonType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Null => "null",
+            Self::Boolean => "a boolean",
+            Self::Number => "a number",
+            Self::String => "a string",
+            Self::Array => "an array",
+            Self::Object => "an object",
+        })
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Place { line, column, path } = &self.place;
+        write!(f, "{}:{line}:{column}: ", self.file.display())?;
+        if !path.is_empty() {
+            write!(f, "{path}: ")?;
+        }
+        write!(f, "{}\n  hint: {}", self.fault, self.remedy())
+    }
+}
+
+impl fmt::Display for Problems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, problem) in self.0.iter().enumerate() {
+            if n > 0 {
+                f.write_str("\n")?;
+            }
+            problem.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl Error for Problems {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(line: usize, path: &str) -> Place {
+        Place {
+            line,
+            column: 3,
+            path: path.into(),
+        }
+    }
+
+    #[test]
+    fn each_problem_is_a_block_with_its_place_and_a_hint() {
+        let mut findings = Findings::new(Path::new("box.json"));
+        let empty = ValueFault::Empty {
+            what: "description",
+        };
+        findings.add(place(9, "toolboxes.dev.description"), empty);
+        findings.add(place(1, ""), KeyFault::Missing { key: "toolboxes" });
+        let problems = findings.finish().expect_err("there are errors");
+        assert_eq!(
+            problems.to_string(),
+            "box.json:1:3: `toolboxes` is missing\n  \
+               hint: add `\"toolboxes\": {}`\n\
+             box.json:9:3: toolboxes.dev.description: the description is empty\n  \
+               hint: write a description here"
+        );
+    }
+
+    #[test]
+    fn warnings_and_unset_variables_are_no_errors() {
+        let mut findings = Findings::new(Path::new("box.json"));
+        let unset = |variable: &str| ReferenceFault::Unset {
+            variable: variable.into(),
+        };
+        findings.add(place(7, "b"), unset("B"));
+        findings.add(place(2, "a"), unset("A"));
+        let spelt_twice = KeyFault::SpeltTwice {
+            kept: "url".into(),
+            ignored: "uri".into(),
+        };
+        findings.add(place(3, "c"), spelt_twice);
+        let remarks = findings.finish().expect("no errors");
+        let paths = |problems: &[Problem]| -> Vec<String> {
+            problems.iter().map(|it| it.place.path.clone()).collect()
+        };
+        assert_eq!(paths(&remarks.unset), ["a", "b"]);
+        assert_eq!(paths(&remarks.warnings), ["c"]);
+    }
+}

@@ -1,0 +1,219 @@
+//! Reading the whole file and its toolboxes.
+
+use indexmap::IndexMap;
+use jsonc_parser::{
+    CollectOptions, ParseOptions,
+    ast::Value,
+    common::Ranged,
+    errors::{ParseError, ParseErrorKind},
+    parse_to_ast,
+};
+
+use super::{
+    keys::{self, FILE_KEYS, TOOLBOX_KEYS},
+    reader::{Entry, Node, Reader, is_null},
+    server,
+    types::{NAME_LIMITS, RawConfig, RawToolMode, RawToolbox, Text},
+};
+use crate::{
+    config::problems::{Fault, Findings, KeyFault, Named, Scope, ValueFault},
+    near::nearest,
+};
+
+/// JSON with comments and trailing commas, and nothing looser.
+const SYNTAX: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// The words for `toolMode`.
+const TOOL_MODES: &[&str] = &["proxy", "dynamic"];
+
+/// Reads the content of a configuration file. What comes back may lack what was noted as wrong.
+pub(in crate::config) fn read(text: &str, findings: &mut Findings) -> RawConfig {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut reader = Reader::new(text, findings);
+    match parse_to_ast(text, &CollectOptions::default(), &SYNTAX) {
+        Ok(parsed) => {
+            if let Some(value) = &parsed.value {
+                return config(&mut reader, value);
+            }
+            reader.report(0, "", empty_file());
+        }
+        Err(error) => reader.report(error.range().start, "", syntax_fault(&error)),
+    }
+    RawConfig::default()
+}
+
+fn config(reader: &mut Reader<'_>, value: &Value<'_>) -> RawConfig {
+    let mut config = RawConfig::default();
+    let root = Node {
+        value,
+        path: String::new(),
+    };
+    let Some(entries) = reader.entries(&root) else {
+        return config;
+    };
+    let mut has_toolboxes = false;
+    for entry in entries.iter().filter(|entry| !is_null(&entry.node)) {
+        match entry.key {
+            "toolboxes" => {
+                has_toolboxes = true;
+                config.toolboxes = named(reader, &entry.node, Named::Toolbox, toolbox);
+            }
+            "toolMode" => config.tool_mode = tool_mode(reader, &entry.node),
+            "toolNameLimit" => {
+                let (least, most) = NAME_LIMITS.into_inner();
+                config.tool_name_limit = reader.positive(&entry.node, least, most);
+            }
+            "$schema" => {
+                reader.text(&entry.node);
+            }
+            _ => unknown_key(reader, entry, Scope::File, FILE_KEYS),
+        }
+    }
+    if !has_toolboxes {
+        let fault = KeyFault::Missing { key: "toolboxes" };
+        reader.report(value.start(), "", fault);
+    }
+    config
+}
+
+fn toolbox(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawToolbox> {
+    let entries = reader.entries(node)?;
+    let mut description = None;
+    let mut mcp_servers = IndexMap::new();
+    let mut missing = TOOLBOX_KEYS.to_vec();
+    for entry in entries.iter().filter(|entry| !is_null(&entry.node)) {
+        missing.retain(|key| *key != entry.key);
+        match entry.key {
+            "description" => description = reader.filled_text(&entry.node, "description"),
+            "mcpServers" => mcp_servers = named(reader, &entry.node, Named::Server, server::server),
+            "$schema" => {}
+            _ => unknown_key(reader, entry, Scope::Toolbox, TOOLBOX_KEYS),
+        }
+    }
+    for key in missing {
+        reader.report_value(node, KeyFault::Missing { key });
+    }
+    let place = reader.place(node.value.start(), &node.path);
+    Some(RawToolbox {
+        description: description.unwrap_or_else(|| Text {
+            written: String::new(),
+            place,
+        }),
+        mcp_servers,
+    })
+}
+
+fn tool_mode(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawToolMode> {
+    let word = reader.text(node)?.written;
+    let fault = match word.as_str() {
+        "proxy" => return Some(RawToolMode::Proxy),
+        "dynamic" => return Some(RawToolMode::Dynamic),
+        "native" => ValueFault::NotAvailable {
+            word,
+            instead: TOOL_MODES,
+        },
+        _ => ValueFault::UnknownWord {
+            near: nearest(&word, TOOL_MODES.iter().copied()),
+            found: word,
+            known: TOOL_MODES,
+        },
+    };
+    reader.report_value(node, fault);
+    None
+}
+
+/// Reads an object whose keys are names of the user's choice.
+pub(super) fn named<T>(
+    reader: &mut Reader<'_>,
+    node: &Node<'_>,
+    kind: Named,
+    read: impl Fn(&mut Reader<'_>, &Node<'_>) -> Option<T>,
+) -> IndexMap<String, T> {
+    let mut members = IndexMap::new();
+    for entry in reader.entries(node).unwrap_or_default() {
+        if let Some(fault) = name_fault(kind, entry.key) {
+            reader.report(entry.key_start, &entry.node.path, fault);
+        }
+        if let Some(value) = read(reader, &entry.node) {
+            members.insert(entry.key.into(), value);
+        }
+    }
+    members
+}
+
+fn name_fault(kind: Named, name: &str) -> Option<KeyFault> {
+    match kind {
+        _ if name.trim().is_empty() => Some(KeyFault::EmptyName { named: kind }),
+        Named::Variable if name.contains(['=', '\0']) => {
+            Some(KeyFault::VariableName { name: name.into() })
+        }
+        Named::Header if !name.chars().all(is_header_character) => {
+            Some(KeyFault::HeaderName { name: name.into() })
+        }
+        _ => None,
+    }
+}
+
+/// What RFC 9110 allows in the name of a header.
+fn is_header_character(character: char) -> bool {
+    character.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(character)
+}
+
+fn unknown_key(
+    reader: &mut Reader<'_>,
+    entry: &Entry<'_>,
+    scope: Scope,
+    known: &'static [&'static str],
+) {
+    if keys::is_note(entry.key) {
+        return;
+    }
+    let fault = KeyFault::Unknown {
+        key: entry.key.into(),
+        scope,
+        near: nearest(entry.key, known.iter().copied()),
+    };
+    reader.report(entry.key_start, &entry.node.path, fault);
+}
+
+fn empty_file() -> Fault {
+    Fault::Syntax {
+        what: "the file is empty".into(),
+        remedy: "the smallest configuration is `{\"toolboxes\": {}}`",
+    }
+}
+
+fn syntax_fault(error: &ParseError) -> Fault {
+    let remedy = match error.kind() {
+        ParseErrorKind::ExpectedComma => "put a comma here",
+        ParseErrorKind::SingleQuotedStringsNotAllowed
+        | ParseErrorKind::ExpectedStringObjectProperty => "use double quotes",
+        ParseErrorKind::ExpectedColonAfterObjectKey => "put a colon between the key and its value",
+        ParseErrorKind::UnterminatedObject => "close this `{` with a `}`",
+        ParseErrorKind::UnterminatedArray => "close this `[` with a `]`",
+        ParseErrorKind::UnterminatedCommentBlock => "close the comment with `*/`",
+        ParseErrorKind::MultipleRootJsonValues => "remove everything after the last `}`",
+        ParseErrorKind::String(_) => {
+            "close the string with a double quote, and write a backslash as `\\\\`"
+        }
+        _ => "JSON with comments and trailing commas is expected; look just before this place too",
+    };
+    let what = error.kind().to_string();
+    let mut letters = what.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_lowercase());
+    Fault::Syntax {
+        what: first.into_iter().chain(letters).collect(),
+        remedy,
+    }
+}

@@ -1,0 +1,16 @@
+//! The configuration file as it is written: its types, which are also the source of its JSON Schema,
+//! and the reading of them from JSON with comments. Nothing is expanded or defaulted here.
+
+mod file;
+mod keys;
+mod reader;
+mod server;
+mod types;
+
+pub(super) use self::{
+    file::read,
+    types::{RawCommand, RawConfig, RawInheritEnv, RawServer, RawToolMode, RawToolbox, Text},
+};
+
+#[cfg(test)]
+mod tests;

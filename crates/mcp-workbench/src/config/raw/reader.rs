@@ -1,0 +1,237 @@
+//! Reading values from the syntax tree: each value knows its path, each problem gets its place, and
+//! reading goes on after a problem so that all are found.
+
+use std::collections::{HashMap, hash_map};
+
+use jsonc_parser::{ast::Value, common::Ranged};
+
+use super::types::Text;
+use crate::config::problems::{Fault, Findings, JsonType, KeyFault, Place, ValueFault};
+
+/// Reads values of one file and notes what is wrong with them.
+pub(super) struct Reader<'a> {
+    /// Where the lines of the file begin, in bytes.
+    line_starts: Vec<usize>,
+    text: &'a str,
+    findings: &'a mut Findings,
+}
+
+/// A value and its path.
+#[derive(Debug, Clone)]
+pub(super) struct Node<'v> {
+    pub(super) value: &'v Value<'v>,
+    pub(super) path: String,
+}
+
+/// A key of an object and its value.
+#[derive(Debug, Clone)]
+pub(super) struct Entry<'v> {
+    pub(super) key: &'v str,
+    /// Where the key begins, in bytes.
+    pub(super) key_start: usize,
+    pub(super) node: Node<'v>,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader of `text`, the content of the file.
+    pub(super) fn new(text: &'a str, findings: &'a mut Findings) -> Self {
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        Self {
+            line_starts: std::iter::once(0)
+                .chain(ends.map(|(at, _)| at + 1))
+                .collect(),
+            text,
+            findings,
+        }
+    }
+
+    /// The place of a byte of the file.
+    pub(super) fn place(&self, at: usize, path: &str) -> Place {
+        let line = self.line_starts.partition_point(|start| *start <= at);
+        let start = self.line_starts[line - 1];
+        let before = self.text.get(start..at).unwrap_or_default();
+        Place {
+            line,
+            column: before.chars().count() + 1,
+            path: path.into(),
+        }
+    }
+
+    /// Notes what is wrong at a byte of the file.
+    pub(super) fn report(&mut self, at: usize, path: &str, fault: impl Into<Fault>) {
+        let place = self.place(at, path);
+        self.findings.add(place, fault);
+    }
+
+    /// Notes what is wrong with a value.
+    pub(super) fn report_value(&mut self, node: &Node<'_>, fault: impl Into<Fault>) {
+        self.report(node.value.start(), &node.path, fault);
+    }
+
+    /// Notes what is wrong with a string that was read.
+    pub(super) fn report_text(&mut self, text: &Text, fault: impl Into<Fault>) {
+        self.findings.add(text.place.clone(), fault);
+    }
+
+    /// The entries of an object, duplicate ones included, which are noted.
+    pub(super) fn entries<'v>(&mut self, node: &Node<'v>) -> Option<Vec<Entry<'v>>> {
+        let Value::Object(object) = node.value else {
+            self.wrong_type(node, "an object");
+            return None;
+        };
+        let mut first_places = HashMap::new();
+        for property in &object.properties {
+            let (key, at) = (property.name.as_str(), property.name.start());
+            match first_places.entry(key) {
+                hash_map::Entry::Vacant(place) => {
+                    place.insert(at);
+                }
+                hash_map::Entry::Occupied(first) => {
+                    self.duplicate(key, *first.get(), at, &member(&node.path, key));
+                }
+            }
+        }
+        let entries = object.properties.iter().map(|property| Entry {
+            key: property.name.as_str(),
+            key_start: property.name.start(),
+            node: Node {
+                value: &property.value,
+                path: member(&node.path, property.name.as_str()),
+            },
+        });
+        Some(entries.collect())
+    }
+
+    /// A string that is not empty; `what` it should be is for the message.
+    pub(super) fn filled_text(&mut self, node: &Node<'_>, what: &'static str) -> Option<Text> {
+        let text = self.text(node)?;
+        if text.written.trim().is_empty() {
+            self.report_value(node, ValueFault::Empty { what });
+            return None;
+        }
+        Some(text)
+    }
+
+    /// A string. Numbers and booleans are noted with the advice to quote them.
+    pub(super) fn text(&mut self, node: &Node<'_>) -> Option<Text> {
+        let found = match node.value {
+            Value::StringLit(string) if string.value.contains('\0') => {
+                self.report_value(node, ValueFault::NulCharacter);
+                return None;
+            }
+            Value::StringLit(string) => {
+                return Some(Text {
+                    written: string.value.clone().into_owned(),
+                    place: self.place(string.start(), &node.path),
+                });
+            }
+            Value::NumberLit(number) => number.value.into(),
+            Value::BooleanLit(boolean) => boolean.value.to_string(),
+            _ => {
+                self.wrong_type(node, "a string");
+                return None;
+            }
+        };
+        self.report_value(node, ValueFault::Unquoted { found });
+        None
+    }
+
+    /// An array of strings.
+    pub(super) fn texts(&mut self, node: &Node<'_>) -> Option<Vec<Text>> {
+        let items = self.items(node)?;
+        Some(items.iter().filter_map(|item| self.text(item)).collect())
+    }
+
+    /// An array of strings of which none is empty.
+    pub(super) fn filled_texts(
+        &mut self,
+        node: &Node<'_>,
+        what: &'static str,
+    ) -> Option<Vec<Text>> {
+        let items = self.items(node)?;
+        let texts = items.iter().filter_map(|item| self.filled_text(item, what));
+        Some(texts.collect())
+    }
+
+    /// A boolean.
+    pub(super) fn flag(&mut self, node: &Node<'_>) -> Option<bool> {
+        let Value::BooleanLit(boolean) = node.value else {
+            self.wrong_type(node, "a boolean");
+            return None;
+        };
+        Some(boolean.value)
+    }
+
+    /// A positive integer within bounds.
+    pub(super) fn positive(&mut self, node: &Node<'_>, least: u64, most: u64) -> Option<u64> {
+        let Value::NumberLit(number) = node.value else {
+            self.wrong_type(node, "a positive integer");
+            return None;
+        };
+        let fault = match number.value.parse::<u64>() {
+            Ok(found) if found > 0 && (least..=most).contains(&found) => return Some(found),
+            Ok(found) if found > 0 => ValueFault::OutOfRange { found, least, most },
+            _ => ValueFault::NotPositive {
+                found: number.value.into(),
+            },
+        };
+        self.report_value(node, fault);
+        None
+    }
+
+    /// Notes that a value has the wrong type.
+    pub(super) fn wrong_type(&mut self, node: &Node<'_>, expected: &'static str) {
+        let found = match node.value {
+            Value::StringLit(_) => JsonType::String,
+            Value::NumberLit(_) => JsonType::Number,
+            Value::BooleanLit(_) => JsonType::Boolean,
+            Value::Object(_) => JsonType::Object,
+            Value::Array(_) => JsonType::Array,
+            Value::NullKeyword(_) => JsonType::Null,
+        };
+        self.report_value(node, ValueFault::WrongType { expected, found });
+    }
+
+    /// The items of an array.
+    fn items<'v>(&mut self, node: &Node<'v>) -> Option<Vec<Node<'v>>> {
+        let Value::Array(array) = node.value else {
+            self.wrong_type(node, "an array of strings");
+            return None;
+        };
+        let items = array.elements.iter().enumerate().map(|(n, value)| Node {
+            value,
+            path: format!("{}[{n}]", node.path),
+        });
+        Some(items.collect())
+    }
+
+    /// Notes a key that stood in the same object before, at byte `first`.
+    fn duplicate(&mut self, key: &str, first: usize, at: usize, path: &str) {
+        let Place { line, column, .. } = self.place(first, path);
+        let fault = KeyFault::Duplicate {
+            key: key.into(),
+            line,
+            column,
+        };
+        self.report(at, path, fault);
+    }
+}
+
+/// Whether a value is `null`, which for an optional key is as if it were not there.
+pub(super) fn is_null(node: &Node<'_>) -> bool {
+    matches!(node.value, Value::NullKeyword(_))
+}
+
+/// The path of a member: `toolboxes.dev`, or `toolboxes["my tools"]` where the name would be
+/// misread.
+fn member(path: &str, key: &str) -> String {
+    let plain = !key.is_empty()
+        && !key.contains(|it: char| {
+            it.is_whitespace() || it.is_control() || matches!(it, '.' | '[' | ']' | '"')
+        });
+    match (plain, path.is_empty()) {
+        (true, true) => key.into(),
+        (true, false) => format!("{path}.{key}"),
+        (false, _) => format!("{path}[{key:?}]"),
+    }
+}

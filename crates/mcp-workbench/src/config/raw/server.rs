@@ -1,0 +1,161 @@
+//! Reading an entry of `mcpServers`, in our spelling or that of another client.
+
+use indexmap::IndexMap;
+use jsonc_parser::{ast::Value, common::Ranged};
+
+use super::{
+    file::named,
+    keys::{self, ServerKey, ServerKeyMeaning},
+    reader::{Entry, Node, Reader, is_null},
+    types::{LARGEST_MS, Presence, RawCommand, RawInheritEnv, RawServer, Text},
+};
+use crate::{
+    config::problems::{KeyFault, Named, Scope, ValueFault},
+    near::nearest,
+};
+
+/// An understood key with its value; the lower the rank, the more its spelling is preferred.
+struct Understood<'e, 'v> {
+    key: ServerKey,
+    rank: usize,
+    entry: &'e Entry<'v>,
+}
+
+/// Reads one entry.
+pub(super) fn server(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawServer> {
+    let entries = reader.entries(node)?;
+    let understood = understood(reader, &entries);
+    let mut server = RawServer {
+        presence: Presence {
+            place: reader.place(node.value.start(), &node.path),
+            command: understood.iter().any(|it| it.key == ServerKey::Command),
+            url: understood.iter().any(|it| it.key == ServerKey::Url),
+        },
+        ..RawServer::default()
+    };
+    for it in &understood {
+        let best = understood.iter().filter(|other| other.key == it.key);
+        match best.min_by_key(|other| other.rank) {
+            Some(best) if best.rank < it.rank => {
+                let fault = KeyFault::SpeltTwice {
+                    kept: best.entry.key.into(),
+                    ignored: it.entry.key.into(),
+                };
+                reader.report(it.entry.key_start, &it.entry.node.path, fault);
+            }
+            _ => read_key(reader, &mut server, it.key, &it.entry.node),
+        }
+    }
+    Some(server)
+}
+
+/// The entries that mean something; unknown ones are noted.
+fn understood<'e, 'v>(
+    reader: &mut Reader<'_>,
+    entries: &'e [Entry<'v>],
+) -> Vec<Understood<'e, 'v>> {
+    let mut understood = Vec::new();
+    for entry in entries.iter().filter(|entry| !is_null(&entry.node)) {
+        match keys::meaning(entry.key) {
+            ServerKeyMeaning::Understood(key, rank) => {
+                understood.push(Understood { key, rank, entry });
+            }
+            ServerKeyMeaning::Ignored => {}
+            ServerKeyMeaning::Unknown => {
+                let fault = KeyFault::Unknown {
+                    key: entry.key.into(),
+                    scope: Scope::Server,
+                    near: nearest(entry.key, keys::understood()),
+                };
+                reader.report(entry.key_start, &entry.node.path, fault);
+            }
+        }
+    }
+    understood
+}
+
+fn read_key(reader: &mut Reader<'_>, server: &mut RawServer, key: ServerKey, node: &Node<'_>) {
+    let tool = "tool name";
+    match key {
+        ServerKey::Command => server.command = command(reader, node),
+        ServerKey::Args => server.args = reader.texts(node),
+        ServerKey::Env => server.env = Some(variables(reader, node)),
+        ServerKey::Cwd => server.cwd = reader.filled_text(node, "directory"),
+        ServerKey::EnvFile => server.env_file = reader.filled_text(node, "file name"),
+        ServerKey::InheritEnv => server.inherit_env = inherit_env(reader, node),
+        ServerKey::Url => server.url = reader.filled_text(node, "URL"),
+        ServerKey::Headers => server.headers = Some(headers(reader, node)),
+        ServerKey::Type => server.kind = reader.filled_text(node, "type"),
+        ServerKey::Transport => server.transport = reader.filled_text(node, "transport"),
+        ServerKey::ToolFilters => server.tool_filters = filters(reader, node),
+        ServerKey::IncludeTools => server.include_tools = reader.filled_texts(node, tool),
+        ServerKey::ExcludeTools => server.exclude_tools = reader.filled_texts(node, tool),
+        ServerKey::DisabledTools => server.disabled_tools = reader.filled_texts(node, tool),
+        ServerKey::Disabled => server.disabled = reader.flag(node),
+        ServerKey::Enabled => server.enabled = reader.flag(node),
+        ServerKey::ConnectTimeoutMs => server.connect_timeout_ms = milliseconds(reader, node),
+        ServerKey::CallTimeoutMs => server.call_timeout_ms = milliseconds(reader, node),
+        ServerKey::MaxCallMs => server.max_call_ms = milliseconds(reader, node),
+        ServerKey::IdleTimeoutMs => server.idle_timeout_ms = milliseconds(reader, node),
+    }
+}
+
+fn command(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawCommand> {
+    let Value::Array(array) = node.value else {
+        let program = reader.filled_text(node, "command")?;
+        return Some(RawCommand::Program(program));
+    };
+    let line = reader.texts(node)?;
+    let Some(program) = line.first() else {
+        if array.elements.is_empty() {
+            reader.report_value(node, ValueFault::Empty { what: "command" });
+        }
+        return None;
+    };
+    if program.written.trim().is_empty() {
+        reader.report_value(node, ValueFault::Empty { what: "command" });
+        return None;
+    }
+    Some(RawCommand::Line(line))
+}
+
+fn variables(reader: &mut Reader<'_>, node: &Node<'_>) -> IndexMap<String, Text> {
+    named(reader, node, Named::Variable, |reader, value| {
+        reader.text(value)
+    })
+}
+
+fn headers(reader: &mut Reader<'_>, node: &Node<'_>) -> IndexMap<String, Text> {
+    named(reader, node, Named::Header, |reader, value| {
+        let text = reader.text(value)?;
+        if text.written.contains(['\r', '\n']) {
+            reader.report_value(value, ValueFault::LineBreak);
+        }
+        Some(text)
+    })
+}
+
+fn inherit_env(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawInheritEnv> {
+    match node.value {
+        Value::BooleanLit(boolean) => Some(RawInheritEnv::All(boolean.value)),
+        Value::Array(_) => reader
+            .filled_texts(node, "variable name")
+            .map(RawInheritEnv::Names),
+        _ => {
+            reader.wrong_type(node, "a boolean or an array of names");
+            None
+        }
+    }
+}
+
+fn filters(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<Vec<Text>> {
+    let filters = reader.filled_texts(node, "filter")?;
+    for filter in filters.iter().filter(|filter| filter.written == "!") {
+        reader.report_text(filter, ValueFault::Empty { what: "filter" });
+    }
+    Some(filters)
+}
+
+fn milliseconds(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<u64> {
+    reader.positive(node, 1, LARGEST_MS)
+}

@@ -1,0 +1,196 @@
+//! The types of the file as written. Their doc comments are the descriptions in the JSON Schema, so
+//! they speak to the person who writes the file.
+
+use std::{borrow::Cow, ops::RangeInclusive};
+
+use indexmap::IndexMap;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+use crate::config::problems::Place;
+
+/// The bounds of `toolNameLimit`: room for a hash, and what the protocol allows.
+pub(super) const NAME_LIMITS: RangeInclusive<u64> = 16..=128;
+
+/// The largest number of milliseconds that a time can have: a year.
+pub(super) const LARGEST_MS: u64 = 365 * 24 * 60 * 60 * 1000;
+
+/// The configuration of MCP Workbench. Comments and trailing commas are allowed; keys that begin
+/// with `_` are notes.
+#[derive(Debug, Default, JsonSchema)]
+#[schemars(
+    title = "MCP Workbench configuration",
+    rename = "Config",
+    rename_all = "camelCase",
+    extend("patternProperties" = {"^_": true}, "additionalProperties" = false)
+)]
+#[expect(dead_code, reason = "`$schema` is for editors and read by nobody here")]
+pub(in crate::config) struct RawConfig {
+    /// The address of this schema, for editors.
+    #[schemars(rename = "$schema")]
+    pub(super) schema: Option<String>,
+    /// The toolboxes by name, in the order in which they are shown.
+    #[schemars(extend("propertyNames" = {"pattern": "\\S"}))]
+    pub(in crate::config) toolboxes: IndexMap<String, RawToolbox>,
+    /// How tools are shown to the client.
+    #[schemars(extend("default" = "proxy"))]
+    pub(in crate::config) tool_mode: Option<RawToolMode>,
+    /// The longest name under which dynamic mode registers a tool.
+    #[schemars(range(min = 16, max = 128), extend("default" = 64))]
+    pub(in crate::config) tool_name_limit: Option<u64>,
+}
+
+/// How tools are shown to the client: `proxy` shows only the meta-tools; `dynamic` also registers
+/// the tools of opened toolboxes under names of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
+#[schemars(rename = "ToolMode", rename_all = "camelCase")]
+pub(in crate::config) enum RawToolMode {
+    Proxy,
+    Dynamic,
+}
+
+/// A named set of servers.
+#[derive(Debug, JsonSchema)]
+#[schemars(
+    rename = "Toolbox",
+    rename_all = "camelCase",
+    extend("patternProperties" = {"^(_|\\$schema$)": true}, "additionalProperties" = false)
+)]
+pub(in crate::config) struct RawToolbox {
+    /// What the toolbox is for; the model chooses by it. Variables are expanded.
+    #[schemars(extend("pattern" = "\\S"))]
+    pub(in crate::config) description: Text,
+    /// The servers by name, in the order in which they are shown.
+    #[schemars(extend("propertyNames" = {"pattern": "\\S"}))]
+    pub(in crate::config) mcp_servers: IndexMap<String, RawServer>,
+}
+
+/// One server: a program (`command`) or a remote one (`url`). Variables are expanded in every
+/// string. Entries from the configurations of other MCP clients work; their other keys are ignored.
+#[derive(Debug, Default, JsonSchema)]
+#[schemars(rename = "Server", rename_all = "camelCase")]
+pub(in crate::config) struct RawServer {
+    /// The program to start, or the program and its first arguments. A path with a slash is relative
+    /// to the file's folder; a bare name is looked up in PATH.
+    pub(in crate::config) command: Option<RawCommand>,
+    /// The arguments of the program.
+    pub(in crate::config) args: Option<Vec<Text>>,
+    /// Variables for the program.
+    #[schemars(extend("propertyNames" = {"pattern": "\\S"}))]
+    pub(in crate::config) env: Option<IndexMap<String, Text>>,
+    /// The directory the program runs in, relative to the file's folder. Without it, the directory
+    /// in which the workbench was started.
+    pub(in crate::config) cwd: Option<Text>,
+    /// A file of `KEY=VALUE` lines, relative to the file's folder. `env` wins over it.
+    pub(in crate::config) env_file: Option<Text>,
+    /// Which variables of the workbench the program gets besides a safe set: all (`true`), or those
+    /// listed (`*` stands for any characters).
+    #[schemars(extend("default" = false))]
+    pub(in crate::config) inherit_env: Option<RawInheritEnv>,
+    /// The address of a remote server.
+    pub(in crate::config) url: Option<Text>,
+    /// The headers of every request to a remote server.
+    pub(in crate::config) headers: Option<IndexMap<String, Text>>,
+    /// `stdio` for a program; `http` or `sse` for a remote server. Usually not needed.
+    #[schemars(rename = "type")]
+    pub(in crate::config) kind: Option<Text>,
+    /// Another name for `type`.
+    pub(in crate::config) transport: Option<Text>,
+    /// Which tools are offered: names, `*` for any characters, `!` to take tools away. Without it,
+    /// all; `[]` means none.
+    pub(in crate::config) tool_filters: Option<Vec<Text>>,
+    /// Exact names: only these tools are offered.
+    pub(in crate::config) include_tools: Option<Vec<Text>>,
+    /// Exact names: these tools are not offered.
+    pub(in crate::config) exclude_tools: Option<Vec<Text>>,
+    /// Exact names: these tools are not offered.
+    pub(in crate::config) disabled_tools: Option<Vec<Text>>,
+    /// `true` takes the server out.
+    pub(in crate::config) disabled: Option<bool>,
+    /// `false` takes the server out.
+    pub(in crate::config) enabled: Option<bool>,
+    /// How long the server may take to come up, in milliseconds.
+    #[schemars(range(min = 1, max = 31_536_000_000_u64), extend("default" = 120_000))]
+    pub(in crate::config) connect_timeout_ms: Option<u64>,
+    /// How long a call may stay silent, in milliseconds; progress starts it anew.
+    #[schemars(range(min = 1, max = 31_536_000_000_u64), extend("default" = 600_000))]
+    pub(in crate::config) call_timeout_ms: Option<u64>,
+    /// How long a call may take in all, in milliseconds.
+    #[schemars(range(min = 1, max = 31_536_000_000_u64), extend("default" = 3_600_000))]
+    pub(in crate::config) max_call_ms: Option<u64>,
+    /// A server unused for so many milliseconds is stopped, and starts again at its next use.
+    /// Without it, never.
+    #[schemars(range(min = 1, max = 31_536_000_000_u64))]
+    pub(in crate::config) idle_timeout_ms: Option<u64>,
+    /// Where the entry stands, and which of its decisive keys are there, right or wrong.
+    #[schemars(skip)]
+    pub(in crate::config) presence: Presence,
+}
+
+/// What is known of an entry even where its values are wrong, so that one mistake is not reported
+/// as two.
+#[derive(Debug, Clone)]
+pub(in crate::config) struct Presence {
+    /// The place of the entry.
+    pub(in crate::config) place: Place,
+    /// Whether it has a command.
+    pub(in crate::config) command: bool,
+    /// Whether it has a URL.
+    pub(in crate::config) url: bool,
+}
+
+/// The program to start, or the program followed by its first arguments.
+#[derive(Debug, JsonSchema)]
+#[schemars(rename = "Command", untagged)]
+pub(in crate::config) enum RawCommand {
+    /// The program.
+    Program(#[schemars(extend("pattern" = "\\S"))] Text),
+    /// The program, followed by its first arguments.
+    Line(#[schemars(length(min = 1))] Vec<Text>),
+}
+
+/// All variables or none, or the names of some.
+#[derive(Debug, JsonSchema)]
+#[schemars(rename = "InheritEnv", untagged)]
+pub(in crate::config) enum RawInheritEnv {
+    /// All, or none but the safe set.
+    All(bool),
+    /// Names; `*` stands for any characters.
+    Names(Vec<Text>),
+}
+
+/// A string of the file, in which variables may be expanded, and its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::config) struct Text {
+    /// The string as written.
+    pub(in crate::config) written: String,
+    /// Its place.
+    pub(in crate::config) place: Place,
+}
+
+impl Default for Presence {
+    fn default() -> Self {
+        Self {
+            place: Place {
+                line: 1,
+                column: 1,
+                path: String::new(),
+            },
+            command: false,
+            url: false,
+        }
+    }
+}
+
+impl JsonSchema for Text {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Text".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string"})
+    }
+}

@@ -1,0 +1,322 @@
+//! From the file as written to the configuration that the program uses: variables expanded, paths
+//! made whole, transports decided, disabled servers dropped. A function of the file and the
+//! environment; nothing is read from disk.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use indexmap::IndexMap;
+
+use super::{
+    child_env::{self, Inherit},
+    environment::{Environment, clean},
+    expand::expand,
+    filters::ToolFilters,
+    glob::Glob,
+    problems::{Findings, Place, ReferenceFault, ValueFault},
+    raw::{RawCommand, RawConfig, RawInheritEnv, RawServer, RawToolMode, RawToolbox, Text},
+    resolved::{
+        ChildEnvironment, Config, RemoteEndpoint, RemoteProtocol, Server, ServerTimes, StdioLaunch,
+        ToolMode, Toolbox, Transport, UnsetVariable,
+    },
+    secrets::Secrets,
+    transport::{self, Hints, Kind},
+};
+
+const DEFAULT_NAME_LIMIT: usize = 64;
+const DEFAULT_CONNECT: Duration = Duration::from_mins(2);
+const DEFAULT_CALL: Duration = Duration::from_mins(10);
+const DEFAULT_MAX_CALL: Duration = Duration::from_hours(1);
+
+/// Resolves a file. What comes back is of use only if nothing was noted as an error.
+pub(super) fn resolve(
+    raw: &RawConfig,
+    file: &Path,
+    environment: &Environment,
+    findings: &mut Findings,
+) -> Config {
+    let mut resolver = Resolver {
+        folder: folder_of(file, environment),
+        environment,
+        findings,
+    };
+    let toolboxes = raw
+        .toolboxes
+        .iter()
+        .map(|(name, toolbox)| {
+            let toolbox = resolver.toolbox(name, toolbox);
+            (toolbox.name.clone(), Arc::new(toolbox))
+        })
+        .collect();
+    Config {
+        file: file.into(),
+        tool_mode: match raw.tool_mode {
+            None | Some(RawToolMode::Proxy) => ToolMode::Proxy,
+            Some(RawToolMode::Dynamic) => ToolMode::Dynamic,
+        },
+        tool_name_limit: raw
+            .tool_name_limit
+            .and_then(|limit| usize::try_from(limit).ok())
+            .unwrap_or(DEFAULT_NAME_LIMIT),
+        toolboxes,
+    }
+}
+
+fn folder_of(file: &Path, environment: &Environment) -> PathBuf {
+    let mut folder = environment.absolute(file);
+    folder.pop();
+    folder
+}
+
+struct Resolver<'a> {
+    /// The folder of the file, from which relative paths are seen.
+    folder: PathBuf,
+    environment: &'a Environment,
+    findings: &'a mut Findings,
+}
+
+/// What one server entry has taken from variables so far.
+#[derive(Default)]
+struct Taken {
+    unset: Vec<(Place, String)>,
+    secrets: Secrets,
+}
+
+impl Resolver<'_> {
+    fn toolbox(&mut self, name: &str, raw: &RawToolbox) -> Toolbox {
+        let mut servers = IndexMap::new();
+        for (name, raw) in &raw.mcp_servers {
+            if is_disabled(raw) {
+                continue;
+            }
+            if let Some(server) = self.server(name, raw) {
+                servers.insert(server.name.clone(), Arc::new(server));
+            }
+        }
+        Toolbox {
+            name: name.into(),
+            description: self.text(&mut Taken::default(), &raw.description),
+            servers,
+        }
+    }
+
+    fn server(&mut self, name: &str, raw: &RawServer) -> Option<Server> {
+        let mut taken = Taken::default();
+        let stdio = self.stdio(&mut taken, raw);
+        let remote = self.remote(&mut taken, raw);
+        let filters = self.filters(&mut taken, raw);
+        let kind = self.kind(&mut taken, raw);
+        let transport = if taken.unset.is_empty() {
+            match kind? {
+                Kind::Stdio => Transport::Stdio(StdioLaunch {
+                    secrets: taken.secrets,
+                    ..stdio
+                }),
+                Kind::Remote(protocol) => Transport::Remote(RemoteEndpoint {
+                    secrets: taken.secrets,
+                    protocol,
+                    ..remote
+                }),
+            }
+        } else {
+            Transport::Unset(taken.unset())
+        };
+        Some(Server {
+            name: name.into(),
+            transport,
+            filters,
+            times: times(raw),
+        })
+    }
+
+    /// What is needed to start the server as a program; of use if it is one.
+    fn stdio(&mut self, taken: &mut Taken, raw: &RawServer) -> StdioLaunch {
+        let mut line = match &raw.command {
+            Some(RawCommand::Program(program)) => vec![self.text(taken, program)],
+            Some(RawCommand::Line(line)) => self.texts(taken, line),
+            None => vec![String::new()],
+        };
+        let command = self.program(&line.remove(0));
+        line.extend(self.texts(taken, raw.args.as_deref().unwrap_or_default()));
+        let cwd = self.path(taken, raw.cwd.as_ref());
+        StdioLaunch {
+            command,
+            args: line,
+            cwd: cwd.unwrap_or_else(|| self.environment.start_directory().into()),
+            environment: ChildEnvironment {
+                inherited: self.inherited(taken, raw),
+                file: self.path(taken, raw.env_file.as_ref()),
+                own: self.members(taken, raw.env.as_ref()),
+            },
+            secrets: Secrets::default(),
+        }
+    }
+
+    /// What is needed to reach the server at its URL; of use if it has one.
+    fn remote(&mut self, taken: &mut Taken, raw: &RawServer) -> RemoteEndpoint {
+        let url = raw.url.as_ref().map_or_else(String::new, |text| {
+            let url = self.text(taken, text);
+            if !text.written.contains("${") && !transport::is_http_url(&url) {
+                let fault = ValueFault::Url { url: url.clone() };
+                self.findings.add(text.place.clone(), fault);
+            }
+            url
+        });
+        RemoteEndpoint {
+            url,
+            headers: self.members(taken, raw.headers.as_ref()),
+            protocol: RemoteProtocol::Http,
+            secrets: Secrets::default(),
+        }
+    }
+
+    fn kind(&mut self, taken: &mut Taken, raw: &RawServer) -> Option<Kind> {
+        let kind = raw.kind.as_ref().map(|text| self.text(taken, text));
+        let transport = raw.transport.as_ref().map(|text| self.text(taken, text));
+        let words_unset = [&raw.kind, &raw.transport]
+            .into_iter()
+            .flatten()
+            .any(|word| taken.unset.iter().any(|(place, _)| *place == word.place));
+        if words_unset {
+            return None;
+        }
+        let decision = transport::decide(Hints {
+            kind: kind.as_deref(),
+            transport: transport.as_deref(),
+            has_command: raw.presence.command,
+            has_url: raw.presence.url,
+        });
+        decision
+            .map_err(|fault| {
+                let word = raw.kind.as_ref().or(raw.transport.as_ref());
+                let place = word.map_or(&raw.presence.place, |word| &word.place);
+                self.findings.add(place.clone(), fault);
+            })
+            .ok()
+    }
+
+    fn filters(&mut self, taken: &mut Taken, raw: &RawServer) -> ToolFilters {
+        let mut list = |texts: &Option<Vec<Text>>| -> Option<Vec<String>> {
+            texts.as_ref().map(|texts| self.texts(taken, texts))
+        };
+        let patterns = list(&raw.tool_filters);
+        let included = list(&raw.include_tools);
+        let mut excluded = list(&raw.exclude_tools).unwrap_or_default();
+        excluded.extend(list(&raw.disabled_tools).unwrap_or_default());
+        ToolFilters::new(patterns, included, excluded)
+    }
+
+    /// The variables that the child gets from us. Those it gets because the entry lists them are as
+    /// secret as those that the entry refers to.
+    fn inherited(&mut self, taken: &mut Taken, raw: &RawServer) -> Vec<(OsString, OsString)> {
+        let rule = match &raw.inherit_env {
+            None | Some(RawInheritEnv::All(false)) => Inherit::SafeSet,
+            Some(RawInheritEnv::All(true)) => Inherit::Everything,
+            Some(RawInheritEnv::Names(names)) => {
+                let names = self.texts(taken, names);
+                Inherit::Names(names.iter().map(|name| Glob::new(name)).collect())
+            }
+        };
+        let inherited = child_env::inherited(self.environment, &rule);
+        if matches!(rule, Inherit::Names(_)) {
+            for (name, value) in inherited
+                .iter()
+                .filter(|(name, _)| !child_env::is_safe(name))
+            {
+                let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
+                taken.secrets.add(&name, &value);
+            }
+        }
+        inherited
+    }
+
+    fn members(
+        &mut self,
+        taken: &mut Taken,
+        members: Option<&IndexMap<String, Text>>,
+    ) -> IndexMap<String, String> {
+        let members = members.into_iter().flatten();
+        members
+            .map(|(name, text)| (name.clone(), self.text(taken, text)))
+            .collect()
+    }
+
+    fn texts(&mut self, taken: &mut Taken, texts: &[Text]) -> Vec<String> {
+        texts.iter().map(|text| self.text(taken, text)).collect()
+    }
+
+    /// The text with its variables expanded; as written where that is impossible, which is noted.
+    fn text(&mut self, taken: &mut Taken, text: &Text) -> String {
+        match expand(&text.written, self.environment) {
+            Ok(expanded) => {
+                for (variable, value) in &expanded.used {
+                    taken.secrets.add(variable, value);
+                }
+                for variable in expanded.unset {
+                    taken.unset.push((text.place.clone(), variable.clone()));
+                    let fault = ReferenceFault::Unset { variable };
+                    self.findings.add(text.place.clone(), fault);
+                }
+                expanded.text
+            }
+            Err(faults) => {
+                for fault in faults {
+                    self.findings.add(text.place.clone(), fault);
+                }
+                text.written.clone()
+            }
+        }
+    }
+
+    /// A path seen from the folder of the file; one that a variable made empty is none.
+    fn path(&mut self, taken: &mut Taken, text: Option<&Text>) -> Option<PathBuf> {
+        let path = self.text(taken, text?);
+        (!path.is_empty()).then(|| clean(&self.folder.join(path)))
+    }
+
+    /// A program with a slash is a path seen from the folder of the file; others are looked up.
+    fn program(&self, command: &str) -> String {
+        let is_path = command.contains('/') || (cfg!(windows) && command.contains('\\'));
+        if is_path {
+            let path = clean(&self.folder.join(command));
+            path.to_string_lossy().into_owned()
+        } else {
+            command.into()
+        }
+    }
+}
+
+impl Taken {
+    /// The variables that are not set, in the order of the file.
+    fn unset(mut self) -> Vec<UnsetVariable> {
+        self.unset.sort();
+        let unset = self.unset.into_iter();
+        unset
+            .map(|(place, variable)| UnsetVariable {
+                variable,
+                path: place.path,
+            })
+            .collect()
+    }
+}
+
+fn is_disabled(raw: &RawServer) -> bool {
+    raw.disabled == Some(true) || raw.enabled == Some(false)
+}
+
+fn times(raw: &RawServer) -> ServerTimes {
+    let given = |milliseconds: Option<u64>| milliseconds.map(Duration::from_millis);
+    ServerTimes {
+        connect: given(raw.connect_timeout_ms).unwrap_or(DEFAULT_CONNECT),
+        call: given(raw.call_timeout_ms).unwrap_or(DEFAULT_CALL),
+        max_call: given(raw.max_call_ms).unwrap_or(DEFAULT_MAX_CALL),
+        idle: given(raw.idle_timeout_ms),
+    }
+}
+
+#[cfg(test)]
+mod tests;

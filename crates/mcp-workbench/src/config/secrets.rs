@@ -1,0 +1,312 @@
+//! The values that must not appear in messages: those that came from variables.
+//!
+//! Not every variable holds a secret, and a message full of `[redacted]` helps nobody. A value is
+//! hidden unless its variable is one that names places, persons or the terminal (`HOME`, `PATH`,
+//! `PROJECT_ROOT` …), or the value is shorter than four characters, a short number such as a port,
+//! or a common word of settings such as `true` or `info`.
+
+use std::{borrow::Cow, fmt, ops::Range};
+
+/// What stands where a secret stood.
+const MARK: &str = "[redacted]";
+
+/// A shorter value hides nothing: it would be found in every other word.
+const SHORTEST: usize = 4;
+
+/// Numbers up to this length are ports and counts.
+const LONGEST_PLAIN_NUMBER: usize = 5;
+
+/// Variables that hold no secrets.
+const PLAIN_VARIABLES: &[&str] = &[
+    "APPDATA",
+    "COMPUTERNAME",
+    "COMSPEC",
+    "DISPLAY",
+    "EDITOR",
+    "HOME",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "HOST",
+    "HOSTNAME",
+    "LANG",
+    "LOCALAPPDATA",
+    "LOGNAME",
+    "NODE_ENV",
+    "OLDPWD",
+    "OS",
+    "PATH",
+    "PATHEXT",
+    "PORT",
+    "PROGRAMDATA",
+    "PROGRAMFILES",
+    "PWD",
+    "SHELL",
+    "SYSTEMROOT",
+    "TEMP",
+    "TERM",
+    "TMP",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "USERNAME",
+    "USERPROFILE",
+    "WAYLAND_DISPLAY",
+    "WINDIR",
+];
+
+/// Beginnings of the names of variables that hold no secrets.
+const PLAIN_BEGINNINGS: &[&str] = &["LC_", "XDG_"];
+
+/// Endings of the names of variables that hold no secrets.
+const PLAIN_ENDINGS: &[&str] = &[
+    "_DIR",
+    "_DIRECTORY",
+    "_FOLDER",
+    "_HOME",
+    "_LEVEL",
+    "_PATH",
+    "_PORT",
+    "_ROOT",
+];
+
+/// Values that are settings, whatever their variable.
+const PLAIN_VALUES: &[&str] = &[
+    "auto",
+    "debug",
+    "default",
+    "development",
+    "disabled",
+    "enabled",
+    "error",
+    "false",
+    "info",
+    "json",
+    "local",
+    "localhost",
+    "main",
+    "none",
+    "null",
+    "production",
+    "read",
+    "staging",
+    "stdio",
+    "test",
+    "text",
+    "trace",
+    "true",
+    "utf-8",
+    "utf8",
+    "verbose",
+    "warn",
+    "warning",
+    "write",
+];
+
+/// Values to be kept out of messages.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secrets {
+    values: Vec<String>,
+}
+
+impl Secrets {
+    /// Takes in the value of a variable, unless it is clearly no secret. Of a value of several
+    /// lines each line is a secret too, since messages quote lines.
+    pub fn add(&mut self, variable: &str, value: &str) {
+        if is_plain_variable(variable) {
+            return;
+        }
+        self.add_value(value);
+        for line in value.lines() {
+            self.add_value(line.trim());
+        }
+    }
+
+    /// Takes in the secrets of another.
+    pub fn merge(&mut self, other: &Self) {
+        for value in &other.values {
+            self.add_value(value);
+        }
+    }
+
+    /// Whether there is nothing to hide.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// The text with every occurrence of a secret replaced by `[redacted]`. Of secrets that overlap
+    /// in the text nothing remains.
+    pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let hidden = self.occurrences(text);
+        if hidden.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let mut redacted = String::with_capacity(text.len());
+        let mut shown_to = 0;
+        for range in hidden {
+            redacted.push_str(&text[shown_to..range.start]);
+            redacted.push_str(MARK);
+            shown_to = range.end;
+        }
+        redacted.push_str(&text[shown_to..]);
+        Cow::Owned(redacted)
+    }
+
+    fn add_value(&mut self, value: &str) {
+        if !is_plain_value(value) && !self.values.iter().any(|known| known == value) {
+            self.values.push(value.into());
+        }
+    }
+
+    /// Where secrets stand in the text: in order, and overlapping ones made one.
+    fn occurrences(&self, text: &str) -> Vec<Range<usize>> {
+        let mut found: Vec<Range<usize>> = Vec::new();
+        for value in &self.values {
+            found.extend(
+                text.match_indices(value.as_str())
+                    .map(|(at, hit)| at..at + hit.len()),
+            );
+        }
+        found.sort_unstable_by_key(|range| (range.start, range.end));
+        found.dedup_by(|next, kept| {
+            let overlaps = next.start < kept.end;
+            if overlaps {
+                kept.end = kept.end.max(next.end);
+            }
+            overlaps
+        });
+        found
+    }
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secrets({} hidden)", self.values.len())
+    }
+}
+
+fn is_plain_variable(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    PLAIN_VARIABLES.contains(&name.as_str())
+        || PLAIN_BEGINNINGS.iter().any(|part| name.starts_with(part))
+        || PLAIN_ENDINGS.iter().any(|part| name.ends_with(part))
+}
+
+fn is_plain_value(value: &str) -> bool {
+    let length = value.chars().count();
+    let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
+    length < SHORTEST
+        || value.trim().is_empty()
+        || (is_number && length <= LONGEST_PLAIN_NUMBER)
+        || PLAIN_VALUES
+            .iter()
+            .any(|plain| plain.eq_ignore_ascii_case(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn secrets(values: &[&str]) -> Secrets {
+        let mut secrets = Secrets::default();
+        for value in values {
+            secrets.add("TOKEN", value);
+        }
+        secrets
+    }
+
+    #[test]
+    fn every_occurrence_is_replaced() {
+        let cases: [(&[&str], &str, &str); 8] = [
+            (
+                &["hunter2"],
+                "pass hunter2, again hunter2",
+                "pass [redacted], again [redacted]",
+            ),
+            (&["hunter2"], "nothing here", "nothing here"),
+            (&[], "hunter2", "hunter2"),
+            (&["hunter2", "hunter2345"], "x=hunter2345;", "x=[redacted];"),
+            (&["abcdef", "defghi"], "<abcdefghi>", "<[redacted]>"),
+            (&["hunter2"], "hunter2hunter2", "[redacted][redacted]"),
+            (&["redacted", "hunter2"], "hunter2", "[redacted]"),
+            (&["pässwört"], "ä pässwört ü", "ä [redacted] ü"),
+        ];
+        for (values, text, expected) in cases {
+            assert_eq!(secrets(values).redact(text), expected, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn a_clean_text_is_not_copied() {
+        assert!(matches!(
+            secrets(&["hunter2"]).redact("clean"),
+            Cow::Borrowed("clean")
+        ));
+    }
+
+    #[test]
+    fn trivial_values_are_not_hidden() {
+        for value in [
+            "", "1", "abc", "true", "FALSE", "info", "8080", "65535", "    ",
+        ] {
+            assert!(secrets(&[value]).is_empty(), "{value}");
+        }
+        for value in ["abcd", "123456", "ghp_0123"] {
+            assert!(!secrets(&[value]).is_empty(), "{value}");
+        }
+    }
+
+    #[test]
+    fn variables_of_places_and_persons_are_not_hidden() {
+        for name in [
+            "HOME",
+            "PATH",
+            "Path",
+            "USER",
+            "PWD",
+            "LC_ALL",
+            "XDG_CACHE_HOME",
+            "PROJECT_ROOT",
+        ] {
+            let mut secrets = Secrets::default();
+            secrets.add(name, "/home/somebody");
+            assert!(secrets.is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_lines_of_a_value_are_hidden_too() {
+        let key = secrets(&["-----BEGIN KEY-----\nMIIB0123\n-----END KEY-----\n"]);
+        assert_eq!(
+            key.redact("bad key: MIIB0123 | x"),
+            "bad key: [redacted] | x"
+        );
+    }
+
+    #[test]
+    fn merging_hides_both() {
+        let mut both = secrets(&["hunter2"]);
+        both.merge(&secrets(&["swordfish", "hunter2"]));
+        assert_eq!(both.redact("hunter2 swordfish"), "[redacted] [redacted]");
+    }
+
+    #[test]
+    fn values_are_not_shown() {
+        assert_eq!(format!("{:?}", secrets(&["hunter2"])), "Secrets(1 hidden)");
+    }
+
+    proptest! {
+        #[test]
+        fn no_secret_survives(
+            values in prop::collection::vec("[xyz]{4,6}", 1..4),
+            text in "[xyz ]{0,40}",
+        ) {
+            let values: Vec<&str> = values.iter().map(String::as_str).collect();
+            let redacted = secrets(&values).redact(&text).into_owned();
+            for value in values {
+                prop_assert!(!redacted.contains(value), "{} in {}", value, redacted);
+            }
+        }
+    }
+}
