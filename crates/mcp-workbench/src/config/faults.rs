@@ -111,8 +111,8 @@ pub enum ValueFault {
     /// A number outside of its bounds.
     #[error("`{found}` is not between {least} and {most}")]
     OutOfRange {
-        /// The number.
-        found: u64,
+        /// The number as written.
+        found: String,
         /// The smallest that is allowed.
         least: u64,
         /// The largest that is allowed.

@@ -132,6 +132,12 @@ pub struct UnsetVariable {
     pub path: String,
 }
 
+impl fmt::Display for UnsetVariable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "variable {} is not set ({})", self.variable, self.path)
+    }
+}
+
 impl fmt::Debug for StdioLaunch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let args: Vec<Cow<'_, str>> = self.args.iter().map(|it| self.secrets.redact(it)).collect();

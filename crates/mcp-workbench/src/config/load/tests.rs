@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use proptest::prelude::*;
+
 use super::*;
 
 const VALID: &str = r#"{"toolboxes": {}}"#;
@@ -116,5 +118,27 @@ fn the_examples_of_the_documentation_are_valid() {
         let loaded = parse(example, Path::new("example.json"), &environment());
         let loaded = loaded.unwrap_or_else(|problems| panic!("{problems}\n{example}"));
         assert_eq!(loaded.warnings, [], "{example}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_it_panic(
+        pieces in prop::collection::vec(
+            prop_oneof![
+                Just("{".to_owned()),
+                Just("}".to_owned()),
+                Just("\"toolboxes\":".to_owned()),
+                Just("\"t\": {\"description\": \"d\", \"mcpServers\": {".to_owned()),
+                Just("\"s\": {\"command\": [\"${A\", 1],}".to_owned()),
+                "[ -~äß\n\"\\\\{}:,\\[\\]/*]{0,6}",
+            ],
+            0..12,
+        ),
+    ) {
+        if let Err(problems) = parse(&pieces.concat(), Path::new("c.json"), &environment()) {
+            prop_assert!(problems.iter().len() > 0);
+            prop_assert!(!problems.to_string().is_empty());
+        }
     }
 }

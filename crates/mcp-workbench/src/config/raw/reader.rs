@@ -168,12 +168,13 @@ impl<'a> Reader<'a> {
             self.wrong_type(node, "a positive integer");
             return None;
         };
-        let fault = match number.value.parse::<u64>() {
-            Ok(found) if found > 0 && (least..=most).contains(&found) => return Some(found),
-            Ok(found) if found > 0 => ValueFault::OutOfRange { found, least, most },
-            _ => ValueFault::NotPositive {
-                found: number.value.into(),
-            },
+        let found: String = number.value.into();
+        let is_whole = found.bytes().all(|byte| byte.is_ascii_digit());
+        let fault = match found.parse::<u64>() {
+            Ok(value) if (least..=most).contains(&value) => return Some(value),
+            Ok(0) => ValueFault::NotPositive { found },
+            _ if is_whole => ValueFault::OutOfRange { found, least, most },
+            _ => ValueFault::NotPositive { found },
         };
         self.report_value(node, fault);
         None

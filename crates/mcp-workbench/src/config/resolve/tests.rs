@@ -271,16 +271,13 @@ fn unset_variables_hurt_only_their_server() {
     let Transport::Unset(unset) = &toolbox.servers["x"].transport else {
         panic!("the server lacks variables");
     };
-    let unset: Vec<(&str, &str)> = unset
-        .iter()
-        .map(|it| (it.variable.as_str(), it.path.as_str()))
-        .collect();
+    let unset: Vec<String> = unset.iter().map(ToString::to_string).collect();
     assert_eq!(
         unset,
         [
-            ("B_TOKEN", "toolboxes.y.mcpServers.x.env.B"),
-            ("A_TOKEN", "toolboxes.y.mcpServers.x.args[0]"),
-            ("B_TOKEN", "toolboxes.y.mcpServers.x.args[0]"),
+            "variable B_TOKEN is not set (toolboxes.y.mcpServers.x.env.B)",
+            "variable A_TOKEN is not set (toolboxes.y.mcpServers.x.args[0])",
+            "variable B_TOKEN is not set (toolboxes.y.mcpServers.x.args[0])",
         ]
     );
     let together: Vec<String> = loaded.unset.iter().map(ToString::to_string).collect();

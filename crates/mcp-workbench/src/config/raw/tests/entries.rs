@@ -187,7 +187,16 @@ fn times_are_positive_integers() {
         "maxCallMs",
         "idleTimeoutMs",
     ] {
-        for bad in ["0", "-1", "1.5", "1e3", "\"1000\"", "true", "31536000001"] {
+        for bad in [
+            "0",
+            "-1",
+            "1.5",
+            "1e3",
+            "\"1000\"",
+            "true",
+            "31536000001",
+            "99999999999999999999",
+        ] {
             let entry = format!(r#"{{"command": "x", "{key}": {bad}}}"#);
             assert_eq!(entry_errors(&entry).len(), 1, "{entry}");
         }

@@ -109,6 +109,15 @@ fn what_is_not_json_is_refused_with_its_place() {
 }
 
 #[test]
+fn bottomless_nesting_is_refused() {
+    for open in ["[", "{\"a\":"] {
+        let errors = errors(&open.repeat(100_000));
+        assert_eq!(errors.len(), 1);
+        assert!(errors[0].contains("not valid JSON"), "{errors:?}");
+    }
+}
+
+#[test]
 fn required_keys() {
     assert_eq!(
         errors("{}"),
