@@ -107,10 +107,10 @@ fn unquoted(line: &str) -> &str {
     line[..comment.map_or(line.len(), |(at, _)| at)].trim()
 }
 
-/// The text up to a line break, and the text after it.
+/// The text up to a line break, and the text after it. A carriage return is white space here, and
+/// trimmed as such.
 fn first_line(text: &str) -> (&str, &str) {
-    let (line, after) = text.split_once('\n').unwrap_or((text, ""));
-    (line.strip_suffix('\r').unwrap_or(line), after)
+    text.split_once('\n').unwrap_or((text, ""))
 }
 
 fn is_name(name: &str) -> bool {

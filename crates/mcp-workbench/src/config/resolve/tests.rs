@@ -315,6 +315,7 @@ fn remote_entries() {
             "https://x/a",
             RemoteProtocol::Http,
         ),
+        (r#"{"url": "${OTHER}"}"#, "swordfish", RemoteProtocol::Http),
         (
             r#"{"type": "sse", "url": "https://x/sse"}"#,
             "https://x/sse",
