@@ -1,0 +1,108 @@
+//! The configuration of the demonstration, and the snippet that makes a client use it.
+
+use serde_json::{Map, Value, json};
+
+use super::servers::DemoServer;
+
+/// The name of the one toolbox.
+pub(super) const TOOLBOX: &str = "desk";
+
+const DESCRIPTION: &str = "A clock, a calculator and a notes store that need nothing installed";
+
+/// The configuration that `mcp-workbench serve --demo` uses, pretty-printed, with a line feed at
+/// its end.
+///
+/// `program` is the `mcp-workbench` binary, best as an absolute path. The result is an ordinary
+/// configuration file: it can be saved and edited. Its member `_client`, which the workbench
+/// ignores, is what [`client_snippet`] returns.
+pub fn configuration(program: &str) -> String {
+    let servers: Map<String, Value> = DemoServer::ALL
+        .into_iter()
+        .map(|server| (server.name().to_owned(), entry(program, server)))
+        .collect();
+    let configuration = json!({
+        "_client": client_configuration(program),
+        "toolboxes": {
+            TOOLBOX: { "description": DESCRIPTION, "mcpServers": servers }
+        }
+    });
+    format!("{configuration:#}\n")
+}
+
+/// What a person puts into the configuration of an MCP client to use the demonstration with an
+/// agent, pretty-printed, without a line feed at its end.
+pub fn client_snippet(program: &str) -> String {
+    format!("{:#}", client_configuration(program))
+}
+
+fn client_configuration(program: &str) -> Value {
+    json!({
+        "mcpServers": {
+            "workbench": { "command": program, "args": ["serve", "--demo"] }
+        }
+    })
+}
+
+/// The entry of one server. The workbench expands `${…}` in it, so a path that holds `${` is
+/// escaped; the client's snippet is read by others and is not.
+fn entry(program: &str, server: DemoServer) -> Value {
+    json!({
+        "command": program.replace("${", "$${"),
+        "args": ["demo-server", server.name()]
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn the_configuration_names_every_server_in_order() {
+        let text = configuration("/opt/mcp workbench/\"bin\"");
+        let program = "/opt/mcp workbench/\"bin\"";
+        assert_eq!(
+            serde_json::from_str::<Value>(&text).unwrap(),
+            json!({
+                "_client": { "mcpServers": { "workbench": {
+                    "command": program, "args": ["serve", "--demo"]
+                } } },
+                "toolboxes": { "desk": {
+                    "description": DESCRIPTION,
+                    "mcpServers": {
+                        "clock": { "command": program, "args": ["demo-server", "clock"] },
+                        "calculator": { "command": program, "args": ["demo-server", "calculator"] },
+                        "notes": { "command": program, "args": ["demo-server", "notes"] }
+                    }
+                } }
+            })
+        );
+        let places =
+            ["\"clock\": {", "\"calculator\": {", "\"notes\": {"].map(|key| text.find(key));
+        assert!(places.is_sorted() && places[0].is_some(), "{text}");
+        assert!(text.ends_with("}\n"));
+    }
+
+    #[test]
+    fn a_path_that_looks_like_a_variable_stays_a_path() {
+        let value: Value = serde_json::from_str(&configuration("/x/${HOME}/y")).unwrap();
+        assert_eq!(
+            value["toolboxes"]["desk"]["mcpServers"]["clock"]["command"],
+            "/x/$${HOME}/y"
+        );
+        assert_eq!(
+            value["_client"]["mcpServers"]["workbench"]["command"],
+            "/x/${HOME}/y"
+        );
+    }
+
+    #[test]
+    fn the_snippet_is_json_a_client_understands() {
+        let value: Value = serde_json::from_str(&client_snippet("mcp-workbench")).unwrap();
+        assert_eq!(
+            value["mcpServers"]["workbench"]["args"],
+            json!(["serve", "--demo"])
+        );
+    }
+}

@@ -1,0 +1,242 @@
+//! The demonstration's side of the conversation: a JSON-RPC client that sends one request at a
+//! time and waits for its answer, never longer than its deadline.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::text::shorten;
+
+const METHOD_NOT_FOUND: i32 = -32601;
+/// How much of a line that is no JSON is kept for the message.
+const MAX_SHOWN: usize = 120;
+
+/// Why the demonstration did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum DemoError {
+    /// The program could not be started.
+    #[error("cannot start `{program}`")]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A message could not be sent.
+    #[error("cannot send `{method}` to the workbench")]
+    Send {
+        /// The message's method.
+        method: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The workbench's output could not be read.
+    #[error("cannot read the answer to `{method}`")]
+    Receive {
+        /// The request that was waiting.
+        method: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// There was no answer in time.
+    #[error("no answer to `{method}` within {} s", deadline.as_secs())]
+    NoAnswer {
+        /// The request.
+        method: String,
+        /// How long was waited.
+        deadline: Duration,
+    },
+    /// The workbench closed its output.
+    #[error("the workbench ended before it answered `{method}`")]
+    Ended {
+        /// The request that was waiting.
+        method: String,
+    },
+    /// The workbench wrote something else than JSON.
+    #[error("the workbench wrote a line that is not JSON: `{line}`")]
+    NotJson {
+        /// The line, shortened.
+        line: String,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// A request was answered with a protocol error.
+    #[error("`{method}` was refused with error {code}: {message}")]
+    Refused {
+        /// The request.
+        method: String,
+        /// The code of the error.
+        code: i64,
+        /// The message of the error.
+        message: String,
+    },
+    /// An answer is not what this step of the demonstration shows.
+    #[error("step `{step}` expected {expected}, and the answer was: {found}")]
+    Unexpected {
+        /// The step's title.
+        step: &'static str,
+        /// What it expected.
+        expected: String,
+        /// What came instead, shortened.
+        found: String,
+    },
+    /// The workbench did not end when its input did.
+    #[error("the workbench still runs {} s after its input was closed", deadline.as_secs())]
+    StillRunning {
+        /// How long was waited.
+        deadline: Duration,
+    },
+    /// The workbench ended with an error.
+    #[error("the workbench ended with {status}")]
+    Exit {
+        /// How it ended.
+        status: ExitStatus,
+    },
+    /// The system did not tell whether the workbench has ended.
+    #[error("cannot wait for the workbench")]
+    Wait {
+        /// Why not.
+        source: io::Error,
+    },
+    /// What the demonstration shows could not be written.
+    #[error("cannot write what the demo shows")]
+    Output(#[from] io::Error),
+}
+
+/// An answer and how long it took.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    /// The `result` of the answer.
+    pub(super) result: Value,
+    /// From before the request was written until the answer was read.
+    pub(super) took: Duration,
+}
+
+/// Lines of the workbench's output; the channel ends where the output does.
+pub(super) type Incoming = Receiver<io::Result<Vec<u8>>>;
+
+/// A connection to a workbench.
+pub(super) struct Connection<W> {
+    output: W,
+    incoming: Incoming,
+    last_id: u64,
+    deadline: Duration,
+}
+
+impl<W: Write> Connection<W> {
+    /// A connection that writes to `output`, reads `incoming`, and waits so long for each answer.
+    pub(super) fn new(output: W, incoming: Incoming, deadline: Duration) -> Self {
+        Self {
+            output,
+            incoming,
+            last_id: 0,
+            deadline,
+        }
+    }
+
+    /// Sends a request and waits for its answer. What else comes meanwhile is answered if it must
+    /// be, and not shown.
+    pub(super) fn request(&mut self, method: &str, params: &Value) -> Result<Exchange, DemoError> {
+        self.last_id += 1;
+        let id = json!(self.last_id);
+        let started = Instant::now();
+        self.send(
+            method,
+            &json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}),
+        )?;
+        loop {
+            let mut message = self.receive(method, started)?;
+            if message.get("method").is_some() {
+                self.answer_request(&message)?;
+            } else if message["id"] == id {
+                let took = started.elapsed();
+                if let Some(error) = message.get("error") {
+                    return Err(refused(method, error));
+                }
+                return Ok(Exchange {
+                    result: message["result"].take(),
+                    took,
+                });
+            }
+        }
+    }
+
+    /// Sends a notification.
+    pub(super) fn notify(&mut self, method: &str) -> Result<(), DemoError> {
+        self.send(method, &json!({"jsonrpc": "2.0", "method": method}))
+    }
+
+    /// Closes the output. The input is handed back, to be kept until the other side has ended.
+    pub(super) fn hang_up(self) -> Incoming {
+        self.incoming
+    }
+
+    /// A message of ours is far smaller than a pipe's buffer, so this does not block for long even
+    /// if nobody reads.
+    fn send(&mut self, method: &str, message: &Value) -> Result<(), DemoError> {
+        writeln!(self.output, "{message}")
+            .and_then(|()| self.output.flush())
+            .map_err(|source| DemoError::Send {
+                method: method.to_owned(),
+                source,
+            })
+    }
+
+    fn receive(&mut self, method: &str, started: Instant) -> Result<Value, DemoError> {
+        let method = || method.to_owned();
+        let left = self.deadline.saturating_sub(started.elapsed());
+        let line = match self.incoming.recv_timeout(left) {
+            Ok(Ok(line)) => line,
+            Ok(Err(source)) => {
+                return Err(DemoError::Receive {
+                    method: method(),
+                    source,
+                });
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                return Err(DemoError::NoAnswer {
+                    method: method(),
+                    deadline: self.deadline,
+                });
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(DemoError::Ended { method: method() });
+            }
+        };
+        serde_json::from_slice(&line).map_err(|source| DemoError::NotJson {
+            line: shorten(String::from_utf8_lossy(&line).trim_end(), MAX_SHOWN),
+            source,
+        })
+    }
+
+    /// The workbench may ask for a sign of life; this client offers nothing else.
+    fn answer_request(&mut self, request: &Value) -> Result<(), DemoError> {
+        let Some(id) = request.get("id") else {
+            return Ok(());
+        };
+        let method = request["method"].as_str().unwrap_or_default();
+        let answer = if method == "ping" {
+            json!({"jsonrpc": "2.0", "id": id, "result": {}})
+        } else {
+            let error = json!({"code": METHOD_NOT_FOUND, "message": "the demo offers no methods"});
+            json!({"jsonrpc": "2.0", "id": id, "error": error})
+        };
+        self.send(method, &answer)
+    }
+}
+
+fn refused(method: &str, error: &Value) -> DemoError {
+    DemoError::Refused {
+        method: method.to_owned(),
+        code: error["code"].as_i64().unwrap_or_default(),
+        message: error["message"].as_str().unwrap_or_default().to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[path = "connection_tests.rs"]
+mod tests;

@@ -1,0 +1,180 @@
+//! The workbench as a child process, with a deadline on everything that is waited for.
+
+use std::collections::VecDeque;
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Sender, SyncSender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::connection::{Connection, DemoError, Incoming};
+use super::lines::{Line, read_line};
+
+/// How long an answer may take.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
+/// How long the workbench may take to end after its input was closed; it promises 5 s.
+const EXIT_DEADLINE: Duration = Duration::from_secs(10);
+/// The same where the demonstration has failed already and only cleans up.
+const CLEAN_UP_DEADLINE: Duration = Duration::from_secs(6);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+/// How many lines may wait to be read.
+const QUEUED_LINES: usize = 64;
+const KEPT_LOG_LINES: usize = 20;
+
+/// The last lines of the workbench's stderr, sent once it has ended.
+pub(super) type LogSender = Sender<Vec<String>>;
+
+/// A running workbench. Where it is dropped it gets time to end, and is killed if it does not.
+pub(super) struct Workbench {
+    /// The conversation with it. It is dropped first, which closes the workbench's input.
+    pub(super) connection: Connection<ChildStdin>,
+    process: Process,
+}
+
+struct Process(Child);
+
+impl Workbench {
+    /// Starts `program serve --demo`.
+    pub(super) fn start(program: &Path, log: LogSender) -> Result<Self, DemoError> {
+        let started = |source| DemoError::Start {
+            program: program.to_owned(),
+            source,
+        };
+        let mut child = Command::new(program)
+            .args(["serve", "--demo"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(started)?;
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let process = Process(child);
+        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+            return Err(started(io::Error::other("a pipe is missing")));
+        };
+        let incoming = read_in_background(stdout).map_err(started)?;
+        thread::Builder::new()
+            .name("demo-stderr".to_owned())
+            // Nobody may be there any more to read the log.
+            .spawn(move || drop(log.send(last_lines(stderr))))
+            .map_err(started)?;
+        Ok(Self {
+            connection: Connection::new(stdin, incoming, ANSWER_DEADLINE),
+            process,
+        })
+    }
+
+    /// Closes the workbench's input and waits for its end, which must be a success.
+    pub(super) fn close(self) -> Result<Duration, DemoError> {
+        let Self {
+            connection,
+            mut process,
+        } = self;
+        let started = Instant::now();
+        // Its output is read until the end, so that its last words do not meet a closed pipe.
+        let output = connection.hang_up();
+        let status = process
+            .wait(EXIT_DEADLINE)
+            .map_err(|source| DemoError::Wait { source })?;
+        drop(output);
+        match status {
+            None => Err(DemoError::StillRunning {
+                deadline: EXIT_DEADLINE,
+            }),
+            Some(status) if status.success() => Ok(started.elapsed()),
+            Some(status) => Err(DemoError::Exit { status }),
+        }
+    }
+}
+
+impl Process {
+    /// Waits for its end; `None` if it still runs at the deadline. The standard library has no
+    /// wait with a deadline, so it asks again and again.
+    fn wait(&mut self, deadline: Duration) -> io::Result<Option<ExitStatus>> {
+        let started = Instant::now();
+        loop {
+            let status = self.0.try_wait()?;
+            if status.is_some() || started.elapsed() >= deadline {
+                return Ok(status);
+            }
+            thread::park_timeout(POLL_INTERVAL);
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if !matches!(self.wait(CLEAN_UP_DEADLINE), Ok(Some(_))) {
+            // Both fail only if it has ended after all.
+            drop(self.0.kill());
+            drop(self.0.wait());
+        }
+    }
+}
+
+fn read_in_background(output: impl Read + Send + 'static) -> io::Result<Incoming> {
+    let (sender, incoming) = mpsc::sync_channel(QUEUED_LINES);
+    thread::Builder::new()
+        .name("demo-stdout".to_owned())
+        .spawn(move || forward_lines(output, &sender))?;
+    Ok(incoming)
+}
+
+/// Sends line after line, until there are no more or nobody wants them.
+fn forward_lines(output: impl Read, sender: &SyncSender<io::Result<Vec<u8>>>) {
+    let mut output = BufReader::new(output);
+    loop {
+        let mut line = Vec::new();
+        let received = match read_line(&mut output, &mut line) {
+            Ok(Line::End) => return,
+            Ok(Line::Complete) => Ok(line),
+            Ok(Line::TooLong) => Err(io::Error::other("a line is too long")),
+            Err(error) => Err(error),
+        };
+        let is_last = received.is_err();
+        if sender.send(received).is_err() || is_last {
+            return;
+        }
+    }
+}
+
+fn last_lines(output: impl Read) -> Vec<String> {
+    let mut output = BufReader::new(output);
+    let mut line = Vec::new();
+    let mut kept = VecDeque::new();
+    while let Ok(Line::Complete | Line::TooLong) = read_line(&mut output, &mut line) {
+        if kept.len() == KEPT_LOG_LINES {
+            kept.pop_front();
+        }
+        kept.push_back(String::from_utf8_lossy(&line).trim_end().to_owned());
+    }
+    kept.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn lines_are_forwarded_until_the_end() {
+        let incoming = read_in_background(Cursor::new("one\ntwo\n")).unwrap();
+        let lines: Vec<_> = incoming.iter().map(Result::unwrap).collect();
+        assert_eq!(lines, [b"one\n", b"two\n"]);
+    }
+
+    #[test]
+    fn only_the_last_lines_of_a_log_are_kept() {
+        let log: Vec<_> = (0..50).map(|n| format!("line {n}")).collect();
+        let kept = last_lines(Cursor::new(log.join("\n")));
+        assert_eq!(kept.len(), KEPT_LOG_LINES);
+        assert_eq!(
+            (kept[0].as_str(), kept[19].as_str()),
+            ("line 30", "line 49")
+        );
+    }
+}
