@@ -1,3 +1,41 @@
-//! A scriptable MCP server for the tests.
+//! A scriptable MCP server over stdio for the tests of `mcp-workbench`; never shipped.
+//!
+//! `fixture-server SCRIPT.json [ARG…]` or `fixture-server --script JSON [ARG…]`. The script says what
+//! it answers, which tools it lists and what each call does ([`script`]); without a word about a
+//! tool the built-in of that name runs ([`builtin`]). What it saw goes to a journal ([`journal`]),
+//! which is how a test observes the server's side.
 
-fn main() {}
+mod actions;
+mod builtin;
+mod children;
+mod journal;
+mod message;
+mod output;
+mod pending;
+mod script;
+mod server;
+
+use std::{process::ExitCode, sync::Arc};
+
+use crate::{script::Script, server::Server};
+
+/// Appended to the arguments when the process has been started anew with SIGTERM ignored.
+const TERM_IGNORED: &str = "--term-ignored";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let script = match Script::from_arguments(&arguments) {
+        Ok(script) => script,
+        Err(reason) => {
+            output::stderr_line(&format!("fixture-server: {reason}"));
+            return ExitCode::from(64);
+        }
+    };
+    if script.ignore_term && !arguments.iter().any(|argument| argument == TERM_IGNORED) {
+        let error = children::become_deaf_to_term(&arguments, TERM_IGNORED);
+        output::stderr_line(&format!("fixture-server: cannot start anew: {error}"));
+        return ExitCode::from(71);
+    }
+    let server = Arc::new(Server::new(script, arguments));
+    ExitCode::from(server.run())
+}

@@ -1,0 +1,56 @@
+//! Everything that leaves the process: one locked writer for stdout, so that lines of different
+//! calls never mix, and stderr.
+
+use std::{
+    io::{self, Write},
+    sync::{Mutex, PoisonError},
+};
+
+use serde_json::value::RawValue;
+
+/// The protocol's output.
+#[derive(Debug, Default)]
+pub(crate) struct Output {
+    turn: Mutex<()>,
+}
+
+impl Output {
+    /// Writes bytes as they are. A client that has gone is no concern of the server's.
+    pub(crate) fn bytes(&self, bytes: &[u8]) {
+        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut stdout = io::stdout().lock();
+        drop(stdout.write_all(bytes).and_then(|()| stdout.flush()));
+        drop(turn);
+    }
+
+    /// Writes one line.
+    pub(crate) fn line(&self, line: &[u8]) {
+        self.bytes(&[line, b"\n"].concat());
+    }
+
+    /// Answers a request.
+    pub(crate) fn answer(&self, id: &RawValue, result: &str) {
+        self.line(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#).as_bytes());
+    }
+
+    /// Answers a request with an error.
+    pub(crate) fn error(&self, id: &RawValue, error: &str) {
+        self.line(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#).as_bytes());
+    }
+
+    /// Writes a message whose members, but for `jsonrpc`, stand in an object.
+    pub(crate) fn message(&self, members: &RawValue) {
+        let members = members.get().trim_start_matches('{');
+        self.line(format!(r#"{{"jsonrpc":"2.0",{members}"#).as_bytes());
+    }
+}
+
+/// Writes one line to stderr.
+pub(crate) fn stderr_line(line: &str) {
+    stderr_bytes(format!("{line}\n").as_bytes());
+}
+
+/// Writes bytes to stderr as they are.
+pub(crate) fn stderr_bytes(bytes: &[u8]) {
+    drop(io::stderr().lock().write_all(bytes));
+}
