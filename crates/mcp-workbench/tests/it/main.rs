@@ -1,1 +1,21 @@
-//! Tests.
+//! The contract's tests: the real binary, fixture servers, one file a subject.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod arguments;
+mod commands;
+mod configuration;
+mod dynamic;
+mod environment;
+mod failed_calls;
+mod filters;
+mod harness;
+mod instructions;
+mod meta_tools;
+mod open_toolbox;
+mod opening;
+mod progress_cancel;
+mod protocol;
+mod results;
+mod shutdown;
+mod starting;
+mod use_tool;

@@ -1,0 +1,75 @@
+//! Contract 6: arguments reach the server exactly as they were sent.
+
+use pretty_assertions::assert_eq;
+
+use crate::harness::{Script, Setup, raw_string};
+
+#[test]
+fn arguments_arrive_byte_for_byte() {
+    let rows = [
+        "{}",
+        r#"{"path":"/tmp","n":1}"#,
+        r#"{"z":1,"a":2,"m":{"z":1,"a":2}}"#,
+        r#"{"n":123456789012345678901234567890,"f":1e400,"g":1.10,"h":-0,"i":1E5,"j":0.1e-7}"#,
+        r#"{"same":1,"same":2}"#,
+        r#"{"escapes":"\u00fc ü \/ \\ \" \n \ud83d\ude00 😀"}"#,
+        r#"{"lone":"\ud800"}"#,
+        r#"{ "space" : [ 1 , 2 ] , "tab":	null }"#,
+        r#"{"deep":[[[[[[[[[[{"a":[{}]}]]]]]]]]]]}"#,
+        r#"{"tool":{"toolbox":"x"},"arguments":{"arguments":{}},"_meta":{"progressToken":5},"id":1}"#,
+        r#"{"":"","工具":"ü"}"#,
+        r#"{"text":"{\"a\":1}"}"#,
+    ];
+    let mut workbench = Setup::one(&Script::new()).connect();
+    workbench.open("dev");
+    for row in rows {
+        assert!(!workbench.use_tool("pid", row).failed(), "{row}");
+    }
+    assert_eq!(workbench.journal("dev", "fs").arguments(), rows);
+}
+
+#[test]
+fn arguments_that_are_absent_are_an_empty_object() {
+    let mut workbench = Setup::one(&Script::new()).connect();
+    workbench.open("dev");
+    let identifier = r#"{"tool":{"toolbox":"dev","server":"fs","tool":"pid"}}"#;
+    workbench.call("use_tool", identifier);
+    assert_eq!(workbench.journal("dev", "fs").arguments(), ["{}"]);
+}
+
+#[test]
+fn a_string_that_holds_an_object_is_that_object() {
+    let rows = [
+        "{}",
+        r#"{"z":1,"a":"text"}"#,
+        r#"{"n":123456789012345678901234567890,"f":1e400}"#,
+        r#"{"quoted":"a \"b\" \\ \u00fc ü"}"#,
+    ];
+    let mut workbench = Setup::one(&Script::new()).connect();
+    workbench.open("dev");
+    for row in rows {
+        let result = workbench.use_tool("pid", &raw_string(row));
+        assert!(!result.failed(), "{}", result.raw);
+    }
+    assert_eq!(workbench.journal("dev", "fs").arguments(), rows);
+}
+
+#[test]
+fn the_server_gets_the_original_name() {
+    let names = ["read.file", "a__b__c", "ü/工 tool", "tool\"q"];
+    let mut script = Script::named(&names);
+    for name in names {
+        script = script.answers(name, r#"{"content":[]}"#);
+    }
+    let mut workbench = Setup::one(&script).connect();
+    workbench.open("dev");
+    for name in names {
+        assert!(!workbench.use_tool(name, "{}").failed(), "{name}");
+    }
+    let calls = workbench.journal("dev", "fs").received("tools/call");
+    let called: Vec<_> = calls
+        .iter()
+        .map(|call| call.params()["name"].clone())
+        .collect();
+    assert_eq!(called, names);
+}

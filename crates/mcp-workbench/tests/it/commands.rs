@@ -1,0 +1,123 @@
+//! The commands beside `serve`: what they print and how they end.
+
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use crate::harness::{Finished, Script, Setup};
+
+fn check(setup: Setup) -> Finished {
+    setup.write_config();
+    let config = setup.config().to_str().unwrap().to_owned();
+    setup.start_with(&["check", "--config", &config]).finish()
+}
+
+fn all_output(finished: &Finished) -> String {
+    format!("{}\n{}", finished.stdout.join("\n"), finished.stderr)
+}
+
+#[test]
+fn check_prints_what_is_configured() {
+    let setup = Setup::one(&Script::new())
+        .toolbox("production", "Production tools")
+        .server("database", &Script::new());
+    let journal = setup.journal("dev", "fs");
+    let finished = check(setup);
+    assert!(finished.status.success(), "{}", all_output(&finished));
+    let stdout = finished.stdout.join("\n");
+    for word in ["dev", "fs", "production", "database"] {
+        assert!(stdout.contains(word), "no {word:?} in {stdout}");
+    }
+    assert!(journal.lines().is_empty(), "nothing is started");
+}
+
+#[test]
+fn check_lists_all_variables_that_are_not_set() {
+    let setup = Setup::new()
+        .toolbox("y", "d")
+        .server_with(
+            "x",
+            &Script::new(),
+            &json!({"env": {"TOKEN": "${GITHUB_TOKEN}"}}),
+        )
+        .toolbox("z", "d")
+        .server_with("w", &Script::new(), &json!({"args": ["${OTHER_TOKEN}"]}));
+    let finished = check(setup);
+    assert!(!finished.status.success());
+    let output = all_output(&finished);
+    for word in [
+        "GITHUB_TOKEN",
+        "toolboxes.y.mcpServers.x.env.TOKEN",
+        "OTHER_TOKEN",
+        "toolboxes.z.mcpServers.w.args[1]",
+    ] {
+        assert!(output.contains(word), "no {word:?} in {output}");
+    }
+}
+
+#[test]
+fn check_reports_all_problems() {
+    let text = r#"{"toolboxes": {"a": {"mcpServers": {}}, "b": {"description": "", "mcpServers": {"c": {}}}}}"#;
+    let finished = check(Setup::new().text(text));
+    assert!(!finished.status.success());
+    let output = all_output(&finished);
+    for path in [
+        "toolboxes.a",
+        "toolboxes.b.description",
+        "toolboxes.b.mcpServers.c",
+    ] {
+        assert!(output.contains(path), "no {path:?} in {output}");
+    }
+}
+
+#[test]
+fn version_and_help() {
+    let finished = Setup::new().start_with(&["--version"]).finish();
+    assert!(finished.status.success());
+    let version = format!("mcp-workbench {}", env!("CARGO_PKG_VERSION"));
+    assert_eq!(finished.stdout, [version]);
+    let finished = Setup::new().start_with(&["--help"]).finish();
+    assert!(finished.status.success());
+    let help = finished.stdout.join("\n");
+    for command in ["serve", "check", "demo", "--config"] {
+        assert!(help.contains(command), "no {command:?} in {help}");
+    }
+}
+
+#[test]
+fn serve_by_name_is_the_default() {
+    let setup = Setup::one(&Script::new());
+    setup.write_config();
+    let config = setup.config().to_str().unwrap().to_owned();
+    let mut workbench = setup.start_with(&["serve", "--config", &config]);
+    assert_eq!(
+        workbench.initialize()["serverInfo"]["name"],
+        "mcp-workbench"
+    );
+}
+
+#[test]
+fn the_demo_runs_by_itself() {
+    let finished = Setup::new().start_with(&["demo"]).finish();
+    assert!(finished.status.success(), "{}", all_output(&finished));
+    let stdout = finished.stdout.join("\n");
+    for word in ["open_toolbox", "use_tool", "## Available Toolboxes"] {
+        assert!(stdout.contains(word), "no {word:?} in {stdout}");
+    }
+}
+
+#[test]
+fn the_configuration_of_the_demo_can_be_used() {
+    let printed = Setup::new()
+        .start_with(&["demo", "--print-config"])
+        .finish();
+    assert!(printed.status.success(), "{}", all_output(&printed));
+    let text = printed.stdout.join("\n");
+    let config: Value = serde_json::from_str(&text).expect("JSON is printed");
+    let toolboxes = config["toolboxes"].as_object().expect("toolboxes");
+    let name = toolboxes.keys().next().expect("a toolbox");
+    let mut workbench = Setup::new().text(&text).connect();
+    let opened = workbench.open(name).json();
+    assert_eq!(opened["servers_connected"], 3);
+    assert_eq!(opened.get("_errors"), None);
+    assert_eq!(opened.get("withheld"), None);
+}

@@ -1,0 +1,181 @@
+//! Contract 6: calls that fail downstream, deadlines, and servers that are not up.
+
+use std::time::{Duration, Instant};
+
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use crate::harness::{Script, Setup, TIMEOUT, ToolResult, Workbench, alive, poll};
+
+fn opened(script: &Script, keys: &Value) -> Workbench {
+    let mut workbench = Setup::new()
+        .toolbox("dev", "d")
+        .server_with("fs", script, keys)
+        .connect();
+    workbench.open("dev");
+    workbench
+}
+
+/// What every failed call has: the label, a reason, and the names for programs. Gives the reason.
+fn reason<'a>(result: &'a ToolResult, tool: &str) -> &'a str {
+    let label = format!("[dev/fs/{tool}] Error: ");
+    let reason = result.error().strip_prefix(&label);
+    let reason = reason.unwrap_or_else(|| panic!("no {label:?} in {}", result.error()));
+    assert!(!reason.trim().is_empty(), "{}", result.raw);
+    let failure = result.failure();
+    let names = [&failure["toolbox"], &failure["server"], &failure["tool"]];
+    assert_eq!(names, [&json!("dev"), &json!("fs"), &json!(tool)]);
+    let code = failure["code"].as_str();
+    assert!(code.is_some_and(|code| !code.is_empty()), "{}", result.raw);
+    reason
+}
+
+#[test]
+fn a_protocol_error_is_told_with_the_servers_words() {
+    let script = Script::named(&["t"]).on_call(
+        "t",
+        r#"[{"error":{"code":-32001,"message":"the disk is on fire","data":{"a":1}}}]"#,
+    );
+    let mut workbench = opened(&script, &json!({}));
+    let result = workbench.use_tool("t", "{}");
+    let reason = reason(&result, "t");
+    assert!(reason.contains("the disk is on fire"), "{reason}");
+}
+
+#[test]
+fn a_crash_fails_every_call_that_was_under_way() {
+    let mut workbench = opened(&Script::new(), &json!({}));
+    let hanging = workbench.send_use("hang", "{}");
+    let crashing = workbench.send_use("crash", r#"{"code":7}"#);
+    for (id, tool) in [(hanging, "hang"), (crashing, "crash")] {
+        let result = workbench.tool_result(&id);
+        let reason = reason(&result, tool);
+        assert!(reason.contains('7'), "the exit code is told: {reason}");
+        assert_eq!(result.failure()["outcome"], "unknown");
+    }
+    // The next call starts the server again; the crashed one is not sent again.
+    assert!(!workbench.use_tool("pid", "{}").failed());
+    let journal = workbench.journal("dev", "fs");
+    assert_eq!(journal.pids().len(), 2);
+    assert_eq!(journal.received("tools/call").len(), 3);
+}
+
+#[test]
+fn a_server_that_died_while_idle_is_started_again_by_the_next_call() {
+    let script = Script::named(&["last", "pid"])
+        .on_call("last", r#"[{"answer":{"content":[]}},{"exit":0}]"#);
+    let mut workbench = opened(&script, &json!({}));
+    assert!(!workbench.use_tool("last", "{}").failed());
+    let journal = workbench.journal("dev", "fs");
+    let pid = journal.pids()[0];
+    poll(TIMEOUT, || (!alive(pid)).then_some(())).expect("the server ends");
+    let result = workbench.use_tool("pid", "{}");
+    assert!(!result.failed(), "{}", result.raw);
+    assert_eq!(journal.pids().len(), 2);
+}
+
+#[test]
+fn a_silent_call_ends_at_its_timeout() {
+    let mut workbench = opened(&Script::new(), &json!({"callTimeoutMs": 300}));
+    let start = Instant::now();
+    let result = workbench.use_tool("hang", "{}");
+    assert!(start.elapsed() >= Duration::from_millis(300));
+    reason(&result, "hang");
+    assert_eq!(result.failure()["outcome"], "unknown");
+    assert!(
+        !workbench.use_tool("pid", "{}").failed(),
+        "the server lives on"
+    );
+    assert_eq!(workbench.journal("dev", "fs").pids().len(), 1);
+}
+
+/// A tool that reports progress every 300 ms, `times` times, and then answers.
+fn progressing(times: u32) -> Script {
+    let actions = format!(
+        r#"[{{"repeat":{{"times":{times},"actions":[{{"sleepMs":300}},{{"progress":{{"progress":1}}}}]}}}},{{"answer":{{"content":[]}}}}]"#
+    );
+    Script::named(&["work", "pid"]).on_call("work", &actions)
+}
+
+fn use_with_token(workbench: &mut Workbench, tool: &str) -> ToolResult {
+    let arguments = format!(r#"{{"tool":{{"toolbox":"dev","server":"fs","tool":"{tool}"}}}}"#);
+    let params =
+        format!(r#"{{"name":"use_tool","arguments":{arguments},"_meta":{{"progressToken":"p"}}}}"#);
+    let id = workbench.request("tools/call", &params);
+    workbench.tool_result(&id)
+}
+
+#[test]
+fn progress_resets_the_timeout_of_a_call() {
+    let mut workbench = opened(&progressing(8), &json!({"callTimeoutMs": 1500}));
+    let result = use_with_token(&mut workbench, "work");
+    assert_eq!(result.raw, r#"{"content":[]}"#);
+}
+
+#[test]
+fn nothing_resets_the_longest_time_of_a_call() {
+    let mut workbench = opened(&progressing(100), &json!({"maxCallMs": 1000}));
+    let start = Instant::now();
+    let result = use_with_token(&mut workbench, "work");
+    let took = start.elapsed();
+    assert!(
+        took >= Duration::from_secs(1) && took < Duration::from_secs(20),
+        "{took:?}"
+    );
+    reason(&result, "work");
+}
+
+#[test]
+fn a_server_that_nobody_uses_is_stopped_and_starts_again() {
+    let mut workbench = opened(&Script::new(), &json!({"idleTimeoutMs": 300}));
+    let journal = workbench.journal("dev", "fs");
+    let first = journal.pids()[0];
+    poll(TIMEOUT, || (!alive(first)).then_some(())).expect("an idle server is stopped");
+    let result = workbench.use_tool("pid", "{}");
+    assert!(!result.failed(), "{}", result.raw);
+    assert_eq!(journal.pids().len(), 2);
+}
+
+#[test]
+fn a_call_tries_to_start_a_server_that_is_not_up() {
+    let setup = Setup::new();
+    let tried = setup.path("tried");
+    let once = json!([{"once": {"file": tried, "actions": [{"exit": 1}]}}]).to_string();
+    let mut workbench = setup
+        .toolbox("dev", "d")
+        .server("steady", &Script::named(&["a"]))
+        .server("shaky", &Script::new().set("onStart", &once))
+        .server_with(
+            "never",
+            &Script::new(),
+            &json!({"command": "no-such-command-anywhere"}),
+        )
+        .connect();
+    assert_eq!(workbench.open("dev").json()["servers_connected"], 1);
+
+    let result = workbench.use_tool_of(["dev", "shaky", "pid"], "{}");
+    assert!(
+        !result.failed(),
+        "the second start succeeds: {}",
+        result.raw
+    );
+
+    let result = workbench.use_tool_of(["dev", "never", "query"], "{}");
+    assert_eq!(
+        result.error(),
+        "[dev/never/query] Error: Failed to connect to server 'never' in toolbox 'dev': command 'no-such-command-anywhere' not found"
+    );
+    assert_eq!(result.failure()["outcome"], "not_sent");
+    assert_eq!(result.failure()["server"], "never");
+}
+
+#[test]
+fn a_server_that_ends_in_an_answer_is_still_heard() {
+    let script = Script::named(&["last"]).on_call(
+        "last",
+        r#"[{"answer":{"content":[],"said":"goodbye"}},{"exit":5}]"#,
+    );
+    let mut workbench = opened(&script, &json!({}));
+    let result = workbench.use_tool("last", "{}");
+    assert_eq!(result.raw, r#"{"content":[],"said":"goodbye"}"#);
+}

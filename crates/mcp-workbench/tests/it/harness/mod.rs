@@ -1,0 +1,44 @@
+//! The harness: a directory, a configuration and a running workbench for each test. Everything is
+//! synchronous, every wait ends by itself, and a failed wait shows what was said on all sides.
+
+mod journal;
+mod message;
+mod processes;
+mod script;
+mod setup;
+mod tool_result;
+mod transcript;
+mod workbench;
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+pub(crate) use journal::Journal;
+pub(crate) use message::Message;
+pub(crate) use processes::{alive, kill, survivors};
+pub(crate) use script::{Script, raw_string};
+pub(crate) use setup::{Setup, fixture_server};
+pub(crate) use tool_result::ToolResult;
+pub(crate) use workbench::{Finished, Workbench, call_params, initialize_params, use_arguments};
+
+/// How long anything may take before a test gives up. Generous: the machine may be busy.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How often something that cannot be waited for is looked at.
+const POLL: Duration = Duration::from_millis(5);
+
+/// Looks until there is something to see, or gives up after `timeout`.
+pub(crate) fn poll<T>(timeout: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
+    let end = Instant::now() + timeout;
+    loop {
+        if let Some(seen) = look() {
+            return Some(seen);
+        }
+        if Instant::now() >= end {
+            return None;
+        }
+        thread::park_timeout(POLL);
+    }
+}

@@ -1,0 +1,187 @@
+//! Contract 4: the instructions, word for word.
+
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use crate::harness::{Script, Setup};
+
+const LIMIT: usize = 2000;
+
+const USE_LINE: &str = "  - Use `open_toolbox` with toolbox name to access";
+
+const END: &str = "To open a toolbox and see available tools:
+1. Call `open_toolbox` with the desired toolbox name
+2. Inspect the returned tools array for available operations";
+
+fn instructions(setup: Setup) -> String {
+    let result = setup.start().initialize();
+    result["instructions"].as_str().unwrap().to_owned()
+}
+
+/// The full form, of toolboxes without servers.
+fn full(toolboxes: &[(String, String)]) -> String {
+    let entries = toolboxes.iter().map(|(name, description)| {
+        format!("- **{name}** (0 servers): {description}\n{USE_LINE}\n\n")
+    });
+    format!(
+        "## Available Toolboxes\n\n{}{END}",
+        entries.collect::<String>()
+    )
+}
+
+fn of_toolboxes(toolboxes: &[(String, String)]) -> String {
+    let setup = toolboxes
+        .iter()
+        .fold(Setup::new(), |setup, (name, description)| {
+            setup.toolbox(name, description)
+        });
+    instructions(setup)
+}
+
+fn many(count: usize, description: &str) -> Vec<(String, String)> {
+    let toolbox = |n| (format!("toolbox-{n}"), description.to_owned());
+    (0..count).map(toolbox).collect()
+}
+
+#[test]
+fn one_toolbox_with_one_server() {
+    let setup = Setup::new()
+        .toolbox("production", "Production environment tools")
+        .server("db", &Script::new());
+    assert_eq!(
+        instructions(setup),
+        "## Available Toolboxes
+
+- **production** (1 server): Production environment tools
+  - Use `open_toolbox` with toolbox name to access
+
+To open a toolbox and see available tools:
+1. Call `open_toolbox` with the desired toolbox name
+2. Inspect the returned tools array for available operations"
+    );
+}
+
+#[test]
+fn two_toolboxes_in_the_order_of_the_file() {
+    let setup = Setup::new()
+        .toolbox("development", "Development environment tools")
+        .server("filesystem", &Script::new())
+        .server("db", &Script::new())
+        .toolbox("a-production", "Production environment tools")
+        .server("db", &Script::new());
+    assert_eq!(
+        instructions(setup),
+        "## Available Toolboxes
+
+- **development** (2 servers): Development environment tools
+  - Use `open_toolbox` with toolbox name to access
+
+- **a-production** (1 server): Production environment tools
+  - Use `open_toolbox` with toolbox name to access
+
+To open a toolbox and see available tools:
+1. Call `open_toolbox` with the desired toolbox name
+2. Inspect the returned tools array for available operations"
+    );
+}
+
+#[test]
+fn servers_are_counted_without_the_disabled_ones() {
+    let rows = [
+        (json!({}), "(2 servers)"),
+        (json!({"disabled": true}), "(1 server)"),
+        (json!({"enabled": false}), "(1 server)"),
+        (json!({"toolFilters": []}), "(2 servers)"),
+    ];
+    for (keys, count) in rows {
+        let setup = Setup::one(&Script::new()).server_with("other", &Script::new(), &keys);
+        let text = instructions(setup);
+        assert!(
+            text.contains(&format!("- **dev** {count}: ")),
+            "{keys}: {text}"
+        );
+    }
+}
+
+#[test]
+fn no_toolboxes_says_where_to_add_one() {
+    let setup = Setup::new();
+    let file = setup.config();
+    assert_eq!(
+        instructions(setup),
+        format!(
+            "No toolboxes are configured. Add one under \"toolboxes\" in {}.",
+            file.display()
+        )
+    );
+}
+
+#[test]
+fn the_full_form_stays_up_to_2000_characters() {
+    // Characters count, not bytes.
+    for letter in ["x", "ü"] {
+        let mut toolboxes = many(8, "d");
+        let room = LIMIT - full(&toolboxes).chars().count();
+        toolboxes[3].1 = letter.repeat(room + 1);
+        assert_eq!(full(&toolboxes).chars().count(), LIMIT);
+        assert_eq!(of_toolboxes(&toolboxes), full(&toolboxes));
+
+        toolboxes[3].1 = letter.repeat(room + 2);
+        assert_eq!(of_toolboxes(&toolboxes), without_use_lines(&toolboxes));
+    }
+}
+
+fn without_use_lines(toolboxes: &[(String, String)]) -> String {
+    full(toolboxes).replace(&format!("{USE_LINE}\n"), "")
+}
+
+#[test]
+fn first_the_use_lines_go() {
+    let toolboxes = many(20, "Tools for one thing or another");
+    let shorter = without_use_lines(&toolboxes);
+    assert!(full(&toolboxes).chars().count() > LIMIT && shorter.chars().count() <= LIMIT);
+    assert_eq!(of_toolboxes(&toolboxes), shorter);
+}
+
+#[test]
+fn then_descriptions_are_shortened_evenly() {
+    let description = "abcdefghij".repeat(20);
+    let toolboxes = many(20, &description);
+    let text = of_toolboxes(&toolboxes);
+    assert!(text.chars().count() <= LIMIT, "{}", text.chars().count());
+    assert!(text.ends_with(END), "{text}");
+    assert!(
+        !text.contains(USE_LINE) && !text.contains(" more"),
+        "{text}"
+    );
+    let mut lengths = Vec::new();
+    for (name, _) in &toolboxes {
+        let begin = format!("- **{name}** (0 servers): ");
+        let line = text.lines().find_map(|line| line.strip_prefix(&begin));
+        let line = line.unwrap_or_else(|| panic!("no {name} in {text}"));
+        let kept = line.trim_end_matches('…').trim_end_matches('.').trim_end();
+        assert!(description.starts_with(kept), "{line}");
+        assert!(kept.len() > 10, "so much has room: {line}");
+        lengths.push(line.chars().count());
+    }
+    let (least, most) = (lengths.iter().min().unwrap(), lengths.iter().max().unwrap());
+    assert!(most - least <= 1, "not even: {lengths:?}");
+}
+
+#[test]
+fn then_the_list_ends_with_how_many_more() {
+    let count = 400;
+    let toolboxes = many(count, "Some tools");
+    let text = of_toolboxes(&toolboxes);
+    assert!(text.chars().count() <= LIMIT, "{}", text.chars().count());
+    let entries: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("- **"))
+        .collect();
+    assert!(!entries.is_empty(), "{text}");
+    for (n, entry) in entries.iter().enumerate() {
+        assert!(entry.starts_with(&format!("- **toolbox-{n}** ")), "{entry}");
+    }
+    let more = format!("… and {} more", count - entries.len());
+    assert!(text.contains(&more), "no {more:?} in {text}");
+}
