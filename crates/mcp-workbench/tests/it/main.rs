@@ -1,6 +1,7 @@
 //! The contract's tests: the real binary, fixture servers, one file a subject.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod architecture;
 mod arguments;
 mod commands;
 mod configuration;

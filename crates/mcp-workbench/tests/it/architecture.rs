@@ -1,0 +1,302 @@
+//! The architecture, checked on the text of the source: directions between modules, who may touch
+//! the outside, and the limits of the house.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+const CRATE: &str = env!("CARGO_MANIFEST_DIR");
+
+/// The modules from top to bottom. A module uses only what stands below it.
+const LAYERS: &[&str] = &[
+    "main",
+    "cli",
+    "demo",
+    "serve",
+    "meta",
+    "workbench",
+    "toolbox",
+    "downstream",
+    "policy",
+    "search",
+    "config",
+    "era",
+    "call",
+    "pipe",
+    "wire",
+    "near",
+    "visible",
+    "ident",
+    "telemetry",
+];
+
+/// Modules that do no IO and know nothing of time or tasks.
+const PURE: &[&str] = &["search", "era", "wire", "near", "visible", "ident"];
+
+/// Files over [`USUAL_LINES`] lines, each with the reason why it is one file.
+const LONG_FILES: &[(&str, &str)] = &[];
+
+const USUAL_LINES: usize = 400;
+const MOST_LINES: usize = 500;
+
+/// A rule about who may do something: the texts that give it away, and the paths under `src/` that
+/// may hold them.
+struct Privilege {
+    what: &'static str,
+    texts: &'static [&'static str],
+    allowed: &'static [&'static str],
+}
+
+const PRIVILEGES: &[Privilege] = &[
+    Privilege {
+        what: "start processes",
+        texts: &["process::Command", "Command::new("],
+        allowed: &[
+            "downstream/process/",
+            "downstream/stdio.rs",
+            "demo/",
+            "cli/demo",
+        ],
+    },
+    Privilege {
+        what: "print",
+        texts: &["println!", "print!("],
+        allowed: &["cli/output.rs", "demo/"],
+    },
+    Privilege {
+        what: "read the environment",
+        texts: &["env::var", "env::temp_dir", "env::home_dir"],
+        allowed: &["config/env", "cli/"],
+    },
+];
+
+/// A file of the project.
+struct Source {
+    /// Its path below the folder that was read.
+    path: String,
+    text: String,
+}
+
+impl Source {
+    /// The top module that a file under `src/` belongs to.
+    fn module(&self) -> &str {
+        let first = self.path.split('/').next().unwrap_or_default();
+        first.trim_end_matches(".rs")
+    }
+
+    /// The text without comments that stand on lines of their own.
+    fn code(&self) -> String {
+        let lines = self.text.lines();
+        let code = lines.filter(|line| !line.trim_start().starts_with("//"));
+        code.collect::<Vec<_>>().join("\n")
+    }
+}
+
+fn sources(folder: &Path) -> Vec<Source> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(&next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|it| it == "rs") {
+                let relative = path.strip_prefix(folder).unwrap();
+                found.push(Source {
+                    path: relative.to_str().unwrap().replace('\\', "/"),
+                    text: fs::read_to_string(&path).unwrap(),
+                });
+            }
+        }
+    }
+    assert!(!found.is_empty(), "no source in {}", folder.display());
+    found
+}
+
+fn product() -> Vec<Source> {
+    sources(&Path::new(CRATE).join("src"))
+}
+
+/// The top modules that a text names by `crate::…`, groups included.
+fn used_modules(code: &str) -> Vec<String> {
+    let mut used = Vec::new();
+    for (at, _) in code.match_indices("crate::") {
+        if code[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_') {
+            continue;
+        }
+        let rest = &code[at + "crate::".len()..];
+        match rest.strip_prefix('{') {
+            Some(group) => used.extend(first_names(group)),
+            None => used.push(leading_name(rest)),
+        }
+    }
+    used.retain(|name| !name.is_empty());
+    used
+}
+
+/// The first name of each entry of a group, up to the brace that closes it.
+fn first_names(group: &str) -> Vec<String> {
+    let mut depth = 0_u32;
+    let mut names = vec![leading_name(group.trim_start())];
+    for (at, char) in group.char_indices() {
+        match char {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => names.push(leading_name(group[at + 1..].trim_start())),
+            _ => {}
+        }
+    }
+    names
+}
+
+fn leading_name(text: &str) -> String {
+    text.chars()
+        .take_while(|char| char.is_alphanumeric() || *char == '_')
+        .collect()
+}
+
+fn layer(module: &str) -> Option<usize> {
+    LAYERS.iter().position(|layer| *layer == module)
+}
+
+/// Ends the test with all findings at once.
+#[track_caller]
+fn none(findings: &[String]) {
+    assert!(findings.is_empty(), "\n{}", findings.join("\n"));
+}
+
+#[test]
+fn groups_of_imports_are_understood() {
+    let code = "use crate::{\n    config::{Config, Server},\n    ident::Name,\n    wire,\n};\nuse crate::call::Call;\nfn f(x: crate::era::Era) {}\npub(crate) fn g() {}\n$crate::demo";
+    assert_eq!(
+        used_modules(code),
+        ["config", "ident", "wire", "call", "era", "demo"]
+    );
+}
+
+#[test]
+fn every_module_has_its_layer() {
+    let mut findings = Vec::new();
+    for source in product() {
+        let module = source.module();
+        if module != "lib" && layer(module).is_none() {
+            findings.push(format!("{}: {module} has no place in LAYERS", source.path));
+        }
+    }
+    none(&findings);
+}
+
+#[test]
+fn a_module_uses_only_what_stands_below_it() {
+    let mut findings = Vec::new();
+    for source in product() {
+        let module = source.module();
+        let Some(own) = layer(module) else { continue };
+        for used in used_modules(&source.code()) {
+            let Some(other) = layer(&used) else { continue };
+            if other < own {
+                findings.push(format!("{}: {module} uses {used}", source.path));
+            }
+            if used == "demo" && !["cli", "demo"].contains(&module) {
+                findings.push(format!("{}: only cli uses demo", source.path));
+            }
+        }
+    }
+    none(&findings);
+}
+
+#[test]
+fn pure_modules_do_no_io() {
+    let mut findings = Vec::new();
+    for source in product() {
+        if !PURE.contains(&source.module()) {
+            continue;
+        }
+        for word in ["tokio", "async fn", "std::fs", "std::net", "Instant::now"] {
+            if source.code().contains(word) {
+                findings.push(format!("{}: {word}", source.path));
+            }
+        }
+    }
+    none(&findings);
+}
+
+#[test]
+fn only_some_files_touch_the_outside() {
+    let mut findings = Vec::new();
+    for source in product() {
+        for privilege in PRIVILEGES {
+            let mut allowed = privilege.allowed.iter();
+            if allowed.any(|begin| source.path.starts_with(begin)) {
+                continue;
+            }
+            let code = source.code();
+            if privilege.texts.iter().any(|text| code.contains(text)) {
+                findings.push(format!("{} may not {}", source.path, privilege.what));
+            }
+        }
+    }
+    none(&findings);
+}
+
+#[test]
+fn the_words_of_the_house_are_kept() {
+    let refused = [
+        "upstream".to_owned(),
+        ["to", "do"].concat(),
+        ["fix", "me"].concat(),
+    ];
+    let mut findings = Vec::new();
+    for source in product() {
+        for (number, line) in source.text.lines().enumerate() {
+            let line = line.to_lowercase();
+            let mut words = line.split(|char: char| !char.is_alphanumeric());
+            if let Some(word) = words.find(|word| refused.iter().any(|it| it == word)) {
+                findings.push(format!("{}:{}: {word}", source.path, number + 1));
+            }
+        }
+    }
+    none(&findings);
+}
+
+#[test]
+fn files_stay_short() {
+    let root = Path::new(CRATE).parent().unwrap();
+    let mut findings = Vec::new();
+    for source in sources(root) {
+        let lines = source.text.lines().count();
+        let reason = LONG_FILES.iter().find(|(path, _)| source.path == *path);
+        if lines > MOST_LINES || (lines > USUAL_LINES && reason.is_none()) {
+            findings.push(format!("{}: {lines} lines", source.path));
+        }
+    }
+    none(&findings);
+}
+
+#[test]
+fn every_file_says_what_it_is_for() {
+    let mut findings = Vec::new();
+    for source in product() {
+        let tests = source.path.ends_with("tests.rs");
+        if !tests && !source.text.starts_with("//!") {
+            findings.push(format!("{}: no header", source.path));
+        }
+    }
+    none(&findings);
+}
+
+#[test]
+fn every_file_of_tests_is_run() {
+    let folder: PathBuf = Path::new(CRATE).join("tests/it");
+    let main = fs::read_to_string(folder.join("main.rs")).unwrap();
+    let mut findings = Vec::new();
+    for source in sources(&folder) {
+        let listed = main.contains(&format!("mod {};", source.module()));
+        if source.module() != "main" && !listed {
+            findings.push(format!("{} is not in main.rs", source.path));
+        }
+    }
+    none(&findings);
+}
