@@ -1,1 +1,15 @@
-//! Tests.
+//! The workbench between published parts: real MCP servers from the registries behind it, the
+//! official SDKs' clients in front of it. `./scripts/test` installs both.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that panics has failed, which is what is wanted"
+)]
+
+mod clients;
+mod packages;
+mod process;
+mod rmcp_client;
+mod servers;
+mod session;
+mod workbench;

@@ -1,0 +1,87 @@
+// The official TypeScript SDK as a client of the workbench. Prints what it saw as one line of JSON;
+// `clients.rs` beside this folder says what that must be.
+//
+// node typescript.mjs PACKAGES WORKBENCH CONFIG MODE
+//   PACKAGES  the folder whose node_modules holds the SDK
+//   MODE      `legacy` (initialize) or `auto` (server/discover first, then initialize)
+
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+
+const [packages, workbench, config, mode] = process.argv.slice(2);
+if (!mode) fail('usage: node typescript.mjs PACKAGES WORKBENCH CONFIG MODE');
+
+// The SDK is not installed beside this file, so its place has to be named.
+const require = createRequire(join(packages, 'package.json'));
+const { Client } = require('@modelcontextprotocol/client');
+const { StdioClientTransport } = require('@modelcontextprotocol/client/stdio');
+
+function fail(reason) {
+  console.error(`typescript.mjs: ${reason}`);
+  process.exit(1);
+}
+
+function seen(result) {
+  return { is_error: result.isError ?? false, text: result.content.map((block) => block.text) };
+}
+
+async function session(client) {
+  const open = (toolbox) => client.callTool({ name: 'open_toolbox', arguments: { toolbox } });
+  const use = (tool, args, options) =>
+    client.callTool(
+      { name: 'use_tool', arguments: { tool: { toolbox: 'dev', server: 'everything', tool }, arguments: args } },
+      options,
+    );
+
+  const { tools } = await client.listTools();
+  const metaTools = tools.map((tool) => tool.name).filter((name) => /^(open_toolbox|use_tool)$/.test(name));
+  const notOpen = await use('echo', { message: 'too early' });
+  const unknownToolbox = await open('nowhere');
+  const opened = JSON.parse((await open('dev')).content[0].text);
+  const echo = await use('echo', { message: 'Grüße' });
+  const structured = await use('get-structured-content', { location: 'New York' });
+  const image = await use('get-tiny-image', {});
+
+  // The SDK forgets a call when its answer comes, and drops a progress notification that arrives in
+  // the same read. The last one may, so it is left out.
+  const progress = [];
+  const onprogress = ({ progress: done, total }) => done < total && progress.push(`${done}/${total}`);
+  const slow = await use('trigger-long-running-operation', { duration: 0.4, steps: 4 }, { onprogress });
+  const unknownTool = await use('frobnicate', {});
+
+  return {
+    server: client.getServerVersion()?.name,
+    instructions: client.getInstructions(),
+    meta_tools: metaTools,
+    not_open: seen(notOpen),
+    unknown_toolbox: seen(unknownToolbox),
+    opened: {
+      toolbox: opened.toolbox,
+      description: opened.description,
+      servers_connected: opened.servers_connected,
+      echo: opened.tools
+        .filter((tool) => tool.name === 'echo')
+        .map(({ title, server, toolbox }) => ({ title, server, toolbox })),
+    },
+    echo: seen(echo),
+    structured: structured.structuredContent,
+    image: image.content.filter((block) => block.type === 'image').map((block) => block.mimeType),
+    progress,
+    slow: seen(slow),
+    unknown_tool: seen(unknownTool),
+  };
+}
+
+const client = new Client(
+  { name: 'mcp-workbench-tests', version: '1.0.0' },
+  { versionNegotiation: { mode } },
+);
+const transport = new StdioClientTransport({ command: workbench, args: ['--config', config] });
+try {
+  await client.connect(transport);
+  const summary = await session(client);
+  await client.close();
+  console.log(JSON.stringify(summary));
+} catch (error) {
+  fail(error.stack ?? error);
+}

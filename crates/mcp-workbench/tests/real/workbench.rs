@@ -1,0 +1,117 @@
+//! The workbench as a child process, with a configuration of the test's own.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::packages::Entry;
+use crate::session::{Answer, Session};
+
+/// The one toolbox that `Workbench::start` configures.
+pub(crate) const TOOLBOX: &str = "real";
+
+pub(crate) struct Workbench {
+    pub(crate) session: Session,
+    // Kept for its file.
+    _config: ConfigFile,
+}
+
+/// A configuration file in a folder that goes away with it.
+pub(crate) struct ConfigFile {
+    folder: TempDir,
+}
+
+/// What `open_toolbox` says, with the tools as they were written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Opened {
+    pub(crate) toolbox: String,
+    pub(crate) description: String,
+    pub(crate) servers_connected: usize,
+    pub(crate) tools: Vec<Box<RawValue>>,
+    #[serde(default)]
+    pub(crate) instructions: Value,
+}
+
+impl Workbench {
+    /// Starts a workbench with these servers in one toolbox.
+    pub(crate) fn start(servers: &[(&str, Value)]) -> Self {
+        let servers: serde_json::Map<_, _> = servers
+            .iter()
+            .map(|(name, entry)| ((*name).to_owned(), entry.clone()))
+            .collect();
+        let config = ConfigFile::new(&json!({
+            "toolboxes": { TOOLBOX: { "description": "Published servers", "mcpServers": servers } }
+        }));
+        Self {
+            session: Session::start(config.command()),
+            _config: config,
+        }
+    }
+
+    /// Opens the toolbox, in which nothing may fail or be held back.
+    pub(crate) fn open(&mut self) -> Opened {
+        let answer = self
+            .session
+            .call("open_toolbox", &json!({ "toolbox": TOOLBOX }))
+            .value();
+        assert_ne!(answer["isError"], true, "{answer}");
+        let text = answer["content"][0]["text"].as_str().unwrap();
+        serde_json::from_str(text).unwrap_or_else(|error| panic!("{error} in {text}"))
+    }
+
+    pub(crate) fn use_tool(&mut self, server: &str, tool: &str, arguments: &Value) -> Answer {
+        self.session
+            .call("use_tool", &use_tool(server, tool, arguments))
+    }
+}
+
+impl ConfigFile {
+    pub(crate) fn new(config: &Value) -> Self {
+        let file = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        std::fs::write(file.path(), config.to_string()).unwrap();
+        file
+    }
+
+    /// The configuration that all clients are tried with: one toolbox with a server, one without.
+    pub(crate) fn for_clients() -> Self {
+        Self::new(&json!({ "toolboxes": {
+            "dev": {
+                "description": "Development environment tools",
+                "mcpServers": { "everything": Entry::everything().config() },
+            },
+            "spare": { "description": "Nothing in it yet", "mcpServers": {} },
+        } }))
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.path().join("workbench-config.json")
+    }
+
+    /// The command that serves this configuration.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command
+            .arg("--config")
+            .arg(self.path())
+            .current_dir(self.folder.path());
+        command
+    }
+}
+
+/// The binary under test.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_mcp-workbench");
+
+/// The arguments of a `use_tool` call in the one toolbox.
+pub(crate) fn use_tool(server: &str, tool: &str, arguments: &Value) -> Value {
+    json!({
+        "tool": { "toolbox": TOOLBOX, "server": server, "tool": tool },
+        "arguments": arguments,
+    })
+}
