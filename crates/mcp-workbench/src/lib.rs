@@ -1,6 +1,37 @@
-//! MCP Workbench: one MCP server in front of many.
+//! MCP Workbench: one MCP server in front of many. A model sees a short list of toolboxes and two
+//! stable tools; servers start when they are needed, and what they say arrives as they said it.
+//!
+//! # Words
+//!
+//! *client*: the MCP client that talks to us. *server*: an MCP server that we talk to. *downstream*: the
+//! servers' side. *serve*: the client's side. *toolbox*: a named set of servers. *catalogue*: an
+//! immutable snapshot of the tools of an open toolbox. *meta-tool*: a tool of ours.
+//!
+//! # The way of a call
+//!
+//! ```text
+//! stdin ─► serve ─► meta::use_tool ─► workbench.find ─► downstream: the server's task ─► process
+//!            │        identifier        toolbox, server,     our id, deadlines,            │
+//!            │        and arguments     tool                 pending calls                 │
+//! stdout ◄─ serve ◄──────────── the result, spliced by its bytes ◄────────────────────────┘
+//! ```
+//!
+//! A module uses only what stands below it: `cli`, `serve`, `meta`, `workbench`, `toolbox`, `downstream`,
+//! `config`, `pipe`, `wire`; and `call`, `ident`, `near`, `visible`, `telemetry`, which know nothing of
+//! the others but `wire`.
 
+pub mod call;
+pub mod cli;
 pub mod config;
 pub mod demo;
+pub mod downstream;
 pub mod ident;
+pub mod meta;
 pub mod near;
+mod pipe;
+pub mod serve;
+pub mod telemetry;
+pub mod toolbox;
+pub mod visible;
+pub mod wire;
+pub mod workbench;

@@ -1,3 +1,7 @@
 //! The `mcp-workbench` program.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    mcp_workbench::cli::main(std::env::args_os())
+}

@@ -1,0 +1,76 @@
+//! `check`: is the configuration valid, what does it hold, and what will fail.
+
+use std::{fmt::Write, path::Path, process::ExitCode};
+
+use super::{Done, configuration::load_configuration, output};
+use crate::{
+    config::{Environment, Loaded, Server, ToolMode, Transport},
+    visible::visible,
+};
+
+/// Checks the configuration that is found. What is wrong goes to stderr, what is configured to stdout.
+pub(super) fn run(config: Option<&Path>, environment: &Environment) -> Done {
+    let loaded = load_configuration(config, environment)?;
+    output::data(&describe(&loaded)?);
+    for problem in loaded.warnings.iter().chain(&loaded.unset) {
+        output::remark(&problem.to_string());
+    }
+    if loaded.unset.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    output::remark(&format!("{} variable(s) are not set", loaded.unset.len()));
+    Ok(ExitCode::FAILURE)
+}
+
+fn describe(loaded: &Loaded) -> Result<String, std::fmt::Error> {
+    let config = &loaded.config;
+    let mode = match config.tool_mode {
+        ToolMode::Proxy => "proxy",
+        ToolMode::Dynamic => "dynamic",
+    };
+    let servers: usize = config
+        .toolboxes
+        .values()
+        .map(|toolbox| toolbox.servers.len())
+        .sum();
+    let mut text = String::new();
+    writeln!(text, "{}: valid", config.file.display())?;
+    writeln!(
+        text,
+        "{} toolbox(es), {servers} server(s), tool mode {mode}",
+        config.toolboxes.len()
+    )?;
+    for toolbox in config.toolboxes.values() {
+        let (name, description) = (toolbox.name.as_str(), &toolbox.description);
+        writeln!(text, "\n{}: {}", visible(name), visible(description))?;
+        for server in toolbox.servers.values() {
+            writeln!(
+                text,
+                "  {}: {}",
+                visible(server.name.as_str()),
+                how_reached(server)
+            )?;
+        }
+    }
+    Ok(text)
+}
+
+/// How a server is reached, without the values that came from variables.
+fn how_reached(server: &Server) -> String {
+    let text = match &server.transport {
+        Transport::Stdio(launch) => {
+            let words = std::iter::once(&launch.command).chain(&launch.args);
+            let words = words.map(|word| launch.secrets.redact(word).into_owned());
+            words.collect::<Vec<_>>().join(" ")
+        }
+        Transport::Remote(endpoint) => endpoint.secrets.redact(&endpoint.url).into_owned(),
+        Transport::Unset(variables) => {
+            let names = variables.iter().map(|it| it.variable.as_str());
+            format!(
+                "cannot start, not set: {}",
+                names.collect::<Vec<_>>().join(", ")
+            )
+        }
+    };
+    visible(&text).into_owned()
+}

@@ -1,0 +1,48 @@
+//! `demo`: a session with the built-in toolbox, its configuration, and its servers.
+
+use std::{
+    io::{self, IsTerminal},
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use super::{Done, output};
+use crate::demo::{self, DemoError, DemoServer, Style};
+
+/// Shows a session.
+pub(super) fn run(colour_wanted: bool) -> Done {
+    let style = Style {
+        colour: colour_wanted && io::stdout().is_terminal(),
+    };
+    let program = PathBuf::from(program()?);
+    match demo::session::run(&program, &mut io::stdout().lock(), style) {
+        Err(DemoError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(error) => Err(error.into()),
+        Ok(()) => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Prints the demo's configuration.
+pub(super) fn print_config() -> Done {
+    output::data(&demo::configuration(&program()?));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Plays one of the demo's servers until its stdin ends.
+pub(super) fn be_server(server: DemoServer) -> Done {
+    demo::servers::run(server, io::stdin().lock(), io::stdout().lock())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// This program, by its whole path.
+pub(super) fn program() -> io::Result<String> {
+    let program = std::env::current_exe()?;
+    program.into_os_string().into_string().map_err(|_| {
+        io::Error::new(
+            io::ErrorKind::InvalidData,
+            "the path of this program is not UTF-8",
+        )
+    })
+}

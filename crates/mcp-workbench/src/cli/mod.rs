@@ -1,0 +1,131 @@
+//! The command line: one file a command. Arguments are parsed, a command runs, and what it says becomes
+//! an exit code.
+
+mod check;
+mod configuration;
+mod demo;
+mod output;
+mod serve;
+
+use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+
+use clap::{Parser, Subcommand, ValueEnum};
+use tracing::level_filters::LevelFilter;
+
+use crate::{config::Environment, demo::DemoServer, telemetry};
+
+/// One MCP server in front of all the others.
+///
+/// Without a command it serves MCP over stdin and stdout.
+#[derive(Parser)]
+#[command(name = "mcp-workbench", version, max_term_width = 100)]
+struct Arguments {
+    /// The configuration file [default: $WORKBENCH_CONFIG, ./workbench-config.json, or
+    /// mcp-workbench/workbench-config.json in your configuration directory]
+    #[arg(long, value_name = "FILE", global = true)]
+    config: Option<PathBuf>,
+
+    /// How much is logged to stderr
+    #[arg(long, value_name = "LEVEL", global = true, default_value = "info")]
+    log_level: LogLevel,
+
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve MCP over stdin and stdout (the default)
+    Serve {
+        /// Serve the built-in demo toolbox instead of a configuration file
+        #[arg(long, conflicts_with = "config")]
+        demo: bool,
+    },
+    /// Check the configuration and show what it holds
+    Check,
+    /// Show a session with the built-in demo toolbox
+    Demo {
+        /// Print the demo's configuration instead, to be pasted into a client
+        #[arg(long)]
+        print_config: bool,
+    },
+    /// Be one of the demo's servers
+    #[command(hide = true)]
+    DemoServer {
+        /// Which one
+        server: DemoServer,
+    },
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum LogLevel {
+    Off,
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+impl From<LogLevel> for LevelFilter {
+    fn from(level: LogLevel) -> Self {
+        match level {
+            LogLevel::Off => Self::OFF,
+            LogLevel::Error => Self::ERROR,
+            LogLevel::Warn => Self::WARN,
+            LogLevel::Info => Self::INFO,
+            LogLevel::Debug => Self::DEBUG,
+            LogLevel::Trace => Self::TRACE,
+        }
+    }
+}
+
+/// Runs the program.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    #[cfg(target_os = "linux")]
+    if let Some(done) = be_guard(&arguments) {
+        return done;
+    }
+    let arguments = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => arguments,
+        Err(error) => return output::usage(&error),
+    };
+    let environment = Environment::of_process();
+    let colour = environment
+        .variable("NO_COLOR")
+        .is_none_or(std::ffi::OsStr::is_empty);
+    telemetry::start_logging(arguments.log_level.into(), colour);
+    let config = arguments.config.as_deref();
+    let done = match arguments.command.unwrap_or(Command::Serve { demo: false }) {
+        Command::Serve { demo: false } => serve::run(config, &environment),
+        Command::Serve { demo: true } => serve::run_demo(&environment),
+        Command::Check => check::run(config, &environment),
+        Command::Demo {
+            print_config: false,
+        } => demo::run(colour),
+        Command::Demo { print_config: true } => demo::print_config(),
+        Command::DemoServer { server } => demo::be_server(server),
+    };
+    match done {
+        Ok(code) => code,
+        Err(error) => output::failure(&*error),
+    }
+}
+
+/// What a command ends with: an exit code, or an error that is reported.
+type Done = Result<ExitCode, Box<dyn std::error::Error>>;
+
+/// The guard is this program too, started by itself; it must be small and needs nothing else.
+#[cfg(target_os = "linux")]
+fn be_guard(arguments: &[OsString]) -> Option<ExitCode> {
+    use crate::downstream::process::guard;
+    let [_, first, marker] = arguments else {
+        return None;
+    };
+    if first != guard::GUARD_ARGUMENT {
+        return None;
+    }
+    guard::run(marker.to_str()?);
+    Some(ExitCode::SUCCESS)
+}

@@ -1,0 +1,35 @@
+//! The only place that prints. Data goes to stdout, everything else to stderr.
+
+use std::{
+    error::Error,
+    io::{self, Write},
+    process::ExitCode,
+};
+
+/// Prints data. A reader that has gone away is no error.
+pub(super) fn data(text: &str) {
+    let _ = io::stdout().lock().write_all(text.as_bytes());
+}
+
+/// Says something to the person at the terminal.
+pub(super) fn remark(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Reports why a command failed, with its causes.
+pub(super) fn failure(error: &dyn Error) -> ExitCode {
+    let mut text = format!("error: {error}\n");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!("  caused by: {error}\n"));
+        cause = error.source();
+    }
+    remark(text.trim_end());
+    ExitCode::FAILURE
+}
+
+/// Shows help, the version, or what is wrong with the arguments.
+pub(super) fn usage(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
+}

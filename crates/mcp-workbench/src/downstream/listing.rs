@@ -1,0 +1,211 @@
+//! A server's list of tools: the walk over its pages, the check of each definition, and the immutable
+//! result.
+
+use std::collections::{HashMap, HashSet};
+
+use serde::Serialize;
+
+use crate::{
+    config::ToolFilters,
+    ident::ToolName,
+    visible::visible,
+    wire::{Kind, ObjectText, RawJson},
+};
+
+/// How many pages and tools of one list are read.
+const MAX_PAGES: usize = 100;
+const MAX_TOOLS: usize = 10_000;
+/// The largest definition that is offered.
+const MAX_DEFINITION_BYTES: usize = 256 * 1024;
+
+/// The tools of one server that are offered, as it described them.
+#[derive(Debug, PartialEq, Eq, Default)]
+pub struct ToolList {
+    tools: Vec<ToolDefinition>,
+    by_name: HashMap<ToolName, usize>,
+    /// Tools that are not offered, and why.
+    pub withheld: Vec<Withheld>,
+    /// What else a reader should know of this list.
+    pub notices: Vec<String>,
+    /// What the server said of itself at its start.
+    pub instructions: Option<String>,
+}
+
+/// One tool, byte for byte as its server described it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ToolDefinition {
+    /// Its name.
+    pub name: ToolName,
+    /// The whole definition, an object.
+    pub definition: RawJson,
+}
+
+/// A tool that is not offered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Withheld {
+    /// Its name, or its place where it has none.
+    pub tool: String,
+    /// Why it is not offered.
+    pub reason: String,
+}
+
+impl ToolList {
+    /// The tools in the server's order.
+    pub fn tools(&self) -> &[ToolDefinition] {
+        &self.tools
+    }
+
+    /// The tool of this name.
+    pub fn get(&self, name: &str) -> Option<&ToolDefinition> {
+        Some(&self.tools[*self.by_name.get(name)?])
+    }
+}
+
+/// A walk over the pages of a list.
+#[derive(Debug, Default)]
+pub(super) struct ListWalk {
+    definitions: Vec<RawJson>,
+    pages: usize,
+    cursor: Option<RawJson>,
+    seen: HashSet<RawJson>,
+    notices: Vec<String>,
+}
+
+/// What comes after a page.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// There is another page: ask again.
+    Next,
+    /// The list is complete, or as complete as it will get.
+    Done,
+}
+
+impl ListWalk {
+    /// The parameters of the next request.
+    pub(super) fn params(&self) -> RawJson {
+        match &self.cursor {
+            Some(cursor) => ObjectText::new().raw("cursor", cursor).finish(),
+            None => ObjectText::new().finish(),
+        }
+    }
+
+    /// Takes a page; `None` if it is no page of tools.
+    pub(super) fn accept(&mut self, page: &RawJson) -> Option<Step> {
+        let tools = page.member("tools")?.elements()?;
+        self.pages += 1;
+        self.definitions.extend(tools);
+        if self.definitions.len() > MAX_TOOLS {
+            self.definitions.truncate(MAX_TOOLS);
+            return Some(self.cut_short(format!("after {MAX_TOOLS} tools")));
+        }
+        let next = page
+            .member("nextCursor")
+            .filter(|it| it.kind() == Kind::String);
+        let Some(cursor) = next else {
+            return Some(Step::Done);
+        };
+        if !self.seen.insert(cursor.clone()) {
+            return Some(
+                self.cut_short("because the server gave the same cursor twice".to_owned()),
+            );
+        }
+        if self.pages == MAX_PAGES {
+            return Some(self.cut_short(format!("after {MAX_PAGES} pages")));
+        }
+        self.cursor = Some(cursor);
+        Some(Step::Next)
+    }
+
+    /// Notes that a later page could not be read; what came before it counts.
+    pub(super) fn cut_short(&mut self, why: String) -> Step {
+        self.notices
+            .push(format!("the list of tools was cut short {why}"));
+        Step::Done
+    }
+
+    /// Whether a page has been read.
+    pub(super) fn has_pages(&self) -> bool {
+        self.pages > 0
+    }
+
+    /// The list of what the server offers and the filters let through.
+    pub(super) fn finish(self, filters: &ToolFilters, instructions: Option<String>) -> ToolList {
+        let mut list = ToolList {
+            notices: self.notices,
+            instructions,
+            ..ToolList::default()
+        };
+        let mut names = HashSet::new();
+        for (index, definition) in self.definitions.into_iter().enumerate() {
+            match check_definition(&definition) {
+                Ok(name) if !names.insert(name.clone()) => {
+                    list.withhold(
+                        name.as_str(),
+                        "the server lists this name twice; the first is kept",
+                    );
+                }
+                Ok(name) if filters.allows(name.as_str()) => list.offer(name, definition),
+                Ok(_) => {}
+                Err(fault) => {
+                    let label = definition
+                        .member("name")
+                        .and_then(|it| Some(it.as_text()?.into_owned()));
+                    list.withhold(&label.unwrap_or_else(|| format!("#{}", index + 1)), &fault);
+                }
+            }
+        }
+        for entry in filters.unmatched(names.iter().map(ToolName::as_str)) {
+            tracing::warn!("the tool filter '{}' matches no tool", visible(entry));
+        }
+        list
+    }
+}
+
+impl ToolList {
+    fn offer(&mut self, name: ToolName, definition: RawJson) {
+        self.by_name.insert(name.clone(), self.tools.len());
+        self.tools.push(ToolDefinition { name, definition });
+    }
+
+    fn withhold(&mut self, tool: &str, reason: &str) {
+        self.withheld.push(Withheld {
+            tool: visible(tool).into_owned(),
+            reason: reason.to_owned(),
+        });
+    }
+}
+
+/// The name of a tool whose definition can be passed on; else what is wrong with it.
+fn check_definition(definition: &RawJson) -> Result<ToolName, String> {
+    let members = definition
+        .members()
+        .ok_or("the definition is not an object")?;
+    if definition.as_bytes().len() > MAX_DEFINITION_BYTES {
+        return Err(format!(
+            "the definition is larger than {} KiB",
+            MAX_DEFINITION_BYTES / 1024
+        ));
+    }
+    let mut keys = HashSet::new();
+    if let Some(doubled) = members.iter().find(|member| !keys.insert(&member.key)) {
+        let key = visible(&doubled.key);
+        return Err(format!("the definition has the key '{key}' twice"));
+    }
+    let find = |key: &str| members.iter().find(|it| it.key == key).map(|it| &it.value);
+    let name = find("name").ok_or("name is missing")?;
+    let name = name.as_text().ok_or("name is not a string")?;
+    if name.trim().is_empty() {
+        return Err("name is empty".to_owned());
+    }
+    let schema = find("inputSchema").ok_or("inputSchema is missing")?;
+    if schema.kind() != Kind::Object {
+        return Err("inputSchema is not an object".to_owned());
+    }
+    if find("description").is_some_and(|it| !matches!(it.kind(), Kind::String | Kind::Null)) {
+        return Err("description is not a string".to_owned());
+    }
+    Ok(ToolName::from(name.as_ref()))
+}
+
+#[cfg(test)]
+mod tests;

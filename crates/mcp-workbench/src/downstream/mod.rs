@@ -1,0 +1,15 @@
+//! The servers' side. Each server of each toolbox is one supervised task that owns its process, its
+//! ids, its pending calls and its deadlines; everybody else holds a [`ServerHandle`] and talks to it
+//! by messages. Nothing is started before somebody needs it.
+
+mod error;
+mod listing;
+mod pool;
+pub mod process;
+mod server;
+mod stdio;
+
+pub use error::{CallError, ConnectError, StartPhase};
+pub use listing::{ToolDefinition, ToolList, Withheld};
+pub use pool::Pool;
+pub use server::{Phase, ServerHandle, Status};

@@ -1,0 +1,151 @@
+//! The guard: this program once more, started with the first server, that only waits for the end of its
+//! stdin. We hold the other end and never close it, so it ends when we do, however we end. The guard
+//! then ends every group that it was told of and every process that carries our marker.
+
+use std::{
+    collections::HashSet,
+    io::{self, BufRead, Write},
+    os::unix::process::CommandExt,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal};
+
+use super::sweep::{Found, everybody};
+
+/// The first argument that makes this program a guard. It is no command for people.
+pub const GUARD_ARGUMENT: &str = "guard-process-trees";
+
+/// How long trees may take to end by themselves, now that nobody holds their stdin.
+const GRACE: Duration = Duration::from_millis(1000);
+/// How long the guard goes on killing while it still finds something.
+const GIVE_UP: Duration = Duration::from_millis(5000);
+/// What the guard is told when it is no longer needed.
+const DISMISSED: &str = "dismissed";
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Our end of the guard.
+pub(super) struct Guard {
+    child: Child,
+}
+
+impl Guard {
+    /// Starts a guard for the processes marked with `run` and for `groups`.
+    pub(super) fn start(run: &str, groups: &[Pid]) -> io::Result<Self> {
+        let child = Command::new(std::env::current_exe()?)
+            .args([GUARD_ARGUMENT, run])
+            // Neither our group's signals nor another workbench's sweep may reach it.
+            .process_group(0)
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let mut guard = Self { child };
+        for group in groups {
+            guard.add(*group);
+        }
+        Ok(guard)
+    }
+
+    pub(super) fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    pub(super) fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    pub(super) fn add(&mut self, group: Pid) {
+        self.tell('+', group);
+    }
+
+    pub(super) fn remove(&mut self, group: Pid) {
+        self.tell('-', group);
+    }
+
+    /// Sends the guard home: everything has been ended in order. It leaves at once, so the wait is
+    /// short, and nothing of it is left behind for another process to reap.
+    pub(super) fn dismiss(mut self) {
+        if let Some(mut stdin) = self.child.stdin.take() {
+            let _ = writeln!(stdin, "{DISMISSED}");
+        }
+        let _ = self.child.wait();
+    }
+
+    fn tell(&mut self, change: char, group: Pid) {
+        if let Some(stdin) = &mut self.child.stdin {
+            // A guard that has died is replaced at the next start of a server.
+            let _ = writeln!(stdin, "{change}{}", group.as_raw_nonzero());
+        }
+    }
+}
+
+/// What the guard does: listens until its stdin ends, then ends what is left.
+pub fn run(marker: &str) {
+    let mut groups = HashSet::new();
+    for line in io::stdin().lock().lines().map_while(Result::ok) {
+        if line == DISMISSED {
+            return;
+        }
+        let Some((change, group)) = line.split_at_checked(1) else {
+            continue;
+        };
+        let Ok(group) = group.parse::<i32>() else {
+            continue;
+        };
+        match change {
+            "+" => groups.insert(group),
+            _ => groups.remove(&group),
+        };
+    }
+    end_all(marker, &groups);
+}
+
+fn end_all(marker: &str, groups: &HashSet<i32>) {
+    let began = Instant::now();
+    // A process that starts after this moment in a group of ours has only got a reused id.
+    let newest = clock_ticks();
+    let mut asked = false;
+    while began.elapsed() < GIVE_UP {
+        let left = survivors(marker, groups, newest);
+        if left.is_empty() {
+            return;
+        }
+        if began.elapsed() >= GRACE {
+            left.iter().for_each(Found::kill);
+        } else if !std::mem::replace(&mut asked, true) {
+            left.iter().for_each(|found| found.signal(Signal::TERM));
+        }
+        pause();
+    }
+}
+
+fn survivors(marker: &str, groups: &HashSet<i32>, newest: Option<u64>) -> Vec<Found> {
+    let held = everybody().into_iter().filter_map(Found::hold);
+    held.filter(|found| {
+        let grouped = found.group_and_start().is_some_and(|(group, start)| {
+            groups.contains(&group) && newest.is_some_and(|newest| start <= newest)
+        });
+        grouped || found.carries(marker)
+    })
+    .collect()
+}
+
+/// The age of the system in the unit of a process's start time.
+fn clock_ticks() -> Option<u64> {
+    let uptime = std::fs::read_to_string("/proc/uptime").ok()?;
+    let (seconds, hundredths) = uptime.split_once(' ')?.0.split_once('.')?;
+    // A start time counts hundredths of a second on every Linux that Rust supports.
+    Some(seconds.parse::<u64>().ok()? * 100 + hundredths.parse::<u64>().ok()?)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the guard has no runtime: it is one thread that does nothing else"
+)]
+fn pause() {
+    std::thread::sleep(PAUSE);
+}

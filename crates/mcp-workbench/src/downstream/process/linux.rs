@@ -1,0 +1,274 @@
+//! Process trees on Linux. A server's leader is looked at whenever a child of ours has ended, and not
+//! reaped before its group has been killed: until then the kernel keeps its id, so that the group's id
+//! is ours.
+
+use std::{
+    collections::HashSet,
+    hash::{BuildHasher, Hasher, RandomState},
+    io,
+    os::unix::process::CommandExt,
+    process::{Child, Command, Stdio},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process_group, set_child_subreaper, waitid,
+};
+use tokio::{
+    process::{ChildStderr, ChildStdin, ChildStdout},
+    signal::unix::{SignalKind, signal},
+    sync::watch,
+    time::Instant,
+};
+use tokio_util::task::TaskTracker;
+
+use super::{
+    Exit, Spawned, end,
+    guard::Guard,
+    sweep::{Found, MARKER_VARIABLE, children},
+};
+
+/// How long a sweep goes on while it still finds something, and how long it waits between looks.
+const SWEEP_LOOKS: u32 = 100;
+const SWEEP_PAUSE: Duration = Duration::from_millis(5);
+
+/// All processes of this workbench.
+pub struct ProcessTable {
+    /// Random, so that two workbenches never take each other's processes for their own.
+    run: String,
+    tasks: TaskTracker,
+    /// Changes whenever a child has ended.
+    child_ended: watch::Sender<()>,
+    state: Mutex<TableState>,
+}
+
+#[derive(Default)]
+struct TableState {
+    started: u64,
+    /// The children that we wait for ourselves; all others are adopted.
+    known: HashSet<Pid>,
+    guard: Option<Guard>,
+    watching: bool,
+}
+
+impl ProcessTable {
+    /// An empty table whose work runs on `tasks`.
+    pub fn new(tasks: TaskTracker) -> Arc<Self> {
+        Arc::new(Self {
+            run: random_word(),
+            tasks,
+            child_ended: watch::channel(()).0,
+            state: Mutex::default(),
+        })
+    }
+
+    pub(super) fn spawn(self: &Arc<Self>, mut command: Command) -> io::Result<Spawned> {
+        self.prepare()?;
+        let marker = {
+            let mut state = self.state();
+            state.started += 1;
+            format!("{}.{}.", self.run, state.started)
+        };
+        let mut child = command
+            .env(MARKER_VARIABLE, &marker)
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let pid = Pid::from_child(&child);
+        let mut state = self.state();
+        state.known.insert(pid);
+        if let Some(guard) = &mut state.guard {
+            guard.add(pid);
+        }
+        drop(state);
+        let (stdin, stdout, stderr) = take_pipes(&mut child)?;
+        let process = Process {
+            child_ended: self.child_ended.subscribe(),
+            child,
+            pid,
+            marker,
+            table: Arc::clone(self),
+        };
+        Ok(Spawned {
+            process,
+            stdin,
+            stdout,
+            stderr,
+        })
+    }
+
+    /// Ends a process whose stdin was closed at `closed_at`, on a task of its own.
+    pub(in crate::downstream) fn retire(self: &Arc<Self>, process: Process, closed_at: Instant) {
+        self.tasks.spawn(end(process, closed_at));
+    }
+
+    /// Kills whatever is left of any tree, when all servers have been ended.
+    pub(in crate::downstream) async fn sweep_all(&self) {
+        self.sweep(None).await;
+        let guard = self.state().guard.take();
+        if let Some(guard) = guard {
+            guard.dismiss();
+        }
+    }
+
+    /// What must be in place before the first server: orphans come to us, somebody reaps them, and the
+    /// guard stands by.
+    fn prepare(self: &Arc<Self>) -> io::Result<()> {
+        let mut state = self.state();
+        if !state.watching {
+            if let Err(error) = set_child_subreaper(Some(getpid())) {
+                tracing::warn!("processes that leave their group cannot be followed: {error}");
+            }
+            self.watch_children()?;
+            state.watching = true;
+        }
+        if state.guard.as_mut().is_none_or(|guard| !guard.is_alive()) {
+            if let Some(dead) = state.guard.take() {
+                state.known.remove(&dead.pid());
+            }
+            let groups: Vec<Pid> = state.known.iter().copied().collect();
+            match Guard::start(&self.run, &groups) {
+                Ok(guard) => {
+                    state.known.insert(guard.pid());
+                    state.guard = Some(guard);
+                }
+                Err(error) => tracing::warn!("servers will outlive a killed workbench: {error}"),
+            }
+        }
+        Ok(())
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "it is needed until the last server has ended, so nobody can wait for its own end"
+    )]
+    fn watch_children(self: &Arc<Self>) -> io::Result<()> {
+        let mut ended = signal(SignalKind::child())?;
+        let table = Arc::clone(self);
+        tokio::spawn(async move {
+            while let Some(()) = ended.recv().await {
+                table.reap_adopted();
+                table.child_ended.send_replace(());
+            }
+        });
+        Ok(())
+    }
+
+    /// Reaps adopted children that have ended. Each by its own id: a wait for any child would take the
+    /// exit status of a server away from the task that owns it.
+    fn reap_adopted(&self) {
+        let state = self.state();
+        for pid in children() {
+            if !state.known.contains(&pid) {
+                reap(pid);
+            }
+        }
+    }
+
+    /// Kills adopted processes that carry `marker`, or all of them, until none is found.
+    async fn sweep(&self, marker: Option<&str>) {
+        for _ in 0..SWEEP_LOOKS {
+            let found: Vec<Found> = self.adopted(marker);
+            if found.is_empty() {
+                return;
+            }
+            found.iter().for_each(Found::kill);
+            tokio::time::sleep(SWEEP_PAUSE).await;
+        }
+        tracing::warn!("some processes of a server could not be killed");
+    }
+
+    fn adopted(&self, marker: Option<&str>) -> Vec<Found> {
+        let state = self.state();
+        let strangers = children()
+            .into_iter()
+            .filter(|pid| !state.known.contains(pid));
+        strangers
+            .filter(|pid| !reap(*pid))
+            .filter_map(Found::hold)
+            .filter(|found| marker.is_none_or(|marker| found.carries(marker)))
+            .collect()
+    }
+
+    fn state(&self) -> MutexGuard<'_, TableState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One server's tree.
+pub struct Process {
+    child_ended: watch::Receiver<()>,
+    child: Child,
+    pid: Pid,
+    marker: String,
+    table: Arc<ProcessTable>,
+}
+
+impl Process {
+    /// Waits for the end of the leader and leaves it unreaped. Cancel-safe.
+    pub(in crate::downstream) async fn exited(&mut self) -> Exit {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        loop {
+            match waitid(WaitId::Pid(self.pid), options) {
+                Ok(None) => {}
+                Ok(Some(status)) => {
+                    return match (status.exit_status(), status.terminating_signal()) {
+                        (Some(code), _) => Exit::Code(code),
+                        (_, Some(signal)) => Exit::Signal(signal),
+                        _ => Exit::Closed,
+                    };
+                }
+                Err(_) => return Exit::Closed,
+            }
+            // The sender is in the table, which we hold.
+            let _ = self.child_ended.changed().await;
+        }
+    }
+
+    /// Asks the group to end.
+    pub(super) fn terminate(&self) {
+        let _ = kill_process_group(self.pid, Signal::TERM);
+    }
+
+    /// Kills the group and everything that left it, and reaps the leader.
+    pub(super) async fn kill_tree(mut self) {
+        let _ = kill_process_group(self.pid, Signal::KILL);
+        let _ = tokio::time::timeout(SWEEP_PAUSE * SWEEP_LOOKS, self.exited()).await;
+        // What the leader had started is ours only now that it is gone.
+        self.table.sweep(Some(&self.marker)).await;
+        let reaped = self.child.try_wait().is_ok_and(|status| status.is_some());
+        let mut state = self.table.state();
+        if let Some(guard) = &mut state.guard {
+            guard.remove(self.pid);
+        }
+        if reaped {
+            state.known.remove(&self.pid);
+        } else {
+            tracing::warn!("process {} could not be killed", self.pid.as_raw_nonzero());
+        }
+    }
+}
+
+fn take_pipes(child: &mut Child) -> io::Result<(ChildStdin, ChildStdout, ChildStderr)> {
+    let missing = || io::Error::from(io::ErrorKind::BrokenPipe);
+    Ok((
+        ChildStdin::from_std(child.stdin.take().ok_or_else(missing)?)?,
+        ChildStdout::from_std(child.stdout.take().ok_or_else(missing)?)?,
+        ChildStderr::from_std(child.stderr.take().ok_or_else(missing)?)?,
+    ))
+}
+
+/// Reaps a child that has ended; false if it has not.
+fn reap(pid: Pid) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+    !matches!(waitid(WaitId::Pid(pid), options), Ok(None))
+}
+
+/// A word that no other process has. It only tells workbenches apart and guards nothing.
+fn random_word() -> String {
+    let random = || RandomState::new().build_hasher().finish();
+    format!("{:016x}{:016x}", random(), random())
+}

@@ -1,0 +1,88 @@
+//! Processes where there are no process descriptors: the group is ended on Unix, the process itself on
+//! Windows. What leaves its group is not followed here.
+
+use std::{
+    io,
+    process::{Command, Stdio},
+    sync::Arc,
+};
+
+use tokio::{process::Child, time::Instant};
+use tokio_util::task::TaskTracker;
+
+use super::{Exit, Spawned, end};
+
+/// All processes of this workbench.
+pub struct ProcessTable {
+    tasks: TaskTracker,
+}
+
+impl ProcessTable {
+    /// An empty table whose work runs on `tasks`.
+    pub fn new(tasks: TaskTracker) -> Arc<Self> {
+        Arc::new(Self { tasks })
+    }
+
+    pub(super) fn spawn(self: &Arc<Self>, command: Command) -> io::Result<Spawned> {
+        let mut command = tokio::process::Command::from(command);
+        #[cfg(unix)]
+        command.process_group(0);
+        let mut child = command
+            .kill_on_drop(true)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let missing = || io::Error::from(io::ErrorKind::BrokenPipe);
+        Ok(Spawned {
+            stdin: child.stdin.take().ok_or_else(missing)?,
+            stdout: child.stdout.take().ok_or_else(missing)?,
+            stderr: child.stderr.take().ok_or_else(missing)?,
+            process: Process { child },
+        })
+    }
+
+    /// Ends a process whose stdin was closed at `closed_at`, on a task of its own.
+    pub(in crate::downstream) fn retire(self: &Arc<Self>, process: Process, closed_at: Instant) {
+        self.tasks.spawn(end(process, closed_at));
+    }
+
+    /// Nothing is left here that could be found.
+    pub(in crate::downstream) async fn sweep_all(&self) {}
+}
+
+/// One server's process.
+pub struct Process {
+    child: Child,
+}
+
+impl Process {
+    /// Waits for the end of the process. Cancel-safe.
+    pub(in crate::downstream) async fn exited(&mut self) -> Exit {
+        match self.child.wait().await {
+            Ok(status) => status.code().map_or(Exit::Closed, Exit::Code),
+            Err(_) => Exit::Closed,
+        }
+    }
+
+    /// Asks the group to end, where there are groups.
+    pub(super) fn terminate(&self) {
+        #[cfg(unix)]
+        self.signal_group(rustix::process::Signal::TERM);
+    }
+
+    /// Kills the group or the process, and reaps it.
+    pub(super) async fn kill_tree(mut self) {
+        #[cfg(unix)]
+        self.signal_group(rustix::process::Signal::KILL);
+        let _ = self.child.kill().await;
+    }
+
+    #[cfg(unix)]
+    fn signal_group(&self, signal: rustix::process::Signal) {
+        let id = self.child.id().and_then(|id| i32::try_from(id).ok());
+        if let Some(group) = id.and_then(rustix::process::Pid::from_raw) {
+            let _ = rustix::process::kill_process_group(group, signal);
+        }
+    }
+}

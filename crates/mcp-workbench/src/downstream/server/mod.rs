@@ -1,0 +1,156 @@
+//! One server: the handle that everybody holds, and the task that owns everything else.
+//!
+//! No lock and no shared table is needed here: the pending calls, the ids, the deadlines and the
+//! process belong to the one task, so a call can be completed by an answer, a timeout, a cancel, an
+//! exit or a shutdown, and exactly one of them finds it there.
+
+mod pending;
+mod session;
+mod start;
+mod supervisor;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::{
+    error::{CallError, ConnectError},
+    listing::ToolList,
+};
+use crate::{
+    call::{Call, Outcome},
+    wire::RawJson,
+};
+
+pub(super) use supervisor::{Supervisor, SupervisorContext};
+
+/// The way to one server. Cheap to clone.
+#[derive(Clone)]
+pub struct ServerHandle {
+    commands: mpsc::UnboundedSender<Command>,
+    status: watch::Receiver<Status>,
+    tickets: Arc<AtomicU64>,
+}
+
+/// What is known of a server without asking it.
+#[derive(Debug, Clone, Default)]
+pub struct Status {
+    /// Whether it runs.
+    pub phase: Phase,
+    /// The tools it offered when it was last asked.
+    pub tools: Option<Arc<ToolList>>,
+    /// Whether it has said that its tools have changed, and was not asked again yet.
+    pub stale: bool,
+}
+
+/// Where a server stands.
+#[derive(Debug, Clone, Default)]
+pub enum Phase {
+    /// Nobody has needed it yet.
+    #[default]
+    Untried,
+    /// It is being started.
+    Starting,
+    /// It runs and has told its tools.
+    Up,
+    /// It ran, has ended, and is started again when somebody needs it.
+    Resting,
+    /// It could not be started.
+    Failed(Arc<ConnectError>),
+}
+
+/// What the task is asked for. The channel has no bound of its own: the requests of all clients
+/// together are bounded where they are read, and each sends at most two of these.
+enum Command {
+    /// Be up, with a list that is current.
+    Connect(ConnectReply),
+    /// Run a tool.
+    Call(QueuedCall),
+    /// The caller is no longer interested.
+    Cancel(CallTicket),
+}
+
+type ConnectReply = oneshot::Sender<Result<Arc<ToolList>, Arc<ConnectError>>>;
+
+/// Tells the calls of one server apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct CallTicket(u64);
+
+/// A call that has not been answered.
+struct QueuedCall {
+    ticket: CallTicket,
+    call: Call,
+    reply: oneshot::Sender<Result<RawJson, CallError>>,
+}
+
+impl QueuedCall {
+    fn answer(self, answer: Result<RawJson, CallError>) {
+        // A caller that has gone away has cancelled.
+        let _ = self.reply.send(answer);
+    }
+}
+
+impl ServerHandle {
+    /// What is known of the server now.
+    pub fn status(&self) -> Status {
+        self.status.borrow().clone()
+    }
+
+    /// Waits until what is known has changed; false if it never will again.
+    pub async fn changed(&mut self) -> bool {
+        self.status.changed().await.is_ok()
+    }
+
+    /// Asks the server to be up with a current list. The request is made now; the future only waits,
+    /// and dropping it does not stop the start.
+    pub fn connect(
+        &self,
+    ) -> impl Future<Output = Result<Arc<ToolList>, Arc<ConnectError>>> + use<> {
+        let (reply, answer) = oneshot::channel();
+        // Without a task the reply is dropped, and the answer is the one below.
+        let _ = self.commands.send(Command::Connect(reply));
+        async {
+            answer
+                .await
+                .unwrap_or_else(|_| Err(Arc::new(ConnectError::ShuttingDown)))
+        }
+    }
+
+    /// Runs a tool, starting the server for it if need be. Dropping the future cancels the call.
+    pub async fn call(&self, call: Call) -> Result<RawJson, CallError> {
+        let ticket = CallTicket(self.tickets.fetch_add(1, Ordering::Relaxed));
+        let (reply, answer) = oneshot::channel();
+        let queued = QueuedCall {
+            ticket,
+            call,
+            reply,
+        };
+        let mut cancel = CancelOnDrop {
+            commands: &self.commands,
+            ticket: Some(ticket),
+        };
+        let _ = self.commands.send(Command::Call(queued));
+        let answer = answer.await;
+        cancel.ticket = None;
+        answer.unwrap_or(Err(CallError::ShuttingDown {
+            outcome: Outcome::Unknown,
+        }))
+    }
+}
+
+/// Tells the task that a caller has stopped waiting.
+struct CancelOnDrop<'a> {
+    commands: &'a mpsc::UnboundedSender<Command>,
+    ticket: Option<CallTicket>,
+}
+
+impl Drop for CancelOnDrop<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket {
+            let _ = self.commands.send(Command::Cancel(ticket));
+        }
+    }
+}

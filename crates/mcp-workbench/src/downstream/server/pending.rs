@@ -1,0 +1,151 @@
+//! The requests that a server has not answered yet, by our own ids. An id is never used twice on one
+//! connection, so a late or doubled answer finds nothing.
+
+use std::collections::HashMap;
+
+use tokio::time::Instant;
+
+use super::{CallTicket, QueuedCall};
+use crate::{config::ServerTimes, downstream::error::TimeLimit, wire::FrameTicket};
+
+/// What was asked and not answered.
+pub(super) enum Asked {
+    /// A call of a tool.
+    Call(PendingCall),
+    /// A page of the list of tools.
+    List,
+}
+
+/// A call that a server has, or is about to have.
+pub(super) struct PendingCall {
+    pub(super) queued: QueuedCall,
+    /// Its frame, by which can be told whether it was sent.
+    pub(super) frame: FrameTicket,
+    silent_until: Instant,
+    ends_at: Instant,
+}
+
+/// All unanswered requests of one connection.
+pub(super) struct Pending {
+    asked: HashMap<u64, Asked>,
+    calls: usize,
+    next_id: u64,
+    times: ServerTimes,
+    /// No call expires before this; it may be early, never late.
+    next_expiry: Option<Instant>,
+}
+
+impl Pending {
+    pub(super) fn new(next_id: u64, times: ServerTimes) -> Self {
+        Self {
+            asked: HashMap::new(),
+            calls: 0,
+            next_id,
+            times,
+            next_expiry: None,
+        }
+    }
+
+    /// An id that has never been used.
+    pub(super) fn fresh_id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id - 1
+    }
+
+    pub(super) fn calls(&self) -> usize {
+        self.calls
+    }
+
+    pub(super) fn insert_call(&mut self, id: u64, queued: QueuedCall, frame: FrameTicket) {
+        let now = Instant::now();
+        let call = PendingCall {
+            queued,
+            frame,
+            silent_until: now + self.times.call,
+            ends_at: now + self.times.max_call,
+        };
+        self.expect_expiry(call.expires_at());
+        self.calls += 1;
+        self.asked.insert(id, Asked::Call(call));
+    }
+
+    pub(super) fn insert_list(&mut self, id: u64) {
+        self.asked.insert(id, Asked::List);
+    }
+
+    /// Takes out what was asked under `id`.
+    pub(super) fn remove(&mut self, id: u64) -> Option<Asked> {
+        let asked = self.asked.remove(&id);
+        self.calls -= usize::from(matches!(asked, Some(Asked::Call(_))));
+        asked
+    }
+
+    /// Takes out the call of a caller.
+    pub(super) fn remove_call(&mut self, ticket: CallTicket) -> Option<(u64, PendingCall)> {
+        let id = self
+            .calls_by_id()
+            .find(|(_, call)| call.queued.ticket == ticket)?
+            .0;
+        match self.remove(id) {
+            Some(Asked::Call(call)) => Some((id, call)),
+            _ => None,
+        }
+    }
+
+    /// The call that reports progress under the token `id`; its silence starts anew.
+    pub(super) fn progress(&mut self, id: u64) -> Option<&PendingCall> {
+        let Some(Asked::Call(call)) = self.asked.get_mut(&id) else {
+            return None;
+        };
+        call.silent_until = Instant::now() + self.times.call;
+        Some(call)
+    }
+
+    /// The ids of all calls, oldest first.
+    pub(super) fn call_ids(&self) -> Vec<u64> {
+        let mut ids: Vec<u64> = self.calls_by_id().map(|(id, _)| id).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// When to look for expired calls next.
+    pub(super) fn next_expiry(&self) -> Option<Instant> {
+        self.next_expiry
+    }
+
+    /// Takes out the calls whose time is over.
+    pub(super) fn expire(&mut self, now: Instant) -> Vec<(u64, PendingCall, TimeLimit)> {
+        let times = self.times;
+        let due = self
+            .calls_by_id()
+            .filter(|(_, call)| call.expires_at() <= now);
+        let due: Vec<u64> = due.map(|(id, _)| id).collect();
+        let expired = due.into_iter().filter_map(|id| match self.remove(id)? {
+            Asked::Call(call) if call.ends_at <= now => {
+                Some((id, call, TimeLimit::Total(times.max_call)))
+            }
+            Asked::Call(call) => Some((id, call, TimeLimit::Silence(times.call))),
+            Asked::List => None,
+        });
+        let expired = expired.collect();
+        self.next_expiry = self.calls_by_id().map(|(_, call)| call.expires_at()).min();
+        expired
+    }
+
+    fn expect_expiry(&mut self, at: Instant) {
+        self.next_expiry = Some(self.next_expiry.map_or(at, |next| next.min(at)));
+    }
+
+    fn calls_by_id(&self) -> impl Iterator<Item = (u64, &PendingCall)> {
+        self.asked.iter().filter_map(|(id, asked)| match asked {
+            Asked::Call(call) => Some((*id, call)),
+            Asked::List => None,
+        })
+    }
+}
+
+impl PendingCall {
+    fn expires_at(&self) -> Instant {
+        self.silent_until.min(self.ends_at)
+    }
+}

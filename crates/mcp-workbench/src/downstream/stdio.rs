@@ -1,0 +1,253 @@
+//! A server that is a child process: its pipes, its end, and the last lines of its stderr. This is the
+//! only place that starts servers.
+
+use std::{
+    process::Command,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use tokio::{
+    process::{ChildStderr, ChildStdin, ChildStdout},
+    task::JoinHandle,
+    time::Instant,
+};
+
+use super::{
+    error::ConnectError,
+    process::{Exit, Process, ProcessTable, Spawned, find_program, spawn},
+};
+use crate::{
+    config::{Secrets, StdioLaunch},
+    pipe::{FrameWriter, LineReader},
+    visible::visible,
+    wire::{Frame, FrameTicket, Line, Message, Outbox, parse_mended},
+};
+
+/// How long a process that has ended may leave its output open, for instance to one of its children:
+/// answers that were written before the end still count.
+const DRAIN: Duration = Duration::from_millis(500);
+/// How many of the last lines of stderr are kept, and how long each may be.
+const STDERR_LINES: usize = 20;
+const STDERR_LINE_BYTES: usize = 2000;
+
+/// The connection to a child process.
+pub(super) struct StdioLink {
+    reader: LineReader<ChildStdout>,
+    output_ended: bool,
+    writer: FrameWriter<ChildStdin>,
+    writer_broken: bool,
+    /// Taken out when the link is dropped and the process is ended.
+    process: Option<Process>,
+    table: Arc<ProcessTable>,
+    exit: Option<Exit>,
+    /// When the link is over at the latest, once the process or its output has ended.
+    over_at: Option<Instant>,
+    /// When the ladder that ends the process began, if that was before the link is dropped.
+    closing_since: Option<Instant>,
+    stderr: StderrTail,
+}
+
+/// What a link has to tell.
+pub(super) enum LinkEvent {
+    /// The server said something.
+    Message(Message),
+    /// The server wrote a line that is no message.
+    Garbage,
+    /// The server is writing a message that is too large; this is its beginning.
+    TooLarge(bytes::Bytes),
+    /// The message that was too large is over; this is its end.
+    TooLargeEnded(bytes::Bytes),
+    /// Nothing more will come.
+    Ended(Exit),
+}
+
+impl StdioLink {
+    /// Starts the process.
+    pub(super) fn start(
+        launch: &StdioLaunch,
+        table: &Arc<ProcessTable>,
+    ) -> Result<Self, ConnectError> {
+        let command = command(launch)?;
+        let spawned = spawn(table, command).map_err(|error| ConnectError::NotStarted {
+            command: launch.command.clone(),
+            error,
+        })?;
+        let Spawned {
+            process,
+            stdin,
+            stdout,
+            stderr,
+        } = spawned;
+        Ok(Self {
+            reader: LineReader::new(stdout),
+            output_ended: false,
+            writer: FrameWriter::new(stdin),
+            writer_broken: false,
+            process: Some(process),
+            table: Arc::clone(table),
+            exit: None,
+            over_at: None,
+            closing_since: None,
+            stderr: StderrTail::follow(stderr, launch.secrets.clone()),
+        })
+    }
+
+    /// Queues a message to the server.
+    pub(super) fn send(&mut self, frame: Frame) -> FrameTicket {
+        self.writer.push(frame)
+    }
+
+    /// What waits to be sent.
+    pub(super) fn outbox(&mut self) -> &mut Outbox {
+        self.writer.outbox()
+    }
+
+    /// The next thing that happens; writing goes on meanwhile. Cancel-safe.
+    pub(super) async fn next_event(&mut self) -> LinkEvent {
+        loop {
+            if let (true, Some(exit)) = (self.output_ended, self.exit) {
+                return LinkEvent::Ended(exit);
+            }
+            tokio::select! {
+                line = self.reader.next(), if !self.output_ended => match line {
+                    Ok(Some(line)) => return event(line),
+                    Ok(None) | Err(_) => {
+                        self.output_ended = true;
+                        self.over_soon();
+                    }
+                },
+                written = self.writer.write_some(), if !self.writer_broken => {
+                    if written.is_err() {
+                        self.writer_broken = true;
+                        self.over_soon();
+                    }
+                }
+                exit = exited(&mut self.process), if self.exit.is_none() => {
+                    self.exit = Some(exit);
+                    self.over_soon();
+                }
+                () = sleep_until(self.over_at), if self.over_at.is_some() => {
+                    return LinkEvent::Ended(self.exit.unwrap_or(Exit::Closed));
+                }
+            }
+        }
+    }
+
+    /// The last lines of stderr, after waiting a moment for what is still on its way.
+    pub(super) async fn stderr_tail(&mut self) -> Vec<String> {
+        self.stderr.finished_tail().await
+    }
+
+    /// Makes the ladder that ends the process count from `since`.
+    pub(super) fn closing_since(&mut self, since: Instant) {
+        self.closing_since = Some(since);
+    }
+
+    fn over_soon(&mut self) {
+        self.over_at.get_or_insert_with(|| Instant::now() + DRAIN);
+    }
+}
+
+impl Drop for StdioLink {
+    /// Dropping the link closes the pipes and ends the process tree.
+    fn drop(&mut self) {
+        if let Some(process) = self.process.take() {
+            let since = self.closing_since.unwrap_or_else(Instant::now);
+            self.table.retire(process, since);
+        }
+    }
+}
+
+async fn exited(process: &mut Option<Process>) -> Exit {
+    match process {
+        Some(process) => process.exited().await,
+        None => Exit::Closed,
+    }
+}
+
+async fn sleep_until(instant: Option<Instant>) {
+    if let Some(instant) = instant {
+        tokio::time::sleep_until(instant).await;
+    }
+}
+
+fn event(line: Line) -> LinkEvent {
+    match line {
+        Line::Complete(frame) => parse_mended(frame).map_or(LinkEvent::Garbage, LinkEvent::Message),
+        Line::TooLong(head) => LinkEvent::TooLarge(head),
+        Line::TooLongEnded(tail) => LinkEvent::TooLargeEnded(tail),
+    }
+}
+
+fn command(launch: &StdioLaunch) -> Result<Command, ConnectError> {
+    let variables = launch.environment.variables()?;
+    if !launch.cwd.is_dir() {
+        return Err(ConnectError::DirectoryNotFound(launch.cwd.clone()));
+    }
+    let path = variables.get(std::ffi::OsStr::new("PATH"));
+    let program = find_program(&launch.command, path.map(AsRef::as_ref));
+    let program = program.ok_or_else(|| ConnectError::CommandNotFound {
+        command: launch.command.clone(),
+    })?;
+    let mut command = Command::new(program);
+    command
+        .args(&launch.args)
+        .current_dir(&launch.cwd)
+        .env_clear()
+        .envs(variables);
+    Ok(command)
+}
+
+/// The last lines of a process's stderr. It is read for as long as it is open, so that the process
+/// never blocks on it.
+struct StderrTail {
+    lines: Arc<Mutex<std::collections::VecDeque<String>>>,
+    reading: JoinHandle<()>,
+}
+
+impl StderrTail {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the reader ends with its pipe, which a stray grandchild may hold; nobody waits for it"
+    )]
+    fn follow(stderr: ChildStderr, secrets: Secrets) -> Self {
+        let lines = Arc::new(Mutex::default());
+        let reading = tokio::spawn(read_stderr(stderr, Arc::clone(&lines), secrets));
+        Self { lines, reading }
+    }
+
+    async fn finished_tail(&mut self) -> Vec<String> {
+        let _ = tokio::time::timeout(DRAIN, &mut self.reading).await;
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        lines.iter().cloned().collect()
+    }
+}
+
+impl Drop for StderrTail {
+    fn drop(&mut self) {
+        self.reading.abort();
+    }
+}
+
+async fn read_stderr(
+    stderr: ChildStderr,
+    lines: Arc<Mutex<std::collections::VecDeque<String>>>,
+    secrets: Secrets,
+) {
+    let mut reader = LineReader::new(stderr);
+    while let Ok(Some(line)) = reader.next().await {
+        let (Line::Complete(line) | Line::TooLong(line)) = line else {
+            continue;
+        };
+        let line = &line[..line.len().min(STDERR_LINE_BYTES)];
+        let line = String::from_utf8_lossy(line);
+        let line = secrets.redact(line.trim_end()).into_owned();
+        tracing::debug!("stderr: {}", visible(&line));
+        let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() == STDERR_LINES {
+            lines.pop_front();
+        }
+        lines.push_back(line);
+    }
+}

@@ -1,0 +1,256 @@
+//! What a model reads when a meta-tool fails, in the contract's words, and what a program reads beside
+//! it. The data is in the variants; the wording is here and nowhere else.
+
+use std::{fmt, sync::Arc};
+
+use serde_json::{Map, Value, json};
+
+use super::parameters::ParameterProblem;
+use crate::{
+    call::Outcome,
+    downstream::CallError,
+    ident::{ToolIdentifier, ToolName, ToolboxName},
+    near::nearest,
+    toolbox::{OpenError, ServerFailure},
+    wire::RawJson,
+    workbench::LookupError,
+};
+
+/// The key under which programs find the details of a failure.
+const ERROR_KEY: &str = "mcp-workbench/error";
+
+/// Why a meta-tool has failed.
+pub(super) enum Failure {
+    /// The input is not what the tool takes.
+    InvalidParameters {
+        problems: Vec<ParameterProblem>,
+        /// The toolboxes to choose from, where that is what was missing.
+        available: Option<Vec<String>>,
+    },
+    /// No such toolbox.
+    ToolboxUnknown {
+        toolbox: ToolboxName,
+        available: Vec<String>,
+    },
+    /// No server of the toolbox is up.
+    NotOpened {
+        toolbox: ToolboxName,
+        error: OpenError,
+    },
+    /// The tool was not found.
+    NotFound {
+        tool: ToolIdentifier,
+        error: LookupError,
+        /// Names that the caller may have meant.
+        known: Vec<String>,
+    },
+    /// The tool was found and the call failed.
+    CallFailed {
+        tool: ToolIdentifier,
+        error: CallError,
+    },
+    /// A name that nothing is registered under.
+    NotRegistered { name: String },
+}
+
+impl Failure {
+    /// The failure as a tool result.
+    pub(super) fn to_result(&self) -> RawJson {
+        RawJson::of(&json!({
+            "content": [{ "type": "text", "text": self.to_string() }],
+            "isError": true,
+            "_meta": { ERROR_KEY: self.details() },
+        }))
+    }
+
+    fn details(&self) -> Value {
+        let mut details = Map::new();
+        details.insert("code".into(), self.code().into());
+        if let Some(outcome) = self.outcome() {
+            details.insert("outcome".into(), json!(outcome));
+        }
+        match self {
+            Self::ToolboxUnknown { toolbox, .. } | Self::NotOpened { toolbox, .. } => {
+                details.insert("toolbox".into(), toolbox.as_str().into());
+            }
+            Self::NotFound { tool, .. } | Self::CallFailed { tool, .. } => {
+                details.insert("toolbox".into(), tool.toolbox.as_str().into());
+                details.insert("server".into(), tool.server.as_str().into());
+                details.insert("tool".into(), tool.tool.as_str().into());
+            }
+            Self::InvalidParameters { .. } | Self::NotRegistered { .. } => {}
+        }
+        Value::Object(details)
+    }
+
+    fn code(&self) -> &'static str {
+        match self {
+            Self::InvalidParameters { .. } => "invalid_parameters",
+            Self::ToolboxUnknown { .. } => "toolbox_unknown",
+            Self::NotOpened { .. } => "server_start_failed",
+            Self::NotFound { error, .. } => match error {
+                LookupError::ToolboxUnknown => "toolbox_unknown",
+                LookupError::ToolboxNotOpen => "toolbox_not_open",
+                LookupError::ServerUnknown => "server_unknown",
+                LookupError::ToolUnknown => "tool_unknown",
+                LookupError::NotConnected(error) => error.code(),
+            },
+            Self::CallFailed { error, .. } => error.code(),
+            Self::NotRegistered { .. } => "tool_unknown",
+        }
+    }
+
+    /// What is known of the effects: nothing was sent unless a call was made.
+    fn outcome(&self) -> Option<Outcome> {
+        match self {
+            Self::CallFailed { error, .. } => error.outcome(),
+            _ => Some(Outcome::NotSent),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InvalidParameters {
+                problems,
+                available,
+            } => {
+                write_problems(f, problems)?;
+                match available {
+                    Some(available) => write!(f, ". {}", list_available(available)),
+                    None => Ok(()),
+                }
+            }
+            Self::ToolboxUnknown { toolbox, available } => {
+                write_unknown_toolbox(f, toolbox, available)
+            }
+            Self::NotOpened { toolbox, error } => {
+                let failures = error.failures.iter().map(ToString::to_string);
+                let failures = failures.collect::<Vec<_>>().join("; ");
+                write!(f, "Error opening toolbox '{toolbox}': {failures}")
+            }
+            Self::NotFound { tool, error, known } => write_not_found(f, tool, error, known),
+            Self::CallFailed { tool, error } => write_call_failed(f, tool, error),
+            Self::NotRegistered { name } if name.matches("__").count() < 2 => write!(
+                f,
+                "Error: Invalid tool name format '{name}'. \
+                 Expected format: {{toolbox}}__{{server}}__{{tool}}"
+            ),
+            Self::NotRegistered { name } => {
+                write!(
+                    f,
+                    "Error: Tool '{name}' not found. Call open_toolbox first."
+                )
+            }
+        }
+    }
+}
+
+/// All problems in one text. Where empty parts of the identifier are the only ones, the text says so.
+fn write_problems(f: &mut fmt::Formatter<'_>, problems: &[ParameterProblem]) -> fmt::Result {
+    let identifier_only = problems
+        .iter()
+        .all(ParameterProblem::is_empty_identifier_part);
+    let (lead, words): (_, fn(&ParameterProblem) -> String) = if identifier_only {
+        ("Invalid tool identifier: ", ParameterProblem::short)
+    } else {
+        ("Invalid parameters: ", ToString::to_string)
+    };
+    let problems = problems.iter().map(words).collect::<Vec<_>>().join("; ");
+    write!(f, "{lead}{problems}")
+}
+
+fn write_unknown_toolbox(
+    f: &mut fmt::Formatter<'_>,
+    toolbox: &ToolboxName,
+    available: &[String],
+) -> fmt::Result {
+    write!(
+        f,
+        "Error: Toolbox '{toolbox}' not found. {}",
+        list_available(available)
+    )?;
+    write_near(f, toolbox.as_str(), available)
+}
+
+fn write_not_found(
+    f: &mut fmt::Formatter<'_>,
+    tool: &ToolIdentifier,
+    error: &LookupError,
+    known: &[String],
+) -> fmt::Result {
+    let ToolIdentifier {
+        toolbox,
+        server,
+        tool: name,
+    } = tool;
+    match error {
+        LookupError::ToolboxUnknown => write_unknown_toolbox(f, toolbox, known),
+        LookupError::ToolboxNotOpen => {
+            write!(
+                f,
+                "Error: Toolbox '{toolbox}' is not open. Call open_toolbox first."
+            )
+        }
+        LookupError::ServerUnknown => {
+            write!(f, "Server '{server}' not found in toolbox '{toolbox}'")?;
+            write_near(f, server.as_str(), known)
+        }
+        LookupError::ToolUnknown => {
+            write_unknown_tool(f, tool)?;
+            write_near(f, name.as_str(), known)
+        }
+        LookupError::NotConnected(error) => {
+            write_call_failed(f, tool, &CallError::Connect(Arc::clone(error)))
+        }
+    }
+}
+
+fn write_unknown_tool(f: &mut fmt::Formatter<'_>, tool: &ToolIdentifier) -> fmt::Result {
+    let (toolbox, server, name): (_, _, &ToolName) = (&tool.toolbox, &tool.server, &tool.tool);
+    write!(
+        f,
+        "Tool '{name}' not found in server '{server}' (toolbox '{toolbox}')"
+    )
+}
+
+fn write_call_failed(
+    f: &mut fmt::Formatter<'_>,
+    tool: &ToolIdentifier,
+    error: &CallError,
+) -> fmt::Result {
+    if let CallError::ToolGone = error {
+        return write_unknown_tool(f, tool);
+    }
+    write!(
+        f,
+        "[{}/{}/{}] Error: ",
+        tool.toolbox, tool.server, tool.tool
+    )?;
+    match error {
+        CallError::Connect(error) => {
+            let failure = ServerFailure {
+                toolbox: tool.toolbox.clone(),
+                server: tool.server.clone(),
+                error: Arc::clone(error),
+            };
+            write!(f, "{failure}")
+        }
+        error => write!(f, "{error}"),
+    }
+}
+
+fn write_near(f: &mut fmt::Formatter<'_>, name: &str, known: &[String]) -> fmt::Result {
+    match nearest(name, known.iter().map(String::as_str)) {
+        Some(near) => write!(f, ". Did you mean '{near}'?"),
+        None => Ok(()),
+    }
+}
+
+fn list_available(available: &[String]) -> String {
+    if available.is_empty() {
+        return "Available toolboxes: none".to_owned();
+    }
+    format!("Available toolboxes: {}", available.join(", "))
+}

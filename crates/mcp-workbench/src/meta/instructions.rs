@@ -1,0 +1,120 @@
+//! What a client is told of us at its start: the list of toolboxes, in a form that no client cuts.
+
+use crate::config::{Config, Toolbox};
+
+/// The most that the instructions may have; clients cut at 2,048 without a word.
+const MAX_CHARACTERS: usize = 2000;
+/// Descriptions are not shortened below this; beyond it, toolboxes are left out.
+const SHORTEST_DESCRIPTION: usize = 20;
+
+const HEADING: &str = "## Available Toolboxes\n\n";
+const HOW_TO_OPEN: &str = "  - Use `open_toolbox` with toolbox name to access\n";
+const FOOTER: &str = "To open a toolbox and see available tools:\n\
+                      1. Call `open_toolbox` with the desired toolbox name\n\
+                      2. Inspect the returned tools array for available operations";
+
+/// How much is said of each toolbox.
+#[derive(Clone, Copy)]
+struct Detail {
+    how_to_open: bool,
+    description: usize,
+    toolboxes: usize,
+}
+
+/// The instructions for a configuration.
+pub fn instructions(config: &Config) -> String {
+    let toolboxes: Vec<&Toolbox> = config.toolboxes.values().map(AsRef::as_ref).collect();
+    if toolboxes.is_empty() {
+        return format!(
+            "No toolboxes are configured. Add one under \"toolboxes\" in {}.",
+            config.file.display()
+        );
+    }
+    let fits = |detail: Detail| size(&write(&toolboxes, detail)) <= MAX_CHARACTERS;
+    let longest = toolboxes
+        .iter()
+        .map(|it| it.description.chars().count())
+        .max();
+    let mut detail = Detail {
+        how_to_open: true,
+        description: longest.unwrap_or(0),
+        toolboxes: toolboxes.len(),
+    };
+    if !fits(detail) {
+        detail.how_to_open = false;
+    }
+    if !fits(detail) {
+        let shorter = |description| Detail {
+            description,
+            ..detail
+        };
+        let lengths = SHORTEST_DESCRIPTION..=detail.description.max(SHORTEST_DESCRIPTION);
+        detail.description = largest(lengths, |length| fits(shorter(length)));
+    }
+    if !fits(detail) {
+        let fewer = |toolboxes| Detail {
+            toolboxes,
+            ..detail
+        };
+        detail.toolboxes = largest(0..=toolboxes.len(), |count| fits(fewer(count)));
+    }
+    write(&toolboxes, detail)
+}
+
+fn write(toolboxes: &[&Toolbox], detail: Detail) -> String {
+    let mut text = HEADING.to_owned();
+    for toolbox in &toolboxes[..detail.toolboxes] {
+        let servers = match toolbox.servers.len() {
+            1 => "1 server".to_owned(),
+            count => format!("{count} servers"),
+        };
+        let description = shortened(&toolbox.description, detail.description);
+        text.push_str(&format!(
+            "- **{}** ({servers}): {description}\n",
+            toolbox.name
+        ));
+        if detail.how_to_open {
+            text.push_str(HOW_TO_OPEN);
+        }
+        text.push('\n');
+    }
+    let left_out = toolboxes.len() - detail.toolboxes;
+    if left_out > 0 {
+        text.push_str(&format!("… and {left_out} more\n\n"));
+    }
+    text.push_str(FOOTER);
+    text
+}
+
+/// The description on one line, cut to `limit` characters.
+fn shortened(description: &str, limit: usize) -> String {
+    let line = description.replace(['\n', '\r'], " ");
+    if line.chars().count() <= limit {
+        return line;
+    }
+    let kept: String = line.chars().take(limit - 1).collect();
+    format!("{}…", kept.trim_end())
+}
+
+/// Characters as the strictest clients count them.
+fn size(text: &str) -> usize {
+    text.encode_utf16().count()
+}
+
+/// The largest number of a range for which `holds` is true, if it is true for all smaller ones; the
+/// smallest of the range if it is true for none.
+fn largest(range: std::ops::RangeInclusive<usize>, holds: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = range.into_inner();
+    while low < high {
+        let middle = (low + high).div_ceil(2);
+        if holds(middle) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    low
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,62 @@
+//! The meta-tools: what a model sees instead of hundreds of definitions. One file a tool, each with its
+//! definition, its parameters and its run.
+
+mod failure;
+mod instructions;
+mod open_toolbox;
+mod parameters;
+mod registered;
+mod use_tool;
+
+use crate::{call::CallContext, wire::RawJson, workbench::Workbench};
+
+pub use instructions::instructions;
+pub use registered::call_registered;
+
+/// Our own tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetaTool {
+    /// Connects to the servers of a toolbox and returns their tools.
+    OpenToolbox,
+    /// Runs one of those tools.
+    UseTool,
+}
+
+impl MetaTool {
+    const ALL: [Self; 2] = [Self::OpenToolbox, Self::UseTool];
+
+    /// The tool of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tool| tool.name() == name)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::OpenToolbox => open_toolbox::NAME,
+            Self::UseTool => use_tool::NAME,
+        }
+    }
+
+    /// Runs the tool. The result may be an error that a model can read; it is a result all the same.
+    pub async fn run(
+        self,
+        workbench: &Workbench,
+        arguments: &RawJson,
+        context: CallContext,
+    ) -> RawJson {
+        let result = match self {
+            Self::OpenToolbox => open_toolbox::run(workbench, arguments).await,
+            Self::UseTool => use_tool::run(workbench, arguments, context).await,
+        };
+        result.unwrap_or_else(|failure| failure.to_result())
+    }
+}
+
+/// The definitions of all meta-tools, as `tools/list` shows them.
+pub fn definitions(workbench: &Workbench) -> Vec<RawJson> {
+    let definitions = MetaTool::ALL.into_iter().map(|tool| match tool {
+        MetaTool::OpenToolbox => open_toolbox::definition(workbench),
+        MetaTool::UseTool => use_tool::definition(),
+    });
+    definitions.collect()
+}

@@ -1,0 +1,180 @@
+//! `use_tool`: runs one tool of an open toolbox and returns what its server answered, as it answered.
+
+use serde_json::json;
+
+use super::{
+    failure::Failure,
+    parameters::{Key, ParameterProblem, ParameterReader},
+};
+use crate::{
+    call::{Call, CallContext},
+    ident::{ServerName, ToolIdentifier, ToolName, ToolboxName},
+    wire::{Kind, ObjectText, RawJson},
+    workbench::Workbench,
+};
+
+/// The name under which a model calls it.
+pub(super) const NAME: &str = "use_tool";
+
+const TOOL: Key = Key {
+    name: "tool",
+    path: "tool",
+};
+const ARGUMENTS: Key = Key {
+    name: "arguments",
+    path: "arguments",
+};
+const TOOLBOX_PART: Key = Key {
+    name: "toolbox",
+    path: "tool.toolbox",
+};
+const SERVER_PART: Key = Key {
+    name: "server",
+    path: "tool.server",
+};
+const TOOL_PART: Key = Key {
+    name: "tool",
+    path: "tool.tool",
+};
+
+/// What a caller of the old form is told.
+const NEW_FORM: &str = "name the tool as \"tool\": {\"toolbox\", \"server\", \"tool\"}";
+
+/// The definition.
+pub(super) fn definition() -> RawJson {
+    let part = |description: &str| json!({ "type": "string", "description": description });
+    RawJson::of(&json!({
+        "name": NAME,
+        "title": "Use tool",
+        "description": "Run a tool of an open toolbox. Take toolbox, server and tool name from the \
+                        result of open_toolbox, and arguments that match the tool's inputSchema.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "tool": {
+                    "type": "object",
+                    "properties": {
+                        "toolbox": part("Name of the open toolbox"),
+                        "server": part("The tool's server"),
+                        "tool": part("The tool's name"),
+                    },
+                    "required": ["toolbox", "server", "tool"],
+                    "additionalProperties": false,
+                },
+                "arguments": { "type": "object", "description": "Arguments of the tool" },
+            },
+            "required": ["tool"],
+            "additionalProperties": false,
+        },
+    }))
+}
+
+/// Runs the tool that the arguments name.
+pub(super) async fn run(
+    workbench: &Workbench,
+    arguments: &RawJson,
+    context: CallContext,
+) -> Result<RawJson, Failure> {
+    let (tool, arguments) = read(arguments)?;
+    call(workbench, tool, arguments, context).await
+}
+
+/// Finds a tool and runs it.
+pub(super) async fn call(
+    workbench: &Workbench,
+    tool: ToolIdentifier,
+    arguments: RawJson,
+    context: CallContext,
+) -> Result<RawJson, Failure> {
+    let server = match workbench.find(&tool).await {
+        Ok(server) => server,
+        Err(error) => {
+            return Err(Failure::NotFound {
+                known: workbench.known_names(&tool, &error),
+                tool,
+                error,
+            });
+        }
+    };
+    let call = Call {
+        tool: tool.tool.clone(),
+        arguments,
+        context,
+    };
+    let answer = server.call(call).await;
+    answer.map_err(|error| Failure::CallFailed { tool, error })
+}
+
+/// The identifier and the arguments; all problems in the order in which the contract lists them.
+fn read(parameters: &RawJson) -> Result<(ToolIdentifier, RawJson), Failure> {
+    let mut unrecognized = Vec::new();
+    let mut problems = Vec::new();
+    let outer = ParameterReader::read(
+        parameters,
+        "",
+        &[TOOL, ARGUMENTS],
+        old_form,
+        &mut unrecognized,
+    );
+    let tool = match parameters.members() {
+        Some(_) => outer.required(&TOOL, &mut problems),
+        None => None,
+    };
+    let identifier = tool.and_then(|tool| {
+        let keys = [TOOLBOX_PART, SERVER_PART, TOOL_PART];
+        let inner = ParameterReader::read(tool, "tool", &keys, old_form, &mut unrecognized);
+        tool.members()?;
+        let mut part = |key: &Key| inner.name(key, &mut problems);
+        let (toolbox, server, name) = (part(&TOOLBOX_PART), part(&SERVER_PART), part(&TOOL_PART));
+        Some(ToolIdentifier {
+            toolbox: ToolboxName::from(toolbox?.as_str()),
+            server: ServerName::from(server?.as_str()),
+            tool: ToolName::from(name?.as_str()),
+        })
+    });
+    let arguments = read_arguments(outer.get(&ARGUMENTS), &mut problems);
+    unrecognized.append(&mut problems);
+    match (identifier, arguments) {
+        (Some(identifier), Some(arguments)) if unrecognized.is_empty() => {
+            Ok((identifier, arguments))
+        }
+        _ => Err(Failure::InvalidParameters {
+            problems: unrecognized,
+            available: None,
+        }),
+    }
+}
+
+/// The arguments as an object. Some models send the object as a string, which is taken as what it
+/// holds.
+fn read_arguments(
+    arguments: Option<&RawJson>,
+    problems: &mut Vec<ParameterProblem>,
+) -> Option<RawJson> {
+    let Some(arguments) = arguments else {
+        return Some(ObjectText::new().finish());
+    };
+    if arguments.kind() == Kind::Object {
+        return Some(arguments.clone());
+    }
+    let held = arguments
+        .as_text()
+        .and_then(|text| RawJson::parse(&text.into_owned().into()).ok());
+    let held = held.filter(|held| held.kind() == Kind::Object);
+    if held.is_none() {
+        problems.push(ParameterProblem::Expected {
+            path: ARGUMENTS.path,
+            expected: Kind::Object,
+            received: arguments.kind(),
+        });
+    }
+    held
+}
+
+fn old_form(key: &str) -> Option<&'static str> {
+    match key {
+        "toolbox_name" | "tool_name" | "server_name" | "source_server" => Some(NEW_FORM),
+        "name" => Some("did you mean 'tool'?"),
+        _ => None,
+    }
+}

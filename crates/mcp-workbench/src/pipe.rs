@@ -1,0 +1,87 @@
+//! Frames over a pair of pipes, for both sides: our own stdin and stdout, and a server's.
+
+use std::io::{self, IoSlice};
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+use crate::wire::{Frame, FrameTicket, Line, LineFramer, MAX_FRAME_BYTES, Outbox};
+
+/// How many parts of frames one system call writes at most.
+const SLICES_A_WRITE: usize = 48;
+
+/// Reads lines from a pipe.
+pub(crate) struct LineReader<R> {
+    pipe: R,
+    framer: LineFramer,
+    ended: bool,
+}
+
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    pub(crate) fn new(pipe: R) -> Self {
+        Self {
+            pipe,
+            framer: LineFramer::new(MAX_FRAME_BYTES),
+            ended: false,
+        }
+    }
+
+    /// The next line; `None` at the end. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> io::Result<Option<Line>> {
+        loop {
+            if let Some(line) = self.framer.next_line() {
+                return Ok(Some(line));
+            }
+            if self.ended {
+                return Ok(self.framer.finish());
+            }
+            self.ended = self.pipe.read_buf(self.framer.room()).await? == 0;
+        }
+    }
+}
+
+/// Writes frames to a pipe, many in one system call where they queue up.
+pub(crate) struct FrameWriter<W> {
+    pipe: W,
+    outbox: Outbox,
+}
+
+impl<W: AsyncWrite + Unpin> FrameWriter<W> {
+    pub(crate) fn new(pipe: W) -> Self {
+        Self {
+            pipe,
+            outbox: Outbox::default(),
+        }
+    }
+
+    /// Queues a frame.
+    pub(crate) fn push(&mut self, frame: Frame) -> FrameTicket {
+        self.outbox.push(frame)
+    }
+
+    pub(crate) fn outbox(&mut self) -> &mut Outbox {
+        &mut self.outbox
+    }
+
+    /// Writes what the pipe takes now; waits for ever while there is nothing to write. Cancel-safe.
+    pub(crate) async fn write_some(&mut self) -> io::Result<()> {
+        let mut slices = [IoSlice::new(&[]); SLICES_A_WRITE];
+        let filled = self.outbox.fill(&mut slices);
+        if filled == 0 {
+            return std::future::pending().await;
+        }
+        let written = self.pipe.write_vectored(&slices[..filled]).await?;
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        self.outbox.advance(written);
+        self.pipe.flush().await
+    }
+
+    /// Writes everything that is queued.
+    pub(crate) async fn drain(&mut self) -> io::Result<()> {
+        while !self.outbox.is_empty() {
+            self.write_some().await?;
+        }
+        Ok(())
+    }
+}

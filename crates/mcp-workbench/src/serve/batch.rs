@@ -1,0 +1,65 @@
+//! Where the answer to a request goes: on a line of its own, or into the one answer of a batch, which
+//! only revision 2025-03-26 has.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::output::ClientOutput;
+use crate::{call::ClientHandle, wire::Frame};
+
+/// The place for the answer to one request. A cancelled request drops it unused.
+pub(super) enum ReplyPlace {
+    /// A line of its own.
+    Line(ClientOutput),
+    /// A part of a batch.
+    Batch(BatchPart),
+}
+
+impl ReplyPlace {
+    /// Gives the answer.
+    pub(super) fn answer(self, frame: Frame) {
+        match self {
+            Self::Line(output) => output.send(frame),
+            Self::Batch(part) => part.add(frame),
+        }
+    }
+}
+
+/// One of the parties that a batch waits for.
+#[derive(Clone)]
+pub(super) struct BatchPart(Arc<Batch>);
+
+struct Batch {
+    output: ClientOutput,
+    answers: Mutex<Vec<Frame>>,
+}
+
+impl BatchPart {
+    /// The first party of a new batch: whoever hands out the others.
+    pub(super) fn new(output: ClientOutput) -> Self {
+        Self(Arc::new(Batch {
+            output,
+            answers: Mutex::default(),
+        }))
+    }
+
+    pub(super) fn add(&self, answer: Frame) {
+        self.0
+            .answers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(answer);
+    }
+}
+
+impl Drop for Batch {
+    /// The last party has gone: the batch is answered, unless nothing in it wanted an answer.
+    fn drop(&mut self) {
+        let answers = self
+            .answers
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        if !answers.is_empty() {
+            self.output.send(Frame::batch(answers));
+        }
+    }
+}

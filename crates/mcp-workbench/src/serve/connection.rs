@@ -1,0 +1,211 @@
+//! One client: what it sends is classified, requests run side by side, and each gets its one answer.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use tokio::sync::Semaphore;
+use tokio_util::task::TaskTracker;
+
+use super::{
+    batch::{BatchPart, ReplyPlace},
+    code,
+    in_flight::{InFlight, Running},
+    methods::{self, Reply},
+    output::ClientOutput,
+    revision::Revision,
+};
+use crate::{
+    call::ClientHandle,
+    wire::{
+        self, InvalidMessage, Line, MAX_FRAME_BYTES, Message, Notification, ParseError, RawJson,
+        Request, RequestId, ScanError,
+    },
+    workbench::Workbench,
+};
+
+/// How many requests of one client run at once. Beyond that no more is read until one is answered.
+const MAX_REQUESTS: usize = 4096;
+
+/// A client that is connected.
+pub(super) struct Connection {
+    workbench: Arc<Workbench>,
+    output: ClientOutput,
+    /// The revision that was agreed on; none before `initialize`.
+    revision: Mutex<Option<Revision>>,
+    in_flight: InFlight,
+    tasks: TaskTracker,
+    room: Arc<Semaphore>,
+}
+
+impl Connection {
+    pub(super) fn new(workbench: Arc<Workbench>, output: ClientOutput) -> Arc<Self> {
+        Arc::new(Self {
+            workbench,
+            output,
+            revision: Mutex::new(None),
+            in_flight: InFlight::default(),
+            tasks: TaskTracker::new(),
+            room: Arc::new(Semaphore::new(MAX_REQUESTS)),
+        })
+    }
+
+    /// Waits until another request may be read. Cancel-safe.
+    pub(super) async fn has_room(&self) {
+        // The semaphore is never closed.
+        let _ = self.room.acquire().await;
+    }
+
+    /// Waits until every request has been answered.
+    pub(super) async fn all_answered(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    /// Tells the client that `tools/list` has changed, once it is there to hear it.
+    pub(super) fn tell_tools_changed(&self) {
+        if self.revision().is_some() {
+            self.output
+                .send(wire::notification("notifications/tools/list_changed", None));
+        }
+    }
+
+    /// Takes a line of the client.
+    pub(super) fn take_line(self: &Arc<Self>, line: Line) {
+        match line {
+            Line::Complete(frame) => self.take_frame(&frame),
+            Line::TooLong(_) => self.refuse(
+                None,
+                code::INVALID_REQUEST,
+                &format!(
+                    "message larger than {} MiB",
+                    MAX_FRAME_BYTES / (1024 * 1024)
+                ),
+            ),
+            Line::TooLongEnded(_) => {}
+        }
+    }
+
+    fn take_frame(self: &Arc<Self>, frame: &Bytes) {
+        match Message::parse(frame) {
+            Ok(message) => self.take_message(message, ReplyPlace::Line(self.output.clone())),
+            Err(error) => match self.batch(frame) {
+                Some(messages) => self.take_batch(&messages),
+                None => self.refuse_frame(&error),
+            },
+        }
+    }
+
+    /// The elements of a batch, if that is what the frame is and the revision has batches.
+    fn batch(&self, frame: &Bytes) -> Option<Vec<RawJson>> {
+        if !self.revision().is_some_and(Revision::has_batches) {
+            return None;
+        }
+        let elements = RawJson::parse(frame).ok()?.elements()?;
+        (!elements.is_empty()).then_some(elements)
+    }
+
+    fn take_batch(self: &Arc<Self>, messages: &[RawJson]) {
+        let batch = BatchPart::new(self.output.clone());
+        for message in messages {
+            match Message::parse(message.as_bytes()) {
+                Ok(message) => self.take_message(message, ReplyPlace::Batch(batch.clone())),
+                Err(error) => {
+                    let (id, code, message) = refusal(&error);
+                    batch.add(wire::error(id, code, &message));
+                }
+            }
+        }
+    }
+
+    fn take_message(self: &Arc<Self>, message: Message, place: ReplyPlace) {
+        match message {
+            Message::Request(request) => self.take_request(request, place),
+            Message::Notification(notification) => self.take_notification(&notification),
+            // Nothing was asked of the client, so no answer is expected.
+            Message::Response(_) => {}
+        }
+    }
+
+    /// Answers what can be answered at once, in order; everything else runs beside it.
+    fn take_request(self: &Arc<Self>, request: Request, place: ReplyPlace) {
+        if request.method == "initialize" {
+            let reply = self.initialize(request.params.as_ref());
+            place.answer(reply.into_frame(&request.id));
+        } else if self.revision().is_none() && request.method != "ping" {
+            let reply = Reply::invalid_params("not initialized: send initialize first");
+            place.answer(reply.into_frame(&request.id));
+        } else {
+            // Noted before the task exists, so that a cancel on the next line finds it.
+            let running = self.in_flight.begin(&request.id);
+            let permit = Arc::clone(&self.room).try_acquire_owned();
+            let connection = Arc::clone(self);
+            self.tasks.spawn(async move {
+                let reply = connection.answer(&request, &running).await;
+                drop(permit);
+                if let Some(reply) = reply {
+                    place.answer(reply.into_frame(&request.id));
+                }
+            });
+        }
+    }
+
+    /// The answer to a request; none if it was cancelled.
+    async fn answer(&self, request: &Request, running: &Running) -> Option<Reply> {
+        let answer = methods::answer(&self.workbench, &self.output, request);
+        let reply = running.cancelled.run_until_cancelled(answer).await;
+        self.in_flight.end(&request.id, running);
+        reply
+    }
+
+    fn initialize(&self, params: Option<&RawJson>) -> Reply {
+        match methods::initialize(&self.workbench, params) {
+            Ok((revision, result)) => {
+                *self.revision.lock().unwrap_or_else(PoisonError::into_inner) = Some(revision);
+                Reply::Result(result)
+            }
+            Err(refusal) => refusal,
+        }
+    }
+
+    fn take_notification(&self, notification: &Notification) {
+        if notification.method == "notifications/cancelled" {
+            let params = notification.params.as_ref();
+            let id = params.and_then(|params| params.member("requestId"));
+            if let Some(id) = id.and_then(RequestId::from_json) {
+                self.in_flight.cancel(&id);
+            }
+        }
+    }
+
+    fn refuse_frame(&self, error: &ParseError) {
+        let (id, code, message) = refusal(error);
+        self.refuse(id, code, &message);
+    }
+
+    fn refuse(&self, id: Option<&RequestId>, code: i64, message: &str) {
+        self.output.send(wire::error(id, code, message));
+    }
+
+    fn revision(&self) -> Option<Revision> {
+        *self.revision.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is answered to a frame that is no message.
+fn refusal(error: &ParseError) -> (Option<&RequestId>, i64, String) {
+    match error {
+        ParseError::NotJson(ScanError::Syntax(_)) => {
+            (None, code::PARSE_ERROR, format!("Parse error: {error}"))
+        }
+        ParseError::NotJson(ScanError::TooDeep) => (
+            None,
+            code::INVALID_REQUEST,
+            format!("Invalid request: {error}"),
+        ),
+        ParseError::Invalid(InvalidMessage { id, .. }) => (
+            id.as_ref(),
+            code::INVALID_REQUEST,
+            format!("Invalid request: {error}"),
+        ),
+    }
+}

@@ -1,0 +1,165 @@
+//! What a client may ask for, and our answers.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::{code, output::ClientOutput, revision::Revision};
+use crate::{
+    call::CallContext,
+    meta::{self, MetaTool},
+    wire::{self, Frame, Kind, ObjectText, RawJson, Request, RequestId},
+    workbench::Workbench,
+};
+
+/// The answer to a request.
+pub(super) enum Reply {
+    /// A result.
+    Result(RawJson),
+    /// A refusal.
+    Error {
+        /// The JSON-RPC code.
+        code: i64,
+        /// Why, in words.
+        message: String,
+    },
+}
+
+impl Reply {
+    /// The answer on the wire.
+    pub(super) fn into_frame(self, id: &RequestId) -> Frame {
+        match self {
+            Self::Result(result) => wire::result(id, &result),
+            Self::Error { code, message } => wire::error(Some(id), code, &message),
+        }
+    }
+
+    /// The refusal of parameters.
+    pub(super) fn invalid_params(message: impl Into<String>) -> Self {
+        Self::Error {
+            code: code::INVALID_PARAMS,
+            message: message.into(),
+        }
+    }
+}
+
+/// The answer to `initialize`, and the revision from then on.
+pub(super) fn initialize(
+    workbench: &Workbench,
+    params: Option<&RawJson>,
+) -> Result<(Revision, RawJson), Reply> {
+    let wanted = params.and_then(|params| params.member("protocolVersion"));
+    let wanted = wanted.as_ref().and_then(RawJson::as_text);
+    let Some(wanted) = wanted else {
+        return Err(Reply::invalid_params("protocolVersion: Required"));
+    };
+    let revision = Revision::negotiate(&wanted);
+    // In proxy mode the list never changes while we run.
+    let tools = if workbench.is_dynamic() {
+        json!({ "listChanged": true })
+    } else {
+        json!({})
+    };
+    let result = RawJson::of(&json!({
+        "protocolVersion": revision.name(),
+        "capabilities": { "tools": tools },
+        "serverInfo": {
+            "name": "mcp-workbench",
+            "title": "MCP Workbench",
+            "version": env!("CARGO_PKG_VERSION"),
+        },
+        "instructions": meta::instructions(workbench.config()),
+    }));
+    Ok((revision, result))
+}
+
+/// The answer to every other request.
+pub(super) async fn answer(
+    workbench: &Workbench,
+    client: &ClientOutput,
+    request: &Request,
+) -> Reply {
+    match request.method.as_str() {
+        "ping" => Reply::Result(ObjectText::new().finish()),
+        "tools/list" => list_tools(workbench, request.params.as_ref()),
+        "tools/call" => call_tool(workbench, client, request.params.as_ref()).await,
+        method => Reply::Error {
+            code: code::METHOD_NOT_FOUND,
+            message: format!("Method not found: {method}"),
+        },
+    }
+}
+
+fn list_tools(workbench: &Workbench, params: Option<&RawJson>) -> Reply {
+    let cursor = params.and_then(|params| params.member("cursor"));
+    if cursor.is_some_and(|cursor| cursor.kind() != Kind::Null) {
+        return Reply::invalid_params("cursor: unknown, the list has one page");
+    }
+    let mut definitions = meta::definitions(workbench);
+    definitions.extend(workbench.registered_definitions());
+    let definitions: Vec<&str> = definitions.iter().map(RawJson::as_str).collect();
+    let list = format!("[{}]", definitions.join(","));
+    let list = RawJson::parse(&list.into()).expect("made of valid definitions");
+    Reply::Result(ObjectText::new().raw("tools", &list).finish())
+}
+
+async fn call_tool(
+    workbench: &Workbench,
+    client: &ClientOutput,
+    params: Option<&RawJson>,
+) -> Reply {
+    let CallParams {
+        name,
+        arguments,
+        meta,
+    } = match CallParams::read(params) {
+        Ok(params) => params,
+        Err(message) => return Reply::invalid_params(message),
+    };
+    let context = CallContext {
+        client: Arc::new(client.clone()),
+        progress_token: meta.as_ref().and_then(|meta| meta.member("progressToken")),
+        meta,
+    };
+    let result = match MetaTool::named(&name) {
+        Some(tool) => tool.run(workbench, &arguments, context).await,
+        None if workbench.is_dynamic() => {
+            meta::call_registered(workbench, &name, arguments, context).await
+        }
+        None => return Reply::invalid_params(format!("Unknown tool: {name}")),
+    };
+    Reply::Result(result)
+}
+
+/// The parameters of `tools/call`.
+struct CallParams {
+    name: String,
+    arguments: RawJson,
+    meta: Option<RawJson>,
+}
+
+impl CallParams {
+    fn read(params: Option<&RawJson>) -> Result<Self, &'static str> {
+        let members = params
+            .and_then(RawJson::members)
+            .ok_or("params: Expected object")?;
+        let (mut name, mut arguments, mut meta) = (None, None, None);
+        for member in members {
+            let slot = match member.key.as_ref() {
+                "name" => &mut name,
+                "arguments" => &mut arguments,
+                "_meta" => &mut meta,
+                _ => continue,
+            };
+            if slot.replace(member.value).is_some() {
+                return Err("params: a key stands twice");
+            }
+        }
+        let name = name.ok_or("name: Required")?;
+        Ok(Self {
+            name: name.as_text().ok_or("name: Expected string")?.into_owned(),
+            arguments: arguments.unwrap_or_else(|| ObjectText::new().finish()),
+            meta: meta.filter(|meta| meta.kind() == Kind::Object),
+        })
+    }
+}

@@ -1,0 +1,19 @@
+//! The client's side: how we are reached, and what a connection has said and asked so far. The
+//! transport hands in lines and takes frames; everything between is in [`connection`].
+
+mod batch;
+mod connection;
+mod in_flight;
+mod methods;
+mod output;
+mod revision;
+mod standard_streams;
+pub mod stdio;
+
+/// The codes of JSON-RPC errors that we answer with.
+mod code {
+    pub(super) const PARSE_ERROR: i64 = -32700;
+    pub(super) const INVALID_REQUEST: i64 = -32600;
+    pub(super) const METHOD_NOT_FOUND: i64 = -32601;
+    pub(super) const INVALID_PARAMS: i64 = -32602;
+}

@@ -1,0 +1,43 @@
+//! The revisions of the protocol that begin with `initialize`.
+
+/// A revision of the protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Revision {
+    V2024November,
+    V2025March,
+    V2025June,
+    V2025November,
+}
+
+impl Revision {
+    const ALL: [Self; 4] = [
+        Self::V2024November,
+        Self::V2025March,
+        Self::V2025June,
+        Self::V2025November,
+    ];
+
+    /// The revision to speak with a client that asks for `wanted`: that one if we know it, else our
+    /// newest, and the client decides.
+    pub(super) fn negotiate(wanted: &str) -> Self {
+        let known = Self::ALL
+            .into_iter()
+            .find(|revision| revision.name() == wanted);
+        known.unwrap_or(Self::V2025November)
+    }
+
+    /// The name on the wire.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::V2024November => "2024-11-05",
+            Self::V2025March => "2025-03-26",
+            Self::V2025June => "2025-06-18",
+            Self::V2025November => "2025-11-25",
+        }
+    }
+
+    /// Whether an array is a batch of messages.
+    pub(super) fn has_batches(self) -> bool {
+        self == Self::V2025March
+    }
+}

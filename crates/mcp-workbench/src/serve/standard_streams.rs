@@ -1,0 +1,92 @@
+//! Our own stdin and stdout, without a thread between us and the pipe where that is possible: a hand-off
+//! between threads costs more than everything else that a call does.
+
+use std::io;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// Where requests come from.
+pub(super) type Input = Box<dyn AsyncRead + Send + Unpin>;
+/// Where answers go.
+pub(super) type Output = Box<dyn AsyncWrite + Send + Unpin>;
+
+/// Our stdin.
+pub(super) fn input() -> Input {
+    #[cfg(unix)]
+    if let Some(input) = unix::input() {
+        return input;
+    }
+    Box::new(tokio::io::stdin())
+}
+
+/// Our stdout.
+pub(super) fn output() -> Output {
+    #[cfg(unix)]
+    if let Some(output) = unix::output() {
+        return output;
+    }
+    Box::new(tokio::io::stdout())
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::{
+        os::{fd::AsFd, unix::net::UnixStream},
+        path::Path,
+    };
+
+    use rustix::fs::{FileType, fstat};
+    use tokio::net::unix::pipe;
+
+    use super::{Input, Output, io};
+
+    pub(super) fn input() -> Option<Input> {
+        let stdin = io::stdin();
+        match kind(&stdin)? {
+            FileType::Fifo => {
+                // Opened anew where that works, so that being non-blocking is nobody else's business.
+                let reopened = pipe::OpenOptions::new().open_receiver(Path::new("/dev/stdin"));
+                let pipe = match reopened {
+                    Ok(pipe) => pipe,
+                    Err(_) => {
+                        let descriptor = stdin.as_fd().try_clone_to_owned().ok()?;
+                        pipe::Receiver::from_owned_fd(descriptor).ok()?
+                    }
+                };
+                Some(Box::new(pipe))
+            }
+            FileType::Socket => Some(Box::new(socket(&stdin).ok()?)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn output() -> Option<Output> {
+        let stdout = io::stdout();
+        match kind(&stdout)? {
+            FileType::Fifo => {
+                let reopened = pipe::OpenOptions::new().open_sender(Path::new("/dev/stdout"));
+                let pipe = match reopened {
+                    Ok(pipe) => pipe,
+                    Err(_) => {
+                        let descriptor = stdout.as_fd().try_clone_to_owned().ok()?;
+                        pipe::Sender::from_owned_fd(descriptor).ok()?
+                    }
+                };
+                Some(Box::new(pipe))
+            }
+            FileType::Socket => Some(Box::new(socket(&stdout).ok()?)),
+            _ => None,
+        }
+    }
+
+    fn kind(stream: &impl AsFd) -> Option<FileType> {
+        Some(FileType::from_raw_mode(fstat(stream).ok()?.st_mode))
+    }
+
+    /// Some clients, every one on Node.js among them, give us sockets and not pipes.
+    fn socket(stream: &impl AsFd) -> io::Result<tokio::net::UnixStream> {
+        let socket = UnixStream::from(stream.as_fd().try_clone_to_owned()?);
+        socket.set_nonblocking(true)?;
+        tokio::net::UnixStream::from_std(socket)
+    }
+}

@@ -1,0 +1,89 @@
+//! Serving one client over stdin and stdout, until one of them ends or we are told to.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    connection::Connection,
+    output::{ClientOutput, write_frames},
+    standard_streams,
+};
+use crate::{pipe::LineReader, workbench::Workbench};
+
+/// How long requests that were read may still take when the end has come.
+const GRACE: Duration = Duration::from_secs(1);
+/// How long the last answers may take to be written.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// Serves until stdin ends, stdout is closed or `stop` is done; then ends all servers.
+pub async fn serve(workbench: Arc<Workbench>, stop: impl Future<Output = ()>) {
+    let (output, frames) = ClientOutput::channel();
+    let closed = CancellationToken::new();
+    let writer = {
+        let closed = closed.clone();
+        async move {
+            if let Err(error) = write_frames(frames, standard_streams::output()).await {
+                tracing::debug!("stdout: {error}");
+            }
+            closed.cancel();
+        }
+    };
+    let connection = Connection::new(Arc::clone(&workbench), output);
+    let client = async {
+        read_requests(&workbench, &connection, &closed, stop).await;
+        end(&workbench, connection).await;
+    };
+    tokio::pin!(writer, client);
+    tokio::select! {
+        () = &mut client => {
+            // A client that no longer reads must not keep us.
+            let _ = timeout(LAST_WORDS, writer).await;
+        }
+        () = &mut writer => client.await,
+    }
+}
+
+async fn read_requests(
+    workbench: &Workbench,
+    connection: &Arc<Connection>,
+    closed: &CancellationToken,
+    stop: impl Future<Output = ()>,
+) {
+    let mut reader = LineReader::new(standard_streams::input());
+    let mut changed = workbench.tools_changed();
+    tokio::pin!(stop);
+    loop {
+        let next = async {
+            connection.has_room().await;
+            reader.next().await
+        };
+        tokio::select! {
+            line = next => match line {
+                Ok(Some(line)) => connection.take_line(line),
+                Ok(None) => return,
+                Err(error) => {
+                    tracing::debug!("stdin: {error}");
+                    return;
+                }
+            },
+            Ok(()) = changed.changed() => connection.tell_tools_changed(),
+            () = closed.cancelled() => return,
+            () = &mut stop => return,
+        }
+    }
+}
+
+/// Lets the requests that were read finish, then ends the servers, which fails the rest.
+async fn end(workbench: &Workbench, connection: Arc<Connection>) {
+    let since = Instant::now();
+    let _ = timeout_at(since + GRACE, connection.all_answered()).await;
+    let servers = workbench.shut_down(since);
+    let answers = async {
+        let _ = timeout_at(since + GRACE + LAST_WORDS, connection.all_answered()).await;
+        // The last output goes with the connection, and the writer after its last frame.
+        drop(connection);
+    };
+    tokio::join!(servers, answers);
+}

@@ -1,0 +1,143 @@
+//! Dynamic mode: the names under which tools of open toolboxes are registered on the workbench itself.
+//! A name is made once and looked up afterwards; it is never taken apart.
+
+use std::{
+    collections::HashMap,
+    fmt::Write,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use sha2::{Digest, Sha256};
+
+use crate::{
+    ident::ToolIdentifier,
+    wire::{ObjectText, RawJson},
+};
+
+/// How many characters of a name the hash takes, its underscore included.
+const HASH_CHARACTERS: usize = 9;
+
+/// The names that have been given.
+pub struct Registry {
+    limit: usize,
+    names: Mutex<Names>,
+}
+
+#[derive(Default)]
+struct Names {
+    by_tool: HashMap<ToolIdentifier, Arc<str>>,
+    by_name: HashMap<Arc<str>, ToolIdentifier>,
+}
+
+impl Registry {
+    /// An empty registry for names of at most `limit` characters.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            names: Mutex::default(),
+        }
+    }
+
+    /// The name of a tool, given now if it has none. `taken` says which names are not free.
+    pub fn register(&self, tool: &ToolIdentifier, taken: impl Fn(&str) -> bool) -> Arc<str> {
+        let mut names = self.names();
+        if let Some(name) = names.by_tool.get(tool) {
+            return Arc::clone(name);
+        }
+        let plain = format!("{}__{}__{}", tool.toolbox, tool.server, tool.tool);
+        let free = |name: &str| !taken(name) && !names.by_name.contains_key(name);
+        let name: Arc<str> = if fits(&plain, self.limit) && free(&plain) {
+            plain.into()
+        } else {
+            hashed(&plain, tool, self.limit).into()
+        };
+        names.by_tool.insert(tool.clone(), Arc::clone(&name));
+        names.by_name.insert(Arc::clone(&name), tool.clone());
+        name
+    }
+
+    /// The tool that was registered under a name.
+    pub fn lookup(&self, name: &str) -> Option<ToolIdentifier> {
+        self.names().by_name.get(name).cloned()
+    }
+
+    /// How many names have been given.
+    pub fn len(&self) -> usize {
+        self.names().by_name.len()
+    }
+
+    /// Whether no name has been given yet.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn names(&self) -> MutexGuard<'_, Names> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn fits(name: &str, limit: usize) -> bool {
+    name.len() <= limit && name.chars().all(is_plain)
+}
+
+fn is_plain(character: char) -> bool {
+    character.is_ascii_alphanumeric() || character == '_' || character == '-'
+}
+
+/// The name with other characters replaced and cut, and a hash of the three fields behind it.
+fn hashed(plain: &str, tool: &ToolIdentifier, limit: usize) -> String {
+    let cleaned = plain.chars().map(|it| if is_plain(it) { it } else { '_' });
+    let mut name: String = cleaned.take(limit - HASH_CHARACTERS).collect();
+    let mut hash = Sha256::new();
+    for field in [
+        tool.toolbox.as_str(),
+        tool.server.as_str(),
+        tool.tool.as_str(),
+    ] {
+        // The length in front keeps different fields apart whatever characters they hold.
+        hash.update(u64::try_from(field.len()).unwrap_or(u64::MAX).to_be_bytes());
+        hash.update(field.as_bytes());
+    }
+    name.push('_');
+    for byte in &hash.finalize()[..4] {
+        // Writing to a string cannot fail.
+        let _ = write!(name, "{byte:02x}");
+    }
+    name
+}
+
+/// A tool's definition as it is registered: our name, the place in front of the description and in
+/// `_meta`, everything else as the server said it.
+pub fn registered_definition(name: &str, tool: &ToolIdentifier, definition: &RawJson) -> RawJson {
+    let members = definition.members().unwrap_or_default();
+    let mut text = ObjectText::new().member("name", name);
+    let place = format!("[{}/{}]", tool.toolbox, tool.server);
+    let described = members.iter().find(|member| member.key == "description");
+    let described = described.and_then(|member| member.value.as_text());
+    let description = match described {
+        Some(description) => format!("{place} {description}"),
+        None => place,
+    };
+    text = text.member("description", &description);
+    for member in &members {
+        if !matches!(member.key.as_ref(), "name" | "description" | "_meta") {
+            text = text.relay(member);
+        }
+    }
+    let meta = members.iter().find(|member| member.key == "_meta");
+    let meta = meta
+        .and_then(|member| member.value.members())
+        .unwrap_or_default();
+    let kept = meta
+        .iter()
+        .filter(|it| !matches!(it.key.as_ref(), "toolbox" | "server" | "tool"));
+    let meta = kept.fold(ObjectText::new(), |text, member| text.relay(member));
+    let meta = meta
+        .member("toolbox", tool.toolbox.as_str())
+        .member("server", tool.server.as_str())
+        .member("tool", tool.tool.as_str());
+    text.raw("_meta", &meta.finish()).finish()
+}
+
+#[cfg(test)]
+mod tests;

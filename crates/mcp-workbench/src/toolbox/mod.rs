@@ -1,0 +1,11 @@
+//! Toolboxes: opening one, what an open one offers, and how that is written down for a model. What is
+//! open belongs to the workbench and not to a connection.
+
+mod dynamic;
+mod open;
+mod opened;
+mod render;
+
+pub use dynamic::{Registry, registered_definition};
+pub use open::{OpenError, Toolbox};
+pub use opened::{Opened, ServerFailure};

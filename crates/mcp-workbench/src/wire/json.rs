@@ -1,0 +1,252 @@
+//! A span of valid JSON text that shares the buffer it arrived in. It is looked into one level at a
+//! time and otherwise passed on as it is.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+
+use super::{
+    mend::mend_surrogates,
+    scan::{ScanError, Scanner},
+};
+
+/// A valid JSON value, byte for byte as it was sent.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct RawJson(Bytes);
+
+/// A member of an object.
+#[derive(Debug, Clone)]
+pub struct Member<'a> {
+    /// Its key.
+    pub key: Cow<'a, str>,
+    /// Its key as JSON text, byte for byte.
+    pub key_as_sent: RawJson,
+    /// Its value.
+    pub value: RawJson,
+}
+
+/// The type of a JSON value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Boolean,
+    /// Any number.
+    Number,
+    /// Any string.
+    String,
+    /// `[…]`
+    Array,
+    /// `{…}`
+    Object,
+}
+
+impl Kind {
+    /// The word that messages use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Boolean => "boolean",
+            Self::Number => "number",
+            Self::String => "string",
+            Self::Array => "array",
+            Self::Object => "object",
+        }
+    }
+}
+
+impl RawJson {
+    /// Checks that `bytes` are one JSON value in valid UTF-8.
+    pub fn parse(bytes: &Bytes) -> Result<Self, ScanError> {
+        if let Err(error) = std::str::from_utf8(bytes) {
+            return Err(ScanError::Syntax(error.valid_up_to()));
+        }
+        let mut scanner = Scanner::new(bytes);
+        scanner.skip_whitespace();
+        let start = scanner.position();
+        scanner.skip_value()?;
+        let end = scanner.position();
+        scanner.skip_whitespace();
+        if scanner.position() < bytes.len() || scanner.flaws.raw_control {
+            return Err(ScanError::Syntax(scanner.position()));
+        }
+        Ok(Self(bytes.slice(start..end)))
+    }
+
+    /// A value that we wrote ourselves.
+    pub fn of(value: &impl serde::Serialize) -> Self {
+        let text = serde_json::to_vec(value).expect("our own values have string keys");
+        Self(text.into())
+    }
+
+    /// Wraps a span that a scan has already found to be one value.
+    pub(super) fn trusted(span: Bytes) -> Self {
+        Self(span)
+    }
+
+    /// The text of the value.
+    pub fn as_bytes(&self) -> &Bytes {
+        &self.0
+    }
+
+    /// The text of the value.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).expect("checked when the value was scanned")
+    }
+
+    /// What type of value it is.
+    pub fn kind(&self) -> Kind {
+        match self.0.first() {
+            Some(b'{') => Kind::Object,
+            Some(b'[') => Kind::Array,
+            Some(b'"') => Kind::String,
+            Some(b't' | b'f') => Kind::Boolean,
+            Some(b'n') => Kind::Null,
+            _ => Kind::Number,
+        }
+    }
+
+    /// The text of a string value; lone surrogates become U+FFFD.
+    pub fn as_text(&self) -> Option<Cow<'_, str>> {
+        (self.kind() == Kind::String).then(|| unescape(&self.0))
+    }
+
+    /// Whether this is the value `true`.
+    pub fn is_true(&self) -> bool {
+        self.0.as_ref() == b"true"
+    }
+
+    /// The members of an object in their order, doubled keys included.
+    pub fn members(&self) -> Option<Vec<Member<'_>>> {
+        if self.kind() != Kind::Object {
+            return None;
+        }
+        let mut members = Vec::new();
+        walk_members(&mut Scanner::new(&self.0), |key, value| {
+            members.push(Member {
+                key: unescape(&self.0[key.clone()]),
+                key_as_sent: self.span(key),
+                value: self.span(value),
+            });
+        })
+        .expect("checked when the value was scanned");
+        Some(members)
+    }
+
+    /// The value of the member `name` of an object, the first where there are several.
+    pub fn member(&self, name: &str) -> Option<Self> {
+        let found = self
+            .members()?
+            .into_iter()
+            .find(|member| member.key == name)?;
+        Some(found.value)
+    }
+
+    /// The elements of an array.
+    pub fn elements(&self) -> Option<Vec<Self>> {
+        if self.kind() != Kind::Array {
+            return None;
+        }
+        let mut elements = Vec::new();
+        walk_elements(&mut Scanner::new(&self.0), |value| {
+            elements.push(self.span(value))
+        })
+        .expect("checked when the value was scanned");
+        Some(elements)
+    }
+
+    /// Appends the value without the white space between its tokens.
+    pub fn minify_into(&self, out: &mut Vec<u8>) {
+        let mut rest: &[u8] = &self.0;
+        while !rest.is_empty() {
+            let quote = memchr::memchr(b'"', rest).unwrap_or(rest.len());
+            out.extend(
+                rest[..quote]
+                    .iter()
+                    .filter(|byte| !byte.is_ascii_whitespace()),
+            );
+            let mut scanner = Scanner::new(&rest[quote..]);
+            let string = match scanner.string() {
+                Ok(()) => scanner.position(),
+                Err(_) => 0,
+            };
+            out.extend_from_slice(&rest[quote..quote + string]);
+            rest = &rest[quote + string..];
+        }
+    }
+
+    fn span(&self, range: std::ops::Range<usize>) -> Self {
+        Self(self.0.slice(range))
+    }
+}
+
+impl std::fmt::Debug for RawJson {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+type Span = std::ops::Range<usize>;
+
+/// Walks the object at the scanner's position: `visit` gets the span of each key, quotes included,
+/// and of its value.
+pub(super) fn walk_members(
+    scanner: &mut Scanner<'_>,
+    mut visit: impl FnMut(Span, Span),
+) -> Result<(), ScanError> {
+    scanner.expect(b'{')?;
+    scanner.enter();
+    scanner.skip_whitespace();
+    let mut more = !scanner.take(b'}');
+    while more {
+        scanner.skip_whitespace();
+        let key = scanner.position();
+        scanner.string()?;
+        let key = key..scanner.position();
+        scanner.skip_whitespace();
+        scanner.expect(b':')?;
+        scanner.skip_whitespace();
+        let value = scanner.position();
+        scanner.skip_value()?;
+        visit(key, value..scanner.position());
+        scanner.skip_whitespace();
+        more = scanner.take(b',');
+        if !more {
+            scanner.expect(b'}')?;
+        }
+    }
+    scanner.leave();
+    Ok(())
+}
+
+fn walk_elements(scanner: &mut Scanner<'_>, mut visit: impl FnMut(Span)) -> Result<(), ScanError> {
+    scanner.expect(b'[')?;
+    scanner.enter();
+    scanner.skip_whitespace();
+    let mut more = !scanner.take(b']');
+    while more {
+        scanner.skip_whitespace();
+        let value = scanner.position();
+        scanner.skip_value()?;
+        visit(value..scanner.position());
+        scanner.skip_whitespace();
+        more = scanner.take(b',');
+        if !more {
+            scanner.expect(b']')?;
+        }
+    }
+    scanner.leave();
+    Ok(())
+}
+
+/// The text of a quoted JSON string.
+pub(super) fn unescape(quoted: &[u8]) -> Cow<'_, str> {
+    let inner = &quoted[1..quoted.len() - 1];
+    if memchr::memchr(b'\\', inner).is_none() {
+        return String::from_utf8_lossy(inner);
+    }
+    let mut quoted = quoted.to_vec();
+    mend_surrogates(&mut quoted);
+    Cow::Owned(serde_json::from_slice(&quoted).expect("a scanned string without lone surrogates"))
+}

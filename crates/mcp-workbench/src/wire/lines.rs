@@ -1,0 +1,132 @@
+//! Newline-delimited frames out of any chunking of the bytes. A line over the limit is not kept: its
+//! beginning is given out at once, so that its owner can be told, and its end when that comes.
+
+use bytes::{Bytes, BytesMut};
+
+/// The longest frame that is accepted.
+pub const MAX_FRAME_BYTES: usize = 16 * 1024 * 1024;
+
+/// How much is kept of the beginning and of the end of a line that is too long: enough to find an id
+/// on either side.
+const EXCERPT_BYTES: usize = 4096;
+
+/// How much room a read gets while lines are short, and once one has shown to be long.
+const SMALL_READ: usize = 8 * 1024;
+const LARGE_READ: usize = 256 * 1024;
+
+/// What the framer found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Line {
+    /// A line without its end, never blank.
+    Complete(Bytes),
+    /// A line has passed the limit; this is its beginning. The rest is skipped.
+    TooLong(Bytes),
+    /// The line that was too long is over; these are its last bytes.
+    TooLongEnded(Bytes),
+}
+
+/// Splits a stream of bytes into lines.
+#[derive(Debug)]
+pub struct LineFramer {
+    buffer: BytesMut,
+    /// The bytes at the start of the buffer that are known to hold no newline.
+    searched: usize,
+    limit: usize,
+    /// The last bytes of a line that is being skipped.
+    skipped: Option<Vec<u8>>,
+    at_start: bool,
+}
+
+impl LineFramer {
+    /// A framer for lines of at most `limit` bytes.
+    pub fn new(limit: usize) -> Self {
+        Self {
+            buffer: BytesMut::new(),
+            searched: 0,
+            limit,
+            skipped: None,
+            at_start: true,
+        }
+    }
+
+    /// The buffer to read into, with room.
+    pub fn room(&mut self) -> &mut BytesMut {
+        if self.buffer.is_empty() && self.buffer.capacity() > LARGE_READ {
+            self.buffer = BytesMut::new();
+        }
+        let room = if self.buffer.len() < SMALL_READ {
+            SMALL_READ
+        } else {
+            LARGE_READ
+        };
+        self.buffer.reserve(room);
+        &mut self.buffer
+    }
+
+    /// The next line that is complete, or too long.
+    pub fn next_line(&mut self) -> Option<Line> {
+        loop {
+            let found = memchr::memchr(b'\n', &self.buffer[self.searched..]);
+            let Some(end) = found.map(|found| self.searched + found) else {
+                self.searched = self.buffer.len();
+                return self.over_limit();
+            };
+            self.searched = 0;
+            let line = self.buffer.split_to(end + 1).freeze();
+            if let Some(line) = self.classify(line.slice(..end)) {
+                return Some(line);
+            }
+        }
+    }
+
+    /// The last line, if the stream ended without a newline.
+    pub fn finish(&mut self) -> Option<Line> {
+        self.searched = 0;
+        let rest = self.buffer.split().freeze();
+        self.classify(rest)
+    }
+
+    fn classify(&mut self, line: Bytes) -> Option<Line> {
+        if let Some(mut tail) = self.skipped.take() {
+            keep_tail(&mut tail, &line);
+            return Some(Line::TooLongEnded(tail.into()));
+        }
+        let line = self.without_frills(line);
+        if line.len() > self.limit {
+            return Some(Line::TooLong(line.slice(..EXCERPT_BYTES.min(line.len()))));
+        }
+        let blank = line.iter().all(u8::is_ascii_whitespace);
+        (!blank).then_some(Line::Complete(line))
+    }
+
+    /// Takes away a carriage return at the end, and a byte order mark at the start of the stream.
+    fn without_frills(&mut self, line: Bytes) -> Bytes {
+        let end = line.len() - usize::from(line.ends_with(b"\r"));
+        let mark = std::mem::take(&mut self.at_start) && line.starts_with("\u{feff}".as_bytes());
+        line.slice(if mark { 3 } else { 0 }..end)
+    }
+
+    /// Drops what has been buffered of a line that has passed the limit.
+    fn over_limit(&mut self) -> Option<Line> {
+        if self.skipped.is_none() && self.buffer.len() <= self.limit {
+            return None;
+        }
+        self.searched = 0;
+        let part = self.buffer.split();
+        if let Some(tail) = &mut self.skipped {
+            keep_tail(tail, &part);
+            return None;
+        }
+        let mut tail = Vec::new();
+        keep_tail(&mut tail, &part);
+        self.skipped = Some(tail);
+        self.at_start = false;
+        let head = Bytes::copy_from_slice(&part[..EXCERPT_BYTES.min(part.len())]);
+        Some(Line::TooLong(head))
+    }
+}
+
+fn keep_tail(tail: &mut Vec<u8>, more: &[u8]) {
+    tail.extend_from_slice(&more[more.len().saturating_sub(EXCERPT_BYTES)..]);
+    tail.drain(..tail.len().saturating_sub(EXCERPT_BYTES));
+}

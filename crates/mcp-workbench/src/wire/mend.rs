@@ -1,0 +1,70 @@
+//! Mending of text that a server got wrong. Invalid UTF-8 and lone surrogates become U+FFFD, because
+//! they break the parsers of many clients, and control characters that stand raw in a string are
+//! escaped, which keeps their meaning. Everything else is left exactly as it came.
+
+use bytes::Bytes;
+
+use super::{
+    message::{Message, ParseError},
+    scan::{Flaws, hex4, low_surrogate_follows},
+};
+
+/// Parses a message of a server, mended where that is possible.
+pub fn parse_mended(frame: Bytes) -> Result<Message, ParseError> {
+    let frame = match std::str::from_utf8(&frame) {
+        Ok(_) => frame,
+        Err(_) => Bytes::from(String::from_utf8_lossy(&frame).into_owned()),
+    };
+    let flaws = match Message::scan(&frame) {
+        Ok((message, flaws)) if flaws == Flaws::default() => return Ok(message),
+        Ok((_, flaws)) => flaws,
+        Err(error) => return Err(error),
+    };
+    let mut text = frame.to_vec();
+    if flaws.raw_control {
+        text = escape_controls(&text);
+    }
+    mend_surrogates(&mut text);
+    Message::parse(&text.into())
+}
+
+/// Turns every lone surrogate escape into `\ufffd`, which has the same length.
+pub(super) fn mend_surrogates(text: &mut [u8]) {
+    let mut at = 0;
+    while let Some(found) = memchr::memchr(b'\\', &text[at..]) {
+        at += found;
+        let unit = (text.get(at + 1) == Some(&b'u'))
+            .then(|| hex4(text, at + 2))
+            .flatten();
+        at += match unit {
+            Some(0xD800..=0xDBFF) if low_surrogate_follows(text, at + 6) => 12,
+            Some(0xD800..=0xDFFF) => {
+                text[at + 2..at + 6].copy_from_slice(b"fffd");
+                6
+            }
+            _ => 2,
+        };
+        at = at.min(text.len());
+    }
+}
+
+/// Escapes control characters; outside strings JSON has no others than white space, which stays.
+fn escape_controls(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len() + 64);
+    let mut in_string = false;
+    let mut escaped = false;
+    for &byte in text {
+        if in_string && byte < 0x20 {
+            out.extend_from_slice(format!("\\u{byte:04x}").as_bytes());
+            escaped = false;
+            continue;
+        }
+        match byte {
+            b'"' if !escaped => in_string = !in_string,
+            _ => {}
+        }
+        escaped = in_string && byte == b'\\' && !escaped;
+        out.push(byte);
+    }
+    out
+}

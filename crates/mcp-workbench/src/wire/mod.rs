@@ -1,0 +1,23 @@
+//! Bytes in, bytes out: frames, JSON spans, ids and splicing. Nothing here does IO, and nothing
+//! here knows an MCP method. A message is scanned once; what is relayed stays the bytes that came.
+
+mod compose;
+mod json;
+mod lines;
+mod mend;
+mod message;
+mod outbox;
+mod scan;
+
+pub use compose::{Frame, ObjectText, error, notification, request, result};
+pub use json::{Kind, Member, RawJson};
+pub use lines::{Line, LineFramer, MAX_FRAME_BYTES};
+pub use mend::parse_mended;
+pub use message::{
+    Answer, InvalidMessage, Message, Notification, ParseError, Request, RequestId, Response,
+};
+pub use outbox::{FrameTicket, Outbox};
+pub use scan::{MAX_DEPTH, ScanError};
+
+#[cfg(test)]
+mod tests;
