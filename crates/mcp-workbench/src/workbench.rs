@@ -1,7 +1,10 @@
 //! The application: the configuration, the servers and the toolboxes, for all clients together. It
 //! knows nothing of how it is reached.
 
-use std::sync::Arc;
+use std::{
+    collections::HashSet,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use indexmap::IndexMap;
 use tokio::{sync::watch, time::Instant};
@@ -23,6 +26,8 @@ pub struct Workbench {
     registry: Option<Registry>,
     /// Counts the changes of `tools/list`.
     tools_changed: watch::Sender<u64>,
+    /// The toolboxes whose servers are followed for changes, in dynamic mode.
+    followed: Mutex<HashSet<ToolboxName>>,
 }
 
 /// Why a tool could not be found.
@@ -58,6 +63,7 @@ impl Workbench {
                 ToolMode::Dynamic => Some(Registry::new(config.tool_name_limit)),
             },
             tools_changed: watch::channel(0).0,
+            followed: Mutex::default(),
             config,
             pool,
         })
@@ -81,7 +87,14 @@ impl Workbench {
     /// Opens a toolbox. In dynamic mode its tools are registered.
     pub async fn open(&self, toolbox: &Toolbox) -> Result<Arc<Opened>, OpenError> {
         let opened = toolbox.open().await?;
-        self.register(&toolbox.config().name, &opened);
+        if let Some(registry) = &self.registry {
+            let before = registry.len();
+            register(registry, toolbox);
+            if registry.len() > before {
+                self.tools_changed.send_modify(|changes| *changes += 1);
+            }
+            self.follow(toolbox);
+        }
         Ok(opened)
     }
 
@@ -149,17 +162,13 @@ impl Workbench {
         let Some(registry) = &self.registry else {
             return Vec::new();
         };
-        let mut definitions = Vec::new();
-        for (name, toolbox) in &self.toolboxes {
-            let Some(opened) = toolbox.opened() else {
-                continue;
-            };
-            for_each_tool(name, &opened, |tool, definition| {
-                let registered = registry.register(&tool, is_reserved);
-                definitions.push(registered_definition(&registered, &tool, definition));
-            });
-        }
-        definitions
+        let tools = self
+            .toolboxes
+            .values()
+            .flat_map(|toolbox| register(registry, toolbox));
+        let definitions =
+            tools.map(|(name, tool, definition)| registered_definition(&name, &tool, &definition));
+        definitions.collect()
     }
 
     /// Tells when `tools/list` has changed.
@@ -172,39 +181,47 @@ impl Workbench {
         self.pool.shut_down(since).await;
     }
 
-    fn register(&self, name: &ToolboxName, opened: &Opened) {
-        let Some(registry) = &self.registry else {
-            return;
-        };
-        let before = registry.len();
-        for_each_tool(name, opened, |tool, _| {
-            registry.register(&tool, is_reserved);
-        });
-        if registry.len() > before {
-            self.tools_changed.send_modify(|changes| *changes += 1);
+    /// Notices when a server of an open toolbox changes its list.
+    fn follow(&self, toolbox: &Toolbox) {
+        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        if followed.insert(toolbox.config().name.clone()) {
+            for server in toolbox.servers().values() {
+                self.pool
+                    .spawn(follow_list(server.clone(), self.tools_changed.clone()));
+            }
         }
     }
 }
 
-/// The names of our own tools. They have no two double underscores, so no tool can ask for them; this
-/// says so where it matters.
-fn is_reserved(name: &str) -> bool {
-    matches!(name, "open_toolbox" | "use_tool")
-}
-
-fn for_each_tool(
-    toolbox: &ToolboxName,
-    opened: &Opened,
-    mut visit: impl FnMut(ToolIdentifier, &RawJson),
-) {
-    for (server, list) in &opened.catalogue {
+/// Gives a name to every tool of an open toolbox; returns them in the order of the file.
+fn register(registry: &Registry, toolbox: &Toolbox) -> Vec<(Arc<str>, ToolIdentifier, RawJson)> {
+    let mut registered = Vec::new();
+    for (server, list) in toolbox.catalogue() {
         for tool in list.tools() {
             let identifier = ToolIdentifier {
-                toolbox: toolbox.clone(),
+                toolbox: toolbox.config().name.clone(),
                 server: server.clone(),
                 tool: tool.name.clone(),
             };
-            visit(identifier, &tool.definition);
+            let name = registry.register(&identifier);
+            registered.push((name, identifier, tool.definition.clone()));
+        }
+    }
+    registered
+}
+
+/// Counts a change each time the server has another list, until the server's task ends.
+async fn follow_list(mut server: ServerHandle, changes: watch::Sender<u64>) {
+    let mut known = server.status().tools;
+    while server.changed().await {
+        let tools = server.status().tools;
+        let same = match (&known, &tools) {
+            (Some(known), Some(tools)) => Arc::ptr_eq(known, tools),
+            (known, tools) => known.is_none() && tools.is_none(),
+        };
+        if !same {
+            known = tools;
+            changes.send_modify(|changes| *changes += 1);
         }
     }
 }

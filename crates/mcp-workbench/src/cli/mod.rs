@@ -20,7 +20,7 @@ use crate::{config::Environment, demo::DemoServer, telemetry};
 #[derive(Parser)]
 #[command(name = "mcp-workbench", version, max_term_width = 100)]
 struct Arguments {
-    /// The configuration file [default: $WORKBENCH_CONFIG, ./workbench-config.json, or
+    /// The configuration file [default: `$WORKBENCH_CONFIG`, ./workbench-config.json, or
     /// mcp-workbench/workbench-config.json in your configuration directory]
     #[arg(long, value_name = "FILE", global = true)]
     config: Option<PathBuf>,

@@ -96,7 +96,7 @@ impl ListWalk {
         self.definitions.extend(tools);
         if self.definitions.len() > MAX_TOOLS {
             self.definitions.truncate(MAX_TOOLS);
-            return Some(self.cut_short(format!("after {MAX_TOOLS} tools")));
+            return Some(self.cut_short(&format!("after {MAX_TOOLS} tools")));
         }
         let next = page
             .member("nextCursor")
@@ -105,19 +105,17 @@ impl ListWalk {
             return Some(Step::Done);
         };
         if !self.seen.insert(cursor.clone()) {
-            return Some(
-                self.cut_short("because the server gave the same cursor twice".to_owned()),
-            );
+            return Some(self.cut_short("because the server gave the same cursor twice"));
         }
         if self.pages == MAX_PAGES {
-            return Some(self.cut_short(format!("after {MAX_PAGES} pages")));
+            return Some(self.cut_short(&format!("after {MAX_PAGES} pages")));
         }
         self.cursor = Some(cursor);
         Some(Step::Next)
     }
 
     /// Notes that a later page could not be read; what came before it counts.
-    pub(super) fn cut_short(&mut self, why: String) -> Step {
+    pub(super) fn cut_short(&mut self, why: &str) -> Step {
         self.notices
             .push(format!("the list of tools was cut short {why}"));
         Step::Done

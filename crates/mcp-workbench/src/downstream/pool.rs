@@ -48,6 +48,11 @@ impl Pool {
         handle
     }
 
+    /// Runs something beside the servers that ends when they do.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(task);
+    }
+
     /// Ends all servers. Their time counts from `since`, when the end of the workbench began.
     pub async fn shut_down(&self, since: Instant) {
         self.context.shutdown.begin(since);

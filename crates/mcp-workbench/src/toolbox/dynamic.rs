@@ -38,15 +38,16 @@ impl Registry {
         }
     }
 
-    /// The name of a tool, given now if it has none. `taken` says which names are not free.
-    pub fn register(&self, tool: &ToolIdentifier, taken: impl Fn(&str) -> bool) -> Arc<str> {
+    /// The name of a tool, given now if it has none. The names of the meta-tools are never given: they
+    /// have no two double underscores.
+    pub fn register(&self, tool: &ToolIdentifier) -> Arc<str> {
         let mut names = self.names();
         if let Some(name) = names.by_tool.get(tool) {
             return Arc::clone(name);
         }
         let plain = format!("{}__{}__{}", tool.toolbox, tool.server, tool.tool);
-        let free = |name: &str| !taken(name) && !names.by_name.contains_key(name);
-        let name: Arc<str> = if fits(&plain, self.limit) && free(&plain) {
+        let free = !names.by_name.contains_key(plain.as_str());
+        let name: Arc<str> = if free && fits(&plain, self.limit) {
             plain.into()
         } else {
             hashed(&plain, tool, self.limit).into()

@@ -78,6 +78,17 @@ impl Toolbox {
             .clone()
     }
 
+    /// The tools of its servers as they are known now; nothing while it is not open.
+    pub fn catalogue(&self) -> Vec<(ServerName, Arc<ToolList>)> {
+        if self.opened().is_none() {
+            return Vec::new();
+        }
+        let servers = self.servers().iter();
+        let known =
+            servers.filter_map(|(name, server)| Some((name.clone(), server.status().tools?)));
+        known.collect()
+    }
+
     /// Whether it is open; waits for an open that is under way.
     pub async fn is_open(&self) -> bool {
         if self.opened().is_none() {

@@ -106,22 +106,19 @@ fn write_extras(
         .iter()
         .filter_map(|(server, list)| Some((server.as_str(), list.instructions.as_deref()?)));
     let instructions: IndexMap<&str, &str> = instructions.collect();
-    let mut extra = |key: &str, is_empty: bool, value: &dyn Fn(&mut Vec<u8>)| {
-        if !is_empty {
-            text.push(b',');
-            write(text, key);
-            text.push(b':');
-            value(text);
-        }
-    };
-    extra("_errors", errors.is_empty(), &|text| write(text, &errors));
-    extra("withheld", withheld.is_empty(), &|text| {
-        write(text, &withheld)
-    });
-    extra("notices", notices.is_empty(), &|text| write(text, &notices));
-    extra("instructions", instructions.is_empty(), &|text| {
-        write(text, &instructions)
-    });
+    write_extra(text, "_errors", errors.is_empty(), &errors);
+    write_extra(text, "withheld", withheld.is_empty(), &withheld);
+    write_extra(text, "notices", notices.is_empty(), &notices);
+    write_extra(text, "instructions", instructions.is_empty(), &instructions);
+}
+
+fn write_extra(text: &mut Vec<u8>, key: &str, is_empty: bool, value: &impl Serialize) {
+    if !is_empty {
+        text.push(b',');
+        write(text, key);
+        text.push(b':');
+        write(text, value);
+    }
 }
 
 fn write(text: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {

@@ -150,7 +150,7 @@ impl RawJson {
         }
         let mut elements = Vec::new();
         walk_elements(&mut Scanner::new(&self.0), |value| {
-            elements.push(self.span(value))
+            elements.push(self.span(value));
         })
         .expect("checked when the value was scanned");
         Some(elements)

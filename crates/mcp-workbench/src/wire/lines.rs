@@ -91,7 +91,7 @@ impl LineFramer {
             keep_tail(&mut tail, &line);
             return Some(Line::TooLongEnded(tail.into()));
         }
-        let line = self.without_frills(line);
+        let line = self.without_frills(&line);
         if line.len() > self.limit {
             return Some(Line::TooLong(line.slice(..EXCERPT_BYTES.min(line.len()))));
         }
@@ -100,7 +100,7 @@ impl LineFramer {
     }
 
     /// Takes away a carriage return at the end, and a byte order mark at the start of the stream.
-    fn without_frills(&mut self, line: Bytes) -> Bytes {
+    fn without_frills(&mut self, line: &Bytes) -> Bytes {
         let end = line.len() - usize::from(line.ends_with(b"\r"));
         let mark = std::mem::take(&mut self.at_start) && line.starts_with("\u{feff}".as_bytes());
         line.slice(if mark { 3 } else { 0 }..end)

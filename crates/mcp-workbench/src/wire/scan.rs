@@ -251,5 +251,6 @@ pub(super) fn hex4(bytes: &[u8], at: usize) -> Option<u16> {
 fn has_control(bytes: &[u8]) -> bool {
     bytes
         .iter()
-        .fold(false, |found, byte| found | (*byte < 0x20))
+        .fold(0, |found, byte| found | u8::from(*byte < 0x20))
+        != 0
 }

@@ -18,9 +18,9 @@ use super::sweep::{Found, everybody};
 pub const GUARD_ARGUMENT: &str = "guard-process-trees";
 
 /// How long trees may take to end by themselves, now that nobody holds their stdin.
-const GRACE: Duration = Duration::from_millis(1000);
+const GRACE: Duration = Duration::from_secs(1);
 /// How long the guard goes on killing while it still finds something.
-const GIVE_UP: Duration = Duration::from_millis(5000);
+const GIVE_UP: Duration = Duration::from_secs(5);
 /// What the guard is told when it is no longer needed.
 const DISMISSED: &str = "dismissed";
 const PAUSE: Duration = Duration::from_millis(20);
@@ -117,7 +117,9 @@ fn end_all(marker: &str, groups: &HashSet<i32>) {
         if began.elapsed() >= GRACE {
             left.iter().for_each(Found::kill);
         } else if !std::mem::replace(&mut asked, true) {
-            left.iter().for_each(|found| found.signal(Signal::TERM));
+            for found in &left {
+                found.signal(Signal::TERM);
+            }
         }
         pause();
     }

@@ -27,7 +27,7 @@ pub(super) use lookup::find_program;
 pub use portable::{Process, ProcessTable};
 
 /// When the group is asked to end, counted from the closing of its stdin.
-const TERMINATE_AFTER: Duration = Duration::from_millis(2000);
+const TERMINATE_AFTER: Duration = Duration::from_secs(2);
 /// When it is killed.
 const KILL_AFTER: Duration = Duration::from_millis(3500);
 

@@ -5,6 +5,7 @@
 //! exit or a shutdown, and exactly one of them finds it there.
 
 mod pending;
+mod refresh;
 mod session;
 mod start;
 mod supervisor;

@@ -1,7 +1,7 @@
 //! A server that is up: calls go down, answers and progress come up in the order in which the server
 //! gave them, and its list is read again when it says that it has changed.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{collections::VecDeque, sync::Arc};
 
 use bytes::Bytes;
 use tokio::{
@@ -10,8 +10,9 @@ use tokio::{
 };
 
 use super::{
-    Command, ConnectReply, QueuedCall, Status,
+    Command, QueuedCall, Status,
     pending::{Asked, Pending, PendingCall},
+    refresh::Refresh,
     start::{answer_server, error_code, error_message},
     supervisor::{Waiting, earliest},
 };
@@ -20,7 +21,7 @@ use crate::{
     config::Server,
     downstream::{
         error::CallError,
-        listing::{ListWalk, Step, ToolList},
+        listing::ToolList,
         pool::Shutdown,
         process::Exit,
         stdio::{LinkEvent, StdioLink},
@@ -31,8 +32,6 @@ use crate::{
 /// How many calls a server has at once, and how many more may wait for it.
 const MAX_IN_FLIGHT: usize = 64;
 const MAX_WAITING: usize = 256;
-/// The least time between two readings of a list that keeps changing.
-const REFRESH_PAUSE: Duration = Duration::from_secs(1);
 /// Answers to a server that asks without reading are dropped beyond this.
 const MAX_OUTBOX_BYTES: usize = 64 * 1024 * 1024;
 
@@ -59,16 +58,6 @@ pub(super) struct Session {
     late: Waiting,
 }
 
-/// The reading of a list that has changed.
-#[derive(Default)]
-struct Refresh {
-    /// When to begin, if a change was announced.
-    due: Option<Instant>,
-    began: Option<Instant>,
-    walk: Option<ListWalk>,
-    waiting: Vec<ConnectReply>,
-}
-
 impl Session {
     pub(super) fn new(server: &Arc<Server>, link: StdioLink, next_id: u64) -> Self {
         Self {
@@ -90,7 +79,11 @@ impl Session {
         shutdown: &Shutdown,
     ) -> SessionEnd {
         loop {
-            let moments = [self.pending.next_expiry(), self.refresh.due, self.idle_at()];
+            let moments = [
+                self.pending.next_expiry(),
+                self.refresh.due(),
+                self.idle_at(),
+            ];
             tokio::select! {
                 event = self.link.next_event() => match event {
                     LinkEvent::Ended(exit) => return SessionEnd::Exited(exit),
@@ -116,7 +109,7 @@ impl Session {
                 let tools = status.borrow().tools.clone().unwrap_or_default();
                 self.take_call(call, &tools);
             }
-            Command::Connect(reply) if self.refresh.is_on() => self.refresh.waiting.push(reply),
+            Command::Connect(reply) if self.refresh.is_on() => self.refresh.wait(reply),
             Command::Connect(reply) => {
                 let tools = status.borrow().tools.clone().unwrap_or_default();
                 let _ = reply.send(Ok(tools));
@@ -197,11 +190,7 @@ impl Session {
         match (notification.method.as_str(), &notification.params) {
             ("notifications/progress", Some(params)) => self.forward_progress(params),
             ("notifications/tools/list_changed", _) => {
-                let pause = self.refresh.began.map(|began| began + REFRESH_PAUSE);
-                let now = Instant::now();
-                self.refresh
-                    .due
-                    .get_or_insert(pause.unwrap_or(now).max(now));
+                self.refresh.announce();
                 status.send_modify(|status| status.stale = true);
             }
             _ => {}
@@ -263,60 +252,20 @@ impl Session {
     }
 
     fn refresh_if_due(&mut self, now: Instant) {
-        if self.refresh.due.is_some_and(|due| due <= now) && self.refresh.walk.is_none() {
-            self.refresh.due = None;
-            self.refresh.began = Some(now);
-            self.refresh.walk = Some(ListWalk::default());
-            self.request_page();
+        if let Some(params) = self.refresh.begin_if_due(now) {
+            self.request_page(&params);
         }
     }
 
-    fn request_page(&mut self) {
-        if let Some(walk) = &self.refresh.walk {
-            let id = self.pending.fresh_id();
-            self.link
-                .send(wire::request(id, "tools/list", &walk.params()));
-            self.pending.insert_list(id);
-        }
+    fn request_page(&mut self, params: &RawJson) {
+        let id = self.pending.fresh_id();
+        self.link.send(wire::request(id, "tools/list", params));
+        self.pending.insert_list(id);
     }
 
     fn take_page(&mut self, answer: &Answer, status: &watch::Sender<Status>) {
-        let Some(walk) = &mut self.refresh.walk else {
-            return;
-        };
-        let step = match answer {
-            Answer::Result(page) => walk.accept(page),
-            Answer::Error(_) | Answer::Invalid => None,
-        };
-        match step {
-            Some(Step::Next) => self.request_page(),
-            Some(Step::Done) => self.publish_refreshed(status),
-            None => {
-                tracing::warn!("the changed list of tools could not be read; the last one stays");
-                self.refresh.walk = None;
-                self.finish_refresh(status);
-            }
-        }
-    }
-
-    fn publish_refreshed(&mut self, status: &watch::Sender<Status>) {
-        let Some(walk) = self.refresh.walk.take() else {
-            return;
-        };
-        let known = status.borrow().tools.clone().unwrap_or_default();
-        let tools = walk.finish(&self.server.filters, known.instructions.clone());
-        if tools != *known {
-            status.send_modify(|status| status.tools = Some(Arc::new(tools)));
-        }
-        self.finish_refresh(status);
-    }
-
-    fn finish_refresh(&mut self, status: &watch::Sender<Status>) {
-        let changed_again = self.refresh.due.is_some();
-        status.send_modify(|status| status.stale = changed_again);
-        let tools = status.borrow().tools.clone().unwrap_or_default();
-        for reply in self.refresh.waiting.drain(..) {
-            let _ = reply.send(Ok(Arc::clone(&tools)));
+        if let Some(params) = self.refresh.take_page(answer, &self.server.filters, status) {
+            self.request_page(&params);
         }
     }
 
@@ -352,14 +301,8 @@ impl Session {
     /// What has to wait for the next start. The link is dropped, and the process with it.
     pub(super) fn into_waiting(mut self) -> Waiting {
         self.late.calls.append(&mut self.queue);
-        self.late.connects.append(&mut self.refresh.waiting);
+        self.late.connects.append(&mut self.refresh.into_waiting());
         self.late
-    }
-}
-
-impl Refresh {
-    fn is_on(&self) -> bool {
-        self.due.is_some() || self.walk.is_some()
     }
 }
 

@@ -102,7 +102,7 @@ impl Start {
                 Some(Step::Next) => {}
                 Some(Step::Done) => return Ok(walk),
                 None if walk.has_pages() => {
-                    walk.cut_short("because a later page could not be read".to_owned());
+                    walk.cut_short("because a later page could not be read");
                     return Ok(walk);
                 }
                 None => return Err(refused(phase, &answer)),

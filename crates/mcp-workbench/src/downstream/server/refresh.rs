@@ -1,0 +1,98 @@
+//! Reading a list again that its server says has changed: at once the first time, then not more often
+//! than once a second, however often it is announced. Whoever wants a current list waits for it.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::{sync::watch, time::Instant};
+
+use super::{ConnectReply, Status};
+use crate::{
+    config::ToolFilters,
+    downstream::listing::{ListWalk, Step},
+    wire::{Answer, RawJson},
+};
+
+/// The least time between two readings.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// The reading of a list that has changed.
+#[derive(Default)]
+pub(super) struct Refresh {
+    /// When to begin, if a change was announced.
+    due: Option<Instant>,
+    began: Option<Instant>,
+    walk: Option<ListWalk>,
+    waiting: Vec<ConnectReply>,
+}
+
+impl Refresh {
+    /// Notes that the server has announced a change.
+    pub(super) fn announce(&mut self) {
+        let now = Instant::now();
+        let earliest = self.began.map_or(now, |began| began + PAUSE);
+        self.due.get_or_insert(earliest.max(now));
+    }
+
+    /// Whether the list is not current.
+    pub(super) fn is_on(&self) -> bool {
+        self.due.is_some() || self.walk.is_some()
+    }
+
+    /// When to begin; never while a reading is under way.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.due.filter(|_| self.walk.is_none())
+    }
+
+    /// Answers somebody when the list is current.
+    pub(super) fn wait(&mut self, reply: ConnectReply) {
+        self.waiting.push(reply);
+    }
+
+    /// Those who still wait.
+    pub(super) fn into_waiting(self) -> Vec<ConnectReply> {
+        self.waiting
+    }
+
+    /// Begins a reading if it is time; returns the parameters of the first request.
+    pub(super) fn begin_if_due(&mut self, now: Instant) -> Option<RawJson> {
+        self.due().filter(|due| *due <= now)?;
+        self.due = None;
+        self.began = Some(now);
+        Some(self.walk.insert(ListWalk::default()).params())
+    }
+
+    /// Takes a page; returns the parameters of the next request, if there is one.
+    pub(super) fn take_page(
+        &mut self,
+        answer: &Answer,
+        filters: &ToolFilters,
+        status: &watch::Sender<Status>,
+    ) -> Option<RawJson> {
+        let mut walk = self.walk.take()?;
+        let step = match answer {
+            Answer::Result(page) => walk.accept(page),
+            Answer::Error(_) | Answer::Invalid => None,
+        };
+        match step {
+            Some(Step::Next) => return Some(self.walk.insert(walk).params()),
+            Some(Step::Done) => publish(walk, filters, status),
+            None => tracing::warn!("the changed list of tools cannot be read; the last one stays"),
+        }
+        let changed_again = self.due.is_some();
+        status.send_modify(|status| status.stale = changed_again);
+        let tools = status.borrow().tools.clone().unwrap_or_default();
+        for reply in self.waiting.drain(..) {
+            let _ = reply.send(Ok(Arc::clone(&tools)));
+        }
+        None
+    }
+}
+
+/// Publishes a list that is not equal to the last.
+fn publish(walk: ListWalk, filters: &ToolFilters, status: &watch::Sender<Status>) {
+    let known = status.borrow().tools.clone().unwrap_or_default();
+    let tools = walk.finish(filters, known.instructions.clone());
+    if tools != *known {
+        status.send_modify(|status| status.tools = Some(Arc::new(tools)));
+    }
+}
