@@ -243,17 +243,15 @@ fn only_some_files_touch_the_outside() {
 
 #[test]
 fn the_words_of_the_house_are_kept() {
-    let refused = [
-        "upstream".to_owned(),
-        ["to", "do"].concat(),
-        ["fix", "me"].concat(),
-    ];
+    let refused = [["to", "do"].concat(), ["fix", "me"].concat()];
     let mut findings = Vec::new();
     for source in product() {
         for (number, line) in source.text.lines().enumerate() {
             let line = line.to_lowercase();
             let mut words = line.split(|char: char| !char.is_alphanumeric());
-            if let Some(word) = words.find(|word| refused.iter().any(|it| it == word)) {
+            if let Some(word) =
+                words.find(|word| word.contains("upstream") || refused.iter().any(|it| it == word))
+            {
                 findings.push(format!("{}:{}: {word}", source.path, number + 1));
             }
         }

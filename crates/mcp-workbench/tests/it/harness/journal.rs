@@ -52,12 +52,21 @@ impl Journal {
 
     /// The raw `arguments` of every call that the server received.
     pub(crate) fn arguments(&self) -> Vec<String> {
+        self.call_members("arguments")
+    }
+
+    /// The raw `name` of every call that the server received.
+    pub(crate) fn called(&self) -> Vec<String> {
+        self.call_members("name")
+    }
+
+    fn call_members(&self, name: &str) -> Vec<String> {
         let calls = self.received("tools/call");
-        let arguments = calls.iter().map(|call| {
+        let members = calls.iter().map(|call| {
             let params = call.params.as_deref().expect("a call has parameters");
-            member(params, "arguments").expect("a call has arguments")
+            member(params, name).unwrap_or_else(|| panic!("no {name}: {}", call.line))
         });
-        arguments.collect()
+        members.collect()
     }
 
     /// Waits for so many events of this name and gives them.
