@@ -73,7 +73,7 @@ impl LineFramer {
             };
             self.searched = 0;
             let line = self.buffer.split_to(end + 1).freeze();
-            if let Some(line) = self.classify(line.slice(..end)) {
+            if let Some(line) = self.classify(&line.slice(..end)) {
                 return Some(line);
             }
         }
@@ -83,15 +83,15 @@ impl LineFramer {
     pub fn finish(&mut self) -> Option<Line> {
         self.searched = 0;
         let rest = self.buffer.split().freeze();
-        self.classify(rest)
+        self.classify(&rest)
     }
 
-    fn classify(&mut self, line: Bytes) -> Option<Line> {
+    fn classify(&mut self, line: &Bytes) -> Option<Line> {
         if let Some(mut tail) = self.skipped.take() {
-            keep_tail(&mut tail, &line);
+            keep_tail(&mut tail, line);
             return Some(Line::TooLongEnded(tail.into()));
         }
-        let line = self.without_frills(&line);
+        let line = self.without_frills(line);
         if line.len() > self.limit {
             return Some(Line::TooLong(line.slice(..EXCERPT_BYTES.min(line.len()))));
         }

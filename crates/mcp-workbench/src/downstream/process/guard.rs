@@ -12,7 +12,7 @@ use std::{
 
 use rustix::process::{Pid, Signal};
 
-use super::sweep::{Found, everybody};
+use super::sweep::{Found, QUIET_LOOKS, everybody};
 
 /// The first argument that makes this program a guard. It is no command for people.
 pub const GUARD_ARGUMENT: &str = "guard-process-trees";
@@ -109,14 +109,16 @@ fn end_all(marker: &str, groups: &HashSet<i32>) {
     // A process that starts after this moment in a group of ours has only got a reused id.
     let newest = clock_ticks();
     let mut asked = false;
+    let mut quiet_looks = 0;
     while began.elapsed() < GIVE_UP {
         let left = survivors(marker, groups, newest);
-        if left.is_empty() {
+        quiet_looks = if left.is_empty() { quiet_looks + 1 } else { 0 };
+        if quiet_looks == QUIET_LOOKS {
             return;
         }
         if began.elapsed() >= GRACE {
             left.iter().for_each(Found::kill);
-        } else if !std::mem::replace(&mut asked, true) {
+        } else if !left.is_empty() && !std::mem::replace(&mut asked, true) {
             for found in &left {
                 found.signal(Signal::TERM);
             }

@@ -26,7 +26,7 @@ use tokio_util::task::TaskTracker;
 use super::{
     Exit, Spawned, end,
     guard::Guard,
-    sweep::{Found, MARKER_VARIABLE, children},
+    sweep::{Found, MARKER_VARIABLE, QUIET_LOOKS, children},
 };
 
 /// How long a sweep goes on while it still finds something, and how long it waits between looks.
@@ -170,9 +170,11 @@ impl ProcessTable {
 
     /// Kills adopted processes that carry `marker`, or all of them, until none is found.
     async fn sweep(&self, marker: Option<&str>) {
+        let mut quiet_looks = 0;
         for _ in 0..SWEEP_LOOKS {
             let found: Vec<Found> = self.adopted(marker);
-            if found.is_empty() {
+            quiet_looks = if found.is_empty() { quiet_looks + 1 } else { 0 };
+            if quiet_looks == QUIET_LOOKS {
                 return;
             }
             found.iter().for_each(Found::kill);

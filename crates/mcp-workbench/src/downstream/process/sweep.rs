@@ -13,6 +13,10 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 /// The variable that every server carries, and what it starts inherits.
 pub(super) const MARKER_VARIABLE: &str = "MCP_WORKBENCH_PROCESS";
 
+/// How many looks in a row must find nothing: a process that is just becoming another program has no
+/// environment for a moment.
+pub(super) const QUIET_LOOKS: u32 = 2;
+
 /// A process that was found, held by a descriptor.
 pub(super) struct Found {
     descriptor: OwnedFd,
