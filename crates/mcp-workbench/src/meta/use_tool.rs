@@ -105,7 +105,7 @@ pub(super) async fn call(
     answer.map_err(|error| Failure::CallFailed { tool, error })
 }
 
-/// The identifier and the arguments; all problems in the order in which the contract lists them.
+/// The identifier and the arguments; problems in the order in which they are told.
 fn read(parameters: &RawJson) -> Result<(ToolIdentifier, RawJson), Failure> {
     let mut unrecognized = Vec::new();
     let mut problems = Vec::new();
@@ -160,7 +160,10 @@ fn read_arguments(
     let held = arguments
         .as_text()
         .and_then(|text| RawJson::parse(&text.into_owned().into()).ok());
-    let held = held.filter(|held| held.kind() == Kind::Object);
+    // Line breaks between the tokens would end the message that the object is spliced into.
+    let held = held
+        .filter(|held| held.kind() == Kind::Object)
+        .map(|held| held.minified());
     if held.is_none() {
         problems.push(ParameterProblem::Expected {
             path: ARGUMENTS.path,

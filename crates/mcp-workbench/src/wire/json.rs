@@ -156,6 +156,14 @@ impl RawJson {
         Some(elements)
     }
 
+    /// The value without the white space between its tokens.
+    #[must_use]
+    pub fn minified(&self) -> Self {
+        let mut text = Vec::with_capacity(self.0.len());
+        self.minify_into(&mut text);
+        Self(text.into())
+    }
+
     /// Appends the value without the white space between its tokens.
     pub fn minify_into(&self, out: &mut Vec<u8>) {
         let mut rest: &[u8] = &self.0;

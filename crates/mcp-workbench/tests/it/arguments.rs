@@ -1,4 +1,4 @@
-//! Contract 6: arguments reach the server exactly as they were sent.
+//! Arguments reach the server exactly as they were sent.
 
 use pretty_assertions::assert_eq;
 
@@ -52,6 +52,25 @@ fn a_string_that_holds_an_object_is_that_object() {
         assert!(!result.failed(), "{}", result.raw);
     }
     assert_eq!(workbench.journal("dev", "fs").arguments(), rows);
+}
+
+/// Line breaks between the tokens of such a string would end the message that the object is put into,
+/// and what follows them would be a message of the caller's own making.
+#[test]
+fn a_string_cannot_smuggle_a_message_to_the_server() {
+    let pretty = "{\n  \"a\": [1,\r\n 2],\n  \"b\": \"x y\"\n}";
+    let smuggled = "{\"a\":\n{\"jsonrpc\":\"2.0\",\"id\":99,\"method\":\"tools/call\",\
+                    \"params\":{\"name\":\"hidden\",\"arguments\":{}}}\n}";
+    let setup = Setup::one(&Script::named(&["pid", "hidden"]));
+    let mut workbench = setup.connect();
+    workbench.open("dev");
+    for text in [pretty, smuggled] {
+        let result = workbench.use_tool("pid", &raw_string(text));
+        assert!(!result.failed(), "{}", result.raw);
+    }
+    let journal = workbench.journal("dev", "fs");
+    assert_eq!(journal.called(), ["pid", "pid"].map(raw_string));
+    assert_eq!(journal.arguments()[0], r#"{"a":[1,2],"b":"x y"}"#);
 }
 
 #[test]

@@ -225,7 +225,7 @@ pub(crate) fn fixture_server() -> PathBuf {
     let path = Path::new(WORKBENCH).with_file_name("fixture-server");
     assert!(
         path.exists(),
-        "{} is missing: build it with `cargo build --workspace`, or run the tests with --workspace",
+        "{} is missing: build it with `cargo build --workspace`",
         path.display()
     );
     path
