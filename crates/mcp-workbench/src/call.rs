@@ -32,8 +32,9 @@ pub struct CallContext {
 
 /// The way back to the client that made a call.
 pub trait ClientHandle: Send + Sync {
-    /// Sends a message that belongs to a call, in order with the call's answer.
-    fn send(&self, frame: Frame);
+    /// Sends a message that belongs to a call, in order with the call's answer. A client that does not
+    /// keep up may not get it.
+    fn notify(&self, frame: Frame);
 }
 
 /// What is known about the effects of a call that failed.

@@ -17,12 +17,13 @@
 //! ```
 //!
 //! A module uses only what stands below it: `cli`, `serve`, `meta`, `workbench`, `toolbox`, `downstream`,
-//! `config`, `pipe`, `wire`; and `call`, `ident`, `near`, `visible`, `telemetry`, which know nothing of
-//! the others but `wire`.
+//! `config`, `pipe`, `wire`; and `call`, `contain`, `ident`, `near`, `visible`, `telemetry`, which know
+//! nothing of the others but `wire`.
 
 pub mod call;
 pub mod cli;
 pub mod config;
+mod contain;
 pub mod demo;
 pub mod downstream;
 pub mod ident;

@@ -17,10 +17,16 @@ pub(crate) struct LineReader<R> {
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
+    /// A reader of messages.
     pub(crate) fn new(pipe: R) -> Self {
+        Self::with_limit(pipe, MAX_FRAME_BYTES)
+    }
+
+    /// A reader of lines of at most `limit` bytes.
+    pub(crate) fn with_limit(pipe: R, limit: usize) -> Self {
         Self {
             pipe,
-            framer: LineFramer::new(MAX_FRAME_BYTES),
+            framer: LineFramer::new(limit),
             ended: false,
         }
     }

@@ -25,12 +25,17 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// C0, DEL and C1 controls, bidirectional embeddings, overrides and isolates, and the TAG block.
+/// C0, DEL and C1 controls, bidirectional marks, embeddings, overrides and isolates, and the TAG
+/// block.
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(
             character,
-            '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{E0000}'..='\u{E007F}'
+            '\u{061C}'
+                | '\u{200E}'..='\u{200F}'
+                | '\u{202A}'..='\u{202E}'
+                | '\u{2066}'..='\u{2069}'
+                | '\u{E0000}'..='\u{E007F}'
         )
 }
 

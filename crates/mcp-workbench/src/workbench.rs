@@ -11,7 +11,7 @@ use tokio::{sync::watch, time::Instant};
 
 use crate::{
     config::{Config, ToolMode},
-    downstream::{ConnectError, Pool, ServerHandle},
+    downstream::{ConnectError, Pool, ServerHandle, Urgency},
     ident::{ToolIdentifier, ToolboxName},
     toolbox::{OpenError, Opened, Registry, Toolbox, registered_definition},
     wire::RawJson,
@@ -114,7 +114,10 @@ impl Workbench {
             .ok_or(LookupError::ServerUnknown)?;
         let tools = match server.status().tools {
             Some(tools) => tools,
-            None => server.connect().await.map_err(LookupError::NotConnected)?,
+            None => server
+                .connect(Urgency::ForCall)
+                .await
+                .map_err(LookupError::NotConnected)?,
         };
         match tools.get(tool.tool.as_str()) {
             Some(_) => Ok(server),

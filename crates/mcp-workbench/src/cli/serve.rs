@@ -36,16 +36,23 @@ fn serve(loaded: Loaded) -> Done {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(async {
+    let done = runtime.block_on(async {
         let workbench = Workbench::new(Arc::new(loaded.config));
-        let mut signals = Signals::listen()?;
-        let served = stdio::serve(workbench, signals.next());
-        served.await;
-        Ok::<_, std::io::Error>(())
-    })?;
+        let mut first = Signals::listen()?;
+        let mut again = Signals::listen()?;
+        let in_haste = async {
+            again.next().await;
+            again.next().await;
+        };
+        tokio::select! {
+            () = stdio::serve(workbench, first.next()) => Ok::<_, std::io::Error>(ExitCode::SUCCESS),
+            // Whoever cannot wait is not made to; the guard ends what is left.
+            () = in_haste => Ok(ExitCode::FAILURE),
+        }
+    });
     // A thread may still be reading a terminal; the end of the process ends it.
     runtime.shutdown_background();
-    Ok(ExitCode::SUCCESS)
+    Ok(done?)
 }
 
 /// The signals that end the workbench in order.

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn tool_filters_follow_the_contract() {
+    fn tool_filters_choose_tools() {
         let cases: [(&[&str], &[&str]); 12] = [
             (&["*"], &TOOLS),
             (&[], &[]),

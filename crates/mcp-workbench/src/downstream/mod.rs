@@ -9,7 +9,7 @@ pub mod process;
 mod server;
 mod stdio;
 
-pub use error::{CallError, ConnectError, StartPhase};
+pub use error::{CallError, ConnectError, GiveUp, StartPhase, TimeLimit};
 pub use listing::{ToolDefinition, ToolList, Withheld};
 pub use pool::Pool;
-pub use server::{Phase, ServerHandle, Status};
+pub use server::{Phase, ServerHandle, Status, Urgency};

@@ -26,7 +26,13 @@ use crate::{
 
 /// How long a process that has ended may leave its output open, for instance to one of its children:
 /// answers that were written before the end still count.
-const DRAIN: Duration = Duration::from_millis(500);
+const DRAIN: Duration = Duration::from_millis(400);
+/// How long the last lines of stderr are waited for.
+const STDERR_WAIT: Duration = Duration::from_millis(200);
+/// So many lines in a row that are no messages end the connection.
+pub(super) const BAD_LINES: usize = 1000;
+/// How long a process may leave unread what is written to it.
+pub(super) const WRITE_PATIENCE: Duration = Duration::from_secs(30);
 /// How many of the last lines of stderr are kept, and how long each may be.
 const STDERR_LINES: usize = 20;
 const STDERR_LINE_BYTES: usize = 2000;
@@ -37,6 +43,9 @@ pub(super) struct StdioLink {
     output_ended: bool,
     writer: FrameWriter<ChildStdin>,
     writer_broken: bool,
+    /// When the process has left its input unread for too long; nothing while nothing waits.
+    stalls_at: Option<Instant>,
+    bad_lines: usize,
     /// Taken out when the link is dropped and the process is ended.
     process: Option<Process>,
     table: Arc<ProcessTable>,
@@ -46,6 +55,7 @@ pub(super) struct StdioLink {
     /// When the ladder that ends the process began, if that was before the link is dropped.
     closing_since: Option<Instant>,
     stderr: StderrTail,
+    secrets: Secrets,
 }
 
 /// What a link has to tell.
@@ -53,7 +63,9 @@ pub(super) enum LinkEvent {
     /// The server said something.
     Message(Message),
     /// The server wrote a line that is no message.
-    Garbage,
+    BadLine(bytes::Bytes),
+    /// The server has written nothing else for too long.
+    Nonsense,
     /// The server is writing a message that is too large; this is its beginning.
     TooLarge(bytes::Bytes),
     /// The message that was too large is over; this is its end.
@@ -68,7 +80,8 @@ impl StdioLink {
         launch: &StdioLaunch,
         table: &Arc<ProcessTable>,
     ) -> Result<Self, ConnectError> {
-        let command = command(launch)?;
+        let mut secrets = launch.secrets.clone();
+        let command = command(launch, &mut secrets)?;
         let spawned = spawn(table, command).map_err(|error| ConnectError::NotStarted {
             command: launch.command.clone(),
             error,
@@ -84,18 +97,33 @@ impl StdioLink {
             output_ended: false,
             writer: FrameWriter::new(stdin),
             writer_broken: false,
+            stalls_at: None,
+            bad_lines: 0,
             process: Some(process),
             table: Arc::clone(table),
             exit: None,
             over_at: None,
             closing_since: None,
-            stderr: StderrTail::follow(stderr, launch.secrets.clone()),
+            stderr: StderrTail::follow(stderr, secrets.clone()),
+            secrets,
         })
     }
 
     /// Queues a message to the server.
     pub(super) fn send(&mut self, frame: Frame) -> FrameTicket {
+        self.stalls_at
+            .get_or_insert_with(|| Instant::now() + WRITE_PATIENCE);
         self.writer.push(frame)
+    }
+
+    /// When the process has left its input unread for too long.
+    pub(super) fn stalls_at(&self) -> Option<Instant> {
+        self.stalls_at
+    }
+
+    /// The values that must not appear in messages about this server.
+    pub(super) fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 
     /// What waits to be sent.
@@ -111,13 +139,15 @@ impl StdioLink {
             }
             tokio::select! {
                 line = self.reader.next(), if !self.output_ended => match line {
-                    Ok(Some(line)) => return event(line),
+                    Ok(Some(line)) => return self.event(line),
                     Ok(None) | Err(_) => {
                         self.output_ended = true;
                         self.over_soon();
                     }
                 },
                 written = self.writer.write_some(), if !self.writer_broken => {
+                    let waits = !self.writer.outbox().is_empty();
+                    self.stalls_at = waits.then(|| Instant::now() + WRITE_PATIENCE);
                     if written.is_err() {
                         self.writer_broken = true;
                         self.over_soon();
@@ -142,6 +172,24 @@ impl StdioLink {
     /// Makes the ladder that ends the process count from `since`.
     pub(super) fn closing_since(&mut self, since: Instant) {
         self.closing_since = Some(since);
+    }
+
+    fn event(&mut self, line: Line) -> LinkEvent {
+        let frame = match line {
+            Line::Complete(frame) => frame,
+            Line::TooLong(head) => return LinkEvent::TooLarge(head),
+            Line::TooLongEnded(tail) => return LinkEvent::TooLargeEnded(tail),
+        };
+        if let Ok(message) = parse_mended(frame.clone()) {
+            self.bad_lines = 0;
+            return LinkEvent::Message(message);
+        }
+        self.bad_lines += 1;
+        if self.bad_lines < BAD_LINES {
+            LinkEvent::BadLine(frame)
+        } else {
+            LinkEvent::Nonsense
+        }
     }
 
     fn over_soon(&mut self) {
@@ -172,16 +220,8 @@ async fn sleep_until(instant: Option<Instant>) {
     }
 }
 
-fn event(line: Line) -> LinkEvent {
-    match line {
-        Line::Complete(frame) => parse_mended(frame).map_or(LinkEvent::Garbage, LinkEvent::Message),
-        Line::TooLong(head) => LinkEvent::TooLarge(head),
-        Line::TooLongEnded(tail) => LinkEvent::TooLargeEnded(tail),
-    }
-}
-
-fn command(launch: &StdioLaunch) -> Result<Command, ConnectError> {
-    let variables = launch.environment.variables()?;
+fn command(launch: &StdioLaunch, secrets: &mut Secrets) -> Result<Command, ConnectError> {
+    let variables = launch.environment.variables(secrets)?;
     if !launch.cwd.is_dir() {
         return Err(ConnectError::DirectoryNotFound(launch.cwd.clone()));
     }
@@ -218,7 +258,7 @@ impl StderrTail {
     }
 
     async fn finished_tail(&mut self) -> Vec<String> {
-        let _ = tokio::time::timeout(DRAIN, &mut self.reading).await;
+        let _ = tokio::time::timeout(STDERR_WAIT, &mut self.reading).await;
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.iter().cloned().collect()
     }
@@ -235,13 +275,12 @@ async fn read_stderr(
     lines: Arc<Mutex<std::collections::VecDeque<String>>>,
     secrets: Secrets,
 ) {
-    let mut reader = LineReader::new(stderr);
+    let mut reader = LineReader::with_limit(stderr, STDERR_LINE_BYTES);
     while let Ok(Some(line)) = reader.next().await {
         let (Line::Complete(line) | Line::TooLong(line)) = line else {
             continue;
         };
-        let line = &line[..line.len().min(STDERR_LINE_BYTES)];
-        let line = String::from_utf8_lossy(line);
+        let line = String::from_utf8_lossy(&line);
         let line = secrets.redact(line.trim_end()).into_owned();
         tracing::debug!("stderr: {}", visible(&line));
         let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,17 +1,18 @@
-//! What a model reads when a meta-tool fails, in the contract's words, and what a program reads beside
+//! What a model reads when a meta-tool fails, and what a program reads beside
 //! it. The data is in the variants; the wording is here and nowhere else.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use serde_json::{Map, Value, json};
 
 use super::parameters::ParameterProblem;
 use crate::{
     call::Outcome,
-    downstream::CallError,
+    downstream::{CallError, ConnectError},
     ident::{ToolIdentifier, ToolName, ToolboxName},
     near::nearest,
     toolbox::{OpenError, ServerFailure},
+    visible::visible,
     wire::RawJson,
     workbench::LookupError,
 };
@@ -69,6 +70,13 @@ impl Failure {
         if let Some(outcome) = self.outcome() {
             details.insert("outcome".into(), json!(outcome));
         }
+        if let Some(retry_after) = self.retry_after() {
+            let milliseconds = u64::try_from(retry_after.as_millis()).unwrap_or(u64::MAX);
+            details.insert("retry_after_ms".into(), milliseconds.into());
+        }
+        if !self.stderr().is_empty() {
+            details.insert("stderr".into(), self.stderr().into());
+        }
         match self {
             Self::ToolboxUnknown { toolbox, .. } | Self::NotOpened { toolbox, .. } => {
                 details.insert("toolbox".into(), toolbox.as_str().into());
@@ -87,7 +95,7 @@ impl Failure {
         match self {
             Self::InvalidParameters { .. } => "invalid_parameters",
             Self::ToolboxUnknown { .. } => "toolbox_unknown",
-            Self::NotOpened { .. } => "server_start_failed",
+            Self::NotOpened { error, .. } => common_code(error),
             Self::NotFound { error, .. } => match error {
                 LookupError::ToolboxUnknown => "toolbox_unknown",
                 LookupError::ToolboxNotOpen => "toolbox_not_open",
@@ -97,6 +105,35 @@ impl Failure {
             },
             Self::CallFailed { error, .. } => error.code(),
             Self::NotRegistered { .. } => "tool_unknown",
+        }
+    }
+
+    /// The error of the one server that is to blame, if there is one.
+    fn connect_error(&self) -> Option<&ConnectError> {
+        match self {
+            Self::NotOpened { error, .. } => match &error.failures[..] {
+                [failure] => Some(&failure.error),
+                _ => None,
+            },
+            Self::NotFound {
+                error: LookupError::NotConnected(error),
+                ..
+            } => Some(error),
+            _ => None,
+        }
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::CallFailed { error, .. } => error.retry_after(),
+            other => other.connect_error()?.retry_after(),
+        }
+    }
+
+    fn stderr(&self) -> &[String] {
+        match self {
+            Self::CallFailed { error, .. } => error.stderr(),
+            other => other.connect_error().map_or(&[], ConnectError::stderr),
         }
     }
 
@@ -243,9 +280,18 @@ fn write_call_failed(
 
 fn write_near(f: &mut fmt::Formatter<'_>, name: &str, known: &[String]) -> fmt::Result {
     match nearest(name, known.iter().map(String::as_str)) {
-        Some(near) => write!(f, ". Did you mean '{near}'?"),
+        Some(near) => write!(f, ". Did you mean '{}'?", visible(near)),
         None => Ok(()),
     }
+}
+
+/// The code that all servers of a toolbox have failed with, or the general one.
+fn common_code(error: &OpenError) -> &'static str {
+    let mut codes = error.failures.iter().map(|failure| failure.error.code());
+    let first = codes.next();
+    first
+        .filter(|first| codes.all(|code| code == *first))
+        .unwrap_or("server_start_failed")
 }
 
 fn list_available(available: &[String]) -> String {

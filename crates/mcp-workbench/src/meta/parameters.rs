@@ -1,5 +1,5 @@
 //! Reading the parameters of a meta-tool: every problem is found, not just the first, and each is said
-//! in the contract's words. Keys that stand twice are refused, because two readers could take
+//! in fixed words. Keys that stand twice are refused, because two readers could take
 //! different ones.
 
 use std::{collections::HashSet, fmt};

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::output::ClientOutput;
-use crate::{call::ClientHandle, wire::Frame};
+use crate::wire::Frame;
 
 /// The place for the answer to one request. A cancelled request drops it unused.
 pub(super) enum ReplyPlace {

@@ -1,9 +1,12 @@
 //! One client: what it sends is classified, requests run side by side, and each gets its one answer.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
 use bytes::Bytes;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 
 use super::{
@@ -15,16 +18,18 @@ use super::{
     revision::Revision,
 };
 use crate::{
-    call::ClientHandle,
+    contain::contain,
     wire::{
         self, InvalidMessage, Line, MAX_FRAME_BYTES, Message, Notification, ParseError, RawJson,
-        Request, RequestId, ScanError,
+        Request, RequestId, ScanError, id_from_head, id_from_tail, recover_id,
     },
     workbench::Workbench,
 };
 
-/// How many requests of one client run at once. Beyond that no more is read until one is answered.
+/// How many requests of one client run at once. Beyond that no more is read until one is answered. A
+/// large request counts as several, so that their bytes are bounded too.
 const MAX_REQUESTS: usize = 4096;
+const REQUEST_BYTES: usize = 64 * 1024;
 
 /// A client that is connected.
 pub(super) struct Connection {
@@ -35,6 +40,8 @@ pub(super) struct Connection {
     in_flight: InFlight,
     tasks: TaskTracker,
     room: Arc<Semaphore>,
+    /// Whether the client was told of the message that is too large and not over yet.
+    oversized_answered: AtomicBool,
 }
 
 impl Connection {
@@ -46,6 +53,7 @@ impl Connection {
             in_flight: InFlight::default(),
             tasks: TaskTracker::new(),
             room: Arc::new(Semaphore::new(MAX_REQUESTS)),
+            oversized_answered: AtomicBool::new(false),
         })
     }
 
@@ -53,6 +61,7 @@ impl Connection {
     pub(super) async fn has_room(&self) {
         // The semaphore is never closed.
         let _ = self.room.acquire().await;
+        self.output.has_room().await;
     }
 
     /// Waits until every request has been answered.
@@ -73,24 +82,37 @@ impl Connection {
     pub(super) fn take_line(self: &Arc<Self>, line: Line) {
         match line {
             Line::Complete(frame) => self.take_frame(&frame),
-            Line::TooLong(_) => self.refuse(
-                None,
-                code::INVALID_REQUEST,
-                &format!(
-                    "message larger than {} MiB",
-                    MAX_FRAME_BYTES / (1024 * 1024)
-                ),
-            ),
-            Line::TooLongEnded(_) => {}
+            Line::TooLong(head) => {
+                let id = id_from_head(&head);
+                if id.is_some() {
+                    self.refuse_oversized(id.as_ref());
+                }
+                self.oversized_answered
+                    .store(id.is_some(), Ordering::Relaxed);
+            }
+            Line::TooLongEnded(tail) => {
+                if !self.oversized_answered.load(Ordering::Relaxed) {
+                    self.refuse_oversized(id_from_tail(&tail).as_ref());
+                }
+            }
         }
+    }
+
+    fn refuse_oversized(&self, id: Option<&RequestId>) {
+        let limit = MAX_FRAME_BYTES / (1024 * 1024);
+        let message = format!("Invalid request: the message is larger than {limit} MiB");
+        self.refuse(id, code::INVALID_REQUEST, &message);
     }
 
     fn take_frame(self: &Arc<Self>, frame: &Bytes) {
         match Message::parse(frame) {
-            Ok(message) => self.take_message(message, ReplyPlace::Line(self.output.clone())),
+            Ok(message) => {
+                let place = ReplyPlace::Line(self.output.clone());
+                self.take_message(message, place, frame.len());
+            }
             Err(error) => match self.batch(frame) {
                 Some(messages) => self.take_batch(&messages),
-                None => self.refuse_frame(&error),
+                None => self.refuse_frame(&error, frame),
             },
         }
     }
@@ -108,7 +130,9 @@ impl Connection {
         let batch = BatchPart::new(self.output.clone());
         for message in messages {
             match Message::parse(message.as_bytes()) {
-                Ok(message) => self.take_message(message, ReplyPlace::Batch(batch.clone())),
+                Ok(message) => {
+                    self.take_message(message, ReplyPlace::Batch(batch.clone()), 0);
+                }
                 Err(error) => {
                     let (id, code, message) = refusal(&error);
                     batch.add(wire::error(id, code, &message));
@@ -117,9 +141,9 @@ impl Connection {
         }
     }
 
-    fn take_message(self: &Arc<Self>, message: Message, place: ReplyPlace) {
+    fn take_message(self: &Arc<Self>, message: Message, place: ReplyPlace, size: usize) {
         match message {
-            Message::Request(request) => self.take_request(request, place),
+            Message::Request(request) => self.take_request(request, place, size),
             Message::Notification(notification) => self.take_notification(&notification),
             // Nothing was asked of the client, so no answer is expected.
             Message::Response(_) => {}
@@ -127,7 +151,7 @@ impl Connection {
     }
 
     /// Answers what can be answered at once, in order; everything else runs beside it.
-    fn take_request(self: &Arc<Self>, request: Request, place: ReplyPlace) {
+    fn take_request(self: &Arc<Self>, request: Request, place: ReplyPlace, size: usize) {
         if request.method == "initialize" {
             let reply = self.initialize(request.params.as_ref());
             place.answer(reply.into_frame(&request.id));
@@ -135,9 +159,15 @@ impl Connection {
             let reply = Reply::invalid_params("not initialized: send initialize first");
             place.answer(reply.into_frame(&request.id));
         } else {
+            let Some(permit) = self.permit(size) else {
+                let reply = Reply::Error {
+                    code: code::INTERNAL_ERROR,
+                    message: format!("more than {MAX_REQUESTS} requests at once"),
+                };
+                return place.answer(reply.into_frame(&request.id));
+            };
             // Noted before the task exists, so that a cancel on the next line finds it.
             let running = self.in_flight.begin(&request.id);
-            let permit = Arc::clone(&self.room).try_acquire_owned();
             let connection = Arc::clone(self);
             self.tasks.spawn(async move {
                 let reply = connection.answer(&request, &running).await;
@@ -151,10 +181,23 @@ impl Connection {
 
     /// The answer to a request; none if it was cancelled.
     async fn answer(&self, request: &Request, running: &Running) -> Option<Reply> {
-        let answer = methods::answer(&self.workbench, &self.output, request);
+        let answer = contain(methods::answer(&self.workbench, &self.output, request));
         let reply = running.cancelled.run_until_cancelled(answer).await;
         self.in_flight.end(&request.id, running);
-        reply
+        Some(reply?.unwrap_or_else(|panicked| Reply::Error {
+            code: code::INTERNAL_ERROR,
+            message: panicked.to_string(),
+        }))
+    }
+
+    /// Takes room for a request, as much as there is; nothing if there is none.
+    fn permit(&self, size: usize) -> Option<OwnedSemaphorePermit> {
+        let available = self.room.available_permits();
+        if available == 0 {
+            return None;
+        }
+        let units = u32::try_from((1 + size / REQUEST_BYTES).min(available)).ok()?;
+        Arc::clone(&self.room).try_acquire_many_owned(units).ok()
     }
 
     fn initialize(&self, params: Option<&RawJson>) -> Reply {
@@ -177,9 +220,12 @@ impl Connection {
         }
     }
 
-    fn refuse_frame(&self, error: &ParseError) {
+    /// Refuses a frame that is no message, with its id if one can be found in it.
+    fn refuse_frame(&self, error: &ParseError, frame: &Bytes) {
         let (id, code, message) = refusal(error);
-        self.refuse(id, code, &message);
+        let deep = matches!(error, ParseError::NotJson(ScanError::TooDeep));
+        let recovered = deep.then(|| recover_id(frame)).flatten();
+        self.refuse(id.or(recovered.as_ref()), code, &message);
     }
 
     fn refuse(&self, id: Option<&RequestId>, code: i64, message: &str) {

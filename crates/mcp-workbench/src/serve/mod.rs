@@ -16,4 +16,5 @@ mod code {
     pub(super) const INVALID_REQUEST: i64 = -32600;
     pub(super) const METHOD_NOT_FOUND: i64 = -32601;
     pub(super) const INVALID_PARAMS: i64 = -32602;
+    pub(super) const INTERNAL_ERROR: i64 = -32603;
 }

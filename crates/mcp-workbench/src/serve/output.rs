@@ -1,51 +1,123 @@
 //! What goes to one client, in the order in which it was said. Everybody who has something to say
-//! holds a [`ClientOutput`]; one task writes.
+//! holds a [`ClientOutput`]; one task writes. What waits is counted: a client that does not read gets
+//! no more notifications, is not read from either, and is given up after a minute.
 
-use std::io;
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
-use tokio::{io::AsyncWrite, sync::mpsc};
+use tokio::{
+    io::AsyncWrite,
+    sync::{Notify, mpsc},
+    time::{Instant, sleep_until},
+};
 
 use crate::{call::ClientHandle, pipe::FrameWriter, wire::Frame};
+
+/// How many bytes may wait before nothing more is read from the client.
+const MAX_QUEUED_BYTES: usize = 64 * 1024 * 1024;
+/// How long a client may leave unread what is written to it.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The way to a client. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct ClientOutput {
     frames: mpsc::UnboundedSender<Frame>,
+    waiting: Arc<Waiting>,
+}
+
+/// What was said and is not written yet.
+#[derive(Default)]
+struct Waiting {
+    bytes: AtomicUsize,
+    fewer: Notify,
+}
+
+/// What the writer takes from an output.
+pub(super) struct QueuedFrames {
+    frames: mpsc::UnboundedReceiver<Frame>,
+    waiting: Arc<Waiting>,
 }
 
 impl ClientOutput {
     /// An output, and what its writer takes from it.
-    pub(super) fn channel() -> (Self, mpsc::UnboundedReceiver<Frame>) {
-        let (frames, queued) = mpsc::unbounded_channel();
-        (Self { frames }, queued)
+    pub(super) fn channel() -> (Self, QueuedFrames) {
+        let (sender, frames) = mpsc::unbounded_channel();
+        let waiting = Arc::new(Waiting::default());
+        let output = Self {
+            frames: sender,
+            waiting: Arc::clone(&waiting),
+        };
+        (output, QueuedFrames { frames, waiting })
+    }
+
+    /// Says something that must arrive.
+    pub(super) fn send(&self, frame: Frame) {
+        self.waiting.bytes.fetch_add(frame.len(), Ordering::Relaxed);
+        // A client that has gone away reads nothing; the connection ends on its own.
+        let _ = self.frames.send(frame);
+    }
+
+    /// Waits until the client has read enough. Cancel-safe.
+    pub(super) async fn has_room(&self) {
+        while self.is_full() {
+            let fewer = self.waiting.fewer.notified();
+            if self.is_full() {
+                fewer.await;
+            }
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.waiting.bytes.load(Ordering::Relaxed) > MAX_QUEUED_BYTES
     }
 }
 
 impl ClientHandle for ClientOutput {
-    fn send(&self, frame: Frame) {
-        // A client that has gone away reads nothing; the connection ends on its own.
-        let _ = self.frames.send(frame);
+    fn notify(&self, frame: Frame) {
+        if !self.is_full() {
+            self.send(frame);
+        }
     }
 }
 
 /// Writes frames until all outputs are gone, or the client is.
 pub(super) async fn write_frames<W: AsyncWrite + Unpin>(
-    mut frames: mpsc::UnboundedReceiver<Frame>,
+    mut queued: QueuedFrames,
     pipe: W,
 ) -> io::Result<()> {
     let mut writer = FrameWriter::new(pipe);
+    let mut gives_up_at = Instant::now() + PATIENCE;
     loop {
+        let before = writer.outbox().len();
         tokio::select! {
-            frame = frames.recv() => {
+            frame = queued.frames.recv() => {
                 let Some(frame) = frame else {
                     return writer.drain().await;
                 };
+                if before == 0 {
+                    gives_up_at = Instant::now() + PATIENCE;
+                }
                 writer.push(frame);
-                while let Ok(frame) = frames.try_recv() {
+                while let Ok(frame) = queued.frames.try_recv() {
                     writer.push(frame);
                 }
             }
-            written = writer.write_some() => written?,
+            written = writer.write_some() => {
+                written?;
+                gives_up_at = Instant::now() + PATIENCE;
+                let written = before - writer.outbox().len();
+                queued.waiting.bytes.fetch_sub(written, Ordering::Relaxed);
+                queued.waiting.fewer.notify_waiters();
+            }
+            () = sleep_until(gives_up_at), if before > 0 => {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Logging. Everything goes to stderr; stdout belongs to the protocol.
+//! Logging. Everything goes to stderr; stdout belongs to the protocol. A bug of ours is logged like
+//! everything else.
 
 use std::io::{self, IsTerminal};
 
@@ -12,5 +13,10 @@ pub fn start_logging(level: LevelFilter, colour_wanted: bool) {
         .with_target(false)
         .without_time()
         .with_max_level(level)
+        // What cannot be logged is lost: saying so on the same stderr would fail too.
+        .log_internal_errors(false)
         .init();
+    std::panic::set_hook(Box::new(|panic| {
+        tracing::error!("internal error, please report it: {panic}");
+    }));
 }

@@ -46,11 +46,13 @@ impl Registry {
             return Arc::clone(name);
         }
         let plain = format!("{}__{}__{}", tool.toolbox, tool.server, tool.tool);
-        let free = !names.by_name.contains_key(plain.as_str());
-        let name: Arc<str> = if free && fits(&plain, self.limit) {
+        let is_free = |name: &str| !names.by_name.contains_key(name);
+        let name: Arc<str> = if fits(&plain, self.limit) && is_free(&plain) {
             plain.into()
         } else {
-            hashed(&plain, tool, self.limit).into()
+            let mut tries = (0..).map(|salt| hashed(&plain, tool, self.limit, salt));
+            let free = tries.find(|name| is_free(name));
+            free.expect("there are more salts than tools").into()
         };
         names.by_tool.insert(tool.clone(), Arc::clone(&name));
         names.by_name.insert(Arc::clone(&name), tool.clone());
@@ -85,8 +87,9 @@ fn is_plain(character: char) -> bool {
     character.is_ascii_alphanumeric() || character == '_' || character == '-'
 }
 
-/// The name with other characters replaced and cut, and a hash of the three fields behind it.
-fn hashed(plain: &str, tool: &ToolIdentifier, limit: usize) -> String {
+/// The name with other characters replaced and cut, and a hash of the three fields behind it. A salt
+/// other than 0 gives another hash, for a tool whose name was taken on purpose.
+fn hashed(plain: &str, tool: &ToolIdentifier, limit: usize, salt: u32) -> String {
     let cleaned = plain.chars().map(|it| if is_plain(it) { it } else { '_' });
     let mut name: String = cleaned.take(limit - HASH_CHARACTERS).collect();
     let mut hash = Sha256::new();
@@ -98,6 +101,9 @@ fn hashed(plain: &str, tool: &ToolIdentifier, limit: usize) -> String {
         // The length in front keeps different fields apart whatever characters they hold.
         hash.update(u64::try_from(field.len()).unwrap_or(u64::MAX).to_be_bytes());
         hash.update(field.as_bytes());
+    }
+    if salt > 0 {
+        hash.update(salt.to_be_bytes());
     }
     name.push('_');
     for byte in &hash.finalize()[..4] {

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     config,
-    downstream::{ConnectError, Phase, Pool, ServerHandle, Status, ToolList},
+    downstream::{ConnectError, Phase, Pool, ServerHandle, Status, ToolList, Urgency},
     ident::ServerName,
 };
 
@@ -199,7 +199,7 @@ fn ask(
             tools: Some(tools),
             stale: false,
         } => Request::Known(tools),
-        _ => Request::Asked(server.connect()),
+        _ => Request::Asked(server.connect(Urgency::AskedFor)),
     }
 }
 

@@ -19,7 +19,7 @@ pub struct Opened {
     pub result: RawJson,
 }
 
-/// A server that is not up, with the contract's words for it.
+/// A server that is not up, and the words for it.
 #[derive(Debug, Clone)]
 pub struct ServerFailure {
     /// The toolbox.

@@ -7,6 +7,7 @@ mod lines;
 mod mend;
 mod message;
 mod outbox;
+mod recover;
 mod scan;
 
 pub use compose::{Frame, ObjectText, error, notification, request, result};
@@ -17,6 +18,7 @@ pub use message::{
     Answer, InvalidMessage, Message, Notification, ParseError, Request, RequestId, Response,
 };
 pub use outbox::{FrameTicket, Outbox};
+pub use recover::{id_from_head, id_from_tail, recover_id};
 pub use scan::{MAX_DEPTH, ScanError};
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ const LAYERS: &[&str] = &[
     "call",
     "pipe",
     "wire",
+    "contain",
     "near",
     "visible",
     "ident",

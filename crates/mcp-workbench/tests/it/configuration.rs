@@ -1,4 +1,4 @@
-//! Contract 3: what is accepted, and what a mistake in the file looks like. The effects of single
+//! What is accepted, and what a mistake in the file looks like. The effects of single
 //! keys are tested where the effects are.
 
 use pretty_assertions::assert_eq;

@@ -1,4 +1,4 @@
-//! Contract 7: dynamic mode, in which opened tools can be called by names of their own.
+//! Dynamic mode, in which opened tools can be called by names of their own.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Contract 3: the variables, the directory and the command of a server.
+//! The variables, the directory and the command of a server.
 
 use std::os::unix::fs::symlink;
 

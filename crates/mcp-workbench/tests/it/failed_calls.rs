@@ -1,4 +1,4 @@
-//! Contract 6: calls that fail downstream, deadlines, and servers that are not up.
+//! Calls that fail downstream, deadlines, and servers that are not up.
 
 use std::time::{Duration, Instant};
 

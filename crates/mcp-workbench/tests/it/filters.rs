@@ -1,4 +1,4 @@
-//! Contract 3: which tools of a server are offered, and servers that are taken out.
+//! Which tools of a server are offered, and servers that are taken out.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

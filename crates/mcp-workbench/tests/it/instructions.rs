@@ -1,4 +1,4 @@
-//! Contract 4: the instructions, word for word.
+//! The instructions, word for word.
 
 use pretty_assertions::assert_eq;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! The contract's tests: the real binary, fixture servers, one file a subject.
+//! What the program promises, tested from outside: the real binary, fixture servers, one file a subject.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod architecture;

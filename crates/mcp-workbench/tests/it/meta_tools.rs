@@ -1,4 +1,4 @@
-//! Contract 5 to 7: what `tools/list` says in proxy mode.
+//! What `tools/list` says in proxy mode.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Contract 5: the result of `open_toolbox` and the text of its errors.
+//! The result of `open_toolbox` and the text of its errors.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Contract 5: how servers are connected, what happens when some or all of them fail, and what a
+//! How servers are connected, what happens when some or all of them fail, and what a
 //! second open does.
 
 use std::time::Duration;

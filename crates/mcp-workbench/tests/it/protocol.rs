@@ -1,4 +1,4 @@
-//! Contract 2 and 4 on the wire: malformed input, ids, revisions, batches, what is not offered.
+//! The protocol on the wire: malformed input, ids, revisions, batches, what is not offered.
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};

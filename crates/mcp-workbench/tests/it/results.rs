@@ -1,4 +1,4 @@
-//! Contract 6: results come back as the server sent them.
+//! Results come back as the server sent them.
 
 use pretty_assertions::assert_eq;
 

@@ -1,4 +1,4 @@
-//! Contract 2: how the workbench ends, and that nothing is left behind.
+//! How the workbench ends, and that nothing is left behind.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,4 @@
-//! Contract 2: which configuration is used, what a bad one does, and what a start does not do.
+//! Which configuration is used, what a bad one does, and what a start does not do.
 
 use pretty_assertions::assert_eq;
 

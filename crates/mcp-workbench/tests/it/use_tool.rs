@@ -1,4 +1,4 @@
-//! Contract 6: what `use_tool` takes, and the text of what is wrong with it.
+//! What `use_tool` takes, and the text of what is wrong with it.
 
 use pretty_assertions::assert_eq;
 

@@ -54,6 +54,7 @@ impl Guard {
         Pid::from_child(&self.child)
     }
 
+    /// Whether it runs; reaps it if it does not.
     pub(super) fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
@@ -66,13 +67,11 @@ impl Guard {
         self.tell('-', group);
     }
 
-    /// Sends the guard home: everything has been ended in order. It leaves at once, so the wait is
-    /// short, and nothing of it is left behind for another process to reap.
-    pub(super) fn dismiss(mut self) {
+    /// Sends the guard home: everything has been ended in order.
+    pub(super) fn dismiss(&mut self) {
         if let Some(mut stdin) = self.child.stdin.take() {
             let _ = writeln!(stdin, "{DISMISSED}");
         }
-        let _ = self.child.wait();
     }
 
     fn tell(&mut self, change: char, group: Pid) {

@@ -13,7 +13,8 @@ use std::{
 };
 
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process_group, set_child_subreaper, waitid,
+    Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions, getpid, getrlimit, kill_process_group,
+    prlimit, set_child_subreaper, setrlimit, waitid,
 };
 use tokio::{
     process::{ChildStderr, ChildStdin, ChildStdout},
@@ -50,6 +51,8 @@ struct TableState {
     known: HashSet<Pid>,
     guard: Option<Guard>,
     watching: bool,
+    /// The limit on open files that we were started with.
+    files_limit: Option<Rlimit>,
 }
 
 impl ProcessTable {
@@ -80,6 +83,10 @@ impl ProcessTable {
         let pid = Pid::from_child(&child);
         let mut state = self.state();
         state.known.insert(pid);
+        if let Some(limit) = state.files_limit {
+            // A server gets the limit that it would have had without us.
+            let _ = prlimit(Some(pid), Resource::Nofile, limit);
+        }
         if let Some(guard) = &mut state.guard {
             guard.add(pid);
         }
@@ -109,8 +116,13 @@ impl ProcessTable {
     pub(in crate::downstream) async fn sweep_all(&self) {
         self.sweep(None).await;
         let guard = self.state().guard.take();
-        if let Some(guard) = guard {
-            guard.dismiss();
+        let Some(mut guard) = guard else { return };
+        guard.dismiss();
+        for _ in 0..SWEEP_LOOKS {
+            if !guard.is_alive() {
+                return;
+            }
+            tokio::time::sleep(SWEEP_PAUSE).await;
         }
     }
 
@@ -123,6 +135,7 @@ impl ProcessTable {
                 tracing::warn!("processes that leave their group cannot be followed: {error}");
             }
             self.watch_children()?;
+            state.files_limit = Some(raise_files_limit());
             state.watching = true;
         }
         if state.guard.as_mut().is_none_or(|guard| !guard.is_alive()) {
@@ -267,6 +280,18 @@ fn take_pipes(child: &mut Child) -> io::Result<(ChildStdin, ChildStdout, ChildSt
 fn reap(pid: Pid) -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
     !matches!(waitid(WaitId::Pid(pid), options), Ok(None))
+}
+
+/// Allows us as many open files as the system does: each server takes three. Returns the limit before.
+fn raise_files_limit() -> Rlimit {
+    let before = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: before.maximum,
+        maximum: before.maximum,
+    };
+    // If it cannot be raised, it stays, and a start that finds no room says so.
+    let _ = setrlimit(Resource::Nofile, raised);
+    before
 }
 
 /// A word that no other process has. It only tells workbenches apart and guards nothing.

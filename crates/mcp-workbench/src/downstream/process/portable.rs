@@ -38,7 +38,11 @@ impl ProcessTable {
             stdin: child.stdin.take().ok_or_else(missing)?,
             stdout: child.stdout.take().ok_or_else(missing)?,
             stderr: child.stderr.take().ok_or_else(missing)?,
-            process: Process { child },
+            process: Process {
+                #[cfg(unix)]
+                group: child.id(),
+                child,
+            },
         })
     }
 
@@ -54,6 +58,9 @@ impl ProcessTable {
 /// One server's process.
 pub struct Process {
     child: Child,
+    /// The id of the process when it was started; the group has it for as long as it has members.
+    #[cfg(unix)]
+    group: Option<u32>,
 }
 
 impl Process {
@@ -80,7 +87,7 @@ impl Process {
 
     #[cfg(unix)]
     fn signal_group(&self, signal: rustix::process::Signal) {
-        let id = self.child.id().and_then(|id| i32::try_from(id).ok());
+        let id = self.group.and_then(|id| i32::try_from(id).ok());
         if let Some(group) = id.and_then(rustix::process::Pid::from_raw) {
             let _ = rustix::process::kill_process_group(group, signal);
         }

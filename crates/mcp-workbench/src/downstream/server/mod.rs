@@ -4,7 +4,11 @@
 //! process belong to the one task, so a call can be completed by an answer, a timeout, a cancel, an
 //! exit or a shutdown, and exactly one of them finds it there.
 
+mod calls;
+mod health;
+mod limiter;
 mod pending;
+mod progress;
 mod refresh;
 mod session;
 mod start;
@@ -21,10 +25,7 @@ use super::{
     error::{CallError, ConnectError},
     listing::ToolList,
 };
-use crate::{
-    call::{Call, Outcome},
-    wire::RawJson,
-};
+use crate::{call::Call, wire::RawJson};
 
 pub(super) use supervisor::{Supervisor, SupervisorContext};
 
@@ -67,11 +68,23 @@ pub enum Phase {
 /// together are bounded where they are read, and each sends at most two of these.
 enum Command {
     /// Be up, with a list that is current.
-    Connect(ConnectReply),
+    Connect {
+        reply: ConnectReply,
+        urgency: Urgency,
+    },
     /// Run a tool.
     Call(QueuedCall),
     /// The caller is no longer interested.
     Cancel(CallTicket),
+}
+
+/// Who needs a server to be up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Urgency {
+    /// Somebody asks for the server itself: a pause after a failed start does not hold for them.
+    AskedFor,
+    /// A call needs it.
+    ForCall,
 }
 
 type ConnectReply = oneshot::Sender<Result<Arc<ToolList>, Arc<ConnectError>>>;
@@ -109,10 +122,11 @@ impl ServerHandle {
     /// and dropping it does not stop the start.
     pub fn connect(
         &self,
+        urgency: Urgency,
     ) -> impl Future<Output = Result<Arc<ToolList>, Arc<ConnectError>>> + use<> {
         let (reply, answer) = oneshot::channel();
         // Without a task the reply is dropped, and the answer is the one below.
-        let _ = self.commands.send(Command::Connect(reply));
+        let _ = self.commands.send(Command::Connect { reply, urgency });
         async {
             answer
                 .await
@@ -136,9 +150,7 @@ impl ServerHandle {
         let _ = self.commands.send(Command::Call(queued));
         let answer = answer.await;
         cancel.ticket = None;
-        answer.unwrap_or(Err(CallError::ShuttingDown {
-            outcome: Outcome::Unknown,
-        }))
+        answer.unwrap_or(Err(CallError::Internal))
     }
 }
 

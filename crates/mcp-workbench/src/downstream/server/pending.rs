@@ -5,15 +5,18 @@ use std::collections::HashMap;
 
 use tokio::time::Instant;
 
-use super::{CallTicket, QueuedCall};
+use super::{CallTicket, QueuedCall, progress::ProgressGate};
 use crate::{config::ServerTimes, downstream::error::TimeLimit, wire::FrameTicket};
 
 /// What was asked and not answered.
+#[expect(clippy::large_enum_variant, reason = "almost all of them are calls")]
 pub(super) enum Asked {
     /// A call of a tool.
     Call(PendingCall),
     /// A page of the list of tools.
     List,
+    /// A sign of life.
+    Ping,
 }
 
 /// A call that a server has, or is about to have.
@@ -21,6 +24,7 @@ pub(super) struct PendingCall {
     pub(super) queued: QueuedCall,
     /// Its frame, by which can be told whether it was sent.
     pub(super) frame: FrameTicket,
+    pub(super) progress: ProgressGate,
     silent_until: Instant,
     ends_at: Instant,
 }
@@ -61,6 +65,7 @@ impl Pending {
         let call = PendingCall {
             queued,
             frame,
+            progress: ProgressGate::new(now),
             silent_until: now + self.times.call,
             ends_at: now + self.times.max_call,
         };
@@ -69,8 +74,9 @@ impl Pending {
         self.asked.insert(id, Asked::Call(call));
     }
 
-    pub(super) fn insert_list(&mut self, id: u64) {
-        self.asked.insert(id, Asked::List);
+    /// Notes a request that is no call.
+    pub(super) fn insert(&mut self, id: u64, asked: Asked) {
+        self.asked.insert(id, asked);
     }
 
     /// Takes out what was asked under `id`.
@@ -93,7 +99,7 @@ impl Pending {
     }
 
     /// The call that reports progress under the token `id`; its silence starts anew.
-    pub(super) fn progress(&mut self, id: u64) -> Option<&PendingCall> {
+    pub(super) fn progress(&mut self, id: u64) -> Option<&mut PendingCall> {
         let Some(Asked::Call(call)) = self.asked.get_mut(&id) else {
             return None;
         };
@@ -125,11 +131,26 @@ impl Pending {
                 Some((id, call, TimeLimit::Total(times.max_call)))
             }
             Asked::Call(call) => Some((id, call, TimeLimit::Silence(times.call))),
-            Asked::List => None,
+            Asked::List | Asked::Ping => None,
         });
         let expired = expired.collect();
         self.next_expiry = self.calls_by_id().map(|(_, call)| call.expires_at()).min();
         expired
+    }
+
+    /// When the next report of progress that was held back may go out.
+    pub(super) fn next_report(&self) -> Option<Instant> {
+        self.calls_by_id()
+            .filter_map(|(_, call)| call.progress.due())
+            .min()
+    }
+
+    /// All calls.
+    pub(super) fn calls_mut(&mut self) -> impl Iterator<Item = &mut PendingCall> {
+        self.asked.values_mut().filter_map(|asked| match asked {
+            Asked::Call(call) => Some(call),
+            Asked::List | Asked::Ping => None,
+        })
     }
 
     fn expect_expiry(&mut self, at: Instant) {
@@ -139,7 +160,7 @@ impl Pending {
     fn calls_by_id(&self) -> impl Iterator<Item = (u64, &PendingCall)> {
         self.asked.iter().filter_map(|(id, asked)| match asked {
             Asked::Call(call) => Some((*id, call)),
-            Asked::List => None,
+            Asked::List | Asked::Ping => None,
         })
     }
 }

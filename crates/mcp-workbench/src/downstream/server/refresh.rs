@@ -14,6 +14,8 @@ use crate::{
 
 /// The least time between two readings.
 const PAUSE: Duration = Duration::from_secs(1);
+/// How long a reading may take.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The reading of a list that has changed.
 #[derive(Default)]
@@ -38,9 +40,21 @@ impl Refresh {
         self.due.is_some() || self.walk.is_some()
     }
 
-    /// When to begin; never while a reading is under way.
+    /// When to begin a reading, or to give up the one that is under way.
     pub(super) fn due(&self) -> Option<Instant> {
-        self.due.filter(|_| self.walk.is_none())
+        match self.walk {
+            Some(_) => self.began.map(|began| began + PATIENCE),
+            None => self.due,
+        }
+    }
+
+    /// Gives up a reading that takes too long.
+    pub(super) fn give_up_if_due(&mut self, now: Instant, status: &watch::Sender<Status>) {
+        if self.walk.is_some() && self.due().is_some_and(|due| due <= now) {
+            tracing::warn!("the changed list of tools was not told in time; the last one stays");
+            self.walk = None;
+            self.finish(status);
+        }
     }
 
     /// Answers somebody when the list is current.
@@ -55,7 +69,7 @@ impl Refresh {
 
     /// Begins a reading if it is time; returns the parameters of the first request.
     pub(super) fn begin_if_due(&mut self, now: Instant) -> Option<RawJson> {
-        self.due().filter(|due| *due <= now)?;
+        self.due.filter(|due| *due <= now && self.walk.is_none())?;
         self.due = None;
         self.began = Some(now);
         Some(self.walk.insert(ListWalk::default()).params())
@@ -78,13 +92,18 @@ impl Refresh {
             Some(Step::Done) => publish(walk, filters, status),
             None => tracing::warn!("the changed list of tools cannot be read; the last one stays"),
         }
+        self.finish(status);
+        None
+    }
+
+    /// Tells everybody who waits what the list is now.
+    fn finish(&mut self, status: &watch::Sender<Status>) {
         let changed_again = self.due.is_some();
         status.send_modify(|status| status.stale = changed_again);
         let tools = status.borrow().tools.clone().unwrap_or_default();
         for reply in self.waiting.drain(..) {
             let _ = reply.send(Ok(Arc::clone(&tools)));
         }
-        None
     }
 }
 

@@ -6,18 +6,24 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::super::{
-    error::{ConnectError, StartPhase},
+    error::{ConnectError, GiveUp, StartPhase},
     listing::{ListWalk, Step, ToolList},
     process::ProcessTable,
     stdio::{LinkEvent, StdioLink},
 };
 use crate::{
     config::{Server, Transport},
-    wire::{self, Answer, Message, RawJson, Request},
+    wire::{self, Answer, Kind, Message, RawJson, Request, recover_id},
 };
 
 /// The newest revision with a handshake. An older answer is accepted, as nothing that we use differs.
 const PROTOCOL_VERSION: &str = "2025-11-25";
+
+/// A server that asks without reading the answers gets no more of them beyond this.
+const MAX_ANSWER_BYTES: usize = 1024 * 1024;
+
+/// How much of a server's words an error repeats.
+const MESSAGE_CHARACTERS: usize = 4000;
 
 /// The error code of an unknown method.
 const METHOD_NOT_FOUND: i64 = -32601;
@@ -40,17 +46,19 @@ pub(super) async fn start(
         Transport::Remote(_) => return Err(ConnectError::RemoteUnavailable),
         Transport::Unset(variables) => return Err(ConnectError::Unset(variables.clone())),
     };
+    let link = StdioLink::start(launch, processes);
     let mut start = Start {
-        link: StdioLink::start(launch, processes)?,
+        link: link.map_err(|error| error.redacted(&launch.secrets))?,
         next_id: 1,
     };
-    let instructions = start.initialize().await?;
-    let walk = start.list().await?;
-    Ok(Started {
-        tools: walk.finish(&server.filters, instructions),
-        link: start.link,
-        next_id: start.next_id,
-    })
+    match start.run().await {
+        Ok((instructions, walk)) => Ok(Started {
+            tools: walk.finish(&server.filters, instructions),
+            link: start.link,
+            next_id: start.next_id,
+        }),
+        Err(error) => Err(error.redacted(start.link.secrets())),
+    }
 }
 
 struct Start {
@@ -59,6 +67,12 @@ struct Start {
 }
 
 impl Start {
+    async fn run(&mut self) -> Result<(Option<String>, ListWalk), ConnectError> {
+        let instructions = self.initialize().await?;
+        let walk = self.list().await?;
+        Ok((instructions, walk))
+    }
+
     /// The handshake; returns what the server says of itself.
     async fn initialize(&mut self) -> Result<Option<String>, ConnectError> {
         let params = RawJson::of(&json!({
@@ -127,7 +141,7 @@ impl Start {
                     return Ok(response.answer);
                 }
                 LinkEvent::Message(Message::Request(request)) => {
-                    self.link.send(answer_server(&request));
+                    answer_server(&request, &mut self.link);
                 }
                 LinkEvent::Ended(exit) => {
                     let stderr = self.link.stderr_tail().await;
@@ -138,34 +152,57 @@ impl Start {
                     });
                 }
                 LinkEvent::TooLarge(_) => return Err(ConnectError::InvalidAnswer { phase }),
-                LinkEvent::Message(_) | LinkEvent::Garbage | LinkEvent::TooLargeEnded(_) => {}
+                LinkEvent::Nonsense => {
+                    let stderr = self.link.stderr_tail().await;
+                    return Err(ConnectError::GivenUp {
+                        why: GiveUp::Nonsense,
+                        phase,
+                        stderr,
+                    });
+                }
+                LinkEvent::BadLine(line)
+                    if recover_id(&line).and_then(|it| it.as_u64()) == Some(id) =>
+                {
+                    return Err(ConnectError::InvalidAnswer { phase });
+                }
+                LinkEvent::Message(_) | LinkEvent::BadLine(_) | LinkEvent::TooLargeEnded(_) => {}
             }
         }
     }
 }
 
 /// What a server gets that asks us something: nothing was announced to it but `ping`.
-pub(super) fn answer_server(request: &Request) -> wire::Frame {
-    if request.method == "ping" {
-        return wire::result(&request.id, &wire::ObjectText::new().finish());
+pub(super) fn answer_server(request: &Request, link: &mut StdioLink) {
+    if link.outbox().len() >= MAX_ANSWER_BYTES {
+        return;
     }
-    let message = format!("Method not found: {}", request.method);
-    wire::error(Some(&request.id), METHOD_NOT_FOUND, &message)
+    let answer = if request.method == "ping" {
+        wire::result(&request.id, &wire::ObjectText::new().finish())
+    } else {
+        let message = format!("Method not found: {}", request.method);
+        wire::error(Some(&request.id), METHOD_NOT_FOUND, &message)
+    };
+    link.send(answer);
 }
 
 /// The code of an error object, as it is written.
 pub(super) fn error_code(error: &RawJson) -> String {
-    error
+    let code = error
         .member("code")
-        .map_or_else(String::new, |code| code.as_str().to_owned())
+        .filter(|code| code.kind() == Kind::Number);
+    code.map_or_else(|| "unknown".to_owned(), |code| code.as_str().to_owned())
 }
 
-/// The words of an error object.
+/// The words of an error object, cut where they go on for ever.
 pub(super) fn error_message(error: &RawJson) -> String {
     let message = error.member("message");
+    let message = message.and_then(|it| Some(it.as_text()?.into_owned()));
+    let mut message = message.unwrap_or_default();
+    if let Some((end, _)) = message.char_indices().nth(MESSAGE_CHARACTERS) {
+        message.truncate(end);
+        message.push('…');
+    }
     message
-        .and_then(|it| Some(it.as_text()?.into_owned()))
-        .unwrap_or_default()
 }
 
 fn refused(phase: StartPhase, answer: &Answer) -> ConnectError {

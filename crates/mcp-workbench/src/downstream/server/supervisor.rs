@@ -2,7 +2,7 @@
 //! was asked for meanwhile is never forgotten: it waits for the next start or is refused with the
 //! reason.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use tokio::{
     sync::{mpsc, watch},
@@ -10,13 +10,15 @@ use tokio::{
 };
 
 use super::{
-    Command, ConnectReply, Phase, QueuedCall, ServerHandle, Status,
+    Command, ConnectReply, Phase, QueuedCall, ServerHandle, Status, Urgency,
+    limiter::{StartLimiter, Verdict},
     session::{Session, SessionEnd},
     start::{Started, start},
 };
 use crate::{
     call::Outcome,
     config::Server,
+    contain::{Panicked, contain},
     downstream::{
         error::{CallError, ConnectError},
         listing::ToolList,
@@ -39,6 +41,7 @@ pub(in crate::downstream) struct Supervisor {
     commands: mpsc::UnboundedReceiver<Command>,
     status: watch::Sender<Status>,
     waiting: Waiting,
+    limiter: StartLimiter,
 }
 
 /// What was asked for while the server was not up.
@@ -46,12 +49,17 @@ pub(in crate::downstream) struct Supervisor {
 pub(super) struct Waiting {
     pub(super) connects: Vec<ConnectReply>,
     pub(super) calls: VecDeque<QueuedCall>,
+    /// Whether somebody asks for the server itself and not only for a call.
+    pub(super) asked_for: bool,
 }
 
 impl Waiting {
     pub(super) fn add(&mut self, command: Command) {
         match command {
-            Command::Connect(reply) => self.connects.push(reply),
+            Command::Connect { reply, urgency } => {
+                self.connects.push(reply);
+                self.asked_for |= urgency == Urgency::AskedFor;
+            }
             Command::Call(call) => self.calls.push_back(call),
             Command::Cancel(ticket) => self.calls.retain(|call| call.ticket != ticket),
         }
@@ -61,7 +69,12 @@ impl Waiting {
         self.connects.is_empty() && self.calls.is_empty()
     }
 
+    fn is_asked_for(&self) -> bool {
+        self.asked_for
+    }
+
     fn refuse(&mut self, error: &Arc<ConnectError>) {
+        self.asked_for = false;
         for reply in self.connects.drain(..) {
             let _ = reply.send(Err(Arc::clone(error)));
         }
@@ -85,6 +98,7 @@ impl Supervisor {
             commands: requested,
             status,
             waiting: Waiting::default(),
+            limiter: StartLimiter::default(),
         };
         let handle = ServerHandle {
             commands,
@@ -96,34 +110,74 @@ impl Supervisor {
 
     /// Runs until the workbench ends.
     pub(in crate::downstream) async fn run(mut self) {
-        while self.is_needed().await {
-            self.set_phase(Phase::Starting);
-            match self.start().await {
-                Ok(started) => self.serve(started).await,
-                Err(error) => {
-                    tracing::warn!("not started: {error}");
-                    let error = Arc::new(error);
-                    self.set_phase(Phase::Failed(Arc::clone(&error)));
-                    self.waiting.refuse(&error);
+        while let Some(need) = self.next_need().await {
+            match need {
+                Need::Start => {
+                    if let Err(Panicked) = contain(self.start_and_serve()).await {
+                        // What the session held has been dropped with it, and its callers were told.
+                        self.fail(ConnectError::Internal);
+                    }
                 }
+                Need::Refuse(error) => self.waiting.refuse(&Arc::new(error)),
             }
         }
         self.waiting.refuse(&Arc::new(ConnectError::ShuttingDown));
     }
 
-    /// Waits until somebody needs the server; false if nobody will any more.
-    async fn is_needed(&mut self) -> bool {
-        while self.waiting.is_empty() {
-            let command = tokio::select! {
-                command = self.commands.recv() => command,
-                () = self.context.shutdown.begun() => None,
+    /// Waits until somebody needs the server and it may be started; nothing if nobody will any more.
+    async fn next_need(&mut self) -> Option<Need> {
+        loop {
+            let now = Instant::now();
+            let pause = match self.limiter.verdict(now) {
+                _ if self.context.shutdown.has_begun() => return None,
+                _ if self.waiting.is_empty() => None,
+                Verdict::NotBefore(moment) if !self.waiting.is_asked_for() => Some(moment),
+                Verdict::Now | Verdict::NotBefore(_) => return Some(Need::Start),
+                Verdict::Refused(until) => {
+                    return Some(Need::Refuse(self.unavailable(until - now)));
+                }
             };
-            match command {
-                Some(command) => self.waiting.add(command),
-                None => return false,
+            tokio::select! {
+                Some(command) = self.commands.recv() => self.waiting.add(command),
+                () = sleep_until(pause), if pause.is_some() => {}
+                () = self.context.shutdown.begun() => return None,
+                else => return None,
             }
         }
-        !self.context.shutdown.has_begun()
+    }
+
+    fn unavailable(&self, retry_after: Duration) -> ConnectError {
+        let last = match &self.status.borrow().phase {
+            Phase::Failed(error) => Arc::clone(error),
+            _ => Arc::new(ConnectError::Internal),
+        };
+        ConnectError::Unavailable {
+            failures: StartLimiter::FAILURES,
+            last,
+            retry_after,
+        }
+    }
+
+    async fn start_and_serve(&mut self) {
+        self.set_phase(Phase::Starting);
+        match self.start().await {
+            Ok(started) => {
+                self.limiter.succeeded();
+                self.serve(started).await;
+            }
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// Notes that the server is not up, and tells those who wait for it.
+    fn fail(&mut self, error: ConnectError) {
+        tracing::warn!("not started: {error}");
+        if error.is_failed_start() {
+            self.limiter.failed(Instant::now());
+        }
+        let error = Arc::new(error);
+        self.set_phase(Phase::Failed(Arc::clone(&error)));
+        self.waiting.refuse(&error);
     }
 
     async fn start(&mut self) -> Result<Started, ConnectError> {
@@ -147,6 +201,7 @@ impl Supervisor {
         for reply in self.waiting.connects.drain(..) {
             let _ = reply.send(Ok(Arc::clone(&tools)));
         }
+        self.waiting.asked_for = false;
         let mut session = Session::new(&self.server, started.link, started.next_id);
         for call in self.waiting.calls.drain(..) {
             session.take_call(call, &tools);
@@ -154,25 +209,35 @@ impl Supervisor {
         let end = session
             .run(&mut self.commands, &self.status, &self.context.shutdown)
             .await;
-        match end {
+        self.waiting = match end {
             SessionEnd::Exited(exit) => {
-                let stderr = session.stderr_tail().await;
                 tracing::info!("{exit}");
-                session.fail_sent(|| CallError::Exited {
+                let stderr = session.stderr_tail().await;
+                session.end(|| CallError::Exited {
                     exit,
                     stderr: stderr.clone(),
-                });
+                })
             }
-            SessionEnd::Idle => tracing::info!("stopped: nobody used it"),
+            SessionEnd::GivenUp(why) => {
+                tracing::warn!("{why} and is stopped");
+                let stderr = session.stderr_tail().await;
+                session.end(|| CallError::GivenUp {
+                    why,
+                    stderr: stderr.clone(),
+                })
+            }
+            SessionEnd::Idle => {
+                tracing::info!("stopped: nobody used it");
+                session.end(|| CallError::Internal)
+            }
             SessionEnd::Shutdown(since) => {
                 session.closing_since(since);
-                session.fail_sent(|| CallError::ShuttingDown {
+                session.end(|| CallError::ShuttingDown {
                     outcome: Outcome::Unknown,
-                });
+                })
             }
-        }
+        };
         self.set_phase(Phase::Resting);
-        self.waiting = session.into_waiting();
     }
 
     /// Publishes the list of a server that came up; one that is equal to the last keeps its identity.
@@ -191,16 +256,21 @@ impl Supervisor {
     }
 
     fn set_phase(&self, phase: Phase) {
-        self.status.send_modify(|status| {
-            status.phase = phase;
-            status.stale = false;
-        });
+        self.status.send_modify(|status| status.phase = phase);
     }
 }
 
-/// The earliest of the moments that are there; for ever if none is.
-pub(super) async fn earliest(moments: [Option<Instant>; 3]) {
-    match moments.into_iter().flatten().min() {
+/// What the next turn of the task is for.
+enum Need {
+    /// The server is to be started.
+    Start,
+    /// It may not be, and those who wait are to be told.
+    Refuse(ConnectError),
+}
+
+/// Waits for a moment; for ever if there is none.
+pub(super) async fn sleep_until(moment: Option<Instant>) {
+    match moment {
         Some(moment) => tokio::time::sleep_until(moment).await,
         None => std::future::pending().await,
     }

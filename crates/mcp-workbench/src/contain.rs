@@ -1,0 +1,45 @@
+//! Keeping a bug of ours where it happens: a panic ends the one future and not the task around it, so
+//! that one request or one server pays for it and is told.
+
+use std::{
+    future::poll_fn,
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::pin,
+    task::Poll,
+};
+
+use thiserror::Error;
+
+/// A future has panicked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("internal error")]
+pub(crate) struct Panicked;
+
+/// Runs a future to its end, or to its panic. Whatever it had borrowed mutably must be usable
+/// afterwards, as after an early return.
+pub(crate) async fn contain<F: Future>(future: F) -> Result<F::Output, Panicked> {
+    let mut future = pin!(future);
+    poll_fn(
+        |context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+            Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
+            Ok(Poll::Pending) => Poll::Pending,
+            Err(_) => Poll::Ready(Err(Panicked)),
+        },
+    )
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Panicked, contain};
+
+    #[tokio::test]
+    async fn a_panic_becomes_an_error_and_anything_else_passes() {
+        assert_eq!(contain(async { 7 }).await, Ok(7));
+        let yielding = async {
+            tokio::task::yield_now().await;
+            panic!("a bug");
+        };
+        assert_eq!(contain::<_>(yielding).await, Err::<(), _>(Panicked));
+    }
+}

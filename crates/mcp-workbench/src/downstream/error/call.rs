@@ -1,0 +1,137 @@
+//! Why a call failed.
+
+use std::{sync::Arc, time::Duration};
+
+use thiserror::Error;
+
+use super::{ConnectError, GiveUp, TimeLimit, stderr_part};
+use crate::{call::Outcome, downstream::process::Exit, visible::visible, wire::MAX_DEPTH};
+
+/// Why a call failed after its tool was found.
+#[derive(Debug, Error)]
+pub enum CallError {
+    /// The server could not be started for it.
+    #[error(transparent)]
+    Connect(#[from] Arc<ConnectError>),
+    /// The server came back without this tool.
+    #[error("the server no longer has this tool")]
+    ToolGone,
+    /// The server answered with a JSON-RPC error.
+    #[error("{}", refusal(.code, .message))]
+    Refused {
+        /// Its error code.
+        code: String,
+        /// Its words.
+        message: String,
+    },
+    /// The server's process ended during the call.
+    #[error("the server {exit} during the call{}", stderr_part(.stderr))]
+    Exited {
+        /// How it ended.
+        exit: Exit,
+        /// The last lines that it wrote to stderr.
+        stderr: Vec<String>,
+    },
+    /// The server was stopped during the call.
+    #[error("the server {why} and was stopped{}", stderr_part(.stderr))]
+    GivenUp {
+        /// What it did.
+        why: GiveUp,
+        /// The last lines that it wrote to stderr.
+        stderr: Vec<String>,
+    },
+    /// A bug of ours.
+    #[error("internal error of the workbench")]
+    Internal,
+    /// The call took too long.
+    #[error("{limit}")]
+    Timeout {
+        /// The limit that was passed.
+        limit: TimeLimit,
+        /// Whether the call had reached the server.
+        outcome: Outcome,
+    },
+    /// The answer breaks the protocol.
+    #[error("the server's answer has not exactly one of a result and an error")]
+    InvalidAnswer,
+    /// The answer cannot be read.
+    #[error("the server's answer is not valid JSON, or nested deeper than {MAX_DEPTH} levels")]
+    UnreadableAnswer,
+    /// The answer is larger than a message may be.
+    #[error("the server's answer is larger than {} MiB", .limit / (1024 * 1024))]
+    TooLarge {
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// Too many calls wait for this server.
+    #[error("the server already has {waiting} calls waiting; try again later")]
+    Overloaded {
+        /// How many wait.
+        waiting: usize,
+    },
+    /// The workbench is ending.
+    #[error("the workbench is shutting down")]
+    ShuttingDown {
+        /// Whether the call had reached the server.
+        outcome: Outcome,
+    },
+}
+
+impl CallError {
+    /// The stable code for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Connect(error) => error.code(),
+            Self::ToolGone => "tool_unknown",
+            Self::Refused { .. } => "server_error",
+            Self::Exited { .. } => "server_exited",
+            Self::GivenUp { why, .. } => why.code(),
+            Self::Internal => "internal_error",
+            Self::Timeout { .. } => "call_timeout",
+            Self::InvalidAnswer | Self::UnreadableAnswer => "invalid_response",
+            Self::TooLarge { .. } => "frame_too_large",
+            Self::Overloaded { .. } => "overloaded",
+            Self::ShuttingDown { .. } => "shutting_down",
+        }
+    }
+
+    /// What is known of the call's effects; nothing where the server answered.
+    pub fn outcome(&self) -> Option<Outcome> {
+        match self {
+            Self::Connect(_) | Self::ToolGone | Self::Overloaded { .. } => Some(Outcome::NotSent),
+            Self::Refused { .. } => None,
+            Self::Exited { .. }
+            | Self::GivenUp { .. }
+            | Self::Internal
+            | Self::InvalidAnswer
+            | Self::UnreadableAnswer
+            | Self::TooLarge { .. } => Some(Outcome::Unknown),
+            Self::Timeout { outcome, .. } | Self::ShuttingDown { outcome } => Some(*outcome),
+        }
+    }
+
+    /// The last lines of the server's stderr, where they help.
+    pub fn stderr(&self) -> &[String] {
+        match self {
+            Self::Connect(error) => error.stderr(),
+            Self::Exited { stderr, .. } | Self::GivenUp { stderr, .. } => stderr,
+            _ => &[],
+        }
+    }
+
+    /// When to try again, where that is known.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Connect(error) => error.retry_after(),
+            _ => None,
+        }
+    }
+}
+
+fn refusal(code: &str, message: &str) -> String {
+    if message.is_empty() {
+        format!("the server answered with error {code}")
+    } else {
+        visible(message).into_owned()
+    }
+}

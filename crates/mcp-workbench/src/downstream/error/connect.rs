@@ -1,0 +1,208 @@
+//! Why a server could not be reached.
+
+use std::{error::Error as _, path::PathBuf, sync::Arc, time::Duration};
+
+use thiserror::Error;
+
+use super::{GiveUp, seconds, stderr_part};
+use crate::{
+    config::{EnvFileError, Secrets, UnsetVariable},
+    downstream::process::Exit,
+    visible::visible,
+};
+
+/// Why a server is not up.
+#[derive(Debug, Error)]
+pub enum ConnectError {
+    /// The entry names variables that are not set.
+    #[error("{}", unset(.0))]
+    Unset(Vec<UnsetVariable>),
+    /// There is no such program.
+    #[error("command '{}' not found", visible(.command))]
+    CommandNotFound {
+        /// The program as it was looked for.
+        command: String,
+    },
+    /// The program is there, but the system refused to start it.
+    #[error("command '{}' could not be started: {}", visible(.command), .error)]
+    NotStarted {
+        /// The program as it was looked for.
+        command: String,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// The directory to run in is not there.
+    #[error("working directory '{}' not found", visible(&.0.display().to_string()))]
+    DirectoryNotFound(PathBuf),
+    /// The file with variables cannot be used.
+    #[error("{reason}")]
+    EnvFile {
+        /// Why, with its cause.
+        reason: String,
+    },
+    /// It was not up in time.
+    #[error("connection timeout after {}", seconds(*.0))]
+    Timeout(Duration),
+    /// It is not up yet and goes on starting.
+    #[error("still starting")]
+    StillStarting,
+    /// Its process ended before it was up.
+    #[error("{exit} before answering {phase}{}", stderr_part(.stderr))]
+    Exited {
+        /// How it ended.
+        exit: Exit,
+        /// What it had been asked.
+        phase: StartPhase,
+        /// The last lines that it wrote to stderr.
+        stderr: Vec<String>,
+    },
+    /// It answered a step of the start with an error.
+    #[error("answered {phase} with error {code}: {}", visible(.message))]
+    Refused {
+        /// What it had been asked.
+        phase: StartPhase,
+        /// Its error code.
+        code: String,
+        /// Its words.
+        message: String,
+    },
+    /// It answered a step of the start with something else than the protocol says.
+    #[error("answered {phase} with an invalid result")]
+    InvalidAnswer {
+        /// What it had been asked.
+        phase: StartPhase,
+    },
+    /// Its process was given up before it was up.
+    #[error("{why} before answering {phase}{}", stderr_part(.stderr))]
+    GivenUp {
+        /// What it did.
+        why: GiveUp,
+        /// What it had been asked.
+        phase: StartPhase,
+        /// The last lines that it wrote to stderr.
+        stderr: Vec<String>,
+    },
+    /// It has failed so often that it is left alone for a while.
+    #[error(
+        "failed {failures} times within a minute and is left alone for {} s; last failure: {last}",
+        retry_after.as_secs() + 1
+    )]
+    Unavailable {
+        /// How often.
+        failures: usize,
+        /// The last failure.
+        last: Arc<Self>,
+        /// When it may be tried again.
+        retry_after: Duration,
+    },
+    /// A bug of ours.
+    #[error("internal error of the workbench")]
+    Internal,
+    /// A kind of server that this version cannot reach.
+    #[error(
+        "servers with a \"url\" cannot be reached yet by this version; use one with a \"command\""
+    )]
+    RemoteUnavailable,
+    /// The workbench is ending.
+    #[error("the workbench is shutting down")]
+    ShuttingDown,
+}
+
+/// The steps of a server's start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum StartPhase {
+    /// The handshake.
+    #[error("initialize")]
+    Initialize,
+    /// The first list of tools.
+    #[error("tools/list")]
+    ListTools,
+}
+
+impl ConnectError {
+    /// The stable code for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Timeout(_) | Self::StillStarting => "server_start_timeout",
+            Self::Unavailable { .. } => "server_unavailable",
+            Self::Internal => "internal_error",
+            Self::ShuttingDown => "shutting_down",
+            _ => "server_start_failed",
+        }
+    }
+
+    /// The last lines of the server's stderr, where they help.
+    pub fn stderr(&self) -> &[String] {
+        match self {
+            Self::Exited { stderr, .. } | Self::GivenUp { stderr, .. } => stderr,
+            Self::Unavailable { last, .. } => last.stderr(),
+            _ => &[],
+        }
+    }
+
+    /// When to try again, where that is known.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Unavailable { retry_after, .. } => Some(*retry_after),
+            _ => None,
+        }
+    }
+
+    /// Whether trying again soon is worth limiting: something was started, or should have been.
+    pub(in crate::downstream) fn is_failed_start(&self) -> bool {
+        !matches!(
+            self,
+            Self::Unset(_)
+                | Self::RemoteUnavailable
+                | Self::Unavailable { .. }
+                | Self::ShuttingDown
+        )
+    }
+
+    /// The error without the values that came from variables.
+    pub(in crate::downstream) fn redacted(self, secrets: &Secrets) -> Self {
+        let clean = |text: String| secrets.redact(&text).into_owned();
+        match self {
+            Self::CommandNotFound { command } => Self::CommandNotFound {
+                command: clean(command),
+            },
+            Self::NotStarted { command, error } => Self::NotStarted {
+                command: clean(command),
+                error,
+            },
+            Self::DirectoryNotFound(directory) => {
+                Self::DirectoryNotFound(clean(directory.display().to_string()).into())
+            }
+            Self::EnvFile { reason } => Self::EnvFile {
+                reason: clean(reason),
+            },
+            Self::Refused {
+                phase,
+                code,
+                message,
+            } => Self::Refused {
+                phase,
+                code,
+                message: clean(message),
+            },
+            other => other,
+        }
+    }
+}
+
+impl From<EnvFileError> for ConnectError {
+    fn from(error: EnvFileError) -> Self {
+        let cause = error
+            .source()
+            .map_or_else(String::new, |cause| format!(": {cause}"));
+        Self::EnvFile {
+            reason: format!("{error}{cause}"),
+        }
+    }
+}
+
+fn unset(variables: &[UnsetVariable]) -> String {
+    let each = variables.iter();
+    let each = each.map(ToString::to_string);
+    each.collect::<Vec<_>>().join("; ")
+}

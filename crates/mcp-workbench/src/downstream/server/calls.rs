@@ -1,0 +1,304 @@
+//! The calls of one connection: sent up to a number, queued beyond it, answered, timed out, withdrawn.
+
+use std::collections::VecDeque;
+
+use tokio::time::Instant;
+
+use super::{
+    CallTicket, QueuedCall,
+    pending::{Asked, Pending, PendingCall},
+    start::{error_code, error_message},
+};
+use crate::{
+    call::Outcome,
+    config::{Secrets, ServerTimes},
+    downstream::{
+        error::{CallError, TimeLimit},
+        listing::ToolList,
+        stdio::StdioLink,
+    },
+    wire::{self, Answer, ObjectText, RawJson},
+};
+
+/// How many calls a server has at once, and how many more may wait for it.
+const MAX_IN_FLIGHT: usize = 64;
+const MAX_WAITING: usize = 256;
+/// How many bytes may wait for it, in calls that were not sent and in what it does not read.
+const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
+
+/// The calls of one connection.
+pub(super) struct Calls {
+    pending: Pending,
+    queue: VecDeque<WaitingCall>,
+    queued_bytes: usize,
+    times: ServerTimes,
+}
+
+/// A call that waits until the server has room for it.
+struct WaitingCall {
+    queued: QueuedCall,
+    until: Instant,
+}
+
+impl Calls {
+    pub(super) fn new(next_id: u64, times: ServerTimes) -> Self {
+        Self {
+            pending: Pending::new(next_id, times),
+            queue: VecDeque::new(),
+            queued_bytes: 0,
+            times,
+        }
+    }
+
+    /// Sends a request of our own.
+    pub(super) fn ask(
+        &mut self,
+        link: &mut StdioLink,
+        asked: Asked,
+        method: &str,
+        params: &RawJson,
+    ) {
+        let id = self.pending.fresh_id();
+        link.send(wire::request(id, method, params));
+        self.pending.insert(id, asked);
+    }
+
+    /// Sends a call, or lets it wait its turn.
+    pub(super) fn take(&mut self, call: QueuedCall, tools: &ToolList, link: &mut StdioLink) {
+        let size = call.call.arguments.as_bytes().len();
+        if tools.get(call.call.tool.as_str()).is_none() {
+            call.answer(Err(CallError::ToolGone));
+        } else if self.queue.is_empty() && self.has_room(link) {
+            self.send(call, link);
+        } else if self.queue.len() < MAX_WAITING && self.queued_bytes + size < MAX_WAITING_BYTES {
+            self.queued_bytes += size;
+            self.queue.push_back(WaitingCall {
+                queued: call,
+                until: Instant::now() + self.times.call,
+            });
+        } else {
+            call.answer(Err(CallError::Overloaded {
+                waiting: self.queue.len(),
+            }));
+        }
+    }
+
+    /// Sends what waits, as far as there is room.
+    pub(super) fn send_queued(&mut self, link: &mut StdioLink) {
+        while self.has_room(link)
+            && let Some(call) = self.leave_queue(0)
+        {
+            self.send(call, link);
+        }
+    }
+
+    /// Takes back the call of a caller that is no longer interested.
+    pub(super) fn cancel(&mut self, ticket: CallTicket, link: &mut StdioLink) {
+        if let Some(at) = self
+            .queue
+            .iter()
+            .position(|call| call.queued.ticket == ticket)
+        {
+            self.leave_queue(at);
+        }
+        if let Some((id, call)) = self.pending.remove_call(ticket) {
+            withdraw(id, &call, "the caller cancelled", link);
+            self.send_queued(link);
+        }
+    }
+
+    /// Gives an answer to whoever waits for it; returns what was asked if it was no call.
+    pub(super) fn answer(
+        &mut self,
+        id: u64,
+        answer: Answer,
+        link: &mut StdioLink,
+    ) -> Option<(Asked, Answer)> {
+        match self.pending.remove(id)? {
+            Asked::Call(call) => {
+                finish(call, call_answer(answer, link.secrets()));
+                self.send_queued(link);
+                None
+            }
+            asked => Some((asked, answer)),
+        }
+    }
+
+    /// Fails the call under an id; false if there is none.
+    pub(super) fn fail(&mut self, id: u64, error: CallError, link: &mut StdioLink) -> bool {
+        let Some(Asked::Call(call)) = self.pending.remove(id) else {
+            return false;
+        };
+        finish(call, Err(error));
+        self.send_queued(link);
+        true
+    }
+
+    /// Passes progress on with the caller's own token in place of ours.
+    pub(super) fn forward_progress(&mut self, params: &RawJson) {
+        let token = params.member("progressToken");
+        let id = token.and_then(|token| token.as_str().parse().ok());
+        let Some(call) = id.and_then(|id| self.pending.progress(id)) else {
+            return;
+        };
+        let context = &call.queued.call.context;
+        if let Some(token) = &context.progress_token {
+            let params = replace_member(params, "progressToken", token);
+            let report = wire::notification("notifications/progress", Some(&params));
+            if let Some(report) = call.progress.pass(report, Instant::now()) {
+                context.client.notify(report);
+            }
+        }
+    }
+
+    /// Passes on progress that was held back and is due.
+    pub(super) fn release_progress(&mut self, now: Instant) {
+        for call in self.pending.calls_mut() {
+            if let Some(report) = call.progress.release_due(now) {
+                call.queued.call.context.client.notify(report);
+            }
+        }
+    }
+
+    /// Fails the calls whose time is over; returns how many.
+    pub(super) fn expire(&mut self, now: Instant, link: &mut StdioLink) -> usize {
+        while self.queue.front().is_some_and(|call| call.until <= now)
+            && let Some(call) = self.leave_queue(0)
+        {
+            call.answer(Err(CallError::Timeout {
+                limit: TimeLimit::Silence(self.times.call),
+                outcome: Outcome::NotSent,
+            }));
+        }
+        let expired = self.pending.expire(now);
+        let count = expired.len();
+        for (id, call, limit) in expired {
+            let outcome = withdraw(id, &call, "the call took too long", link);
+            finish(call, Err(CallError::Timeout { limit, outcome }));
+        }
+        self.send_queued(link);
+        count
+    }
+
+    /// When something is to be done for a call next.
+    pub(super) fn due(&self) -> Option<Instant> {
+        let moments = [
+            self.pending.next_expiry(),
+            self.pending.next_report(),
+            self.queue.front().map(|call| call.until),
+        ];
+        moments.into_iter().flatten().min()
+    }
+
+    /// The one call that the server has, if it is the only one.
+    pub(super) fn only_one(&self) -> Option<u64> {
+        match self.pending.call_ids()[..] {
+            [id] => Some(id),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.pending.calls() == 0 && self.queue.is_empty()
+    }
+
+    /// The end of the connection: calls that have reached the server fail, the others are returned.
+    pub(super) fn end(
+        mut self,
+        link: &mut StdioLink,
+        error: impl Fn() -> CallError,
+    ) -> VecDeque<QueuedCall> {
+        let mut unsent = VecDeque::new();
+        for id in self.pending.call_ids() {
+            match self.pending.remove(id) {
+                Some(Asked::Call(call)) if link.outbox().has_started(call.frame) => {
+                    finish(call, Err(error()));
+                }
+                Some(Asked::Call(call)) => unsent.push_back(call.queued),
+                _ => {}
+            }
+        }
+        unsent.extend(self.queue.into_iter().map(|call| call.queued));
+        unsent
+    }
+
+    fn leave_queue(&mut self, at: usize) -> Option<QueuedCall> {
+        let call = self.queue.remove(at)?.queued;
+        self.queued_bytes -= call.call.arguments.as_bytes().len();
+        Some(call)
+    }
+
+    fn has_room(&self, link: &mut StdioLink) -> bool {
+        self.pending.calls() < MAX_IN_FLIGHT && link.outbox().len() < MAX_WAITING_BYTES
+    }
+
+    fn send(&mut self, queued: QueuedCall, link: &mut StdioLink) {
+        let id = self.pending.fresh_id();
+        let request = wire::request(id, "tools/call", &call_params(&queued, id));
+        let frame = link.send(request);
+        self.pending.insert_call(id, queued, frame);
+    }
+}
+
+/// Takes a call back: out of the outbox if it was not sent, else the server is told.
+fn withdraw(id: u64, call: &PendingCall, reason: &str, link: &mut StdioLink) -> Outcome {
+    if link.outbox().remove(call.frame) {
+        return Outcome::NotSent;
+    }
+    let params = ObjectText::new()
+        .member("requestId", &id)
+        .member("reason", reason);
+    link.send(wire::notification(
+        "notifications/cancelled",
+        Some(&params.finish()),
+    ));
+    Outcome::Unknown
+}
+
+/// Answers a call, after the last that was heard of its progress.
+fn finish(mut call: PendingCall, answer: Result<RawJson, CallError>) {
+    if let Some(report) = call.progress.release() {
+        call.queued.call.context.client.notify(report);
+    }
+    call.queued.answer(answer);
+}
+
+/// The parameters of a call: the original name, exactly the caller's arguments, and the caller's
+/// `_meta` with a progress token of ours in place of its own.
+fn call_params(queued: &QueuedCall, id: u64) -> RawJson {
+    let call = &queued.call;
+    let params = ObjectText::new()
+        .member("name", call.tool.as_str())
+        .raw("arguments", &call.arguments);
+    let meta = match (&call.context.meta, &call.context.progress_token) {
+        (Some(meta), Some(_)) => Some(replace_member(meta, "progressToken", &RawJson::of(&id))),
+        (meta, _) => meta.clone(),
+    };
+    match meta {
+        Some(meta) => params.raw("_meta", &meta).finish(),
+        None => params.finish(),
+    }
+}
+
+fn replace_member(object: &RawJson, name: &str, value: &RawJson) -> RawJson {
+    let members = object.members().unwrap_or_default().into_iter();
+    let replaced = members.fold(ObjectText::new(), |text, member| {
+        if member.key == name {
+            text.raw(name, value)
+        } else {
+            text.relay(&member)
+        }
+    });
+    replaced.finish()
+}
+
+fn call_answer(answer: Answer, secrets: &Secrets) -> Result<RawJson, CallError> {
+    match answer {
+        Answer::Result(result) => Ok(result),
+        Answer::Error(error) => Err(CallError::Refused {
+            code: error_code(&error),
+            message: secrets.redact(&error_message(&error)).into_owned(),
+        }),
+        Answer::Invalid => Err(CallError::InvalidAnswer),
+    }
+}

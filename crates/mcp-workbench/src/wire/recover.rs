@@ -1,0 +1,132 @@
+//! Finding the id of a message that cannot be read as a whole: it is too large, too deep or broken. Its
+//! sender must still be told. Some write the id first, some last, so both ends are looked at.
+
+use super::{
+    json::{Kind, RawJson, unescape},
+    message::RequestId,
+    scan::Scanner,
+};
+
+/// How far from either end of a message an id is looked for.
+const REACH: usize = 4096;
+
+/// The id of a message that is there from end to end.
+pub fn recover_id(message: &[u8]) -> Option<RequestId> {
+    id_from_head(message).or_else(|| id_from_tail(message))
+}
+
+/// The id of a message of which the beginning is there.
+pub fn id_from_head(head: &[u8]) -> Option<RequestId> {
+    let head = &head[..head.len().min(REACH)];
+    let mut scanner = Scanner::new(head);
+    scanner.skip_whitespace();
+    scanner.expect(b'{').ok()?;
+    loop {
+        let (key, value) = member(&mut scanner, head)?;
+        // A value that ends with the excerpt may go on behind it.
+        scanner.peek()?;
+        if key == "id" {
+            return RequestId::from_json(value);
+        }
+        scanner.skip_whitespace();
+        scanner.expect(b',').ok()?;
+    }
+}
+
+/// The id of a message of which the end is there: a member `id` behind which only plain members and the
+/// end of the object follow.
+pub fn id_from_tail(tail: &[u8]) -> Option<RequestId> {
+    let tail = &tail[tail.len().saturating_sub(REACH)..];
+    memchr::memmem::rfind_iter(tail, b"\"id\"").find_map(|at| last_members(&tail[at..]))
+}
+
+fn last_members(text: &[u8]) -> Option<RequestId> {
+    let mut scanner = Scanner::new(text);
+    let (_, id) = member(&mut scanner, text)?;
+    loop {
+        scanner.skip_whitespace();
+        if scanner.take(b'}') {
+            break;
+        }
+        scanner.expect(b',').ok()?;
+        let (_, value) = member(&mut scanner, text)?;
+        if matches!(value.kind(), Kind::Object | Kind::Array) {
+            return None;
+        }
+    }
+    scanner.skip_whitespace();
+    (scanner.position() == text.len()).then(|| RequestId::from_json(id))?
+}
+
+/// The member at the scanner's position.
+fn member(scanner: &mut Scanner<'_>, text: &[u8]) -> Option<(String, RawJson)> {
+    scanner.skip_whitespace();
+    let key = scanner.position();
+    scanner.string().ok()?;
+    let key = unescape(&text[key..scanner.position()]).into_owned();
+    scanner.skip_whitespace();
+    scanner.expect(b':').ok()?;
+    scanner.skip_whitespace();
+    let value = scanner.position();
+    scanner.skip_value().ok()?;
+    let value = text[value..scanner.position()].to_vec();
+    std::str::from_utf8(&value).ok()?;
+    Some((key, RawJson::trusted(value.into())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{id_from_head, id_from_tail, recover_id};
+
+    #[test]
+    fn an_id_is_found_at_either_end_and_nowhere_else() {
+        let cases: [(&str, Option<&str>, Option<&str>); 10] = [
+            (r#"{"id":7,"result":{"#, Some("7"), None),
+            (
+                r#"{"jsonrpc":"2.0","id":"a","result":["#,
+                Some("\"a\""),
+                None,
+            ),
+            (
+                r#"{"result":{"id":1},"jsonrpc":"2.0","id":7}"#,
+                Some("7"),
+                Some("7"),
+            ),
+            (r#"…"x"}]},"jsonrpc":"2.0","id":7}"#, None, Some("7")),
+            (r#"…"x"}]},"id":7,"jsonrpc":"2.0"}"#, None, Some("7")),
+            (r#"{"result":{"a":{"id":7"#, None, None),
+            (r#"…{"id":7}}}"#, None, None),
+            (r#"…"text":"\"id\":7}"}"#, None, None),
+            (r#"{"id":7"#, None, None),
+            (r#"{"id":null,"x":1}"#, None, None),
+        ];
+        for (text, head, tail) in cases {
+            let name = |id: Option<super::RequestId>| id.map(|id| id.as_json().as_str().to_owned());
+            assert_eq!(
+                name(id_from_head(text.as_bytes())).as_deref(),
+                head,
+                "{text}"
+            );
+            assert_eq!(
+                name(id_from_tail(text.as_bytes())).as_deref(),
+                tail,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_message_that_is_too_deep_still_has_its_id() {
+        let deep = "[".repeat(1_000_000);
+        let first = format!(r#"{{"jsonrpc":"2.0","id":3,"result":{deep}"#);
+        let last = format!(r#"{{"result":{deep},"id":4}}"#);
+        assert_eq!(
+            recover_id(first.as_bytes()).and_then(|id| id.as_u64()),
+            Some(3)
+        );
+        assert_eq!(
+            recover_id(last.as_bytes()).and_then(|id| id.as_u64()),
+            Some(4)
+        );
+    }
+}
