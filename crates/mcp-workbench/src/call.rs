@@ -1,12 +1,13 @@
-//! One call of one tool: what travels down to a server's task, and what is known when it fails.
+//! One call to a server: what travels down to the server's task, the way back to the caller, and what is
+//! known when it fails.
 
-use std::sync::Arc;
+use std::{pin::Pin, sync::Arc};
 
 use serde::Serialize;
 
 use crate::{
     ident::ToolName,
-    wire::{Frame, RawJson},
+    wire::{Answer, Frame, ObjectText, RawJson},
 };
 
 /// A call on its way to a server.
@@ -32,9 +33,111 @@ pub struct CallContext {
 
 /// The way back to the client that made a call.
 pub trait ClientHandle: Send + Sync {
+    /// Which client it is.
+    fn id(&self) -> ClientId;
+
+    /// What the client says it can do, as far as servers may ask for it.
+    fn capabilities(&self) -> ClientCapabilities;
+
     /// Sends a message that belongs to a call, in order with the call's answer. A client that does not
     /// keep up may not get it.
     fn notify(&self, frame: Frame);
+
+    /// Passes on a log message of a server, if the client wants messages of its level.
+    fn log(&self, params: &RawJson);
+
+    /// Asks the client something for a server. There is no answer if the client goes away; dropping the
+    /// future withdraws the question.
+    fn ask(&self, question: Question, params: Option<&RawJson>) -> AnswerFuture;
+
+    /// Whether the client can answer such a question.
+    fn can_answer(&self, question: Question) -> bool {
+        self.capabilities().get(question).is_some()
+    }
+}
+
+/// The answer of a client that is still to come.
+pub type AnswerFuture = Pin<Box<dyn Future<Output = Option<Answer>> + Send>>;
+
+/// Tells the clients of one workbench apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ClientId(pub u64);
+
+/// What a server may ask a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Question {
+    /// To have the user fill in a form or follow an address.
+    Elicitation,
+    /// To have the model write something.
+    Sampling,
+    /// To name the folders that it works in.
+    Roots,
+}
+
+impl Question {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Elicitation, Self::Sampling, Self::Roots];
+
+    /// The question with this method.
+    pub fn named(method: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|question| question.method() == method)
+    }
+
+    /// Its method on the wire.
+    pub fn method(self) -> &'static str {
+        match self {
+            Self::Elicitation => "elicitation/create",
+            Self::Sampling => "sampling/createMessage",
+            Self::Roots => "roots/list",
+        }
+    }
+
+    /// The capability of a client that can answer it.
+    pub fn capability(self) -> &'static str {
+        match self {
+            Self::Elicitation => "elicitation",
+            Self::Sampling => "sampling",
+            Self::Roots => "roots",
+        }
+    }
+}
+
+/// The capabilities of a client that servers may make use of, as the client wrote them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClientCapabilities {
+    members: Vec<(Question, RawJson)>,
+}
+
+impl ClientCapabilities {
+    /// Takes from the client's own declaration what servers may make use of.
+    pub fn of(declared: Option<&RawJson>) -> Self {
+        let member = |question: Question| {
+            let value = declared?.member(question.capability())?;
+            Some((question, value))
+        };
+        Self {
+            members: Question::ALL.into_iter().filter_map(member).collect(),
+        }
+    }
+
+    /// What the client says of its answers to such questions; nothing if it cannot give any.
+    pub fn get(&self, question: Question) -> Option<&RawJson> {
+        self.members
+            .iter()
+            .find(|(it, _)| *it == question)
+            .map(|(_, value)| value)
+    }
+
+    /// The declaration that a server gets.
+    pub fn to_json(&self) -> RawJson {
+        let members = self.members.iter();
+        let text = members.fold(ObjectText::new(), |text, (question, value)| {
+            text.raw(question.capability(), value)
+        });
+        text.finish()
+    }
 }
 
 /// What is known about the effects of a call that failed.

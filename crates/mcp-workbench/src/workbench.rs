@@ -10,6 +10,7 @@ use indexmap::IndexMap;
 use tokio::{sync::watch, time::Instant};
 
 use crate::{
+    call::ClientHandle,
     config::{Config, ToolMode},
     downstream::{ConnectError, Pool, ServerHandle, Urgency},
     ident::{ToolIdentifier, ToolboxName},
@@ -85,8 +86,12 @@ impl Workbench {
     }
 
     /// Opens a toolbox. In dynamic mode its tools are registered.
-    pub async fn open(&self, toolbox: &Toolbox) -> Result<Arc<Opened>, OpenError> {
-        let opened = toolbox.open().await?;
+    pub async fn open(
+        &self,
+        toolbox: &Toolbox,
+        client: &Arc<dyn ClientHandle>,
+    ) -> Result<Arc<Opened>, OpenError> {
+        let opened = toolbox.open(client).await?;
         if let Some(registry) = &self.registry {
             let before = registry.len();
             register(registry, toolbox);
@@ -100,7 +105,11 @@ impl Workbench {
 
     /// Finds the server that has a tool: toolbox, then server, then tool. A server whose tools are not
     /// known is started for it.
-    pub async fn find(&self, tool: &ToolIdentifier) -> Result<&ServerHandle, LookupError> {
+    pub async fn find(
+        &self,
+        tool: &ToolIdentifier,
+        client: &Arc<dyn ClientHandle>,
+    ) -> Result<&ServerHandle, LookupError> {
         let toolbox = self
             .toolboxes
             .get(&tool.toolbox)
@@ -115,7 +124,7 @@ impl Workbench {
         let tools = match server.status().tools {
             Some(tools) => tools,
             None => server
-                .connect(Urgency::ForCall)
+                .connect(Urgency::ForCall, Arc::clone(client))
                 .await
                 .map_err(LookupError::NotConnected)?,
         };

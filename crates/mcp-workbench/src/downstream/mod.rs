@@ -3,6 +3,7 @@
 //! by messages. Nothing is started before somebody needs it.
 
 mod error;
+mod link;
 mod listing;
 mod pool;
 pub mod process;

@@ -15,13 +15,14 @@ use tokio::{
 
 use super::{
     error::ConnectError,
+    link::LinkEvent,
     process::{Exit, Process, ProcessTable, Spawned, find_program, spawn},
 };
 use crate::{
     config::{Secrets, StdioLaunch},
     pipe::{FrameWriter, LineReader},
     visible::visible,
-    wire::{Frame, FrameTicket, Line, Message, Outbox, parse_mended},
+    wire::{Frame, FrameTicket, Line, Outbox, parse_mended},
 };
 
 /// How long a process that has ended may leave its output open, for instance to one of its children:
@@ -56,22 +57,6 @@ pub(super) struct StdioLink {
     closing_since: Option<Instant>,
     stderr: StderrTail,
     secrets: Secrets,
-}
-
-/// What a link has to tell.
-pub(super) enum LinkEvent {
-    /// The server said something.
-    Message(Message),
-    /// The server wrote a line that is no message.
-    BadLine(bytes::Bytes),
-    /// The server has written nothing else for too long.
-    Nonsense,
-    /// The server is writing a message that is too large; this is its beginning.
-    TooLarge(bytes::Bytes),
-    /// The message that was too large is over; this is its end.
-    TooLargeEnded(bytes::Bytes),
-    /// Nothing more will come.
-    Ended(Exit),
 }
 
 impl StdioLink {

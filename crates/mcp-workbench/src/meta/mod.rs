@@ -45,7 +45,7 @@ impl MetaTool {
         context: CallContext,
     ) -> RawJson {
         let result = match self {
-            Self::OpenToolbox => open_toolbox::run(workbench, arguments).await,
+            Self::OpenToolbox => open_toolbox::run(workbench, arguments, &context).await,
             Self::UseTool => use_tool::run(workbench, arguments, context).await,
         };
         result.unwrap_or_else(|failure| failure.to_result())

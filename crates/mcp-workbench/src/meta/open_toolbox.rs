@@ -6,7 +6,7 @@ use super::{
     failure::Failure,
     parameters::{Key, ParameterProblem, ParameterReader},
 };
-use crate::{ident::ToolboxName, wire::RawJson, workbench::Workbench};
+use crate::{call::CallContext, ident::ToolboxName, wire::RawJson, workbench::Workbench};
 
 /// The name under which a model calls it.
 pub(super) const NAME: &str = "open_toolbox";
@@ -46,7 +46,11 @@ pub(super) fn definition(workbench: &Workbench) -> RawJson {
 }
 
 /// Opens the toolbox that the arguments name.
-pub(super) async fn run(workbench: &Workbench, arguments: &RawJson) -> Result<RawJson, Failure> {
+pub(super) async fn run(
+    workbench: &Workbench,
+    arguments: &RawJson,
+    context: &CallContext,
+) -> Result<RawJson, Failure> {
     let available = || workbench.toolbox_names().map(ToString::to_string).collect();
     let mut problems = Vec::new();
     let reader = ParameterReader::read(arguments, "", &[TOOLBOX], old_name, &mut problems);
@@ -66,7 +70,7 @@ pub(super) async fn run(workbench: &Workbench, arguments: &RawJson) -> Result<Ra
             available: available(),
         });
     };
-    match workbench.open(found).await {
+    match workbench.open(found, &context.client).await {
         Ok(opened) => Ok(opened.result.clone()),
         Err(error) => Err(Failure::NotOpened {
             toolbox: found.config().name.clone(),

@@ -86,7 +86,7 @@ pub(super) async fn call(
     arguments: RawJson,
     context: CallContext,
 ) -> Result<RawJson, Failure> {
-    let server = match workbench.find(&tool).await {
+    let server = match workbench.find(&tool, &context.client).await {
         Ok(server) => server,
         Err(error) => {
             return Err(Failure::NotFound {

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::output::ClientOutput;
+use super::{caller::Caller, connection::Connection, output::ClientOutput};
 use crate::wire::Frame;
 
 /// The place for the answer to one request. A cancelled request drops it unused.
@@ -15,6 +15,18 @@ pub(super) enum ReplyPlace {
 }
 
 impl ReplyPlace {
+    /// The client as servers see it while they work for this request.
+    pub(super) fn caller(&self, connection: &Arc<Connection>) -> Caller {
+        let output = match self {
+            Self::Line(output) => output,
+            Self::Batch(part) => &part.0.output,
+        };
+        Caller {
+            connection: Arc::clone(connection),
+            output: output.clone(),
+        }
+    }
+
     /// Gives the answer.
     pub(super) fn answer(self, frame: Frame) {
         match self {

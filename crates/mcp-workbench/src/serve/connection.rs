@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc, Mutex, PoisonError,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use bytes::Bytes;
@@ -11,13 +11,17 @@ use tokio_util::task::TaskTracker;
 
 use super::{
     batch::{BatchPart, ReplyPlace},
+    caller::Caller,
     code,
     in_flight::{InFlight, Running},
+    log_level::LogLevel,
     methods::{self, Reply},
     output::ClientOutput,
+    questions::Questions,
     revision::Revision,
 };
 use crate::{
+    call::{ClientCapabilities, ClientId},
     contain::contain,
     wire::{
         self, InvalidMessage, Line, MAX_FRAME_BYTES, Message, Notification, ParseError, RawJson,
@@ -31,12 +35,19 @@ use crate::{
 const MAX_REQUESTS: usize = 4096;
 const REQUEST_BYTES: usize = 64 * 1024;
 
+/// How many clients there have been.
+static CLIENTS: AtomicU64 = AtomicU64::new(0);
+
 /// A client that is connected.
 pub(super) struct Connection {
     workbench: Arc<Workbench>,
     output: ClientOutput,
-    /// The revision that was agreed on; none before `initialize`.
-    revision: Mutex<Option<Revision>>,
+    id: ClientId,
+    /// What was agreed on; nothing before `initialize`.
+    agreed: Mutex<Option<Agreed>>,
+    /// The least urgent log messages that the client wants.
+    log_level: Mutex<LogLevel>,
+    questions: Arc<Questions>,
     in_flight: InFlight,
     tasks: TaskTracker,
     room: Arc<Semaphore>,
@@ -44,17 +55,61 @@ pub(super) struct Connection {
     oversized_answered: AtomicBool,
 }
 
+/// What a client and we have told each other at its start.
+#[derive(Debug, Clone)]
+pub(super) struct Agreed {
+    /// The revision that is spoken.
+    pub(super) revision: Revision,
+    /// What the client can do for servers.
+    pub(super) capabilities: ClientCapabilities,
+}
+
 impl Connection {
     pub(super) fn new(workbench: Arc<Workbench>, output: ClientOutput) -> Arc<Self> {
         Arc::new(Self {
             workbench,
             output,
-            revision: Mutex::new(None),
+            id: ClientId(CLIENTS.fetch_add(1, Ordering::Relaxed)),
+            agreed: Mutex::new(None),
+            log_level: Mutex::new(LogLevel::Debug),
+            questions: Arc::default(),
             in_flight: InFlight::default(),
             tasks: TaskTracker::new(),
             room: Arc::new(Semaphore::new(MAX_REQUESTS)),
             oversized_answered: AtomicBool::new(false),
         })
+    }
+
+    /// Which client it is.
+    pub(super) fn id(&self) -> ClientId {
+        self.id
+    }
+
+    /// What the client can do for servers.
+    pub(super) fn capabilities(&self) -> ClientCapabilities {
+        self.agreed()
+            .map_or_else(ClientCapabilities::default, |agreed| agreed.capabilities)
+    }
+
+    /// What was asked of the client.
+    pub(super) fn questions(&self) -> &Arc<Questions> {
+        &self.questions
+    }
+
+    /// The least urgent log messages that the client wants.
+    pub(super) fn log_level(&self) -> LogLevel {
+        *self
+            .log_level
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes which log messages the client wants.
+    pub(super) fn set_log_level(&self, level: LogLevel) {
+        *self
+            .log_level
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = level;
     }
 
     /// Waits until another request may be read. Cancel-safe.
@@ -145,8 +200,7 @@ impl Connection {
         match message {
             Message::Request(request) => self.take_request(request, place, size),
             Message::Notification(notification) => self.take_notification(&notification),
-            // Nothing was asked of the client, so no answer is expected.
-            Message::Response(_) => {}
+            Message::Response(response) => self.questions.take(response),
         }
     }
 
@@ -170,7 +224,8 @@ impl Connection {
             let running = self.in_flight.begin(&request.id);
             let connection = Arc::clone(self);
             self.tasks.spawn(async move {
-                let reply = connection.answer(&request, &running).await;
+                let caller = place.caller(&connection);
+                let reply = connection.answer(&request, caller, &running).await;
                 drop(permit);
                 if let Some(reply) = reply {
                     place.answer(reply.into_frame(&request.id));
@@ -180,8 +235,8 @@ impl Connection {
     }
 
     /// The answer to a request; none if it was cancelled.
-    async fn answer(&self, request: &Request, running: &Running) -> Option<Reply> {
-        let answer = contain(methods::answer(&self.workbench, &self.output, request));
+    async fn answer(&self, request: &Request, caller: Caller, running: &Running) -> Option<Reply> {
+        let answer = contain(methods::answer(&self.workbench, caller, request));
         let reply = running.cancelled.run_until_cancelled(answer).await;
         self.in_flight.end(&request.id, running);
         Some(reply?.unwrap_or_else(|panicked| Reply::Error {
@@ -202,8 +257,8 @@ impl Connection {
 
     fn initialize(&self, params: Option<&RawJson>) -> Reply {
         match methods::initialize(&self.workbench, params) {
-            Ok((revision, result)) => {
-                *self.revision.lock().unwrap_or_else(PoisonError::into_inner) = Some(revision);
+            Ok((agreed, result)) => {
+                *self.agreed.lock().unwrap_or_else(PoisonError::into_inner) = Some(agreed);
                 Reply::Result(result)
             }
             Err(refusal) => refusal,
@@ -233,7 +288,14 @@ impl Connection {
     }
 
     fn revision(&self) -> Option<Revision> {
-        *self.revision.lock().unwrap_or_else(PoisonError::into_inner)
+        self.agreed().map(|agreed| agreed.revision)
+    }
+
+    fn agreed(&self) -> Option<Agreed> {
+        self.agreed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{code, output::ClientOutput, revision::Revision};
+use super::{caller::Caller, code, connection::Agreed, log_level::LogLevel, revision::Revision};
 use crate::{
-    call::CallContext,
+    call::{CallContext, ClientCapabilities},
     meta::{self, MetaTool},
     wire::{self, Frame, Kind, ObjectText, RawJson, Request, RequestId},
     workbench::Workbench,
@@ -47,7 +47,7 @@ impl Reply {
 pub(super) fn initialize(
     workbench: &Workbench,
     params: Option<&RawJson>,
-) -> Result<(Revision, RawJson), Reply> {
+) -> Result<(Agreed, RawJson), Reply> {
     let wanted = params.and_then(|params| params.member("protocolVersion"));
     let wanted = wanted.as_ref().and_then(RawJson::as_text);
     let Some(wanted) = wanted else {
@@ -62,7 +62,7 @@ pub(super) fn initialize(
     };
     let result = RawJson::of(&json!({
         "protocolVersion": revision.name(),
-        "capabilities": { "tools": tools },
+        "capabilities": { "logging": {}, "tools": tools },
         "serverInfo": {
             "name": "mcp-workbench",
             "title": "MCP Workbench",
@@ -70,19 +70,21 @@ pub(super) fn initialize(
         },
         "instructions": meta::instructions(workbench.config()),
     }));
-    Ok((revision, result))
+    let declared = params.and_then(|params| params.member("capabilities"));
+    let agreed = Agreed {
+        revision,
+        capabilities: ClientCapabilities::of(declared.as_ref()),
+    };
+    Ok((agreed, result))
 }
 
 /// The answer to every other request.
-pub(super) async fn answer(
-    workbench: &Workbench,
-    client: &ClientOutput,
-    request: &Request,
-) -> Reply {
+pub(super) async fn answer(workbench: &Workbench, caller: Caller, request: &Request) -> Reply {
     match request.method.as_str() {
         "ping" => Reply::Result(ObjectText::new().finish()),
         "tools/list" => list_tools(workbench, request.params.as_ref()),
-        "tools/call" => call_tool(workbench, client, request.params.as_ref()).await,
+        "tools/call" => call_tool(workbench, caller, request.params.as_ref()).await,
+        "logging/setLevel" => set_log_level(&caller, request.params.as_ref()),
         method => Reply::Error {
             code: code::METHOD_NOT_FOUND,
             message: format!("Method not found: {method}"),
@@ -103,11 +105,19 @@ fn list_tools(workbench: &Workbench, params: Option<&RawJson>) -> Reply {
     Reply::Result(ObjectText::new().raw("tools", &list).finish())
 }
 
-async fn call_tool(
-    workbench: &Workbench,
-    client: &ClientOutput,
-    params: Option<&RawJson>,
-) -> Reply {
+fn set_log_level(caller: &Caller, params: Option<&RawJson>) -> Reply {
+    let level = params.and_then(|params| params.member("level"));
+    let level = level.as_ref().and_then(RawJson::as_text);
+    match level.and_then(|level| LogLevel::named(&level)) {
+        Some(level) => {
+            caller.connection.set_log_level(level);
+            Reply::Result(ObjectText::new().finish())
+        }
+        None => Reply::invalid_params("level: Expected a log level"),
+    }
+}
+
+async fn call_tool(workbench: &Workbench, caller: Caller, params: Option<&RawJson>) -> Reply {
     let CallParams {
         name,
         arguments,
@@ -117,7 +127,7 @@ async fn call_tool(
         Err(message) => return Reply::invalid_params(message),
     };
     let context = CallContext {
-        client: Arc::new(client.clone()),
+        client: Arc::new(caller),
         progress_token: meta.as_ref().and_then(|meta| meta.member("progressToken")),
         meta,
     };

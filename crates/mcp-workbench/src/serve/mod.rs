@@ -2,10 +2,13 @@
 //! transport hands in lines and takes frames; everything between is in [`connection`].
 
 mod batch;
+mod caller;
 mod connection;
 mod in_flight;
+mod log_level;
 mod methods;
 mod output;
+mod questions;
 mod revision;
 mod standard_streams;
 pub mod stdio;

@@ -17,7 +17,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use crate::{call::ClientHandle, pipe::FrameWriter, wire::Frame};
+use crate::{pipe::FrameWriter, wire::Frame};
 
 /// How many bytes may wait before nothing more is read from the client.
 const MAX_QUEUED_BYTES: usize = 64 * 1024 * 1024;
@@ -63,6 +63,13 @@ impl ClientOutput {
         let _ = self.frames.send(frame);
     }
 
+    /// Says something that a client which does not keep up may miss.
+    pub(super) fn notify(&self, frame: Frame) {
+        if !self.is_full() {
+            self.send(frame);
+        }
+    }
+
     /// Waits until the client has read enough. Cancel-safe.
     pub(super) async fn has_room(&self) {
         while self.is_full() {
@@ -75,14 +82,6 @@ impl ClientOutput {
 
     fn is_full(&self) -> bool {
         self.waiting.bytes.load(Ordering::Relaxed) > MAX_QUEUED_BYTES
-    }
-}
-
-impl ClientHandle for ClientOutput {
-    fn notify(&self, frame: Frame) {
-        if !self.is_full() {
-            self.send(frame);
-        }
     }
 }
 

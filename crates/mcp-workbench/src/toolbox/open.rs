@@ -17,6 +17,7 @@ use super::{
     render::render,
 };
 use crate::{
+    call::ClientHandle,
     config,
     downstream::{ConnectError, Phase, Pool, ServerHandle, Status, ToolList, Urgency},
     ident::ServerName,
@@ -101,14 +102,14 @@ impl Toolbox {
 
     /// Connects to what is not connected, and tells what there is. Two callers at the same time
     /// connect once, because each server's task does.
-    pub async fn open(&self) -> Result<Arc<Opened>, OpenError> {
+    pub async fn open(&self, client: &Arc<dyn ClientHandle>) -> Result<Arc<Opened>, OpenError> {
         let _counted = Opening::begin(&self.opening);
         if let Some(opened) = self.opened()
             && self.is_current(&opened)
         {
             return Ok(opened);
         }
-        let (catalogue, failures) = self.connect_all().await;
+        let (catalogue, failures) = self.connect_all(client).await;
         if catalogue.is_empty() && !failures.is_empty() && failures.iter().all(is_final) {
             self.set_opened(None);
             return Err(OpenError { failures });
@@ -148,12 +149,15 @@ impl Toolbox {
                 })
     }
 
-    async fn connect_all(&self) -> (Vec<(ServerName, Arc<ToolList>)>, Vec<ServerFailure>) {
+    async fn connect_all(
+        &self,
+        client: &Arc<dyn ClientHandle>,
+    ) -> (Vec<(ServerName, Arc<ToolList>)>, Vec<ServerFailure>) {
         let deadline = Instant::now() + OPEN_WAIT;
         let requests = self
             .servers()
             .iter()
-            .map(|(name, server)| (name, ask(server)));
+            .map(|(name, server)| (name, ask(server, client)));
         let requests: Vec<_> = requests.collect();
         let mut catalogue = Vec::new();
         let mut failures = Vec::new();
@@ -192,6 +196,7 @@ enum Request<F> {
 /// A server that has ended since is not started again for this: its list is still true.
 fn ask(
     server: &ServerHandle,
+    client: &Arc<dyn ClientHandle>,
 ) -> Request<impl Future<Output = Result<Arc<ToolList>, Arc<ConnectError>>> + use<>> {
     match server.status() {
         Status {
@@ -199,7 +204,7 @@ fn ask(
             tools: Some(tools),
             stale: false,
         } => Request::Known(tools),
-        _ => Request::Asked(server.connect(Urgency::AskedFor)),
+        _ => Request::Asked(server.connect(Urgency::AskedFor, Arc::clone(client))),
     }
 }
 

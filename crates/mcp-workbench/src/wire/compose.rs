@@ -156,6 +156,15 @@ pub fn error(id: Option<&RequestId>, code: i64, message: &str) -> Frame {
     Frame::spliced(head, &error, b"}\n")
 }
 
+/// The refusal of a request in somebody else's words.
+pub fn error_as_sent(id: &RequestId, error: &RawJson) -> Frame {
+    let mut head = Vec::with_capacity(64);
+    head.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    head.extend_from_slice(id.as_json().as_bytes());
+    head.extend_from_slice(br#","error":"#);
+    Frame::spliced(head, error, b"}\n")
+}
+
 /// A request of ours.
 pub fn request(id: u64, method: &str, params: &RawJson) -> Frame {
     let mut head = Vec::with_capacity(96);

@@ -10,7 +10,7 @@ mod outbox;
 mod recover;
 mod scan;
 
-pub use compose::{Frame, ObjectText, error, notification, request, result};
+pub use compose::{Frame, ObjectText, error, error_as_sent, notification, request, result};
 pub use json::{Kind, Member, RawJson};
 pub use lines::{Line, LineFramer, MAX_FRAME_BYTES};
 pub use mend::parse_mended;

@@ -3,6 +3,7 @@
 
 mod architecture;
 mod arguments;
+mod asking_back;
 mod commands;
 mod configuration;
 mod dynamic;

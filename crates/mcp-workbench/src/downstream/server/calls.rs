@@ -1,6 +1,6 @@
 //! The calls of one connection: sent up to a number, queued beyond it, answered, timed out, withdrawn.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
 use tokio::time::Instant;
 
@@ -10,12 +10,12 @@ use super::{
     start::{error_code, error_message},
 };
 use crate::{
-    call::Outcome,
+    call::{ClientHandle, Outcome},
     config::{Secrets, ServerTimes},
     downstream::{
         error::{CallError, TimeLimit},
+        link::Link,
         listing::ToolList,
-        stdio::StdioLink,
     },
     wire::{self, Answer, ObjectText, RawJson},
 };
@@ -51,20 +51,14 @@ impl Calls {
     }
 
     /// Sends a request of our own.
-    pub(super) fn ask(
-        &mut self,
-        link: &mut StdioLink,
-        asked: Asked,
-        method: &str,
-        params: &RawJson,
-    ) {
+    pub(super) fn ask(&mut self, link: &mut Link, asked: Asked, method: &str, params: &RawJson) {
         let id = self.pending.fresh_id();
-        link.send(wire::request(id, method, params));
+        link.request(id, method, params);
         self.pending.insert(id, asked);
     }
 
     /// Sends a call, or lets it wait its turn.
-    pub(super) fn take(&mut self, call: QueuedCall, tools: &ToolList, link: &mut StdioLink) {
+    pub(super) fn take(&mut self, call: QueuedCall, tools: &ToolList, link: &mut Link) {
         let size = call.call.arguments.as_bytes().len();
         if tools.get(call.call.tool.as_str()).is_none() {
             call.answer(Err(CallError::ToolGone));
@@ -84,7 +78,7 @@ impl Calls {
     }
 
     /// Sends what waits, as far as there is room.
-    pub(super) fn send_queued(&mut self, link: &mut StdioLink) {
+    pub(super) fn send_queued(&mut self, link: &mut Link) {
         while self.has_room(link)
             && let Some(call) = self.leave_queue(0)
         {
@@ -93,7 +87,7 @@ impl Calls {
     }
 
     /// Takes back the call of a caller that is no longer interested.
-    pub(super) fn cancel(&mut self, ticket: CallTicket, link: &mut StdioLink) {
+    pub(super) fn cancel(&mut self, ticket: CallTicket, link: &mut Link) {
         if let Some(at) = self
             .queue
             .iter()
@@ -112,7 +106,7 @@ impl Calls {
         &mut self,
         id: u64,
         answer: Answer,
-        link: &mut StdioLink,
+        link: &mut Link,
     ) -> Option<(Asked, Answer)> {
         match self.pending.remove(id)? {
             Asked::Call(call) => {
@@ -125,7 +119,7 @@ impl Calls {
     }
 
     /// Fails the call under an id; false if there is none.
-    pub(super) fn fail(&mut self, id: u64, error: CallError, link: &mut StdioLink) -> bool {
+    pub(super) fn fail(&mut self, id: u64, error: CallError, link: &mut Link) -> bool {
         let Some(Asked::Call(call)) = self.pending.remove(id) else {
             return false;
         };
@@ -161,7 +155,7 @@ impl Calls {
     }
 
     /// Fails the calls whose time is over; returns how many.
-    pub(super) fn expire(&mut self, now: Instant, link: &mut StdioLink) -> usize {
+    pub(super) fn expire(&mut self, now: Instant, link: &mut Link) -> usize {
         while self.queue.front().is_some_and(|call| call.until <= now)
             && let Some(call) = self.leave_queue(0)
         {
@@ -198,20 +192,32 @@ impl Calls {
         }
     }
 
+    /// The client whose calls the server has, if they are all of one client.
+    pub(super) fn only_client(&self) -> Option<&Arc<dyn ClientHandle>> {
+        let mut clients = self
+            .pending
+            .calls()
+            .map(|call| &call.queued.call.context.client);
+        let first = clients.next()?;
+        clients
+            .all(|client| client.id() == first.id())
+            .then_some(first)
+    }
+
     pub(super) fn is_empty(&self) -> bool {
-        self.pending.calls() == 0 && self.queue.is_empty()
+        self.pending.call_count() == 0 && self.queue.is_empty()
     }
 
     /// The end of the connection: calls that have reached the server fail, the others are returned.
     pub(super) fn end(
         mut self,
-        link: &mut StdioLink,
+        link: &mut Link,
         error: impl Fn() -> CallError,
     ) -> VecDeque<QueuedCall> {
         let mut unsent = VecDeque::new();
         for id in self.pending.call_ids() {
             match self.pending.remove(id) {
-                Some(Asked::Call(call)) if link.outbox().has_started(call.frame) => {
+                Some(Asked::Call(call)) if link.has_started(call.frame) => {
                     finish(call, Err(error()));
                 }
                 Some(Asked::Call(call)) => unsent.push_back(call.queued),
@@ -228,21 +234,20 @@ impl Calls {
         Some(call)
     }
 
-    fn has_room(&self, link: &mut StdioLink) -> bool {
-        self.pending.calls() < MAX_IN_FLIGHT && link.outbox().len() < MAX_WAITING_BYTES
+    fn has_room(&self, link: &mut Link) -> bool {
+        self.pending.call_count() < MAX_IN_FLIGHT && link.backlog() < MAX_WAITING_BYTES
     }
 
-    fn send(&mut self, queued: QueuedCall, link: &mut StdioLink) {
+    fn send(&mut self, queued: QueuedCall, link: &mut Link) {
         let id = self.pending.fresh_id();
-        let request = wire::request(id, "tools/call", &call_params(&queued, id));
-        let frame = link.send(request);
+        let frame = link.request(id, "tools/call", &call_params(&queued, id));
         self.pending.insert_call(id, queued, frame);
     }
 }
 
 /// Takes a call back: out of the outbox if it was not sent, else the server is told.
-fn withdraw(id: u64, call: &PendingCall, reason: &str, link: &mut StdioLink) -> Outcome {
-    if link.outbox().remove(call.frame) {
+fn withdraw(id: u64, call: &PendingCall, reason: &str, link: &mut Link) -> Outcome {
+    if link.withdraw(call.frame) {
         return Outcome::NotSent;
     }
     let params = ObjectText::new()

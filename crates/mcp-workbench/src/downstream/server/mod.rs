@@ -4,6 +4,7 @@
 //! process belong to the one task, so a call can be completed by an answer, a timeout, a cancel, an
 //! exit or a shutdown, and exactly one of them finds it there.
 
+mod asks;
 mod calls;
 mod health;
 mod limiter;
@@ -25,7 +26,10 @@ use super::{
     error::{CallError, ConnectError},
     listing::ToolList,
 };
-use crate::{call::Call, wire::RawJson};
+use crate::{
+    call::{Call, ClientHandle},
+    wire::RawJson,
+};
 
 pub(super) use supervisor::{Supervisor, SupervisorContext};
 
@@ -71,6 +75,7 @@ enum Command {
     Connect {
         reply: ConnectReply,
         urgency: Urgency,
+        client: Arc<dyn ClientHandle>,
     },
     /// Run a tool.
     Call(QueuedCall),
@@ -118,15 +123,20 @@ impl ServerHandle {
         self.status.changed().await.is_ok()
     }
 
-    /// Asks the server to be up with a current list. The request is made now; the future only waits,
+    /// Asks the server to be up with a current list, for a client. The request is made now; the future only waits,
     /// and dropping it does not stop the start.
     pub fn connect(
         &self,
         urgency: Urgency,
+        client: Arc<dyn ClientHandle>,
     ) -> impl Future<Output = Result<Arc<ToolList>, Arc<ConnectError>>> + use<> {
         let (reply, answer) = oneshot::channel();
         // Without a task the reply is dropped, and the answer is the one below.
-        let _ = self.commands.send(Command::Connect { reply, urgency });
+        let _ = self.commands.send(Command::Connect {
+            reply,
+            urgency,
+            client,
+        });
         async {
             answer
                 .await

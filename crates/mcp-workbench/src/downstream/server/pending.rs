@@ -56,8 +56,13 @@ impl Pending {
         self.next_id - 1
     }
 
-    pub(super) fn calls(&self) -> usize {
+    pub(super) fn call_count(&self) -> usize {
         self.calls
+    }
+
+    /// All calls, in no order.
+    pub(super) fn calls(&self) -> impl Iterator<Item = &PendingCall> {
+        self.calls_by_id().map(|(_, call)| call)
     }
 
     pub(super) fn insert_call(&mut self, id: u64, queued: QueuedCall, frame: FrameTicket) {

@@ -12,21 +12,23 @@ use tokio::{
 
 use super::{
     Command, QueuedCall, Status,
+    asks::Asks,
     calls::Calls,
     health::Health,
     pending::Asked,
     refresh::Refresh,
-    start::answer_server,
+    start::{Started, answer_server},
     supervisor::{Waiting, sleep_until},
 };
 use crate::{
+    call::ClientHandle,
     config::Server,
     downstream::{
         error::{CallError, GiveUp},
+        link::{Link, LinkEvent},
         listing::ToolList,
         pool::Shutdown,
         process::Exit,
-        stdio::{LinkEvent, StdioLink},
     },
     wire::{
         Answer, MAX_FRAME_BYTES, Message, Notification, ObjectText, RawJson, RequestId, Response,
@@ -49,19 +51,38 @@ pub(super) enum SessionEnd {
 /// A connection to a server that is up.
 pub(super) struct Session {
     server: Arc<Server>,
-    link: StdioLink,
+    link: Link,
     calls: Calls,
     refresh: Refresh,
     health: Health,
+    asks: Asks,
+    users: Users,
     used_at: Instant,
 }
 
+/// The clients that have used a server since its start.
+enum Users {
+    /// Nobody that is known.
+    Nobody,
+    /// One, to whom everything that the server says belongs.
+    One(Arc<dyn ClientHandle>),
+    /// Several: only the calls that the server has tell whom it means.
+    Several,
+}
+
 impl Session {
-    pub(super) fn new(server: &Arc<Server>, link: StdioLink, next_id: u64) -> Self {
+    /// A session with a server that has just come up, for the client that needed it.
+    pub(super) fn new(
+        server: &Arc<Server>,
+        started: Started,
+        client: Option<Arc<dyn ClientHandle>>,
+    ) -> Self {
         Self {
             server: Arc::clone(server),
-            link,
-            calls: Calls::new(next_id, server.times),
+            link: started.link,
+            calls: Calls::new(started.next_id, server.times),
+            asks: started.asks,
+            users: client.map_or(Users::Nobody, Users::One),
             refresh: Refresh::default(),
             health: Health::default(),
             used_at: Instant::now(),
@@ -84,6 +105,7 @@ impl Session {
                     event => self.take_event(event, status),
                 },
                 Some(command) = commands.recv() => self.take_command(command, status),
+                answer = self.asks.next_answer() => self.link.send(answer),
                 () = sleep_until(due) => if let Some(end) = self.take_time(status) {
                     return end;
                 },
@@ -146,7 +168,25 @@ impl Session {
     /// Sends a call, or lets it wait its turn.
     pub(super) fn take_call(&mut self, call: QueuedCall, tools: &ToolList) {
         self.used_at = Instant::now();
+        self.note_user(&call.call.context.client);
         self.calls.take(call, tools, &mut self.link);
+    }
+
+    fn note_user(&mut self, client: &Arc<dyn ClientHandle>) {
+        self.users = match &self.users {
+            Users::Nobody => Users::One(Arc::clone(client)),
+            // The newest handle of the same client: an old one may lead nowhere any more.
+            Users::One(known) if known.id() == client.id() => Users::One(Arc::clone(client)),
+            Users::One(_) | Users::Several => Users::Several,
+        };
+    }
+
+    /// The client that the server means, if that can be told.
+    fn meant_client(&self) -> Option<&Arc<dyn ClientHandle>> {
+        match &self.users {
+            Users::One(client) => Some(self.calls.only_client().unwrap_or(client)),
+            Users::Nobody | Users::Several => self.calls.only_client(),
+        }
     }
 
     fn take_event(&mut self, event: LinkEvent, status: &watch::Sender<Status>) {
@@ -170,7 +210,10 @@ impl Session {
         match message {
             Message::Response(response) => self.take_answer(response, status),
             Message::Notification(notification) => self.take_notification(&notification, status),
-            Message::Request(request) => answer_server(&request, &mut self.link),
+            Message::Request(request) => {
+                let client = self.meant_client().cloned();
+                answer_server(request, client.as_ref(), &mut self.asks, &mut self.link);
+            }
         }
     }
 
@@ -193,6 +236,17 @@ impl Session {
             ("notifications/tools/list_changed", _) => {
                 self.refresh.announce();
                 status.send_modify(|status| status.stale = true);
+            }
+            ("notifications/message", Some(params)) => {
+                if let Some(client) = self.meant_client() {
+                    client.log(params);
+                }
+            }
+            ("notifications/cancelled", Some(params)) => {
+                let id = params.member("requestId").and_then(RequestId::from_json);
+                if let Some(id) = id {
+                    self.asks.cancel(&id);
+                }
             }
             _ => {}
         }
@@ -256,6 +310,7 @@ impl Session {
             connects: self.refresh.into_waiting(),
             calls: self.calls.end(&mut self.link, error),
             asked_for: false,
+            asker: None,
         }
     }
 }

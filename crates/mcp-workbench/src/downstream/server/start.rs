@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::super::{
-    error::{ConnectError, GiveUp, StartPhase},
-    listing::{ListWalk, Step, ToolList},
-    process::ProcessTable,
-    stdio::{LinkEvent, StdioLink},
-};
+use super::asks::Asks;
 use crate::{
-    config::{Server, Transport},
-    wire::{self, Answer, Kind, Message, RawJson, Request, recover_id},
+    call::ClientHandle,
+    config::Server,
+    downstream::{
+        error::{ConnectError, GiveUp, StartPhase},
+        link::{Link, LinkEvent},
+        listing::{ListWalk, Step, ToolList},
+        process::ProcessTable,
+    },
+    wire::{self, Answer, Kind, Message, ObjectText, RawJson, Request, recover_id},
 };
 
 /// The newest revision with a handshake. An older answer is accepted, as nothing that we use differs.
@@ -30,43 +32,46 @@ const METHOD_NOT_FOUND: i64 = -32601;
 
 /// A server that is up.
 pub(super) struct Started {
-    pub(super) link: StdioLink,
+    pub(super) link: Link,
+    /// What the server has asked and is not answered yet.
+    pub(super) asks: Asks,
     pub(super) tools: ToolList,
     /// The first id that the start has not used.
     pub(super) next_id: u64,
 }
 
-/// Starts `server` and waits until it has told its tools. Dropping the future ends the process.
+/// Starts `server` and waits until it has told its tools. Dropping the future ends the server.
 pub(super) async fn start(
     server: &Server,
     processes: &Arc<ProcessTable>,
+    client: Option<&Arc<dyn ClientHandle>>,
 ) -> Result<Started, ConnectError> {
-    let launch = match &server.transport {
-        Transport::Stdio(launch) => launch,
-        Transport::Remote(_) => return Err(ConnectError::RemoteUnavailable),
-        Transport::Unset(variables) => return Err(ConnectError::Unset(variables.clone())),
-    };
-    let link = StdioLink::start(launch, processes);
     let mut start = Start {
-        link: link.map_err(|error| error.redacted(&launch.secrets))?,
+        link: Link::open(&server.transport, processes)?,
         next_id: 1,
+        asks: Asks::default(),
+        client,
     };
     match start.run().await {
         Ok((instructions, walk)) => Ok(Started {
             tools: walk.finish(&server.filters, instructions),
             link: start.link,
             next_id: start.next_id,
+            asks: start.asks,
         }),
         Err(error) => Err(error.redacted(start.link.secrets())),
     }
 }
 
-struct Start {
-    link: StdioLink,
+struct Start<'a> {
+    link: Link,
     next_id: u64,
+    asks: Asks,
+    /// Who needs the server; it is told what that client can do.
+    client: Option<&'a Arc<dyn ClientHandle>>,
 }
 
-impl Start {
+impl Start<'_> {
     async fn run(&mut self) -> Result<(Option<String>, ListWalk), ConnectError> {
         let instructions = self.initialize().await?;
         let walk = self.list().await?;
@@ -75,11 +80,13 @@ impl Start {
 
     /// The handshake; returns what the server says of itself.
     async fn initialize(&mut self) -> Result<Option<String>, ConnectError> {
-        let params = RawJson::of(&json!({
-            "protocolVersion": PROTOCOL_VERSION,
-            "capabilities": {},
-            "clientInfo": { "name": "mcp-workbench", "version": env!("CARGO_PKG_VERSION") },
-        }));
+        let capabilities = self.client.map(|client| client.capabilities());
+        let identity = json!({ "name": "mcp-workbench", "version": env!("CARGO_PKG_VERSION") });
+        let params = ObjectText::new()
+            .member("protocolVersion", PROTOCOL_VERSION)
+            .raw("capabilities", &capabilities.unwrap_or_default().to_json())
+            .member("clientInfo", &identity)
+            .finish();
         let phase = StartPhase::Initialize;
         let answer = self.request(phase, &params).await?;
         let Answer::Result(result) = answer else {
@@ -131,17 +138,23 @@ impl Start {
     ) -> Result<Answer, ConnectError> {
         let id = self.next_id;
         self.next_id += 1;
-        self.link
-            .send(wire::request(id, &phase.to_string(), params));
+        self.link.request(id, &phase.to_string(), params);
         loop {
-            match self.link.next_event().await {
+            let event = tokio::select! {
+                event = self.link.next_event() => event,
+                answer = self.asks.next_answer() => {
+                    self.link.send(answer);
+                    continue;
+                }
+            };
+            match event {
                 LinkEvent::Message(Message::Response(response))
                     if response.id.as_ref().and_then(wire::RequestId::as_u64) == Some(id) =>
                 {
                     return Ok(response.answer);
                 }
                 LinkEvent::Message(Message::Request(request)) => {
-                    answer_server(&request, &mut self.link);
+                    answer_server(request, self.client, &mut self.asks, &mut self.link);
                 }
                 LinkEvent::Ended(exit) => {
                     let stderr = self.link.stderr_tail().await;
@@ -171,18 +184,18 @@ impl Start {
     }
 }
 
-/// What a server gets that asks us something: nothing was announced to it but `ping`.
-pub(super) fn answer_server(request: &Request, link: &mut StdioLink) {
-    if link.outbox().len() >= MAX_ANSWER_BYTES {
-        return;
+/// Takes a request of the server, unless it asks without reading the answers.
+pub(super) fn answer_server(
+    request: Request,
+    client: Option<&Arc<dyn ClientHandle>>,
+    asks: &mut Asks,
+    link: &mut Link,
+) {
+    if link.backlog() < MAX_ANSWER_BYTES
+        && let Some(answer) = asks.take(request, client)
+    {
+        link.send(answer);
     }
-    let answer = if request.method == "ping" {
-        wire::result(&request.id, &wire::ObjectText::new().finish())
-    } else {
-        let message = format!("Method not found: {}", request.method);
-        wire::error(Some(&request.id), METHOD_NOT_FOUND, &message)
-    };
-    link.send(answer);
 }
 
 /// The code of an error object, as it is written.

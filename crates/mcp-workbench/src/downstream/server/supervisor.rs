@@ -16,7 +16,7 @@ use super::{
     start::{Started, start},
 };
 use crate::{
-    call::Outcome,
+    call::{ClientHandle, Outcome},
     config::Server,
     contain::{Panicked, contain},
     downstream::{
@@ -51,13 +51,20 @@ pub(super) struct Waiting {
     pub(super) calls: VecDeque<QueuedCall>,
     /// Whether somebody asks for the server itself and not only for a call.
     pub(super) asked_for: bool,
+    /// The last client that asked for the server itself.
+    pub(super) asker: Option<Arc<dyn ClientHandle>>,
 }
 
 impl Waiting {
     pub(super) fn add(&mut self, command: Command) {
         match command {
-            Command::Connect { reply, urgency } => {
+            Command::Connect {
+                reply,
+                urgency,
+                client,
+            } => {
                 self.connects.push(reply);
+                self.asker = Some(client);
                 self.asked_for |= urgency == Urgency::AskedFor;
             }
             Command::Call(call) => self.calls.push_back(call),
@@ -67,6 +74,12 @@ impl Waiting {
 
     fn is_empty(&self) -> bool {
         self.connects.is_empty() && self.calls.is_empty()
+    }
+
+    /// The client that the server is started for.
+    fn client(&self) -> Option<Arc<dyn ClientHandle>> {
+        let caller = self.calls.front().map(|call| &call.call.context.client);
+        caller.or(self.asker.as_ref()).map(Arc::clone)
     }
 
     fn is_asked_for(&self) -> bool {
@@ -182,7 +195,9 @@ impl Supervisor {
 
     async fn start(&mut self) -> Result<Started, ConnectError> {
         let limit = self.server.times.connect;
-        let started = timeout(limit, start(&self.server, &self.context.processes));
+        let client = self.waiting.client();
+        let started = start(&self.server, &self.context.processes, client.as_ref());
+        let started = timeout(limit, started);
         tokio::pin!(started);
         loop {
             tokio::select! {
@@ -196,13 +211,15 @@ impl Supervisor {
     }
 
     /// Serves the server until it ends or is ended.
-    async fn serve(&mut self, started: Started) {
-        let tools = self.publish_up(started.tools);
+    async fn serve(&mut self, mut started: Started) {
+        let client = self.waiting.client();
+        let tools = self.publish_up(&mut started);
         for reply in self.waiting.connects.drain(..) {
             let _ = reply.send(Ok(Arc::clone(&tools)));
         }
         self.waiting.asked_for = false;
-        let mut session = Session::new(&self.server, started.link, started.next_id);
+        self.waiting.asker = None;
+        let mut session = Session::new(&self.server, started, client);
         for call in self.waiting.calls.drain(..) {
             session.take_call(call, &tools);
         }
@@ -241,7 +258,8 @@ impl Supervisor {
     }
 
     /// Publishes the list of a server that came up; one that is equal to the last keeps its identity.
-    fn publish_up(&self, tools: ToolList) -> Arc<ToolList> {
+    fn publish_up(&self, started: &mut Started) -> Arc<ToolList> {
+        let tools = std::mem::take(&mut started.tools);
         let known = self.status.borrow().tools.clone();
         let tools = match known {
             Some(known) if *known == tools => known,

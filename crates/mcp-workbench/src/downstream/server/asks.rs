@@ -1,0 +1,82 @@
+//! What a server asks its client while it works: elicitation, sampling, roots. A question goes to the
+//! client whose call it belongs to, and its answer comes back under the server's own id. A question
+//! that cannot be attributed to one client is refused, never given to the wrong one.
+
+use std::{collections::HashMap, sync::Arc};
+
+use tokio::task::{AbortHandle, JoinSet};
+
+use crate::{
+    call::{ClientHandle, Question},
+    wire::{self, Answer, Frame, ObjectText, Request, RequestId},
+};
+
+/// How many questions a server may have open at once.
+const MAX_QUESTIONS: usize = 100;
+
+/// The JSON-RPC codes that a server is refused with.
+const METHOD_NOT_FOUND: i64 = -32601;
+const INTERNAL_ERROR: i64 = -32603;
+
+/// The questions of one server that are not answered yet. Dropping it withdraws them.
+#[derive(Default)]
+pub(super) struct Asks {
+    running: JoinSet<(RequestId, Option<Answer>)>,
+    by_id: HashMap<RequestId, AbortHandle>,
+}
+
+impl Asks {
+    /// Takes a request of the server. Returns the answer if it can be given at once.
+    pub(super) fn take(
+        &mut self,
+        request: Request,
+        client: Option<&Arc<dyn ClientHandle>>,
+    ) -> Option<Frame> {
+        if request.method == "ping" {
+            return Some(wire::result(&request.id, &ObjectText::new().finish()));
+        }
+        let question = Question::named(&request.method);
+        let willing = client.filter(|it| question.is_some_and(|question| it.can_answer(question)));
+        let (Some(question), Some(client)) = (question, willing) else {
+            let message = format!("Method not found: {}", request.method);
+            return Some(wire::error(Some(&request.id), METHOD_NOT_FOUND, &message));
+        };
+        if self.by_id.len() >= MAX_QUESTIONS {
+            let message = format!("more than {MAX_QUESTIONS} questions at once");
+            return Some(wire::error(Some(&request.id), INTERNAL_ERROR, &message));
+        }
+        let answer = client.ask(question, request.params.as_ref());
+        let id = request.id.clone();
+        let running = self
+            .running
+            .spawn(async move { (request.id, answer.await) });
+        self.by_id.insert(id, running);
+        None
+    }
+
+    /// The server no longer wants to know.
+    pub(super) fn cancel(&mut self, id: &RequestId) {
+        if let Some(running) = self.by_id.remove(id) {
+            running.abort();
+        }
+    }
+
+    /// The next answer for the server; waits for ever while nothing was asked. Cancel-safe.
+    pub(super) async fn next_answer(&mut self) -> Frame {
+        loop {
+            let Some(done) = self.running.join_next().await else {
+                return std::future::pending().await;
+            };
+            // A question that was withdrawn wants no answer.
+            let Ok((id, answer)) = done else { continue };
+            self.by_id.remove(&id);
+            return match answer {
+                Some(Answer::Result(result)) => wire::result(&id, &result),
+                Some(Answer::Error(error)) => wire::error_as_sent(&id, &error),
+                Some(Answer::Invalid) | None => {
+                    wire::error(Some(&id), INTERNAL_ERROR, "the client gave no answer")
+                }
+            };
+        }
+    }
+}

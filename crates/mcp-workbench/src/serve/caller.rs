@@ -1,0 +1,44 @@
+//! The client as a server's task sees it: the way back along which a call came.
+
+use std::sync::Arc;
+
+use super::{connection::Connection, log_level::LogLevel, output::ClientOutput};
+use crate::{
+    call::{AnswerFuture, ClientCapabilities, ClientHandle, ClientId, Question},
+    wire::{self, Frame, RawJson},
+};
+
+/// A client, and the stream on which one of its requests is answered.
+pub(super) struct Caller {
+    pub(super) connection: Arc<Connection>,
+    pub(super) output: ClientOutput,
+}
+
+impl ClientHandle for Caller {
+    fn id(&self) -> ClientId {
+        self.connection.id()
+    }
+
+    fn capabilities(&self) -> ClientCapabilities {
+        self.connection.capabilities()
+    }
+
+    fn notify(&self, frame: Frame) {
+        self.output.notify(frame);
+    }
+
+    fn log(&self, params: &RawJson) {
+        let level = params.member("level");
+        let level = level.as_ref().and_then(RawJson::as_text);
+        let level = level.and_then(|level| LogLevel::named(&level));
+        if level.is_some_and(|level| level >= self.connection.log_level()) {
+            self.notify(wire::notification("notifications/message", Some(params)));
+        }
+    }
+
+    fn ask(&self, question: Question, params: Option<&RawJson>) -> AnswerFuture {
+        self.connection
+            .questions()
+            .ask(question, params, self.output.clone())
+    }
+}
