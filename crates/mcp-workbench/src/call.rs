@@ -12,12 +12,47 @@ use crate::{
 
 /// A call on its way to a server.
 pub struct Call {
-    /// The tool, by its server's own name for it.
-    pub tool: ToolName,
-    /// The arguments, byte for byte as the caller wrote them.
-    pub arguments: RawJson,
+    /// What is asked of the server.
+    pub request: CallRequest,
     /// Who is calling, and what they attached.
     pub context: CallContext,
+}
+
+/// What a caller asks of a server.
+pub enum CallRequest {
+    /// To run a tool.
+    Tool {
+        /// The tool, by its server's own name for it.
+        name: ToolName,
+        /// The arguments, byte for byte as the caller wrote them.
+        arguments: RawJson,
+    },
+    /// Something that is relayed with its parameters as they are.
+    Relayed {
+        /// The method.
+        method: &'static str,
+        /// The parameters, an object.
+        params: RawJson,
+    },
+}
+
+impl CallRequest {
+    /// The method on the wire.
+    pub fn method(&self) -> &'static str {
+        match self {
+            Self::Tool { .. } => "tools/call",
+            Self::Relayed { method, .. } => method,
+        }
+    }
+
+    /// How many bytes the caller sent for it.
+    pub fn size(&self) -> usize {
+        let sent = match self {
+            Self::Tool { arguments, .. } => arguments,
+            Self::Relayed { params, .. } => params,
+        };
+        sent.as_bytes().len()
+    }
 }
 
 /// What a call carries besides its arguments. Whatever a server has to say to the caller while the

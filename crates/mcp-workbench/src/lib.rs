@@ -16,7 +16,7 @@
 //! stdout ◄─ serve ◄──────────── the result, spliced by its bytes ◄────────────────────────┘
 //! ```
 //!
-//! A module uses only what stands below it: `cli`, `serve`, `meta`, `workbench`, `toolbox`, `downstream`,
+//! A module uses only what stands below it: `cli`, `serve`, `meta`, `workbench`, `native`, `toolbox`, `downstream`,
 //! `config`, `pipe`, `wire`; and `call`, `contain`, `ident`, `near`, `visible`, `telemetry`, which know
 //! nothing of the others but `wire`.
 
@@ -28,6 +28,7 @@ pub mod demo;
 pub mod downstream;
 pub mod ident;
 pub mod meta;
+pub mod native;
 pub mod near;
 mod pipe;
 pub mod serve;

@@ -7,13 +7,17 @@ use std::{
 };
 
 use indexmap::IndexMap;
-use tokio::{sync::watch, time::Instant};
+use tokio::{
+    sync::{broadcast, watch},
+    time::Instant,
+};
 
 use crate::{
     call::ClientHandle,
     config::{Config, ToolMode},
-    downstream::{ConnectError, Pool, ServerHandle, Urgency},
+    downstream::{ConnectError, Pool, ServerEvent, ServerHandle, Urgency},
     ident::{ToolIdentifier, ToolboxName},
+    native::Native,
     toolbox::{OpenError, Opened, Registry, Toolbox, registered_definition},
     wire::RawJson,
 };
@@ -22,9 +26,11 @@ use crate::{
 pub struct Workbench {
     config: Arc<Config>,
     pool: Arc<Pool>,
-    toolboxes: IndexMap<ToolboxName, Toolbox>,
+    toolboxes: IndexMap<ToolboxName, Arc<Toolbox>>,
     /// The names of registered tools, in dynamic mode.
     registry: Option<Registry>,
+    /// The toolbox that is shown as it is, in native mode.
+    native: Option<Native>,
     /// Counts the changes of `tools/list`.
     tools_changed: watch::Sender<u64>,
     /// The toolboxes whose servers are followed for changes, in dynamic mode.
@@ -49,20 +55,28 @@ pub enum LookupError {
 impl Workbench {
     /// A workbench at rest: nothing is started.
     pub fn new(config: Arc<Config>) -> Arc<Self> {
-        let pool = Arc::new(Pool::new());
-        let toolboxes = config.toolboxes.iter();
-        let toolboxes = toolboxes.map(|(name, toolbox)| {
-            (
-                name.clone(),
-                Toolbox::new(Arc::clone(toolbox), Arc::clone(&pool)),
-            )
+        let pool = Arc::new(Pool::new(config.roots.as_deref()));
+        let toolboxes = config.toolboxes.iter().map(|(name, toolbox)| {
+            let toolbox = Toolbox::new(Arc::clone(toolbox), Arc::clone(&pool));
+            (name.clone(), Arc::new(toolbox))
         });
+        let toolboxes: IndexMap<_, _> = toolboxes.collect();
+        let limit = config.tool_name_limit;
+        let (registry, native) = match &config.tool_mode {
+            ToolMode::Proxy => (None, None),
+            ToolMode::Dynamic => (Some(Registry::new(limit)), None),
+            ToolMode::Native(name) => {
+                let toolbox = toolboxes.get(name).map(Arc::clone);
+                (
+                    None,
+                    toolbox.map(|it| Native::new(it, limit, pool.events())),
+                )
+            }
+        };
         Arc::new(Self {
-            toolboxes: toolboxes.collect(),
-            registry: match config.tool_mode {
-                ToolMode::Proxy => None,
-                ToolMode::Dynamic => Some(Registry::new(config.tool_name_limit)),
-            },
+            toolboxes,
+            registry,
+            native,
             tools_changed: watch::channel(0).0,
             followed: Mutex::default(),
             config,
@@ -77,7 +91,7 @@ impl Workbench {
 
     /// The toolbox of this name.
     pub fn toolbox(&self, name: &str) -> Option<&Toolbox> {
-        self.toolboxes.get(name)
+        self.toolboxes.get(name).map(AsRef::as_ref)
     }
 
     /// The names of all toolboxes, in the order of the file.
@@ -98,6 +112,8 @@ impl Workbench {
             if registry.len() > before {
                 self.tools_changed.send_modify(|changes| *changes += 1);
             }
+        }
+        if self.registry.is_some() || self.native.is_some() {
             self.follow(toolbox);
         }
         Ok(opened)
@@ -157,6 +173,16 @@ impl Workbench {
             }
             _ => Vec::new(),
         }
+    }
+
+    /// The toolbox that is shown as it is, in native mode.
+    pub fn native(&self) -> Option<&Native> {
+        self.native.as_ref()
+    }
+
+    /// What servers tell everybody from now on.
+    pub fn events(&self) -> broadcast::Receiver<ServerEvent> {
+        self.pool.events()
     }
 
     /// Whether tools are registered on the workbench itself.

@@ -24,9 +24,10 @@ pub(super) fn run(config: Option<&Path>, environment: &Environment) -> Done {
 
 fn describe(loaded: &Loaded) -> Result<String, std::fmt::Error> {
     let config = &loaded.config;
-    let mode = match config.tool_mode {
-        ToolMode::Proxy => "proxy",
-        ToolMode::Dynamic => "dynamic",
+    let mode = match &config.tool_mode {
+        ToolMode::Proxy => "proxy".to_owned(),
+        ToolMode::Dynamic => "dynamic".to_owned(),
+        ToolMode::Native(toolbox) => format!("native with {}", visible(toolbox.as_str())),
     };
     let servers: usize = config
         .toolboxes

@@ -40,6 +40,10 @@ enum Command {
         /// Serve the built-in demo toolbox instead of a configuration file
         #[arg(long, conflicts_with = "config")]
         demo: bool,
+        /// Show everything that the servers of this toolbox have, under its own names, and no
+        /// meta-tools
+        #[arg(long, value_name = "TOOLBOX")]
+        native: Option<String>,
     },
     /// Check the configuration and show what it holds
     Check,
@@ -97,9 +101,16 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         .is_none_or(std::ffi::OsStr::is_empty);
     telemetry::start_logging(arguments.log_level.into(), colour);
     let config = arguments.config.as_deref();
-    let done = match arguments.command.unwrap_or(Command::Serve { demo: false }) {
-        Command::Serve { demo: false } => serve::run(config, &environment),
-        Command::Serve { demo: true } => serve::run_demo(&environment),
+    let serve = Command::Serve {
+        demo: false,
+        native: None,
+    };
+    let done = match arguments.command.unwrap_or(serve) {
+        Command::Serve {
+            demo: false,
+            native,
+        } => serve::run(config, native.as_deref(), &environment),
+        Command::Serve { demo: true, native } => serve::run_demo(native.as_deref(), &environment),
         Command::Check => check::run(config, &environment),
         Command::Demo {
             print_config: false,

@@ -6,26 +6,61 @@ use std::{
     sync::Arc,
 };
 
+use thiserror::Error;
+
 use super::{Done, configuration::load_configuration, demo::program};
 use crate::{
-    config::{Environment, Loaded, parse},
+    config::{Environment, Loaded, ToolMode, parse},
     demo,
+    ident::ToolboxName,
+    near::nearest,
     serve::stdio,
     workbench::Workbench,
 };
 
 /// Serves the configuration that is found.
-pub(super) fn run(config: Option<&Path>, environment: &Environment) -> Done {
+pub(super) fn run(config: Option<&Path>, native: Option<&str>, environment: &Environment) -> Done {
     let loaded = load_configuration(config, environment)?;
     tracing::info!("using {}", loaded.config.file.display());
-    serve(loaded)
+    serve(show_natively(loaded, native)?)
 }
 
 /// Serves the built-in demo toolbox.
-pub(super) fn run_demo(environment: &Environment) -> Done {
+pub(super) fn run_demo(native: Option<&str>, environment: &Environment) -> Done {
     let text = demo::configuration(&program()?);
     let file = PathBuf::from("(the built-in demo)");
-    serve(parse(&text, &file, environment)?)
+    serve(show_natively(parse(&text, &file, environment)?, native)?)
+}
+
+/// There is no toolbox of the name that `--native` has.
+#[derive(Debug, Error)]
+#[error("there is no toolbox `{name}`\n  hint: {}", remedy(.near.as_deref()))]
+struct UnknownToolbox {
+    name: String,
+    near: Option<String>,
+}
+
+fn remedy(near: Option<&str>) -> String {
+    match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "name a toolbox of the configuration; `mcp-workbench check` lists them".to_owned(),
+    }
+}
+
+/// Chooses native mode for the toolbox that the command line names.
+fn show_natively(mut loaded: Loaded, toolbox: Option<&str>) -> Result<Loaded, UnknownToolbox> {
+    let Some(name) = toolbox else {
+        return Ok(loaded);
+    };
+    let Some((name, _)) = loaded.config.toolboxes.get_key_value(name) else {
+        let known = loaded.config.toolboxes.keys().map(ToolboxName::as_str);
+        return Err(UnknownToolbox {
+            near: nearest(name, known).map(str::to_owned),
+            name: name.to_owned(),
+        });
+    };
+    loaded.config.tool_mode = ToolMode::Native(name.clone());
+    Ok(loaded)
 }
 
 fn serve(loaded: Loaded) -> Done {

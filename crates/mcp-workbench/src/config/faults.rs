@@ -136,6 +136,14 @@ pub enum ValueFault {
         /// What can be used today.
         instead: &'static [&'static str],
     },
+    /// A toolbox that is not in the file.
+    #[error("there is no toolbox `{found}`")]
+    UnknownToolbox {
+        /// The name as written.
+        found: String,
+        /// The toolbox that it resembles.
+        near: Option<String>,
+    },
     /// A text that is empty or only white space.
     #[error("the {what} is empty")]
     Empty {
@@ -256,6 +264,10 @@ impl KeyFault {
             Self::Missing { key: "description" } => {
                 "add `\"description\": \"…\"`, which tells the model what the toolbox is for".into()
             }
+            Self::Missing {
+                key: "nativeToolbox",
+            } => "add `\"nativeToolbox\": \"…\"`, which names the toolbox that native mode shows"
+                .into(),
             Self::Missing { key } => format!("add `\"{key}\": {{}}`"),
             Self::SpeltTwice { ignored, .. } => format!("remove `{ignored}`"),
             Self::EmptyName { named } => format!("give the {named} a name"),
@@ -277,6 +289,10 @@ impl ValueFault {
             } => format!("did you mean `{near}`?"),
             Self::UnknownWord { known, .. } => format!("use {}", alternatives(known)),
             Self::NotAvailable { instead, .. } => format!("use {}", alternatives(instead)),
+            Self::UnknownToolbox {
+                near: Some(near), ..
+            } => format!("did you mean `{near}`?"),
+            Self::UnknownToolbox { .. } => "name a toolbox of this file".into(),
             Self::Empty { what } => format!("write a {what} here"),
             Self::NulCharacter => "remove `\\u0000`".into(),
             Self::LineBreak => "write the value on one line".into(),
@@ -332,7 +348,7 @@ impl Scope {
             }
             Self::File => {
                 "remove it, or begin it with `_` if it is a note; known are `toolboxes`, \
-                 `toolMode`, `toolNameLimit` and `$schema`"
+                 `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots` and `$schema`"
                     .into()
             }
             Self::Toolbox => {

@@ -54,16 +54,33 @@ pub(super) fn resolve(
         .collect();
     Config {
         file: file.into(),
-        tool_mode: match raw.tool_mode {
-            None | Some(RawToolMode::Proxy) => ToolMode::Proxy,
-            Some(RawToolMode::Dynamic) => ToolMode::Dynamic,
+        tool_mode: match (raw.tool_mode, &raw.native_toolbox) {
+            (Some(RawToolMode::Native), Some(toolbox)) => {
+                ToolMode::Native(toolbox.written.as_str().into())
+            }
+            (Some(RawToolMode::Dynamic), _) => ToolMode::Dynamic,
+            _ => ToolMode::Proxy,
         },
+        roots: raw.roots.as_ref().map(|roots| resolver.roots(roots)),
         tool_name_limit: raw
             .tool_name_limit
             .and_then(|limit| usize::try_from(limit).ok())
             .unwrap_or(DEFAULT_NAME_LIMIT),
         toolboxes,
     }
+}
+
+/// A path as a `file://` URI.
+fn file_uri(path: &Path) -> String {
+    let mut uri = "file://".to_owned();
+    for byte in path.to_string_lossy().replace('\\', "/").bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~:".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            uri.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    uri
 }
 
 fn folder_of(file: &Path, environment: &Environment) -> PathBuf {
@@ -87,6 +104,19 @@ struct Taken {
 }
 
 impl Resolver<'_> {
+    /// The folders as URIs; a relative path is seen from the file's folder.
+    fn roots(&mut self, roots: &[Text]) -> Vec<String> {
+        let roots = roots.iter().map(|root| {
+            let root = self.text(&mut Taken::default(), root);
+            if root.contains("://") {
+                root
+            } else {
+                file_uri(&self.folder.join(root))
+            }
+        });
+        roots.collect()
+    }
+
     fn toolbox(&mut self, name: &str, raw: &RawToolbox) -> Toolbox {
         let mut servers = IndexMap::new();
         for (name, raw) in &raw.mcp_servers {

@@ -17,17 +17,22 @@ pub struct Config {
     pub tool_mode: ToolMode,
     /// The longest name under which dynamic mode registers a tool.
     pub tool_name_limit: usize,
+    /// The folders that servers are told of which ask for roots, as URIs; nothing if the client is to
+    /// be asked.
+    pub roots: Option<Vec<String>>,
     /// The toolboxes, in the order of the file.
     pub toolboxes: IndexMap<ToolboxName, Arc<Toolbox>>,
 }
 
 /// How tools are shown to the client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolMode {
     /// Only the meta-tools.
     Proxy,
     /// The meta-tools, and the tools of opened toolboxes under names of ours.
     Dynamic,
+    /// Everything that the servers of this toolbox have, under its own names, and no meta-tools.
+    Native(ToolboxName),
 }
 
 /// A named set of servers.

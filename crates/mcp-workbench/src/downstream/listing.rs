@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
+use super::introduction::Introduction;
 use crate::{
     config::ToolFilters,
     ident::ToolName,
@@ -28,7 +29,7 @@ pub struct ToolList {
     /// What else a reader should know of this list.
     pub notices: Vec<String>,
     /// What the server said of itself at its start.
-    pub instructions: Option<String>,
+    pub introduction: Introduction,
 }
 
 /// One tool, byte for byte as its server described it.
@@ -62,8 +63,10 @@ impl ToolList {
 }
 
 /// A walk over the pages of a list.
-#[derive(Debug, Default)]
-pub(super) struct ListWalk {
+#[derive(Debug)]
+pub struct ListWalk {
+    /// The member of a page that holds its items.
+    items: &'static str,
     definitions: Vec<RawJson>,
     pages: usize,
     cursor: Option<RawJson>,
@@ -73,7 +76,7 @@ pub(super) struct ListWalk {
 
 /// What comes after a page.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub enum Step {
     /// There is another page: ask again.
     Next,
     /// The list is complete, or as complete as it will get.
@@ -81,17 +84,39 @@ pub(super) enum Step {
 }
 
 impl ListWalk {
+    /// A walk over a list of tools.
+    pub(super) fn tools() -> Self {
+        Self::new("tools")
+    }
+
+    /// A walk over a list whose pages have their items in the member `items`.
+    pub fn new(items: &'static str) -> Self {
+        Self {
+            items,
+            definitions: Vec::new(),
+            pages: 0,
+            cursor: None,
+            seen: HashSet::new(),
+            notices: Vec::new(),
+        }
+    }
+
+    /// All items that were read.
+    pub fn into_items(self) -> Vec<RawJson> {
+        self.definitions
+    }
+
     /// The parameters of the next request.
-    pub(super) fn params(&self) -> RawJson {
+    pub fn params(&self) -> RawJson {
         match &self.cursor {
             Some(cursor) => ObjectText::new().raw("cursor", cursor).finish(),
             None => ObjectText::new().finish(),
         }
     }
 
-    /// Takes a page; `None` if it is no page of tools.
-    pub(super) fn accept(&mut self, page: &RawJson) -> Option<Step> {
-        let tools = page.member("tools")?.elements()?;
+    /// Takes a page; `None` if it is no page of such a list.
+    pub fn accept(&mut self, page: &RawJson) -> Option<Step> {
+        let tools = page.member(self.items)?.elements()?;
         self.pages += 1;
         self.definitions.extend(tools);
         if self.definitions.len() > MAX_TOOLS {
@@ -127,10 +152,10 @@ impl ListWalk {
     }
 
     /// The list of what the server offers and the filters let through.
-    pub(super) fn finish(self, filters: &ToolFilters, instructions: Option<String>) -> ToolList {
+    pub(super) fn finish(self, filters: &ToolFilters, introduction: Introduction) -> ToolList {
         let mut list = ToolList {
             notices: self.notices,
-            instructions,
+            introduction,
             ..ToolList::default()
         };
         let mut names = HashSet::new();

@@ -3,6 +3,8 @@
 //! by messages. Nothing is started before somebody needs it.
 
 mod error;
+mod event;
+mod introduction;
 mod link;
 mod listing;
 mod pool;
@@ -11,6 +13,8 @@ mod server;
 mod stdio;
 
 pub use error::{CallError, ConnectError, GiveUp, StartPhase, TimeLimit};
-pub use listing::{ToolDefinition, ToolList, Withheld};
+pub use event::{Change, ServerEvent};
+pub use introduction::{Introduction, ServerFamily};
+pub use listing::{ListWalk, Step, ToolDefinition, ToolList, Withheld};
 pub use pool::Pool;
 pub use server::{Phase, ServerHandle, Status, Urgency};

@@ -6,18 +6,26 @@ use std::{
     time::Duration,
 };
 
-use tokio::time::{Instant, timeout};
+use serde_json::json;
+use tokio::{
+    sync::broadcast,
+    time::{Instant, timeout},
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument;
 
 use super::{
+    event::ServerEvent,
     process::ProcessTable,
     server::{ServerHandle, Supervisor, SupervisorContext},
 };
-use crate::{config::Server, ident::ToolboxName};
+use crate::{config::Server, ident::ToolboxName, wire::RawJson};
 
 /// How long the ends of all processes are waited for: a little more than the ladder takes.
 const LAST_WAIT: Duration = Duration::from_millis(4500);
+
+/// How many events a slow listener may be behind before it misses some.
+const EVENTS: usize = 256;
 
 /// The tasks of all servers.
 pub struct Pool {
@@ -26,8 +34,8 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool without servers.
-    pub fn new() -> Self {
+    /// A pool without servers; `roots` are what the configuration has of them.
+    pub fn new(roots: Option<&[String]>) -> Self {
         let tasks = TaskTracker::new();
         let shutdown = Arc::new(Shutdown::default());
         let processes = ProcessTable::new(tasks.clone());
@@ -36,16 +44,24 @@ impl Pool {
             context: SupervisorContext {
                 processes,
                 shutdown,
+                roots: roots.map(roots_result),
+                events: broadcast::channel(EVENTS).0,
             },
         }
     }
 
     /// Makes the task of a server. Nothing is started before it is asked for something.
     pub fn add(&self, toolbox: &ToolboxName, server: &Arc<Server>) -> ServerHandle {
-        let (supervisor, handle) = Supervisor::new(Arc::clone(server), self.context.clone());
+        let (supervisor, handle) =
+            Supervisor::new(toolbox, Arc::clone(server), self.context.clone());
         let span = tracing::info_span!("server", %toolbox, server = %server.name);
         self.tasks.spawn(supervisor.run().instrument(span));
         handle
+    }
+
+    /// What servers tell everybody from now on.
+    pub fn events(&self) -> broadcast::Receiver<ServerEvent> {
+        self.context.events.subscribe()
     }
 
     /// Runs something beside the servers that ends when they do.
@@ -65,10 +81,10 @@ impl Pool {
     }
 }
 
-impl Default for Pool {
-    fn default() -> Self {
-        Self::new()
-    }
+/// The answer to a server that asks for roots.
+fn roots_result(roots: &[String]) -> RawJson {
+    let roots: Vec<_> = roots.iter().map(|uri| json!({ "uri": uri })).collect();
+    RawJson::of(&json!({ "roots": roots }))
 }
 
 /// The end of the workbench, as the servers see it.

@@ -48,13 +48,21 @@ pub(super) enum Failure {
     /// The tool was found and the call failed.
     CallFailed {
         tool: ToolIdentifier,
-        error: CallError,
+        error: Box<CallError>,
     },
     /// A name that nothing is registered under.
     NotRegistered { name: String },
 }
 
 impl Failure {
+    /// A tool was found and its call failed.
+    pub(super) fn call_failed(tool: ToolIdentifier, error: CallError) -> Self {
+        Self::CallFailed {
+            tool,
+            error: Box::new(error),
+        }
+    }
+
     /// The failure as a tool result.
     pub(super) fn to_result(&self) -> RawJson {
         RawJson::of(&json!({

@@ -8,7 +8,10 @@ mod parameters;
 mod registered;
 mod use_tool;
 
-use crate::{call::CallContext, wire::RawJson, workbench::Workbench};
+use crate::{
+    call::CallContext, downstream::CallError, ident::ToolIdentifier, wire::RawJson,
+    workbench::Workbench,
+};
 
 pub use instructions::instructions;
 pub use registered::call_registered;
@@ -50,6 +53,16 @@ impl MetaTool {
         };
         result.unwrap_or_else(|failure| failure.to_result())
     }
+}
+
+/// The result of a call that failed, for a model to read.
+pub fn failed_call(tool: ToolIdentifier, error: CallError) -> RawJson {
+    failure::Failure::call_failed(tool, error).to_result()
+}
+
+/// The words for a call that failed.
+pub fn failed_call_text(tool: ToolIdentifier, error: CallError) -> String {
+    failure::Failure::call_failed(tool, error).to_string()
 }
 
 /// The definitions of all meta-tools, as `tools/list` shows them.

@@ -7,7 +7,7 @@ use super::{
     parameters::{Key, ParameterProblem, ParameterReader},
 };
 use crate::{
-    call::{Call, CallContext},
+    call::{Call, CallContext, CallRequest},
     ident::{ServerName, ToolIdentifier, ToolName, ToolboxName},
     wire::{Kind, ObjectText, RawJson},
     workbench::Workbench,
@@ -97,12 +97,14 @@ pub(super) async fn call(
         }
     };
     let call = Call {
-        tool: tool.tool.clone(),
-        arguments,
+        request: CallRequest::Tool {
+            name: tool.tool.clone(),
+            arguments,
+        },
         context,
     };
     let answer = server.call(call).await;
-    answer.map_err(|error| Failure::CallFailed { tool, error })
+    answer.map_err(|error| Failure::call_failed(tool, error))
 }
 
 /// The identifier and the arguments; problems in the order in which they are told.

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use bytes::Bytes;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast::error::RecvError};
 use tokio_util::task::TaskTracker;
 
 use super::{
@@ -23,6 +23,7 @@ use super::{
 use crate::{
     call::{ClientCapabilities, ClientId},
     contain::contain,
+    downstream::{Change, ServerEvent},
     wire::{
         self, InvalidMessage, Line, MAX_FRAME_BYTES, Message, Notification, ParseError, RawJson,
         Request, RequestId, ScanError, id_from_head, id_from_tail, recover_id,
@@ -125,11 +126,47 @@ impl Connection {
         self.tasks.wait().await;
     }
 
-    /// Tells the client that `tools/list` has changed, once it is there to hear it.
-    pub(super) fn tell_tools_changed(&self) {
+    /// Tells the client what changes, for as long as it is there.
+    pub(super) async fn tell_changes(self: &Arc<Self>) {
+        let mut tools = self.workbench.tools_changed();
+        let mut events = self.workbench.events();
+        loop {
+            tokio::select! {
+                Ok(()) = tools.changed() => self.tell("notifications/tools/list_changed", None),
+                event = events.recv() => match event {
+                    Ok(event) => self.tell_event(&event),
+                    // What was missed is not known, so anything may have changed.
+                    Err(RecvError::Lagged(_)) => {
+                        self.tell("notifications/prompts/list_changed", None);
+                        self.tell("notifications/resources/list_changed", None);
+                    }
+                    Err(RecvError::Closed) => return,
+                },
+            }
+        }
+    }
+
+    fn tell_event(self: &Arc<Self>, event: &ServerEvent) {
+        let caller = Caller {
+            connection: Arc::clone(self),
+            output: self.output.clone(),
+        };
+        let native = self.workbench.native();
+        if native.is_some_and(|native| native.concerns(event, &caller)) {
+            match &event.change {
+                Change::Prompts => self.tell("notifications/prompts/list_changed", None),
+                Change::Resources => self.tell("notifications/resources/list_changed", None),
+                Change::Resource(params) => {
+                    self.tell("notifications/resources/updated", Some(params));
+                }
+            }
+        }
+    }
+
+    /// Sends a notification, once the client is there to hear it.
+    fn tell(&self, method: &str, params: Option<&RawJson>) {
         if self.revision().is_some() {
-            self.output
-                .send(wire::notification("notifications/tools/list_changed", None));
+            self.output.notify(wire::notification(method, params));
         }
     }
 
@@ -206,37 +243,47 @@ impl Connection {
 
     /// Answers what can be answered at once, in order; everything else runs beside it.
     fn take_request(self: &Arc<Self>, request: Request, place: ReplyPlace, size: usize) {
-        if request.method == "initialize" {
-            let reply = self.initialize(request.params.as_ref());
-            place.answer(reply.into_frame(&request.id));
-        } else if self.revision().is_none() && request.method != "ping" {
-            let reply = Reply::invalid_params("not initialized: send initialize first");
-            place.answer(reply.into_frame(&request.id));
-        } else {
-            let Some(permit) = self.permit(size) else {
-                let reply = Reply::Error {
-                    code: code::INTERNAL_ERROR,
-                    message: format!("more than {MAX_REQUESTS} requests at once"),
-                };
-                return place.answer(reply.into_frame(&request.id));
-            };
-            // Noted before the task exists, so that a cancel on the next line finds it.
-            let running = self.in_flight.begin(&request.id);
-            let connection = Arc::clone(self);
-            self.tasks.spawn(async move {
-                let caller = place.caller(&connection);
-                let reply = connection.answer(&request, caller, &running).await;
-                drop(permit);
-                if let Some(reply) = reply {
-                    place.answer(reply.into_frame(&request.id));
-                }
-            });
+        if let Err(refusal) = self.agree_if_asked(&request) {
+            return place.answer(refusal.into_frame(&request.id));
         }
+        if self.revision().is_none() && request.method != "ping" {
+            let reply = Reply::invalid_params("not initialized: send initialize first");
+            return place.answer(reply.into_frame(&request.id));
+        }
+        let Some(permit) = self.permit(size) else {
+            let reply = Reply::Error {
+                code: code::INTERNAL_ERROR,
+                message: format!("more than {MAX_REQUESTS} requests at once"),
+            };
+            return place.answer(reply.into_frame(&request.id));
+        };
+        // Noted before the task exists, so that a cancel on the next line finds it.
+        let running = self.in_flight.begin(&request.id);
+        let connection = Arc::clone(self);
+        self.tasks.spawn(async move {
+            let caller = place.caller(&connection);
+            let reply = connection.answer(&request, caller, &running).await;
+            drop(permit);
+            if let Some(reply) = reply {
+                place.answer(reply.into_frame(&request.id));
+            }
+        });
+    }
+
+    /// Notes what is agreed on by `initialize`, before anything that was sent behind it is looked at.
+    fn agree_if_asked(&self, request: &Request) -> Result<(), Reply> {
+        if request.method == "initialize" {
+            let agreed = methods::agree(request.params.as_ref())?;
+            *self.agreed.lock().unwrap_or_else(PoisonError::into_inner) = Some(agreed);
+        }
+        Ok(())
     }
 
     /// The answer to a request; none if it was cancelled.
     async fn answer(&self, request: &Request, caller: Caller, running: &Running) -> Option<Reply> {
-        let answer = contain(methods::answer(&self.workbench, caller, request));
+        let revision = self.revision().unwrap_or_default();
+        let answer = methods::answer(&self.workbench, caller, revision, request);
+        let answer = contain(answer);
         let reply = running.cancelled.run_until_cancelled(answer).await;
         self.in_flight.end(&request.id, running);
         Some(reply?.unwrap_or_else(|panicked| Reply::Error {
@@ -253,16 +300,6 @@ impl Connection {
         }
         let units = u32::try_from((1 + size / REQUEST_BYTES).min(available)).ok()?;
         Arc::clone(&self.room).try_acquire_many_owned(units).ok()
-    }
-
-    fn initialize(&self, params: Option<&RawJson>) -> Reply {
-        match methods::initialize(&self.workbench, params) {
-            Ok((agreed, result)) => {
-                *self.agreed.lock().unwrap_or_else(PoisonError::into_inner) = Some(agreed);
-                Reply::Result(result)
-            }
-            Err(refusal) => refusal,
-        }
     }
 
     fn take_notification(&self, notification: &Notification) {

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{caller::Caller, code, connection::Agreed, log_level::LogLevel, revision::Revision};
+use super::{
+    caller::Caller, code, connection::Agreed, log_level::LogLevel, native, revision::Revision,
+};
 use crate::{
     call::{CallContext, ClientCapabilities},
     meta::{self, MetaTool},
@@ -23,6 +25,8 @@ pub(super) enum Reply {
         /// Why, in words.
         message: String,
     },
+    /// The refusal of a server, as it sent it.
+    ErrorAsSent(RawJson),
 }
 
 impl Reply {
@@ -31,6 +35,15 @@ impl Reply {
         match self {
             Self::Result(result) => wire::result(id, &result),
             Self::Error { code, message } => wire::error(Some(id), code, &message),
+            Self::ErrorAsSent(error) => wire::error_as_sent(id, &error),
+        }
+    }
+
+    /// The refusal of a method that is not offered.
+    pub(super) fn method_not_found(method: &str) -> Self {
+        Self::Error {
+            code: code::METHOD_NOT_FOUND,
+            message: format!("Method not found: {method}"),
         }
     }
 
@@ -43,52 +56,69 @@ impl Reply {
     }
 }
 
-/// The answer to `initialize`, and the revision from then on.
-pub(super) fn initialize(
-    workbench: &Workbench,
-    params: Option<&RawJson>,
-) -> Result<(Agreed, RawJson), Reply> {
+/// What is agreed on with a client that sends `initialize`.
+pub(super) fn agree(params: Option<&RawJson>) -> Result<Agreed, Reply> {
     let wanted = params.and_then(|params| params.member("protocolVersion"));
     let wanted = wanted.as_ref().and_then(RawJson::as_text);
     let Some(wanted) = wanted else {
         return Err(Reply::invalid_params("protocolVersion: Required"));
     };
-    let revision = Revision::negotiate(&wanted);
+    let declared = params.and_then(|params| params.member("capabilities"));
+    Ok(Agreed {
+        revision: Revision::negotiate(&wanted),
+        capabilities: ClientCapabilities::of(declared.as_ref()),
+    })
+}
+
+/// The answer to `initialize`.
+async fn initialize(workbench: &Workbench, caller: Caller, revision: Revision) -> Reply {
+    let (capabilities, instructions) = match workbench.native() {
+        Some(native) => native::introduce(workbench, native, caller).await,
+        None => {
+            let instructions = meta::instructions(workbench.config());
+            (own_capabilities(workbench), Some(instructions))
+        }
+    };
+    let mut result = json!({
+        "protocolVersion": revision.name(),
+        "capabilities": capabilities,
+        "serverInfo": {
+            "name": "mcp-workbench",
+            "title": "MCP Workbench",
+            "version": env!("CARGO_PKG_VERSION"),
+        },
+    });
+    if let Some(instructions) = instructions {
+        result["instructions"] = instructions.into();
+    }
+    Reply::Result(RawJson::of(&result))
+}
+
+fn own_capabilities(workbench: &Workbench) -> Value {
     // In proxy mode the list never changes while we run.
     let tools = if workbench.is_dynamic() {
         json!({ "listChanged": true })
     } else {
         json!({})
     };
-    let result = RawJson::of(&json!({
-        "protocolVersion": revision.name(),
-        "capabilities": { "logging": {}, "tools": tools },
-        "serverInfo": {
-            "name": "mcp-workbench",
-            "title": "MCP Workbench",
-            "version": env!("CARGO_PKG_VERSION"),
-        },
-        "instructions": meta::instructions(workbench.config()),
-    }));
-    let declared = params.and_then(|params| params.member("capabilities"));
-    let agreed = Agreed {
-        revision,
-        capabilities: ClientCapabilities::of(declared.as_ref()),
-    };
-    Ok((agreed, result))
+    json!({ "logging": {}, "tools": tools })
 }
 
-/// The answer to every other request.
-pub(super) async fn answer(workbench: &Workbench, caller: Caller, request: &Request) -> Reply {
-    match request.method.as_str() {
-        "ping" => Reply::Result(ObjectText::new().finish()),
-        "tools/list" => list_tools(workbench, request.params.as_ref()),
-        "tools/call" => call_tool(workbench, caller, request.params.as_ref()).await,
-        "logging/setLevel" => set_log_level(&caller, request.params.as_ref()),
-        method => Reply::Error {
-            code: code::METHOD_NOT_FOUND,
-            message: format!("Method not found: {method}"),
-        },
+/// The answer to a request of a client with which `revision` was agreed on.
+pub(super) async fn answer(
+    workbench: &Workbench,
+    caller: Caller,
+    revision: Revision,
+    request: &Request,
+) -> Reply {
+    match (request.method.as_str(), workbench.native()) {
+        ("initialize", _) => initialize(workbench, caller, revision).await,
+        ("ping", _) => Reply::Result(ObjectText::new().finish()),
+        (_, Some(native)) => native::answer(workbench, native, caller, request).await,
+        ("tools/list", None) => list_tools(workbench, request.params.as_ref()),
+        ("tools/call", None) => call_tool(workbench, caller, request.params.as_ref()).await,
+        ("logging/setLevel", None) => set_log_level(&caller, request.params.as_ref()),
+        (method, None) => Reply::method_not_found(method),
     }
 }
 
@@ -99,9 +129,7 @@ fn list_tools(workbench: &Workbench, params: Option<&RawJson>) -> Reply {
     }
     let mut definitions = meta::definitions(workbench);
     definitions.extend(workbench.registered_definitions());
-    let definitions: Vec<&str> = definitions.iter().map(RawJson::as_str).collect();
-    let list = format!("[{}]", definitions.join(","));
-    let list = RawJson::parse(&list.into()).expect("made of valid definitions");
+    let list = RawJson::array(&definitions);
     Reply::Result(ObjectText::new().raw("tools", &list).finish())
 }
 
@@ -126,11 +154,7 @@ async fn call_tool(workbench: &Workbench, caller: Caller, params: Option<&RawJso
         Ok(params) => params,
         Err(message) => return Reply::invalid_params(message),
     };
-    let context = CallContext {
-        client: Arc::new(caller),
-        progress_token: meta.as_ref().and_then(|meta| meta.member("progressToken")),
-        meta,
-    };
+    let context = call_context(caller, meta);
     let result = match MetaTool::named(&name) {
         Some(tool) => tool.run(workbench, &arguments, context).await,
         None if workbench.is_dynamic() => {
@@ -139,6 +163,16 @@ async fn call_tool(workbench: &Workbench, caller: Caller, params: Option<&RawJso
         None => return Reply::invalid_params(format!("Unknown tool: {name}")),
     };
     Reply::Result(result)
+}
+
+/// What a call carries besides its arguments.
+pub(super) fn call_context(caller: Caller, meta: Option<RawJson>) -> CallContext {
+    let meta = meta.filter(|meta| meta.kind() == Kind::Object);
+    CallContext {
+        client: Arc::new(caller),
+        progress_token: meta.as_ref().and_then(|meta| meta.member("progressToken")),
+        meta,
+    }
 }
 
 /// The parameters of `tools/call`.
@@ -169,7 +203,7 @@ impl CallParams {
         Ok(Self {
             name: name.as_text().ok_or("name: Expected string")?.into_owned(),
             arguments: arguments.unwrap_or_else(|| ObjectText::new().finish()),
-            meta: meta.filter(|meta| meta.kind() == Kind::Object),
+            meta,
         })
     }
 }

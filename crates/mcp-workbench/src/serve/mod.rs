@@ -7,6 +7,7 @@ mod connection;
 mod in_flight;
 mod log_level;
 mod methods;
+mod native;
 mod output;
 mod questions;
 mod revision;

@@ -1,11 +1,13 @@
 //! The revisions of the protocol that begin with `initialize`.
 
 /// A revision of the protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Revision {
     V2024November,
     V2025March,
     V2025June,
+    /// The newest, which is spoken where nothing else was agreed on.
+    #[default]
     V2025November,
 }
 

@@ -32,7 +32,7 @@ pub async fn serve(workbench: Arc<Workbench>, stop: impl Future<Output = ()>) {
     };
     let connection = Connection::new(Arc::clone(&workbench), output);
     let client = async {
-        read_requests(&workbench, &connection, &closed, stop).await;
+        read_requests(&connection, &closed, stop).await;
         end(&workbench, connection).await;
     };
     tokio::pin!(writer, client);
@@ -46,14 +46,13 @@ pub async fn serve(workbench: Arc<Workbench>, stop: impl Future<Output = ()>) {
 }
 
 async fn read_requests(
-    workbench: &Workbench,
     connection: &Arc<Connection>,
     closed: &CancellationToken,
     stop: impl Future<Output = ()>,
 ) {
     let mut reader = LineReader::new(standard_streams::input());
-    let mut changed = workbench.tools_changed();
-    tokio::pin!(stop);
+    let changes = connection.tell_changes();
+    tokio::pin!(stop, changes);
     loop {
         let next = async {
             connection.has_room().await;
@@ -68,7 +67,7 @@ async fn read_requests(
                     return;
                 }
             },
-            Ok(()) = changed.changed() => connection.tell_tools_changed(),
+            () = &mut changes => {}
             () = closed.cancelled() => return,
             () = &mut stop => return,
         }

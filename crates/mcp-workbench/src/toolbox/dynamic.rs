@@ -46,14 +46,13 @@ impl Registry {
             return Arc::clone(name);
         }
         let plain = format!("{}__{}__{}", tool.toolbox, tool.server, tool.tool);
+        let fields = [
+            tool.toolbox.as_str(),
+            tool.server.as_str(),
+            tool.tool.as_str(),
+        ];
         let is_free = |name: &str| !names.by_name.contains_key(name);
-        let name: Arc<str> = if fits(&plain, self.limit) && is_free(&plain) {
-            plain.into()
-        } else {
-            let mut tries = (0..).map(|salt| hashed(&plain, tool, self.limit, salt));
-            let free = tries.find(|name| is_free(name));
-            free.expect("there are more salts than tools").into()
-        };
+        let name: Arc<str> = unique_name(&plain, &fields, self.limit, is_free).into();
         names.by_tool.insert(tool.clone(), Arc::clone(&name));
         names.by_name.insert(Arc::clone(&name), tool.clone());
         name
@@ -87,17 +86,29 @@ fn is_plain(character: char) -> bool {
     character.is_ascii_alphanumeric() || character == '_' || character == '-'
 }
 
-/// The name with other characters replaced and cut, and a hash of the three fields behind it. A salt
-/// other than 0 gives another hash, for a tool whose name was taken on purpose.
-fn hashed(plain: &str, tool: &ToolIdentifier, limit: usize, salt: u32) -> String {
+/// A name that every client accepts: the plain one where it fits and is free, else cleaned, cut, and
+/// told apart by a hash of the fields that it stands for.
+pub fn unique_name(
+    plain: &str,
+    fields: &[&str],
+    limit: usize,
+    is_free: impl Fn(&str) -> bool,
+) -> String {
+    if fits(plain, limit) && is_free(plain) {
+        return plain.to_owned();
+    }
+    let mut tries = (0..).map(|salt| hashed(plain, fields, limit, salt));
+    let free = tries.find(|name| is_free(name));
+    free.expect("there are more salts than names")
+}
+
+/// The name with other characters replaced and cut, and a hash of the fields behind it. A salt other
+/// than 0 gives another hash, for a name that was taken on purpose.
+fn hashed(plain: &str, fields: &[&str], limit: usize, salt: u32) -> String {
     let cleaned = plain.chars().map(|it| if is_plain(it) { it } else { '_' });
     let mut name: String = cleaned.take(limit - HASH_CHARACTERS).collect();
     let mut hash = Sha256::new();
-    for field in [
-        tool.toolbox.as_str(),
-        tool.server.as_str(),
-        tool.tool.as_str(),
-    ] {
+    for field in fields {
         // The length in front keeps different fields apart whatever characters they hold.
         hash.update(u64::try_from(field.len()).unwrap_or(u64::MAX).to_be_bytes());
         hash.update(field.as_bytes());

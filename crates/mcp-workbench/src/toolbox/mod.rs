@@ -6,6 +6,6 @@ mod open;
 mod opened;
 mod render;
 
-pub use dynamic::{Registry, registered_definition};
+pub use dynamic::{Registry, registered_definition, unique_name};
 pub use open::{OpenError, Toolbox};
 pub use opened::{Opened, ServerFailure};

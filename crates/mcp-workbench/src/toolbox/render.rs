@@ -102,9 +102,9 @@ fn write_extras(
             .map(move |notice| format!("server '{server}': {notice}"))
     });
     let notices: Vec<String> = notices.collect();
-    let instructions = catalogue
-        .iter()
-        .filter_map(|(server, list)| Some((server.as_str(), list.instructions.as_deref()?)));
+    let instructions = catalogue.iter().filter_map(|(server, list)| {
+        Some((server.as_str(), list.introduction.instructions.as_deref()?))
+    });
     let instructions: IndexMap<&str, &str> = instructions.collect();
     write_extra(text, "_errors", errors.is_empty(), &errors);
     write_extra(text, "withheld", withheld.is_empty(), &withheld);

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 
 use super::{
+    compose::ObjectText,
     mend::mend_surrogates,
     scan::{ScanError, Scanner},
 };
@@ -80,6 +81,19 @@ impl RawJson {
         Self(text.into())
     }
 
+    /// An array of values.
+    pub fn array(elements: &[Self]) -> Self {
+        let mut text = vec![b'['];
+        for (index, element) in elements.iter().enumerate() {
+            if index > 0 {
+                text.push(b',');
+            }
+            text.extend_from_slice(&element.0);
+        }
+        text.push(b']');
+        Self(text.into())
+    }
+
     /// Wraps a span that a scan has already found to be one value.
     pub(super) fn trusted(span: Bytes) -> Self {
         Self(span)
@@ -141,6 +155,26 @@ impl RawJson {
             .into_iter()
             .find(|member| member.key == name)?;
         Some(found.value)
+    }
+
+    /// The object with another value in place of the member `name`, or behind the others if it has no
+    /// such member; everything else is as it was.
+    #[must_use]
+    pub fn with_member(&self, name: &str, value: &Self) -> Self {
+        let mut found = false;
+        let mut text = ObjectText::new();
+        for member in self.members().unwrap_or_default() {
+            text = if member.key == name {
+                found = true;
+                text.raw(name, value)
+            } else {
+                text.relay(&member)
+            };
+        }
+        if !found {
+            text = text.raw(name, value);
+        }
+        text.finish()
     }
 
     /// The elements of an array.

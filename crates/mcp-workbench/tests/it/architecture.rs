@@ -16,6 +16,7 @@ const LAYERS: &[&str] = &[
     "serve",
     "meta",
     "workbench",
+    "native",
     "toolbox",
     "downstream",
     "policy",

@@ -97,6 +97,17 @@ fn a_server_is_told_what_its_client_can_do_and_refused_what_it_cannot() {
 }
 
 #[test]
+fn roots_can_come_from_the_configuration() {
+    let setup = Setup::one(&asks("roots/list", "{}")).top("roots", json!(["/x y", "file:///z"]));
+    let mut workbench = connect(setup, &json!({}));
+    let result = workbench.use_tool("ask", "{}");
+    let roots = r#""result":{"roots":[{"uri":"file:///x%20y"},{"uri":"file:///z"}]}"#;
+    assert!(result.raw.contains(roots), "{}", result.raw);
+    let declared = workbench.journal("dev", "fs").received("initialize")[0].params();
+    assert_eq!(declared["capabilities"], json!({"roots": {}}));
+}
+
+#[test]
 fn a_question_whose_call_is_over_is_withdrawn() {
     let ask = r#"[{"request":{"method":"elicitation/create","params":{}}}]"#;
     let script = Script::named(&["ask"]).on_call("ask", ask);

@@ -13,6 +13,7 @@ mod filters;
 mod harness;
 mod instructions;
 mod meta_tools;
+mod native;
 mod open_toolbox;
 mod opening;
 mod progress_cancel;

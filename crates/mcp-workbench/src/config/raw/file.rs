@@ -35,7 +35,7 @@ const SYNTAX: ParseOptions = ParseOptions {
 };
 
 /// The words for `toolMode`.
-const TOOL_MODES: &[&str] = &["proxy", "dynamic"];
+const TOOL_MODES: &[&str] = &["proxy", "dynamic", "native"];
 
 /// Reads the content of a configuration file. What comes back may lack what was noted as wrong.
 pub(in crate::config) fn read(text: &str, findings: &mut Findings) -> RawConfig {
@@ -70,6 +70,8 @@ fn config(reader: &mut Reader<'_>, value: &Value<'_>) -> RawConfig {
                 config.toolboxes = named(reader, &entry.node, Named::Toolbox, toolbox);
             }
             "toolMode" => config.tool_mode = tool_mode(reader, &entry.node),
+            "nativeToolbox" => config.native_toolbox = reader.text(&entry.node),
+            "roots" => config.roots = reader.filled_texts(&entry.node, "folder"),
             "toolNameLimit" => {
                 let (least, most) = NAME_LIMITS.into_inner();
                 config.tool_name_limit = reader.positive(&entry.node, least, most);
@@ -84,7 +86,28 @@ fn config(reader: &mut Reader<'_>, value: &Value<'_>) -> RawConfig {
         let fault = KeyFault::Missing { key: "toolboxes" };
         reader.report(value.start(), "", fault);
     }
+    check_native_toolbox(reader, &config, value);
     config
+}
+
+/// Native mode needs a toolbox that exists.
+fn check_native_toolbox(reader: &mut Reader<'_>, config: &RawConfig, value: &Value<'_>) {
+    let named = config.native_toolbox.as_ref();
+    match named {
+        None if config.tool_mode == Some(RawToolMode::Native) => {
+            let key = "nativeToolbox";
+            reader.report(value.start(), "", KeyFault::Missing { key });
+        }
+        Some(named) if !config.toolboxes.contains_key(&named.written) => {
+            let known = config.toolboxes.keys().map(String::as_str);
+            let fault = ValueFault::UnknownToolbox {
+                near: nearest(&named.written, known).map(str::to_owned),
+                found: named.written.clone(),
+            };
+            reader.report_text(named, fault);
+        }
+        _ => {}
+    }
 }
 
 fn toolbox(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawToolbox> {
@@ -119,10 +142,7 @@ fn tool_mode(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawToolMode> {
     let fault = match word.as_str() {
         "proxy" => return Some(RawToolMode::Proxy),
         "dynamic" => return Some(RawToolMode::Dynamic),
-        "native" => ValueFault::NotAvailable {
-            word,
-            instead: TOOL_MODES,
-        },
+        "native" => return Some(RawToolMode::Native),
         _ => ValueFault::UnknownWord {
             near: nearest(&word, TOOL_MODES.iter().copied()),
             found: word,

@@ -2,7 +2,14 @@
 //! what those clients write that means nothing here.
 
 /// The keys of the whole file.
-pub(super) const FILE_KEYS: &[&str] = &["toolboxes", "toolMode", "toolNameLimit", "$schema"];
+pub(super) const FILE_KEYS: &[&str] = &[
+    "toolboxes",
+    "toolMode",
+    "nativeToolbox",
+    "toolNameLimit",
+    "roots",
+    "$schema",
+];
 
 /// The keys of a toolbox.
 pub(super) const TOOLBOX_KEYS: &[&str] = &["description", "mcpServers"];

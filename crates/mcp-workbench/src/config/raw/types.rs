@@ -34,18 +34,26 @@ pub(in crate::config) struct RawConfig {
     /// How tools are shown to the client.
     #[schemars(extend("default" = "proxy"))]
     pub(in crate::config) tool_mode: Option<RawToolMode>,
+    /// The toolbox that is shown in native mode.
+    #[schemars(with = "Option<String>")]
+    pub(in crate::config) native_toolbox: Option<Text>,
+    /// The folders, as paths or `file://` addresses, that servers are told of which ask for roots.
+    /// Without it the client is asked. Variables are expanded.
+    pub(in crate::config) roots: Option<Vec<Text>>,
     /// The longest name under which dynamic mode registers a tool.
     #[schemars(range(min = 16, max = 128), extend("default" = 64))]
     pub(in crate::config) tool_name_limit: Option<u64>,
 }
 
 /// How tools are shown to the client: `proxy` shows only the meta-tools; `dynamic` also registers
-/// the tools of opened toolboxes under names of their own.
+/// the tools of opened toolboxes under names of their own; `native` shows everything that the servers
+/// of `nativeToolbox` have, and no meta-tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
 #[schemars(rename = "ToolMode", rename_all = "camelCase")]
 pub(in crate::config) enum RawToolMode {
     Proxy,
     Dynamic,
+    Native,
 }
 
 /// A named set of servers.

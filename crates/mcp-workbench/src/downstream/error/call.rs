@@ -5,7 +5,12 @@ use std::{sync::Arc, time::Duration};
 use thiserror::Error;
 
 use super::{ConnectError, GiveUp, TimeLimit, stderr_part};
-use crate::{call::Outcome, downstream::process::Exit, visible::visible, wire::MAX_DEPTH};
+use crate::{
+    call::Outcome,
+    downstream::process::Exit,
+    visible::visible,
+    wire::{MAX_DEPTH, RawJson},
+};
 
 /// Why a call failed after its tool was found.
 #[derive(Debug, Error)]
@@ -23,6 +28,8 @@ pub enum CallError {
         code: String,
         /// Its words.
         message: String,
+        /// The whole error, as the server sent it.
+        error: RawJson,
     },
     /// The server's process ended during the call.
     #[error("the server {exit} during the call{}", stderr_part(.stderr))]

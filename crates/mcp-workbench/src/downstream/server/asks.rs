@@ -7,8 +7,8 @@ use std::{collections::HashMap, sync::Arc};
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::{
-    call::{ClientHandle, Question},
-    wire::{self, Answer, Frame, ObjectText, Request, RequestId},
+    call::{ClientCapabilities, ClientHandle, Question},
+    wire::{self, Answer, Frame, ObjectText, RawJson, Request, RequestId},
 };
 
 /// How many questions a server may have open at once.
@@ -19,13 +19,35 @@ const METHOD_NOT_FOUND: i64 = -32601;
 const INTERNAL_ERROR: i64 = -32603;
 
 /// The questions of one server that are not answered yet. Dropping it withdraws them.
-#[derive(Default)]
 pub(super) struct Asks {
+    /// The answer to a question for roots, where the configuration gives it.
+    roots: Option<RawJson>,
     running: JoinSet<(RequestId, Option<Answer>)>,
     by_id: HashMap<RequestId, AbortHandle>,
 }
 
 impl Asks {
+    /// No questions yet; `roots` is what the configuration says of them.
+    pub(super) fn new(roots: Option<RawJson>) -> Self {
+        Self {
+            roots,
+            running: JoinSet::new(),
+            by_id: HashMap::new(),
+        }
+    }
+
+    /// What a server is told that it may ask.
+    pub(super) fn announced(&self, client: &ClientCapabilities) -> RawJson {
+        let announced = client.to_json();
+        match (&self.roots, client.get(Question::Roots)) {
+            (Some(_), None) => {
+                let nothing = ObjectText::new().finish();
+                announced.with_member(Question::Roots.capability(), &nothing)
+            }
+            _ => announced,
+        }
+    }
+
     /// Takes a request of the server. Returns the answer if it can be given at once.
     pub(super) fn take(
         &mut self,
@@ -36,6 +58,9 @@ impl Asks {
             return Some(wire::result(&request.id, &ObjectText::new().finish()));
         }
         let question = Question::named(&request.method);
+        if let (Some(Question::Roots), Some(roots)) = (question, &self.roots) {
+            return Some(wire::result(&request.id, roots));
+        }
         let willing = client.filter(|it| question.is_some_and(|question| it.can_answer(question)));
         let (Some(question), Some(client)) = (question, willing) else {
             let message = format!("Method not found: {}", request.method);

@@ -10,7 +10,7 @@ use super::{
     start::{error_code, error_message},
 };
 use crate::{
-    call::{ClientHandle, Outcome},
+    call::{CallRequest, ClientHandle, Outcome},
     config::{Secrets, ServerTimes},
     downstream::{
         error::{CallError, TimeLimit},
@@ -59,8 +59,8 @@ impl Calls {
 
     /// Sends a call, or lets it wait its turn.
     pub(super) fn take(&mut self, call: QueuedCall, tools: &ToolList, link: &mut Link) {
-        let size = call.call.arguments.as_bytes().len();
-        if tools.get(call.call.tool.as_str()).is_none() {
+        let size = call.call.request.size();
+        if is_gone(&call, tools) {
             call.answer(Err(CallError::ToolGone));
         } else if self.queue.is_empty() && self.has_room(link) {
             self.send(call, link);
@@ -137,7 +137,7 @@ impl Calls {
         };
         let context = &call.queued.call.context;
         if let Some(token) = &context.progress_token {
-            let params = replace_member(params, "progressToken", token);
+            let params = params.with_member("progressToken", token);
             let report = wire::notification("notifications/progress", Some(&params));
             if let Some(report) = call.progress.pass(report, Instant::now()) {
                 context.client.notify(report);
@@ -230,7 +230,7 @@ impl Calls {
 
     fn leave_queue(&mut self, at: usize) -> Option<QueuedCall> {
         let call = self.queue.remove(at)?.queued;
-        self.queued_bytes -= call.call.arguments.as_bytes().len();
+        self.queued_bytes -= call.call.request.size();
         Some(call)
     }
 
@@ -240,7 +240,8 @@ impl Calls {
 
     fn send(&mut self, queued: QueuedCall, link: &mut Link) {
         let id = self.pending.fresh_id();
-        let frame = link.request(id, "tools/call", &call_params(&queued, id));
+        let method = queued.call.request.method();
+        let frame = link.request(id, method, &call_params(&queued, id));
         self.pending.insert_call(id, queued, frame);
     }
 }
@@ -268,33 +269,35 @@ fn finish(mut call: PendingCall, answer: Result<RawJson, CallError>) {
     call.queued.answer(answer);
 }
 
-/// The parameters of a call: the original name, exactly the caller's arguments, and the caller's
-/// `_meta` with a progress token of ours in place of its own.
-fn call_params(queued: &QueuedCall, id: u64) -> RawJson {
-    let call = &queued.call;
-    let params = ObjectText::new()
-        .member("name", call.tool.as_str())
-        .raw("arguments", &call.arguments);
-    let meta = match (&call.context.meta, &call.context.progress_token) {
-        (Some(meta), Some(_)) => Some(replace_member(meta, "progressToken", &RawJson::of(&id))),
-        (meta, _) => meta.clone(),
-    };
-    match meta {
-        Some(meta) => params.raw("_meta", &meta).finish(),
-        None => params.finish(),
+/// Whether the server came back without the tool that is to be run.
+fn is_gone(call: &QueuedCall, tools: &ToolList) -> bool {
+    match &call.call.request {
+        CallRequest::Tool { name, .. } => tools.get(name.as_str()).is_none(),
+        CallRequest::Relayed { .. } => false,
     }
 }
 
-fn replace_member(object: &RawJson, name: &str, value: &RawJson) -> RawJson {
-    let members = object.members().unwrap_or_default().into_iter();
-    let replaced = members.fold(ObjectText::new(), |text, member| {
-        if member.key == name {
-            text.raw(name, value)
-        } else {
-            text.relay(&member)
+/// The parameters of a call: exactly the caller's, and its `_meta` with a progress token of ours in
+/// place of its own.
+fn call_params(queued: &QueuedCall, id: u64) -> RawJson {
+    let context = &queued.call.context;
+    let meta = match (&context.meta, &context.progress_token) {
+        (Some(meta), Some(_)) => Some(meta.with_member("progressToken", &RawJson::of(&id))),
+        (meta, _) => meta.clone(),
+    };
+    match (&queued.call.request, meta) {
+        (CallRequest::Tool { name, arguments }, meta) => {
+            let params = ObjectText::new()
+                .member("name", name.as_str())
+                .raw("arguments", arguments);
+            match meta {
+                Some(meta) => params.raw("_meta", &meta).finish(),
+                None => params.finish(),
+            }
         }
-    });
-    replaced.finish()
+        (CallRequest::Relayed { params, .. }, Some(meta)) => params.with_member("_meta", &meta),
+        (CallRequest::Relayed { params, .. }, None) => params.clone(),
+    }
 }
 
 fn call_answer(answer: Answer, secrets: &Secrets) -> Result<RawJson, CallError> {
@@ -303,6 +306,7 @@ fn call_answer(answer: Answer, secrets: &Secrets) -> Result<RawJson, CallError> 
         Answer::Error(error) => Err(CallError::Refused {
             code: error_code(&error),
             message: secrets.redact(&error_message(&error)).into_owned(),
+            error,
         }),
         Answer::Invalid => Err(CallError::InvalidAnswer),
     }

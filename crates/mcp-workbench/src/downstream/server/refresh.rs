@@ -72,7 +72,7 @@ impl Refresh {
         self.due.filter(|due| *due <= now && self.walk.is_none())?;
         self.due = None;
         self.began = Some(now);
-        Some(self.walk.insert(ListWalk::default()).params())
+        Some(self.walk.insert(ListWalk::tools()).params())
     }
 
     /// Takes a page; returns the parameters of the next request, if there is one.
@@ -110,7 +110,7 @@ impl Refresh {
 /// Publishes a list that is not equal to the last.
 fn publish(walk: ListWalk, filters: &ToolFilters, status: &watch::Sender<Status>) {
     let known = status.borrow().tools.clone().unwrap_or_default();
-    let tools = walk.finish(filters, known.instructions.clone());
+    let tools = walk.finish(filters, known.introduction.clone());
     if tools != *known {
         status.send_modify(|status| status.tools = Some(Arc::new(tools)));
     }

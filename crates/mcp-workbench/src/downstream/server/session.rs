@@ -25,6 +25,7 @@ use crate::{
     config::Server,
     downstream::{
         error::{CallError, GiveUp},
+        event::Change,
         link::{Link, LinkEvent},
         listing::ToolList,
         pool::Shutdown,
@@ -60,6 +61,14 @@ pub(super) struct Session {
     used_at: Instant,
 }
 
+/// What is around a session: where it publishes what it learns, and what ends it.
+pub(super) struct Surroundings<'a> {
+    pub(super) status: &'a watch::Sender<Status>,
+    pub(super) shutdown: &'a Shutdown,
+    /// Tells everybody what has changed.
+    pub(super) tell: &'a (dyn Fn(Change) + Sync),
+}
+
 /// The clients that have used a server since its start.
 enum Users {
     /// Nobody that is known.
@@ -93,16 +102,18 @@ impl Session {
     pub(super) async fn run(
         &mut self,
         commands: &mut mpsc::UnboundedReceiver<Command>,
-        status: &watch::Sender<Status>,
-        shutdown: &Shutdown,
+        surroundings: &Surroundings<'_>,
     ) -> SessionEnd {
+        let Surroundings {
+            status, shutdown, ..
+        } = surroundings;
         loop {
             let due = self.due();
             tokio::select! {
                 event = self.link.next_event() => match event {
                     LinkEvent::Ended(exit) => return SessionEnd::Exited(exit),
                     LinkEvent::Nonsense => return SessionEnd::GivenUp(GiveUp::Nonsense),
-                    event => self.take_event(event, status),
+                    event => self.take_event(event, surroundings),
                 },
                 Some(command) = commands.recv() => self.take_command(command, status),
                 answer = self.asks.next_answer() => self.link.send(answer),
@@ -189,11 +200,11 @@ impl Session {
         }
     }
 
-    fn take_event(&mut self, event: LinkEvent, status: &watch::Sender<Status>) {
+    fn take_event(&mut self, event: LinkEvent, surroundings: &Surroundings<'_>) {
         match event {
             LinkEvent::Message(message) => {
                 self.health.heard();
-                self.take_message(message, status);
+                self.take_message(message, surroundings);
             }
             LinkEvent::BadLine(line) => self.take_bad_line(&line),
             LinkEvent::TooLarge(head) => self.take_oversized(&head),
@@ -206,10 +217,12 @@ impl Session {
         }
     }
 
-    fn take_message(&mut self, message: Message, status: &watch::Sender<Status>) {
+    fn take_message(&mut self, message: Message, surroundings: &Surroundings<'_>) {
         match message {
-            Message::Response(response) => self.take_answer(response, status),
-            Message::Notification(notification) => self.take_notification(&notification, status),
+            Message::Response(response) => self.take_answer(response, surroundings.status),
+            Message::Notification(notification) => {
+                self.take_notification(&notification, surroundings);
+            }
             Message::Request(request) => {
                 let client = self.meant_client().cloned();
                 answer_server(request, client.as_ref(), &mut self.asks, &mut self.link);
@@ -230,12 +243,19 @@ impl Session {
         }
     }
 
-    fn take_notification(&mut self, notification: &Notification, status: &watch::Sender<Status>) {
+    fn take_notification(&mut self, notification: &Notification, surroundings: &Surroundings<'_>) {
         match (notification.method.as_str(), &notification.params) {
             ("notifications/progress", Some(params)) => self.calls.forward_progress(params),
             ("notifications/tools/list_changed", _) => {
                 self.refresh.announce();
-                status.send_modify(|status| status.stale = true);
+                surroundings
+                    .status
+                    .send_modify(|status| status.stale = true);
+            }
+            ("notifications/prompts/list_changed", _) => (surroundings.tell)(Change::Prompts),
+            ("notifications/resources/list_changed", _) => (surroundings.tell)(Change::Resources),
+            ("notifications/resources/updated", Some(params)) => {
+                (surroundings.tell)(Change::Resource(params.clone()));
             }
             ("notifications/message", Some(params)) => {
                 if let Some(client) = self.meant_client() {

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::asks::Asks;
+use super::{SupervisorContext, asks::Asks};
 use crate::{
     call::ClientHandle,
     config::Server,
     downstream::{
         error::{ConnectError, GiveUp, StartPhase},
+        introduction::Introduction,
         link::{Link, LinkEvent},
         listing::{ListWalk, Step, ToolList},
-        process::ProcessTable,
     },
     wire::{self, Answer, Kind, Message, ObjectText, RawJson, Request, recover_id},
 };
@@ -43,18 +43,18 @@ pub(super) struct Started {
 /// Starts `server` and waits until it has told its tools. Dropping the future ends the server.
 pub(super) async fn start(
     server: &Server,
-    processes: &Arc<ProcessTable>,
+    context: &SupervisorContext,
     client: Option<&Arc<dyn ClientHandle>>,
 ) -> Result<Started, ConnectError> {
     let mut start = Start {
-        link: Link::open(&server.transport, processes)?,
+        link: Link::open(&server.transport, &context.processes)?,
         next_id: 1,
-        asks: Asks::default(),
+        asks: Asks::new(context.roots.clone()),
         client,
     };
     match start.run().await {
-        Ok((instructions, walk)) => Ok(Started {
-            tools: walk.finish(&server.filters, instructions),
+        Ok((introduction, walk)) => Ok(Started {
+            tools: walk.finish(&server.filters, introduction),
             link: start.link,
             next_id: start.next_id,
             asks: start.asks,
@@ -72,19 +72,20 @@ struct Start<'a> {
 }
 
 impl Start<'_> {
-    async fn run(&mut self) -> Result<(Option<String>, ListWalk), ConnectError> {
-        let instructions = self.initialize().await?;
+    async fn run(&mut self) -> Result<(Introduction, ListWalk), ConnectError> {
+        let introduction = self.initialize().await?;
         let walk = self.list().await?;
-        Ok((instructions, walk))
+        Ok((introduction, walk))
     }
 
     /// The handshake; returns what the server says of itself.
-    async fn initialize(&mut self) -> Result<Option<String>, ConnectError> {
+    async fn initialize(&mut self) -> Result<Introduction, ConnectError> {
         let capabilities = self.client.map(|client| client.capabilities());
+        let capabilities = capabilities.unwrap_or_default();
         let identity = json!({ "name": "mcp-workbench", "version": env!("CARGO_PKG_VERSION") });
         let params = ObjectText::new()
             .member("protocolVersion", PROTOCOL_VERSION)
-            .raw("capabilities", &capabilities.unwrap_or_default().to_json())
+            .raw("capabilities", &self.asks.announced(&capabilities))
             .member("clientInfo", &identity)
             .finish();
         let phase = StartPhase::Initialize;
@@ -101,14 +102,12 @@ impl Start<'_> {
         }
         self.link
             .send(wire::notification("notifications/initialized", None));
-        let instructions = result.member("instructions");
-        let instructions = instructions.and_then(|it| Some(it.as_text()?.into_owned()));
-        Ok(instructions.filter(|text| !text.is_empty()))
+        Ok(Introduction::of(&result))
     }
 
     async fn list(&mut self) -> Result<ListWalk, ConnectError> {
         let phase = StartPhase::ListTools;
-        let mut walk = ListWalk::default();
+        let mut walk = ListWalk::tools();
         loop {
             let answer = self.request(phase, &walk.params()).await?;
             let step = match &answer {

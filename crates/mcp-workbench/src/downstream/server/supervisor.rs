@@ -5,14 +5,14 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use tokio::{
-    sync::{mpsc, watch},
+    sync::{broadcast, mpsc, watch},
     time::{Instant, timeout},
 };
 
 use super::{
     Command, ConnectReply, Phase, QueuedCall, ServerHandle, Status, Urgency,
     limiter::{StartLimiter, Verdict},
-    session::{Session, SessionEnd},
+    session::{Session, SessionEnd, Surroundings},
     start::{Started, start},
 };
 use crate::{
@@ -21,10 +21,13 @@ use crate::{
     contain::{Panicked, contain},
     downstream::{
         error::{CallError, ConnectError},
+        event::ServerEvent,
         listing::ToolList,
         pool::Shutdown,
         process::ProcessTable,
     },
+    ident::{ServerIdentifier, ToolboxName},
+    wire::RawJson,
 };
 
 /// What all servers of a workbench share.
@@ -32,11 +35,16 @@ use crate::{
 pub(in crate::downstream) struct SupervisorContext {
     pub(in crate::downstream) processes: Arc<ProcessTable>,
     pub(in crate::downstream) shutdown: Arc<Shutdown>,
+    /// The answer to a question for roots, where the configuration gives it.
+    pub(in crate::downstream) roots: Option<RawJson>,
+    /// Where servers tell what concerns everybody.
+    pub(in crate::downstream) events: broadcast::Sender<ServerEvent>,
 }
 
 /// The owner of one server.
 pub(in crate::downstream) struct Supervisor {
     server: Arc<Server>,
+    identifier: ServerIdentifier,
     context: SupervisorContext,
     commands: mpsc::UnboundedReceiver<Command>,
     status: watch::Sender<Status>,
@@ -100,12 +108,17 @@ impl Waiting {
 impl Supervisor {
     /// A supervisor, and the way to it.
     pub(in crate::downstream) fn new(
+        toolbox: &ToolboxName,
         server: Arc<Server>,
         context: SupervisorContext,
     ) -> (Self, ServerHandle) {
         let (commands, requested) = mpsc::unbounded_channel();
         let (status, known) = watch::channel(Status::default());
         let supervisor = Self {
+            identifier: ServerIdentifier {
+                toolbox: toolbox.clone(),
+                server: server.name.clone(),
+            },
             server,
             context,
             commands: requested,
@@ -196,7 +209,7 @@ impl Supervisor {
     async fn start(&mut self) -> Result<Started, ConnectError> {
         let limit = self.server.times.connect;
         let client = self.waiting.client();
-        let started = start(&self.server, &self.context.processes, client.as_ref());
+        let started = start(&self.server, &self.context, client.as_ref());
         let started = timeout(limit, started);
         tokio::pin!(started);
         loop {
@@ -223,9 +236,19 @@ impl Supervisor {
         for call in self.waiting.calls.drain(..) {
             session.take_call(call, &tools);
         }
-        let end = session
-            .run(&mut self.commands, &self.status, &self.context.shutdown)
-            .await;
+        let tell = |change| {
+            // Nobody listens in a mode that has no use for it.
+            let _ = self.context.events.send(ServerEvent {
+                server: self.identifier.clone(),
+                change,
+            });
+        };
+        let surroundings = Surroundings {
+            status: &self.status,
+            shutdown: &self.context.shutdown,
+            tell: &tell,
+        };
+        let end = session.run(&mut self.commands, &surroundings).await;
         self.waiting = match end {
             SessionEnd::Exited(exit) => {
                 tracing::info!("{exit}");

@@ -172,7 +172,7 @@ fn unknown_keys_above_the_servers_are_errors() {
         errors(text),
         [
             "1:2 toolbxes: unknown key `toolbxes` (did you mean `toolboxes`?)",
-            "1:46 zzz: unknown key `zzz` (remove it, or begin it with `_` if it is a note; known are `toolboxes`, `toolMode`, `toolNameLimit` and `$schema`)",
+            "1:46 zzz: unknown key `zzz` (remove it, or begin it with `_` if it is a note; known are `toolboxes`, `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots` and `$schema`)",
             "1:76 toolboxes.t.descripton: unknown key `descripton` (did you mean `description`?)",
             "1:94 toolboxes.t.icon: unknown key `icon` (remove it, or begin it with `_` if it is a note; known are `description` and `mcpServers`)",
         ]
@@ -197,15 +197,26 @@ fn settings_of_the_whole_file() {
         (r#""toolMode": "dynamic""#, None),
         (
             r#""toolMode": "native""#,
-            Some("toolMode: `native` is not available yet (use `proxy` or `dynamic`)"),
+            Some(
+                ": `nativeToolbox` is missing (add `\"nativeToolbox\": \"…\"`, which names the toolbox that native mode shows)",
+            ),
         ),
+        (
+            r#""toolMode": "native", "nativeToolbox": "x""#,
+            Some("nativeToolbox: there is no toolbox `x` (name a toolbox of this file)"),
+        ),
+        (
+            r#""roots": [""]"#,
+            Some("roots[0]: the folder is empty (write a folder here)"),
+        ),
+        (r#""roots": ["/a", "file:///b"]"#, None),
         (
             r#""toolMode": "dynamc""#,
             Some("toolMode: unknown word `dynamc` (did you mean `dynamic`?)"),
         ),
         (
             r#""toolMode": "x""#,
-            Some("toolMode: unknown word `x` (use `proxy` or `dynamic`)"),
+            Some("toolMode: unknown word `x` (use `proxy`, `dynamic` or `native`)"),
         ),
         (
             r#""toolMode": true"#,
@@ -271,7 +282,7 @@ fn all_problems_are_reported_at_once_in_the_order_of_the_file() {
     c.json:8:23: toolboxes["my.box"].mcpServers.c.type: a server of type `http` needs `url`
       hint: add `"url"`, or correct the type
     c.json:12:15: toolMode: unknown word `x`
-      hint: use `proxy` or `dynamic`
+      hint: use `proxy`, `dynamic` or `native`
     "#);
 }
 

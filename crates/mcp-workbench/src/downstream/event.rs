@@ -1,0 +1,23 @@
+//! What servers tell everybody, and not the caller of one call.
+
+use crate::{ident::ServerIdentifier, wire::RawJson};
+
+/// Something that a server has told.
+#[derive(Debug, Clone)]
+pub struct ServerEvent {
+    /// Which server.
+    pub server: ServerIdentifier,
+    /// What has changed.
+    pub change: Change,
+}
+
+/// What can change on a server besides its tools.
+#[derive(Debug, Clone)]
+pub enum Change {
+    /// Its list of prompts.
+    Prompts,
+    /// Its list of resources or templates.
+    Resources,
+    /// One resource; these are the parameters of the notification.
+    Resource(RawJson),
+}

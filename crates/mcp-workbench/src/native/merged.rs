@@ -1,0 +1,208 @@
+//! Lists of several servers made one, and the way back from what is shown to whose it is.
+
+use std::collections::HashSet;
+
+use super::uri_template;
+use crate::{downstream::ServerFamily, ident::ServerName, toolbox::unique_name, wire::RawJson};
+
+/// A list that servers have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Family {
+    Prompts,
+    Resources,
+    Templates,
+}
+
+impl Family {
+    /// The method that lists it.
+    pub(super) fn method(self) -> &'static str {
+        match self {
+            Self::Prompts => "prompts/list",
+            Self::Resources => "resources/list",
+            Self::Templates => "resources/templates/list",
+        }
+    }
+
+    /// The member of a page that holds its items.
+    pub(super) fn items(self) -> &'static str {
+        match self {
+            Self::Prompts => "prompts",
+            Self::Resources => "resources",
+            Self::Templates => "resourceTemplates",
+        }
+    }
+
+    /// What a server must have declared to be asked for it.
+    pub(super) fn declared_by(self) -> ServerFamily {
+        match self {
+            Self::Prompts => ServerFamily::Prompts,
+            Self::Resources | Self::Templates => ServerFamily::Resources,
+        }
+    }
+}
+
+/// A merged list.
+#[derive(Debug, Default)]
+pub(super) struct Merged {
+    /// What the client is shown.
+    pub(super) shown: Vec<RawJson>,
+    routes: Vec<Route>,
+}
+
+/// Whose something is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Route {
+    /// The name, URI or template that the client uses.
+    pub(super) shown: String,
+    /// The one that the server uses.
+    pub(super) original: String,
+    pub(super) server: ServerName,
+}
+
+impl Merged {
+    /// Merges lists whose items have names: the first keeps a name, and what another server has under
+    /// the same one appears with the server's name in front.
+    pub(super) fn by_name(lists: Vec<(ServerName, Vec<RawJson>)>, limit: usize) -> Self {
+        let mut merged = Self::default();
+        let mut taken = HashSet::new();
+        for (server, item) in each(lists) {
+            let Some(name) = text(&item, "name") else {
+                continue;
+            };
+            let shown = if taken.contains(&name) {
+                let plain = format!("{server}__{name}");
+                unique_name(&plain, &[server.as_str(), &name], limit, |name| {
+                    !taken.contains(name)
+                })
+            } else {
+                name.clone()
+            };
+            taken.insert(shown.clone());
+            merged.shown.push(if shown == name {
+                item
+            } else {
+                item.with_member("name", &RawJson::of(&shown))
+            });
+            merged.routes.push(Route {
+                shown,
+                original: name,
+                server,
+            });
+        }
+        merged
+    }
+
+    /// Merges lists whose items have the same key on every server: the first server that lists a key
+    /// has it.
+    pub(super) fn by_key(lists: Vec<(ServerName, Vec<RawJson>)>, key: &str) -> Self {
+        let mut merged = Self::default();
+        let mut taken = HashSet::new();
+        for (server, item) in each(lists) {
+            let Some(value) = text(&item, key) else {
+                continue;
+            };
+            if taken.insert(value.clone()) {
+                merged.shown.push(item);
+                merged.routes.push(Route {
+                    shown: value.clone(),
+                    original: value,
+                    server,
+                });
+            }
+        }
+        merged
+    }
+
+    /// Whose the name or URI is.
+    pub(super) fn route(&self, shown: &str) -> Option<&Route> {
+        self.routes.iter().find(|route| route.shown == shown)
+    }
+
+    /// Whose the first template is that a URI matches.
+    pub(super) fn matching(&self, uri: &str) -> Option<&Route> {
+        self.routes
+            .iter()
+            .find(|route| uri_template::matches(&route.original, uri))
+    }
+}
+
+fn each(lists: Vec<(ServerName, Vec<RawJson>)>) -> impl Iterator<Item = (ServerName, RawJson)> {
+    lists
+        .into_iter()
+        .flat_map(|(server, items)| items.into_iter().map(move |item| (server.clone(), item)))
+}
+
+fn text(item: &RawJson, key: &str) -> Option<String> {
+    Some(item.member(key)?.as_text()?.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(server: &str, items: &[&str]) -> (ServerName, Vec<RawJson>) {
+        let items = items
+            .iter()
+            .map(|item| RawJson::parse(&(*item).to_owned().into()).unwrap());
+        (server.into(), items.collect())
+    }
+
+    fn shown(merged: &Merged) -> Vec<&str> {
+        merged.shown.iter().map(RawJson::as_str).collect()
+    }
+
+    #[test]
+    fn the_first_keeps_a_name_and_the_other_gets_its_server_in_front() {
+        let merged = Merged::by_name(
+            vec![
+                list("a", &[r#"{"name":"x","n":1e400}"#, r#"{"name":"y"}"#]),
+                list("b", &[r#"{"z":1, "name":"x"}"#, r#"{"title":"no name"}"#]),
+                list("c c", &[r#"{"name":"x"}"#]),
+            ],
+            64,
+        );
+        let hashed = merged.routes[3].shown.clone();
+        assert!(hashed.starts_with("c_c__x_"), "{hashed}");
+        let last = format!(r#"{{"name":"{hashed}"}}"#);
+        assert_eq!(
+            shown(&merged),
+            [
+                r#"{"name":"x","n":1e400}"#,
+                r#"{"name":"y"}"#,
+                r#"{"z":1,"name":"b__x"}"#,
+                &last
+            ]
+        );
+        let route = merged.route("b__x").unwrap();
+        assert_eq!((route.server.as_str(), route.original.as_str()), ("b", "x"));
+        assert_eq!(merged.route("x").unwrap().server.as_str(), "a");
+        assert!(merged.route("c__x").is_none());
+    }
+
+    #[test]
+    fn a_name_that_was_given_is_not_given_again() {
+        let merged = Merged::by_name(
+            vec![
+                list("a", &[r#"{"name":"b__x"}"#, r#"{"name":"x"}"#]),
+                list("b", &[r#"{"name":"x"}"#]),
+            ],
+            64,
+        );
+        let names: HashSet<_> = merged.routes.iter().map(|route| &route.shown).collect();
+        assert_eq!(names.len(), 3);
+    }
+
+    #[test]
+    fn a_uri_belongs_to_the_first_server_that_lists_it() {
+        let merged = Merged::by_key(
+            vec![
+                list("a", &[r#"{"uri":"u:1"}"#]),
+                list("b", &[r#"{"uri":"u:1"}"#, r#"{"uri":"u:2"}"#]),
+            ],
+            "uri",
+        );
+        assert_eq!(shown(&merged), [r#"{"uri":"u:1"}"#, r#"{"uri":"u:2"}"#]);
+        assert_eq!(merged.route("u:1").unwrap().server.as_str(), "a");
+        assert_eq!(merged.route("u:2").unwrap().server.as_str(), "b");
+    }
+}

@@ -1,0 +1,105 @@
+//! The answers of native mode, as a client gets them.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{
+    caller::Caller,
+    code,
+    log_level::LogLevel,
+    methods::{Reply, call_context},
+};
+use crate::{
+    call::ClientHandle,
+    ident::{ToolIdentifier, ToolName},
+    meta,
+    native::{Native, NativeError},
+    wire::{ObjectText, RawJson, Request},
+    workbench::Workbench,
+};
+
+/// Opens the toolbox for the first client, so that what is announced is what the servers have.
+pub(super) async fn introduce(
+    workbench: &Workbench,
+    native: &Native,
+    caller: Caller,
+) -> (Value, Option<String>) {
+    let client: Arc<dyn ClientHandle> = Arc::new(caller);
+    open(workbench, native, &client).await;
+    let introduced = native.introduce();
+    (introduced.capabilities, introduced.instructions)
+}
+
+/// The answer to a request.
+pub(super) async fn answer(
+    workbench: &Workbench,
+    native: &Native,
+    caller: Caller,
+    request: &Request,
+) -> Reply {
+    if request.method == "logging/setLevel" {
+        note_log_level(&caller, request.params.as_ref());
+    }
+    let nothing = ObjectText::new().finish();
+    let params = request.params.as_ref().unwrap_or(&nothing);
+    let context = call_context(caller, params.member("_meta"));
+    if !native.toolbox().is_open().await {
+        open(workbench, native, &context.client).await;
+    }
+    match native.answer(&request.method, params, context).await {
+        Ok(result) => Reply::Result(result),
+        Err(error) => refusal(native, &request.method, error),
+    }
+}
+
+/// The servers that did not come up are in the log; the next request tries them again if none did.
+async fn open(workbench: &Workbench, native: &Native, client: &Arc<dyn ClientHandle>) {
+    match workbench.open(native.toolbox(), client).await {
+        Ok(opened) => {
+            for failure in &opened.failures {
+                tracing::warn!("{failure}");
+            }
+        }
+        Err(error) => {
+            for failure in &error.failures {
+                tracing::warn!("{failure}");
+            }
+        }
+    }
+}
+
+fn note_log_level(caller: &Caller, params: Option<&RawJson>) {
+    let level = params.and_then(|params| params.member("level"));
+    let level = level.as_ref().and_then(RawJson::as_text);
+    if let Some(level) = level.and_then(|level| LogLevel::named(&level)) {
+        caller.connection.set_log_level(level);
+    }
+}
+
+fn refusal(native: &Native, method: &str, error: NativeError) -> Reply {
+    match error {
+        NativeError::NotOffered => Reply::method_not_found(method),
+        NativeError::Invalid { code, message } => Reply::Error { code, message },
+        NativeError::Refused(error) => Reply::ErrorAsSent(error),
+        NativeError::Failed {
+            server,
+            what,
+            error,
+        } => {
+            let tool = ToolIdentifier {
+                toolbox: native.toolbox().config().name.clone(),
+                server,
+                tool: ToolName::from(what.as_str()),
+            };
+            if method == "tools/call" {
+                // A model can read and act on a result; an error of the protocol it may never see.
+                return Reply::Result(meta::failed_call(tool, error));
+            }
+            Reply::Error {
+                code: code::INTERNAL_ERROR,
+                message: meta::failed_call_text(tool, error),
+            }
+        }
+    }
+}
