@@ -1,0 +1,93 @@
+//! Tools that say something before they answer: progress, log messages, updates, and a dropped stream.
+
+#![expect(
+    deprecated,
+    reason = "2025-11-25 has log messages; rmcp marks what 2026-07-28 dropped"
+)]
+
+use std::time::Duration;
+
+use axum::http::request::Parts;
+use rmcp::{
+    RoleServer,
+    model::{
+        CallToolResult, ContentBlock, LoggingLevel, LoggingMessageNotificationParam,
+        ProgressNotificationParam, ResourceUpdatedNotificationParam,
+    },
+    service::{RequestContext, ServiceError},
+};
+use serde_json::Value;
+use tokio::time::sleep;
+
+use crate::{fixture::Fixture, resources};
+
+/// The time between two messages, as the suite asks for it.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Reports 0, 50 and 100 of 100 to a client that gave a token for it.
+pub(crate) async fn report_progress(
+    context: &RequestContext<RoleServer>,
+) -> Result<CallToolResult, ServiceError> {
+    for (step, progress) in [0.0, 50.0, 100.0].into_iter().enumerate() {
+        if step > 0 {
+            sleep(PAUSE).await;
+        }
+        if let Some(token) = context.meta.get_progress_token() {
+            let report = ProgressNotificationParam::new(token, progress).with_total(100.0);
+            context.peer.notify_progress(report).await?;
+        }
+    }
+    Ok(done("Tool with progress completed"))
+}
+
+/// Sends three log messages of level info, if the client wants that level.
+pub(crate) async fn log(
+    fixture: &Fixture,
+    context: &RequestContext<RoleServer>,
+) -> Result<CallToolResult, ServiceError> {
+    let messages = [
+        "Tool execution started",
+        "Tool processing data",
+        "Tool execution completed",
+    ];
+    for (step, message) in messages.into_iter().enumerate() {
+        if step > 0 {
+            sleep(PAUSE).await;
+        }
+        if fixture.wants_log(LoggingLevel::Info) {
+            let data = Value::from(message);
+            let message = LoggingMessageNotificationParam::new(LoggingLevel::Info, data);
+            context.peer.notify_logging_message(message).await?;
+        }
+    }
+    Ok(done("Tool with logging completed"))
+}
+
+/// Over HTTP, ends the response stream, so that the client has to come back for the answer.
+pub(crate) async fn drop_stream(
+    fixture: &Fixture,
+    context: &RequestContext<RoleServer>,
+) -> CallToolResult {
+    if let (Some(streams), Some(request)) = (fixture.streams(), context.extensions.get::<Parts>()) {
+        streams.drop_those_of(request).await;
+        sleep(PAUSE).await;
+    }
+    done("Reconnection test completed")
+}
+
+/// Tells the client that the watched resource has changed, if it has subscribed to it.
+pub(crate) async fn update_watched_resource(
+    fixture: &Fixture,
+    context: &RequestContext<RoleServer>,
+) -> Result<CallToolResult, ServiceError> {
+    if !fixture.is_subscribed(resources::WATCHED) {
+        return Ok(done("Nobody has subscribed"));
+    }
+    let update = ResourceUpdatedNotificationParam::new(resources::WATCHED);
+    context.peer.notify_resource_updated(update).await?;
+    Ok(done("The subscriber was told"))
+}
+
+fn done(text: &str) -> CallToolResult {
+    CallToolResult::success(vec![ContentBlock::text(text)])
+}
