@@ -49,6 +49,16 @@ pub struct ToolIdentifier {
     pub tool: ToolName,
 }
 
+impl ToolIdentifier {
+    /// The server that has the tool.
+    pub fn server_identifier(&self) -> ServerIdentifier {
+        ServerIdentifier {
+            toolbox: self.toolbox.clone(),
+            server: self.server.clone(),
+        }
+    }
+}
+
 impl<Kind> Name<Kind> {
     /// The name as it was written.
     pub fn as_str(&self) -> &str {

@@ -16,9 +16,9 @@ use crate::{
     call::ClientHandle,
     config::{Config, ToolMode},
     downstream::{ConnectError, Pool, ServerEvent, ServerHandle, Urgency},
-    ident::{ToolIdentifier, ToolboxName},
+    ident::{ServerIdentifier, ToolIdentifier, ToolboxName},
     native::Native,
-    toolbox::{OpenError, Opened, Registry, Toolbox, registered_definition},
+    toolbox::{Links, OpenError, Opened, Registry, Toolbox, registered_definition},
     wire::RawJson,
 };
 
@@ -31,6 +31,8 @@ pub struct Workbench {
     registry: Option<Registry>,
     /// The toolbox that is shown as it is, in native mode.
     native: Option<Native>,
+    /// The resources that servers have linked to.
+    links: Links,
     /// Counts the changes of `tools/list`.
     tools_changed: watch::Sender<u64>,
     /// The toolboxes whose servers are followed for changes, in dynamic mode.
@@ -77,6 +79,7 @@ impl Workbench {
             toolboxes,
             registry,
             native,
+            links: Links::default(),
             tools_changed: watch::channel(0).0,
             followed: Mutex::default(),
             config,
@@ -173,6 +176,18 @@ impl Workbench {
             }
             _ => Vec::new(),
         }
+    }
+
+    /// The resources that servers have linked to.
+    pub fn links(&self) -> &Links {
+        &self.links
+    }
+
+    /// The server at a place of an open toolbox.
+    pub fn server(&self, place: &ServerIdentifier) -> Option<&ServerHandle> {
+        let toolbox = self.toolboxes.get(&place.toolbox)?;
+        toolbox.opened()?;
+        toolbox.servers().get(&place.server)
     }
 
     /// The toolbox that is shown as it is, in native mode.

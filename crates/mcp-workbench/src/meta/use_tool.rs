@@ -103,8 +103,13 @@ pub(super) async fn call(
         },
         context,
     };
-    let answer = server.call(call).await;
-    answer.map_err(|error| Failure::call_failed(tool, error))
+    match server.call(call).await {
+        Ok(result) => {
+            workbench.links().note(&tool.server_identifier(), &result);
+            Ok(result)
+        }
+        Err(error) => Err(Failure::call_failed(tool, error)),
+    }
 }
 
 /// The identifier and the arguments; problems in the order in which they are told.

@@ -8,7 +8,8 @@ use super::{
     caller::Caller, code, connection::Agreed, log_level::LogLevel, native, revision::Revision,
 };
 use crate::{
-    call::{CallContext, ClientCapabilities},
+    call::{Call, CallContext, CallRequest, ClientCapabilities},
+    downstream::CallError,
     meta::{self, MetaTool},
     wire::{self, Frame, Kind, ObjectText, RawJson, Request, RequestId},
     workbench::Workbench,
@@ -101,7 +102,7 @@ fn own_capabilities(workbench: &Workbench) -> Value {
     } else {
         json!({})
     };
-    json!({ "logging": {}, "tools": tools })
+    json!({ "logging": {}, "resources": {}, "tools": tools })
 }
 
 /// The answer to a request of a client with which `revision` was agreed on.
@@ -117,6 +118,9 @@ pub(super) async fn answer(
         (_, Some(native)) => native::answer(workbench, native, caller, request).await,
         ("tools/list", None) => list_tools(workbench, request.params.as_ref()),
         ("tools/call", None) => call_tool(workbench, caller, request.params.as_ref()).await,
+        ("resources/read", None) => read_linked(workbench, caller, request.params.as_ref()).await,
+        ("resources/list", None) => Reply::Result(empty_list("resources")),
+        ("resources/templates/list", None) => Reply::Result(empty_list("resourceTemplates")),
         ("logging/setLevel", None) => set_log_level(&caller, request.params.as_ref()),
         (method, None) => Reply::method_not_found(method),
     }
@@ -131,6 +135,43 @@ fn list_tools(workbench: &Workbench, params: Option<&RawJson>) -> Reply {
     definitions.extend(workbench.registered_definitions());
     let list = RawJson::array(&definitions);
     Reply::Result(ObjectText::new().raw("tools", &list).finish())
+}
+
+fn empty_list(items: &str) -> RawJson {
+    ObjectText::new().raw(items, &RawJson::array(&[])).finish()
+}
+
+/// Reads a resource that a server has linked to in a result. Nothing is listed: what servers have is
+/// found through their tools.
+async fn read_linked(workbench: &Workbench, caller: Caller, params: Option<&RawJson>) -> Reply {
+    let uri = params.and_then(|params| params.member("uri"));
+    let uri = uri.as_ref().and_then(RawJson::as_text);
+    let (Some(uri), Some(params)) = (uri, params) else {
+        return Reply::invalid_params("uri: Expected string");
+    };
+    let owner = workbench.links().owner(&uri);
+    let server = owner.as_ref().and_then(|owner| workbench.server(owner));
+    let (Some(owner), Some(server)) = (&owner, server) else {
+        return Reply::Error {
+            code: code::RESOURCE_NOT_FOUND,
+            message: format!("Resource not found: {uri}"),
+        };
+    };
+    let call = Call {
+        request: CallRequest::Relayed {
+            method: "resources/read",
+            params: params.clone(),
+        },
+        context: call_context(caller, params.member("_meta")),
+    };
+    match server.call(call).await {
+        Ok(result) => Reply::Result(result),
+        Err(CallError::Refused { error, .. }) => Reply::ErrorAsSent(error),
+        Err(error) => Reply::Error {
+            code: code::INTERNAL_ERROR,
+            message: format!("[{}/{}] Error: {error}", owner.toolbox, owner.server),
+        },
+    }
 }
 
 fn set_log_level(caller: &Caller, params: Option<&RawJson>) -> Reply {

@@ -21,4 +21,5 @@ mod code {
     pub(super) const METHOD_NOT_FOUND: i64 = -32601;
     pub(super) const INVALID_PARAMS: i64 = -32602;
     pub(super) const INTERNAL_ERROR: i64 = -32603;
+    pub(super) const RESOURCE_NOT_FOUND: i64 = -32002;
 }

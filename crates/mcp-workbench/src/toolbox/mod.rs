@@ -2,10 +2,12 @@
 //! open belongs to the workbench and not to a connection.
 
 mod dynamic;
+mod links;
 mod open;
 mod opened;
 mod render;
 
 pub use dynamic::{Registry, registered_definition, unique_name};
+pub use links::Links;
 pub use open::{OpenError, Toolbox};
 pub use opened::{Opened, ServerFailure};

@@ -108,3 +108,25 @@ fn a_large_result_comes_back_whole() {
     let result = workbench.use_tool("big", r#"{"size":3000000}"#);
     assert_eq!(result.text().len(), 3_000_000);
 }
+
+#[test]
+fn a_resource_that_a_result_links_to_can_be_read() {
+    let link = r#"{"content":[{"type":"text","text":"resource_link"},{"type":"resource_link","uri":"u:1","name":"n"}]}"#;
+    let script = Script::named(&["link"]).answers("link", link).on_method(
+        "resources/read",
+        r#"[{"line":"{\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":{\"contents\":[],\"got\":$PARAMS,\"n\":1e400}}"}]"#,
+    );
+    let mut workbench = Setup::one(&script).connect();
+    workbench.open("dev");
+    let params = r#"{"uri":"u:1","odd":[1.10]}"#;
+    assert_eq!(workbench.ask("resources/read", params).error().code, -32002);
+    workbench.use_tool("link", "{}");
+    assert_eq!(
+        workbench.ask("resources/read", params).raw_result(),
+        format!(r#"{{"contents":[],"got":{params},"n":1e400}}"#)
+    );
+    assert_eq!(
+        workbench.ask("resources/list", "{}").raw_result(),
+        r#"{"resources":[]}"#
+    );
+}
