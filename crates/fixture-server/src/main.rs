@@ -8,6 +8,7 @@
 mod actions;
 mod builtin;
 mod children;
+mod executions;
 mod journal;
 mod message;
 mod output;

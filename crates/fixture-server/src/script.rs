@@ -2,7 +2,7 @@
 //!
 //! ```json
 //! {
-//!   "journal": "/tmp/x/journal",
+//!   "journal": "/tmp/x/journal", "executions": "/tmp/x/executions",
 //!   "protocolVersion": "2025-06-18",
 //!   "serverInfo": {}, "instructions": "…", "capabilities": {},
 //!   "tools": [], "pages": [[], []],
@@ -27,6 +27,8 @@ pub(crate) type Raw = Box<RawValue>;
 pub(crate) struct Script {
     /// The file to which everything that happens is appended.
     pub(crate) journal: Option<PathBuf>,
+    /// The file to which every call with a nonce is appended.
+    pub(crate) executions: Option<PathBuf>,
     /// The revision in the answer to `initialize`; the client's own when absent.
     pub(crate) protocol_version: Option<String>,
     /// What the server calls itself.

@@ -14,6 +14,7 @@ use serde_json::{Value, value::RawValue};
 use crate::{
     actions::{Stage, pause},
     builtin,
+    executions::Executions,
     journal::Journal,
     message::{Message, Request},
     output::Output,
@@ -33,6 +34,8 @@ pub(crate) struct Server {
     pub(crate) arguments: Vec<String>,
     /// Where events are written down.
     pub(crate) journal: Journal,
+    /// Where calls are written down.
+    executions: Executions,
     /// Where messages are written.
     pub(crate) output: Output,
     /// What is under way.
@@ -51,6 +54,7 @@ impl Server {
         };
         Self {
             journal: Journal::open(script.journal.as_deref()),
+            executions: Executions::open(script.executions.as_deref()),
             script,
             arguments,
             output: Output::default(),
@@ -117,6 +121,10 @@ impl Server {
         }
         if request.id.is_some() {
             self.pending.begin();
+        }
+        if request.method == "tools/call" {
+            // Here and not in the call's own thread, so that calls are written down in their order.
+            self.executions.record(&request);
         }
         if self.script.on_method.contains_key(&request.method) || request.method == "tools/call" {
             let server = Arc::clone(self);
