@@ -1,8 +1,9 @@
 //! Runs the actions of a script.
 //!
 //! Placeholders in texts for stdout: `$ID` (the raw id of the request), `$TOKEN` (its raw progress
-//! token), `$PARAMS` (its raw parameters), `$REPLY` (the last answer of the client, the whole line)
-//! and `$xHH` (the byte with that hexadecimal value).
+//! token), `$PARAMS` (its raw parameters), `$REPLY` (the last answer of the client, the whole line),
+//! `$ROUND` (how often the innermost `repeat` has run before) and `$xHH` (the byte with that
+//! hexadecimal value).
 
 use std::{
     fs::{File, OpenOptions},
@@ -17,7 +18,7 @@ use crate::{
     builtin, children,
     message::Request,
     output,
-    script::{Action, Fill, Once, Spawn, Stream},
+    script::{Action, Fill, Once, Repeat, Spawn, Stream},
     server::Server,
 };
 
@@ -35,6 +36,8 @@ pub(crate) struct Stage<'a> {
     pub(crate) request: Option<&'a Request>,
     /// The client's last answer to a request of the server's own.
     pub(crate) reply: String,
+    /// How often the innermost `repeat` has run before.
+    pub(crate) round: u64,
 }
 
 impl Stage<'_> {
@@ -52,6 +55,11 @@ impl Stage<'_> {
             Action::Error(error) => output.error(self.id(), error.get()),
             Action::Line(text) => output.line(&self.fill_in(text)),
             Action::Stdout(text) => output.bytes(&self.fill_in(text)),
+            Action::Bytewise(text) => {
+                for byte in self.fill_in(text) {
+                    output.bytes(&[byte]);
+                }
+            }
             Action::Stderr(text) => output::stderr_line(text),
             Action::Fill(fill) => self.fill(fill),
             Action::Notify(members) => output.message(members),
@@ -63,14 +71,12 @@ impl Stage<'_> {
             Action::Touch(file) => drop(File::create(file).expect("the file can be created")),
             Action::AwaitCancel => self.server.pending.await_cancel(self.id().get()),
             Action::Once(once) => self.once(once),
-            Action::Repeat(repeat) => {
-                for _ in 0..repeat.times {
-                    self.run(&repeat.actions);
-                }
-            }
+            Action::Repeat(repeat) => self.repeat(repeat),
+            Action::Alone(actions) => output.alone(|| self.run(actions)),
             Action::Journal(text) => self.server.journal.record("note", text.as_bytes()),
             Action::Spawn(spawn) => self.spawn(spawn),
             Action::BuiltIn => builtin::run(self.server, self.request.expect("a call")),
+            Action::StopReading => self.server.stop_reading(),
             Action::Hang => pause(Duration::from_hours(1)),
             Action::CloseStdout => panic!("{}", children::close_stdout()),
             Action::Exit(code) => self.server.exit(*code),
@@ -116,9 +122,20 @@ impl Stage<'_> {
             .create_new(true)
             .open(&once.file)
             .is_ok();
-        if first {
-            self.run(&once.actions);
+        self.run(if first {
+            &once.actions
+        } else {
+            &once.otherwise
+        });
+    }
+
+    fn repeat(&mut self, repeat: &Repeat) {
+        let outer = self.round;
+        for round in 0..repeat.times {
+            self.round = round;
+            self.run(&repeat.actions);
         }
+        self.round = outer;
     }
 
     fn spawn(&self, spawn: &Spawn) {
@@ -154,7 +171,8 @@ impl Stage<'_> {
                 &raw(request.and_then(|it| it.known.meta.progress_token.as_deref())),
             )
             .replace("$PARAMS", &raw(request.map(|it| &*it.params)))
-            .replace("$REPLY", &self.reply);
+            .replace("$REPLY", &self.reply)
+            .replace("$ROUND", &self.round.to_string());
         bytes_of(&text)
     }
 }

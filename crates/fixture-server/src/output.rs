@@ -3,7 +3,8 @@
 
 use std::{
     io::{self, Write},
-    sync::{Mutex, PoisonError},
+    sync::{Condvar, Mutex, MutexGuard, PoisonError},
+    thread::{self, ThreadId},
 };
 
 use serde_json::value::RawValue;
@@ -11,16 +12,35 @@ use serde_json::value::RawValue;
 /// The protocol's output.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
-    turn: Mutex<()>,
+    /// The thread that has the output for itself. Held while something is written.
+    owner: Mutex<Option<ThreadId>>,
+    freed: Condvar,
 }
 
 impl Output {
     /// Writes bytes as they are. A client that has gone is no concern of the server's.
     pub(crate) fn bytes(&self, bytes: &[u8]) {
-        let turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = self.turn();
         let mut stdout = io::stdout().lock();
         drop(stdout.write_all(bytes).and_then(|()| stdout.flush()));
         drop(turn);
+    }
+
+    /// Runs something of which no other thread's output becomes a part.
+    pub(crate) fn alone(&self, run: impl FnOnce()) {
+        *self.turn() = Some(thread::current().id());
+        run();
+        *self.turn() = None;
+        self.freed.notify_all();
+    }
+
+    /// Waits until no other thread has the output for itself.
+    fn turn(&self) -> MutexGuard<'_, Option<ThreadId>> {
+        let me = thread::current().id();
+        let owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = |owner: &mut Option<ThreadId>| owner.is_some_and(|owner| owner != me);
+        let owner = self.freed.wait_while(owner, taken);
+        owner.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes one line.

@@ -79,6 +79,8 @@ pub(crate) enum Action {
     Line(String),
     /// Write this text to stdout without a line end, placeholders filled in.
     Stdout(String),
+    /// Write this text to stdout byte by byte, without a line end, placeholders filled in.
+    Bytewise(String),
     /// Write this line to stderr.
     Stderr(String),
     /// Write a text many times.
@@ -99,16 +101,20 @@ pub(crate) enum Action {
     Touch(PathBuf),
     /// Wait until the request is cancelled.
     AwaitCancel,
-    /// Run these only if the file does not exist yet; it is created.
+    /// Run these only if the file does not exist yet, which is created; else the others.
     Once(Once),
     /// Run these so many times.
     Repeat(Repeat),
+    /// Run these with stdout for themselves: other calls wait with their answers.
+    Alone(Vec<Self>),
     /// Write a line to the journal.
     Journal(String),
     /// Start a process that outlives its use.
     Spawn(Spawn),
     /// Run the built-in tool of the call's name.
     BuiltIn,
+    /// Read no further line of stdin; what runs goes on.
+    StopReading,
     /// Never go on.
     Hang,
     /// Close stdout, but live on until stdin ends.
@@ -149,6 +155,9 @@ pub(crate) struct Once {
     pub(crate) file: PathBuf,
     /// What to do the first time.
     pub(crate) actions: Vec<Action>,
+    /// What to do every other time.
+    #[serde(default)]
+    pub(crate) otherwise: Vec<Action>,
 }
 
 /// Actions that run several times.

@@ -4,7 +4,10 @@
 use std::{
     io::{self, BufRead},
     process,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -42,6 +45,8 @@ pub(crate) struct Server {
     pub(crate) pending: Pending,
     /// The raw definitions, page by page.
     pages: Mutex<Vec<Vec<String>>>,
+    /// Whether no further line is read.
+    deaf: AtomicBool,
 }
 
 impl Server {
@@ -60,6 +65,7 @@ impl Server {
             output: Output::default(),
             pending: Pending::default(),
             pages: Mutex::new(pages),
+            deaf: AtomicBool::new(false),
         }
     }
 
@@ -70,6 +76,9 @@ impl Server {
         let mut stdin = io::stdin().lock();
         let mut line = Vec::new();
         while stdin.read_until(b'\n', &mut line).unwrap_or(0) > 0 {
+            if self.deaf.load(Ordering::Acquire) {
+                pause(Duration::from_hours(1));
+            }
             let text = line.trim_ascii_end();
             self.journal.record("in", text);
             self.receive(text);
@@ -91,6 +100,11 @@ impl Server {
         process::exit(code.into())
     }
 
+    /// Makes the server read no further line. One that is being waited for is not acted on.
+    pub(crate) fn stop_reading(&self) {
+        self.deaf.store(true, Ordering::Release);
+    }
+
     /// Replaces the list of tools.
     pub(crate) fn set_tools(&self, tools: &[Raw]) {
         *self.pages.lock().unwrap_or_else(PoisonError::into_inner) = vec![texts(tools)];
@@ -101,6 +115,7 @@ impl Server {
             server: self,
             request,
             reply: String::new(),
+            round: 0,
         }
     }
 

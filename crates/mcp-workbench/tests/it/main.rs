@@ -9,6 +9,7 @@ mod configuration;
 mod dynamic;
 mod environment;
 mod failed_calls;
+mod faults;
 mod filters;
 mod harness;
 mod instructions;

@@ -4,6 +4,7 @@
 mod journal;
 mod message;
 mod processes;
+mod reading;
 mod script;
 mod setup;
 mod tool_result;
@@ -17,7 +18,9 @@ use std::{
 
 pub(crate) use journal::Journal;
 pub(crate) use message::Message;
-pub(crate) use processes::{alive, kill, survivors};
+pub(crate) use processes::{
+    alive, cpu_time, exhaust_descriptors, kill, limit_descriptors, memory_peak, survivors, zombies,
+};
 pub(crate) use script::{Script, raw_string};
 pub(crate) use setup::{Setup, fixture_server};
 pub(crate) use tool_result::ToolResult;

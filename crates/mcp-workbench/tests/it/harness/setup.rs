@@ -34,6 +34,9 @@ pub(crate) struct Setup {
     text: Option<String>,
     fixtures: Vec<Fixture>,
     environment: Vec<(String, String)>,
+    arguments: Vec<String>,
+    shell: Option<&'static str>,
+    working_directory: Option<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -59,6 +62,9 @@ impl Setup {
             text: None,
             fixtures: Vec::new(),
             environment: Vec::new(),
+            arguments: Vec::new(),
+            shell: None,
+            working_directory: None,
         }
     }
 
@@ -128,6 +134,24 @@ impl Setup {
         self
     }
 
+    /// One more argument of the workbench's command line.
+    pub(crate) fn argument(mut self, argument: &str) -> Self {
+        self.arguments.push(argument.to_owned());
+        self
+    }
+
+    /// Starts the workbench through `sh`, which runs this and must `exec "$0" "$@"` in the end.
+    pub(crate) fn through(mut self, shell: &'static str) -> Self {
+        self.shell = Some(shell);
+        self
+    }
+
+    /// Starts the workbench in this directory.
+    pub(crate) fn working_in(mut self, directory: &Path) -> Self {
+        self.working_directory = Some(directory.to_owned());
+        self
+    }
+
     /// A path in the directory of the test.
     pub(crate) fn path(&self, relative: &str) -> PathBuf {
         self.directory.path().join(relative)
@@ -193,10 +217,19 @@ impl Setup {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(WORKBENCH);
+        let mut command = match self.shell {
+            Some(shell) => {
+                let mut command = Command::new("sh");
+                command.args(["-c", shell, WORKBENCH]);
+                command
+            }
+            None => Command::new(WORKBENCH),
+        };
         let path = std::env::vars_os().find(|(name, _)| name == "PATH");
+        let directory = self.working_directory.clone();
         command
-            .current_dir(self.path("work"))
+            .args(&self.arguments)
+            .current_dir(directory.unwrap_or_else(|| self.path("work")))
             .env_clear()
             .envs(path)
             .env("HOME", self.path("home"))

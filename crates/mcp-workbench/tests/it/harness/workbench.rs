@@ -1,9 +1,8 @@
 //! A running workbench and the client's side of its stdin and stdout.
 
 use std::{
-    io::{BufRead, BufReader, Write},
+    io::Write,
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
-    sync::mpsc::{self, Receiver},
     thread,
     time::{Duration, Instant},
 };
@@ -12,16 +11,19 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::{
-    Journal, Message, Setup, TIMEOUT, ToolResult, kill, poll, raw_string, survivors,
-    transcript::Transcript,
+    Journal, Message, Setup, TIMEOUT, ToolResult, kill, poll, raw_string, reading::Reading,
+    survivors, transcript::Transcript,
 };
+
+/// How much of a line the message of a failed test shows.
+const SHOWN_CHARACTERS: usize = 2000;
 
 /// The workbench under test. Dropping it kills it and everything its servers left.
 #[derive(Debug)]
 pub(crate) struct Workbench {
     child: Child,
     stdin: Option<ChildStdin>,
-    lines: Receiver<String>,
+    reading: Reading,
     waiting: Vec<Message>,
     wire: Transcript,
     stderr: Transcript,
@@ -52,20 +54,11 @@ impl Workbench {
         let mut child = command.spawn().expect("the workbench starts");
         let stderr = Transcript::default();
         let stderr_reader = stderr.drain(child.stderr.take().expect("a piped stderr"));
-        let (sender, lines) = mpsc::channel();
-        let stdout = BufReader::new(child.stdout.take().expect("a piped stdout"));
-        thread::spawn(move || {
-            for line in stdout.split(b'\n').map_while(Result::ok) {
-                let line = String::from_utf8(line).expect("stdout is UTF-8");
-                if sender.send(line).is_err() {
-                    return;
-                }
-            }
-        });
+        let reading = Reading::start(child.stdout.take().expect("a piped stdout"));
         Self {
             stdin: child.stdin.take(),
             child,
-            lines,
+            reading,
             waiting: Vec::new(),
             wire: Transcript::default(),
             stderr,
@@ -83,7 +76,8 @@ impl Workbench {
     /// Sends bytes as they are.
     pub(crate) fn send_bytes(&mut self, bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes);
-        self.wire.add(&format!("→ {}", text.trim_end_matches('\n')));
+        self.wire
+            .add(&format!("→ {}", shortened(text.trim_end_matches('\n'))));
         let stdin = self.stdin.as_mut().expect("stdin is open");
         let written = stdin.write_all(bytes);
         written.expect("the workbench reads its stdin");
@@ -113,9 +107,9 @@ impl Workbench {
 
     /// Waits for the next line of stdout.
     pub(crate) fn next_line(&mut self) -> String {
-        let line = self.lines.recv_timeout(TIMEOUT);
-        let line = line.unwrap_or_else(|error| panic!("no line from the workbench: {error}"));
-        self.wire.add(&format!("← {line}"));
+        let line = self.reading.next_within(TIMEOUT);
+        let line = line.expect("a line from the workbench");
+        self.wire.add(&format!("← {}", shortened(&line)));
         line
     }
 
@@ -145,10 +139,8 @@ impl Workbench {
         }
         let end = Instant::now() + time;
         while let Some(left) = end.checked_duration_since(Instant::now()) {
-            let Ok(line) = self.lines.recv_timeout(left) else {
-                return None;
-            };
-            self.wire.add(&format!("← {line}"));
+            let line = self.reading.next_within(left)?;
+            self.wire.add(&format!("← {}", shortened(&line)));
             let message = Message::parse(line);
             if wanted(&message) {
                 return Some(message);
@@ -236,6 +228,13 @@ impl Workbench {
         self.setup.journal(toolbox, server)
     }
 
+    /// Everything that it has said so far and that was taken or waited past.
+    pub(crate) fn said(&self) -> String {
+        let wire = self.wire.text();
+        let said = wire.lines().filter(|line| line.starts_with('←'));
+        said.collect::<Vec<_>>().join("\n")
+    }
+
     /// Everything on stderr so far.
     pub(crate) fn stderr(&self) -> String {
         self.stderr.text()
@@ -250,6 +249,16 @@ impl Workbench {
     /// Ends the workbench's stdin.
     pub(crate) fn close_stdin(&mut self) {
         self.stdin = None;
+    }
+
+    /// The client's side of its stdout.
+    pub(crate) fn reading(&self) -> &Reading {
+        &self.reading
+    }
+
+    /// Its process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// Sends a signal to the workbench.
@@ -270,7 +279,7 @@ impl Workbench {
         self.close_stdin();
         let status = self.wait_exit();
         let mut stdout: Vec<String> = self.waiting.drain(..).map(|it| it.line).collect();
-        while let Ok(line) = self.lines.recv_timeout(TIMEOUT) {
+        while let Some(line) = self.reading.next_within(TIMEOUT) {
             stdout.push(line);
         }
         poll(TIMEOUT, || self.stderr_reader.is_finished().then_some(()));
@@ -303,6 +312,14 @@ impl Drop for Workbench {
             let (stderr, wire) = (self.stderr.text(), self.wire.text());
             eprintln!("--- stderr of the workbench\n{stderr}--- wire\n{wire}");
         }
+    }
+}
+
+/// As much of a line as a reader can use.
+fn shortened(line: &str) -> String {
+    match line.char_indices().nth(SHOWN_CHARACTERS) {
+        Some((at, _)) => format!("{}… ({} bytes)", &line[..at], line.len()),
+        None => line.to_owned(),
     }
 }
 
