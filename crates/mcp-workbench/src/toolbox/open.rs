@@ -111,7 +111,7 @@ impl Toolbox {
         }
         let (catalogue, failures) = self.connect_all(client).await;
         if catalogue.is_empty() && !failures.is_empty() && failures.iter().all(is_final) {
-            self.set_opened(None);
+            // One that was open stays open: its next call tries to start the server again.
             return Err(OpenError { failures });
         }
         let opened = match self.opened() {
@@ -129,7 +129,7 @@ impl Toolbox {
                 failures,
             }),
         };
-        self.set_opened(Some(Arc::clone(&opened)));
+        self.set_opened(&opened);
         Ok(opened)
     }
 
@@ -143,6 +143,7 @@ impl Toolbox {
                 .all(|((_, server), (_, tools))| {
                     let status = server.status();
                     !status.stale
+                        && !matches!(status.phase, Phase::Failed(_))
                         && status
                             .tools
                             .is_some_and(|current| Arc::ptr_eq(&current, tools))
@@ -180,8 +181,8 @@ impl Toolbox {
         (catalogue, failures)
     }
 
-    fn set_opened(&self, opened: Option<Arc<Opened>>) {
-        *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = opened;
+    fn set_opened(&self, opened: &Arc<Opened>) {
+        *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(opened));
     }
 }
 

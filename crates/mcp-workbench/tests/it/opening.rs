@@ -130,6 +130,34 @@ fn opening_again_retries_only_those_that_failed() {
 }
 
 #[test]
+fn an_open_toolbox_stays_open_when_its_servers_cannot_be_started_again() {
+    let mut workbench = Setup::one(&Script::new()).connect();
+    workbench.open("dev");
+    let script = workbench.setup.path("fixtures/0.json");
+    let working = std::fs::read_to_string(&script).unwrap();
+    workbench.setup.write("fixtures/0.json", "broken");
+    workbench.use_tool("crash", "{}");
+    let refused = workbench.use_tool("echo", "{}");
+    assert_eq!(refused.failure()["code"], "server_start_failed");
+    let again = workbench.open("dev");
+    let again = again.error();
+    assert!(
+        again.starts_with("Error opening toolbox 'dev': "),
+        "{again}"
+    );
+    workbench.setup.write("fixtures/0.json", &working);
+    let answered = poll(TIMEOUT, || {
+        let result = workbench.use_tool("echo", "{}");
+        if result.failed() {
+            assert_ne!(result.failure()["code"], "toolbox_not_open");
+            return None;
+        }
+        Some(())
+    });
+    assert!(answered.is_some(), "the server never came back");
+}
+
+#[test]
 fn a_second_open_is_answered_from_memory() {
     let mut workbench = Setup::one(&Script::named(&["a"])).connect();
     let first = workbench.open("dev").raw;
