@@ -133,10 +133,7 @@ impl Default for ObjectText {
 
 /// The answer to a request.
 pub fn result(id: &RequestId, result: &RawJson) -> Frame {
-    let mut head = Vec::with_capacity(64);
-    head.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
-    head.extend_from_slice(id.as_json().as_bytes());
-    head.extend_from_slice(br#","result":"#);
+    let head = head(id.as_json().as_bytes(), br#","result":"#);
     Frame::spliced(head, result, b"}\n")
 }
 
@@ -146,34 +143,31 @@ pub fn error(id: Option<&RequestId>, code: i64, message: &str) -> Frame {
         .member("code", &code)
         .member("message", message)
         .finish();
-    let mut head = Vec::with_capacity(96);
-    head.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
-    match id {
-        Some(id) => head.extend_from_slice(id.as_json().as_bytes()),
-        None => head.extend_from_slice(b"null"),
-    }
-    head.extend_from_slice(br#","error":"#);
-    Frame::spliced(head, &error, b"}\n")
+    let id: &[u8] = id.map_or(b"null", |id| id.as_json().as_bytes());
+    Frame::spliced(head(id, br#","error":"#), &error, b"}\n")
 }
 
 /// The refusal of a request in somebody else's words.
 pub fn error_as_sent(id: &RequestId, error: &RawJson) -> Frame {
-    let mut head = Vec::with_capacity(64);
-    head.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
-    head.extend_from_slice(id.as_json().as_bytes());
-    head.extend_from_slice(br#","error":"#);
+    let head = head(id.as_json().as_bytes(), br#","error":"#);
     Frame::spliced(head, error, b"}\n")
 }
 
 /// A request of ours.
 pub fn request(id: u64, method: &str, params: &RawJson) -> Frame {
-    let mut head = Vec::with_capacity(96);
-    head.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
-    head.extend_from_slice(id.to_string().as_bytes());
-    head.extend_from_slice(br#","method":"#);
+    let mut head = head(id.to_string().as_bytes(), br#","method":"#);
     write_json(&mut head, method);
     head.extend_from_slice(br#","params":"#);
     Frame::spliced(head, params, b"}\n")
+}
+
+/// The beginning of a message with an id.
+fn head(id: &[u8], next: &[u8]) -> Vec<u8> {
+    let mut head = Vec::with_capacity(96);
+    head.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    head.extend_from_slice(id);
+    head.extend_from_slice(next);
+    head
 }
 
 /// A notification of ours.
