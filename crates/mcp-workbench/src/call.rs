@@ -78,6 +78,12 @@ pub trait ClientHandle: Send + Sync {
     /// keep up may not get it.
     fn notify(&self, frame: Frame);
 
+    /// Whether so much waits to be read by the client that no more should be fetched for it.
+    fn is_full(&self) -> bool;
+
+    /// Waits until it is not.
+    fn room(&self) -> RoomFuture;
+
     /// Passes on a log message of a server, if the client wants messages of its level.
     fn log(&self, params: &RawJson);
 
@@ -93,6 +99,9 @@ pub trait ClientHandle: Send + Sync {
 
 /// The answer of a client that is still to come.
 pub type AnswerFuture = Pin<Box<dyn Future<Output = Option<Answer>> + Send>>;
+
+/// The moment at which a client has read enough.
+pub type RoomFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Tells the clients of one workbench apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

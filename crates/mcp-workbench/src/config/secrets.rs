@@ -128,6 +128,11 @@ impl Secrets {
         }
     }
 
+    /// How long the longest secret is: so much of a text that was cut may be the beginning of one.
+    pub fn longest(&self) -> usize {
+        self.values.iter().map(String::len).max().unwrap_or(0)
+    }
+
     /// Whether there is nothing to hide.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()

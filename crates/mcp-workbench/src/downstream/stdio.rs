@@ -34,9 +34,11 @@ const STDERR_WAIT: Duration = Duration::from_millis(200);
 pub(super) const BAD_LINES: usize = 1000;
 /// How long a process may leave unread what is written to it.
 pub(super) const WRITE_PATIENCE: Duration = Duration::from_secs(30);
-/// How many of the last lines of stderr are kept, and how long each may be.
+/// How many of the last lines of stderr are kept, how many bytes of each are read, and how many
+/// characters of it are kept.
 const STDERR_LINES: usize = 20;
-const STDERR_LINE_BYTES: usize = 2000;
+const STDERR_LINE_BYTES: usize = 64 * 1024;
+const STDERR_LINE_CHARACTERS: usize = 2000;
 
 /// The connection to a child process.
 pub(super) struct StdioLink {
@@ -262,11 +264,9 @@ async fn read_stderr(
 ) {
     let mut reader = LineReader::with_limit(stderr, STDERR_LINE_BYTES);
     while let Ok(Some(line)) = reader.next().await {
-        let (Line::Complete(line) | Line::TooLong(line)) = line else {
+        let Some(line) = stderr_line(&line, &secrets) else {
             continue;
         };
-        let line = String::from_utf8_lossy(&line);
-        let line = secrets.redact(line.trim_end()).into_owned();
         tracing::debug!("stderr: {}", visible(&line));
         let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
         if lines.len() == STDERR_LINES {
@@ -274,4 +274,17 @@ async fn read_stderr(
         }
         lines.push_back(line);
     }
+}
+
+/// A line as it is kept: without secrets, and cut. Where the line itself was cut, what may be the
+/// beginning of a secret goes too.
+fn stderr_line(line: &Line, secrets: &Secrets) -> Option<String> {
+    let bytes = match line {
+        Line::Complete(bytes) => &bytes[..],
+        Line::TooLong(head) => &head[..head.len().saturating_sub(secrets.longest())],
+        Line::TooLongEnded(_) => return None,
+    };
+    let text = String::from_utf8_lossy(bytes);
+    let text = secrets.redact(text.trim_end());
+    Some(text.chars().take(STDERR_LINE_CHARACTERS).collect())
 }

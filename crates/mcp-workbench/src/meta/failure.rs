@@ -83,7 +83,8 @@ impl Failure {
             details.insert("retry_after_ms".into(), milliseconds.into());
         }
         if !self.stderr().is_empty() {
-            details.insert("stderr".into(), self.stderr().into());
+            let lines = self.stderr().iter().map(|line| Value::from(visible(line)));
+            details.insert("stderr".into(), lines.collect());
         }
         match self {
             Self::ToolboxUnknown { toolbox, .. } | Self::NotOpened { toolbox, .. } => {

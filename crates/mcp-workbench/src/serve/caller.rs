@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{connection::Connection, log_level::LogLevel, output::ClientOutput};
 use crate::{
-    call::{AnswerFuture, ClientCapabilities, ClientHandle, ClientId, Question},
+    call::{AnswerFuture, ClientCapabilities, ClientHandle, ClientId, Question, RoomFuture},
     wire::{self, Frame, RawJson},
 };
 
@@ -25,6 +25,15 @@ impl ClientHandle for Caller {
 
     fn notify(&self, frame: Frame) {
         self.output.notify(frame);
+    }
+
+    fn is_full(&self) -> bool {
+        self.output.is_full()
+    }
+
+    fn room(&self) -> RoomFuture {
+        let output = self.output.clone();
+        Box::pin(async move { output.has_room().await })
     }
 
     fn log(&self, params: &RawJson) {

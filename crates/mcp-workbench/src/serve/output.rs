@@ -80,7 +80,8 @@ impl ClientOutput {
         }
     }
 
-    fn is_full(&self) -> bool {
+    /// Whether too much waits.
+    pub(super) fn is_full(&self) -> bool {
         self.waiting.bytes.load(Ordering::Relaxed) > MAX_QUEUED_BYTES
     }
 }

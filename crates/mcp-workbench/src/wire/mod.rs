@@ -18,7 +18,7 @@ pub use message::{
     Answer, InvalidMessage, Message, Notification, ParseError, Request, RequestId, Response,
 };
 pub use outbox::{FrameTicket, Outbox};
-pub use recover::{id_from_head, id_from_tail, recover_id};
+pub use recover::{id_from_head, id_from_tail, recover_answer_id, recover_id};
 pub use scan::{MAX_DEPTH, ScanError};
 
 #[cfg(test)]

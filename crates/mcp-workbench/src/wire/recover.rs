@@ -10,6 +10,20 @@ use super::{
 /// How far from either end of a message an id is looked for.
 const REACH: usize = 4096;
 
+/// The id of the request that a line answers which is no message: it must look like an answer, because
+/// some servers log JSON with ids of their own on the same stream.
+pub fn recover_answer_id(line: &[u8]) -> Option<RequestId> {
+    let head = &line[..line.len().min(REACH)];
+    let tail = &line[line.len().saturating_sub(REACH)..];
+    let has = |word: &str| {
+        let found = |part: &[u8]| memchr::memmem::find(part, word.as_bytes()).is_some();
+        found(head) || found(tail)
+    };
+    let is_answer = has("\"result\"") || has("\"error\"") || !has("\"method\"");
+    let answers = has("\"jsonrpc\"") && is_answer;
+    answers.then(|| recover_id(line))?
+}
+
 /// The id of a message that is there from end to end.
 pub fn recover_id(message: &[u8]) -> Option<RequestId> {
     id_from_head(message).or_else(|| id_from_tail(message))
@@ -76,7 +90,7 @@ fn member(scanner: &mut Scanner<'_>, text: &[u8]) -> Option<(String, RawJson)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{id_from_head, id_from_tail, recover_id};
+    use super::{id_from_head, id_from_tail, recover_answer_id, recover_id};
 
     #[test]
     fn an_id_is_found_at_either_end_and_nowhere_else() {
@@ -112,6 +126,21 @@ mod tests {
                 tail,
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn what_does_not_look_like_an_answer_has_no_id() {
+        let rows = [
+            (r#"{"jsonrpc":"2.0","id":7,"result":[[["#, Some(7)),
+            (r#"{"jsonrpc":"1.0","id":7,"error":{}}"#, Some(7)),
+            (r#"{"jsonrpc":"2.0","id":7}"#, Some(7)),
+            (r#"{"level":30,"id":7,"msg":"started"}"#, None),
+            (r#"{"jsonrpc":"1.0","id":7,"method":"x"}"#, None),
+        ];
+        for (line, id) in rows {
+            let found = recover_answer_id(line.as_bytes()).and_then(|id| id.as_u64());
+            assert_eq!(found, id, "{line}");
         }
     }
 

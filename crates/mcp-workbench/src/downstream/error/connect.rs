@@ -159,6 +159,14 @@ impl ConnectError {
         )
     }
 
+    /// Whether the process left at once and without a word, as launchers sometimes do that race with
+    /// another start of the same package.
+    pub(in crate::downstream) fn is_silent_exit(&self) -> bool {
+        let silent = StartPhase::Initialize;
+        matches!(self, Self::Exited { exit: Exit::Code(0), phase, stderr }
+            if *phase == silent && stderr.is_empty())
+    }
+
     /// The error without the values that came from variables.
     pub(in crate::downstream) fn redacted(self, secrets: &Secrets) -> Self {
         let clean = |text: String| secrets.redact(&text).into_owned();
@@ -175,15 +183,6 @@ impl ConnectError {
             }
             Self::EnvFile { reason } => Self::EnvFile {
                 reason: clean(reason),
-            },
-            Self::Refused {
-                phase,
-                code,
-                message,
-            } => Self::Refused {
-                phase,
-                code,
-                message: clean(message),
             },
             other => other,
         }

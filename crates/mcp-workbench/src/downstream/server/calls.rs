@@ -305,7 +305,7 @@ fn call_answer(answer: Answer, secrets: &Secrets) -> Result<RawJson, CallError> 
         Answer::Result(result) => Ok(result),
         Answer::Error(error) => Err(CallError::Refused {
             code: error_code(&error),
-            message: secrets.redact(&error_message(&error)).into_owned(),
+            message: error_message(&error, secrets),
             error,
         }),
         Answer::Invalid => Err(CallError::InvalidAnswer),

@@ -33,7 +33,7 @@ use crate::{
     },
     wire::{
         Answer, MAX_FRAME_BYTES, Message, Notification, ObjectText, RawJson, RequestId, Response,
-        id_from_head, id_from_tail, recover_id,
+        id_from_head, id_from_tail, recover_answer_id,
     },
 };
 
@@ -109,8 +109,10 @@ impl Session {
         } = surroundings;
         loop {
             let due = self.due();
+            let held_up = self.held_up();
             tokio::select! {
-                event = self.link.next_event() => match event {
+                () = wait_for_room(held_up.as_ref()), if held_up.is_some() => {}
+                event = self.link.next_event(), if held_up.is_none() => match event {
                     LinkEvent::Ended(exit) => return SessionEnd::Exited(exit),
                     LinkEvent::Nonsense => return SessionEnd::GivenUp(GiveUp::Nonsense),
                     event => self.take_event(event, surroundings),
@@ -190,6 +192,15 @@ impl Session {
             Users::One(known) if known.id() == client.id() => Users::One(Arc::clone(client)),
             Users::One(_) | Users::Several => Users::Several,
         };
+    }
+
+    /// The client that does not read what the server has for it, if the server works for no other: then
+    /// nothing more is read from the server either.
+    fn held_up(&self) -> Option<Arc<dyn ClientHandle>> {
+        match &self.users {
+            Users::One(client) if client.is_full() => Some(Arc::clone(client)),
+            _ => None,
+        }
     }
 
     /// The client that the server means, if that can be told.
@@ -275,7 +286,7 @@ impl Session {
     /// A line that cannot be read may have been an answer: then its caller is told.
     fn take_bad_line(&mut self, line: &Bytes) {
         tracing::debug!("a line on stdout is no message");
-        if let Some(id) = recover_id(line).and_then(|id| id.as_u64()) {
+        if let Some(id) = recover_answer_id(line).and_then(|id| id.as_u64()) {
             self.calls
                 .fail(id, CallError::UnreadableAnswer, &mut self.link);
         }
@@ -332,5 +343,11 @@ impl Session {
             asked_for: false,
             asker: None,
         }
+    }
+}
+
+async fn wait_for_room(client: Option<&Arc<dyn ClientHandle>>) {
+    if let Some(client) = client {
+        client.room().await;
     }
 }

@@ -8,14 +8,14 @@ use serde_json::json;
 use super::{SupervisorContext, asks::Asks};
 use crate::{
     call::ClientHandle,
-    config::Server,
+    config::{Secrets, Server},
     downstream::{
         error::{ConnectError, GiveUp, StartPhase},
         introduction::Introduction,
         link::{Link, LinkEvent},
         listing::{ListWalk, Step, ToolList},
     },
-    wire::{self, Answer, Kind, Message, ObjectText, RawJson, Request, recover_id},
+    wire::{self, Answer, Kind, Message, ObjectText, RawJson, Request, recover_answer_id},
 };
 
 /// The newest revision with a handshake. An older answer is accepted, as nothing that we use differs.
@@ -91,7 +91,7 @@ impl Start<'_> {
         let phase = StartPhase::Initialize;
         let answer = self.request(phase, &params).await?;
         let Answer::Result(result) = answer else {
-            return Err(refused(phase, &answer));
+            return Err(refused(phase, &answer, self.link.secrets()));
         };
         if result
             .member("protocolVersion")
@@ -125,7 +125,7 @@ impl Start<'_> {
                     walk.cut_short("because a later page could not be read");
                     return Ok(walk);
                 }
-                None => return Err(refused(phase, &answer)),
+                None => return Err(refused(phase, &answer, self.link.secrets())),
             }
         }
     }
@@ -173,7 +173,7 @@ impl Start<'_> {
                     });
                 }
                 LinkEvent::BadLine(line)
-                    if recover_id(&line).and_then(|it| it.as_u64()) == Some(id) =>
+                    if recover_answer_id(&line).and_then(|it| it.as_u64()) == Some(id) =>
                 {
                     return Err(ConnectError::InvalidAnswer { phase });
                 }
@@ -205,11 +205,14 @@ pub(super) fn error_code(error: &RawJson) -> String {
     code.map_or_else(|| "unknown".to_owned(), |code| code.as_str().to_owned())
 }
 
-/// The words of an error object, cut where they go on for ever.
-pub(super) fn error_message(error: &RawJson) -> String {
+/// The words of an error object without secrets, cut where they go on for ever.
+pub(super) fn error_message(error: &RawJson, secrets: &Secrets) -> String {
     let message = error.member("message");
-    let message = message.and_then(|it| Some(it.as_text()?.into_owned()));
-    let mut message = message.unwrap_or_default();
+    let message = message
+        .as_ref()
+        .and_then(RawJson::as_text)
+        .unwrap_or_default();
+    let mut message = secrets.redact(&message).into_owned();
     if let Some((end, _)) = message.char_indices().nth(MESSAGE_CHARACTERS) {
         message.truncate(end);
         message.push('…');
@@ -217,12 +220,12 @@ pub(super) fn error_message(error: &RawJson) -> String {
     message
 }
 
-fn refused(phase: StartPhase, answer: &Answer) -> ConnectError {
+fn refused(phase: StartPhase, answer: &Answer, secrets: &Secrets) -> ConnectError {
     match answer {
         Answer::Error(error) => ConnectError::Refused {
             phase,
             code: error_code(error),
-            message: error_message(error),
+            message: error_message(error, secrets),
         },
         Answer::Result(_) | Answer::Invalid => ConnectError::InvalidAnswer { phase },
     }

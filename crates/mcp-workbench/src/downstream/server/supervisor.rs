@@ -186,7 +186,11 @@ impl Supervisor {
 
     async fn start_and_serve(&mut self) {
         self.set_phase(Phase::Starting);
-        match self.start().await {
+        let mut started = self.start().await;
+        if matches!(&started, Err(error) if error.is_silent_exit()) {
+            started = self.start().await;
+        }
+        match started {
             Ok(started) => {
                 self.limiter.succeeded();
                 self.serve(started).await;
