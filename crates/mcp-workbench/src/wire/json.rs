@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::{
     compose::ObjectText,
-    mend::mend_surrogates,
+    mend::{escape_controls, mend_surrogates},
     scan::{ScanError, Scanner},
 };
 
@@ -282,13 +282,15 @@ fn walk_elements(scanner: &mut Scanner<'_>, mut visit: impl FnMut(Span)) -> Resu
     Ok(())
 }
 
-/// The text of a quoted JSON string.
+/// The text of a quoted JSON string. It may hold raw control characters and invalid UTF-8: a message is
+/// looked into before it is known whether they are refused or mended.
 pub(super) fn unescape(quoted: &[u8]) -> Cow<'_, str> {
     let inner = &quoted[1..quoted.len() - 1];
     if memchr::memchr(b'\\', inner).is_none() {
         return String::from_utf8_lossy(inner);
     }
-    let mut quoted = quoted.to_vec();
+    let mut quoted = escape_controls(quoted);
     mend_surrogates(&mut quoted);
-    Cow::Owned(serde_json::from_slice(&quoted).expect("a scanned string without lone surrogates"))
+    let quoted = String::from_utf8_lossy(&quoted);
+    Cow::Owned(serde_json::from_str(&quoted).expect("a scanned string that has been mended"))
 }

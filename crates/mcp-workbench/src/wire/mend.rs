@@ -5,7 +5,7 @@
 use bytes::Bytes;
 
 use super::{
-    message::{Message, ParseError},
+    message::{Envelope, Message, ParseError},
     scan::{Flaws, hex4, low_surrogate_follows},
 };
 
@@ -15,11 +15,10 @@ pub fn parse_mended(frame: Bytes) -> Result<Message, ParseError> {
         Ok(_) => frame,
         Err(_) => Bytes::from(String::from_utf8_lossy(&frame).into_owned()),
     };
-    let flaws = match Message::scan(&frame) {
-        Ok((message, flaws)) if flaws == Flaws::default() => return Ok(message),
-        Ok((_, flaws)) => flaws,
-        Err(error) => return Err(error),
-    };
+    let (envelope, flaws) = Envelope::scan(&frame)?;
+    if flaws == Flaws::default() {
+        return Ok(envelope.into_message()?);
+    }
     let mut text = frame.to_vec();
     if flaws.raw_control {
         text = escape_controls(&text);
@@ -49,7 +48,7 @@ pub(super) fn mend_surrogates(text: &mut [u8]) {
 }
 
 /// Escapes control characters; outside strings JSON has no others than white space, which stays.
-fn escape_controls(text: &[u8]) -> Vec<u8> {
+pub(super) fn escape_controls(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 64);
     let mut in_string = false;
     let mut escaped = false;

@@ -139,7 +139,7 @@ fn article(kind: Kind) -> String {
 
 /// The members of an envelope as they were found.
 #[derive(Default)]
-struct Envelope {
+pub(super) struct Envelope {
     jsonrpc: Option<RawJson>,
     id: Option<RawJson>,
     method: Option<RawJson>,
@@ -152,32 +152,11 @@ struct Envelope {
 impl Message {
     /// Reads one message; text that is broken inside strings is refused.
     pub fn parse(frame: &Bytes) -> Result<Self, ParseError> {
-        let (message, flaws) = Self::scan(frame)?;
+        let (envelope, flaws) = Envelope::scan(frame)?;
         if flaws.raw_control {
             return Err(ScanError::Syntax(0).into());
         }
-        Ok(message)
-    }
-
-    /// Reads one message and tells what in it could be mended.
-    pub(super) fn scan(frame: &Bytes) -> Result<(Self, Flaws), ParseError> {
-        if let Err(error) = std::str::from_utf8(frame) {
-            return Err(ScanError::Syntax(error.valid_up_to()).into());
-        }
-        let mut scanner = Scanner::new(frame);
-        scanner.skip_whitespace();
-        if scanner.peek() != Some(b'{') {
-            return Err(not_an_object(frame)?.into());
-        }
-        let mut envelope = Envelope::default();
-        walk_members(&mut scanner, |key, value| {
-            envelope.note(&unescape(&frame[key]), RawJson::trusted(frame.slice(value)));
-        })?;
-        scanner.skip_whitespace();
-        if scanner.position() < frame.len() {
-            return Err(ScanError::Syntax(scanner.position()).into());
-        }
-        Ok((envelope.into_message()?, scanner.flaws))
+        Ok(envelope.into_message()?)
     }
 }
 
@@ -190,6 +169,27 @@ fn not_an_object(frame: &Bytes) -> Result<InvalidMessage, ScanError> {
 }
 
 impl Envelope {
+    /// Reads the members of one message, and tells what in its text could be mended.
+    pub(super) fn scan(frame: &Bytes) -> Result<(Self, Flaws), ParseError> {
+        if let Err(error) = std::str::from_utf8(frame) {
+            return Err(ScanError::Syntax(error.valid_up_to()).into());
+        }
+        let mut scanner = Scanner::new(frame);
+        scanner.skip_whitespace();
+        if scanner.peek() != Some(b'{') {
+            return Err(not_an_object(frame)?.into());
+        }
+        let mut envelope = Self::default();
+        walk_members(&mut scanner, |key, value| {
+            envelope.note(&unescape(&frame[key]), RawJson::trusted(frame.slice(value)));
+        })?;
+        scanner.skip_whitespace();
+        if scanner.position() < frame.len() {
+            return Err(ScanError::Syntax(scanner.position()).into());
+        }
+        Ok((envelope, scanner.flaws))
+    }
+
     fn note(&mut self, key: &str, value: RawJson) {
         let slot = match key {
             "jsonrpc" => &mut self.jsonrpc,
@@ -203,7 +203,7 @@ impl Envelope {
         self.doubled |= slot.replace(value).is_some();
     }
 
-    fn into_message(self) -> Result<Message, InvalidMessage> {
+    pub(super) fn into_message(self) -> Result<Message, InvalidMessage> {
         let id = self.id.clone().and_then(RequestId::from_json);
         match self.check(id.as_ref()) {
             Ok(message) => Ok(message),
