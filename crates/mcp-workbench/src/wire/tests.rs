@@ -1,1 +1,7 @@
-
+mod compose;
+mod generate;
+mod mend;
+mod message;
+mod outbox;
+mod scan;
+mod spans;

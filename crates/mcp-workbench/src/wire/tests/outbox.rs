@@ -1,0 +1,137 @@
+//! Every frame that is not taken out is written once, whole and in order.
+
+use std::{collections::BTreeMap, io::IoSlice};
+
+use bytes::Bytes;
+use proptest::{prelude::*, sample::Index};
+
+use super::super::{Frame, FrameTicket, Outbox, RawJson, notification};
+
+#[derive(Debug, Clone)]
+enum Step {
+    /// A frame with parameters of this size.
+    Push(usize),
+    /// At most so many bytes go out, of at most so many slices.
+    Write(usize, usize),
+    Remove(Index),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let size = prop_oneof![3_usize..40, Just(16 * 1024), 16_383_usize..16_390];
+    let step = prop_oneof![
+        3 => size.prop_map(Step::Push),
+        2 => (0_usize..60, 1_usize..5).prop_map(|(most, slices)| Step::Write(most, slices)),
+        1 => (Just(20_000_usize), 1_usize..9).prop_map(|(most, slices)| Step::Write(most, slices)),
+        2 => any::<Index>().prop_map(Step::Remove),
+    ];
+    prop::collection::vec(step, 0..40)
+}
+
+fn frame(serial: usize, size: usize) -> Frame {
+    let params = format!("[{}{serial}]", " ".repeat(size.saturating_sub(3)));
+    let params = RawJson::parse(&Bytes::from(params)).unwrap();
+    notification("m", Some(&params))
+}
+
+/// An outbox and what is known of it from outside.
+#[derive(Default)]
+struct Trial {
+    outbox: Outbox,
+    tickets: Vec<FrameTicket>,
+    /// The frames that were not taken out, with what stands before each in the stream.
+    kept: BTreeMap<FrameTicket, Vec<u8>>,
+    written: Vec<u8>,
+}
+
+impl Trial {
+    fn take(&mut self, step: &Step) {
+        match step {
+            Step::Push(size) => {
+                let frame = frame(self.tickets.len(), *size);
+                let text = frame.to_vec();
+                let ticket = self.outbox.push(frame);
+                self.tickets.push(ticket);
+                assert_eq!(
+                    self.kept.insert(ticket, text),
+                    None,
+                    "a ticket was given twice"
+                );
+            }
+            Step::Write(most, slices) => self.write(*most, *slices),
+            Step::Remove(which) if !self.tickets.is_empty() => {
+                let ticket = *which.get(&self.tickets);
+                let waits = self.kept.contains_key(&ticket) && !self.has_started(ticket);
+                assert_eq!(self.outbox.remove(ticket), waits, "{ticket:?}");
+                if waits {
+                    self.kept.remove(&ticket);
+                }
+            }
+            Step::Remove(_) => {}
+        }
+        self.check();
+    }
+
+    fn write(&mut self, most: usize, slices: usize) {
+        let mut room = vec![IoSlice::new(&[]); slices];
+        let filled = self.outbox.fill(&mut room);
+        assert_eq!(filled == 0, self.outbox.is_empty());
+        assert!(room[..filled].iter().all(|slice| !slice.is_empty()));
+        let ready: Vec<u8> = room[..filled]
+            .iter()
+            .flat_map(|slice| slice.to_vec())
+            .collect();
+        let taken = most.min(ready.len());
+        self.written.extend_from_slice(&ready[..taken]);
+        self.outbox.advance(taken);
+    }
+
+    fn has_started(&self, ticket: FrameTicket) -> bool {
+        let before = self.kept.range(..ticket).map(|(_, text)| text.len());
+        self.written.len() > before.sum::<usize>()
+    }
+
+    fn check(&self) {
+        let all: usize = self.kept.values().map(Vec::len).sum();
+        let waiting = all - self.written.len();
+        assert_eq!(self.outbox.len(), waiting);
+        assert_eq!(self.outbox.is_empty(), waiting == 0);
+        for ticket in self.kept.keys() {
+            assert_eq!(
+                self.outbox.has_started(*ticket),
+                self.has_started(*ticket),
+                "{ticket:?}"
+            );
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_not_taken_out_is_written_once_and_in_order(steps in steps()) {
+        let mut trial = Trial::default();
+        for step in &steps {
+            trial.take(step);
+        }
+        while !trial.outbox.is_empty() {
+            trial.write(100_000, 3);
+        }
+        let all: Vec<u8> = trial.kept.into_values().flatten().collect();
+        prop_assert!(trial.written == all);
+    }
+}
+
+#[test]
+fn a_frame_has_started_with_its_first_byte() {
+    let mut outbox = Outbox::default();
+    let (first, second) = (outbox.push(frame(1, 20_000)), outbox.push(frame(2, 3)));
+    outbox.advance(0);
+    assert!(!outbox.has_started(first) && !outbox.has_started(second));
+    outbox.advance(1);
+    assert!(outbox.has_started(first) && !outbox.has_started(second));
+    assert!(!outbox.remove(first), "it is too late");
+    assert!(outbox.remove(second));
+    assert!(!outbox.remove(second), "it is gone");
+    outbox.advance(outbox.len());
+    assert!(outbox.is_empty() && outbox.has_started(first));
+    assert!(!outbox.remove(first), "it has been written");
+}
