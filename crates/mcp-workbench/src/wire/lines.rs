@@ -1,6 +1,8 @@
 //! Newline-delimited frames out of any chunking of the bytes. A line over the limit is not kept: its
 //! beginning is given out at once, so that its owner can be told, and its end when that comes.
 
+use std::ops::Range;
+
 use bytes::{Bytes, BytesMut};
 
 /// The longest frame that is accepted.
@@ -9,6 +11,8 @@ pub const MAX_FRAME_BYTES: usize = 16 * 1024 * 1024;
 /// How much is kept of the beginning and of the end of a line that is too long: enough to find an id
 /// on either side.
 const EXCERPT_BYTES: usize = 4096;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// How much room a read gets while lines are short, and once one has shown to be long.
 const SMALL_READ: usize = 8 * 1024;
@@ -72,6 +76,10 @@ impl LineFramer {
                 return self.over_limit();
             };
             self.searched = 0;
+            if self.skipped.is_none() && self.is_over_limit(end) {
+                // The newline stays: it ends the line on the next call.
+                return Some(self.begin_skipping(end));
+            }
             let line = self.buffer.split_to(end + 1).freeze();
             if let Some(line) = self.classify(&line.slice(..end)) {
                 return Some(line);
@@ -91,38 +99,49 @@ impl LineFramer {
             keep_tail(&mut tail, line);
             return Some(Line::TooLongEnded(tail.into()));
         }
-        let line = self.without_frills(line);
-        if line.len() > self.limit {
-            return Some(Line::TooLong(line.slice(..EXCERPT_BYTES.min(line.len()))));
-        }
+        let line = line.slice(self.without_frills(line));
+        self.at_start = false;
         let blank = line.iter().all(u8::is_ascii_whitespace);
         (!blank).then_some(Line::Complete(line))
     }
 
-    /// Takes away a carriage return at the end, and a byte order mark at the start of the stream.
-    fn without_frills(&mut self, line: &Bytes) -> Bytes {
-        let end = line.len() - usize::from(line.ends_with(b"\r"));
-        let mark = std::mem::take(&mut self.at_start) && line.starts_with("\u{feff}".as_bytes());
-        line.slice(if mark { 3 } else { 0 }..end)
+    /// What is left without a carriage return at the end, and a byte order mark at the start of the
+    /// stream.
+    fn without_frills(&self, line: &[u8]) -> Range<usize> {
+        let mark = self.at_start && line.starts_with(BYTE_ORDER_MARK);
+        let start = if mark { BYTE_ORDER_MARK.len() } else { 0 };
+        start..line.len() - usize::from(line.ends_with(b"\r"))
+    }
+
+    /// Whether the first bytes of the buffer, all of one line, are more than a line may have.
+    fn is_over_limit(&self, length: usize) -> bool {
+        self.without_frills(&self.buffer[..length]).len() > self.limit
     }
 
     /// Drops what has been buffered of a line that has passed the limit.
     fn over_limit(&mut self) -> Option<Line> {
-        if self.skipped.is_none() && self.buffer.len() <= self.limit {
-            return None;
-        }
-        self.searched = 0;
-        let part = self.buffer.split();
         if let Some(tail) = &mut self.skipped {
-            keep_tail(tail, &part);
+            self.searched = 0;
+            keep_tail(tail, &self.buffer.split());
             return None;
         }
-        let mut tail = Vec::new();
-        keep_tail(&mut tail, &part);
-        self.skipped = Some(tail);
+        let buffered = self.buffer.len();
+        self.is_over_limit(buffered)
+            .then(|| self.begin_skipping(buffered))
+    }
+
+    /// Drops the first bytes of the buffer, and the rest of their line when it comes.
+    fn begin_skipping(&mut self, length: usize) -> Line {
+        self.searched = 0;
+        let part = self.buffer.split_to(length);
+        let Range { start, end } = self.without_frills(&part);
+        let line = &part[start..end];
+        let head = Bytes::copy_from_slice(&line[..EXCERPT_BYTES.min(line.len())]);
         self.at_start = false;
-        let head = Bytes::copy_from_slice(&part[..EXCERPT_BYTES.min(part.len())]);
-        Some(Line::TooLong(head))
+        let mut tail = Vec::new();
+        keep_tail(&mut tail, &part[start..]);
+        self.skipped = Some(tail);
+        Line::TooLong(head)
     }
 }
 

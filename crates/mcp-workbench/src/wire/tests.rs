@@ -1,5 +1,6 @@
 mod compose;
 mod generate;
+mod lines;
 mod mend;
 mod message;
 mod outbox;

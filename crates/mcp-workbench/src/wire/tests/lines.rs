@@ -1,0 +1,234 @@
+//! Any chunking of the bytes gives the same lines.
+
+use bytes::Bytes;
+use proptest::prelude::*;
+
+use super::super::{Line, LineFramer};
+
+/// How much of a line that is too long is kept at either end.
+const EXCERPT: usize = 4096;
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The lines of a stream, by the words of the contract and without a thought to speed.
+fn expected(stream: &[u8], limit: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let stream = stream.strip_prefix(MARK).unwrap_or(stream);
+    for ended in stream.split(|byte| *byte == b'\n') {
+        let line = ended.strip_suffix(b"\r").unwrap_or(ended);
+        if line.len() > limit {
+            let tail = &ended[ended.len().saturating_sub(EXCERPT)..];
+            lines.push(Line::TooLong(Bytes::copy_from_slice(line)));
+            lines.push(Line::TooLongEnded(Bytes::copy_from_slice(tail)));
+        } else if !line.iter().all(u8::is_ascii_whitespace) {
+            lines.push(Line::Complete(Bytes::copy_from_slice(line)));
+        }
+    }
+    lines
+        .into_iter()
+        .map(|line| comparable(line, limit))
+        .collect()
+}
+
+/// The beginning of a long line is at least what passed the limit, or an excerpt; how much more of it
+/// is there depends on what has been read.
+fn comparable(line: Line, limit: usize) -> Line {
+    match line {
+        Line::TooLong(head) => {
+            assert!(
+                head.len() > limit || head.len() == EXCERPT,
+                "{}",
+                head.len()
+            );
+            Line::TooLong(head.slice(..head.len().min(limit + 1).min(EXCERPT)))
+        }
+        other => other,
+    }
+}
+
+/// What a framer makes of the stream, read in chunks of these sizes in turn.
+fn framed(stream: &[u8], chunks: &[usize], limit: usize) -> Vec<Line> {
+    let mut framer = LineFramer::new(limit);
+    let mut lines = Vec::new();
+    let mut rest = stream;
+    for size in chunks.iter().cycle() {
+        if rest.is_empty() {
+            break;
+        }
+        let (chunk, more) = rest.split_at((*size).min(rest.len()));
+        framer.room().extend_from_slice(chunk);
+        rest = more;
+        while let Some(line) = framer.next_line() {
+            lines.push(line);
+        }
+    }
+    // As a reader does at the end of a pipe.
+    while let Some(line) = framer.next_line().or_else(|| framer.finish()) {
+        lines.push(line);
+    }
+    assert_eq!(framer.finish(), None);
+    lines
+        .into_iter()
+        .map(|line| comparable(line, limit))
+        .collect()
+}
+
+fn complete(lines: &[&str]) -> Vec<Line> {
+    lines
+        .iter()
+        .map(|line| Line::Complete(Bytes::copy_from_slice(line.as_bytes())))
+        .collect()
+}
+
+/// Streams of the bytes that matter, long runs among them.
+fn streams() -> impl Strategy<Value = Vec<u8>> {
+    let pieces: [&[u8]; 11] = [
+        b"\n", b"\n", b"\r\n", b"\r", b" ", MARK, b"{}", b"a", b"bcdefgh", b"\0", b"\xff",
+    ];
+    let piece = prop::sample::select(pieces.map(<[u8]>::to_vec).to_vec());
+    prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #[test]
+    fn any_chunking_gives_the_same_lines(
+        stream in streams(),
+        chunks in prop::collection::vec(1_usize..12, 1..6),
+        limit in 3_usize..24,
+    ) {
+        let lines = expected(&stream, limit);
+        prop_assert_eq!(&framed(&stream, &chunks, limit), &lines);
+        prop_assert_eq!(&framed(&stream, &[1], limit), &lines);
+        prop_assert_eq!(&framed(&stream, &[usize::MAX], limit), &lines);
+    }
+
+    #[test]
+    fn the_excerpts_of_a_long_line_are_its_ends(
+        lengths in prop::collection::vec(0_usize..12_000, 1..5),
+        chunks in prop::collection::vec(1_usize..9000, 1..4),
+        limit in 4090_usize..6000,
+    ) {
+        let line = |(index, length): (usize, &usize)| {
+            let digits = (index..).map(|it| b'0' + u8::try_from(it % 10).unwrap());
+            digits.take(*length).chain([b'\r', b'\n']).collect::<Vec<u8>>()
+        };
+        let stream: Vec<u8> = lengths.iter().enumerate().flat_map(line).collect();
+        prop_assert!(framed(&stream, &chunks, limit) == expected(&stream, limit));
+    }
+}
+
+#[test]
+fn lines_are_what_stands_between_newlines() {
+    let cases: [(&str, &[&str]); 14] = [
+        ("", &[]),
+        ("\n\n\r\n \t\n", &[]),
+        ("a", &["a"]),
+        ("a\n", &["a"]),
+        ("a\nb", &["a", "b"]),
+        ("a\r\nb\r\n", &["a", "b"]),
+        ("a\rb\r\r\n", &["a\rb\r"]),
+        ("\r\r\na\r", &["a"]),
+        (" a \n\n b", &[" a ", " b"]),
+        ("\u{feff}a\n\u{feff}b\n", &["a", "\u{feff}b"]),
+        ("\u{feff}\u{feff}a\n", &["\u{feff}a"]),
+        ("\u{feff}\na\n", &["a"]),
+        ("\n\u{feff}a\n", &["\u{feff}a"]),
+        ("a\0\u{2028}\u{85}b\n", &["a\0\u{2028}\u{85}b"]),
+    ];
+    for (stream, lines) in cases {
+        assert_eq!(
+            framed(stream.as_bytes(), &[1], 100),
+            complete(lines),
+            "{stream:?}"
+        );
+        assert_eq!(
+            framed(stream.as_bytes(), &[usize::MAX], 100),
+            complete(lines),
+            "{stream:?}"
+        );
+    }
+}
+
+#[test]
+fn neither_line_end_nor_mark_count_against_the_limit() {
+    for stream in ["abcd\n", "abcd\r\n", "abcd", "abcd\r", "\u{feff}abcd\r\n"] {
+        for chunk in [1, 2, 5, 6, 100] {
+            let lines = framed(stream.as_bytes(), &[chunk], 4);
+            assert_eq!(lines, complete(&["abcd"]), "{stream:?} by {chunk}");
+        }
+    }
+}
+
+/// The id of an answer may stand at its end.
+#[test]
+fn a_long_line_has_an_end_however_it_is_read() {
+    for chunk in [1, 4, 5, 6, 9, 10, 100] {
+        let lines = framed(b"too long\nok\n", &[chunk], 4);
+        let [
+            Line::TooLong(_),
+            Line::TooLongEnded(tail),
+            Line::Complete(next),
+        ] = lines.as_slice()
+        else {
+            panic!("{lines:?}");
+        };
+        assert_eq!(
+            (tail.as_ref(), next.as_ref()),
+            (&b"too long"[..], &b"ok"[..])
+        );
+    }
+}
+
+#[test]
+fn a_long_line_is_told_before_it_ends() {
+    let mut framer = LineFramer::new(4);
+    framer.room().extend_from_slice(b"abcd");
+    assert_eq!(framer.next_line(), None);
+    framer.room().extend_from_slice(b"e");
+    assert_eq!(
+        framer.next_line(),
+        Some(Line::TooLong(Bytes::from_static(b"abcde")))
+    );
+    framer.room().extend_from_slice(b"fg");
+    assert_eq!(framer.next_line(), None);
+    assert_eq!(
+        framer.finish(),
+        Some(Line::TooLongEnded(Bytes::from_static(b"abcdefg")))
+    );
+    assert_eq!(framer.finish(), None);
+}
+
+#[test]
+fn a_line_without_end_is_not_kept() {
+    let mut framer = LineFramer::new(10_000);
+    let chunk = [b'x'; 8192];
+    let mut told = 0;
+    for _ in 0..2000 {
+        framer.room().extend_from_slice(&chunk);
+        while framer.next_line().is_some() {
+            told += 1;
+        }
+        assert!(framer.room().len() <= 10_000);
+        assert!(
+            framer.room().capacity() <= 1024 * 1024,
+            "{}",
+            framer.room().capacity()
+        );
+    }
+    assert_eq!(told, 1);
+}
+
+#[test]
+fn the_room_for_a_large_message_is_given_back() {
+    let mut framer = LineFramer::new(8 * 1024 * 1024);
+    for _ in 0..512 {
+        framer.room().extend_from_slice(&[b'x'; 8 * 1024]);
+        assert_eq!(framer.next_line(), None);
+    }
+    framer.room().extend_from_slice(b"\n");
+    assert!(matches!(framer.next_line(), Some(Line::Complete(line)) if line.len() == 4 << 20));
+    assert!(
+        framer.room().capacity() <= 512 * 1024,
+        "{}",
+        framer.room().capacity()
+    );
+}
