@@ -161,18 +161,21 @@ impl ListWalk {
         let mut names = HashSet::new();
         for (index, definition) in self.definitions.into_iter().enumerate() {
             match check_definition(&definition) {
+                Ok(name) if !filters.allows(name.as_str()) => {
+                    names.insert(name);
+                }
                 Ok(name) if !names.insert(name.clone()) => {
                     list.withhold(
                         name.as_str(),
                         "the server lists this name twice; the first is kept",
                     );
                 }
-                Ok(name) if filters.allows(name.as_str()) => list.offer(name, definition),
-                Ok(_) => {}
+                Ok(name) => list.offer(name, definition),
                 Err(fault) => {
                     let label = definition
                         .member("name")
-                        .and_then(|it| Some(it.as_text()?.into_owned()));
+                        .and_then(|it| Some(it.as_text()?.into_owned()))
+                        .filter(|name| !name.trim().is_empty());
                     list.withhold(&label.unwrap_or_else(|| format!("#{}", index + 1)), &fault);
                 }
             }

@@ -1,1 +1,375 @@
+use bytes::Bytes;
+use pretty_assertions::assert_eq;
+use proptest::prelude::*;
 
+use super::*;
+
+fn json(text: &str) -> RawJson {
+    RawJson::parse(&Bytes::copy_from_slice(text.as_bytes())).unwrap()
+}
+
+fn tool(name: &str) -> String {
+    format!(r#"{{"name":"{name}","inputSchema":{{}}}}"#)
+}
+
+fn page(tools: &[String], next: &str) -> RawJson {
+    let tools = tools.join(",");
+    json(&format!(r#"{{"tools":[{tools}]{next}}}"#))
+}
+
+fn next(cursor: &str) -> String {
+    format!(r#","nextCursor":{cursor}"#)
+}
+
+/// The list of one page with these definitions.
+fn list(definitions: &str, filters: &ToolFilters) -> ToolList {
+    let mut walk = ListWalk::tools();
+    let page = json(&format!(r#"{{"tools":[{definitions}]}}"#));
+    assert_eq!(walk.accept(&page), Some(Step::Done));
+    walk.finish(filters, Introduction::default())
+}
+
+fn names(list: &ToolList) -> Vec<&str> {
+    list.tools().iter().map(|it| it.name.as_str()).collect()
+}
+
+fn withheld(list: &ToolList) -> Vec<(&str, &str)> {
+    list.withheld
+        .iter()
+        .map(|it| (it.tool.as_str(), it.reason.as_str()))
+        .collect()
+}
+
+fn only(patterns: &[&str]) -> ToolFilters {
+    let patterns = patterns.iter().map(ToString::to_string).collect();
+    ToolFilters::new(Some(patterns), None, Vec::new())
+}
+
+#[test]
+fn a_cursor_is_followed_exactly_as_it_was_given() {
+    let cases = [
+        ("", None),
+        (r#","nextCursor":null"#, None),
+        (r#","nextCursor":5"#, None),
+        (r#","nextCursor":{}"#, None),
+        (r#","nextCursor":"a""#, Some(r#"{"cursor":"a"}"#)),
+        (r#","nextCursor":"""#, Some(r#"{"cursor":""}"#)),
+        (
+            r#","nextCursor":"\u0061\/" "#,
+            Some(r#"{"cursor":"\u0061\/"}"#),
+        ),
+    ];
+    for (next, params) in cases {
+        let mut walk = ListWalk::tools();
+        assert_eq!(walk.params().as_str(), "{}");
+        assert!(!walk.has_pages());
+        let step = walk.accept(&page(&[], next));
+        assert!(walk.has_pages());
+        match params {
+            Some(params) => {
+                assert_eq!(step, Some(Step::Next), "{next}");
+                assert_eq!(walk.params().as_str(), params);
+            }
+            None => assert_eq!(step, Some(Step::Done), "{next}"),
+        }
+    }
+}
+
+#[test]
+fn pages_follow_each_other_in_order() {
+    let introduction = Introduction {
+        instructions: Some("hello".to_owned()),
+        ..Introduction::default()
+    };
+    let mut walk = ListWalk::tools();
+    let pages = [
+        (page(&[tool("a"), tool("b")], &next(r#""1""#)), Step::Next),
+        (page(&[], &next(r#""2""#)), Step::Next),
+        (page(&[tool("c")], ""), Step::Done),
+    ];
+    for (page, step) in pages {
+        assert_eq!(walk.accept(&page), Some(step));
+    }
+    let list = walk.finish(&ToolFilters::default(), introduction.clone());
+    assert_eq!(names(&list), ["a", "b", "c"]);
+    assert_eq!(list.notices, Vec::<String>::new());
+    assert_eq!(list.introduction, introduction);
+}
+
+#[test]
+fn what_is_no_page_is_not_taken() {
+    for text in [
+        "{}",
+        r#"{"tools":null}"#,
+        r#"{"tools":{}}"#,
+        r#"{"Tools":[]}"#,
+        "[]",
+    ] {
+        let mut walk = ListWalk::tools();
+        assert_eq!(walk.accept(&json(text)), None, "{text}");
+        assert!(!walk.has_pages());
+    }
+}
+
+/// The notices of a walk in which the cursors come round, until it is over.
+fn notices_of(cursors: &mut dyn Iterator<Item = String>) -> (usize, Vec<String>) {
+    let mut walk = ListWalk::tools();
+    let mut pages = 0;
+    for cursor in cursors {
+        pages += 1;
+        let tools = [tool(&format!("tool{pages}"))];
+        if walk.accept(&page(&tools, &cursor)) == Some(Step::Done) {
+            break;
+        }
+    }
+    let list = walk.finish(&ToolFilters::default(), Introduction::default());
+    assert_eq!(list.tools().len(), pages);
+    (pages, list.notices)
+}
+
+#[test]
+fn a_walk_in_a_circle_ends() {
+    let notice = "the list of tools was cut short because the server gave the same cursor twice";
+    let circles: [(&[&str], usize); 4] = [
+        (&[r#""a""#], 2),
+        (&[r#""""#], 2),
+        (&[r#""a""#, r#""b""#], 3),
+        (&[r#""a""#, r#""b""#, r#""c""#], 4),
+    ];
+    for (circle, pages) in circles {
+        let mut cursors = circle.iter().cycle().map(|cursor| next(cursor));
+        assert_eq!(notices_of(&mut cursors), (pages, vec![notice.to_owned()]));
+    }
+}
+
+#[test]
+fn a_walk_without_end_ends() {
+    let mut cursors = (0..).map(|number| next(&format!(r#""{number}""#)));
+    let notice = "the list of tools was cut short after 100 pages";
+    assert_eq!(notices_of(&mut cursors), (100, vec![notice.to_owned()]));
+    let mut just_enough = (1..=100).map(|number| match number {
+        100 => String::new(),
+        _ => next(&format!(r#""{number}""#)),
+    });
+    assert_eq!(notices_of(&mut just_enough), (100, Vec::new()));
+}
+
+#[test]
+fn a_list_of_too_many_tools_is_cut() {
+    let tools: Vec<String> = (0..=MAX_TOOLS).map(|it| tool(&format!("t{it}"))).collect();
+    let mut walk = ListWalk::tools();
+    assert_eq!(
+        walk.accept(&page(&tools[..MAX_TOOLS], &next(r#""a""#))),
+        Some(Step::Next)
+    );
+    assert_eq!(
+        walk.accept(&page(&tools[MAX_TOOLS..], &next(r#""b""#))),
+        Some(Step::Done)
+    );
+    let list = walk.finish(&ToolFilters::default(), Introduction::default());
+    assert_eq!(list.tools().len(), MAX_TOOLS);
+    assert_eq!(list.tools()[MAX_TOOLS - 1].name.as_str(), "t9999");
+    assert_eq!(
+        list.notices,
+        ["the list of tools was cut short after 10000 tools"]
+    );
+}
+
+#[test]
+fn a_broken_definition_is_withheld_with_its_reason() {
+    let cases = [
+        ("null", "#1", "the definition is not an object"),
+        (r#""x""#, "#1", "the definition is not an object"),
+        ("[]", "#1", "the definition is not an object"),
+        ("{}", "#1", "name is missing"),
+        (r#"{"Name":"x","inputSchema":{}}"#, "#1", "name is missing"),
+        (
+            r#"{"name":5,"inputSchema":{}}"#,
+            "#1",
+            "name is not a string",
+        ),
+        (
+            r#"{"name":null,"inputSchema":{}}"#,
+            "#1",
+            "name is not a string",
+        ),
+        (r#"{"name":"","inputSchema":{}}"#, "#1", "name is empty"),
+        (
+            r#"{"name":" \t\u00a0","inputSchema":{}}"#,
+            "#1",
+            "name is empty",
+        ),
+        (r#"{"name":"x"}"#, "x", "inputSchema is missing"),
+        (
+            r#"{"name":"x","inputSchema":null}"#,
+            "x",
+            "inputSchema is not an object",
+        ),
+        (
+            r#"{"name":"x","inputSchema":[]}"#,
+            "x",
+            "inputSchema is not an object",
+        ),
+        (
+            r#"{"name":"x","inputSchema":true}"#,
+            "x",
+            "inputSchema is not an object",
+        ),
+        (
+            r#"{"name":"x","inputSchema":{},"description":5}"#,
+            "x",
+            "description is not a string",
+        ),
+        (
+            r#"{"name":"x","inputSchema":{},"a":1,"a":1}"#,
+            "x",
+            "the definition has the key 'a' twice",
+        ),
+        (
+            r#"{"name":"x","inputSchema":{},"\u006eame":"y"}"#,
+            "x",
+            "the definition has the key 'name' twice",
+        ),
+        (
+            r#"{"name":"x","inputSchema":{},"\u001b":1,"\u001b":1}"#,
+            "x",
+            "the definition has the key '⟦U+001B⟧' twice",
+        ),
+        (
+            r#"{"name":"\u001b[2J\u202e"}"#,
+            "⟦U+001B⟧[2J⟦U+202E⟧",
+            "inputSchema is missing",
+        ),
+    ];
+    for (definition, label, reason) in cases {
+        let list = list(
+            &format!("{definition},{}", tool("good")),
+            &ToolFilters::default(),
+        );
+        assert_eq!(names(&list), ["good"], "{definition}");
+        assert_eq!(withheld(&list), [(label, reason)], "{definition}");
+    }
+}
+
+#[test]
+fn a_definition_that_is_odd_but_whole_is_offered_as_it_came() {
+    let definitions = [
+        r#"{"name":"x","inputSchema":{}}"#,
+        r#"{ "inputSchema" : { } , "name" : "x" }"#,
+        r#"{"name":"x","inputSchema":{"type":"string"},"description":null}"#,
+        r#"{"n\u0061me":"x","inputSchema":{"a":1,"a":1e400},"icons":[1.0],"y":null}"#,
+        r#"{"name":"x","inputSchema":{},"server":"other","toolbox":"other"}"#,
+    ];
+    for definition in definitions {
+        let list = list(definition, &ToolFilters::default());
+        assert_eq!(withheld(&list), [], "{definition}");
+        assert_eq!(list.tools()[0].definition.as_str(), definition);
+        assert_eq!(list.get("x"), list.tools().first());
+    }
+}
+
+#[test]
+fn a_definition_may_be_large_but_not_huge() {
+    let sized = |size: usize| {
+        let rest = r#"{"name":"x","inputSchema":{},"description":""}"#.len();
+        let description = "d".repeat(size - rest);
+        format!(r#"{{"name":"x","inputSchema":{{}},"description":"{description}"}}"#)
+    };
+    let fits = list(&sized(MAX_DEFINITION_BYTES), &ToolFilters::default());
+    assert_eq!(names(&fits), ["x"]);
+    let huge = list(&sized(MAX_DEFINITION_BYTES + 1), &ToolFilters::default());
+    assert_eq!(
+        withheld(&huge),
+        [("x", "the definition is larger than 256 KiB")]
+    );
+}
+
+const TWICE: &str = "the server lists this name twice; the first is kept";
+
+#[test]
+fn of_a_doubled_name_the_first_is_kept() {
+    let first = r#"{"name":"x","inputSchema":{},"n":1}"#;
+    let second = r#"{"name":"\u0078","inputSchema":{},"n":2}"#;
+    let twice = list(
+        &format!("{first},{second},{}", tool("y")),
+        &ToolFilters::default(),
+    );
+    assert_eq!(names(&twice), ["x", "y"]);
+    assert_eq!(twice.get("x").unwrap().definition.as_str(), first);
+    assert_eq!(withheld(&twice), [("x", TWICE)]);
+    let thrice = list(&[first, second, first].join(","), &ToolFilters::default());
+    assert_eq!(withheld(&thrice), [("x", TWICE), ("x", TWICE)]);
+}
+
+#[test]
+fn a_broken_definition_does_not_take_the_name() {
+    let list = list(
+        &format!(r#"{{"name":"x"}},{}"#, tool("x")),
+        &ToolFilters::default(),
+    );
+    assert_eq!(names(&list), ["x"]);
+    assert_eq!(withheld(&list), [("x", "inputSchema is missing")]);
+}
+
+#[test]
+fn names_are_case_sensitive_and_not_trimmed() {
+    let tools = ["x", "X", " x", "x ", "x__y", "ä"].map(tool);
+    let list = list(&tools.join(","), &ToolFilters::default());
+    assert_eq!(names(&list), ["x", "X", " x", "x ", "x__y", "ä"]);
+    assert_eq!(list.get("x").unwrap().name.as_str(), "x");
+    assert_eq!(list.get("y"), None);
+}
+
+#[test]
+fn filters_take_tools_away_without_a_word() {
+    let tools = ["read_a", "read_b", "delete"].map(tool).join(",");
+    let cases: [(&[&str], &[&str]); 5] = [
+        (&["*"], &["read_a", "read_b", "delete"]),
+        (&["read_*"], &["read_a", "read_b"]),
+        (&["*", "!read_b"], &["read_a", "delete"]),
+        (&["delete", "none"], &["delete"]),
+        (&[], &[]),
+    ];
+    for (patterns, expected) in cases {
+        let list = list(&tools, &only(patterns));
+        assert_eq!(names(&list), expected, "{patterns:?}");
+        assert_eq!(list.withheld, [], "{patterns:?}");
+        assert_eq!(list.notices, Vec::<String>::new());
+        assert_eq!(list.get("delete").is_some(), expected.contains(&"delete"));
+    }
+}
+
+/// Nothing is kept of a tool that is filtered out, so nothing is to be said of its double either.
+#[test]
+fn a_doubled_name_that_is_filtered_out_is_not_mentioned() {
+    let tools = ["x", "y", "x"].map(tool).join(",");
+    let list = list(&tools, &only(&["y"]));
+    assert_eq!(names(&list), ["y"]);
+    assert_eq!(withheld(&list), []);
+}
+
+proptest! {
+    #[test]
+    fn every_tool_is_offered_withheld_or_filtered_out(
+        tools in prop::collection::vec("[ab]{0,2}", 0..12),
+        pages in 1_usize..4,
+        filtered in any::<bool>(),
+    ) {
+        let mut walk = ListWalk::tools();
+        for (index, chunk) in tools.chunks(tools.len().div_ceil(pages).max(1)).enumerate() {
+            let chunk: Vec<String> = chunk.iter().map(|name| tool(name)).collect();
+            walk.accept(&page(&chunk, &next(&format!("\"{index}\""))));
+        }
+        let filters = if filtered { only(&["a*"]) } else { ToolFilters::default() };
+        let list = walk.finish(&filters, Introduction::default());
+        let mut expected: Vec<&str> = Vec::new();
+        for name in &tools {
+            if !name.is_empty() && !expected.contains(&name.as_str()) && filters.allows(name) {
+                expected.push(name);
+            }
+        }
+        prop_assert_eq!(names(&list), expected);
+        let said = tools.iter().filter(|name| name.is_empty() || filters.allows(name));
+        prop_assert_eq!(list.tools().len() + list.withheld.len(), said.count());
+    }
+}
