@@ -309,3 +309,6 @@ fn list_available(available: &[String]) -> String {
     }
     format!("Available toolboxes: {}", available.join(", "))
 }
+
+#[cfg(test)]
+mod tests;

@@ -180,3 +180,6 @@ impl ParameterReader {
         Some(text.into_owned())
     }
 }
+
+#[cfg(test)]
+mod tests;

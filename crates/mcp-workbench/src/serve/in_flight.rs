@@ -65,3 +65,6 @@ impl InFlight {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests;

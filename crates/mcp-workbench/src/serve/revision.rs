@@ -43,3 +43,6 @@ impl Revision {
         self == Self::V2025March
     }
 }
+
+#[cfg(test)]
+mod tests;

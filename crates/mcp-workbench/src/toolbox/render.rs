@@ -124,3 +124,6 @@ fn write_extra(text: &mut Vec<u8>, key: &str, is_empty: bool, value: &impl Seria
 fn write(text: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
     serde_json::to_writer(text, value).expect("writing our own values to memory cannot fail");
 }
+
+#[cfg(test)]
+mod tests;

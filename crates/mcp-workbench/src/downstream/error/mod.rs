@@ -74,3 +74,6 @@ fn stderr_part(lines: &[String]) -> String {
     let shown: String = shown.chars().skip(surplus).collect();
     format!("; stderr: {shown}")
 }
+
+#[cfg(test)]
+mod tests;

@@ -175,3 +175,6 @@ impl PendingCall {
         self.silent_until.min(self.ends_at)
     }
 }
+
+#[cfg(test)]
+mod tests;

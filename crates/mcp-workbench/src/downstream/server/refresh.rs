@@ -115,3 +115,6 @@ fn publish(walk: ListWalk, filters: &ToolFilters, status: &watch::Sender<Status>
         status.send_modify(|status| status.tools = Some(Arc::new(tools)));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,193 @@
+use bytes::Bytes;
+use tokio::sync::oneshot;
+
+use super::*;
+use crate::downstream::{error::ConnectError, listing::ToolList, server::Phase};
+
+const MOMENT: Duration = Duration::from_millis(1);
+
+fn page(tools: &[&str], next: Option<&str>) -> Answer {
+    let tools = tools
+        .iter()
+        .map(|name| format!(r#"{{"name":"{name}","inputSchema":{{}}}}"#));
+    let tools = tools.collect::<Vec<_>>().join(",");
+    let next = next.map(|cursor| format!(r#","nextCursor":"{cursor}""#));
+    let page = format!(r#"{{"tools":[{tools}]{}}}"#, next.unwrap_or_default());
+    Answer::Result(RawJson::parse(&Bytes::from(page)).unwrap())
+}
+
+fn status() -> watch::Sender<Status> {
+    let mut tools = ToolList::default();
+    tools.introduction.instructions = Some("hello".to_owned());
+    let status = Status {
+        phase: Phase::Up,
+        tools: Some(Arc::new(tools)),
+        stale: true,
+    };
+    watch::channel(status).0
+}
+
+fn names(tools: &ToolList) -> Vec<&str> {
+    tools.tools().iter().map(|it| it.name.as_str()).collect()
+}
+
+fn known(status: &watch::Sender<Status>) -> Arc<ToolList> {
+    status.borrow().tools.clone().unwrap()
+}
+
+/// A refresh whose reading has begun.
+fn begun(refresh: &mut Refresh) -> Instant {
+    refresh.announce();
+    let now = Instant::now() + PAUSE;
+    let params = refresh.begin_if_due(now).expect("it is due");
+    assert_eq!(params.as_str(), "{}");
+    now
+}
+
+#[test]
+fn the_first_change_is_read_at_once() {
+    let mut refresh = Refresh::default();
+    assert!(!refresh.is_on() && refresh.due().is_none());
+    assert!(refresh.begin_if_due(Instant::now() + PAUSE).is_none());
+    refresh.announce();
+    assert!(refresh.is_on());
+    let due = refresh.due().unwrap();
+    assert!(due <= Instant::now());
+    assert!(refresh.begin_if_due(due - MOMENT).is_none());
+    assert!(refresh.begin_if_due(due).is_some());
+    assert!(refresh.is_on());
+    assert_eq!(refresh.due(), Some(due + PATIENCE));
+}
+
+#[test]
+fn the_next_is_read_a_second_later_however_often_it_is_announced() {
+    let mut refresh = Refresh::default();
+    let status = status();
+    let began = begun(&mut refresh);
+    for _ in 0..100 {
+        refresh.announce();
+    }
+    assert_eq!(
+        refresh.due(),
+        Some(began + PATIENCE),
+        "a reading is under way"
+    );
+    assert!(refresh.begin_if_due(began + PAUSE * 2).is_none());
+    let next = refresh.take_page(&page(&["a"], None), &ToolFilters::default(), &status);
+    assert_eq!(next, None);
+    assert!(status.borrow().stale, "it has changed again meanwhile");
+    assert_eq!(refresh.due(), Some(began + PAUSE));
+    assert!(refresh.begin_if_due(began + PAUSE).is_some());
+    refresh.take_page(&page(&["a"], None), &ToolFilters::default(), &status);
+    assert!(!status.borrow().stale && !refresh.is_on());
+}
+
+#[test]
+fn every_page_is_asked_for_and_the_whole_is_published() {
+    let mut refresh = Refresh::default();
+    let status = status();
+    begun(&mut refresh);
+    let filters = ToolFilters::new(Some(vec!["!c".to_owned()]), None, Vec::new());
+    let next = refresh.take_page(&page(&["a"], Some("2")), &filters, &status);
+    assert_eq!(next.unwrap().as_str(), r#"{"cursor":"2"}"#);
+    assert_eq!(names(&known(&status)), Vec::<&str>::new());
+    assert!(
+        refresh
+            .take_page(&page(&["b", "c"], None), &filters, &status)
+            .is_none()
+    );
+    let list = known(&status);
+    assert_eq!(names(&list), ["a", "b"]);
+    assert_eq!(list.introduction.instructions.as_deref(), Some("hello"));
+    assert!(!status.borrow().stale);
+}
+
+#[test]
+fn a_list_that_is_the_same_stays_the_same() {
+    let mut refresh = Refresh::default();
+    let status = status();
+    let mut lists = Vec::new();
+    for tools in [&["a"][..], &["a"], &["a", "b"]] {
+        begun(&mut refresh);
+        refresh.began = None;
+        refresh.take_page(&page(tools, None), &ToolFilters::default(), &status);
+        lists.push(known(&status));
+    }
+    assert!(Arc::ptr_eq(&lists[0], &lists[1]));
+    assert!(!Arc::ptr_eq(&lists[1], &lists[2]));
+}
+
+#[test]
+fn a_list_that_cannot_be_read_leaves_the_last() {
+    let error = || Answer::Error(RawJson::parse(&Bytes::from_static(b"{}")).unwrap());
+    let no_page = || Answer::Result(RawJson::parse(&Bytes::from_static(b"{}")).unwrap());
+    for answer in [error(), no_page(), Answer::Invalid] {
+        let mut refresh = Refresh::default();
+        let status = status();
+        let before = known(&status);
+        begun(&mut refresh);
+        assert!(
+            refresh
+                .take_page(&answer, &ToolFilters::default(), &status)
+                .is_none()
+        );
+        assert!(Arc::ptr_eq(&before, &known(&status)));
+        assert!(!status.borrow().stale && !refresh.is_on());
+    }
+}
+
+#[test]
+fn who_waits_gets_the_current_list() {
+    let mut refresh = Refresh::default();
+    let status = status();
+    begun(&mut refresh);
+    let (reply, mut answer) = oneshot::channel();
+    refresh.wait(reply);
+    refresh.take_page(&page(&["a"], Some("2")), &ToolFilters::default(), &status);
+    assert!(answer.try_recv().is_err(), "the list is not whole yet");
+    refresh.take_page(&page(&["b"], None), &ToolFilters::default(), &status);
+    let list: Result<Arc<ToolList>, Arc<ConnectError>> = answer.try_recv().unwrap();
+    assert_eq!(names(&list.unwrap()), ["a", "b"]);
+    assert!(refresh.into_waiting().is_empty());
+}
+
+#[test]
+fn who_still_waits_is_given_back() {
+    let mut refresh = Refresh::default();
+    begun(&mut refresh);
+    refresh.wait(oneshot::channel().0);
+    assert_eq!(refresh.into_waiting().len(), 1);
+}
+
+#[test]
+fn a_page_that_nobody_asked_for_is_ignored() {
+    let mut refresh = Refresh::default();
+    let status = status();
+    refresh.take_page(&page(&["a"], None), &ToolFilters::default(), &status);
+    assert_eq!(names(&known(&status)), Vec::<&str>::new());
+    assert!(status.borrow().stale);
+}
+
+#[test]
+fn a_reading_that_takes_too_long_is_given_up() {
+    let mut refresh = Refresh::default();
+    let status = status();
+    refresh.give_up_if_due(Instant::now() + PATIENCE * 2, &status);
+    let began = begun(&mut refresh);
+    let (reply, mut answer) = oneshot::channel();
+    refresh.wait(reply);
+    refresh.give_up_if_due(began + PATIENCE - MOMENT, &status);
+    assert!(refresh.is_on() && status.borrow().stale);
+    refresh.give_up_if_due(began + PATIENCE, &status);
+    assert!(!refresh.is_on() && !status.borrow().stale);
+    assert!(Arc::ptr_eq(
+        &answer.try_recv().unwrap().unwrap(),
+        &known(&status)
+    ));
+    refresh.take_page(&page(&["a"], None), &ToolFilters::default(), &status);
+    assert_eq!(
+        names(&known(&status)),
+        Vec::<&str>::new(),
+        "it came too late"
+    );
+}

@@ -1,0 +1,99 @@
+use bytes::Bytes;
+use pretty_assertions::assert_eq;
+use serde_json::Value;
+
+use super::*;
+use crate::downstream::{ConnectError, Withheld};
+
+fn toolbox() -> Toolbox {
+    Toolbox {
+        name: "dev".into(),
+        description: "Tools \"of\"\nthe trade".to_owned(),
+        servers: IndexMap::new(),
+    }
+}
+
+fn tool(definition: &str) -> ToolDefinition {
+    ToolDefinition {
+        name: "x".into(),
+        definition: RawJson::parse(&Bytes::copy_from_slice(definition.as_bytes())).unwrap(),
+    }
+}
+
+#[test]
+fn a_definition_is_minified_and_gets_its_place() {
+    let place = r#""server":"f\"s","toolbox":"dev""#;
+    let cases = [
+        (r#"{"name":"x"}"#, format!(r#"{{"name":"x",{place}}}"#)),
+        ("{}", format!("{{{place}}}")),
+        (
+            "{ \"name\" :\t\"x y\" , \"a b\" : [ 1.0 , 1e400 ] ,\r\n \"c\" : { } }",
+            format!(r#"{{"name":"x y","a b":[1.0,1e400],"c":{{}},{place}}}"#),
+        ),
+        (
+            r#"{"server":"evil","\u0073erver2":1,"tool\u0062ox":{"a":1},"name":"x","Server":2}"#,
+            format!(r#"{{"\u0073erver2":1,"name":"x","Server":2,{place}}}"#),
+        ),
+        (
+            r#"{"s\u0065rver":"evil","inputSchema":{"server":{"type":"string"}}}"#,
+            format!(r#"{{"inputSchema":{{"server":{{"type":"string"}}}},{place}}}"#),
+        ),
+    ];
+    for (definition, expected) in cases {
+        let mut text = Vec::new();
+        write_tool(&mut text, &toolbox(), &"f\"s".into(), &tool(definition));
+        assert_eq!(String::from_utf8(text).unwrap(), expected);
+    }
+}
+
+/// The text of a result, which is its only content.
+fn text(catalogue: &[(ServerName, Arc<ToolList>)], failures: &[ServerFailure]) -> String {
+    let result = render(&toolbox(), catalogue, failures);
+    let result: Value = serde_json::from_slice(result.as_bytes()).unwrap();
+    let text = result["content"][0]["text"].as_str().unwrap().to_owned();
+    assert_eq!(
+        result,
+        json!({ "content": [{ "type": "text", "text": text }] })
+    );
+    text
+}
+
+const BEGIN: &str =
+    r#"{"toolbox":"dev","description":"Tools \"of\"\nthe trade","servers_connected":"#;
+
+#[test]
+fn a_toolbox_without_servers_has_no_more_than_it_needs() {
+    assert_eq!(text(&[], &[]), format!(r#"{BEGIN}0,"tools":[]}}"#));
+}
+
+#[test]
+fn what_else_there_is_to_say_stands_in_its_order() {
+    let mut first = ToolList::default();
+    first.withheld.push(Withheld {
+        tool: "x".to_owned(),
+        reason: "name is missing".to_owned(),
+    });
+    first.notices.push("cut short".to_owned());
+    let mut second = ToolList::default();
+    second.introduction.instructions = Some("be \"kind\"".to_owned());
+    let catalogue = [
+        ("a".into(), Arc::new(first)),
+        ("b".into(), Arc::new(second)),
+    ];
+    let failures = [ServerFailure {
+        toolbox: "dev".into(),
+        server: "c".into(),
+        error: Arc::new(ConnectError::StillStarting),
+    }];
+    let rest = [
+        r#""tools":[]"#,
+        r#""_errors":["Failed to connect to server 'c' in toolbox 'dev': still starting"]"#,
+        r#""withheld":[{"server":"a","tool":"x","reason":"name is missing"}]"#,
+        r#""notices":["server 'a': cut short"]"#,
+        r#""instructions":{"b":"be \"kind\""}"#,
+    ];
+    assert_eq!(
+        text(&catalogue, &failures),
+        format!("{BEGIN}2,{}}}", rest.join(","))
+    );
+}
