@@ -6,6 +6,7 @@ mod arguments;
 mod asking_back;
 mod commands;
 mod configuration;
+mod corpus;
 mod dynamic;
 mod environment;
 mod failed_calls;
