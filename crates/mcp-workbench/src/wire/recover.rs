@@ -85,6 +85,9 @@ fn member(scanner: &mut Scanner<'_>, text: &[u8]) -> Option<(String, RawJson)> {
     scanner.skip_value().ok()?;
     let value = text[value..scanner.position()].to_vec();
     std::str::from_utf8(&value).ok()?;
+    if scanner.flaws.raw_control {
+        return None;
+    }
     Some((key, RawJson::trusted(value.into())))
 }
 

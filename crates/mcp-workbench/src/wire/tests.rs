@@ -4,5 +4,6 @@ mod lines;
 mod mend;
 mod message;
 mod outbox;
+mod recover;
 mod scan;
 mod spans;
