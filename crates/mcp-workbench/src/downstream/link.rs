@@ -6,27 +6,55 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
 
 use super::{
-    error::ConnectError,
+    error::{ConnectError, HttpFault},
+    http::HttpLink,
     process::{Exit, ProcessTable},
     stdio::StdioLink,
 };
 use crate::{
-    config::{Secrets, Transport},
+    call::Outcome,
+    config::{Secrets, Server, Transport},
     wire::{self, Frame, FrameTicket, Message, RawJson},
 };
 
 /// A connection to a server.
 pub(super) enum Link {
     /// A child process.
-    Stdio(StdioLink),
+    Stdio(Box<StdioLink>),
+    /// A server at an address.
+    Http(Box<HttpLink>),
+}
+
+/// What links have in common with the rest of the workbench.
+#[derive(Clone)]
+pub(super) struct LinkContext {
+    /// Cares for child processes.
+    pub(super) processes: Arc<ProcessTable>,
+    /// Runs what outlives a link for a moment.
+    pub(super) tasks: TaskTracker,
+}
+
+/// Where a message of a server came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// The connection as a whole: which request it belongs to is not told.
+    Connection,
+    /// The stream of this request.
+    Request(u64),
 }
 
 /// What a link has to tell.
 pub(super) enum LinkEvent {
     /// The server said something.
-    Message(Message),
+    Message {
+        /// What it said.
+        message: Message,
+        /// Where it came from.
+        origin: Origin,
+    },
     /// The server wrote a line that is no message.
     BadLine(Bytes),
     /// The server has written nothing else for too long.
@@ -35,24 +63,36 @@ pub(super) enum LinkEvent {
     TooLarge(Bytes),
     /// The message that was too large is over; this is its end.
     TooLargeEnded(Bytes),
+    /// A request has failed by itself; the connection goes on.
+    Failed {
+        /// Its id.
+        id: u64,
+        /// Why.
+        fault: HttpFault,
+        /// What is known of its effects.
+        outcome: Outcome,
+    },
+    /// The server had forgotten us and was told everything again; what it offers may have changed.
+    Renewed,
+    /// Nothing more will come from a remote server.
+    Lost(HttpFault),
     /// Nothing more will come.
     Ended(Exit),
 }
 
 impl Link {
     /// Makes the connection. Dropping it ends the server.
-    pub(super) fn open(
-        transport: &Transport,
-        processes: &Arc<ProcessTable>,
-    ) -> Result<Self, ConnectError> {
-        match transport {
+    pub(super) fn open(server: &Server, context: &LinkContext) -> Result<Self, ConnectError> {
+        match &server.transport {
             Transport::Stdio(launch) => {
-                let link = StdioLink::start(launch, processes);
-                Ok(Self::Stdio(
-                    link.map_err(|error| error.redacted(&launch.secrets))?,
-                ))
+                let link = StdioLink::start(launch, &context.processes);
+                let link = link.map_err(|error| error.redacted(&launch.secrets))?;
+                Ok(Self::Stdio(Box::new(link)))
             }
-            Transport::Remote(_) => Err(ConnectError::RemoteUnavailable),
+            Transport::Remote(endpoint) => {
+                let link = HttpLink::open(endpoint, server.times, &context.tasks)?;
+                Ok(Self::Http(Box::new(link)))
+            }
             Transport::Unset(variables) => Err(ConnectError::Unset(variables.clone())),
         }
     }
@@ -62,6 +102,7 @@ impl Link {
         let frame = wire::request(id, method, params);
         match self {
             Self::Stdio(link) => link.send(frame),
+            Self::Http(link) => link.request(id, method, frame),
         }
     }
 
@@ -71,20 +112,47 @@ impl Link {
             Self::Stdio(link) => {
                 link.send(frame);
             }
+            Self::Http(link) => link.send(frame),
         }
     }
 
-    /// Takes a request back; false if a byte of it has gone out.
-    pub(super) fn withdraw(&mut self, request: FrameTicket) -> bool {
+    /// Completes the handshake in the revision that the server has chosen.
+    pub(super) fn initialized(&mut self, version: &str) {
         match self {
-            Self::Stdio(link) => link.outbox().remove(request),
+            Self::Stdio(link) => {
+                link.send(wire::notification("notifications/initialized", None));
+            }
+            Self::Http(link) => link.initialized(version),
         }
     }
 
-    /// Whether a byte of a request has gone out.
-    pub(super) fn has_started(&mut self, request: FrameTicket) -> bool {
+    /// Takes a request back; returns what is known of its effects.
+    pub(super) fn withdraw(&mut self, request: FrameTicket) -> Outcome {
         match self {
-            Self::Stdio(link) => link.outbox().has_started(request),
+            Self::Stdio(link) => {
+                let removed = link.outbox().remove(request);
+                if removed {
+                    Outcome::NotSent
+                } else {
+                    Outcome::Unknown
+                }
+            }
+            Self::Http(link) => link.withdraw(request),
+        }
+    }
+
+    /// What is known of the effects of a request that is not answered.
+    pub(super) fn outcome(&mut self, request: FrameTicket) -> Outcome {
+        match self {
+            Self::Stdio(link) => {
+                let started = link.outbox().has_started(request);
+                if started {
+                    Outcome::Unknown
+                } else {
+                    Outcome::NotSent
+                }
+            }
+            Self::Http(link) => link.outcome(request),
         }
     }
 
@@ -92,6 +160,7 @@ impl Link {
     pub(super) fn backlog(&mut self) -> usize {
         match self {
             Self::Stdio(link) => link.outbox().len(),
+            Self::Http(link) => link.backlog(),
         }
     }
 
@@ -99,6 +168,7 @@ impl Link {
     pub(super) fn stalls_at(&self) -> Option<Instant> {
         match self {
             Self::Stdio(link) => link.stalls_at(),
+            Self::Http(_) => None,
         }
     }
 
@@ -106,6 +176,7 @@ impl Link {
     pub(super) async fn next_event(&mut self) -> LinkEvent {
         match self {
             Self::Stdio(link) => link.next_event().await,
+            Self::Http(link) => link.next_event().await,
         }
     }
 
@@ -113,6 +184,7 @@ impl Link {
     pub(super) async fn stderr_tail(&mut self) -> Vec<String> {
         match self {
             Self::Stdio(link) => link.stderr_tail().await,
+            Self::Http(_) => Vec::new(),
         }
     }
 
@@ -120,6 +192,7 @@ impl Link {
     pub(super) fn secrets(&self) -> &Secrets {
         match self {
             Self::Stdio(link) => link.secrets(),
+            Self::Http(link) => link.secrets(),
         }
     }
 
@@ -127,6 +200,7 @@ impl Link {
     pub(super) fn closing_since(&mut self, since: Instant) {
         match self {
             Self::Stdio(link) => link.closing_since(since),
+            Self::Http(link) => link.closing_since(since),
         }
     }
 }

@@ -4,6 +4,7 @@
 
 mod error;
 mod event;
+mod http;
 mod introduction;
 mod link;
 mod listing;
@@ -12,7 +13,7 @@ pub mod process;
 mod server;
 mod stdio;
 
-pub use error::{CallError, ConnectError, GiveUp, StartPhase, TimeLimit};
+pub use error::{CallError, ConnectError, GiveUp, HttpFault, StartPhase, TimeLimit};
 pub use event::{Change, ServerEvent};
 pub use introduction::{Introduction, ServerFamily};
 pub use listing::{ListWalk, Step, ToolDefinition, ToolList, Withheld};

@@ -16,6 +16,7 @@ use tracing::Instrument;
 
 use super::{
     event::ServerEvent,
+    link::LinkContext,
     process::ProcessTable,
     server::{ServerHandle, Supervisor, SupervisorContext},
 };
@@ -39,10 +40,14 @@ impl Pool {
         let tasks = TaskTracker::new();
         let shutdown = Arc::new(Shutdown::default());
         let processes = ProcessTable::new(tasks.clone());
+        let links = LinkContext {
+            processes,
+            tasks: tasks.clone(),
+        };
         Self {
             tasks,
             context: SupervisorContext {
-                processes,
+                links,
                 shutdown,
                 roots: roots.map(roots_result),
                 events: broadcast::channel(EVENTS).0,
@@ -77,7 +82,7 @@ impl Pool {
         if timeout(left, self.tasks.wait()).await.is_err() {
             tracing::warn!("some servers could not be ended in time");
         }
-        self.context.processes.sweep_all().await;
+        self.context.links.processes.sweep_all().await;
     }
 }
 

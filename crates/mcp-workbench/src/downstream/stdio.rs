@@ -15,7 +15,7 @@ use tokio::{
 
 use super::{
     error::ConnectError,
-    link::LinkEvent,
+    link::{LinkEvent, Origin},
     process::{Exit, Process, ProcessTable, Spawned, find_program, spawn},
 };
 use crate::{
@@ -169,7 +169,10 @@ impl StdioLink {
         };
         if let Ok(message) = parse_mended(frame.clone()) {
             self.bad_lines = 0;
-            return LinkEvent::Message(message);
+            return LinkEvent::Message {
+                message,
+                origin: Origin::Connection,
+            };
         }
         self.bad_lines += 1;
         if self.bad_lines < BAD_LINES {

@@ -5,6 +5,7 @@
 use bytes::Bytes;
 
 use super::{
+    json::RawJson,
     message::{Envelope, Message, ParseError},
     scan::{Flaws, hex4, low_surrogate_follows},
 };
@@ -25,6 +26,19 @@ pub fn parse_mended(frame: Bytes) -> Result<Message, ParseError> {
     }
     mend_surrogates(&mut text);
     Message::parse(&text.into())
+}
+
+/// Parses a message of a server that did not come as a line. What is relayed of it has to fit on one, so
+/// white space between tokens goes if there is a line end in it; otherwise every byte stays.
+pub fn parse_on_one_line(text: &Bytes) -> Result<Message, ParseError> {
+    let mark = text.starts_with("\u{feff}".as_bytes());
+    let text = text.slice(if mark { 3 } else { 0 }..);
+    if memchr::memchr2(b'\n', b'\r', &text).is_none() {
+        return parse_mended(text);
+    }
+    let text = Bytes::from(String::from_utf8_lossy(&text).into_owned());
+    Envelope::scan(&text)?;
+    parse_mended(RawJson::trusted(text).minified().as_bytes().clone())
 }
 
 /// Turns every lone surrogate escape into `\ufffd`, which has the same length.

@@ -9,17 +9,19 @@ mod message;
 mod outbox;
 mod recover;
 mod scan;
+mod sse;
 
 pub use compose::{Frame, ObjectText, error, error_as_sent, notification, request, result};
 pub use json::{Kind, Member, RawJson};
 pub use lines::{Line, LineFramer, MAX_FRAME_BYTES};
-pub use mend::parse_mended;
+pub use mend::{parse_mended, parse_on_one_line};
 pub use message::{
     Answer, InvalidMessage, Message, Notification, ParseError, Request, RequestId, Response,
 };
 pub use outbox::{FrameTicket, Outbox};
 pub use recover::{id_from_head, id_from_tail, recover_answer_id, recover_id};
 pub use scan::{MAX_DEPTH, ScanError};
+pub use sse::{EventParser, EventTooLarge, StreamEvent};
 
 #[cfg(test)]
 mod tests;

@@ -8,8 +8,15 @@ use bytes::{Buf, Bytes};
 use super::compose::Frame;
 
 /// Names one frame of an outbox.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FrameTicket(u64);
+
+/// The ticket of a carrier that numbers its frames itself.
+impl From<u64> for FrameTicket {
+    fn from(number: u64) -> Self {
+        Self(number)
+    }
+}
 
 /// The frames that are still to be written.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use thiserror::Error;
 
-use super::{ConnectError, GiveUp, TimeLimit, stderr_part};
+use super::{ConnectError, GiveUp, HttpFault, TimeLimit, stderr_part};
 use crate::{
     call::Outcome,
     downstream::process::Exit,
@@ -46,6 +46,14 @@ pub enum CallError {
         why: GiveUp,
         /// The last lines that it wrote to stderr.
         stderr: Vec<String>,
+    },
+    /// The request to a remote server failed.
+    #[error("{fault}")]
+    Http {
+        /// What happened.
+        fault: Box<HttpFault>,
+        /// Whether the call had reached the server.
+        outcome: Outcome,
     },
     /// A bug of ours.
     #[error("internal error of the workbench")]
@@ -93,6 +101,7 @@ impl CallError {
             Self::Refused { .. } => "server_error",
             Self::Exited { .. } => "server_exited",
             Self::GivenUp { why, .. } => why.code(),
+            Self::Http { fault, .. } => fault.code(),
             Self::Internal => "internal_error",
             Self::Timeout { .. } => "call_timeout",
             Self::InvalidAnswer | Self::UnreadableAnswer => "invalid_response",
@@ -113,7 +122,9 @@ impl CallError {
             | Self::InvalidAnswer
             | Self::UnreadableAnswer
             | Self::TooLarge { .. } => Some(Outcome::Unknown),
-            Self::Timeout { outcome, .. } | Self::ShuttingDown { outcome } => Some(*outcome),
+            Self::Timeout { outcome, .. }
+            | Self::Http { outcome, .. }
+            | Self::ShuttingDown { outcome } => Some(*outcome),
         }
     }
 
@@ -130,6 +141,7 @@ impl CallError {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Connect(error) => error.retry_after(),
+            Self::Http { fault, .. } => fault.retry_after(),
             _ => None,
         }
     }

@@ -4,7 +4,7 @@ use std::{error::Error as _, path::PathBuf, sync::Arc, time::Duration};
 
 use thiserror::Error;
 
-use super::{GiveUp, seconds, stderr_part};
+use super::{GiveUp, HttpFault, seconds, stderr_part};
 use crate::{
     config::{EnvFileError, Secrets, UnsetVariable},
     downstream::process::Exit,
@@ -98,11 +98,30 @@ pub enum ConnectError {
     /// A bug of ours.
     #[error("internal error of the workbench")]
     Internal,
-    /// A kind of server that this version cannot reach.
-    #[error(
-        "servers with a \"url\" cannot be reached yet by this version; use one with a \"command\""
-    )]
-    RemoteUnavailable,
+    /// The address of a remote server is none.
+    #[error("\"url\" is no usable address: {reason}")]
+    UnusableUrl {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A header of the entry cannot be sent.
+    #[error("header '{}' cannot be sent: its name or its value has characters that HTTP forbids", visible(.name))]
+    UnusableHeader {
+        /// Its name.
+        name: String,
+    },
+    /// There is no way to speak HTTP on this machine.
+    #[error("the HTTP client cannot be set up: {}", visible(.reason))]
+    NoHttpClient {
+        /// What is missing.
+        reason: String,
+    },
+    /// A request of the start to a remote server failed.
+    #[error("{fault}")]
+    Http {
+        /// What happened.
+        fault: HttpFault,
+    },
     /// The workbench is ending.
     #[error("the workbench is shutting down")]
     ShuttingDown,
@@ -126,6 +145,7 @@ impl ConnectError {
             Self::Timeout(_) | Self::StillStarting => "server_start_timeout",
             Self::Unavailable { .. } => "server_unavailable",
             Self::Internal => "internal_error",
+            Self::Http { fault } => fault.start_code(),
             Self::ShuttingDown => "shutting_down",
             _ => "server_start_failed",
         }
@@ -144,6 +164,7 @@ impl ConnectError {
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Unavailable { retry_after, .. } => Some(*retry_after),
+            Self::Http { fault } => fault.retry_after(),
             _ => None,
         }
     }
@@ -153,7 +174,8 @@ impl ConnectError {
         !matches!(
             self,
             Self::Unset(_)
-                | Self::RemoteUnavailable
+                | Self::UnusableUrl { .. }
+                | Self::UnusableHeader { .. }
                 | Self::Unavailable { .. }
                 | Self::ShuttingDown
         )

@@ -3,6 +3,7 @@
 
 mod call;
 mod connect;
+mod http;
 
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use crate::{visible::visible, wire::MAX_FRAME_BYTES};
 
 pub use call::CallError;
 pub use connect::{ConnectError, StartPhase};
+pub use http::HttpFault;
 
 /// How much of a server's stderr an error message shows.
 const STDERR_CHARACTERS: usize = 500;

@@ -118,6 +118,25 @@ impl Calls {
         }
     }
 
+    /// Takes out a request that has failed by itself; returns what was asked if it was no call.
+    pub(super) fn failed(&mut self, id: u64, error: CallError, link: &mut Link) -> Option<Asked> {
+        match self.pending.remove(id)? {
+            Asked::Call(call) => {
+                finish(call, Err(error));
+                self.send_queued(link);
+                None
+            }
+            asked => Some(asked),
+        }
+    }
+
+    /// The client whose call has this id.
+    pub(super) fn client_of(&self, id: u64) -> Option<&Arc<dyn ClientHandle>> {
+        self.pending
+            .call(id)
+            .map(|call| &call.queued.call.context.client)
+    }
+
     /// Fails the call under an id; false if there is none.
     pub(super) fn fail(&mut self, id: u64, error: CallError, link: &mut Link) -> bool {
         let Some(Asked::Call(call)) = self.pending.remove(id) else {
@@ -217,7 +236,7 @@ impl Calls {
         let mut unsent = VecDeque::new();
         for id in self.pending.call_ids() {
             match self.pending.remove(id) {
-                Some(Asked::Call(call)) if link.has_started(call.frame) => {
+                Some(Asked::Call(call)) if link.outcome(call.frame) == Outcome::Unknown => {
                     finish(call, Err(error()));
                 }
                 Some(Asked::Call(call)) => unsent.push_back(call.queued),
@@ -246,10 +265,11 @@ impl Calls {
     }
 }
 
-/// Takes a call back: out of the outbox if it was not sent, else the server is told.
+/// Takes a call back: before it is sent if that is still possible, else the server is told.
 fn withdraw(id: u64, call: &PendingCall, reason: &str, link: &mut Link) -> Outcome {
-    if link.withdraw(call.frame) {
-        return Outcome::NotSent;
+    let outcome = link.withdraw(call.frame);
+    if outcome != Outcome::Unknown {
+        return outcome;
     }
     let params = ObjectText::new()
         .member("requestId", &id)

@@ -60,6 +60,14 @@ impl Pending {
         self.calls
     }
 
+    /// The call with this id.
+    pub(super) fn call(&self, id: u64) -> Option<&PendingCall> {
+        match self.asked.get(&id)? {
+            Asked::Call(call) => Some(call),
+            Asked::List | Asked::Ping => None,
+        }
+    }
+
     /// All calls, in no order.
     pub(super) fn calls(&self) -> impl Iterator<Item = &PendingCall> {
         self.calls_by_id().map(|(_, call)| call)

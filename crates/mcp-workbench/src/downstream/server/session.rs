@@ -24,9 +24,9 @@ use crate::{
     call::ClientHandle,
     config::Server,
     downstream::{
-        error::{CallError, GiveUp},
+        error::{CallError, GiveUp, HttpFault},
         event::Change,
-        link::{Link, LinkEvent},
+        link::{Link, LinkEvent, Origin},
         listing::ToolList,
         pool::Shutdown,
         process::Exit,
@@ -41,6 +41,8 @@ use crate::{
 pub(super) enum SessionEnd {
     /// The server ended.
     Exited(Exit),
+    /// The connection to a remote server is over.
+    Lost(HttpFault),
     /// The server is of no use any more.
     GivenUp(GiveUp),
     /// Nobody used it for its `idleTimeoutMs`.
@@ -114,6 +116,7 @@ impl Session {
                 () = wait_for_room(held_up.as_ref()), if held_up.is_some() => {}
                 event = self.link.next_event(), if held_up.is_none() => match event {
                     LinkEvent::Ended(exit) => return SessionEnd::Exited(exit),
+                    LinkEvent::Lost(fault) => return SessionEnd::Lost(fault),
                     LinkEvent::Nonsense => return SessionEnd::GivenUp(GiveUp::Nonsense),
                     event => self.take_event(event, surroundings),
                 },
@@ -203,8 +206,14 @@ impl Session {
         }
     }
 
-    /// The client that the server means, if that can be told.
-    fn meant_client(&self) -> Option<&Arc<dyn ClientHandle>> {
+    /// The client that the server means, if that can be told. What comes on the stream of a call belongs to
+    /// that call.
+    fn meant_client(&self, origin: Origin) -> Option<&Arc<dyn ClientHandle>> {
+        if let Origin::Request(id) = origin
+            && let Some(client) = self.calls.client_of(id)
+        {
+            return Some(client);
+        }
         match &self.users {
             Users::One(client) => Some(self.calls.only_client().unwrap_or(client)),
             Users::Nobody | Users::Several => self.calls.only_client(),
@@ -213,9 +222,21 @@ impl Session {
 
     fn take_event(&mut self, event: LinkEvent, surroundings: &Surroundings<'_>) {
         match event {
-            LinkEvent::Message(message) => {
+            LinkEvent::Message { message, origin } => {
                 self.health.heard();
-                self.take_message(message, surroundings);
+                self.take_message(message, origin, surroundings);
+            }
+            LinkEvent::Failed { id, fault, outcome } => {
+                let fault = Box::new(fault);
+                let error = CallError::Http { fault, outcome };
+                if let Some(Asked::List) = self.calls.failed(id, error, &mut self.link) {
+                    self.take_page(&Answer::Invalid, surroundings.status);
+                }
+            }
+            LinkEvent::Renewed => {
+                self.announce_change(surroundings.status);
+                (surroundings.tell)(Change::Prompts);
+                (surroundings.tell)(Change::Resources);
             }
             LinkEvent::BadLine(line) => self.take_bad_line(&line),
             LinkEvent::TooLarge(head) => self.take_oversized(&head),
@@ -224,18 +245,18 @@ impl Session {
                     self.fail_oversized(id_from_tail(&tail).as_ref());
                 }
             }
-            LinkEvent::Nonsense | LinkEvent::Ended(_) => {}
+            LinkEvent::Nonsense | LinkEvent::Lost(_) | LinkEvent::Ended(_) => {}
         }
     }
 
-    fn take_message(&mut self, message: Message, surroundings: &Surroundings<'_>) {
+    fn take_message(&mut self, message: Message, origin: Origin, surroundings: &Surroundings<'_>) {
         match message {
             Message::Response(response) => self.take_answer(response, surroundings.status),
             Message::Notification(notification) => {
-                self.take_notification(&notification, surroundings);
+                self.take_notification(&notification, origin, surroundings);
             }
             Message::Request(request) => {
-                let client = self.meant_client().cloned();
+                let client = self.meant_client(origin).cloned();
                 answer_server(request, client.as_ref(), &mut self.asks, &mut self.link);
             }
         }
@@ -254,22 +275,22 @@ impl Session {
         }
     }
 
-    fn take_notification(&mut self, notification: &Notification, surroundings: &Surroundings<'_>) {
+    fn take_notification(
+        &mut self,
+        notification: &Notification,
+        origin: Origin,
+        surroundings: &Surroundings<'_>,
+    ) {
         match (notification.method.as_str(), &notification.params) {
             ("notifications/progress", Some(params)) => self.calls.forward_progress(params),
-            ("notifications/tools/list_changed", _) => {
-                self.refresh.announce();
-                surroundings
-                    .status
-                    .send_modify(|status| status.stale = true);
-            }
+            ("notifications/tools/list_changed", _) => self.announce_change(surroundings.status),
             ("notifications/prompts/list_changed", _) => (surroundings.tell)(Change::Prompts),
             ("notifications/resources/list_changed", _) => (surroundings.tell)(Change::Resources),
             ("notifications/resources/updated", Some(params)) => {
                 (surroundings.tell)(Change::Resource(params.clone()));
             }
             ("notifications/message", Some(params)) => {
-                if let Some(client) = self.meant_client() {
+                if let Some(client) = self.meant_client(origin) {
                     client.log(params);
                 }
             }
@@ -281,6 +302,12 @@ impl Session {
             }
             _ => {}
         }
+    }
+
+    /// Has the list of tools read again.
+    fn announce_change(&mut self, status: &watch::Sender<Status>) {
+        self.refresh.announce();
+        status.send_modify(|status| status.stale = true);
     }
 
     /// A line that cannot be read may have been an answer: then its caller is told.

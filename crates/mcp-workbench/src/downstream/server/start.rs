@@ -15,7 +15,7 @@ use crate::{
         link::{Link, LinkEvent},
         listing::{ListWalk, Step, ToolList},
     },
-    wire::{self, Answer, Kind, Message, ObjectText, RawJson, Request, recover_answer_id},
+    wire::{Answer, Kind, Message, ObjectText, RawJson, Request, RequestId, recover_answer_id},
 };
 
 /// The newest revision with a handshake. An older answer is accepted, as nothing that we use differs.
@@ -47,7 +47,7 @@ pub(super) async fn start(
     client: Option<&Arc<dyn ClientHandle>>,
 ) -> Result<Started, ConnectError> {
     let mut start = Start {
-        link: Link::open(&server.transport, &context.processes)?,
+        link: Link::open(server, &context.links)?,
         next_id: 1,
         asks: Asks::new(context.roots.clone()),
         client,
@@ -93,15 +93,11 @@ impl Start<'_> {
         let Answer::Result(result) = answer else {
             return Err(refused(phase, &answer, self.link.secrets()));
         };
-        if result
-            .member("protocolVersion")
-            .and_then(|it| Some(it.as_text()?.into_owned()))
-            .is_none()
-        {
+        let version = result.member("protocolVersion");
+        let Some(version) = version.and_then(|it| Some(it.as_text()?.into_owned())) else {
             return Err(ConnectError::InvalidAnswer { phase });
-        }
-        self.link
-            .send(wire::notification("notifications/initialized", None));
+        };
+        self.link.initialized(&version);
         Ok(Introduction::of(&result))
     }
 
@@ -147,14 +143,20 @@ impl Start<'_> {
                 }
             };
             match event {
-                LinkEvent::Message(Message::Response(response))
-                    if response.id.as_ref().and_then(wire::RequestId::as_u64) == Some(id) =>
-                {
+                LinkEvent::Message {
+                    message: Message::Response(response),
+                    ..
+                } if response.id.as_ref().and_then(RequestId::as_u64) == Some(id) => {
                     return Ok(response.answer);
                 }
-                LinkEvent::Message(Message::Request(request)) => {
-                    answer_server(request, self.client, &mut self.asks, &mut self.link);
-                }
+                LinkEvent::Message {
+                    message: Message::Request(request),
+                    ..
+                } => answer_server(request, self.client, &mut self.asks, &mut self.link),
+                LinkEvent::Lost(fault) => return Err(ConnectError::Http { fault }),
+                LinkEvent::Failed {
+                    id: failed, fault, ..
+                } if failed == id => return Err(ConnectError::Http { fault }),
                 LinkEvent::Ended(exit) => {
                     let stderr = self.link.stderr_tail().await;
                     return Err(ConnectError::Exited {
@@ -177,7 +179,11 @@ impl Start<'_> {
                 {
                     return Err(ConnectError::InvalidAnswer { phase });
                 }
-                LinkEvent::Message(_) | LinkEvent::BadLine(_) | LinkEvent::TooLargeEnded(_) => {}
+                LinkEvent::Message { .. }
+                | LinkEvent::BadLine(_)
+                | LinkEvent::TooLargeEnded(_)
+                | LinkEvent::Failed { .. }
+                | LinkEvent::Renewed => {}
             }
         }
     }

@@ -22,9 +22,9 @@ use crate::{
     downstream::{
         error::{CallError, ConnectError},
         event::ServerEvent,
+        link::LinkContext,
         listing::ToolList,
         pool::Shutdown,
-        process::ProcessTable,
     },
     ident::{ServerIdentifier, ToolboxName},
     wire::RawJson,
@@ -33,7 +33,7 @@ use crate::{
 /// What all servers of a workbench share.
 #[derive(Clone)]
 pub(in crate::downstream) struct SupervisorContext {
-    pub(in crate::downstream) processes: Arc<ProcessTable>,
+    pub(in crate::downstream) links: LinkContext,
     pub(in crate::downstream) shutdown: Arc<Shutdown>,
     /// The answer to a question for roots, where the configuration gives it.
     pub(in crate::downstream) roots: Option<RawJson>,
@@ -260,6 +260,13 @@ impl Supervisor {
                 session.end(|| CallError::Exited {
                     exit,
                     stderr: stderr.clone(),
+                })
+            }
+            SessionEnd::Lost(fault) => {
+                tracing::info!("{fault}");
+                session.end(|| CallError::Http {
+                    fault: Box::new(fault.clone()),
+                    outcome: Outcome::Unknown,
                 })
             }
             SessionEnd::GivenUp(why) => {

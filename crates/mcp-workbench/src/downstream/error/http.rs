@@ -1,0 +1,193 @@
+//! What can go wrong between a remote server and us. Text of the server is cut and without the values of
+//! variables before it gets here; addresses are named without user, query and fragment.
+
+use std::{sync::OnceLock, time::Duration};
+
+use thiserror::Error;
+
+use super::seconds;
+use crate::{
+    visible::visible,
+    wire::{MAX_DEPTH, MAX_FRAME_BYTES},
+};
+
+/// Why a request to a remote server failed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum HttpFault {
+    /// No connection could be made.
+    #[error("cannot connect: {}", visible(.reason))]
+    Unreachable {
+        /// What the system or the certificate check said.
+        reason: String,
+    },
+    /// The connection ended before an answer.
+    #[error("the connection was lost before the answer: {}", visible(.reason))]
+    ConnectionLost {
+        /// What the system said.
+        reason: String,
+    },
+    /// The stream ended before the answer and could not be resumed.
+    #[error("the server's stream ended before the answer")]
+    StreamEnded,
+    /// A step of our own took too long.
+    #[error("no answer within {}", seconds(*.0))]
+    Slow(Duration),
+    /// The server wants to know who we are.
+    #[error(
+        "HTTP 401: the server wants authorization; set it in \"headers\" of its entry, for example \
+         \"Authorization\": \"Bearer ${{TOKEN}}\" (signing in is not available yet)"
+    )]
+    Unauthorized,
+    /// The server knows enough and refuses.
+    #[error(
+        "HTTP 403: the server refuses access; check what \"headers\" of its entry holds and what it \
+         is allowed to do (signing in is not available yet)"
+    )]
+    Forbidden,
+    /// The server no longer knows our session, or could not make another one.
+    #[error("HTTP {status}: the server no longer knows the session")]
+    SessionLost {
+        /// What it answered.
+        status: u16,
+    },
+    /// Another status than one of success.
+    #[error("HTTP {status}{}", described(.content_type.as_deref(), .excerpt))]
+    Status {
+        /// The status.
+        status: u16,
+        /// The content type of the answer.
+        content_type: Option<String>,
+        /// The beginning of the answer.
+        excerpt: String,
+        /// When the server wants to be asked again.
+        retry_after: Option<Duration>,
+    },
+    /// The server wants us to go elsewhere.
+    #[error(
+        "HTTP {status}: the server redirects to {}, which is not followed; if that is right, correct \
+         \"url\"", visible(.target)
+    )]
+    Redirect {
+        /// The status.
+        status: u16,
+        /// Where to.
+        target: String,
+    },
+    /// A success whose body is no answer.
+    #[error(
+        "HTTP {status} with {} instead of JSON or an event stream{}",
+        named_type(.content_type.as_deref()), quoted(.excerpt)
+    )]
+    NotMcp {
+        /// The status.
+        status: u16,
+        /// The content type of the answer.
+        content_type: Option<String>,
+        /// The beginning of the answer.
+        excerpt: String,
+    },
+    /// A compressed body, which was not asked for.
+    #[error("HTTP {status} with content encoding {}, which was not asked for", visible(.encoding))]
+    Encoded {
+        /// The status.
+        status: u16,
+        /// The encoding.
+        encoding: String,
+    },
+    /// A success without an answer.
+    #[error("HTTP {status} without an answer to the request")]
+    NoAnswer {
+        /// The status.
+        status: u16,
+    },
+    /// The answer cannot be read.
+    #[error("the server's answer is not valid JSON, or nested deeper than {MAX_DEPTH} levels")]
+    Unreadable,
+    /// The answer is larger than a message may be.
+    #[error("the server's answer is larger than {} MiB", MAX_FRAME_BYTES / (1024 * 1024))]
+    TooLarge,
+    /// The stream of an old server does not say where to send messages, or names another origin.
+    #[error("the server wants messages to be sent to another origin ({}), which is not done", visible(.target))]
+    ForeignEndpoint {
+        /// The origin that it named.
+        target: String,
+    },
+    /// A bug of ours.
+    #[error("internal error of the workbench")]
+    Internal,
+}
+
+impl HttpFault {
+    /// The stable code for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Unreachable { .. } => "server_unreachable",
+            Self::ConnectionLost { .. } | Self::StreamEnded => "connection_lost",
+            Self::Slow(_) => "call_timeout",
+            Self::Unauthorized | Self::Forbidden => "auth_required",
+            Self::SessionLost { status }
+            | Self::Status { status, .. }
+            | Self::Redirect { status, .. } => status_code(*status),
+            Self::NotMcp { .. }
+            | Self::Encoded { .. }
+            | Self::NoAnswer { .. }
+            | Self::Unreadable
+            | Self::ForeignEndpoint { .. } => "invalid_response",
+            Self::TooLarge => "frame_too_large",
+            Self::Internal => "internal_error",
+        }
+    }
+
+    /// The code where the fault kept a server from coming up.
+    pub(super) fn start_code(&self) -> &'static str {
+        match self {
+            Self::Unreachable { .. } | Self::ConnectionLost { .. } | Self::StreamEnded => {
+                "server_start_failed"
+            }
+            Self::Slow(_) => "server_start_timeout",
+            other => other.code(),
+        }
+    }
+
+    /// When to try again, where the server said it.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Status { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+}
+
+/// `http_503` and the like: made once each, since codes live as long as the program.
+fn status_code(status: u16) -> &'static str {
+    static CODES: [OnceLock<String>; 1000] = [const { OnceLock::new() }; 1000];
+    CODES
+        .get(usize::from(status))
+        .map_or("http_status", |code| {
+            code.get_or_init(|| format!("http_{status}"))
+        })
+}
+
+fn described(content_type: Option<&str>, excerpt: &str) -> String {
+    match content_type {
+        Some(content_type) if !excerpt.is_empty() => {
+            format!(" ({}){}", visible(content_type), quoted(excerpt))
+        }
+        _ => quoted(excerpt),
+    }
+}
+
+fn named_type(content_type: Option<&str>) -> String {
+    content_type.map_or_else(
+        || "no content type".to_owned(),
+        |name| format!("content type {}", visible(name)),
+    )
+}
+
+fn quoted(excerpt: &str) -> String {
+    if excerpt.is_empty() {
+        String::new()
+    } else {
+        format!(": {excerpt}")
+    }
+}

@@ -1,0 +1,173 @@
+//! One POST and what comes back: redirects within the origin, statuses, and the kinds of body.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use reqwest::{Response, Url};
+
+use super::{
+    body::{MessageBody, Sending, Share},
+    fault::{Refusal, Setback, encoded, is_type, not_mcp, redirection, refusal, without_response},
+    peer::{Agreed, Peer, Route},
+};
+use crate::{
+    call::Outcome,
+    downstream::error::HttpFault,
+    wire::{Frame, MAX_FRAME_BYTES},
+};
+
+/// How many redirects of one request are followed.
+const MAX_REDIRECTS: usize = 3;
+/// How much of an empty answer is read, so that its connection can be used again.
+const EMPTY_BYTES: usize = 64 * 1024;
+/// How long that may take.
+const DISCARD_PATIENCE: Duration = Duration::from_secs(1);
+
+/// What came back with a status of success.
+pub(super) enum Reply {
+    /// One message.
+    Message(Bytes),
+    /// A stream of events.
+    Stream(Response),
+    /// Nothing, with this status.
+    Nothing(u16),
+}
+
+/// A message on its way.
+pub(super) struct Outgoing<'a> {
+    pub(super) frame: &'a Frame,
+    pub(super) sending: &'a std::sync::Arc<Sending>,
+    pub(super) agreed: &'a Agreed,
+}
+
+/// Why a POST has no usable reply.
+pub(super) enum PostError {
+    /// There was none, or it was not usable.
+    Setback(Setback),
+    /// It has a status of failure.
+    Refusal(Refusal),
+}
+
+impl From<Setback> for PostError {
+    fn from(setback: Setback) -> Self {
+        Self::Setback(setback)
+    }
+}
+
+impl PostError {
+    pub(super) fn into_setback(self) -> Setback {
+        match self {
+            Self::Setback(setback) => setback,
+            Self::Refusal(refusal) => refusal.setback,
+        }
+    }
+}
+
+/// Sends a message to `url` and returns the response if it has a status of success. What is already known
+/// to be a better address for the next time is noted.
+pub(super) async fn post(
+    peer: &Peer,
+    mut url: Url,
+    outgoing: &Outgoing<'_>,
+    mut share: Option<Share>,
+) -> Result<Response, PostError> {
+    let Outgoing {
+        frame,
+        sending,
+        agreed,
+    } = outgoing;
+    for _ in 0..=MAX_REDIRECTS {
+        let body = MessageBody::new(frame, sending, share.take());
+        let response = peer.post(url, agreed, body).send().await;
+        let response =
+            response.map_err(|error| without_response(&error, sending, &peer.secrets))?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        if !response.status().is_redirection() {
+            let had_session = agreed.session.is_some();
+            let refusal = refusal(response, had_session, &peer.secrets).await;
+            return Err(PostError::Refusal(refusal));
+        }
+        sending.rejected();
+        url = redirection(&response).map_err(rejected)?;
+        note_redirect(peer, response.url(), &url);
+    }
+    Err(rejected(HttpFault::Redirect {
+        status: 307,
+        target: "itself, again and again".to_owned(),
+    })
+    .into())
+}
+
+/// The body of a success.
+pub(super) async fn reply(peer: &Peer, response: Response) -> Result<Reply, HttpFault> {
+    let status = response.status().as_u16();
+    if let Some(fault) = encoded(&response) {
+        return Err(fault);
+    }
+    if is_type(&response, "text/event-stream") {
+        return Ok(Reply::Stream(response));
+    }
+    if is_type(&response, "application/json") {
+        let body = whole(response, MAX_FRAME_BYTES).await?;
+        let blank = body.iter().all(u8::is_ascii_whitespace);
+        return Ok(if blank {
+            Reply::Nothing(status)
+        } else {
+            Reply::Message(body)
+        });
+    }
+    if matches!(status, 202 | 204) || response.content_length() == Some(0) {
+        discard(response).await;
+        return Ok(Reply::Nothing(status));
+    }
+    Err(not_mcp(response, &peer.secrets).await)
+}
+
+/// A whole body of at most `limit` bytes. Time is limited by whoever waits.
+pub(super) async fn whole(mut response: Response, limit: usize) -> Result<Bytes, HttpFault> {
+    let mut body = BytesMut::new();
+    loop {
+        match response.chunk().await {
+            Ok(Some(chunk)) if body.is_empty() && chunk.len() <= limit => {
+                body = BytesMut::from(chunk);
+            }
+            Ok(Some(chunk)) => {
+                if body.len() + chunk.len() > limit {
+                    return Err(HttpFault::TooLarge);
+                }
+                body.extend_from_slice(&chunk);
+            }
+            Ok(None) => return Ok(body.freeze()),
+            Err(error) => {
+                return Err(HttpFault::ConnectionLost {
+                    reason: super::address::innermost(&error),
+                });
+            }
+        }
+    }
+}
+
+fn rejected(fault: HttpFault) -> Setback {
+    Setback {
+        fault,
+        outcome: Outcome::Rejected,
+    }
+}
+
+/// The next message goes to the new address at once.
+fn note_redirect(peer: &Peer, old: &Url, new: &Url) {
+    peer.route.send_if_modified(|route| match route {
+        Route::Streamable(url) if url == old => {
+            *url = new.clone();
+            true
+        }
+        _ => false,
+    });
+}
+
+/// Reads a body that does not matter, so that its connection can be used again.
+pub(super) async fn discard(response: Response) {
+    let _ = tokio::time::timeout(DISCARD_PATIENCE, whole(response, EMPTY_BYTES)).await;
+}

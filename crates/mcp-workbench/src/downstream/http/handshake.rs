@@ -1,0 +1,119 @@
+//! The end of a handshake, and a handshake that is made again because the server has lost its session: once,
+//! for all who wait for it.
+
+use std::sync::Arc;
+
+use reqwest::{Response, header::HeaderValue};
+
+use super::{
+    body::Sending,
+    exchange::{Outgoing, Reply, discard, post, reply},
+    peer::{Agreed, Event, Peer, Route, Stage},
+    stream::{EventStream, StreamEnd},
+};
+use crate::{
+    downstream::error::HttpFault,
+    wire::{self, Answer, Frame, Message, RawJson, parse_on_one_line},
+};
+
+/// Completes the first handshake: the server is told, and only then may requests follow.
+pub(super) async fn complete(peer: Arc<Peer>, version: Option<HeaderValue>) {
+    let agreed = Agreed {
+        generation: 1,
+        session: peer.agreed_so_far().session,
+        version,
+    };
+    let sent = send_initialized(&peer, &agreed).await;
+    if let Err(fault) = sent {
+        // What is wrong with the server shows at the first request.
+        tracing::debug!("notifications/initialized: {fault}");
+    }
+    peer.stage.send_replace(Stage::Open(agreed.clone()));
+    peer.tell(Event::Open(agreed)).await;
+}
+
+/// Makes a new session in place of the one of generation `lost`.
+pub(super) async fn renew(peer: Arc<Peer>, initialize: Frame, lost: u64) {
+    let limit = peer.times.connect;
+    let renewed = tokio::time::timeout(limit, handshake(&peer, &initialize, lost + 1)).await;
+    match renewed.unwrap_or(Err(HttpFault::Slow(limit))) {
+        Ok(agreed) => {
+            tracing::info!("the server had lost the session; there is a new one");
+            peer.stage.send_replace(Stage::Open(agreed.clone()));
+            peer.tell(Event::Renewed).await;
+            peer.tell(Event::Open(agreed)).await;
+        }
+        Err(fault) => {
+            tracing::warn!("the server has lost the session, and there is no new one: {fault}");
+            peer.stage.send_replace(Stage::Broken { lost, fault });
+        }
+    }
+}
+
+async fn handshake(peer: &Peer, initialize: &Frame, generation: u64) -> Result<Agreed, HttpFault> {
+    let response = send(peer, initialize, &Agreed::default()).await?;
+    let session = response.headers().get("mcp-session-id").cloned();
+    let result = result_of(peer, response).await?;
+    let version = result.member("protocolVersion");
+    let version = version.and_then(|it| HeaderValue::try_from(it.as_text()?.as_ref()).ok());
+    let agreed = Agreed {
+        generation,
+        session,
+        version,
+    };
+    send_initialized(peer, &agreed).await?;
+    Ok(agreed)
+}
+
+async fn send_initialized(peer: &Peer, agreed: &Agreed) -> Result<(), HttpFault> {
+    let initialized = wire::notification("notifications/initialized", None);
+    let response = send(peer, &initialized, agreed).await?;
+    discard(response).await;
+    Ok(())
+}
+
+async fn send(peer: &Peer, frame: &Frame, agreed: &Agreed) -> Result<Response, HttpFault> {
+    let (Route::Streamable(url) | Route::Sse(url)) = peer.route().await else {
+        return Err(HttpFault::Internal);
+    };
+    let outgoing = Outgoing {
+        frame,
+        sending: &Arc::new(Sending::default()),
+        agreed,
+    };
+    let sent = post(peer, url, &outgoing, None).await;
+    sent.map_err(|error| error.into_setback().fault)
+}
+
+/// The result of a handshake, whatever form it comes in.
+async fn result_of(peer: &Peer, response: Response) -> Result<RawJson, HttpFault> {
+    let status = response.status().as_u16();
+    let response = match reply(peer, response).await? {
+        Reply::Nothing(status) => return Err(HttpFault::NoAnswer { status }),
+        Reply::Message(body) => return result_in(&body).ok_or(HttpFault::NoAnswer { status }),
+        Reply::Stream(response) => response,
+    };
+    let mut stream = EventStream::new(response);
+    loop {
+        match stream.next().await {
+            Ok(event) => {
+                if let Some(result) = result_in(&event.data) {
+                    stream.finish().await;
+                    return Ok(result);
+                }
+            }
+            Err(StreamEnd::Ended) => return Err(HttpFault::StreamEnded),
+            Err(StreamEnd::TooLarge) => return Err(HttpFault::TooLarge),
+        }
+    }
+}
+
+fn result_in(text: &bytes::Bytes) -> Option<RawJson> {
+    match parse_on_one_line(text) {
+        Ok(Message::Response(response)) => match response.answer {
+            Answer::Result(result) => Some(result),
+            Answer::Error(_) | Answer::Invalid => None,
+        },
+        _ => None,
+    }
+}

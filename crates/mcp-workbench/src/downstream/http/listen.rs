@@ -1,0 +1,158 @@
+//! Streams that a server speaks on without being asked: the optional one of Streamable HTTP, and the one
+//! that HTTP+SSE consists of.
+
+use std::{sync::Arc, time::Duration};
+
+use reqwest::{Response, Url};
+
+use super::{
+    address::origin,
+    fault::{encoded, is_type, not_mcp, refusal, without_response},
+    peer::{Agreed, Event, Peer, Route},
+    stream::{EventStream, Position, StreamEnd},
+};
+use crate::{
+    downstream::{
+        error::HttpFault,
+        link::{LinkEvent, Origin},
+    },
+    wire::{Message, StreamEvent, parse_on_one_line},
+};
+
+/// How often in a row the optional stream may fail before it is given up, and the longest pause between.
+const MAX_FAILURES: u32 = 10;
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// Listens to what a server of Streamable HTTP says without being asked, for as long as it offers that.
+pub(super) async fn listen(peer: Arc<Peer>, agreed: Agreed) {
+    let mut position = Position {
+        last_id: None,
+        pause: Duration::from_secs(1),
+    };
+    let mut failures = 0;
+    while failures < MAX_FAILURES {
+        let Route::Streamable(url) = peer.route().await else {
+            return;
+        };
+        let response = peer.get(url, &agreed, position.last_id.as_deref()).send();
+        match response.await {
+            Ok(response) if is_stream(&response) => {
+                let mut stream = EventStream::new(response);
+                let heard = hear(&peer, &mut stream).await;
+                position.advance(stream.position());
+                failures = if heard { 0 } else { failures + 1 };
+            }
+            Ok(response) if response.status().is_server_error() => failures += 1,
+            // 405 says that there is no such stream, and so does everything else that is none.
+            Ok(_) => return,
+            Err(_) => failures += 1,
+        }
+        let pause = position.pause * 2_u32.pow(failures);
+        tokio::time::sleep(pause.min(LONGEST_PAUSE)).await;
+    }
+}
+
+fn is_stream(response: &Response) -> bool {
+    response.status().is_success()
+        && is_type(response, "text/event-stream")
+        && encoded(response).is_none()
+}
+
+/// Passes on what a stream says until it ends; false if it said nothing.
+async fn hear(peer: &Peer, stream: &mut EventStream) -> bool {
+    let mut heard = false;
+    while let Ok(event) = stream.next().await {
+        heard = true;
+        match message_in(&event) {
+            // Answers come on the streams of their requests.
+            None | Some(Message::Response(_)) => {}
+            Some(message) => peer.pass_on(message, Origin::Connection).await,
+        }
+    }
+    heard
+}
+
+/// The connection to a server of HTTP+SSE. `refused` is what it said to Streamable HTTP, if that was tried:
+/// if there is no HTTP+SSE either, that is what counts.
+pub(super) async fn listen_old(peer: Arc<Peer>, refused: Option<HttpFault>) {
+    let fault = match connect_old(&peer).await {
+        Ok(mut stream) => hear_old(&peer, &mut stream).await,
+        Err(fault) => refused.unwrap_or(fault),
+    };
+    peer.tell(Event::Tell(LinkEvent::Lost(fault))).await;
+}
+
+async fn connect_old(peer: &Peer) -> Result<EventStream, HttpFault> {
+    let request = peer.get(peer.url.clone(), &Agreed::default(), None);
+    let response = request.send().await.map_err(|error| {
+        // A GET has no body that could have been begun.
+        let sending = super::body::Sending::default();
+        without_response(&error, &sending, &peer.secrets).fault
+    })?;
+    if response.status().is_redirection() {
+        return Err(match super::fault::redirection(&response) {
+            Ok(target) => HttpFault::Redirect {
+                status: response.status().as_u16(),
+                target: target.path().to_owned(),
+            },
+            Err(fault) => fault,
+        });
+    }
+    if !response.status().is_success() {
+        let no_session = false;
+        return Err(refusal(response, no_session, &peer.secrets)
+            .await
+            .setback
+            .fault);
+    }
+    match encoded(&response) {
+        Some(fault) => Err(fault),
+        None if is_type(&response, "text/event-stream") => Ok(EventStream::new(response)),
+        None => Err(not_mcp(response, &peer.secrets).await),
+    }
+}
+
+/// Passes on what the stream says until it ends; returns why it did.
+async fn hear_old(peer: &Peer, stream: &mut EventStream) -> HttpFault {
+    loop {
+        let event = match stream.next().await {
+            Ok(event) => event,
+            Err(StreamEnd::Ended) => return HttpFault::StreamEnded,
+            Err(StreamEnd::TooLarge) => return HttpFault::TooLarge,
+        };
+        if event.name == "endpoint" {
+            match endpoint(peer, &event) {
+                Ok(url) => peer.route.send_replace(Route::Sse(url)),
+                Err(fault) => return fault,
+            };
+        } else if let Some(message) = message_in(&event) {
+            peer.pass_on(message, Origin::Connection).await;
+        }
+    }
+}
+
+/// The address that messages go to, which must be of the same origin: the headers of the entry go there.
+fn endpoint(peer: &Peer, event: &StreamEvent) -> Result<Url, HttpFault> {
+    let target = String::from_utf8_lossy(&event.data);
+    let Ok(url) = peer.url.join(target.trim()) else {
+        return Err(HttpFault::ForeignEndpoint {
+            target: "no address".to_owned(),
+        });
+    };
+    if url.origin() == peer.url.origin() {
+        Ok(url)
+    } else {
+        Err(HttpFault::ForeignEndpoint {
+            target: origin(&url),
+        })
+    }
+}
+
+fn message_in(event: &StreamEvent) -> Option<Message> {
+    let named = matches!(event.name.as_str(), "" | "message");
+    let message = named.then(|| parse_on_one_line(&event.data).ok()).flatten();
+    if message.is_none() {
+        tracing::debug!("an event is no message");
+    }
+    message
+}

@@ -1,0 +1,299 @@
+//! A server at an address: Streamable HTTP, and HTTP+SSE for servers that have nothing newer, in the
+//! revisions up to 2025-11-25. Each request is a task of the link; what it hears comes back through one
+//! channel, so that the order within a stream is kept. Dropping the link ends all of them.
+//!
+//! What HTTP can do to a request is decided in `request.rs`, what it means in `fault.rs`. A stateless server
+//! of revision 2026-07-28 will be a route of its own in `peer.rs`, with neither handshake nor session.
+
+mod address;
+mod body;
+mod exchange;
+mod fault;
+mod handshake;
+mod listen;
+mod peer;
+mod request;
+mod stream;
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use reqwest::header::HeaderValue;
+use tokio::{
+    sync::mpsc,
+    task::{AbortHandle, JoinSet},
+    time::Instant,
+};
+use tokio_util::task::TaskTracker;
+
+use self::{
+    body::{Sending, Share},
+    exchange::{Outgoing, discard, post},
+    peer::{Event, Peer, Route, Stage},
+    request::{Kind, RequestTask},
+};
+use super::{
+    error::{ConnectError, HttpFault},
+    link::LinkEvent,
+};
+use crate::{
+    call::Outcome,
+    config::{RemoteEndpoint, RemoteProtocol, Secrets, ServerTimes},
+    contain::contain,
+    wire::{Frame, FrameTicket, Message, RequestId},
+};
+
+/// How many messages of the server wait for its task; beyond that nothing more is read.
+const EVENTS: usize = 32;
+/// How long the end of a session may take after the link is gone.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// The connection to a remote server.
+pub(super) struct HttpLink {
+    peer: Arc<Peer>,
+    events: mpsc::Receiver<Event>,
+    tasks: JoinSet<()>,
+    /// The requests that are not answered.
+    running: HashMap<FrameTicket, Running>,
+    /// The task that hears what the server says without being asked.
+    listening: Option<AbortHandle>,
+    /// The handshake as it was sent, to be sent again if the session is lost.
+    initialize: Option<Frame>,
+    /// Runs what may outlive the link.
+    background: TaskTracker,
+    /// When the end of the workbench began, if it has.
+    closing_since: Option<Instant>,
+}
+
+struct Running {
+    sending: Arc<Sending>,
+    task: AbortHandle,
+}
+
+impl HttpLink {
+    /// Prepares the connection; nothing is sent before the first request.
+    pub(super) fn open(
+        endpoint: &RemoteEndpoint,
+        times: ServerTimes,
+        background: &TaskTracker,
+    ) -> Result<Self, ConnectError> {
+        let url = address::url(endpoint)?;
+        let headers = address::headers(endpoint)?;
+        let client = address::client(&url)?;
+        let (sender, events) = mpsc::channel(EVENTS);
+        let reached = (client, url, headers);
+        let mut link = Self {
+            peer: Arc::new(Peer::new(reached, endpoint.secrets.clone(), times, sender)),
+            events,
+            tasks: JoinSet::new(),
+            running: HashMap::new(),
+            listening: None,
+            initialize: None,
+            background: background.clone(),
+            closing_since: None,
+        };
+        if endpoint.protocol == RemoteProtocol::Sse {
+            link.peer.route.send_replace(Route::SseWaiting);
+            link.tasks
+                .spawn(listen::listen_old(Arc::clone(&link.peer), None));
+        }
+        Ok(link)
+    }
+
+    /// Sends a request.
+    pub(super) fn request(&mut self, id: u64, method: &str, frame: Frame) -> FrameTicket {
+        self.reap();
+        let kind = Kind::of(method);
+        if kind == Kind::Initialize {
+            self.initialize = Some(frame.clone());
+        }
+        self.renew_if_broken();
+        let sending = Arc::new(Sending::default());
+        let task = RequestTask {
+            peer: Arc::clone(&self.peer),
+            id,
+            kind,
+            share: Some(self.peer.backlog.share(frame.len())),
+            frame,
+            sending: Arc::clone(&sending),
+        };
+        let task = self.tasks.spawn(run_contained(task));
+        let ticket = FrameTicket::from(id);
+        self.running.insert(ticket, Running { sending, task });
+        ticket
+    }
+
+    /// Sends a notification or an answer. Whether it arrives is nobody's concern.
+    pub(super) fn send(&mut self, frame: Frame) {
+        self.reap();
+        let share = self.peer.backlog.share(frame.len());
+        self.tasks.spawn(send(Arc::clone(&self.peer), frame, share));
+    }
+
+    /// Completes the handshake: requests go out after the server was told.
+    pub(super) fn initialized(&mut self, version: &str) {
+        let version = HeaderValue::try_from(version).ok();
+        self.tasks
+            .spawn(handshake::complete(Arc::clone(&self.peer), version));
+    }
+
+    /// Takes a request back. Its answer is not waited for any more in any case.
+    pub(super) fn withdraw(&mut self, request: FrameTicket) -> Outcome {
+        let Some(running) = self.running.remove(&request) else {
+            return Outcome::Unknown;
+        };
+        running.task.abort();
+        running.sending.withdraw()
+    }
+
+    /// What is known of the effects of a request that is not answered.
+    pub(super) fn outcome(&self, request: FrameTicket) -> Outcome {
+        let running = self.running.get(&request);
+        running.map_or(Outcome::Unknown, |running| running.sending.outcome())
+    }
+
+    /// How many bytes wait to be sent.
+    pub(super) fn backlog(&self) -> usize {
+        self.peer.backlog.bytes()
+    }
+
+    /// The values that must not appear in messages about this server.
+    pub(super) fn secrets(&self) -> &Secrets {
+        &self.peer.secrets
+    }
+
+    /// Makes the end of the session count from `since`.
+    pub(super) fn closing_since(&mut self, since: Instant) {
+        self.closing_since = Some(since);
+    }
+
+    /// The next thing that happens. Cancel-safe.
+    pub(super) async fn next_event(&mut self) -> LinkEvent {
+        loop {
+            let Some(event) = self.events.recv().await else {
+                return LinkEvent::Lost(HttpFault::Internal);
+            };
+            self.reap();
+            match event {
+                Event::Tell(event) => {
+                    self.forget_answered(&event);
+                    return event;
+                }
+                Event::SessionLost(generation) => self.renew(generation),
+                Event::FallBack(refused) => {
+                    let peer = Arc::clone(&self.peer);
+                    self.tasks.spawn(listen::listen_old(peer, Some(refused)));
+                }
+                Event::Open(agreed) => {
+                    let listening = listen::listen(Arc::clone(&self.peer), agreed);
+                    let listening = self.tasks.spawn(listening);
+                    if let Some(before) = self.listening.replace(listening) {
+                        before.abort();
+                    }
+                }
+                Event::Renewed => return LinkEvent::Renewed,
+            }
+        }
+    }
+
+    fn forget_answered(&mut self, event: &LinkEvent) {
+        let id = match event {
+            LinkEvent::Message {
+                message: Message::Response(response),
+                ..
+            } => response.id.as_ref().and_then(RequestId::as_u64),
+            LinkEvent::Failed { id, .. } => Some(*id),
+            _ => None,
+        };
+        if let Some(id) = id {
+            self.running.remove(&FrameTicket::from(id));
+        }
+    }
+
+    /// Makes a new session, unless that is done already.
+    fn renew(&mut self, lost: u64) {
+        let is_current = matches!(
+            &*self.peer.stage.borrow(),
+            Stage::Open(agreed) if agreed.generation == lost
+        );
+        if is_current {
+            self.begin_renewal(lost);
+        }
+    }
+
+    /// A session that could not be made anew is tried again by the next request.
+    fn renew_if_broken(&mut self) {
+        let broken = match &*self.peer.stage.borrow() {
+            Stage::Broken { lost, .. } => Some(*lost),
+            Stage::Opening(_) | Stage::Open(_) => None,
+        };
+        if let Some(lost) = broken {
+            self.begin_renewal(lost);
+        }
+    }
+
+    fn begin_renewal(&mut self, lost: u64) {
+        let Some(initialize) = self.initialize.clone() else {
+            return;
+        };
+        self.peer.stage.send_replace(Stage::Opening(None));
+        let renewal = handshake::renew(Arc::clone(&self.peer), initialize, lost);
+        self.tasks.spawn(renewal);
+    }
+
+    fn reap(&mut self) {
+        while self.tasks.try_join_next().is_some() {}
+    }
+}
+
+impl Drop for HttpLink {
+    /// Dropping the link ends all of its tasks; the server is told that the session is over.
+    fn drop(&mut self) {
+        let agreed = self.peer.agreed_so_far();
+        let Route::Streamable(url) = self.peer.route.borrow().clone() else {
+            return;
+        };
+        if agreed.session.is_none() {
+            return;
+        }
+        let until = self.closing_since.unwrap_or_else(Instant::now) + FAREWELL;
+        let delete = self.peer.delete(url, &agreed).send();
+        self.background.spawn(async move {
+            // 405 says that the server ends sessions itself; nothing else can be done about the others.
+            let _ = tokio::time::timeout_at(until, delete).await;
+        });
+    }
+}
+
+/// Runs a request; a bug of ours fails that request only.
+async fn run_contained(task: RequestTask) {
+    let (peer, id) = (Arc::clone(&task.peer), task.id);
+    if contain(task.run()).await.is_err() {
+        let failed = LinkEvent::Failed {
+            id,
+            fault: HttpFault::Internal,
+            outcome: Outcome::Unknown,
+        };
+        peer.tell(Event::Tell(failed)).await;
+    }
+}
+
+async fn send(peer: Arc<Peer>, frame: Frame, share: Share) {
+    // The semaphore is never closed.
+    let Ok(_permit) = peer.senders.acquire().await else {
+        return;
+    };
+    let (Route::Streamable(url) | Route::Sse(url)) = peer.route().await else {
+        return;
+    };
+    let outgoing = Outgoing {
+        frame: &frame,
+        sending: &Arc::new(Sending::default()),
+        agreed: &peer.agreed_so_far(),
+    };
+    let sent = post(&peer, url, &outgoing, Some(share));
+    match tokio::time::timeout(peer.times.connect, sent).await {
+        Ok(Ok(response)) => discard(response).await,
+        Ok(Err(error)) => tracing::debug!("not taken: {}", error.into_setback().fault),
+        Err(_) => tracing::debug!("not taken in time"),
+    }
+}
