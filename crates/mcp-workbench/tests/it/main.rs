@@ -20,6 +20,7 @@ mod open_toolbox;
 mod opening;
 mod progress_cancel;
 mod protocol;
+mod remote_servers;
 mod results;
 mod shutdown;
 mod starting;

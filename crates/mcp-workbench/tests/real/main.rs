@@ -9,6 +9,7 @@
 mod clients;
 mod packages;
 mod process;
+mod remote;
 mod rmcp_client;
 mod servers;
 mod session;

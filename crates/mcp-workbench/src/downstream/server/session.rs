@@ -206,13 +206,11 @@ impl Session {
         }
     }
 
-    /// The client that the server means, if that can be told. What comes on the stream of a call belongs to
-    /// that call.
+    /// The client that the server means, if that can be told. What comes on the stream of a request belongs
+    /// to that request and to nobody else.
     fn meant_client(&self, origin: Origin) -> Option<&Arc<dyn ClientHandle>> {
-        if let Origin::Request(id) = origin
-            && let Some(client) = self.calls.client_of(id)
-        {
-            return Some(client);
+        if let Origin::Request(id) = origin {
+            return self.calls.client_of(id);
         }
         match &self.users {
             Users::One(client) => Some(self.calls.only_client().unwrap_or(client)),

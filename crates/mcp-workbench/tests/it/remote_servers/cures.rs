@@ -1,0 +1,256 @@
+//! What is done about faults: waiting, asking again where nothing can have run, giving up with a reason; and
+//! what is never done.
+
+use std::{
+    net::TcpListener,
+    sync::atomic::{AtomicUsize, Ordering},
+    time::{Duration, Instant},
+};
+
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::{
+    opened,
+    server::{RemoteServer, Then, usual},
+};
+use crate::harness::{Script, Setup};
+
+#[test]
+fn a_body_is_quoted_for_200_characters() {
+    let server = RemoteServer::start(|seen, out| {
+        (seen.method() == "tools/call")
+            .then(|| out.reply("500 Oops\nContent-Type: text/plain", &"é".repeat(5000)))
+    });
+    let mut workbench = opened(&server, &json!({}));
+    let result = workbench.use_tool("t", "{}");
+    let expected = format!(
+        "[dev/fs/t] Error: HTTP 500 (text/plain): {}…",
+        "é".repeat(200)
+    );
+    assert_eq!(result.error(), expected);
+}
+
+#[test]
+fn a_busy_server_is_asked_again_once_when_it_says_when() {
+    let calls = AtomicUsize::new(0);
+    let server = RemoteServer::start(move |seen, out| {
+        let first = seen.method() == "tools/call" && calls.fetch_add(1, Ordering::Relaxed) == 0;
+        first.then(|| out.reply("429 Too Many Requests\nRetry-After: 1", ""))
+    });
+    let mut workbench = opened(&server, &json!({}));
+    let start = Instant::now();
+    let result = workbench.use_tool("t", "{}");
+    assert_eq!(result.raw, r#"{"content":[]}"#);
+    assert!(start.elapsed() >= Duration::from_secs(1));
+    assert_eq!(server.received("tools/call").len(), 2);
+}
+
+#[test]
+fn a_busy_server_is_not_waited_for_beyond_the_time_of_the_call() {
+    let server = RemoteServer::start(|seen, out| {
+        (seen.method() == "tools/call")
+            .then(|| out.reply("429 Too Many Requests\nRetry-After: 20", ""))
+    });
+    let mut workbench = opened(&server, &json!({"callTimeoutMs": 5000}));
+    let result = workbench.use_tool("t", "{}");
+    assert_eq!(result.failure()["code"], "http_429");
+    assert_eq!(result.failure()["retry_after_ms"], 20_000);
+    assert_eq!(server.received("tools/call").len(), 1);
+}
+
+#[test]
+fn a_connection_that_was_kept_and_is_dead_never_sends_a_call_twice() {
+    let server = RemoteServer::start(|seen, out| match seen.method().as_str() {
+        "tools/call" if seen.body.contains("\"t\"") => Some(Then::Close),
+        // The connection is used again, and dies when it is.
+        "tools/call" => Some(out.json(&seen.answer(r#"{"content":[]}"#))),
+        _ => None,
+    });
+    let mut workbench = opened(&server, &json!({}));
+    for _ in 0..5 {
+        assert!(!workbench.use_tool("u", "{}").failed());
+        let result = workbench.use_tool("t", "{}");
+        assert_eq!(result.failure()["outcome"], "unknown", "{}", result.raw);
+    }
+    let calls = server.received("tools/call");
+    assert_eq!(calls.len(), 10, "{calls:#?}");
+    let reused = calls
+        .windows(2)
+        .filter(|pair| pair[0].connection == pair[1].connection);
+    assert!(reused.count() > 0, "no connection was used twice");
+}
+
+#[test]
+fn a_server_that_closes_idle_connections_loses_no_call() {
+    let server = RemoteServer::start(|seen, out| {
+        (seen.method() == "tools/call").then(|| {
+            out.json(&seen.answer(r#"{"content":[]}"#));
+            Then::Close
+        })
+    });
+    let mut workbench = opened(&server, &json!({}));
+    for _ in 0..20 {
+        let result = workbench.use_tool("t", "{}");
+        assert!(!result.failed(), "{}", result.raw);
+    }
+    assert_eq!(server.received("tools/call").len(), 20);
+}
+
+#[test]
+fn lists_are_asked_for_again_and_calls_are_not() {
+    let lists = AtomicUsize::new(0);
+    let server = RemoteServer::start(move |seen, out| match seen.method().as_str() {
+        "tools/list" if lists.fetch_add(1, Ordering::Relaxed) < 2 => {
+            Some(out.reply("503 Service Unavailable", ""))
+        }
+        _ => None,
+    });
+    opened(&server, &json!({}));
+    assert_eq!(server.received("tools/list").len(), 3);
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_is_told_with_the_reason() {
+    let free = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let rows = [
+        (
+            format!("http://{free}/mcp"),
+            "server_start_failed",
+            "Connection refused",
+        ),
+        (
+            "http://no-such-host.invalid/mcp".to_owned(),
+            "server_start_failed",
+            "cannot connect: ",
+        ),
+    ];
+    for (url, code, text) in rows {
+        let mut workbench = Setup::new()
+            .toolbox("dev", "d")
+            .entry("fs", json!({"url": url}))
+            .connect();
+        let result = workbench.open("dev");
+        assert_eq!(result.failure()["code"], code, "{}", result.raw);
+        assert_eq!(result.failure()["outcome"], "not_sent");
+        assert!(result.error().contains(text), "{}", result.error());
+    }
+}
+
+#[test]
+fn a_server_that_has_gone_was_not_sent_the_call() {
+    let server = RemoteServer::start(|seen, out| {
+        usual(seen, out);
+        Some(Then::Close)
+    });
+    let mut workbench = opened(&server, &json!({}));
+    server.wait_verb("GET");
+    server.stop();
+    let result = workbench.use_tool("t", "{}");
+    assert_eq!(
+        result.failure()["code"],
+        "server_unreachable",
+        "{}",
+        result.raw
+    );
+    assert_eq!(result.failure()["outcome"], "not_sent");
+    let reason = "cannot connect: Connection refused";
+    assert!(result.error().contains(reason), "{}", result.error());
+}
+
+#[test]
+fn encryption_is_never_given_up() {
+    let server = RemoteServer::start(|_, _| None);
+    let url = server.url().replace("http:", "https:");
+    let mut workbench = Setup::new()
+        .toolbox("dev", "d")
+        .entry("fs", json!({"url": url}))
+        .connect();
+    let result = workbench.open("dev");
+    assert_eq!(
+        result.failure()["code"],
+        "server_start_failed",
+        "{}",
+        result.raw
+    );
+    assert!(
+        result.error().contains("cannot connect: "),
+        "{}",
+        result.error()
+    );
+    assert!(server.received("initialize").is_empty());
+}
+
+#[test]
+fn a_slow_body_ends_with_the_time_of_the_call() {
+    let server = RemoteServer::start(|seen, out| {
+        (seen.method() == "tools/call" && seen.body.contains("\"t\"")).then(|| {
+            out.stream();
+            out.raw(": one comment, and then nothing\n\ndata: {");
+            out.wait_closed();
+            Then::Close
+        })
+    });
+    let mut workbench = opened(&server, &json!({"callTimeoutMs": 400}));
+    let result = workbench.use_tool("t", "{}");
+    assert_eq!(result.failure()["code"], "call_timeout", "{}", result.raw);
+    assert_eq!(result.failure()["outcome"], "unknown");
+    let cancelled = server.wait("notifications/cancelled", 1);
+    let call = server.received("tools/call")[0].id();
+    assert_eq!(
+        cancelled[0].message()["params"]["requestId"].to_string(),
+        call
+    );
+    assert!(!workbench.use_tool("u", "{}").failed());
+}
+
+#[test]
+fn a_start_that_is_refused_says_what_to_do() {
+    let rows = [
+        (
+            "401 Unauthorized",
+            "auth_required",
+            "set it in \"headers\" of its entry",
+        ),
+        ("403 Forbidden", "auth_required", "HTTP 403"),
+        ("500 Oops", "http_500", "HTTP 500"),
+        (
+            "200 OK\nContent-Type: text/html",
+            "invalid_response",
+            "content type text/html",
+        ),
+    ];
+    for (head, code, text) in rows {
+        let server = RemoteServer::start(move |_, out| Some(out.reply(head, "<p>")));
+        let mut workbench = server.setup(&json!({})).connect();
+        let result = workbench.open("dev");
+        assert_eq!(result.failure()["code"], code, "{head}: {}", result.raw);
+        assert!(result.error().contains(text), "{head}: {}", result.error());
+    }
+}
+
+#[test]
+fn a_remote_server_that_fails_hurts_no_other() {
+    let server = RemoteServer::start(|seen, out| {
+        (seen.method() == "tools/call").then(|| {
+            out.wait_closed();
+            Then::Close
+        })
+    });
+    let mut workbench = server
+        .setup(&json!({}))
+        .server("local", &Script::named(&["pid"]))
+        .connect();
+    workbench.open("dev");
+    for _ in 0..10 {
+        workbench.send_use("t", "{}");
+    }
+    server.wait("tools/call", 10);
+    let start = Instant::now();
+    let result = workbench.use_tool_of(["dev", "local", "pid"], "{}");
+    assert!(!result.failed(), "{}", result.raw);
+    assert!(start.elapsed() < Duration::from_secs(5));
+}

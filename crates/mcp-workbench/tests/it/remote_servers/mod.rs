@@ -1,0 +1,23 @@
+//! Servers at an address: what is sent to them, what may go wrong on the way, and what a caller is told.
+
+mod cures;
+mod faults;
+mod fidelity;
+mod old_transport;
+mod secrets;
+mod server;
+mod sessions;
+mod streams;
+
+use pretty_assertions::assert_eq;
+use serde_json::Value;
+
+use self::server::RemoteServer;
+use crate::harness::Workbench;
+
+/// A workbench whose toolbox with this server is open.
+fn opened(server: &RemoteServer, keys: &Value) -> Workbench {
+    let mut workbench = server.setup(keys).connect();
+    assert_eq!(workbench.open("dev").tool_names(), ["t", "u"]);
+    workbench
+}

@@ -1,0 +1,150 @@
+//! HTTP+SSE, the transport of 2024-11-05: chosen by the entry, or because the server has nothing newer.
+
+use std::sync::{Arc, Mutex, mpsc};
+
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::server::{Out, RemoteServer, Seen, Then, initialize_result, tools};
+
+/// What comes on the stream.
+enum Says {
+    Message(String),
+    /// Its end.
+    Goodbye,
+}
+
+/// A server of HTTP+SSE whose stream begins with this event; `refusal` is its answer to a POST at the address
+/// of the stream.
+fn old_server(endpoint: &'static str, refusal: &'static str) -> RemoteServer {
+    let (say, heard) = mpsc::channel::<Says>();
+    let (say, heard) = (Mutex::new(say), Arc::new(Mutex::new(heard)));
+    RemoteServer::start(move |seen, out| {
+        Some(match (seen.verb.as_str(), seen.path.as_str()) {
+            ("GET", "/mcp") => stream(endpoint, &heard.lock().unwrap(), out),
+            ("POST", "/mcp") => out.reply(refusal, "nothing here"),
+            _ => {
+                if let Some(answer) = answer(seen) {
+                    say.lock().unwrap().send(answer).unwrap();
+                }
+                out.reply("202 Accepted", "Accepted")
+            }
+        })
+    })
+}
+
+fn stream(endpoint: &str, messages: &mpsc::Receiver<Says>, out: &mut Out) -> Then {
+    out.stream();
+    out.raw(&format!("event: endpoint\r\ndata: {endpoint}\r\n\r\n"));
+    while let Ok(Says::Message(message)) = messages.recv() {
+        out.raw(&format!("event: message\r\ndata: {message}\r\n\r\n"));
+    }
+    Then::Close
+}
+
+/// What the stream does because of a message.
+fn answer(seen: &Seen) -> Option<Says> {
+    let result = match seen.method().as_str() {
+        "initialize" => initialize_result(),
+        "tools/list" => tools(),
+        "tools/call" if seen.body.contains("\"t\"") => r#"{"content":[],"n":1.000}"#.to_owned(),
+        "tools/call" => return Some(Says::Goodbye),
+        _ => return None,
+    };
+    Some(Says::Message(seen.answer(&result)))
+}
+
+#[test]
+fn an_old_server_is_used_when_the_entry_says_so_or_it_has_nothing_newer() {
+    for (keys, refusal) in [
+        (json!({"type": "sse"}), "500 Never asked"),
+        (json!({}), "404 Not Found"),
+        (json!({"type": "http"}), "405 Method Not Allowed"),
+        (json!({"transport": "streamable-http"}), "400 Bad Request"),
+    ] {
+        let server = old_server("/messages?session=1", refusal);
+        let mut workbench = server.setup(&keys).connect();
+        assert_eq!(workbench.open("dev").tool_names(), ["t", "u"], "{keys}");
+        let result = workbench.use_tool("t", "{}");
+        assert_eq!(result.raw, r#"{"content":[],"n":1.000}"#);
+        let call = &server.received("tools/call")[0];
+        assert_eq!(call.path, "/messages?session=1");
+        let refused = server
+            .seen()
+            .into_iter()
+            .filter(|it| it.verb == "POST" && it.path == "/mcp");
+        assert_eq!(refused.count(), usize::from(keys["type"] != "sse"));
+    }
+}
+
+#[test]
+fn a_stream_that_ends_fails_its_calls_and_the_next_call_begins_anew() {
+    let server = old_server("/messages", "404 Not Found");
+    let mut workbench = server.setup(&json!({"type": "sse"})).connect();
+    workbench.open("dev");
+    let result = workbench.use_tool("u", "{}");
+    assert_eq!(
+        result.failure()["code"],
+        "connection_lost",
+        "{}",
+        result.raw
+    );
+    assert_eq!(result.failure()["outcome"], "unknown");
+    assert!(!workbench.use_tool("t", "{}").failed());
+    assert_eq!(server.received("tools/call").len(), 2);
+}
+
+#[test]
+fn messages_are_never_sent_to_another_origin() {
+    let other = RemoteServer::start(|_, _| None);
+    let target: &'static str = format!("http://{}/messages", other.authority()).leak();
+    let server = old_server(target, "404 Not Found");
+    let mut workbench = server.setup(&json!({"type": "sse"})).connect();
+    let result = workbench.open("dev");
+    assert_eq!(
+        result.failure()["code"],
+        "invalid_response",
+        "{}",
+        result.raw
+    );
+    assert!(
+        result.error().contains("another origin"),
+        "{}",
+        result.error()
+    );
+    assert!(other.seen().is_empty());
+}
+
+#[test]
+fn a_server_of_neither_transport_is_told_by_its_first_refusal() {
+    let server = RemoteServer::start(|_, out| {
+        Some(out.reply("404 Not Found\nContent-Type: text/plain", "no"))
+    });
+    let mut workbench = server.setup(&json!({})).connect();
+    let result = workbench.open("dev");
+    assert_eq!(result.failure()["code"], "http_404", "{}", result.raw);
+    assert!(
+        result.error().contains("HTTP 404 (text/plain): no"),
+        "{}",
+        result.error()
+    );
+}
+
+#[test]
+fn a_newer_server_that_refuses_is_not_asked_for_the_old_transport() {
+    let server = RemoteServer::start(|seen, out| {
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":{},"error":{{"code":-32022,"message":"Unsupported protocol version"}}}}"#,
+            seen.id()
+        );
+        Some(out.reply("400 Bad Request\nContent-Type: application/json", &body))
+    });
+    let mut workbench = server.setup(&json!({})).connect();
+    let result = workbench.open("dev");
+    assert!(
+        result.error().contains("Unsupported protocol version"),
+        "{}",
+        result.error()
+    );
+    assert!(server.seen().iter().all(|seen| seen.verb == "POST"));
+}
