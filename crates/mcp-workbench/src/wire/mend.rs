@@ -81,3 +81,45 @@ pub(super) fn escape_controls(text: &[u8]) -> Vec<u8> {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_put_on_one_line_only_if_it_is_not() {
+        let cases = [
+            (
+                r#"{"jsonrpc":"2.0", "method":"x","params":{ "a" : 1.0 }}"#,
+                r#"{ "a" : 1.0 }"#,
+            ),
+            (
+                "\u{feff}{\"jsonrpc\":\"2.0\",\r\n \"method\":\"x\",\n\"params\":{\n\t\"a\" : \"b \\\" c\",\n\"d\":1.00}}\n",
+                r#"{"a":"b \" c","d":1.00}"#,
+            ),
+            (
+                "{\"jsonrpc\":\"2.0\",\"method\":\"x\",\n\"params\":{\"a\":\"b\nc\\ud800\"}}",
+                r#"{"a":"b\u000ac\ufffd"}"#,
+            ),
+        ];
+        for (text, params) in cases {
+            let message = parse_on_one_line(&Bytes::from(text)).unwrap();
+            let Message::Notification(notification) = message else {
+                panic!("{message:?}");
+            };
+            assert_eq!(notification.params.unwrap().as_str(), params);
+        }
+        for broken in [
+            "",
+            "\n",
+            "{\n",
+            "[\"a\n\"",
+            "{\"jsonrpc\":\"2.0\",\n\"x\":\"}",
+        ] {
+            assert!(
+                parse_on_one_line(&Bytes::from(broken)).is_err(),
+                "{broken:?}"
+            );
+        }
+    }
+}
