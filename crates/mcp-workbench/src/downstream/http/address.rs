@@ -14,9 +14,10 @@ use crate::{config::RemoteEndpoint, downstream::error::ConnectError};
 
 /// How long a connection may take to be made, encryption included.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
-/// How many connections are kept for the next request, and how long.
+/// How many connections are kept for the next request, and how long: a little less than servers keep them
+/// (5 s is common), since a call that meets the end of its connection cannot be sent again.
 const IDLE_CONNECTIONS: usize = 8;
-const IDLE_PATIENCE: Duration = Duration::from_mins(1);
+const IDLE_PATIENCE: Duration = Duration::from_secs(4);
 
 /// Headers that are ours to write: they carry the transport, and an entry must not change them.
 const OURS: &[&str] = &[

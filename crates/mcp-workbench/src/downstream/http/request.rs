@@ -90,9 +90,12 @@ enum Cure {
 impl RequestTask {
     /// Runs the request to its end and tells the link of it.
     pub(super) async fn run(mut self) {
+        let times = self.peer.times;
+        // Whoever waits gives up before this; it is for answers that nobody waits for any more.
         let limit = match self.kind {
-            Kind::Once => self.peer.times.max_call,
-            Kind::Initialize | Kind::Repeatable => self.peer.times.connect,
+            Kind::Once => times.max_call,
+            Kind::Repeatable => times.connect.max(times.call),
+            Kind::Initialize => times.connect,
         };
         let deadline = Instant::now() + self.patience();
         let settled = tokio::time::timeout(limit, self.settle(deadline)).await;

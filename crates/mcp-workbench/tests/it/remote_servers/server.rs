@@ -87,6 +87,8 @@ pub(crate) enum Then {
 /// The way to answer a request.
 pub(crate) struct Out {
     socket: TcpStream,
+    /// Whether answers say that the connection ends with them.
+    pub(crate) says_close: bool,
 }
 
 impl Out {
@@ -99,7 +101,12 @@ impl Out {
     /// A whole answer; `head` is the status and further header lines.
     pub(crate) fn reply(&mut self, head: &str, body: &str) -> Then {
         let length = body.len();
-        let head = head.replace('\n', "\r\n");
+        let close = if self.says_close {
+            "\nConnection: close"
+        } else {
+            ""
+        };
+        let head = format!("{head}{close}").replace('\n', "\r\n");
         self.raw(&format!(
             "HTTP/1.1 {head}\r\nContent-Length: {length}\r\n\r\n{body}"
         ));
@@ -228,6 +235,7 @@ fn serve(socket: &TcpStream, number: usize, journal: &Mutex<Vec<Seen>>, handler:
     let mut reader = BufReader::new(socket.try_clone().unwrap());
     let mut out = Out {
         socket: socket.try_clone().unwrap(),
+        says_close: false,
     };
     while let Some(mut seen) = read_request(&mut reader) {
         seen.connection = number;
