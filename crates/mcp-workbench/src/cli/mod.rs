@@ -4,8 +4,10 @@
 mod check;
 mod configuration;
 mod demo;
+mod http;
 mod output;
 mod serve;
+mod token;
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
@@ -35,16 +37,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Serve MCP over stdin and stdout (the default)
-    Serve {
-        /// Serve the built-in demo toolbox instead of a configuration file
-        #[arg(long, conflicts_with = "config")]
-        demo: bool,
-        /// Show everything that the servers of this toolbox have, under its own names, and no
-        /// meta-tools
-        #[arg(long, value_name = "TOOLBOX")]
-        native: Option<String>,
-    },
+    /// Serve MCP over stdin and stdout (the default), or over HTTP
+    Serve(serve::ServeArguments),
     /// Check the configuration and show what it holds
     Check,
     /// Show a session with the built-in demo toolbox
@@ -101,22 +95,15 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         .is_none_or(std::ffi::OsStr::is_empty);
     telemetry::start_logging(arguments.log_level.into(), colour);
     let config = arguments.config.as_deref();
-    let serve = Command::Serve {
-        demo: false,
-        native: None,
-    };
-    let done = match arguments.command.unwrap_or(serve) {
-        Command::Serve {
-            demo: false,
-            native,
-        } => serve::run(config, native.as_deref(), &environment),
-        Command::Serve { demo: true, native } => serve::run_demo(native.as_deref(), &environment),
-        Command::Check => check::run(config, &environment),
-        Command::Demo {
+    let done = match arguments.command {
+        None => serve::run_stdio(config, &environment),
+        Some(Command::Serve(arguments)) => serve::run(config, arguments, &environment),
+        Some(Command::Check) => check::run(config, &environment),
+        Some(Command::Demo {
             print_config: false,
-        } => demo::run(colour),
-        Command::Demo { print_config: true } => demo::print_config(),
-        Command::DemoServer { server } => demo::be_server(server),
+        }) => demo::run(colour),
+        Some(Command::Demo { print_config: true }) => demo::print_config(),
+        Some(Command::DemoServer { server }) => demo::be_server(server),
     };
     match done {
         Ok(code) => code,

@@ -1,35 +1,82 @@
-//! `serve`: the workbench itself, over stdin and stdout.
+//! `serve`: the workbench itself, over stdin and stdout or over HTTP.
 
 use std::{
+    error::Error,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
 };
 
+use clap::Args;
 use thiserror::Error;
 
-use super::{Done, configuration::load_configuration, demo::program};
+use super::{
+    Done,
+    configuration::{ConfigurationError, load_configuration},
+    demo::program,
+    http::{HttpArguments, HttpError},
+    output,
+};
 use crate::{
     config::{Environment, Loaded, ToolMode, parse},
     demo,
     ident::ToolboxName,
     near::nearest,
-    serve::stdio,
+    serve::{
+        http::{ENDPOINT_PATH, HttpListener, HttpOptions},
+        stdio,
+    },
     workbench::Workbench,
 };
 
-/// Serves the configuration that is found.
-pub(super) fn run(config: Option<&Path>, native: Option<&str>, environment: &Environment) -> Done {
-    let loaded = load_configuration(config, environment)?;
-    tracing::info!("using {}", loaded.config.file.display());
-    serve(show_natively(loaded, native)?)
+/// How the workbench is served.
+#[derive(Args)]
+pub(super) struct ServeArguments {
+    /// Serve the built-in demo toolbox instead of a configuration file
+    #[arg(long, conflicts_with = "config")]
+    demo: bool,
+
+    /// Show everything that the servers of this toolbox have, under its own names, and no
+    /// meta-tools
+    #[arg(long, value_name = "TOOLBOX")]
+    native: Option<String>,
+
+    #[command(flatten)]
+    http: HttpArguments,
 }
 
-/// Serves the built-in demo toolbox.
-pub(super) fn run_demo(native: Option<&str>, environment: &Environment) -> Done {
-    let text = demo::configuration(&program()?);
-    let file = PathBuf::from("(the built-in demo)");
-    serve(show_natively(parse(&text, &file, environment)?, native)?)
+/// Serves the configuration that is found over stdin and stdout.
+pub(super) fn run_stdio(config: Option<&Path>, environment: &Environment) -> Done {
+    serve(found(config, environment)?, Transport::Stdio)
+}
+
+/// Serves what the arguments say.
+pub(super) fn run(
+    config: Option<&Path>,
+    arguments: ServeArguments,
+    environment: &Environment,
+) -> Done {
+    let loaded = if arguments.demo {
+        let text = demo::configuration(&program()?);
+        parse(&text, &PathBuf::from("(the built-in demo)"), environment)?
+    } else {
+        found(config, environment)?
+    };
+    let loaded = show_natively(loaded, arguments.native.as_deref())?;
+    let options = arguments.http.options(environment)?;
+    serve(loaded, options.map_or(Transport::Stdio, Transport::Http))
+}
+
+/// How clients reach the workbench.
+enum Transport {
+    Stdio,
+    Http(HttpOptions),
+}
+
+fn found(config: Option<&Path>, environment: &Environment) -> Result<Loaded, ConfigurationError> {
+    let loaded = load_configuration(config, environment)?;
+    tracing::info!("using {}", loaded.config.file.display());
+    Ok(loaded)
 }
 
 /// There is no toolbox of the name that `--native` has.
@@ -63,7 +110,7 @@ fn show_natively(mut loaded: Loaded, toolbox: Option<&str>) -> Result<Loaded, Un
     Ok(loaded)
 }
 
-fn serve(loaded: Loaded) -> Done {
+fn serve(loaded: Loaded, transport: Transport) -> Done {
     for problem in loaded.warnings.iter().chain(&loaded.unset) {
         tracing::warn!("{problem}");
     }
@@ -80,14 +127,37 @@ fn serve(loaded: Loaded) -> Done {
             again.next().await;
         };
         tokio::select! {
-            () = stdio::serve(workbench, first.next()) => Ok::<_, std::io::Error>(ExitCode::SUCCESS),
+            served = serve_over(transport, workbench, first.next()) => {
+                served?;
+                Ok::<_, Box<dyn Error>>(ExitCode::SUCCESS)
+            }
             // Whoever cannot wait is not made to; the guard ends what is left.
             () = in_haste => Ok(ExitCode::FAILURE),
         }
     });
     // A thread may still be reading a terminal; the end of the process ends it.
     runtime.shutdown_background();
-    Ok(done?)
+    done
+}
+
+/// Serves until `stop` is done, or the only client has gone.
+async fn serve_over(
+    transport: Transport,
+    workbench: Arc<Workbench>,
+    stop: impl Future<Output = ()>,
+) -> Result<(), HttpError> {
+    match transport {
+        Transport::Stdio => stdio::serve(workbench, stop).await,
+        Transport::Http(options) => {
+            let address = options.address;
+            let bound = HttpListener::bind(options).await;
+            let listener = bound.map_err(|error| HttpError::Bind { address, error })?;
+            let address = listener.address();
+            output::remark(&format!("listening on http://{address}{ENDPOINT_PATH}"));
+            listener.serve(workbench, stop).await;
+        }
+    }
+    Ok(())
 }
 
 /// The signals that end the workbench in order.

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::broadcast::{self, error::TryRecvError};
 
 use crate::{
-    call::ClientHandle,
+    call::{ClientHandle, ClientId},
     downstream::{Change, ServerEvent, ServerFamily, ToolList},
     ident::ServerName,
     toolbox::Toolbox,
@@ -108,6 +108,11 @@ impl Native {
                 uri.is_some_and(|uri| self.subscriptions.has(client.id(), &uri))
             }
         }
+    }
+
+    /// Forgets what a client that has gone wanted to hear of. What servers still say of it is dropped.
+    pub fn forget_client(&self, client: ClientId) {
+        self.subscriptions.remove_client(client);
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {

@@ -35,6 +35,14 @@ impl Subscriptions {
         last
     }
 
+    /// Takes all subscriptions of a client away.
+    pub(super) fn remove_client(&self, client: ClientId) {
+        self.by_uri().retain(|_, clients| {
+            clients.remove(&client);
+            !clients.is_empty()
+        });
+    }
+
     pub(super) fn has(&self, client: ClientId, uri: &str) -> bool {
         self.by_uri()
             .get(uri)

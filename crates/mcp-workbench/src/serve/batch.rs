@@ -1,4 +1,4 @@
-//! Where the answer to a request goes: on a line of its own, or into the one answer of a batch, which
+//! Where the answer to a request goes: a line or a stream of its own, or into the one answer of a batch, which
 //! only revision 2025-03-26 has.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::{caller::Caller, connection::Connection, output::ClientOutput};
 use crate::wire::Frame;
 
-/// The place for the answer to one request. A cancelled request drops it unused.
+/// The place for the answer to one request.
 pub(super) enum ReplyPlace {
-    /// A line of its own.
+    /// A line of its own, or the end of the stream of its request.
     Line(ClientOutput),
     /// A part of a batch.
     Batch(BatchPart),
@@ -30,8 +30,16 @@ impl ReplyPlace {
     /// Gives the answer.
     pub(super) fn answer(self, frame: Frame) {
         match self {
-            Self::Line(output) => output.send(frame),
+            Self::Line(output) => output.answer(frame),
             Self::Batch(part) => part.add(frame),
+        }
+    }
+
+    /// Gives no answer: the request was cancelled.
+    pub(super) fn withhold(self) {
+        match self {
+            Self::Line(output) => output.end(),
+            Self::Batch(_) => {}
         }
     }
 }
@@ -70,8 +78,10 @@ impl Drop for Batch {
             .answers
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
-        if !answers.is_empty() {
-            self.output.send(Frame::batch(answers));
+        if answers.is_empty() {
+            self.output.end();
+        } else {
+            self.output.answer(Frame::batch(answers));
         }
     }
 }

@@ -25,8 +25,8 @@ use crate::{
     contain::contain,
     downstream::{Change, ServerEvent},
     wire::{
-        self, InvalidMessage, Line, MAX_FRAME_BYTES, Message, Notification, ParseError, RawJson,
-        Request, RequestId, ScanError, id_from_head, id_from_tail, recover_id,
+        self, Frame, InvalidMessage, Line, MAX_FRAME_BYTES, Message, Notification, ParseError,
+        RawJson, Request, RequestId, ScanError, id_from_head, id_from_tail, recover_id,
     },
     workbench::Workbench,
 };
@@ -120,6 +120,15 @@ impl Connection {
         self.output.has_room().await;
     }
 
+    /// The client has ended its session: nobody waits for what runs.
+    pub(super) fn abandon(&self) {
+        self.questions.give_up();
+        self.in_flight.cancel_all();
+        if let Some(native) = self.workbench.native() {
+            native.forget_client(self.id);
+        }
+    }
+
     /// Waits until every request has been answered.
     pub(super) async fn all_answered(&self) {
         self.tasks.close();
@@ -203,14 +212,14 @@ impl Connection {
                 self.take_message(message, place, frame.len());
             }
             Err(error) => match self.batch(frame) {
-                Some(messages) => self.take_batch(&messages),
+                Some(messages) => self.take_batch(&messages, self.output.clone()),
                 None => self.refuse_frame(&error, frame),
             },
         }
     }
 
     /// The elements of a batch, if that is what the frame is and the revision has batches.
-    fn batch(&self, frame: &Bytes) -> Option<Vec<RawJson>> {
+    pub(super) fn batch(&self, frame: &Bytes) -> Option<Vec<RawJson>> {
         if !self.revision().is_some_and(Revision::has_batches) {
             return None;
         }
@@ -218,8 +227,9 @@ impl Connection {
         (!elements.is_empty()).then_some(elements)
     }
 
-    fn take_batch(self: &Arc<Self>, messages: &[RawJson]) {
-        let batch = BatchPart::new(self.output.clone());
+    /// Takes the messages of a batch; its one answer goes to `output`.
+    pub(super) fn take_batch(self: &Arc<Self>, messages: &[RawJson], output: ClientOutput) {
+        let batch = BatchPart::new(output);
         for message in messages {
             match Message::parse(message.as_bytes()) {
                 Ok(message) => {
@@ -233,7 +243,8 @@ impl Connection {
         }
     }
 
-    fn take_message(self: &Arc<Self>, message: Message, place: ReplyPlace, size: usize) {
+    /// Takes a message of `size` bytes.
+    pub(super) fn take_message(self: &Arc<Self>, message: Message, place: ReplyPlace, size: usize) {
         match message {
             Message::Request(request) => self.take_request(request, place, size),
             Message::Notification(notification) => self.take_notification(&notification),
@@ -264,8 +275,9 @@ impl Connection {
             let caller = place.caller(&connection);
             let reply = connection.answer(&request, caller, &running).await;
             drop(permit);
-            if let Some(reply) = reply {
-                place.answer(reply.into_frame(&request.id));
+            match reply {
+                Some(reply) => place.answer(reply.into_frame(&request.id)),
+                None => place.withhold(),
             }
         });
     }
@@ -312,19 +324,17 @@ impl Connection {
         }
     }
 
-    /// Refuses a frame that is no message, with its id if one can be found in it.
+    /// Refuses a frame that is no message.
     fn refuse_frame(&self, error: &ParseError, frame: &Bytes) {
-        let (id, code, message) = refusal(error);
-        let deep = matches!(error, ParseError::NotJson(ScanError::TooDeep));
-        let recovered = deep.then(|| recover_id(frame)).flatten();
-        self.refuse(id.or(recovered.as_ref()), code, &message);
+        self.output.send(refusal_frame(error, frame));
     }
 
     fn refuse(&self, id: Option<&RequestId>, code: i64, message: &str) {
         self.output.send(wire::error(id, code, message));
     }
 
-    fn revision(&self) -> Option<Revision> {
+    /// The revision that is spoken; none before `initialize`.
+    pub(super) fn revision(&self) -> Option<Revision> {
         self.agreed().map(|agreed| agreed.revision)
     }
 
@@ -334,6 +344,14 @@ impl Connection {
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
     }
+}
+
+/// The answer to a frame that is no message, with its id if one can be found in it.
+pub(super) fn refusal_frame(error: &ParseError, frame: &Bytes) -> Frame {
+    let (id, code, message) = refusal(error);
+    let deep = matches!(error, ParseError::NotJson(ScanError::TooDeep));
+    let recovered = deep.then(|| recover_id(frame)).flatten();
+    wire::error(id.or(recovered.as_ref()), code, &message)
 }
 
 /// What is answered to a frame that is no message.

@@ -61,6 +61,13 @@ impl InFlight {
         }
     }
 
+    /// Cancels everything that runs.
+    pub(super) fn cancel_all(&self) {
+        for request in self.running().values().flatten() {
+            request.cancelled.cancel();
+        }
+    }
+
     fn running(&self) -> MutexGuard<'_, HashMap<RequestId, Vec<Running>>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,9 +1,12 @@
 //! The client's side: how we are reached, and what a connection has said and asked so far. The
-//! transport hands in lines and takes frames; everything between is in [`connection`].
+//! transport hands in messages and takes frames; everything between is in [`connection`].
+
+use std::time::Duration;
 
 mod batch;
 mod caller;
 mod connection;
+pub mod http;
 mod in_flight;
 mod log_level;
 mod methods;
@@ -13,6 +16,11 @@ mod questions;
 mod revision;
 mod standard_streams;
 pub mod stdio;
+
+/// How long requests that were read may still take when the end has come.
+const GRACE: Duration = Duration::from_secs(1);
+/// How long the last answers may take to be written.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// The codes of JSON-RPC errors that we answer with.
 mod code {

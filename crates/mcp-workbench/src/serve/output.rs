@@ -1,6 +1,7 @@
 //! What goes to one client, in the order in which it was said. Everybody who has something to say
-//! holds a [`ClientOutput`]; one task writes. What waits is counted: a client that does not read gets
-//! no more notifications, is not read from either, and is given up after a minute.
+//! holds a [`ClientOutput`]. Over stdio one task writes all of it; over HTTP every request has a stream of
+//! its own. What waits is counted: a client that does not read gets no more notifications, is not read
+//! from either, and is given up after a minute.
 
 use std::{
     io,
@@ -17,6 +18,7 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
+use super::http::EventStream;
 use crate::{pipe::FrameWriter, wire::Frame};
 
 /// How many bytes may wait before nothing more is read from the client.
@@ -26,7 +28,64 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The way to a client. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct ClientOutput {
+pub(super) enum ClientOutput {
+    /// The one pipe that everything goes to.
+    Pipe(PipeOutput),
+    /// The stream of one request, or that of a session for what belongs to no request.
+    Stream(EventStream),
+}
+
+impl ClientOutput {
+    /// Says something that must arrive.
+    pub(super) fn send(&self, frame: Frame) {
+        match self {
+            Self::Pipe(pipe) => pipe.send(frame),
+            Self::Stream(stream) => stream.send(frame),
+        }
+    }
+
+    /// Says something that a client which does not keep up may miss.
+    pub(super) fn notify(&self, frame: Frame) {
+        if !self.is_full() {
+            self.send(frame);
+        }
+    }
+
+    /// Whether the client does not keep up.
+    pub(super) fn is_full(&self) -> bool {
+        match self {
+            Self::Pipe(pipe) => pipe.is_full(),
+            Self::Stream(stream) => stream.is_full(),
+        }
+    }
+
+    /// Says the last word on a request. Nothing follows it on the stream of the request.
+    pub(super) fn answer(&self, frame: Frame) {
+        self.send(frame);
+        self.end();
+    }
+
+    /// Ends the stream of a request that is not answered.
+    pub(super) fn end(&self) {
+        match self {
+            Self::Pipe(_) => {}
+            Self::Stream(stream) => stream.end(),
+        }
+    }
+
+    /// Waits until the client has read enough. Cancel-safe.
+    pub(super) async fn has_room(&self) {
+        match self {
+            Self::Pipe(pipe) => pipe.has_room().await,
+            // What a session may have waiting is looked at when it posts.
+            Self::Stream(_) => {}
+        }
+    }
+}
+
+/// The way to a client that reads one pipe.
+#[derive(Clone)]
+pub(super) struct PipeOutput {
     frames: mpsc::UnboundedSender<Frame>,
     waiting: Arc<Waiting>,
 }
@@ -44,7 +103,7 @@ pub(super) struct QueuedFrames {
     waiting: Arc<Waiting>,
 }
 
-impl ClientOutput {
+impl PipeOutput {
     /// An output, and what its writer takes from it.
     pub(super) fn channel() -> (Self, QueuedFrames) {
         let (sender, frames) = mpsc::unbounded_channel();
@@ -56,22 +115,13 @@ impl ClientOutput {
         (output, QueuedFrames { frames, waiting })
     }
 
-    /// Says something that must arrive.
-    pub(super) fn send(&self, frame: Frame) {
+    fn send(&self, frame: Frame) {
         self.waiting.bytes.fetch_add(frame.len(), Ordering::Relaxed);
         // A client that has gone away reads nothing; the connection ends on its own.
         let _ = self.frames.send(frame);
     }
 
-    /// Says something that a client which does not keep up may miss.
-    pub(super) fn notify(&self, frame: Frame) {
-        if !self.is_full() {
-            self.send(frame);
-        }
-    }
-
-    /// Waits until the client has read enough. Cancel-safe.
-    pub(super) async fn has_room(&self) {
+    async fn has_room(&self) {
         while self.is_full() {
             let fewer = self.waiting.fewer.notified();
             if self.is_full() {
@@ -81,7 +131,7 @@ impl ClientOutput {
     }
 
     /// Whether too much waits.
-    pub(super) fn is_full(&self) -> bool {
+    fn is_full(&self) -> bool {
         self.waiting.bytes.load(Ordering::Relaxed) > MAX_QUEUED_BYTES
     }
 }

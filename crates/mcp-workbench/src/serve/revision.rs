@@ -12,7 +12,8 @@ pub(super) enum Revision {
 }
 
 impl Revision {
-    const ALL: [Self; 4] = [
+    /// All of them, oldest first.
+    pub(super) const ALL: [Self; 4] = [
         Self::V2024November,
         Self::V2025March,
         Self::V2025June,
@@ -22,10 +23,14 @@ impl Revision {
     /// The revision to speak with a client that asks for `wanted`: that one if we know it, else our
     /// newest, and the client decides.
     pub(super) fn negotiate(wanted: &str) -> Self {
-        let known = Self::ALL
+        Self::named(wanted).unwrap_or(Self::V2025November)
+    }
+
+    /// The revision of this name, if we know it.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::ALL
             .into_iter()
-            .find(|revision| revision.name() == wanted);
-        known.unwrap_or(Self::V2025November)
+            .find(|revision| revision.name() == name)
     }
 
     /// The name on the wire.
@@ -36,6 +41,11 @@ impl Revision {
             Self::V2025June => "2025-06-18",
             Self::V2025November => "2025-11-25",
         }
+    }
+
+    /// Whether a client takes an event without data, which tells it where to resume.
+    pub(super) fn has_priming_events(self) -> bool {
+        self >= Self::V2025November
     }
 
     /// Whether an array is a batch of messages.

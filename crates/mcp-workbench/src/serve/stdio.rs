@@ -1,25 +1,21 @@
 //! Serving one client over stdin and stdout, until one of them ends or we are told to.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    GRACE, LAST_WORDS,
     connection::Connection,
-    output::{ClientOutput, write_frames},
+    output::{ClientOutput, PipeOutput, write_frames},
     standard_streams,
 };
 use crate::{pipe::LineReader, workbench::Workbench};
 
-/// How long requests that were read may still take when the end has come.
-const GRACE: Duration = Duration::from_secs(1);
-/// How long the last answers may take to be written.
-const LAST_WORDS: Duration = Duration::from_millis(500);
-
 /// Serves until stdin ends, stdout is closed or `stop` is done; then ends all servers.
 pub async fn serve(workbench: Arc<Workbench>, stop: impl Future<Output = ()>) {
-    let (output, frames) = ClientOutput::channel();
+    let (output, frames) = PipeOutput::channel();
     let closed = CancellationToken::new();
     let writer = {
         let closed = closed.clone();
@@ -30,7 +26,7 @@ pub async fn serve(workbench: Arc<Workbench>, stop: impl Future<Output = ()>) {
             closed.cancel();
         }
     };
-    let connection = Connection::new(Arc::clone(&workbench), output);
+    let connection = Connection::new(Arc::clone(&workbench), ClientOutput::Pipe(output));
     let client = async {
         read_requests(&connection, &closed, stop).await;
         end(&workbench, connection).await;

@@ -50,7 +50,7 @@ impl Frame {
     }
 
     /// The parts, some of which may be empty.
-    pub(crate) fn into_parts(self) -> [Bytes; 3] {
+    pub fn into_parts(self) -> [Bytes; 3] {
         self.parts
     }
 

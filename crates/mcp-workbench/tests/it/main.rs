@@ -13,6 +13,7 @@ mod failed_calls;
 mod faults;
 mod filters;
 mod harness;
+mod http_serving;
 mod instructions;
 mod meta_tools;
 mod native;

@@ -1,6 +1,8 @@
 //! The harness: a directory, a configuration and a running workbench for each test. Everything is
 //! synchronous, every wait ends by itself, and a failed wait shows what was said on all sides.
 
+mod http;
+mod http_client;
 mod journal;
 mod message;
 mod processes;
@@ -16,6 +18,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+pub(crate) use http::{HttpConnection, HttpRequest, HttpResponse};
+pub(crate) use http_client::{HttpClient, Served, TOKEN, request_text, use_params};
 pub(crate) use journal::Journal;
 pub(crate) use message::Message;
 pub(crate) use processes::{

@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     call::{
         AnswerFuture, Call, CallContext, CallRequest, ClientCapabilities, ClientHandle, ClientId,
-        Question,
+        Question, RoomFuture,
     },
     wire::{Frame, ObjectText, Outbox, RawJson},
 };
@@ -18,6 +18,14 @@ const MOMENT: Duration = Duration::from_millis(1);
 struct Nobody;
 
 impl ClientHandle for Nobody {
+    fn is_full(&self) -> bool {
+        false
+    }
+
+    fn room(&self) -> RoomFuture {
+        Box::pin(std::future::ready(()))
+    }
+
     fn id(&self) -> ClientId {
         ClientId(0)
     }

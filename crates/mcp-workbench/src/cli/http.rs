@@ -1,0 +1,107 @@
+//! The options of `serve` that are about HTTP, and what follows from them together.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    time::Duration,
+};
+
+use clap::Args;
+use thiserror::Error;
+
+use super::token::{self, TokenError};
+use crate::{
+    config::Environment,
+    serve::http::{AllowedHost, HttpOptions},
+};
+
+/// The options of `serve` that are about HTTP.
+#[derive(Args)]
+pub(super) struct HttpArguments {
+    /// Serve MCP over HTTP at this address instead, for instance 127.0.0.1:8700 (port 0: any)
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    http: Option<SocketAddr>,
+
+    /// A file with the tokens that clients may carry, one a line [default: the token in
+    /// `$WORKBENCH_TOKEN`, or one that is made and kept in your state directory]
+    #[arg(long, value_name = "FILE", requires = "http")]
+    token_file: Option<PathBuf>,
+
+    /// Require no token; only at a loopback address
+    #[arg(long, requires = "http", conflicts_with = "token_file")]
+    no_auth: bool,
+
+    /// A further host by which clients reach the workbench, for instance behind a proxy
+    #[arg(long, value_name = "HOST[:PORT]", requires = "http")]
+    allow_host: Vec<AllowedHost>,
+
+    /// For how long a session may be idle
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        requires = "http",
+        default_value_t = 3600,
+        value_parser = clap::value_parser!(u64).range(1..=31_536_000)
+    )]
+    session_timeout: u64,
+}
+
+/// Why the workbench does not serve over HTTP.
+#[derive(Debug, Error)]
+pub(super) enum HttpError {
+    /// Everybody in the network could use the servers.
+    #[error(
+        "--no-auth is refused at {0}, which others can reach\n  \
+         hint: leave --no-auth out, or listen at 127.0.0.1"
+    )]
+    Exposed(SocketAddr),
+    /// There is no token.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    /// The address cannot be taken.
+    #[error(
+        "cannot listen at {address}: {error}\n  hint: choose another port; port 0 takes any that is free"
+    )]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        error: std::io::Error,
+    },
+}
+
+impl HttpArguments {
+    /// How to serve over HTTP; nothing if that is not asked for.
+    pub(super) fn options(
+        self,
+        environment: &Environment,
+    ) -> Result<Option<HttpOptions>, HttpError> {
+        let Some(address) = self.http else {
+            return Ok(None);
+        };
+        let tokens = if self.no_auth {
+            if !address.ip().is_loopback() {
+                return Err(HttpError::Exposed(address));
+            }
+            None
+        } else {
+            Some(token::tokens(self.token_file.as_deref(), environment)?)
+        };
+        Ok(Some(HttpOptions {
+            address,
+            hosts: self.allow_host,
+            tokens,
+            session_timeout: Duration::from_secs(self.session_timeout),
+        }))
+    }
+}
+
+/// Reads an address; `localhost` is one of them.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let port = text.strip_prefix("localhost:").map(str::parse);
+    if let Some(Ok(port)) = port {
+        return Ok(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
+    }
+    let expected = "expected ADDRESS:PORT, for instance 127.0.0.1:8700 or [::1]:8700";
+    text.parse().map_err(|_| expected.to_owned())
+}

@@ -1,0 +1,174 @@
+//! The tokens of clients over HTTP: where they come from, and where one that we make is kept.
+
+use std::{
+    fs, io,
+    io::{IsTerminal, Write},
+    path::{Path, PathBuf},
+};
+
+use thiserror::Error;
+
+use super::output;
+use crate::{
+    config::Environment,
+    serve::http::{InvalidTokens, Tokens, random_id},
+};
+
+/// The variable that holds the token.
+const TOKEN_VARIABLE: &str = "WORKBENCH_TOKEN";
+
+/// Why there is no token.
+#[derive(Debug, Error)]
+pub(super) enum TokenError {
+    /// The variable holds no token.
+    #[error("{TOKEN_VARIABLE}: {0}\n  hint: correct it or unset it")]
+    Variable(InvalidTokens),
+    /// A file holds no token.
+    #[error("{}: {error}\n  hint: write one token a line", file.display())]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        error: InvalidTokens,
+    },
+    /// A file cannot be read or written.
+    #[error("{}: {error}\n  hint: name a file with --token-file, or set {TOKEN_VARIABLE}", file.display())]
+    Unusable {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Others can read the token.
+    #[error("{0}: others can read this file\n  hint: remove it, and a new token is made")]
+    Exposed(String),
+    /// There is no place for a token.
+    #[error(
+        "there is no state directory to keep a token in\n  \
+         hint: set HOME, XDG_STATE_HOME or {TOKEN_VARIABLE}, or name a file with --token-file"
+    )]
+    NoPlace,
+}
+
+/// The tokens that are valid: from the file of `--token-file`, from the variable, or our own.
+pub(super) fn tokens(file: Option<&Path>, environment: &Environment) -> Result<Tokens, TokenError> {
+    if let Some(file) = file {
+        let file = environment.absolute(file);
+        if is_exposed(&file) {
+            tracing::warn!("{}: others can read this file", file.display());
+        }
+        return read(&file);
+    }
+    if let Some(value) = environment.variable(TOKEN_VARIABLE) {
+        let value = value.to_str();
+        let value = value.ok_or(TokenError::Variable(InvalidTokens::NotVisible))?;
+        return Tokens::parse(value).map_err(TokenError::Variable);
+    }
+    own(&state_file(environment).ok_or(TokenError::NoPlace)?)
+}
+
+/// The token that we have made, now or at an earlier start.
+fn own(file: &Path) -> Result<Tokens, TokenError> {
+    let unusable = |error| TokenError::Unusable {
+        file: file.to_owned(),
+        error,
+    };
+    if !file.try_exists().map_err(unusable)? {
+        make(file).map_err(unusable)?;
+    }
+    if is_exposed(file) {
+        return Err(TokenError::Exposed(file.display().to_string()));
+    }
+    let tokens = read(file)?;
+    output::remark(&format!("the token is in {}", file.display()));
+    if io::stderr().is_terminal() {
+        let text = fs::read_to_string(file).map_err(unusable)?;
+        output::remark(&format!("the token is {}", text.trim()));
+    }
+    Ok(tokens)
+}
+
+fn read(file: &Path) -> Result<Tokens, TokenError> {
+    let text = fs::read_to_string(file).map_err(|error| TokenError::Unusable {
+        file: file.to_owned(),
+        error,
+    })?;
+    Tokens::parse(&text).map_err(|error| TokenError::File {
+        file: file.to_owned(),
+        error,
+    })
+}
+
+/// Makes a token that nobody else can read. One that another start makes meanwhile is as good.
+fn make(file: &Path) -> io::Result<()> {
+    let folder = file.parent().unwrap_or(Path::new("."));
+    private_folder(folder)?;
+    // Written whole before it has its name, so that nobody reads a part of it.
+    let draft = folder.join(format!("token.{}", random_id()));
+    let written = private_file(&draft)
+        .and_then(|mut draft| writeln!(draft, "{}", random_id()))
+        .and_then(|()| fs::hard_link(&draft, file));
+    fs::remove_file(&draft)?;
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => other,
+    }
+}
+
+/// `mcp-workbench/token` in the user's state directory.
+fn state_file(environment: &Environment) -> Option<PathBuf> {
+    let given = |variable: &str| {
+        let directory = PathBuf::from(environment.variable(variable)?);
+        directory.is_absolute().then_some(directory)
+    };
+    let directory = if cfg!(windows) {
+        given("LOCALAPPDATA")
+    } else {
+        let usual = || Some(environment.home()?.join(".local/state"));
+        given("XDG_STATE_HOME").or_else(usual)
+    };
+    Some(directory?.join("mcp-workbench").join("token"))
+}
+
+#[cfg(unix)]
+fn private_folder(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    let parents = folder.parent().map_or(Ok(()), fs::create_dir_all);
+    parents?;
+    match fs::DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => other,
+    }
+}
+
+#[cfg(unix)]
+fn private_file(file: &Path) -> io::Result<fs::File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600).open(file)
+}
+
+#[cfg(unix)]
+fn is_exposed(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(file).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
+}
+
+// Elsewhere the user's own directory is private by the rules of the system.
+#[cfg(not(unix))]
+fn private_folder(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)
+}
+
+#[cfg(not(unix))]
+fn private_file(file: &Path) -> io::Result<fs::File> {
+    fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(file)
+}
+
+#[cfg(not(unix))]
+fn is_exposed(_: &Path) -> bool {
+    false
+}

@@ -1,0 +1,144 @@
+//! The headers of MCP and of content, read.
+
+use axum::http::{HeaderMap, HeaderValue, header};
+
+use super::{refusal::Refusal, streams::EventId};
+use crate::serve::revision::Revision;
+
+/// Names the session.
+pub(super) const SESSION_ID: &str = "mcp-session-id";
+/// Names the revision that the client speaks.
+const PROTOCOL_VERSION: &str = "mcp-protocol-version";
+/// Names the last event that the client got.
+const LAST_EVENT_ID: &str = "last-event-id";
+
+/// One message.
+pub(super) const JSON: &str = "application/json";
+/// Several messages.
+pub(super) const EVENT_STREAM: &str = "text/event-stream";
+
+/// The session that a request names; an unreadable name is nobody's.
+pub(super) fn session_id(headers: &HeaderMap) -> Option<&str> {
+    let mut values = headers.get_all(SESSION_ID).iter();
+    let value = values.next()?;
+    let twice = values.next().is_some();
+    Some(value.to_str().ok().filter(|_| !twice).unwrap_or(""))
+}
+
+/// Refuses a revision that we do not speak within a session. No header is fine. A client of a revision
+/// without sessions names it here and no session; such requests would branch off at this place.
+pub(super) fn check_revision(headers: &HeaderMap) -> Result<(), Refusal> {
+    for value in headers.get_all(PROTOCOL_VERSION) {
+        let known = value.to_str().ok().and_then(Revision::named);
+        if known.is_none() {
+            return Err(Refusal::UnknownRevision);
+        }
+    }
+    Ok(())
+}
+
+/// The event that the client wants to go on after.
+pub(super) fn last_event(headers: &HeaderMap) -> Result<Option<EventId>, Refusal> {
+    let Some(value) = headers.get(LAST_EVENT_ID) else {
+        return Ok(None);
+    };
+    let id = value.to_str().ok().and_then(EventId::parse);
+    id.map(Some).ok_or(Refusal::UnknownEvent)
+}
+
+/// Refuses content that is not declared to be JSON. That alone keeps out what a page in a browser can
+/// send without asking first.
+pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
+    let mut values = headers.get_all(header::CONTENT_TYPE).iter();
+    let (Some(value), None) = (values.next(), values.next()) else {
+        return Err(Refusal::NotJson);
+    };
+    let essence = value.to_str().unwrap_or_default();
+    let essence = essence.split(';').next().unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case(JSON) {
+        Ok(())
+    } else {
+        Err(Refusal::NotJson)
+    }
+}
+
+/// Refuses a client that does not accept one of the types. Without a header it accepts all.
+pub(super) fn check_accept(headers: &HeaderMap, types: &[&'static str]) -> Result<(), Refusal> {
+    let mut ranges = headers.get_all(header::ACCEPT).iter().peekable();
+    if ranges.peek().is_none() {
+        return Ok(());
+    }
+    let ranges: Vec<&str> = ranges
+        .filter_map(|value: &HeaderValue| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .collect();
+    for wanted in types {
+        if !ranges.iter().any(|range| covers(range, wanted)) {
+            return Err(Refusal::NotAcceptable(wanted));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a range of `Accept` takes a type.
+fn covers(range: &str, wanted: &str) -> bool {
+    let mut parts = range.split(';').map(str::trim);
+    let range = parts.next().unwrap_or_default().to_ascii_lowercase();
+    let refused = parts.any(|parameter| {
+        let value = parameter
+            .strip_prefix("q=")
+            .or(parameter.strip_prefix("Q="));
+        value.is_some_and(|value| value.parse::<f32>().is_ok_and(|weight| weight <= 0.0))
+    });
+    let family = wanted.split('/').next().unwrap_or_default();
+    let matches = range == "*/*"
+        || range == wanted
+        || range.strip_suffix("/*").is_some_and(|it| it == family);
+    matches && !refused
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_cover_types() {
+        for (accept, taken) in [
+            ("application/json, text/event-stream", true),
+            ("text/event-stream,APPLICATION/JSON;q=0.5", true),
+            ("*/*", true),
+            ("application/*, text/*", true),
+            ("application/json", false),
+            ("text/event-stream", false),
+            ("application/json, text/event-stream;q=0", false),
+            ("text/html, application/xml", false),
+            ("", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT, HeaderValue::from_str(accept).unwrap());
+            let checked = check_accept(&headers, &[JSON, EVENT_STREAM]);
+            assert_eq!(checked.is_ok(), taken, "{accept:?}");
+        }
+        assert!(check_accept(&HeaderMap::new(), &[JSON]).is_ok());
+    }
+
+    #[test]
+    fn only_json_is_json() {
+        for (content_type, taken) in [
+            ("application/json", true),
+            ("Application/JSON; charset=utf-8", true),
+            ("text/plain", false),
+            ("application/json-patch+json", false),
+            ("text/plain; application/json", false),
+            ("", false),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+            assert_eq!(
+                check_content_type(&headers).is_ok(),
+                taken,
+                "{content_type:?}"
+            );
+        }
+    }
+}

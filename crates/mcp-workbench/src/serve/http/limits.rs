@@ -1,0 +1,50 @@
+//! The bounds of serving over HTTP; docs/http.md lists them with what happens beyond each.
+
+use std::time::Duration;
+
+/// How many connections there may be at once.
+pub(super) const MAX_CONNECTIONS: usize = 512;
+/// How many bytes the head of a request may have.
+pub(super) const MAX_HEADER_BYTES: usize = 32 * 1024;
+/// How many headers a request may have.
+pub(super) const MAX_HEADERS: usize = 64;
+/// How long the head of a request may take, and how long a connection may rest between two requests.
+pub(super) const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+/// How many bytes the bodies that are being read may have together, in MiB.
+pub(super) const MAX_BODIES_MIB: usize = 256;
+/// How long a body may pause.
+pub(super) const BODY_PAUSE: Duration = Duration::from_secs(30);
+/// How long a body may take in all.
+pub(super) const BODY_TIMEOUT: Duration = Duration::from_mins(5);
+/// How long the rest of a body that is too large is read and thrown away, so that its sender gets to
+/// read why.
+pub(super) const DISCARD_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a client may leave unread what is written to it.
+pub(super) const WRITE_PATIENCE: Duration = Duration::from_mins(1);
+
+/// How many sessions there may be at once.
+pub(super) const MAX_SESSIONS: usize = 1000;
+/// How long a session must have been idle to make room for a new one.
+pub(super) const MIN_IDLE: Duration = Duration::from_mins(1);
+/// How many requests of one session run at once.
+pub(super) const MAX_RUNNING: usize = 256;
+
+/// How long a request may take until its answer becomes a stream, which can be resumed.
+pub(super) const FIRST_WORD: Duration = Duration::from_secs(1);
+/// How often a silent stream shows that it is alive.
+pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// How long a client should wait before it resumes a stream, in milliseconds.
+pub(super) const RETRY_MS: u64 = 1000;
+/// How many bytes of a session may wait to be read before it gets no more notifications and may make
+/// no more requests.
+pub(super) const MAX_UNSENT_BYTES: usize = 32 * 1024 * 1024;
+/// How many messages that belong to no request may wait for a client that does not listen.
+pub(super) const MAX_UNHEARD: usize = 64;
+/// How many bytes of a session that were sent are kept, to be sent again.
+pub(super) const MAX_KEPT_BYTES: usize = 4 * 1024 * 1024;
+/// How many events of one stream that were sent are kept.
+pub(super) const MAX_KEPT_EVENTS: usize = 256;
+/// How many streams of a session that have ended are kept.
+pub(super) const MAX_ENDED: usize = 64;
+/// For how long they are kept.
+pub(super) const ENDED_KEPT: Duration = Duration::from_mins(5);

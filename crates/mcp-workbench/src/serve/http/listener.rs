@@ -1,0 +1,194 @@
+//! Accepting connections, each a task of its own, and the order of the end.
+
+use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
+
+use axum::{Router, body::Body, http::Request, response::IntoResponse};
+use hyper::{server::conn::http1, service::service_fn};
+use hyper_util::{
+    rt::{TokioIo, TokioTimer},
+    service::TowerToHyperService,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+    time::{Instant, MissedTickBehavior, interval, sleep, timeout_at},
+};
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{
+    HttpOptions,
+    endpoint::{Endpoint, router},
+    guard::Guard,
+    limits::{HEADER_TIMEOUT, MAX_BODIES_MIB, MAX_CONNECTIONS, MAX_HEADER_BYTES, MAX_HEADERS},
+    patient_stream::PatientStream,
+    refusal::{Refusal, too_many_connections},
+    sessions::Sessions,
+};
+use crate::{
+    serve::{GRACE, LAST_WORDS},
+    workbench::Workbench,
+};
+
+/// How long nothing is accepted after the system had no room for a connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// The workbench at its address, ready to serve.
+pub struct HttpListener {
+    listener: TcpListener,
+    address: SocketAddr,
+    options: HttpOptions,
+}
+
+impl HttpListener {
+    /// Takes the address.
+    pub async fn bind(options: HttpOptions) -> io::Result<Self> {
+        let listener = TcpListener::bind(options.address).await?;
+        Ok(Self {
+            address: listener.local_addr()?,
+            listener,
+            options,
+        })
+    }
+
+    /// The address, with its port.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `stop` is done; then ends all servers.
+    pub async fn serve(self, workbench: Arc<Workbench>, stop: impl Future<Output = ()>) {
+        let server = Arc::new(Server {
+            guard: Guard {
+                address: self.address,
+                hosts: self.options.hosts,
+                tokens: self.options.tokens,
+            },
+            endpoint: Arc::new(Endpoint {
+                workbench,
+                sessions: Sessions::new(self.options.session_timeout),
+                body_room: Arc::new(Semaphore::new(MAX_BODIES_MIB)),
+            }),
+            connections: TaskTracker::new(),
+            room: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
+            ending: CancellationToken::new(),
+        });
+        server.accept(self.listener, stop).await;
+        server.end().await;
+    }
+}
+
+/// What all connections share.
+struct Server {
+    guard: Guard,
+    endpoint: Arc<Endpoint>,
+    connections: TaskTracker,
+    /// A permit for every connection that there may be.
+    room: Arc<Semaphore>,
+    /// The end has begun.
+    ending: CancellationToken,
+}
+
+impl Server {
+    async fn accept(self: &Arc<Self>, listener: TcpListener, stop: impl Future<Output = ()>) {
+        let router = router(Arc::clone(&self.endpoint));
+        let sessions = &self.endpoint.sessions;
+        let mut sweep = interval(sessions.sweep_period());
+        sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        tokio::pin!(stop);
+        loop {
+            tokio::select! {
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, _)) => self.take_connection(stream, router.clone()),
+                    Err(error) => {
+                        tracing::warn!("accepting a connection: {error}");
+                        sleep(ACCEPT_PAUSE).await;
+                    }
+                },
+                _ = sweep.tick() => sessions.sweep(),
+                () = &mut stop => return,
+            }
+        }
+    }
+
+    fn take_connection(self: &Arc<Self>, stream: TcpStream, router: Router) {
+        let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() else {
+            // It fits into an empty buffer; whoever does not read it loses nothing.
+            let _ = stream.try_write(too_many_connections().as_bytes());
+            return;
+        };
+        let Ok(local) = stream.local_addr() else {
+            return;
+        };
+        // Without it an answer may wait for an acknowledgement of the one before.
+        let _ = stream.set_nodelay(true);
+        let server = Arc::clone(self);
+        self.connections.spawn(async move {
+            server.serve_connection(stream, local, router).await;
+            drop(permit);
+        });
+    }
+
+    async fn serve_connection(&self, stream: TcpStream, local: SocketAddr, router: Router) {
+        let service = service_fn(move |request| self.respond(request, local, router.clone()));
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEADER_TIMEOUT)
+            .max_headers(MAX_HEADERS)
+            .max_header_size(MAX_HEADER_BYTES)
+            .max_buf_size(2 * MAX_HEADER_BYTES)
+            .serve_connection(TokioIo::new(PatientStream::new(stream)), service);
+        tokio::pin!(connection);
+        let served = tokio::select! {
+            served = connection.as_mut() => served,
+            () = self.ending.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = served {
+            tracing::debug!("a connection: {error}");
+        }
+    }
+
+    /// Checks a request, and passes it on.
+    async fn respond(
+        &self,
+        request: Request<hyper::body::Incoming>,
+        local: SocketAddr,
+        router: Router,
+    ) -> Result<axum::response::Response, Infallible> {
+        let principal = match self.guard.check(&request, local) {
+            Ok(principal) => principal,
+            Err(refusal) => return Ok(refusal.into_response()),
+        };
+        if self.ending.is_cancelled() {
+            return Ok(Refusal::ShuttingDown.into_response());
+        }
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(principal);
+        hyper::service::Service::call(&TowerToHyperService::new(router), request).await
+    }
+
+    /// Lets the requests that were read finish, then ends the servers, which fails the rest.
+    async fn end(&self) {
+        let since = Instant::now();
+        self.ending.cancel();
+        let sessions = self.endpoint.sessions.all();
+        for session in &sessions {
+            session.fall_silent();
+        }
+        let all_answered = async || {
+            for session in &sessions {
+                session.connection.all_answered().await;
+            }
+        };
+        let _ = timeout_at(since + GRACE, all_answered()).await;
+        let servers = self.endpoint.workbench.shut_down(since);
+        let answers = timeout_at(since + GRACE + LAST_WORDS, async {
+            all_answered().await;
+            self.connections.close();
+            self.connections.wait().await;
+        });
+        let _ = tokio::join!(servers, answers);
+    }
+}

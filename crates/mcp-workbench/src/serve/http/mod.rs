@@ -1,0 +1,59 @@
+//! Streamable HTTP: many clients of one workbench, each with a session.
+//!
+//! ```text
+//! connection ─► guard ─► endpoint ─► session ─► Connection, as over stdio
+//!               host,    POST, GET,   one a       │
+//!               origin,  DELETE       client      ▼
+//!               token                          streams ─► JSON or events
+//! ```
+//!
+//! - [`listener`] accepts connections, bounds them, and knows the order of the end;
+//! - [`guard`] and [`tokens`] say who may come in, before anything of a body is read;
+//! - [`endpoint`] gives POST, GET and DELETE their meaning, [`headers`] and [`request_body`] read what
+//!   they need, and [`refusal`] has every reason why not;
+//! - [`sessions`] holds the clients, [`streams`] what is said to each of them, and [`bodies`] puts it
+//!   into responses;
+//! - [`limits`] has every bound.
+//!
+//! Everything here serves the revisions that have sessions. One without sessions would stand beside
+//! [`sessions`]: its requests are told apart by their `MCP-Protocol-Version` in [`headers`].
+
+mod bodies;
+mod endpoint;
+mod guard;
+mod headers;
+mod limits;
+mod listener;
+mod patient_stream;
+mod refusal;
+mod request_body;
+mod sessions;
+mod stream_state;
+mod streams;
+mod tokens;
+
+use std::{net::SocketAddr, time::Duration};
+
+pub use guard::{AllowedHost, InvalidHost};
+pub use listener::HttpListener;
+pub use sessions::random_id;
+pub(super) use streams::EventStream;
+pub use tokens::{InvalidTokens, Tokens};
+
+/// Where MCP is spoken.
+pub const ENDPOINT_PATH: &str = "/mcp";
+/// Where anybody may ask whether we are there.
+const HEALTH_PATH: &str = "/healthz";
+
+/// How the workbench is served over HTTP.
+#[derive(Debug)]
+pub struct HttpOptions {
+    /// Where to listen.
+    pub address: SocketAddr,
+    /// Further hosts by which we may be reached.
+    pub hosts: Vec<AllowedHost>,
+    /// The tokens, one of which is required; none if no token is.
+    pub tokens: Option<Tokens>,
+    /// For how long a session may be idle.
+    pub session_timeout: Duration,
+}

@@ -1,0 +1,177 @@
+//! Why a request over HTTP is refused: the status, the words, and the headers that go with them.
+
+use axum::{
+    body::Body,
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use thiserror::Error;
+
+use super::{
+    bodies::PartsBody,
+    limits::{MAX_CONNECTIONS, MAX_RUNNING, MAX_SESSIONS},
+};
+use crate::{
+    serve::{code, revision::Revision},
+    wire::{self, Frame, MAX_FRAME_BYTES},
+};
+
+/// The code of refusals that are about HTTP and not about the message.
+const REFUSED: i64 = -32000;
+
+/// The answer to a request without a valid token.
+const CHALLENGE: HeaderValue = HeaderValue::from_static("Bearer realm=\"mcp-workbench\"");
+const CHALLENGE_INVALID: HeaderValue =
+    HeaderValue::from_static("Bearer realm=\"mcp-workbench\", error=\"invalid_token\"");
+
+/// Why a request is refused.
+#[derive(Debug, Error)]
+pub(super) enum Refusal {
+    /// Its `Host` is missing, doubled, or not ours.
+    #[error("this host is not served here")]
+    ForeignHost,
+    /// Its `Origin` is doubled, malformed, or not ours.
+    #[error("this origin may not use the workbench")]
+    ForeignOrigin,
+    /// It carries no token.
+    #[error("a token is required: send `Authorization: Bearer TOKEN`")]
+    NoToken,
+    /// It carries a token that is not ours.
+    #[error("the token is not valid")]
+    WrongToken,
+    /// Its content is not declared to be JSON.
+    #[error("the content type must be application/json")]
+    NotJson,
+    /// It does not accept what it would be answered with.
+    #[error("the client must accept {0}")]
+    NotAcceptable(&'static str),
+    /// Its body is too large.
+    #[error("the message is larger than {} MiB", MAX_FRAME_BYTES / (1024 * 1024))]
+    TooLarge,
+    /// Its body took too long, or broke off.
+    #[error("the body did not come in time")]
+    BodyTimeout,
+    /// Its body broke off.
+    #[error("the body could not be read")]
+    BodyBroken,
+    /// It is no message.
+    #[error("no message")]
+    NoMessage(Box<Frame>),
+    /// It names no session and begins none.
+    #[error("the header Mcp-Session-Id is required: send initialize first")]
+    NoSession,
+    /// It names a session that there is not, or not for this client.
+    #[error("session not found: send initialize again, without a session")]
+    UnknownSession,
+    /// It names a revision that we do not speak.
+    #[error("unsupported MCP-Protocol-Version (supported: {})", revisions())]
+    UnknownRevision,
+    /// It wants to resume what is not kept, or never was.
+    #[error("the event of Last-Event-ID is not known, or not any more")]
+    UnknownEvent,
+    /// Its session has too much under way, or reads too little.
+    #[error("more than {MAX_RUNNING} requests at once, or too many answers unread")]
+    TooBusy,
+    /// There are too many sessions.
+    #[error("more than {MAX_SESSIONS} sessions at once")]
+    TooManySessions,
+    /// Too many bytes of requests are being read.
+    #[error("too many large requests at once")]
+    TooManyBytes,
+    /// The workbench ends.
+    #[error("the workbench is shutting down")]
+    ShuttingDown,
+    /// The method has no meaning here.
+    #[error("this method is not allowed here")]
+    MethodNotAllowed,
+    /// There is nothing at the path.
+    #[error("not found: the endpoint is /mcp")]
+    NotFound,
+}
+
+impl Refusal {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::ForeignHost | Self::ForeignOrigin => StatusCode::FORBIDDEN,
+            Self::NoToken | Self::WrongToken => StatusCode::UNAUTHORIZED,
+            Self::NotJson => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::NotAcceptable(_) => StatusCode::NOT_ACCEPTABLE,
+            Self::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
+            Self::BodyBroken
+            | Self::NoMessage(_)
+            | Self::NoSession
+            | Self::UnknownRevision
+            | Self::UnknownEvent => StatusCode::BAD_REQUEST,
+            Self::UnknownSession | Self::NotFound => StatusCode::NOT_FOUND,
+            Self::TooBusy => StatusCode::TOO_MANY_REQUESTS,
+            Self::TooManySessions | Self::TooManyBytes | Self::ShuttingDown => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+        }
+    }
+
+    /// The refusal as the JSON-RPC error that stands in the body.
+    fn frame(&self) -> Frame {
+        match self {
+            Self::NoMessage(frame) => (**frame).clone(),
+            Self::TooLarge => wire::error(None, code::INVALID_REQUEST, &self.to_string()),
+            _ => wire::error(None, REFUSED, &self.to_string()),
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut response = json(self.status(), self.frame());
+        let headers = response.headers_mut();
+        match self {
+            Self::NoToken => {
+                headers.insert(header::WWW_AUTHENTICATE, CHALLENGE);
+            }
+            Self::WrongToken => {
+                headers.insert(header::WWW_AUTHENTICATE, CHALLENGE_INVALID);
+            }
+            Self::TooBusy | Self::TooManySessions | Self::TooManyBytes => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            }
+            // What is left of the body is not read as the next request.
+            Self::TooLarge | Self::BodyTimeout | Self::BodyBroken => {
+                headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
+            Self::MethodNotAllowed => {
+                headers.insert(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+/// A message as the body of a response.
+pub(super) fn json(status: StatusCode, frame: Frame) -> Response {
+    let mut response = Response::new(Body::new(PartsBody::message(frame)));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// What is written to a connection beyond the last that is allowed.
+pub(super) fn too_many_connections() -> String {
+    let body = format!("more than {MAX_CONNECTIONS} connections at once\n");
+    format!(
+        "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\n\
+         content-type: text/plain\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+fn revisions() -> String {
+    Revision::ALL.map(Revision::name).join(", ")
+}

@@ -1,0 +1,92 @@
+//! Reading the body of a request: bounded while it comes, in size and in time.
+
+use std::{future::poll_fn, pin::Pin, sync::Arc};
+
+use axum::{
+    body::{Body, HttpBody},
+    http::{HeaderMap, header},
+};
+use bytes::{Bytes, BytesMut};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::{Instant, timeout, timeout_at},
+};
+
+use super::{
+    limits::{BODY_PAUSE, BODY_TIMEOUT, DISCARD_TIMEOUT},
+    refusal::Refusal,
+};
+use crate::wire::MAX_FRAME_BYTES;
+
+/// How many bytes one permit stands for.
+const PERMIT_BYTES: usize = 1024 * 1024;
+
+/// A body that was read, and its share of the bytes that all bodies may have.
+pub(super) struct RequestBody {
+    /// The bytes.
+    pub(super) bytes: Bytes,
+    _room: Vec<OwnedSemaphorePermit>,
+}
+
+/// Reads a body. `room` holds a permit for every MiB of all bodies.
+pub(super) async fn read(
+    headers: &HeaderMap,
+    mut body: Body,
+    room: &Arc<Semaphore>,
+) -> Result<RequestBody, Refusal> {
+    let end = Instant::now() + BODY_TIMEOUT;
+    let length = declared_length(headers);
+    if length.is_some_and(|length| length > MAX_FRAME_BYTES) {
+        return Err(refuse_large(body).await);
+    }
+    let mut bytes = BytesMut::new();
+    let mut permits = Vec::new();
+    while let Some(data) = next(&mut body, end).await? {
+        if bytes.len() + data.len() > MAX_FRAME_BYTES {
+            return Err(refuse_large(body).await);
+        }
+        if (bytes.len() + data.len()) / PERMIT_BYTES >= permits.len() {
+            let permit = Arc::clone(room).try_acquire_owned();
+            permits.push(permit.map_err(|_| Refusal::TooManyBytes)?);
+        }
+        bytes.extend_from_slice(&data);
+    }
+    Ok(RequestBody {
+        bytes: bytes.freeze(),
+        _room: permits,
+    })
+}
+
+fn declared_length(headers: &HeaderMap) -> Option<usize> {
+    let value = headers.get(header::CONTENT_LENGTH)?;
+    // What is longer than a number can say is too long.
+    Some(value.to_str().ok()?.parse().unwrap_or(usize::MAX))
+}
+
+/// The next piece of a body; nothing at its end.
+async fn next(body: &mut Body, end: Instant) -> Result<Option<Bytes>, Refusal> {
+    loop {
+        let frame = poll_fn(|context| Pin::new(&mut *body).poll_frame(context));
+        let frame = timeout_at(end, timeout(BODY_PAUSE, frame)).await;
+        let Ok(Ok(frame)) = frame else {
+            return Err(Refusal::BodyTimeout);
+        };
+        match frame {
+            None => return Ok(None),
+            Some(Err(_)) => return Err(Refusal::BodyBroken),
+            // Trailers mean nothing here.
+            Some(Ok(frame)) => {
+                if let Ok(data) = frame.into_data() {
+                    return Ok(Some(data));
+                }
+            }
+        }
+    }
+}
+
+/// Reads on for a moment, so that a sender that only writes gets to read the refusal.
+async fn refuse_large(mut body: Body) -> Refusal {
+    let end = Instant::now() + DISCARD_TIMEOUT;
+    while let Ok(Some(_)) = next(&mut body, end).await {}
+    Refusal::TooLarge
+}

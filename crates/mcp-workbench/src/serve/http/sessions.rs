@@ -1,0 +1,197 @@
+//! The sessions of all clients: made by `initialize`, each its principal's, ended by the client, by
+//! long idleness or by the end of the workbench.
+
+use std::{
+    collections::HashMap,
+    fmt::Write,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::Instant;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+
+use super::{
+    limits::{MAX_SESSIONS, MIN_IDLE},
+    refusal::Refusal,
+    streams::{EventStream, Streams},
+    tokens::Principal,
+};
+use crate::{
+    serve::{connection::Connection, output::ClientOutput},
+    workbench::Workbench,
+};
+
+/// One client.
+pub(super) struct Session {
+    /// What the client names it by.
+    pub(super) id: String,
+    /// Whose it is.
+    principal: Principal,
+    /// What the client has said and asked.
+    pub(super) connection: Arc<Connection>,
+    /// What is said to it.
+    pub(super) streams: Arc<Streams>,
+    /// When it was last used.
+    used: Mutex<Instant>,
+    /// It is over.
+    ended: CancellationToken,
+}
+
+impl Session {
+    /// A session that nobody knows of yet.
+    pub(super) fn new(workbench: Arc<Workbench>, principal: Principal) -> Arc<Self> {
+        let streams = Streams::new();
+        let output = ClientOutput::Stream(streams.standalone());
+        Arc::new(Self {
+            id: random_id(),
+            principal,
+            connection: Connection::new(workbench, output),
+            streams,
+            used: Mutex::new(Instant::now()),
+            ended: CancellationToken::new(),
+        })
+    }
+
+    /// A stream for a new request, unless too many run or too much is unread.
+    pub(super) fn begin_stream(&self) -> Result<EventStream, Refusal> {
+        let busy = self.streams.running() >= super::limits::MAX_RUNNING;
+        if busy || self.streams.is_full() {
+            return Err(Refusal::TooBusy);
+        }
+        Ok(self.streams.begin())
+    }
+
+    fn touch(&self) {
+        *self.used() = Instant::now();
+    }
+
+    /// For how long nobody has used it.
+    fn idle(&self, now: Instant) -> Duration {
+        if self.streams.in_use() {
+            // The time counts from when it is not in use any more.
+            *self.used() = now;
+            return Duration::ZERO;
+        }
+        now.saturating_duration_since(*self.used())
+    }
+
+    fn used(&self) -> MutexGuard<'_, Instant> {
+        self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the client what changes, until the session is over.
+    async fn tell_changes(self: Arc<Self>) {
+        let changes = self.connection.tell_changes();
+        self.ended.run_until_cancelled(changes).await;
+    }
+
+    /// Stops to say what belongs to no request, and to ask anything: the workbench ends.
+    pub(super) fn fall_silent(&self) {
+        self.ended.cancel();
+        self.connection.questions().give_up();
+        self.streams.end_standalone();
+    }
+
+    /// Ends what runs and what is said.
+    fn end(&self) {
+        self.ended.cancel();
+        self.connection.abandon();
+        self.streams.close();
+    }
+}
+
+/// All sessions.
+pub(super) struct Sessions {
+    table: Mutex<HashMap<String, Arc<Session>>>,
+    /// For how long a session may be idle.
+    idle_limit: Duration,
+    /// What runs for sessions beside their requests.
+    tasks: TaskTracker,
+}
+
+impl Sessions {
+    pub(super) fn new(idle_limit: Duration) -> Self {
+        Self {
+            table: Mutex::default(),
+            idle_limit,
+            tasks: TaskTracker::new(),
+        }
+    }
+
+    /// Adds a session. Where there are too many, the one that has been idle for longest goes.
+    pub(super) fn add(&self, session: &Arc<Session>) -> Result<(), Refusal> {
+        let mut table = self.table();
+        if table.len() >= MAX_SESSIONS {
+            let now = Instant::now();
+            let idlest = table.values().max_by_key(|session| session.idle(now));
+            let idlest = idlest.filter(|session| session.idle(now) >= MIN_IDLE);
+            let id = idlest.ok_or(Refusal::TooManySessions)?.id.clone();
+            if let Some(ended) = table.remove(&id) {
+                ended.end();
+            }
+        }
+        table.insert(session.id.clone(), Arc::clone(session));
+        self.tasks.spawn(Arc::clone(session).tell_changes());
+        Ok(())
+    }
+
+    /// The session of this id, if it is the principal's. Another's is as unknown as none.
+    pub(super) fn find(&self, id: &str, principal: Principal) -> Result<Arc<Session>, Refusal> {
+        let mut table = self.table();
+        let session = table.get(id).ok_or(Refusal::UnknownSession)?;
+        if session.principal != principal {
+            return Err(Refusal::UnknownSession);
+        }
+        if session.idle(Instant::now()) >= self.idle_limit {
+            session.end();
+            table.remove(id);
+            return Err(Refusal::UnknownSession);
+        }
+        session.touch();
+        Ok(Arc::clone(session))
+    }
+
+    /// Ends a session.
+    pub(super) fn end(&self, session: &Session) {
+        self.table().remove(&session.id);
+        session.end();
+    }
+
+    /// Ends the sessions that were idle for too long, and forgets what is kept for too long.
+    pub(super) fn sweep(&self) {
+        let now = Instant::now();
+        self.table().retain(|_, session| {
+            session.streams.forget_old(now);
+            let expired = session.idle(now) >= self.idle_limit;
+            if expired {
+                session.end();
+            }
+            !expired
+        });
+    }
+
+    /// How often [`Self::sweep`] should run.
+    pub(super) fn sweep_period(&self) -> Duration {
+        (self.idle_limit / 4).clamp(Duration::from_millis(100), Duration::from_mins(1))
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> Vec<Arc<Session>> {
+        self.table().values().cloned().collect()
+    }
+
+    fn table(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An id that nobody can guess: 256 bits, as hexadecimal digits.
+pub fn random_id() -> String {
+    let mut bytes = [0_u8; 32];
+    getrandom::fill(&mut bytes).expect("the system has random numbers");
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}

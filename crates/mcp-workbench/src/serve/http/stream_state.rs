@@ -1,0 +1,181 @@
+//! What is kept of the streams of one session, and what is forgotten first.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    task::{Context, Waker},
+};
+
+use tokio::time::Instant;
+
+use super::{
+    limits::{MAX_ENDED, MAX_KEPT_BYTES, MAX_KEPT_EVENTS, MAX_UNHEARD},
+    streams::STANDALONE,
+};
+use crate::wire::Frame;
+
+/// What is known of all streams of a session.
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) streams: HashMap<u64, Stream>,
+    /// The number of the newest stream.
+    pub(super) newest: u64,
+    /// Those that have ended, oldest first.
+    pub(super) ended: VecDeque<(u64, Instant)>,
+    /// Bytes that were said and not sent yet.
+    pub(super) unsent: usize,
+    /// Bytes that were sent and are kept.
+    pub(super) kept: usize,
+    /// Counts readers.
+    pub(super) readers: u64,
+    /// The session is over: nothing more is said.
+    pub(super) closed: bool,
+}
+
+/// What is known of one stream.
+pub(super) struct Stream {
+    /// What was said, oldest first.
+    pub(super) events: VecDeque<Frame>,
+    /// The number of the first of them.
+    pub(super) first: u64,
+    /// The number of the first that was not sent.
+    pub(super) unsent_from: u64,
+    /// Nothing more will be said.
+    pub(super) ended: bool,
+    /// Whoever reads it now.
+    pub(super) reader: Option<Reader>,
+}
+
+/// Whoever reads a stream.
+pub(super) struct Reader {
+    pub(super) serial: u64,
+    pub(super) waker: Option<Waker>,
+}
+
+impl Stream {
+    pub(super) fn new() -> Self {
+        Self {
+            events: VecDeque::new(),
+            first: 1,
+            unsent_from: 1,
+            ended: false,
+            reader: None,
+        }
+    }
+
+    pub(super) fn is_read_by(&self, serial: u64) -> bool {
+        self.reader.as_ref().is_some_and(|it| it.serial == serial)
+    }
+
+    pub(super) fn event(&self, number: u64) -> Option<&Frame> {
+        let index = number.checked_sub(self.first)?;
+        self.events.get(usize::try_from(index).ok()?)
+    }
+
+    pub(super) fn wait(&mut self, serial: u64, context: &Context<'_>) {
+        self.reader = Some(Reader {
+            serial,
+            waker: Some(context.waker().clone()),
+        });
+    }
+
+    pub(super) fn wake(&mut self) {
+        let waker = self.reader.as_mut().and_then(|it| it.waker.take());
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// How many events were sent and are kept.
+    fn sent(&self) -> u64 {
+        self.unsent_from.saturating_sub(self.first)
+    }
+}
+
+impl State {
+    pub(super) fn push(&mut self, id: u64, frame: Frame) {
+        if self.closed {
+            return;
+        }
+        let Some(stream) = self.streams.get_mut(&id).filter(|it| !it.ended) else {
+            return;
+        };
+        self.unsent += frame.len();
+        stream.events.push_back(frame);
+        stream.wake();
+        let waiting = stream.events.len() as u64 - stream.sent();
+        if id == STANDALONE && stream.reader.is_none() && waiting > MAX_UNHEARD as u64 {
+            self.drop_oldest(id);
+        }
+    }
+
+    pub(super) fn end(&mut self, id: u64) {
+        let Some(stream) = self.streams.get_mut(&id) else {
+            return;
+        };
+        if stream.ended {
+            return;
+        }
+        stream.ended = true;
+        stream.wake();
+        if id != STANDALONE {
+            self.ended.push_back((id, Instant::now()));
+            self.trim();
+        }
+    }
+
+    /// Forgets the oldest event of a stream.
+    fn drop_oldest(&mut self, id: u64) {
+        let Some(stream) = self.streams.get_mut(&id) else {
+            return;
+        };
+        let Some(frame) = stream.events.pop_front() else {
+            return;
+        };
+        if stream.first < stream.unsent_from {
+            self.kept -= frame.len();
+        } else {
+            self.unsent -= frame.len();
+            stream.unsent_from += 1;
+        }
+        stream.first += 1;
+    }
+
+    /// Forgets a stream.
+    pub(super) fn remove(&mut self, id: u64) {
+        while self
+            .streams
+            .get(&id)
+            .is_some_and(|stream| !stream.events.is_empty())
+        {
+            self.drop_oldest(id);
+        }
+        self.streams.remove(&id);
+        self.ended.retain(|(ended, _)| *ended != id);
+    }
+
+    /// Keeps few of the events of a stream that were sent.
+    pub(super) fn trim_stream(&mut self, id: u64) {
+        while self.streams.get(&id).is_some_and(|stream| {
+            let too_many = stream.sent() > MAX_KEPT_EVENTS as u64;
+            // The newest stays: it may be the answer.
+            too_many || (stream.sent() > 1 && self.kept > MAX_KEPT_BYTES)
+        }) {
+            self.drop_oldest(id);
+        }
+    }
+
+    /// Forgets streams that have ended, oldest first, until few are left. The last one stays, however
+    /// large it is, and one that is being read.
+    pub(super) fn trim(&mut self) {
+        while self.ended.len() > MAX_ENDED || (self.ended.len() > 1 && self.kept > MAX_KEPT_BYTES) {
+            let unread = |(id, _): &&(u64, Instant)| {
+                let stream = self.streams.get(id);
+                stream.is_none_or(|stream| stream.reader.is_none())
+            };
+            let Some((id, _)) = self.ended.iter().find(unread).copied() else {
+                return;
+            };
+            self.remove(id);
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! The streams of one session and what was said on them. A stream outlives the connection that reads it:
+//! what is said while nobody reads waits, and what was sent is kept for a while, so that a client that
+//! lost its connection goes on where it stopped. Everything is bounded.
+
+use std::{
+    future::poll_fn,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+};
+
+use tokio::time::Instant;
+
+use super::{
+    limits::{ENDED_KEPT, MAX_UNSENT_BYTES},
+    stream_state::{Reader, State, Stream},
+};
+use crate::wire::Frame;
+
+/// The stream of a session for what belongs to no request.
+pub(super) const STANDALONE: u64 = 0;
+
+/// Names an event: unique in its session, and says which stream it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct EventId {
+    /// The stream.
+    pub(super) stream: u64,
+    /// The number of the event in its stream. The first message is 1.
+    pub(super) number: u64,
+}
+
+impl EventId {
+    /// Reads an id that we have given out.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (stream, number) = text.split_once('-')?;
+        Some(Self {
+            stream: stream.parse().ok()?,
+            number: number.parse().ok()?,
+        })
+    }
+}
+
+impl std::fmt::Display for EventId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}-{}", self.stream, self.number)
+    }
+}
+
+/// All streams of one session.
+#[derive(Default)]
+pub(super) struct Streams {
+    state: Mutex<State>,
+}
+
+/// The serial of whoever waits for the first word of an answer; readers have others.
+const FIRST_WORD_READER: u64 = 0;
+
+/// What a reader finds next.
+pub(super) enum Next {
+    /// Something that was said.
+    Event(EventId, Frame),
+    /// Nothing more will come, or somebody else reads now.
+    Ended,
+}
+
+/// How a request begins to be answered.
+pub(super) enum Beginning {
+    /// The answer came first: there is nothing else.
+    Answer(Frame),
+    /// Something comes before the answer.
+    Events,
+    /// Nothing was said, and nothing will be.
+    Nothing,
+}
+
+/// What comes of the wish to read a stream.
+pub(super) enum Attachment {
+    /// The place of its reader.
+    Reader(StreamReader),
+    /// It has ended, and there is nothing left to read.
+    Over,
+    /// It is not known, or not any more.
+    Unknown,
+}
+
+/// What is said on one stream.
+#[derive(Clone)]
+pub(in crate::serve) struct EventStream {
+    streams: Arc<Streams>,
+    id: u64,
+}
+
+impl EventStream {
+    /// Says something that must arrive.
+    pub(in crate::serve) fn send(&self, frame: Frame) {
+        self.streams.state().push(self.id, frame);
+    }
+
+    /// Whether the client does not keep up.
+    pub(in crate::serve) fn is_full(&self) -> bool {
+        self.streams.is_full()
+    }
+
+    /// Ends the stream.
+    pub(in crate::serve) fn end(&self) {
+        self.streams.state().end(self.id);
+    }
+
+    /// Its number.
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+}
+
+impl Streams {
+    /// The streams of a new session.
+    pub(super) fn new() -> Arc<Self> {
+        let streams = Self::default();
+        streams.state().streams.insert(STANDALONE, Stream::new());
+        Arc::new(streams)
+    }
+
+    /// What belongs to no request.
+    pub(super) fn standalone(self: &Arc<Self>) -> EventStream {
+        EventStream {
+            streams: Arc::clone(self),
+            id: STANDALONE,
+        }
+    }
+
+    /// A stream for a new request.
+    pub(super) fn begin(self: &Arc<Self>) -> EventStream {
+        let mut state = self.state();
+        state.newest += 1;
+        let id = state.newest;
+        state.streams.insert(id, Stream::new());
+        EventStream {
+            streams: Arc::clone(self),
+            id,
+        }
+    }
+
+    /// How many requests run.
+    pub(super) fn running(&self) -> usize {
+        let state = self.state();
+        let requests = state.streams.iter().filter(|(id, _)| **id != STANDALONE);
+        requests.filter(|(_, stream)| !stream.ended).count()
+    }
+
+    /// Whether requests run or somebody listens.
+    pub(super) fn in_use(&self) -> bool {
+        let state = self.state();
+        let mut streams = state.streams.iter();
+        streams.any(|(id, it)| it.reader.is_some() || (*id != STANDALONE && !it.ended))
+    }
+
+    /// Whether the client does not keep up.
+    pub(super) fn is_full(&self) -> bool {
+        self.state().unsent > MAX_UNSENT_BYTES
+    }
+
+    /// Ends what belongs to no request.
+    pub(super) fn end_standalone(&self) {
+        self.state().end(STANDALONE);
+    }
+
+    /// The session is over: all streams end.
+    pub(super) fn close(&self) {
+        let mut state = self.state();
+        let ids: Vec<u64> = state.streams.keys().copied().collect();
+        for id in ids {
+            state.end(id);
+        }
+        state.closed = true;
+    }
+
+    /// Forgets streams that ended long ago.
+    pub(super) fn forget_old(&self, now: Instant) {
+        let mut state = self.state();
+        while let Some((id, at)) = state.ended.front().copied() {
+            if now.duration_since(at) < ENDED_KEPT {
+                return;
+            }
+            state.ended.pop_front();
+            state.remove(id);
+        }
+    }
+
+    /// How a request begins to be answered, once it does. Cancel-safe.
+    pub(super) async fn beginning(self: &Arc<Self>, id: u64) -> Beginning {
+        // Whoever waits counts as a reader, and no longer than it waits.
+        let _waiting = Attached {
+            streams: Arc::clone(self),
+            id,
+            serial: FIRST_WORD_READER,
+        };
+        poll_fn(|context| self.poll_beginning(id, context)).await
+    }
+
+    fn poll_beginning(&self, id: u64, context: &Context<'_>) -> Poll<Beginning> {
+        if let Some(answer) = self.take_answer(id) {
+            return Poll::Ready(Beginning::Answer(answer));
+        }
+        let mut state = self.state();
+        let Some(stream) = state.streams.get_mut(&id) else {
+            return Poll::Ready(Beginning::Nothing);
+        };
+        if !stream.events.is_empty() {
+            return Poll::Ready(Beginning::Events);
+        }
+        if stream.ended {
+            return Poll::Ready(Beginning::Nothing);
+        }
+        stream.wait(FIRST_WORD_READER, context);
+        Poll::Pending
+    }
+
+    /// The answer to a request, if it is there and nothing was said before it. Its stream is forgotten.
+    fn take_answer(&self, id: u64) -> Option<Frame> {
+        let mut state = self.state();
+        let stream = state.streams.get(&id)?;
+        if stream.events.len() != 1 || !stream.ended {
+            return None;
+        }
+        let answer = stream.events.front().cloned();
+        state.remove(id);
+        answer
+    }
+
+    /// Begins to read a stream, in place of whoever reads it. Reads on from `after`, or from what was
+    /// not sent yet.
+    pub(super) fn attach(self: &Arc<Self>, id: u64, after: Option<u64>) -> Attachment {
+        let mut state = self.state();
+        state.readers += 1;
+        let serial = state.readers;
+        let Some(stream) = state.streams.get_mut(&id) else {
+            return Attachment::Unknown;
+        };
+        let next = after.map_or(stream.unsent_from, |after| after.saturating_add(1));
+        if stream.ended && next >= stream.first + stream.events.len() as u64 {
+            return Attachment::Over;
+        }
+        stream.wake();
+        stream.reader = Some(Reader {
+            serial,
+            waker: None,
+        });
+        Attachment::Reader(StreamReader {
+            next,
+            attached: Attached {
+                streams: Arc::clone(self),
+                id,
+                serial,
+            },
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Somebody's place as the reader of a stream, until it is dropped.
+struct Attached {
+    streams: Arc<Streams>,
+    id: u64,
+    serial: u64,
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        let mut state = self.streams.state();
+        if let Some(stream) = state.streams.get_mut(&self.id)
+            && stream.is_read_by(self.serial)
+        {
+            stream.reader = None;
+            state.trim();
+        }
+    }
+}
+
+/// Reads one stream.
+pub(super) struct StreamReader {
+    attached: Attached,
+    /// The number of the event that is read next.
+    next: u64,
+}
+
+impl StreamReader {
+    /// Where it stands: the event before the one that is read next.
+    pub(super) fn position(&self) -> EventId {
+        EventId {
+            stream: self.attached.id,
+            number: self.next.saturating_sub(1),
+        }
+    }
+
+    /// What comes next.
+    pub(super) fn poll_next(&mut self, context: &Context<'_>) -> Poll<Next> {
+        let Attached {
+            streams,
+            id,
+            serial,
+        } = &self.attached;
+        let mut state = streams.state();
+        let stream = state.streams.get_mut(id);
+        let Some(stream) = stream.filter(|stream| stream.is_read_by(*serial)) else {
+            return Poll::Ready(Next::Ended);
+        };
+        let number = self.next.max(stream.first);
+        let Some(frame) = stream.event(number).cloned() else {
+            if stream.ended {
+                return Poll::Ready(Next::Ended);
+            }
+            stream.wait(*serial, context);
+            return Poll::Pending;
+        };
+        if number >= stream.unsent_from {
+            stream.unsent_from = number + 1;
+            state.unsent -= frame.len();
+            state.kept += frame.len();
+            state.trim_stream(*id);
+            state.trim();
+        }
+        self.next = number + 1;
+        let stream = *id;
+        Poll::Ready(Next::Event(EventId { stream, number }, frame))
+    }
+}
+
+#[cfg(test)]
+#[path = "streams_tests.rs"]
+mod tests;

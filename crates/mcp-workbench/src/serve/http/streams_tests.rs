@@ -1,0 +1,154 @@
+use std::task::{Context, Poll, Waker};
+
+use tokio::time::{Duration, Instant};
+
+use super::{Attachment, EventId, Next, STANDALONE, StreamReader, Streams};
+use crate::{
+    serve::http::limits::{ENDED_KEPT, MAX_ENDED, MAX_KEPT_EVENTS, MAX_UNHEARD, MAX_UNSENT_BYTES},
+    wire::{self, Frame, ObjectText},
+};
+
+fn frame(text: &str) -> Frame {
+    let params = ObjectText::new().member("text", text).finish();
+    wire::notification("n", Some(&params))
+}
+
+fn reader(streams: &std::sync::Arc<Streams>, id: u64, after: Option<u64>) -> StreamReader {
+    match streams.attach(id, after) {
+        Attachment::Reader(reader) => reader,
+        Attachment::Over => panic!("over"),
+        Attachment::Unknown => panic!("unknown"),
+    }
+}
+
+/// The numbers of what there is to read, and whether the stream has ended.
+fn read(reader: &mut StreamReader) -> (Vec<u64>, bool) {
+    let mut numbers = Vec::new();
+    loop {
+        match reader.poll_next(&Context::from_waker(Waker::noop())) {
+            Poll::Ready(Next::Event(id, _)) => numbers.push(id.number),
+            Poll::Ready(Next::Ended) => return (numbers, true),
+            Poll::Pending => return (numbers, false),
+        }
+    }
+}
+
+#[test]
+fn ids_are_read_as_they_are_written() {
+    let id = EventId {
+        stream: 3,
+        number: 17,
+    };
+    assert_eq!(EventId::parse(&id.to_string()), Some(id));
+    for text in [
+        "",
+        "3",
+        "-",
+        "3-",
+        "-3",
+        "a-b",
+        "3-17-1",
+        "99999999999999999999-1",
+    ] {
+        assert_eq!(EventId::parse(text), None, "{text:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_new_reader_goes_on_and_the_old_one_ends() {
+    let streams = Streams::new();
+    let stream = streams.begin();
+    for text in ["a", "b", "c"] {
+        stream.send(frame(text));
+    }
+    let mut first = reader(&streams, stream.id(), None);
+    assert_eq!(read(&mut first), (vec![1, 2, 3], false));
+    let mut second = reader(&streams, stream.id(), Some(1));
+    assert_eq!(read(&mut first), (vec![], true));
+    assert_eq!(read(&mut second), (vec![2, 3], false));
+    stream.send(frame("d"));
+    stream.end();
+    assert_eq!(read(&mut second), (vec![4], true));
+    drop(second);
+    assert_eq!(
+        read(&mut reader(&streams, stream.id(), Some(3))),
+        (vec![4], true)
+    );
+    assert!(matches!(
+        streams.attach(stream.id(), Some(4)),
+        Attachment::Over
+    ));
+    assert!(matches!(streams.attach(99, None), Attachment::Unknown));
+}
+
+#[tokio::test]
+async fn what_is_kept_is_bounded() {
+    let streams = Streams::new();
+    let stream = streams.begin();
+    let mut one = reader(&streams, stream.id(), None);
+    for _ in 0..MAX_KEPT_EVENTS + 10 {
+        stream.send(frame("x"));
+        read(&mut one);
+    }
+    let (kept, _) = read(&mut reader(&streams, stream.id(), Some(0)));
+    assert_eq!(kept.len(), MAX_KEPT_EVENTS);
+    for _ in 0..MAX_ENDED + 5 {
+        let stream = streams.begin();
+        stream.send(frame("x"));
+        stream.end();
+    }
+    assert_eq!(streams.state().ended.len(), MAX_ENDED);
+    streams.forget_old(Instant::now() + ENDED_KEPT + Duration::from_secs(1));
+    assert_eq!(streams.state().ended.len(), 0);
+}
+
+#[tokio::test]
+async fn a_large_answer_is_kept_until_the_next() {
+    let streams = Streams::new();
+    let large = "x".repeat(6 * 1024 * 1024);
+    let mut last = 0;
+    for _ in 0..3 {
+        let stream = streams.begin();
+        stream.send(frame(&large));
+        stream.end();
+        read(&mut reader(&streams, stream.id(), None));
+        last = stream.id();
+    }
+    assert_eq!(read(&mut reader(&streams, last, Some(0))), (vec![1], true));
+    assert_eq!(streams.state().ended.len(), 1);
+}
+
+#[tokio::test]
+async fn what_nobody_hears_is_bounded_and_begins_with_the_newest() {
+    let streams = Streams::new();
+    let output = streams.standalone();
+    for _ in 0..MAX_UNHEARD + 3 {
+        output.send(frame("x"));
+    }
+    let (heard, _) = read(&mut reader(&streams, STANDALONE, None));
+    let newest = (MAX_UNHEARD + 3) as u64;
+    assert_eq!(heard, (4..=newest).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn every_byte_is_accounted_for() {
+    let streams = Streams::new();
+    let stream = streams.begin();
+    let chunk = "x".repeat(1024 * 1024);
+    while !streams.is_full() {
+        stream.send(frame(&chunk));
+    }
+    assert!(streams.state().unsent > MAX_UNSENT_BYTES);
+    assert_eq!(streams.running(), 1);
+    stream.end();
+    let mut all = reader(&streams, stream.id(), None);
+    read(&mut all);
+    drop(all);
+    assert!(!streams.is_full() && !streams.in_use());
+    assert_eq!(streams.state().unsent, 0);
+    streams.forget_old(Instant::now() + ENDED_KEPT);
+    assert_eq!(streams.state().kept, 0);
+    streams.close();
+    streams.standalone().send(frame("x"));
+    assert_eq!(streams.state().unsent, 0);
+}

@@ -1,0 +1,106 @@
+//! The tokens that clients carry. They are kept and compared as digests: comparing digests of one length
+//! without stopping at a difference tells nothing of the token by the time that it takes.
+
+use std::{fmt, hint::black_box};
+
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+
+/// Whoever carries a token. Sessions belong to their principal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Principal(usize);
+
+impl Principal {
+    /// Whoever comes, where no token is required.
+    pub(super) const ANYBODY: Self = Self(usize::MAX);
+}
+
+/// The tokens that are valid, each a principal's.
+pub struct Tokens {
+    digests: Vec<[u8; 32]>,
+}
+
+/// Why a text holds no tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum InvalidTokens {
+    /// There is nothing in it.
+    #[error("there is no token in it")]
+    Nothing,
+    /// A token cannot stand in a header.
+    #[error("a token has characters other than visible ASCII")]
+    NotVisible,
+}
+
+impl Tokens {
+    /// Reads tokens: one a line; empty lines and lines that begin with `#` do not count.
+    pub fn parse(text: &str) -> Result<Self, InvalidTokens> {
+        let lines = text.lines().map(str::trim);
+        let tokens = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let mut digests = Vec::new();
+        for token in tokens {
+            if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+                return Err(InvalidTokens::NotVisible);
+            }
+            digests.push(digest(token));
+        }
+        if digests.is_empty() {
+            return Err(InvalidTokens::Nothing);
+        }
+        Ok(Self { digests })
+    }
+
+    /// Whose token this is. Takes as long for every token.
+    pub(super) fn holder(&self, token: &str) -> Option<Principal> {
+        let given = digest(token);
+        let mut holder = None;
+        for (index, digest) in self.digests.iter().enumerate() {
+            if same(digest, &given) {
+                holder = Some(Principal(index));
+            }
+        }
+        holder
+    }
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tokens({})", self.digests.len())
+    }
+}
+
+fn digest(token: &str) -> [u8; 32] {
+    Sha256::digest(token.as_bytes()).into()
+}
+
+/// Whether two digests are the same, looking at all of both.
+fn same(one: &[u8; 32], other: &[u8; 32]) -> bool {
+    let pairs = one.iter().zip(other);
+    black_box(pairs.fold(0, |difference, (one, other)| difference | (one ^ other))) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_the_token_of_somebody_else() {
+        let tokens = Tokens::parse("# of the team\nalpha\n\n  beta  \r\n").unwrap();
+        assert_eq!(tokens.holder("alpha"), Some(Principal(0)));
+        assert_eq!(tokens.holder("beta"), Some(Principal(1)));
+        for other in ["", "alph", "alphaa", "ALPHA", "# of the team", "gamma"] {
+            assert_eq!(tokens.holder(other), None, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn a_text_without_usable_tokens_is_refused() {
+        for (text, error) in [
+            ("", InvalidTokens::Nothing),
+            (" \n# x\n", InvalidTokens::Nothing),
+            ("two words", InvalidTokens::NotVisible),
+            ("ü", InvalidTokens::NotVisible),
+        ] {
+            assert_eq!(Tokens::parse(text).unwrap_err(), error, "{text:?}");
+        }
+    }
+}

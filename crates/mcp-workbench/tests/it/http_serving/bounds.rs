@@ -1,0 +1,137 @@
+//! Limits: what is too large, too slow or too much is refused, and hurts nobody else.
+
+use pretty_assertions::assert_eq;
+
+use crate::harness::{
+    HttpRequest, Script, Served, Setup, TIMEOUT, initialize_params, poll, request_text, use_params,
+};
+
+const LIMIT: usize = 16 * 1024 * 1024;
+
+fn is_served(served: &Served) {
+    let ping = request_text("1", "ping", "{}");
+    assert_eq!(served.client().post(&ping).head.status, 200);
+}
+
+#[test]
+fn a_body_that_is_too_large_is_refused_declared_or_not() {
+    let served = Setup::new().serve();
+    let client = served.client();
+    let declared = client
+        .posting("")
+        .with("content-length", &(LIMIT + 1).to_string());
+    assert_eq!(served.connection().ask(&declared).head.status, 413);
+    let chunked = client
+        .posting("")
+        .without("content-length")
+        .header("transfer-encoding", "chunked");
+    let mut connection = served.connection();
+    connection.send(&chunked);
+    let chunk = format!("100000\r\n{}\r\n", " ".repeat(1024 * 1024));
+    for _ in 0..17 {
+        let _refused = connection.send_bytes(chunk.as_bytes());
+    }
+    assert_eq!(connection.head().status, 413);
+    let all_spaces = " ".repeat(LIMIT);
+    let response = served.connection().ask(&client.posting(&all_spaces));
+    assert_eq!(response.head.status, 400, "at the limit it is read");
+    is_served(&served);
+}
+
+#[test]
+fn heads_that_are_too_large_are_refused() {
+    let served = Setup::new().serve();
+    let large = served.post("{}").header("x-large", &"x".repeat(40_000));
+    assert_eq!(served.connection().ask(&large).head.status, 431);
+    let many = (0..100).fold(served.post("{}"), |request, number| {
+        request.header(&format!("x-{number}"), "x")
+    });
+    assert_eq!(served.connection().ask(&many).head.status, 431);
+    let mut garbage = served.connection();
+    garbage.send_bytes(b"\x16\x03\x01 no http\r\n\r\n").unwrap();
+    assert_eq!(garbage.head().status, 400);
+    is_served(&served);
+}
+
+#[test]
+fn whoever_is_slow_with_the_head_is_cut_off() {
+    let served = Setup::new().serve();
+    let mut slow = served.connection();
+    slow.send_bytes(b"POST /mcp HTTP/1.1\r\nhost: ").unwrap();
+    let mut silent = served.connection();
+    is_served(&served);
+    slow.wait_closed();
+    silent.wait_closed();
+}
+
+#[test]
+fn a_flood_of_connections_is_refused_and_leaves_room_when_it_goes() {
+    let served = Setup::new().serve();
+    let mut client = served.client();
+    let mut flood: Vec<_> = (0..511).map(|_| served.connection()).collect();
+    let mut refused = served.connection();
+    assert_eq!(refused.head().status, 503);
+    let ping = request_text("1", "ping", "{}");
+    assert_eq!(
+        client.post(&ping).head.status,
+        200,
+        "whoever is in stays in"
+    );
+    flood.truncate(100);
+    let free = poll(TIMEOUT, || {
+        let request = served.request("GET", "/healthz");
+        (served.connection().ask(&request).head.status == 200).then_some(())
+    });
+    assert!(free.is_some());
+}
+
+#[test]
+fn the_number_of_sessions_is_bounded() {
+    let served = Setup::new().serve();
+    let begin: HttpRequest = served.post(&request_text(
+        "1",
+        "initialize",
+        &initialize_params("2025-11-25"),
+    ));
+    let mut connection = served.connection();
+    for number in 0..1000 {
+        assert_eq!(connection.ask(&begin).head.status, 200, "{number}");
+    }
+    let refused = connection.ask(&begin);
+    assert_eq!(refused.head.status, 503);
+    assert_eq!(refused.head.header("retry-after"), Some("1"));
+}
+
+#[test]
+fn a_client_with_too_many_requests_is_told_so_and_others_are_served() {
+    let served = Setup::one(&Script::new()).serve();
+    let (mut client, mut other) = (served.client(), served.client());
+    client.open();
+    let mut hanging: Vec<_> = (0..270)
+        .map(|id| client.begin(&id.to_string(), "tools/call", &use_params("hang", "{}")))
+        .collect();
+    let refused = hanging
+        .iter_mut()
+        .map(|connection| connection.head().status)
+        .filter(|status| *status == 429)
+        .count();
+    assert_eq!(refused, 270 - 256);
+    let more = client.post(&request_text("\"more\"", "ping", "{}"));
+    assert_eq!(more.head.status, 429);
+    assert_eq!(other.ask("ping", "{}").raw_result(), "{}");
+}
+
+#[test]
+fn a_client_that_does_not_read_hurts_nobody_else() {
+    let served = Setup::one(&Script::new()).serve();
+    let (mut client, mut other) = (served.client(), served.client());
+    client.open();
+    let big = r#"{"name":"use_tool","arguments":{"tool":{"toolbox":"dev","server":"fs","tool":"big"},"arguments":{"size":4000000}}}"#;
+    let unread: Vec<_> = (0..10)
+        .map(|id| client.begin(&id.to_string(), "tools/call", big))
+        .collect();
+    assert!(!other.use_tool("pid", "{}").failed());
+    for mut connection in unread {
+        assert_eq!(connection.response().head.status, 200);
+    }
+}

@@ -1,0 +1,10 @@
+//! Serving over HTTP: who may come in, sessions, answers and streams, limits, tokens, and the end.
+
+mod answers;
+mod bounds;
+mod closed;
+mod ending;
+mod load;
+mod sessions;
+mod streams;
+mod tokens;

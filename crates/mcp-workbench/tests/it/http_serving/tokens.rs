@@ -1,0 +1,131 @@
+//! Tokens: where they come from, how one that is made is kept, and when none is required.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use pretty_assertions::assert_eq;
+
+use crate::harness::{Served, Setup};
+
+fn status(served: &Served, token: Option<&str>) -> u16 {
+    let request = served.request("DELETE", "/mcp").without("authorization");
+    let request = match token {
+        Some(token) => request.header("authorization", &format!("Bearer {token}")),
+        None => request,
+    };
+    served.connection().ask(&request).head.status
+}
+
+/// What a request with a valid token and without a session gets.
+const LET_IN: u16 = 400;
+
+#[test]
+fn a_token_is_made_once_and_kept_for_the_user_alone() {
+    let setup = Setup::new();
+    let state = setup.path("state");
+    let file = state.join("mcp-workbench/token");
+    let config = setup.config();
+    let served = setup
+        .env("XDG_STATE_HOME", state.to_str().unwrap())
+        .serve_with(&[]);
+    let token = fs::read_to_string(&file).unwrap();
+    let token = token.trim();
+    assert!(token.len() >= 43 && token.bytes().all(|byte| byte.is_ascii_alphanumeric()));
+    let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(file.clone()), 0o600);
+    assert_eq!(mode(file.parent().unwrap().to_owned()), 0o700);
+    let left: Vec<_> = fs::read_dir(file.parent().unwrap()).unwrap().collect();
+    assert_eq!(left.len(), 1, "nothing beside it");
+    let stderr = served.workbench.stderr();
+    assert!(stderr.contains(file.to_str().unwrap()), "{stderr}");
+    assert!(!stderr.contains(token), "not shown where no person reads");
+    assert_eq!(status(&served, Some(token)), LET_IN);
+    assert_eq!(status(&served, None), 401);
+    assert!(config.exists());
+    // The next start uses it again.
+    let again = Setup::new()
+        .env("XDG_STATE_HOME", state.to_str().unwrap())
+        .serve_with(&[]);
+    assert_eq!(status(&again, Some(token)), LET_IN);
+    // Where others can read it, it is no token any more.
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    let stderr = refusal(
+        Setup::new().env("XDG_STATE_HOME", state.to_str().unwrap()),
+        &["--http", "127.0.0.1:0"],
+    );
+    assert!(stderr.contains("others can read this file"), "{stderr}");
+}
+
+#[test]
+fn without_a_state_directory_it_is_in_the_home() {
+    let served = Setup::new().serve_with(&[]);
+    let file = served
+        .workbench
+        .setup
+        .path("home/.local/state/mcp-workbench/token");
+    let token = fs::read_to_string(file).unwrap();
+    assert_eq!(status(&served, Some(token.trim())), LET_IN);
+}
+
+#[test]
+fn a_file_wins_over_the_variable() {
+    let setup = Setup::new().env("WORKBENCH_TOKEN", "of-the-variable");
+    let file = setup.write("tokens", "of-the-file\nof-another\n");
+    let served = setup.serve_with(&["--token-file", file.to_str().unwrap()]);
+    assert_eq!(status(&served, Some("of-the-file")), LET_IN);
+    assert_eq!(status(&served, Some("of-another")), LET_IN);
+    assert_eq!(status(&served, Some("of-the-variable")), 401);
+}
+
+#[test]
+fn no_token_is_required_only_where_that_was_said() {
+    let served = Setup::new().serve_with(&["--no-auth"]);
+    assert_eq!(status(&served, None), LET_IN);
+    assert!(!served.workbench.setup.path("home/.local").exists());
+}
+
+#[test]
+fn what_would_not_be_safe_is_refused_at_the_start() {
+    let rows: &[(&[&str], &str, &str)] = &[
+        (
+            &["--http", "0.0.0.0:0", "--no-auth"],
+            "x",
+            "--no-auth is refused",
+        ),
+        (
+            &["--http", "[::]:0", "--no-auth"],
+            "x",
+            "--no-auth is refused",
+        ),
+        (&["--http", "127.0.0.1:0"], "", "WORKBENCH_TOKEN"),
+        (&["--http", "127.0.0.1:0"], "two words", "visible ASCII"),
+        (
+            &["--http", "127.0.0.1:0", "--token-file", "/nowhere"],
+            "x",
+            "/nowhere",
+        ),
+        (&["--http", "8700"], "x", "ADDRESS:PORT"),
+        (&["--http", "example.com:80"], "x", "ADDRESS:PORT"),
+        (&["--no-auth"], "x", "--http"),
+        (&["--token-file", "x"], "x", "--http"),
+        (
+            &["--http", "192.0.2.1:1"],
+            "x",
+            "cannot listen at 192.0.2.1:1",
+        ),
+    ];
+    for (arguments, token, reason) in rows {
+        let stderr = refusal(Setup::new().env("WORKBENCH_TOKEN", token), arguments);
+        assert!(stderr.contains(reason), "{arguments:?}: {stderr}");
+    }
+}
+
+/// What a start that fails says on stderr.
+fn refusal(setup: Setup, arguments: &[&str]) -> String {
+    setup.write_config();
+    let config = setup.config();
+    let begin = ["--config", config.to_str().unwrap(), "serve"];
+    let mut workbench = setup.start_with(&[&begin, arguments].concat());
+    let finished = workbench.finish();
+    assert_ne!(finished.status.code(), Some(0), "{arguments:?}");
+    finished.stderr
+}
