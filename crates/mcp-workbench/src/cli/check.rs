@@ -18,7 +18,10 @@ pub(super) fn run(config: Option<&Path>, environment: &Environment) -> Done {
     if loaded.unset.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
-    output::remark(&format!("{} variable(s) are not set", loaded.unset.len()));
+    output::remark(&match loaded.unset.len() {
+        1 => "1 variable is not set".to_owned(),
+        count => format!("{count} variables are not set"),
+    });
     Ok(ExitCode::FAILURE)
 }
 
@@ -38,7 +41,7 @@ fn describe(loaded: &Loaded) -> Result<String, std::fmt::Error> {
     writeln!(text, "{}: valid", config.file.display())?;
     writeln!(
         text,
-        "{} toolbox(es), {servers} server(s), tool mode {mode}",
+        "toolboxes: {}, servers: {servers}, tool mode: {mode}",
         config.toolboxes.len()
     )?;
     for toolbox in config.toolboxes.values() {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use thiserror::Error;
 
-use crate::config::{Environment, LoadError, Loaded, LocateError, load, locate};
+use crate::config::{Environment, LoadError, Loaded, LocateError, Problems, load, locate};
 
 /// Why there is no configuration to work with.
 #[derive(Debug, Error)]
@@ -12,9 +12,12 @@ pub(super) enum ConfigurationError {
     /// No file was found.
     #[error("{error}\n  hint: {}", error.remedy())]
     NotFound { error: LocateError },
-    /// The file cannot be used.
+    /// The file cannot be read.
     #[error("{error}{}", hint(error.remedy()))]
     NotUsable { error: LoadError },
+    /// Its content is wrong.
+    #[error("the configuration cannot be used\n{problems}")]
+    Invalid { problems: Problems },
 }
 
 /// Finds and loads the configuration; `flag` is the value of `--config`.
@@ -24,9 +27,10 @@ pub(super) fn load_configuration(
 ) -> Result<Loaded, ConfigurationError> {
     let located =
         locate(flag, environment).map_err(|error| ConfigurationError::NotFound { error })?;
-    let loaded = load(&located.file, environment)
-        .map_err(|error| ConfigurationError::NotUsable { error })?;
-    Ok(loaded)
+    load(&located.file, environment).map_err(|error| match error {
+        LoadError::Invalid(problems) => ConfigurationError::Invalid { problems },
+        error => ConfigurationError::NotUsable { error },
+    })
 }
 
 fn hint(remedy: Option<&str>) -> String {

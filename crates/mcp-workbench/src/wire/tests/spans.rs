@@ -198,3 +198,16 @@ fn an_array_holds_its_elements_as_they_are() {
     assert_eq!(array.minified().as_str(), r#"[1.0,{"a":1},[]]"#);
     assert_eq!(RawJson::array(&[]).as_str(), "[]");
 }
+
+#[test]
+fn the_compact_form_keeps_white_space_in_strings_of_any_length() {
+    for length in [1, 100, 4096, 100_000] {
+        let text = " \\\" ".repeat(length);
+        let value = json(&format!("[ \"{text}\" , {{ \"{text}\" : 1 }} ]"));
+        assert_eq!(
+            minified(&value),
+            format!("[\"{text}\",{{\"{text}\":1}}]"),
+            "{length}"
+        );
+    }
+}
