@@ -1,6 +1,7 @@
 //! A short deterministic run of the fuzz corpus: every input, and mutations of it from a fixed seed,
 //! through framing, messages, mending, splicing, the configuration and expansion. Nothing panics, what
-//! comes out is valid, and what is not ours to change is not changed.
+//! comes out is valid, and what is not ours to change is not changed. `./scripts/fuzz` runs the same for
+//! longer and from other seeds.
 
 use std::{fs, path::Path};
 
@@ -108,11 +109,21 @@ fn mutate(input: &[u8], others: &[(String, Vec<u8>)], random: &mut Random) -> Ve
     bytes
 }
 
+/// A number that `./scripts/fuzz` may give; it gives none in an ordinary run.
+fn setting(name: &str, usual: u64) -> u64 {
+    let given = std::env::vars_os().find(|(it, _)| it == name);
+    given.map_or(usual, |(_, value)| value.to_str().unwrap().parse().unwrap())
+}
+
 /// Runs every input of a folder, and its mutations, through `check`.
-fn run(folder: &str, mutations: usize, check: impl Fn(&[u8])) {
+#[expect(
+    clippy::print_stdout,
+    reason = "a longer run says how much it has tried"
+)]
+fn run(name: &str, mutations: usize, check: impl Fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/corpus")
-        .join(folder);
+        .join(name);
     let entries = fs::read_dir(&folder)
         .unwrap()
         .map(|entry| entry.unwrap().path());
@@ -121,14 +132,17 @@ fn run(folder: &str, mutations: usize, check: impl Fn(&[u8])) {
         .collect();
     inputs.sort();
     assert!(inputs.len() >= 10, "the corpus is not there");
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    for (name, input) in &inputs {
-        guarded(&check, input, name);
+    let mut random = Random(setting("FUZZ_SEED", 0x9e37_79b9_7f4a_7c15));
+    let mutations = mutations * usize::try_from(setting("FUZZ_TIMES", 1)).unwrap();
+    for (file, input) in &inputs {
+        guarded(&check, input, file);
         for number in 0..mutations {
             let input = mutate(input, &inputs, &mut random);
-            guarded(&check, &input, &format!("{name}, mutation {number}"));
+            guarded(&check, &input, &format!("{file}, mutation {number}"));
         }
     }
+    let executions = inputs.len() * (mutations + 1);
+    println!("{name}: {executions} executions");
 }
 
 /// Names the input where the check fails.
