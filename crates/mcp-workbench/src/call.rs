@@ -78,6 +78,9 @@ pub trait ClientHandle: Send + Sync {
     /// keep up may not get it.
     fn notify(&self, frame: Frame);
 
+    /// The way to the same client when the request that this one came with has been answered.
+    fn lasting(&self) -> Arc<dyn ClientHandle>;
+
     /// Whether so much waits to be read by the client that no more should be fetched for it.
     fn is_full(&self) -> bool;
 

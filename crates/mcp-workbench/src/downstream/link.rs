@@ -172,6 +172,14 @@ impl Link {
         }
     }
 
+    /// Begins to count anew how long the server leaves things unread.
+    pub(super) fn excuse_stall(&mut self) {
+        match self {
+            Self::Stdio(link) => link.excuse_stall(),
+            Self::Http(_) => {}
+        }
+    }
+
     /// The next thing that happens; sending goes on meanwhile. Cancel-safe.
     pub(super) async fn next_event(&mut self) -> LinkEvent {
         match self {

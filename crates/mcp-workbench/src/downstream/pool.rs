@@ -76,6 +76,7 @@ impl Pool {
 
     /// Ends all servers. Their time counts from `since`, when the end of the workbench began.
     pub async fn shut_down(&self, since: Instant) {
+        self.context.links.processes.closing_since(since);
         self.context.shutdown.begin(since);
         self.tasks.close();
         let left = (since + LAST_WAIT).saturating_duration_since(Instant::now());

@@ -22,7 +22,7 @@ use crate::{
     config::{Secrets, StdioLaunch},
     pipe::{FrameWriter, LineReader},
     visible::visible,
-    wire::{Frame, FrameTicket, Line, Outbox, parse_mended},
+    wire::{Frame, FrameTicket, Line, Outbox, parse_on_one_line},
 };
 
 /// How long a process that has ended may leave its output open, for instance to one of its children:
@@ -108,6 +108,13 @@ impl StdioLink {
         self.stalls_at
     }
 
+    /// Begins to count anew how long the process leaves its input unread.
+    pub(super) fn excuse_stall(&mut self) {
+        if let Some(stalls_at) = &mut self.stalls_at {
+            *stalls_at = Instant::now() + WRITE_PATIENCE;
+        }
+    }
+
     /// The values that must not appear in messages about this server.
     pub(super) fn secrets(&self) -> &Secrets {
         &self.secrets
@@ -167,7 +174,7 @@ impl StdioLink {
             Line::TooLong(head) => return LinkEvent::TooLarge(head),
             Line::TooLongEnded(tail) => return LinkEvent::TooLargeEnded(tail),
         };
-        if let Ok(message) = parse_mended(frame.clone()) {
+        if let Ok(message) = parse_on_one_line(&frame) {
             self.bad_lines = 0;
             return LinkEvent::Message {
                 message,

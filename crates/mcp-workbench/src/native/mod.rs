@@ -39,6 +39,8 @@ pub struct Native {
 }
 
 struct Known {
+    /// Counts the changes that servers have told of.
+    generation: u64,
     lists: HashMap<Family, Arc<Merged>>,
     events: broadcast::Receiver<ServerEvent>,
 }
@@ -62,6 +64,7 @@ impl Native {
             toolbox,
             name_limit,
             known: Mutex::new(Known {
+                generation: 0,
                 lists: HashMap::new(),
                 events,
             }),
@@ -130,13 +133,17 @@ impl Known {
                     Change::Resources => self.forget(&[Family::Resources, Family::Templates]),
                     Change::Resource(_) => {}
                 },
-                Err(TryRecvError::Lagged(_)) => self.lists.clear(),
+                Err(TryRecvError::Lagged(_)) => {
+                    self.generation += 1;
+                    self.lists.clear();
+                }
                 Err(TryRecvError::Empty | TryRecvError::Closed) => return,
             }
         }
     }
 
     fn forget(&mut self, families: &[Family]) {
+        self.generation += 1;
         for family in families {
             self.lists.remove(family);
         }

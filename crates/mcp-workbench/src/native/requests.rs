@@ -150,23 +150,33 @@ impl Native {
 
     /// The merged list of all servers, read from them if it is not known.
     async fn merged(&self, family: Family, client: &Arc<dyn ClientHandle>) -> Arc<Merged> {
-        {
+        let generation = {
             let mut known = self.known();
             known.take_events();
             if let Some(merged) = known.lists.get(&family) {
                 return Arc::clone(merged);
             }
-        }
+            known.generation
+        };
         let mut lists = Vec::new();
+        let mut complete = true;
         for (name, server) in self.servers_with(family.declared_by()) {
-            lists.push((name, read_list(&server, family, client).await));
+            let list = read_list(&server, family, client).await;
+            complete &= list.is_some();
+            lists.push((name, list.unwrap_or_default()));
         }
         let merged = Arc::new(match family {
             Family::Prompts => Merged::by_name(lists, self.name_limit),
             Family::Resources => Merged::by_key(lists, "uri"),
             Family::Templates => Merged::by_key(lists, "uriTemplate"),
         });
-        self.known().lists.insert(family, Arc::clone(&merged));
+        let mut known = self.known();
+        known.take_events();
+        // What changed while it was read, or could not be read, is read again the next time.
+        if complete && known.generation == generation {
+            known.lists.insert(family, Arc::clone(&merged));
+        }
+        drop(known);
         merged
     }
 
@@ -242,12 +252,12 @@ impl Native {
     }
 }
 
-/// All items of a server's list; what cannot be read is left out.
+/// All items of a server's list; nothing if it cannot be read.
 async fn read_list(
     server: &ServerHandle,
     family: Family,
     client: &Arc<dyn ClientHandle>,
-) -> Vec<RawJson> {
+) -> Option<Vec<RawJson>> {
     let mut walk = ListWalk::new(family.items());
     loop {
         let page = server
@@ -255,10 +265,10 @@ async fn read_list(
             .await;
         match page.ok().and_then(|page| walk.accept(&page)) {
             Some(Step::Next) => {}
-            Some(Step::Done) => return walk.into_items(),
+            Some(Step::Done) => return Some(walk.into_items()),
             None => {
                 tracing::warn!("a server's answer to {} cannot be read", family.method());
-                return walk.into_items();
+                return None;
             }
         }
     }

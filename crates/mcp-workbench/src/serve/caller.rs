@@ -27,8 +27,15 @@ impl ClientHandle for Caller {
         self.output.notify(frame);
     }
 
+    fn lasting(&self) -> Arc<dyn ClientHandle> {
+        Arc::new(Self {
+            connection: Arc::clone(&self.connection),
+            output: self.connection.output(),
+        })
+    }
+
     fn is_full(&self) -> bool {
-        self.output.is_full()
+        self.output.holds_up()
     }
 
     fn room(&self) -> RoomFuture {

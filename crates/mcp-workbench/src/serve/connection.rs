@@ -86,6 +86,11 @@ impl Connection {
         self.id
     }
 
+    /// The way to the client for what belongs to no request.
+    pub(super) fn output(&self) -> ClientOutput {
+        self.output.clone()
+    }
+
     /// What the client can do for servers.
     pub(super) fn capabilities(&self) -> ClientCapabilities {
         self.agreed()
@@ -145,10 +150,11 @@ impl Connection {
                 event = events.recv() => match event {
                     Ok(event) => self.tell_event(&event),
                     // What was missed is not known, so anything may have changed.
-                    Err(RecvError::Lagged(_)) => {
+                    Err(RecvError::Lagged(_)) if self.workbench.native().is_some() => {
                         self.tell("notifications/prompts/list_changed", None);
                         self.tell("notifications/resources/list_changed", None);
                     }
+                    Err(RecvError::Lagged(_)) => {}
                     Err(RecvError::Closed) => return,
                 },
             }
@@ -206,6 +212,7 @@ impl Connection {
     }
 
     fn take_frame(self: &Arc<Self>, frame: &Bytes) {
+        let frame = &on_one_line(frame);
         match Message::parse(frame) {
             Ok(message) => {
                 let place = ReplyPlace::Line(self.output.clone());
@@ -371,4 +378,13 @@ fn refusal(error: &ParseError) -> (Option<&RequestId>, i64, String) {
             format!("Invalid request: {error}"),
         ),
     }
+}
+
+/// The frame without carriage returns between its tokens: some readers take them for line ends.
+fn on_one_line(frame: &Bytes) -> Bytes {
+    let value = memchr::memchr(b'\r', frame).and_then(|_| RawJson::parse(frame).ok());
+    value.map_or_else(
+        || frame.clone(),
+        |value| value.minified().as_bytes().clone(),
+    )
 }

@@ -15,6 +15,7 @@ use crate::{
     ident::{ToolIdentifier, ToolName},
     meta,
     native::{Native, NativeError},
+    toolbox::Opened,
     wire::{ObjectText, RawJson, Request},
     workbench::Workbench,
 };
@@ -44,7 +45,9 @@ pub(super) async fn answer(
     let nothing = ObjectText::new().finish();
     let params = request.params.as_ref().unwrap_or(&nothing);
     let context = call_context(caller, params.member("_meta"));
-    if !native.toolbox().is_open().await {
+    // A list is the moment to look again for servers that were not up.
+    let lacks = |opened: Arc<Opened>| request.method == "tools/list" && !opened.failures.is_empty();
+    if !native.toolbox().is_open().await || native.toolbox().opened().is_some_and(lacks) {
         open(workbench, native, &context.client).await;
     }
     match native.answer(&request.method, params, context).await {

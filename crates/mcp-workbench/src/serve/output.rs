@@ -59,6 +59,15 @@ impl ClientOutput {
         }
     }
 
+    /// Whether a server that works for this client alone should wait for it. Streams do not hold up
+    /// anybody: their client may be away and come back, or never.
+    pub(super) fn holds_up(&self) -> bool {
+        match self {
+            Self::Pipe(pipe) => pipe.is_full(),
+            Self::Stream(_) => false,
+        }
+    }
+
     /// Says the last word on a request. Nothing follows it on the stream of the request.
     pub(super) fn answer(&self, frame: Frame) {
         self.send(frame);

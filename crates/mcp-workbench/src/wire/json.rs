@@ -210,7 +210,7 @@ impl RawJson {
             );
             let mut scanner = Scanner::new(&rest[quote..]);
             let string = match scanner.string() {
-                Ok(()) => scanner.position().min(4096),
+                Ok(()) => scanner.position(),
                 Err(_) => 0,
             };
             out.extend_from_slice(&rest[quote..quote + string]);

@@ -179,3 +179,24 @@ fn a_server_that_ends_in_an_answer_is_still_heard() {
     let result = workbench.use_tool("last", "{}");
     assert_eq!(result.raw, r#"{"content":[],"said":"goodbye"}"#);
 }
+
+/// A server that closes its stdin before it is up: no call can ever be sent to it.
+#[test]
+fn a_call_that_can_never_be_sent_is_answered_all_the_same() {
+    let script = r#"read a; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}'
+        read b; read c; exec 0<&-; echo '{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"x","inputSchema":{"type":"object"}}]}}'
+        sleep 100"#;
+    let entry = json!({"command": "sh", "args": ["-c", script]});
+    let mut workbench = Setup::new()
+        .toolbox("dev", "d")
+        .entry("deaf", entry)
+        .connect();
+    workbench.open("dev");
+    let result = workbench.use_tool_of(["dev", "deaf", "x"], "{}");
+    assert!(result.failed(), "{}", result.raw);
+    assert!(
+        result.raw.contains(r#""outcome":"not_sent""#),
+        "{}",
+        result.raw
+    );
+}

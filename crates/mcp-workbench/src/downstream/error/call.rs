@@ -38,6 +38,8 @@ pub enum CallError {
         exit: Exit,
         /// The last lines that it wrote to stderr.
         stderr: Vec<String>,
+        /// Whether the call had reached the server.
+        outcome: Outcome,
     },
     /// The server was stopped during the call.
     #[error("the server {why} and was stopped{}", stderr_part(.stderr))]
@@ -46,6 +48,8 @@ pub enum CallError {
         why: GiveUp,
         /// The last lines that it wrote to stderr.
         stderr: Vec<String>,
+        /// Whether the call had reached the server.
+        outcome: Outcome,
     },
     /// The request to a remote server failed.
     #[error("{fault}")]
@@ -116,13 +120,13 @@ impl CallError {
         match self {
             Self::Connect(_) | Self::ToolGone | Self::Overloaded { .. } => Some(Outcome::NotSent),
             Self::Refused { .. } => None,
-            Self::Exited { .. }
-            | Self::GivenUp { .. }
-            | Self::Internal
+            Self::Internal
             | Self::InvalidAnswer
             | Self::UnreadableAnswer
             | Self::TooLarge { .. } => Some(Outcome::Unknown),
             Self::Timeout { outcome, .. }
+            | Self::Exited { outcome, .. }
+            | Self::GivenUp { outcome, .. }
             | Self::Http { outcome, .. }
             | Self::ShuttingDown { outcome } => Some(*outcome),
         }

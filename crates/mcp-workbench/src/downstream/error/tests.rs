@@ -137,6 +137,7 @@ fn a_server_that_was_given_up_is_told_with_what_it_did() {
         let call = CallError::GivenUp {
             why,
             stderr: stderr.clone(),
+            outcome: Outcome::Unknown,
         };
         let phase = StartPhase::Initialize;
         let start = Arc::new(ConnectError::GivenUp {
@@ -207,6 +208,7 @@ fn a_call_that_a_server_failed_has_its_words_its_code_and_its_outcome() {
     let crash = CallError::Exited {
         exit: Exit::Signal(9),
         stderr: lines(&["bye"]),
+        outcome: Outcome::Unknown,
     };
     let invalid = "the server's answer has not exactly one of a result and an error";
     let killed = "the server was killed by signal 9 (out of memory?) during the call; stderr: bye";

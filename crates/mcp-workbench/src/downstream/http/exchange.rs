@@ -90,7 +90,7 @@ pub(super) async fn post(
             return Err(PostError::Refusal(refusal));
         }
         sending.rejected();
-        url = redirection(&response).map_err(rejected)?;
+        url = redirection(&response, &peer.secrets).map_err(rejected)?;
         note_redirect(peer, response.url(), &url);
     }
     Err(rejected(HttpFault::Redirect {

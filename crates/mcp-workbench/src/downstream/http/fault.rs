@@ -109,7 +109,10 @@ pub(super) fn encoded(response: &Response) -> Option<HttpFault> {
 }
 
 /// Where a response redirects to, if it may be followed; else the fault.
-pub(super) fn redirection(response: &Response) -> Result<reqwest::Url, HttpFault> {
+pub(super) fn redirection(
+    response: &Response,
+    secrets: &Secrets,
+) -> Result<reqwest::Url, HttpFault> {
     let status = response.status();
     let here = response.url();
     let target = text_of(response, &LOCATION).and_then(|target| here.join(target).ok());
@@ -121,7 +124,10 @@ pub(super) fn redirection(response: &Response) -> Result<reqwest::Url, HttpFault
         Some(target) if keeps_method && target.origin() == here.origin() => Ok(target),
         target => Err(HttpFault::Redirect {
             status: status.as_u16(),
-            target: target.map_or_else(|| "nowhere".to_owned(), |target| place(here, &target)),
+            target: target.map_or_else(
+                || "nowhere".to_owned(),
+                |target| place(here, &target, secrets),
+            ),
         }),
     }
 }
@@ -134,11 +140,11 @@ pub(super) fn is_type(response: &Response, wanted: &str) -> bool {
 }
 
 /// The name of a redirect's target: another origin, or another path of this one.
-fn place(here: &reqwest::Url, target: &reqwest::Url) -> String {
+pub(super) fn place(here: &reqwest::Url, target: &reqwest::Url, secrets: &Secrets) -> String {
     if target.origin() == here.origin() {
-        cut(target.path(), SHOWN_CHARACTERS)
+        cut(&secrets.redact(target.path()), SHOWN_CHARACTERS)
     } else {
-        origin(target)
+        secrets.redact(&origin(target)).into_owned()
     }
 }
 
@@ -152,7 +158,9 @@ fn is_about_session(status: u16, message: Option<&Message>) -> bool {
     };
     let words = error.member("message");
     let words = words.and_then(|it| Some(it.as_text()?.to_lowercase()));
-    status == 404 || words.is_some_and(|words| words.contains("session"))
+    // An error that answers this very request is the request's own.
+    let general = response.id.is_none();
+    status == 404 || (general && words.is_some_and(|words| words.contains("session")))
 }
 
 /// Whether a request that was refused like this can have had effects.

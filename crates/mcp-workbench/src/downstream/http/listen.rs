@@ -90,10 +90,10 @@ async fn connect_old(peer: &Peer) -> Result<EventStream, HttpFault> {
         without_response(&error, &sending, &peer.secrets).fault
     })?;
     if response.status().is_redirection() {
-        return Err(match super::fault::redirection(&response) {
+        return Err(match super::fault::redirection(&response, &peer.secrets) {
             Ok(target) => HttpFault::Redirect {
                 status: response.status().as_u16(),
-                target: target.path().to_owned(),
+                target: super::fault::place(response.url(), &target, &peer.secrets),
             },
             Err(fault) => fault,
         });

@@ -8,7 +8,7 @@ use std::{
     io,
     os::unix::process::CommandExt,
     process::{Child, Command, Stdio},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -41,6 +41,8 @@ pub struct ProcessTable {
     tasks: TaskTracker,
     /// Changes whenever a child has ended.
     child_ended: watch::Sender<()>,
+    /// When the end of the workbench began.
+    closing_since: OnceLock<Instant>,
     state: Mutex<TableState>,
 }
 
@@ -62,6 +64,7 @@ impl ProcessTable {
             run: random_word(),
             tasks,
             child_ended: watch::channel(()).0,
+            closing_since: OnceLock::new(),
             state: Mutex::default(),
         })
     }
@@ -91,7 +94,7 @@ impl ProcessTable {
             guard.add(pid);
         }
         drop(state);
-        let (stdin, stdout, stderr) = take_pipes(&mut child)?;
+        let pipes = take_pipes(&mut child);
         let process = Process {
             child_ended: self.child_ended.subscribe(),
             child,
@@ -99,24 +102,44 @@ impl ProcessTable {
             marker,
             table: Arc::clone(self),
         };
-        Ok(Spawned {
-            process,
-            stdin,
-            stdout,
-            stderr,
-        })
+        match pipes {
+            Ok((stdin, stdout, stderr)) => Ok(Spawned {
+                process,
+                stdin,
+                stdout,
+                stderr,
+            }),
+            Err(error) => {
+                self.retire(process, Instant::now());
+                Err(error)
+            }
+        }
     }
 
     /// Ends a process whose stdin was closed at `closed_at`, on a task of its own.
     pub(in crate::downstream) fn retire(self: &Arc<Self>, process: Process, closed_at: Instant) {
+        let closing = self.closing_since.get().copied();
+        let closed_at = closing.map_or(closed_at, |closing| closing.min(closed_at));
         self.tasks.spawn(end(process, closed_at));
+    }
+
+    /// Makes the end of every process count from `since` at the latest.
+    pub(in crate::downstream) fn closing_since(&self, since: Instant) {
+        let _ = self.closing_since.set(since);
     }
 
     /// Kills whatever is left of any tree, when all servers have been ended.
     pub(in crate::downstream) async fn sweep_all(&self) {
         self.sweep(None).await;
-        let guard = self.state().guard.take();
+        let (guard, all_ended) = {
+            let mut state = self.state();
+            (state.guard.take(), state.known.len() <= 1)
+        };
         let Some(mut guard) = guard else { return };
+        if !all_ended {
+            // Losing us is what the guard waits for: it goes on with what we could not end.
+            return;
+        }
         guard.dismiss();
         for _ in 0..SWEEP_LOOKS {
             if !guard.is_alive() {

@@ -66,8 +66,8 @@ impl Asks {
             let message = format!("Method not found: {}", request.method);
             return Some(wire::error(Some(&request.id), METHOD_NOT_FOUND, &message));
         };
-        if self.by_id.len() >= MAX_QUESTIONS {
-            let message = format!("more than {MAX_QUESTIONS} questions at once");
+        if self.running.len() >= MAX_QUESTIONS || self.by_id.contains_key(&request.id) {
+            let message = format!("more than {MAX_QUESTIONS} questions at once, or one id twice");
             return Some(wire::error(Some(&request.id), INTERNAL_ERROR, &message));
         }
         let answer = client.ask(question, request.params.as_ref());

@@ -1,6 +1,9 @@
 //! The calls of one connection: sent up to a number, queued beyond it, answered, timed out, withdrawn.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::Arc,
+};
 
 use tokio::time::Instant;
 
@@ -10,7 +13,7 @@ use super::{
     start::{error_code, error_message},
 };
 use crate::{
-    call::{CallRequest, ClientHandle, Outcome},
+    call::{CallRequest, ClientHandle, ClientId, Outcome},
     config::{Secrets, ServerTimes},
     downstream::{
         error::{CallError, TimeLimit},
@@ -26,12 +29,17 @@ const MAX_WAITING: usize = 256;
 /// How many bytes may wait for it, in calls that were not sent and in what it does not read.
 const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
 
+/// How often a call is kept for another start of a server that ends before the call is sent.
+const MAX_PUT_BACK: u32 = 2;
+
 /// The calls of one connection.
 pub(super) struct Calls {
     pending: Pending,
     queue: VecDeque<WaitingCall>,
     queued_bytes: usize,
     times: ServerTimes,
+    /// The clients whose calls were taken back: the server may still work, and ask, for them.
+    taken_back: HashSet<ClientId>,
 }
 
 /// A call that waits until the server has room for it.
@@ -47,6 +55,7 @@ impl Calls {
             queue: VecDeque::new(),
             queued_bytes: 0,
             times,
+            taken_back: HashSet::new(),
         }
     }
 
@@ -96,6 +105,7 @@ impl Calls {
             self.leave_queue(at);
         }
         if let Some((id, call)) = self.pending.remove_call(ticket) {
+            self.taken_back.insert(call.queued.call.context.client.id());
             withdraw(id, &call, "the caller cancelled", link);
             self.send_queued(link);
         }
@@ -139,10 +149,12 @@ impl Calls {
 
     /// Fails the call under an id; false if there is none.
     pub(super) fn fail(&mut self, id: u64, error: CallError, link: &mut Link) -> bool {
-        let Some(Asked::Call(call)) = self.pending.remove(id) else {
+        if !self.pending.is_call(id) {
             return false;
-        };
-        finish(call, Err(error));
+        }
+        if let Some(Asked::Call(call)) = self.pending.remove(id) {
+            finish(call, Err(error));
+        }
         self.send_queued(link);
         true
     }
@@ -186,6 +198,7 @@ impl Calls {
         let expired = self.pending.expire(now);
         let count = expired.len();
         for (id, call, limit) in expired {
+            self.taken_back.insert(call.queued.call.context.client.id());
             let outcome = withdraw(id, &call, "the call took too long", link);
             finish(call, Err(CallError::Timeout { limit, outcome }));
         }
@@ -211,35 +224,43 @@ impl Calls {
         }
     }
 
-    /// The client whose calls the server has, if they are all of one client.
+    /// The client that the server works for, if it can only be one: all its calls are of that client, and
+    /// so were those that were taken back.
     pub(super) fn only_client(&self) -> Option<&Arc<dyn ClientHandle>> {
         let mut clients = self
             .pending
             .calls()
             .map(|call| &call.queued.call.context.client);
         let first = clients.next()?;
-        clients
-            .all(|client| client.id() == first.id())
-            .then_some(first)
+        let alone = clients.all(|client| client.id() == first.id())
+            && self.taken_back.iter().all(|client| *client == first.id());
+        alone.then_some(first)
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.pending.call_count() == 0 && self.queue.is_empty()
     }
 
-    /// The end of the connection: calls that have reached the server fail, the others are returned.
+    /// The end of the connection: calls that have reached the server fail, and so do those that were put
+    /// back too often. The others are returned.
     pub(super) fn end(
         mut self,
         link: &mut Link,
-        error: impl Fn() -> CallError,
+        error: impl Fn(Outcome) -> CallError,
     ) -> VecDeque<QueuedCall> {
         let mut unsent = VecDeque::new();
         for id in self.pending.call_ids() {
             match self.pending.remove(id) {
                 Some(Asked::Call(call)) if link.outcome(call.frame) == Outcome::Unknown => {
-                    finish(call, Err(error()));
+                    finish(call, Err(error(Outcome::Unknown)));
                 }
-                Some(Asked::Call(call)) => unsent.push_back(call.queued),
+                Some(Asked::Call(call)) if call.queued.put_back == MAX_PUT_BACK => {
+                    finish(call, Err(error(Outcome::NotSent)));
+                }
+                Some(Asked::Call(mut call)) => {
+                    call.queued.put_back += 1;
+                    unsent.push_back(call.queued);
+                }
                 _ => {}
             }
         }

@@ -27,7 +27,7 @@ use super::{
     listing::ToolList,
 };
 use crate::{
-    call::{Call, ClientHandle},
+    call::{Call, ClientHandle, Outcome},
     wire::RawJson,
 };
 
@@ -103,6 +103,8 @@ struct QueuedCall {
     ticket: CallTicket,
     call: Call,
     reply: oneshot::Sender<Result<RawJson, CallError>>,
+    /// How often the server has ended before a byte of the call could be sent.
+    put_back: u32,
 }
 
 impl QueuedCall {
@@ -152,12 +154,18 @@ impl ServerHandle {
             ticket,
             call,
             reply,
+            put_back: 0,
         };
         let mut cancel = CancelOnDrop {
             commands: &self.commands,
             ticket: Some(ticket),
         };
-        let _ = self.commands.send(Command::Call(queued));
+        if self.commands.send(Command::Call(queued)).is_err() {
+            cancel.ticket = None;
+            return Err(CallError::ShuttingDown {
+                outcome: Outcome::NotSent,
+            });
+        }
         let answer = answer.await;
         cancel.ticket = None;
         answer.unwrap_or(Err(CallError::Internal))

@@ -56,6 +56,11 @@ impl Pending {
         self.next_id - 1
     }
 
+    /// Whether a call was asked under `id`.
+    pub(super) fn is_call(&self, id: u64) -> bool {
+        matches!(self.asked.get(&id), Some(Asked::Call(_)))
+    }
+
     pub(super) fn call_count(&self) -> usize {
         self.calls
     }

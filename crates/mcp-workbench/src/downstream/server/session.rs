@@ -21,7 +21,7 @@ use super::{
     supervisor::{Waiting, sleep_until},
 };
 use crate::{
-    call::ClientHandle,
+    call::{ClientHandle, Outcome},
     config::Server,
     downstream::{
         error::{CallError, GiveUp, HttpFault},
@@ -93,7 +93,7 @@ impl Session {
             link: started.link,
             calls: Calls::new(started.next_id, server.times),
             asks: started.asks,
-            users: client.map_or(Users::Nobody, Users::One),
+            users: client.map_or(Users::Nobody, |client| Users::One(client.lasting())),
             refresh: Refresh::default(),
             health: Health::default(),
             used_at: Instant::now(),
@@ -110,10 +110,14 @@ impl Session {
             status, shutdown, ..
         } = surroundings;
         loop {
-            let due = self.due();
             let held_up = self.held_up();
+            // A server is not blamed for the time in which nobody listens to it.
+            let due = held_up.is_none().then(|| self.due()).flatten();
             tokio::select! {
-                () = wait_for_room(held_up.as_ref()), if held_up.is_some() => {}
+                () = wait_for_room(held_up.as_ref()), if held_up.is_some() => {
+                    self.health.heard();
+                    self.link.excuse_stall();
+                }
                 event = self.link.next_event(), if held_up.is_none() => match event {
                     LinkEvent::Ended(exit) => return SessionEnd::Exited(exit),
                     LinkEvent::Lost(fault) => return SessionEnd::Lost(fault),
@@ -190,9 +194,8 @@ impl Session {
 
     fn note_user(&mut self, client: &Arc<dyn ClientHandle>) {
         self.users = match &self.users {
-            Users::Nobody => Users::One(Arc::clone(client)),
-            // The newest handle of the same client: an old one may lead nowhere any more.
-            Users::One(known) if known.id() == client.id() => Users::One(Arc::clone(client)),
+            Users::Nobody => Users::One(client.lasting()),
+            Users::One(known) if known.id() == client.id() => return,
             Users::One(_) | Users::Several => Users::Several,
         };
     }
@@ -324,9 +327,10 @@ impl Session {
     }
 
     fn fail_oversized(&mut self, id: Option<&RequestId>) -> bool {
-        let id = id
-            .and_then(RequestId::as_u64)
-            .or_else(|| self.calls.only_one());
+        let id = match id {
+            Some(id) => id.as_u64(),
+            None => self.calls.only_one(),
+        };
         let error = CallError::TooLarge {
             limit: MAX_FRAME_BYTES,
         };
@@ -361,7 +365,7 @@ impl Session {
 
     /// Fails the calls that have reached the server; returns what has to wait for the next start. The
     /// link is dropped, and the process with it.
-    pub(super) fn end(mut self, error: impl Fn() -> CallError) -> Waiting {
+    pub(super) fn end(mut self, error: impl Fn(Outcome) -> CallError) -> Waiting {
         Waiting {
             connects: self.refresh.into_waiting(),
             calls: self.calls.end(&mut self.link, error),

@@ -16,12 +16,12 @@ use super::{
     start::{Started, start},
 };
 use crate::{
-    call::{ClientHandle, Outcome},
+    call::ClientHandle,
     config::Server,
     contain::{Panicked, contain},
     downstream::{
         error::{CallError, ConnectError},
-        event::ServerEvent,
+        event::{Change, ServerEvent},
         link::LinkContext,
         listing::ToolList,
         pool::Shutdown,
@@ -96,6 +96,7 @@ impl Waiting {
 
     fn refuse(&mut self, error: &Arc<ConnectError>) {
         self.asked_for = false;
+        self.asker = None;
         for reply in self.connects.drain(..) {
             let _ = reply.send(Err(Arc::clone(error)));
         }
@@ -146,6 +147,10 @@ impl Supervisor {
                 }
                 Need::Refuse(error) => self.waiting.refuse(&Arc::new(error)),
             }
+        }
+        self.commands.close();
+        while let Ok(command) = self.commands.try_recv() {
+            self.waiting.add(command);
         }
         self.waiting.refuse(&Arc::new(ConnectError::ShuttingDown));
     }
@@ -230,6 +235,7 @@ impl Supervisor {
     /// Serves the server until it ends or is ended.
     async fn serve(&mut self, mut started: Started) {
         let client = self.waiting.client();
+        let came_back = self.status.borrow().tools.is_some();
         let tools = self.publish_up(&mut started);
         for reply in self.waiting.connects.drain(..) {
             let _ = reply.send(Ok(Arc::clone(&tools)));
@@ -247,6 +253,11 @@ impl Supervisor {
                 change,
             });
         };
+        if came_back {
+            // What else it has may have changed as well.
+            tell(Change::Prompts);
+            tell(Change::Resources);
+        }
         let surroundings = Surroundings {
             status: &self.status,
             shutdown: &self.context.shutdown,
@@ -257,35 +268,35 @@ impl Supervisor {
             SessionEnd::Exited(exit) => {
                 tracing::info!("{exit}");
                 let stderr = session.stderr_tail().await;
-                session.end(|| CallError::Exited {
+                session.end(|outcome| CallError::Exited {
                     exit,
                     stderr: stderr.clone(),
+                    outcome,
                 })
             }
             SessionEnd::Lost(fault) => {
                 tracing::info!("{fault}");
-                session.end(|| CallError::Http {
+                session.end(|outcome| CallError::Http {
                     fault: Box::new(fault.clone()),
-                    outcome: Outcome::Unknown,
+                    outcome,
                 })
             }
             SessionEnd::GivenUp(why) => {
                 tracing::warn!("{why} and is stopped");
                 let stderr = session.stderr_tail().await;
-                session.end(|| CallError::GivenUp {
+                session.end(|outcome| CallError::GivenUp {
                     why,
                     stderr: stderr.clone(),
+                    outcome,
                 })
             }
             SessionEnd::Idle => {
                 tracing::info!("stopped: nobody used it");
-                session.end(|| CallError::Internal)
+                session.end(|_| CallError::Internal)
             }
             SessionEnd::Shutdown(since) => {
                 session.closing_since(since);
-                session.end(|| CallError::ShuttingDown {
-                    outcome: Outcome::Unknown,
-                })
+                session.end(|outcome| CallError::ShuttingDown { outcome })
             }
         };
         self.set_phase(Phase::Resting);

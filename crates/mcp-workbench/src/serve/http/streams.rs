@@ -155,7 +155,8 @@ impl Streams {
 
     /// Whether the client does not keep up.
     pub(super) fn is_full(&self) -> bool {
-        self.state().unsent > MAX_UNSENT_BYTES
+        let state = self.state();
+        !state.closed && state.unsent > MAX_UNSENT_BYTES
     }
 
     /// Ends what belongs to no request.

@@ -18,6 +18,10 @@ const MOMENT: Duration = Duration::from_millis(1);
 struct Nobody;
 
 impl ClientHandle for Nobody {
+    fn lasting(&self) -> Arc<dyn ClientHandle> {
+        Arc::new(Self)
+    }
+
     fn is_full(&self) -> bool {
         false
     }
@@ -46,6 +50,7 @@ impl ClientHandle for Nobody {
 fn queued(ticket: u64) -> QueuedCall {
     QueuedCall {
         ticket: CallTicket(ticket),
+        put_back: 0,
         call: Call {
             request: CallRequest::Tool {
                 name: "x".into(),
