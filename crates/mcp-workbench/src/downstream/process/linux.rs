@@ -130,6 +130,7 @@ impl ProcessTable {
 
     /// Kills whatever is left of any tree, when all servers have been ended.
     pub(in crate::downstream) async fn sweep_all(&self) {
+        self.kill_leaders();
         self.sweep(None).await;
         let (guard, all_ended) = {
             let mut state = self.state();
@@ -146,6 +147,16 @@ impl ProcessTable {
                 return;
             }
             tokio::time::sleep(SWEEP_PAUSE).await;
+        }
+    }
+
+    /// Kills the groups whose leaders we have not reaped, because there was no time for it. Their ids are
+    /// still ours.
+    fn kill_leaders(&self) {
+        let state = self.state();
+        let guard = state.guard.as_ref().map(Guard::pid);
+        for leader in state.known.iter().filter(|pid| Some(**pid) != guard) {
+            let _ = kill_process_group(*leader, Signal::KILL);
         }
     }
 
