@@ -7,6 +7,7 @@ mod journal;
 mod message;
 mod processes;
 mod reading;
+mod report;
 mod script;
 mod setup;
 mod tool_result;
@@ -25,6 +26,7 @@ pub(crate) use message::Message;
 pub(crate) use processes::{
     alive, cpu_time, exhaust_descriptors, kill, limit_descriptors, memory_peak, survivors, zombies,
 };
+pub(crate) use report::Fault;
 pub(crate) use script::{Script, raw_string};
 pub(crate) use setup::{Setup, fixture_server};
 pub(crate) use tool_result::ToolResult;

@@ -1,9 +1,10 @@
 //! How messages are answered: nothing, JSON or events; and that clients never get each other's.
 
 use pretty_assertions::assert_eq;
+use serde_json::json;
 
 use crate::harness::{
-    Script, Setup, ToolResult, call_params, initialize_params, request_text, use_params,
+    Fault, Script, Setup, ToolResult, call_params, initialize_params, request_text, use_params,
 };
 
 #[test]
@@ -91,7 +92,48 @@ fn arguments_over_several_lines_arrive_on_one_and_results_come_back_as_they_were
 }
 
 #[test]
+fn headers_that_name_another_tool_change_nothing() {
+    let fault = Fault::within(
+        8,
+        "T28",
+        "headers name a harmless method and an allowed tool, the body calls a disabled one",
+        "the body alone decides: the call is refused and never reaches the server",
+    );
+    let nothing = r#"{"content":[]}"#;
+    let script = Script::named(&["safe", "evil"]);
+    let script = script.answers("safe", nothing).answers("evil", nothing);
+    let keys = json!({"disabledTools": ["evil"]});
+    let setup = Setup::new().toolbox("dev", "d");
+    let served = setup.server_with("fs", &script, &keys).serve();
+    let mut client = served.client();
+    client.open();
+    let ask = |tool: &str, method: &str, name: &str| {
+        let body = request_text("1", "tools/call", &use_params(tool, "{}"));
+        let request = client.posting(&body);
+        let request = request.header("mcp-method", method);
+        let response = served.connection().ask(&request.header("mcp-name", name));
+        ToolResult::of(&response.message())
+    };
+    for (method, name) in [("ping", ""), ("tools/call", "safe"), ("tools/list", "evil")] {
+        let refused = ask("evil", method, name);
+        let reason = "Tool 'evil' not found";
+        assert!(refused.error().starts_with(reason), "{}", refused.raw);
+        let allowed = ask("safe", method, name);
+        assert_eq!(allowed.raw, nothing);
+    }
+    let called = served.workbench.journal("dev", "fs").called();
+    assert_eq!(called, [r#""safe""#; 3]);
+    fault.ends();
+}
+
+#[test]
 fn two_clients_with_the_same_ids_never_get_each_others_answers() {
+    let fault = Fault::within(
+        15,
+        "T30a",
+        "two clients call one server at the same time under the same ids, and one cancels",
+        "each gets its own answers; the cancel does not reach the other",
+    );
     let served = Setup::one(&Script::new()).serve();
     let mut clients = [served.client(), served.client()];
     clients[0].open();
@@ -119,6 +161,7 @@ fn two_clients_with_the_same_ids_never_get_each_others_answers() {
     clients[0]
         .post(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#);
     assert!(other.response().message().answers("7"));
+    fault.ends();
 }
 
 #[test]

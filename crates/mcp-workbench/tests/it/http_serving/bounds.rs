@@ -3,7 +3,8 @@
 use pretty_assertions::assert_eq;
 
 use crate::harness::{
-    HttpRequest, Script, Served, Setup, TIMEOUT, initialize_params, poll, request_text, use_params,
+    Fault, HttpRequest, Script, Served, Setup, TIMEOUT, initialize_params, poll, request_text,
+    use_params,
 };
 
 const LIMIT: usize = 16 * 1024 * 1024;
@@ -15,6 +16,12 @@ fn is_served(served: &Served) {
 
 #[test]
 fn a_body_that_is_too_large_is_refused_declared_or_not() {
+    let fault = Fault::within(
+        20,
+        "T29a",
+        "a body over 16 MiB, declared or in chunks",
+        "413; others are served",
+    );
     let served = Setup::new().serve();
     let client = served.client();
     let declared = client
@@ -36,10 +43,17 @@ fn a_body_that_is_too_large_is_refused_declared_or_not() {
     let response = served.connection().ask(&client.posting(&all_spaces));
     assert_eq!(response.head.status, 400, "at the limit it is read");
     is_served(&served);
+    fault.ends();
 }
 
 #[test]
 fn heads_that_are_too_large_are_refused() {
+    let fault = Fault::within(
+        10,
+        "T29b",
+        "a head of 40 kB, a hundred headers, no HTTP at all",
+        "431, 400; others are served",
+    );
     let served = Setup::new().serve();
     let large = served.post("{}").header("x-large", &"x".repeat(40_000));
     assert_eq!(served.connection().ask(&large).head.status, 431);
@@ -51,10 +65,17 @@ fn heads_that_are_too_large_are_refused() {
     garbage.send_bytes(b"\x16\x03\x01 no http\r\n\r\n").unwrap();
     assert_eq!(garbage.head().status, 400);
     is_served(&served);
+    fault.ends();
 }
 
 #[test]
 fn whoever_is_slow_with_the_head_is_cut_off() {
+    let fault = Fault::within(
+        20,
+        "T29c",
+        "begins a head and stops; connects and says nothing",
+        "cut off after 10 s; others are served meanwhile",
+    );
     let served = Setup::new().serve();
     let mut slow = served.connection();
     slow.send_bytes(b"POST /mcp HTTP/1.1\r\nhost: ").unwrap();
@@ -62,10 +83,17 @@ fn whoever_is_slow_with_the_head_is_cut_off() {
     is_served(&served);
     slow.wait_closed();
     silent.wait_closed();
+    fault.ends();
 }
 
 #[test]
 fn a_flood_of_connections_is_refused_and_leaves_room_when_it_goes() {
+    let fault = Fault::within(
+        20,
+        "T29d",
+        "opens more than 512 connections",
+        "503; who is in stays in; there is room when they go",
+    );
     let served = Setup::new().serve();
     let mut client = served.client();
     let mut flood: Vec<_> = (0..511).map(|_| served.connection()).collect();
@@ -83,10 +111,17 @@ fn a_flood_of_connections_is_refused_and_leaves_room_when_it_goes() {
         (served.connection().ask(&request).head.status == 200).then_some(())
     });
     assert!(free.is_some());
+    fault.ends();
 }
 
 #[test]
 fn the_number_of_sessions_is_bounded() {
+    let fault = Fault::within(
+        30,
+        "T29e",
+        "begins more than 1,000 sessions",
+        "503 with Retry-After",
+    );
     let served = Setup::new().serve();
     let begin: HttpRequest = served.post(&request_text(
         "1",
@@ -100,10 +135,17 @@ fn the_number_of_sessions_is_bounded() {
     let refused = connection.ask(&begin);
     assert_eq!(refused.head.status, 503);
     assert_eq!(refused.head.header("retry-after"), Some("1"));
+    fault.ends();
 }
 
 #[test]
 fn a_client_with_too_many_requests_is_told_so_and_others_are_served() {
+    let fault = Fault::within(
+        20,
+        "T29f",
+        "one session has more than 256 requests at once",
+        "429; other sessions are served",
+    );
     let served = Setup::one(&Script::new()).serve();
     let (mut client, mut other) = (served.client(), served.client());
     client.open();
@@ -119,10 +161,17 @@ fn a_client_with_too_many_requests_is_told_so_and_others_are_served() {
     let more = client.post(&request_text("\"more\"", "ping", "{}"));
     assert_eq!(more.head.status, 429);
     assert_eq!(other.ask("ping", "{}").raw_result(), "{}");
+    fault.ends();
 }
 
 #[test]
 fn a_client_that_does_not_read_hurts_nobody_else() {
+    let fault = Fault::within(
+        25,
+        "T29g",
+        "does not read ten results of 4 MB",
+        "others are served; all ten arrive when it reads",
+    );
     let served = Setup::one(&Script::new()).serve();
     let (mut client, mut other) = (served.client(), served.client());
     client.open();
@@ -134,4 +183,5 @@ fn a_client_that_does_not_read_hurts_nobody_else() {
     for mut connection in unread {
         assert_eq!(connection.response().head.status, 200);
     }
+    fault.ends();
 }

@@ -2,7 +2,7 @@
 
 use pretty_assertions::assert_eq;
 
-use crate::harness::{HttpRequest, Served, Setup, TOKEN, initialize_params, request_text};
+use crate::harness::{Fault, HttpRequest, Served, Setup, TOKEN, initialize_params, request_text};
 
 /// Every path that means something, and one that does not, with every method.
 fn every_route(served: &Served) -> Vec<(String, HttpRequest)> {
@@ -32,6 +32,12 @@ fn status(served: &Served, request: &HttpRequest) -> u16 {
 
 #[test]
 fn every_route_checks_host_and_origin_before_the_body() {
+    let fault = Fault::within(
+        40,
+        "T23",
+        "a page of another site reaches every path with every method: foreign, missing, doubled Host; foreign, null, malformed, doubled Origin",
+        "403 each time, before the body is read",
+    );
     let served = Setup::new().serve();
     let port = served.address.port();
     let foreign = [
@@ -63,10 +69,17 @@ fn every_route_checks_host_and_origin_before_the_body() {
         let nobody = request.clone().without("host");
         assert_eq!(status(&served, &nobody), 403, "{route} without a host");
     }
+    fault.ends();
 }
 
 #[test]
 fn every_route_but_the_health_requires_the_token() {
+    let fault = Fault::within(
+        40,
+        "T25a",
+        "every path with every method, without a token or with a wrong one",
+        "401 with WWW-Authenticate; only /healthz is open",
+    );
     let served = Setup::new().serve();
     for (route, request) in every_route(&served) {
         let request = request.with("content-length", "10");
@@ -91,6 +104,7 @@ fn every_route_but_the_health_requires_the_token() {
             assert_eq!(challenge.starts_with("Bearer"), !open, "{route}");
         }
     }
+    fault.ends();
 }
 
 #[test]
@@ -123,6 +137,12 @@ fn health_is_told_to_anybody() {
 
 #[test]
 fn no_response_has_cors_headers_or_cookies() {
+    let fault = Fault::within(
+        15,
+        "T24b",
+        "a preflight or a request with our own Origin, every path and method",
+        "no CORS header and no cookie in any response",
+    );
     let served = Setup::new().serve();
     let origin = format!("http://{}", served.address);
     for (route, request) in every_route(&served) {
@@ -140,6 +160,7 @@ fn no_response_has_cors_headers_or_cookies() {
             assert_eq!(head.header(name), None, "{route}");
         }
     }
+    fault.ends();
 }
 
 #[test]
@@ -159,6 +180,12 @@ fn methods_and_paths_that_mean_nothing_are_told_so() {
 
 #[test]
 fn content_and_accept_are_checked() {
+    let fault = Fault::within(
+        15,
+        "T24a",
+        "a simple request of a page: text/plain, a form, no content type; a foreign Accept",
+        "415, 406",
+    );
     let served = Setup::new().serve();
     let begin = served.post(&request_text(
         "1",
@@ -195,4 +222,5 @@ fn content_and_accept_are_checked() {
     let client = served.client();
     let request = client.bare("GET").with("accept", "application/json");
     assert_eq!(status(&served, &request), 406);
+    fault.ends();
 }

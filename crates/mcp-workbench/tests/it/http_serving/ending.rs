@@ -6,7 +6,7 @@ use pretty_assertions::assert_eq;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::harness::{Script, Setup, TIMEOUT, poll, survivors, use_params};
+use crate::harness::{Fault, Script, Setup, TIMEOUT, poll, survivors, use_params};
 
 const ENOUGH: Duration = Duration::from_millis(5500);
 
@@ -60,6 +60,12 @@ fn the_end_of_stdin_means_nothing_over_http() {
 
 #[test]
 fn a_client_that_reads_nothing_does_not_hold_up_the_end() {
+    let mut fault = Fault::within(
+        6,
+        "T29h",
+        "does not read a result of 15 MB when the workbench is ended",
+        "exit code 0 in time",
+    );
     let mut served = Setup::one(&Script::new()).serve();
     let mut client = served.client();
     client.open();
@@ -67,8 +73,10 @@ fn a_client_that_reads_nothing_does_not_hold_up_the_end() {
     let _unread = client.begin("1", "tools/call", big);
     let journal = served.workbench.journal("dev", "fs");
     poll(TIMEOUT, || (!journal.called().is_empty()).then_some(())).unwrap();
+    fault.begins();
     let start = Instant::now();
     served.workbench.signal(Signal::TERM);
     assert_eq!(served.workbench.wait_exit().code(), Some(0));
     assert!(start.elapsed() < ENOUGH, "{:?}", start.elapsed());
+    fault.ends();
 }

@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use pretty_assertions::assert_eq;
 
 use crate::harness::{
-    HttpRequest, Script, Served, Setup, TIMEOUT, TOKEN, initialize_params, poll, request_text,
+    Fault, HttpRequest, Script, Served, Setup, TIMEOUT, TOKEN, initialize_params, poll,
+    request_text,
 };
 
 fn status(served: &Served, request: &HttpRequest) -> u16 {
@@ -20,6 +21,12 @@ fn ping() -> String {
 
 #[test]
 fn initialize_makes_a_session_with_an_id_that_nobody_can_guess() {
+    let fault = Fault::within(
+        10,
+        "T26a",
+        "a client guesses the id of a session",
+        "ids are all different, of 32 characters and more",
+    );
     let served = Setup::new().serve();
     let ids: HashSet<String> = (0..20).map(|_| served.client().session).collect();
     assert_eq!(ids.len(), 20);
@@ -27,6 +34,7 @@ fn initialize_makes_a_session_with_an_id_that_nobody_can_guess() {
         assert!(id.len() >= 32, "{id}");
         assert!(id.bytes().all(|byte| byte.is_ascii_graphic()), "{id}");
     }
+    fault.ends();
 }
 
 #[test]
@@ -41,6 +49,12 @@ fn an_initialize_that_fails_makes_no_session() {
 
 #[test]
 fn a_session_is_required_and_must_be_known() {
+    let fault = Fault::within(
+        15,
+        "T26b",
+        "requests without a session, with an unknown, shortened or doubled one",
+        "400, 404",
+    );
     let served = Setup::new().serve();
     let client = served.client();
     let requests = [
@@ -59,6 +73,7 @@ fn a_session_is_required_and_must_be_known() {
             assert_eq!(status(&served, &request), 404, "{unknown:?}");
         }
     }
+    fault.ends();
 }
 
 #[test]
@@ -130,6 +145,12 @@ fn a_session_expires_when_it_is_idle_and_not_while_somebody_listens() {
 
 #[test]
 fn a_session_is_its_principals() {
+    let fault = Fault::within(
+        10,
+        "T26c",
+        "a client replays the session of another token: POST, GET, DELETE",
+        "404 as if it did not exist; its owner goes on",
+    );
     let setup = Setup::new();
     let tokens = setup.write("tokens", "# the team\nalpha-alpha-alpha\nbeta-beta-beta\n");
     let served = setup.serve_with(&["--token-file", tokens.to_str().unwrap()]);
@@ -159,4 +180,5 @@ fn a_session_is_its_principals() {
     let own = as_alpha(requests[0].clone()).header("mcp-session-id", &session);
     assert_eq!(status(&served, &own), 200);
     assert_eq!(status(&served, &begin), 401, "the token of others");
+    fault.ends();
 }

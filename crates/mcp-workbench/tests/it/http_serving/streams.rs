@@ -4,7 +4,8 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use crate::harness::{
-    HttpConnection, Script, Setup, TIMEOUT, initialize_params, poll, request_text, use_params,
+    Fault, HttpConnection, Script, Setup, TIMEOUT, initialize_params, poll, request_text,
+    use_params,
 };
 
 /// A tool that reports progress, waits for a file, reports again and answers.
@@ -65,6 +66,12 @@ fn progress_travels_on_the_stream_of_its_request_and_the_answer_ends_it() {
 
 #[test]
 fn a_question_travels_on_the_stream_and_its_answer_is_posted() {
+    let fault = Fault::within(
+        10,
+        "T30b",
+        "a client answers the question that a server asked another client",
+        "it is nobody's answer; the server gets the one of the client that was asked",
+    );
     let ask = r#"[{"request":{"method":"elicitation/create","params":{"message":"who?"}}},
         {"line":"{\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":{\"content\":[],\"told\":$REPLY}}"}]"#;
     let served = Setup::one(&Script::named(&["ask"]).on_call("ask", ask)).serve();
@@ -98,10 +105,50 @@ fn a_question_travels_on_the_stream_and_its_answer_is_posted() {
         answer.line
     );
     assert_eq!(stream.event(), None);
+    fault.ends();
+}
+
+#[test]
+fn a_question_that_may_be_anothers_is_put_to_nobody() {
+    let fault = Fault::within(
+        10,
+        "T30c",
+        "a server asks a question that may belong to the call of either of two clients",
+        "the server is refused; neither client is asked",
+    );
+    let ask = r#"[{"request":{"method":"elicitation/create","params":{"message":"who?"}}},
+        {"line":"{\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":{\"content\":[],\"told\":$REPLY}}"}]"#;
+    let served = Setup::one(&Script::named(&["ask", "hang"]).on_call("ask", ask)).serve();
+    let params = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"elicitation": {}},
+        "clientInfo": {"name": "it", "version": "1"},
+    });
+    let [mut client, mut other] = [(); 2].map(|()| served.client_with(&params.to_string()));
+    client.open();
+    let mut hanging = other.begin("5", "tools/call", &use_params("hang", "{}"));
+    let journal = served.workbench.journal("dev", "fs");
+    poll(TIMEOUT, || (!journal.called().is_empty()).then_some(())).unwrap();
+    let response = client
+        .begin("5", "tools/call", &use_params("ask", "{}"))
+        .response();
+    assert!(response.body.contains("-32601"), "{}", response.body);
+    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}"#;
+    assert_eq!(other.post(cancel).head.status, 202);
+    for body in [response.body, hanging.response().body] {
+        assert!(!body.contains(r#""method":"elicitation/create""#), "{body}");
+    }
+    fault.ends();
 }
 
 #[test]
 fn a_stream_that_broke_off_is_resumed_and_a_disconnect_is_no_cancel() {
+    let fault = Fault::within(
+        10,
+        "F53",
+        "the client disconnects in the middle of a call",
+        "the call goes on and is not cancelled; its stream is resumed without loss",
+    );
     let served = with_steps().serve();
     let mut client = served.client();
     client.open();
@@ -130,6 +177,7 @@ fn a_stream_that_broke_off_is_resumed_and_a_disconnect_is_no_cancel() {
     assert_eq!(client.listen(Some(&rest[1].id)).head().status, 204);
     let journal = served.workbench.journal("dev", "fs");
     assert!(journal.received("notifications/cancelled").is_empty());
+    fault.ends();
 }
 
 #[test]
@@ -158,6 +206,12 @@ fn a_silent_request_becomes_a_stream_that_can_be_resumed() {
 
 #[test]
 fn only_what_the_session_was_told_can_be_resumed() {
+    let fault = Fault::within(
+        10,
+        "T26d",
+        "a client resumes the stream of another session by its event id",
+        "400",
+    );
     let served = with_steps().serve();
     let (mut client, other) = (served.client(), served.client());
     client.open();
@@ -176,6 +230,7 @@ fn only_what_the_session_was_told_can_be_resumed() {
         400,
         "another's"
     );
+    fault.ends();
 }
 
 #[test]

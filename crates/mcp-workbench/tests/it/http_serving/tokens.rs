@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::PermissionsExt};
 
 use pretty_assertions::assert_eq;
 
-use crate::harness::{Served, Setup};
+use crate::harness::{Fault, Served, Setup};
 
 fn status(served: &Served, token: Option<&str>) -> u16 {
     let request = served.request("DELETE", "/mcp").without("authorization");
@@ -20,6 +20,12 @@ const LET_IN: u16 = 400;
 
 #[test]
 fn a_token_is_made_once_and_kept_for_the_user_alone() {
+    let fault = Fault::within(
+        15,
+        "T25b",
+        "no token is configured; later others can read the file of the one that was made",
+        "one is made, 0600, not shown in the log; a file that others can read is refused at start",
+    );
     let setup = Setup::new();
     let state = setup.path("state");
     let file = state.join("mcp-workbench/token");
@@ -53,6 +59,7 @@ fn a_token_is_made_once_and_kept_for_the_user_alone() {
         &["--http", "127.0.0.1:0"],
     );
     assert!(stderr.contains("others can read this file"), "{stderr}");
+    fault.ends();
 }
 
 #[test]
@@ -85,6 +92,12 @@ fn no_token_is_required_only_where_that_was_said() {
 
 #[test]
 fn what_would_not_be_safe_is_refused_at_the_start() {
+    let fault = Fault::within(
+        30,
+        "T25c",
+        "--no-auth beyond loopback, an empty or malformed token, a missing token file",
+        "refused at start with the reason",
+    );
     let rows: &[(&[&str], &str, &str)] = &[
         (
             &["--http", "0.0.0.0:0", "--no-auth"],
@@ -117,6 +130,7 @@ fn what_would_not_be_safe_is_refused_at_the_start() {
         let stderr = refusal(Setup::new().env("WORKBENCH_TOKEN", token), arguments);
         assert!(stderr.contains(reason), "{arguments:?}: {stderr}");
     }
+    fault.ends();
 }
 
 /// What a start that fails says on stderr.

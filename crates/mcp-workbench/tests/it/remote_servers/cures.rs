@@ -14,53 +14,84 @@ use super::{
     opened,
     server::{RemoteServer, Seen, Then, usual},
 };
-use crate::harness::{Script, Setup};
+use crate::harness::{Fault, Script, Setup};
 
 #[test]
 fn a_body_is_quoted_for_200_characters() {
+    let mut fault = Fault::within(
+        4,
+        "F47f",
+        "answers a call with 500 and 10 kB of text",
+        "the error quotes 200 characters of it",
+    );
     let server = RemoteServer::start(|seen, out| {
         (seen.method() == "tools/call")
             .then(|| out.reply("500 Oops\nContent-Type: text/plain", &"é".repeat(5000)))
     });
     let mut workbench = opened(&server, &json!({}));
+    fault.begins();
     let result = workbench.use_tool("t", "{}");
     let expected = format!(
         "[dev/fs/t] Error: HTTP 500 (text/plain): {}…",
         "é".repeat(200)
     );
     assert_eq!(result.error(), expected);
+    fault.ends();
 }
 
 #[test]
 fn a_busy_server_is_asked_again_once_when_it_says_when() {
+    let mut fault = Fault::within(
+        6,
+        "F39d",
+        "answers a call with 429 and Retry-After: 1, then well",
+        "the call is sent again once, a second later, and succeeds",
+    );
     let calls = AtomicUsize::new(0);
     let server = RemoteServer::start(move |seen, out| {
         let first = seen.method() == "tools/call" && calls.fetch_add(1, Ordering::Relaxed) == 0;
         first.then(|| out.reply("429 Too Many Requests\nRetry-After: 1", ""))
     });
     let mut workbench = opened(&server, &json!({}));
+    fault.begins();
     let start = Instant::now();
     let result = workbench.use_tool("t", "{}");
     assert_eq!(result.raw, r#"{"content":[]}"#);
     assert!(start.elapsed() >= Duration::from_secs(1));
     assert_eq!(server.received("tools/call").len(), 2);
+    fault.ends();
 }
 
 #[test]
 fn a_busy_server_is_not_waited_for_beyond_the_time_of_the_call() {
+    let mut fault = Fault::within(
+        4,
+        "F39e",
+        "answers a call with 429 and Retry-After: 20 (callTimeoutMs 5000)",
+        "fails at once: http_429, rejected, retry_after_ms 20000",
+    );
     let server = RemoteServer::start(|seen, out| {
         (seen.method() == "tools/call")
             .then(|| out.reply("429 Too Many Requests\nRetry-After: 20", ""))
     });
     let mut workbench = opened(&server, &json!({"callTimeoutMs": 5000}));
+    fault.begins();
     let result = workbench.use_tool("t", "{}");
     assert_eq!(result.failure()["code"], "http_429");
+    assert_eq!(result.failure()["outcome"], "rejected");
     assert_eq!(result.failure()["retry_after_ms"], 20_000);
     assert_eq!(server.received("tools/call").len(), 1);
+    fault.ends();
 }
 
 #[test]
 fn a_connection_that_was_kept_and_is_dead_never_sends_a_call_twice() {
+    let mut fault = Fault::within(
+        10,
+        "F43c",
+        "closes a kept connection as soon as a call has come on it, five times",
+        "each is unknown and was sent once; the calls between succeed",
+    );
     let server = RemoteServer::start(|seen, out| match seen.method().as_str() {
         "tools/call" if seen.body.contains("\"t\"") => Some(Then::Close),
         // The connection is used again, and dies when it is.
@@ -68,6 +99,7 @@ fn a_connection_that_was_kept_and_is_dead_never_sends_a_call_twice() {
         _ => None,
     });
     let mut workbench = opened(&server, &json!({}));
+    fault.begins();
     for _ in 0..5 {
         assert!(!workbench.use_tool("u", "{}").failed());
         let result = workbench.use_tool("t", "{}");
@@ -79,10 +111,17 @@ fn a_connection_that_was_kept_and_is_dead_never_sends_a_call_twice() {
         .windows(2)
         .filter(|pair| pair[0].connection == pair[1].connection);
     assert!(reused.count() > 0, "no connection was used twice");
+    fault.ends();
 }
 
 #[test]
 fn a_server_that_closes_connections_without_a_word_gets_no_call_twice() {
+    let mut fault = Fault::within(
+        10,
+        "F43d",
+        "closes each connection after the answer, unannounced, in fifty calls",
+        "no call is sent twice; one that meets the end of its connection is unknown",
+    );
     let server = RemoteServer::start(|seen, out| {
         (seen.method() == "tools/call").then(|| {
             out.json(&seen.answer(r#"{"content":[]}"#));
@@ -90,6 +129,7 @@ fn a_server_that_closes_connections_without_a_word_gets_no_call_twice() {
         })
     });
     let mut workbench = opened(&server, &json!({}));
+    fault.begins();
     let mut answered = 0;
     for _ in 0..50 {
         let result = workbench.use_tool("t", "{}");
@@ -105,10 +145,17 @@ fn a_server_that_closes_connections_without_a_word_gets_no_call_twice() {
     let mut ids: Vec<String> = calls.iter().map(Seen::id).collect();
     ids.dedup();
     assert_eq!((calls.len(), ids.len()), (answered, answered));
+    fault.ends();
 }
 
 #[test]
 fn lists_are_asked_for_again_and_calls_are_not() {
+    let fault = Fault::within(
+        8,
+        "F41b",
+        "answers tools/list twice with 503",
+        "the list is asked for again; opens with the third answer",
+    );
     let lists = AtomicUsize::new(0);
     let server = RemoteServer::start(move |seen, out| match seen.method().as_str() {
         "tools/list" if lists.fetch_add(1, Ordering::Relaxed) < 2 => {
@@ -118,10 +165,17 @@ fn lists_are_asked_for_again_and_calls_are_not() {
     });
     opened(&server, &json!({}));
     assert_eq!(server.received("tools/list").len(), 3);
+    fault.ends();
 }
 
 #[test]
 fn a_server_that_cannot_be_reached_is_told_with_the_reason() {
+    let fault = Fault::within(
+        20,
+        "F42a",
+        "refuses the connection, or its name is not known",
+        "opens without it: server_start_failed, not_sent, with the reason",
+    );
     let free = TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -148,10 +202,17 @@ fn a_server_that_cannot_be_reached_is_told_with_the_reason() {
         assert_eq!(result.failure()["outcome"], "not_sent");
         assert!(result.error().contains(text), "{}", result.error());
     }
+    fault.ends();
 }
 
 #[test]
 fn a_server_that_has_gone_was_not_sent_the_call() {
+    let mut fault = Fault::within(
+        10,
+        "F42b",
+        "is gone when it is called",
+        "server_unreachable, not_sent, with the reason",
+    );
     let server = RemoteServer::start(|seen, out| {
         out.says_close = true;
         usual(seen, out);
@@ -160,6 +221,7 @@ fn a_server_that_has_gone_was_not_sent_the_call() {
     let mut workbench = opened(&server, &json!({}));
     server.wait_verb("GET");
     server.stop();
+    fault.begins();
     let result = workbench.use_tool("t", "{}");
     assert_eq!(
         result.failure()["code"],
@@ -170,10 +232,17 @@ fn a_server_that_has_gone_was_not_sent_the_call() {
     assert_eq!(result.failure()["outcome"], "not_sent");
     let reason = "cannot connect: Connection refused";
     assert!(result.error().contains(reason), "{}", result.error());
+    fault.ends();
 }
 
 #[test]
 fn encryption_is_never_given_up() {
+    let fault = Fault::within(
+        15,
+        "F48",
+        "answers https with plain HTTP",
+        "opens without it: server_start_failed; nothing is sent in the clear",
+    );
     let server = RemoteServer::start(|_, _| None);
     let url = server.url().replace("http:", "https:");
     let mut workbench = Setup::new()
@@ -193,10 +262,17 @@ fn encryption_is_never_given_up() {
         result.error()
     );
     assert!(server.received("initialize").is_empty());
+    fault.ends();
 }
 
 #[test]
 fn a_slow_body_ends_with_the_time_of_the_call() {
+    let mut fault = Fault::within(
+        5,
+        "F45a",
+        "stops in the middle of an event (callTimeoutMs 400)",
+        "call_timeout, unknown; it is told with our id; the next call succeeds",
+    );
     let server = RemoteServer::start(|seen, out| {
         (seen.method() == "tools/call" && seen.body.contains("\"t\"")).then(|| {
             out.stream();
@@ -206,6 +282,7 @@ fn a_slow_body_ends_with_the_time_of_the_call() {
         })
     });
     let mut workbench = opened(&server, &json!({"callTimeoutMs": 400}));
+    fault.begins();
     let result = workbench.use_tool("t", "{}");
     assert_eq!(result.failure()["code"], "call_timeout", "{}", result.raw);
     assert_eq!(result.failure()["outcome"], "unknown");
@@ -216,10 +293,17 @@ fn a_slow_body_ends_with_the_time_of_the_call() {
         call
     );
     assert!(!workbench.use_tool("u", "{}").failed());
+    fault.ends();
 }
 
 #[test]
 fn a_start_that_is_refused_says_what_to_do() {
+    let fault = Fault::within(
+        15,
+        "F35b",
+        "answers initialize with 401, 403, 500 or an HTML page",
+        "opens without it; the reason says what came, and for 401 what to do",
+    );
     let rows = [
         (
             "401 Unauthorized",
@@ -241,10 +325,17 @@ fn a_start_that_is_refused_says_what_to_do() {
         assert_eq!(result.failure()["code"], code, "{head}: {}", result.raw);
         assert!(result.error().contains(text), "{head}: {}", result.error());
     }
+    fault.ends();
 }
 
 #[test]
 fn a_remote_server_that_fails_hurts_no_other() {
+    let mut fault = Fault::within(
+        5,
+        "F45b",
+        "never answers ten calls, while another server is used",
+        "the other server answers at once",
+    );
     let server = RemoteServer::start(|seen, out| {
         (seen.method() == "tools/call").then(|| {
             out.wait_closed();
@@ -260,8 +351,10 @@ fn a_remote_server_that_fails_hurts_no_other() {
         workbench.send_use("t", "{}");
     }
     server.wait("tools/call", 10);
+    fault.begins();
     let start = Instant::now();
     let result = workbench.use_tool_of(["dev", "local", "pid"], "{}");
     assert!(!result.failed(), "{}", result.raw);
     assert!(start.elapsed() < Duration::from_secs(5));
+    fault.ends();
 }

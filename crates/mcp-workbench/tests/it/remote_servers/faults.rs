@@ -8,6 +8,7 @@ use super::{
     opened,
     server::{Out, RemoteServer, Seen, Then},
 };
+use crate::harness::Fault;
 
 /// What a server does with a call. `$ID` is the id of the call, `$PATH` the path that it came to.
 enum Does {
@@ -30,9 +31,10 @@ impl Does {
     }
 }
 
-/// A name, what the server does, the code, the outcome (none if empty), how often the server sees the call, and
+/// The number, what goes wrong, what the server does, the code, the outcome (none if empty), how often the server sees the call, and
 /// what the reason holds.
 type Row = (
+    &'static str,
     &'static str,
     Does,
     &'static str,
@@ -43,7 +45,8 @@ type Row = (
 
 const ROWS: &[Row] = &[
     (
-        "401",
+        "F35a",
+        "answers a call with 401",
         Does::Replies(
             "401 Unauthorized\nWWW-Authenticate: Bearer resource_metadata=\"http://169.254.169.254/x\"",
             "",
@@ -54,7 +57,8 @@ const ROWS: &[Row] = &[
         "set it in \"headers\"",
     ),
     (
-        "403",
+        "F36",
+        "answers a call with 403",
         Does::Replies("403 Forbidden", "no"),
         "auth_required",
         "rejected",
@@ -62,7 +66,8 @@ const ROWS: &[Row] = &[
         "HTTP 403",
     ),
     (
-        "400",
+        "F47e",
+        "answers a call with 400 and a text",
         Does::Replies("400 Bad Request\nContent-Type: text/plain", "what?"),
         "http_400",
         "rejected",
@@ -70,7 +75,8 @@ const ROWS: &[Row] = &[
         "HTTP 400 (text/plain): what?",
     ),
     (
-        "429 without a time",
+        "F39a",
+        "answers a call with 429 without a time",
         Does::Replies("429 Too Many Requests", ""),
         "http_429",
         "rejected",
@@ -78,7 +84,8 @@ const ROWS: &[Row] = &[
         "HTTP 429",
     ),
     (
-        "429 with a long time",
+        "F39b",
+        "answers a call with 429 and Retry-After: 31",
         Does::Replies("429 Too Many Requests\nRetry-After: 31", ""),
         "http_429",
         "rejected",
@@ -86,7 +93,8 @@ const ROWS: &[Row] = &[
         "HTTP 429",
     ),
     (
-        "429 twice",
+        "F39c",
+        "answers a call twice with 429",
         Does::Replies("429 Too Many Requests\nRetry-After: 0", ""),
         "http_429",
         "rejected",
@@ -94,7 +102,8 @@ const ROWS: &[Row] = &[
         "HTTP 429",
     ),
     (
-        "500",
+        "F40a",
+        "answers a call with 500",
         Does::Replies("500 Internal Server Error", ""),
         "http_500",
         "unknown",
@@ -102,7 +111,8 @@ const ROWS: &[Row] = &[
         "HTTP 500",
     ),
     (
-        "502",
+        "F40b",
+        "answers a call with 502",
         Does::Replies("502 Bad Gateway", ""),
         "http_502",
         "unknown",
@@ -110,7 +120,8 @@ const ROWS: &[Row] = &[
         "HTTP 502",
     ),
     (
-        "503",
+        "F41a",
+        "answers a call with 503 and Retry-After: 1",
         Does::Replies("503 Service Unavailable\nRetry-After: 1", ""),
         "http_503",
         "unknown",
@@ -118,7 +129,8 @@ const ROWS: &[Row] = &[
         "HTTP 503",
     ),
     (
-        "504",
+        "F40c",
+        "answers a call with 504",
         Does::Replies("504 Gateway Timeout", ""),
         "http_504",
         "unknown",
@@ -126,7 +138,8 @@ const ROWS: &[Row] = &[
         "HTTP 504",
     ),
     (
-        "closed before the answer",
+        "F43a",
+        "closes the connection of a call before it answers",
         Does::Closes(""),
         "connection_lost",
         "unknown",
@@ -134,7 +147,8 @@ const ROWS: &[Row] = &[
         "connection was lost",
     ),
     (
-        "closed in the head",
+        "F43b",
+        "closes the connection of a call in the head of the answer",
         Does::Closes("HTTP/1.1 200 O"),
         "connection_lost",
         "unknown",
@@ -142,7 +156,8 @@ const ROWS: &[Row] = &[
         "lost",
     ),
     (
-        "closed in the body",
+        "F44d",
+        "closes the connection of a call in the body of the answer",
         Does::Closes(
             "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{",
         ),
@@ -152,7 +167,8 @@ const ROWS: &[Row] = &[
         "lost",
     ),
     (
-        "stream without an answer",
+        "F44a",
+        "ends the stream of a call without an answer",
         Does::Closes(
             "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n",
         ),
@@ -162,7 +178,8 @@ const ROWS: &[Row] = &[
         "stream ended",
     ),
     (
-        "an HTML page",
+        "F47a",
+        "answers a call with a login page in HTML",
         Does::Replies(
             "200 OK\nContent-Type: text/html; charset=utf-8",
             "<html>\u{1b}[2JPlease log in",
@@ -173,7 +190,8 @@ const ROWS: &[Row] = &[
         "HTTP 200 with content type text/html; charset=utf-8 instead of JSON or an event stream: <html>⟦U+001B⟧[2JPlease log in",
     ),
     (
-        "no JSON",
+        "F47b",
+        "answers a call with JSON that is cut off",
         Does::Replies("200 OK\nContent-Type: application/json", "{\"jsonrpc\""),
         "invalid_response",
         "unknown",
@@ -181,7 +199,8 @@ const ROWS: &[Row] = &[
         "not valid JSON",
     ),
     (
-        "nothing",
+        "F47c",
+        "answers a call with 202 and nothing",
         Does::Replies("202 Accepted", ""),
         "invalid_response",
         "unknown",
@@ -189,7 +208,8 @@ const ROWS: &[Row] = &[
         "HTTP 202 without an answer",
     ),
     (
-        "the answer to another",
+        "F47d",
+        "answers a call with the answer to another",
         Does::Replies(
             "200 OK\nContent-Type: application/json",
             "{\"jsonrpc\":\"2.0\",\"id\":9999,\"result\":{}}",
@@ -200,7 +220,8 @@ const ROWS: &[Row] = &[
         "without an answer",
     ),
     (
-        "compressed",
+        "T35a",
+        "answers a call with a compressed body, which was not asked for",
         Does::Replies(
             "200 OK\nContent-Type: application/json\nContent-Encoding: gzip",
             "\u{1f}",
@@ -211,7 +232,8 @@ const ROWS: &[Row] = &[
         "content encoding gzip",
     ),
     (
-        "302",
+        "F46a",
+        "answers a call with 302 to another path",
         Does::Replies("302 Found\nLocation: /login?token=x", ""),
         "http_302",
         "rejected",
@@ -219,7 +241,8 @@ const ROWS: &[Row] = &[
         "redirects to /login,",
     ),
     (
-        "307 to another origin",
+        "F46b",
+        "answers a call with 307 to another origin",
         Does::Replies(
             "307 Temporary Redirect\nLocation: https://u:p@evil.example/x?y",
             "",
@@ -230,7 +253,8 @@ const ROWS: &[Row] = &[
         "redirects to https://evil.example,",
     ),
     (
-        "307 for ever",
+        "F46c",
+        "answers a call with 307 for ever",
         Does::Replies("307 Temporary Redirect\nLocation: $PATHx", ""),
         "http_307",
         "rejected",
@@ -238,7 +262,8 @@ const ROWS: &[Row] = &[
         "again and again",
     ),
     (
-        "a JSON-RPC error with a status",
+        "F47g",
+        "answers a call with 400 and an error of the protocol",
         Does::Replies(
             "400 Bad Request\nContent-Type: application/json",
             "{\"jsonrpc\":\"2.0\",\"id\":$ID,\"error\":{\"code\":-32602,\"message\":\"no such tool\"}}",
@@ -250,14 +275,23 @@ const ROWS: &[Row] = &[
     ),
 ];
 
+/// The outcome in words.
+fn told(code: &str, outcome: &str, count: usize) -> String {
+    let comma = if outcome.is_empty() { "" } else { ", " };
+    let times = ["never", "once", "twice", "three times", "four times"][count];
+    format!("{code}{comma}{outcome}; the call is sent {times}; the next one succeeds")
+}
+
 #[test]
 fn each_fault_of_a_call_has_its_code_and_outcome_and_nothing_is_sent_twice() {
-    for (name, does, code, outcome, count, text) in ROWS {
+    for (number, name, does, code, outcome, count, text) in ROWS {
+        let mut fault = Fault::within(4, number, name, &told(code, outcome, *count));
         let server = RemoteServer::start(move |seen, out| {
             let faulty = seen.method() == "tools/call" && seen.body.contains("\"t\"");
             faulty.then(|| does.with(seen, out))
         });
         let mut workbench = opened(&server, &json!({}));
+        fault.begins();
         let result = workbench.use_tool("t", "{}");
         let failure = result.failure();
         let outcome = Some(*outcome).filter(|it| !it.is_empty());
@@ -273,5 +307,6 @@ fn each_fault_of_a_call_has_its_code_and_outcome_and_nothing_is_sent_twice() {
         // The connection goes on: the next call works.
         let next = workbench.use_tool("u", "{}");
         assert_eq!(next.raw, r#"{"content":[]}"#, "{name}");
+        fault.ends();
     }
 }

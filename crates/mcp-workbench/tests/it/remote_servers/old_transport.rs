@@ -6,6 +6,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::server::{Out, RemoteServer, Seen, Then, initialize_result, tools};
+use crate::harness::Fault;
 
 /// What comes on the stream.
 enum Says {
@@ -56,6 +57,12 @@ fn answer(seen: &Seen) -> Option<Says> {
 
 #[test]
 fn an_old_server_is_used_when_the_entry_says_so_or_it_has_nothing_newer() {
+    let fault = Fault::within(
+        15,
+        "F38a",
+        "knows only HTTP+SSE: answers a POST with 404, 405 or 400",
+        "the old transport is used after one POST, or at once where the entry says so; calls succeed",
+    );
     for (keys, refusal) in [
         (json!({"type": "sse"}), "500 Never asked"),
         (json!({}), "404 Not Found"),
@@ -75,13 +82,21 @@ fn an_old_server_is_used_when_the_entry_says_so_or_it_has_nothing_newer() {
             .filter(|it| it.verb == "POST" && it.path == "/mcp");
         assert_eq!(refused.count(), usize::from(keys["type"] != "sse"));
     }
+    fault.ends();
 }
 
 #[test]
 fn a_stream_that_ends_fails_its_calls_and_the_next_call_begins_anew() {
+    let mut fault = Fault::within(
+        6,
+        "F44e",
+        "ends its stream of HTTP+SSE during a call",
+        "connection_lost, unknown; the next call begins anew and succeeds",
+    );
     let server = old_server("/messages", "404 Not Found");
     let mut workbench = server.setup(&json!({"type": "sse"})).connect();
     workbench.open("dev");
+    fault.begins();
     let result = workbench.use_tool("u", "{}");
     assert_eq!(
         result.failure()["code"],
@@ -92,10 +107,17 @@ fn a_stream_that_ends_fails_its_calls_and_the_next_call_begins_anew() {
     assert_eq!(result.failure()["outcome"], "unknown");
     assert!(!workbench.use_tool("t", "{}").failed());
     assert_eq!(server.received("tools/call").len(), 2);
+    fault.ends();
 }
 
 #[test]
 fn messages_are_never_sent_to_another_origin() {
+    let fault = Fault::within(
+        6,
+        "T32b",
+        "names another origin as the endpoint of HTTP+SSE",
+        "opens without it: invalid_response; the other origin sees no request",
+    );
     let other = RemoteServer::start(|_, _| None);
     let target: &'static str = format!("http://{}/messages", other.authority()).leak();
     let server = old_server(target, "404 Not Found");
@@ -113,10 +135,17 @@ fn messages_are_never_sent_to_another_origin() {
         result.error()
     );
     assert!(other.seen().is_empty());
+    fault.ends();
 }
 
 #[test]
 fn a_server_of_neither_transport_is_told_by_its_first_refusal() {
+    let fault = Fault::within(
+        6,
+        "F38b",
+        "has neither transport at its address",
+        "opens without it: http_404 with its first refusal",
+    );
     let server = RemoteServer::start(|_, out| {
         Some(out.reply("404 Not Found\nContent-Type: text/plain", "no"))
     });
@@ -128,10 +157,17 @@ fn a_server_of_neither_transport_is_told_by_its_first_refusal() {
         "{}",
         result.error()
     );
+    fault.ends();
 }
 
 #[test]
 fn a_newer_server_that_refuses_is_not_asked_for_the_old_transport() {
+    let fault = Fault::within(
+        6,
+        "F38c",
+        "refuses our revision in words of the protocol",
+        "opens without it; the old transport is not tried",
+    );
     let server = RemoteServer::start(|seen, out| {
         let body = format!(
             r#"{{"jsonrpc":"2.0","id":{},"error":{{"code":-32022,"message":"Unsupported protocol version"}}}}"#,
@@ -147,4 +183,5 @@ fn a_newer_server_that_refuses_is_not_asked_for_the_old_transport() {
         result.error()
     );
     assert!(server.seen().iter().all(|seen| seen.verb == "POST"));
+    fault.ends();
 }

@@ -4,11 +4,18 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::server::{RemoteServer, Then};
+use crate::harness::{Fault, TOKEN as CLIENT_TOKEN, request_text, use_params};
 
 const TOKEN: &str = "tok-4711-secret";
 
 #[test]
 fn credentials_do_not_follow_a_redirect_to_another_origin() {
+    let fault = Fault::within(
+        15,
+        "T32a",
+        "redirects to another origin with 301, 302, 303, 307 and 308",
+        "none is followed: the other origin sees no request at all",
+    );
     for status in [
         "301 Moved",
         "302 Found",
@@ -32,10 +39,52 @@ fn credentials_do_not_follow_a_redirect_to_another_origin() {
         );
         assert!(other.seen().is_empty(), "{status}");
     }
+    fault.ends();
+}
+
+#[test]
+fn nothing_of_a_clients_headers_reaches_a_server() {
+    let fault = Fault::within(
+        8,
+        "T27",
+        "a client over HTTP sends its token, a cookie and headers of its own",
+        "none of it reaches the server; what is configured does",
+    );
+    let server = RemoteServer::start(|_, _| None);
+    let served = server.setup(&json!({"headers": {"X-Key": "k1"}})).serve();
+    let mut client = served.client();
+    client.open();
+    let use_t = request_text("\"t\"", "tools/call", &use_params("t", "{}"));
+    let request = client
+        .posting(&use_t)
+        .header("cookie", "session=of-the-client")
+        .header("x-key", "of-the-client")
+        .header("x-forwarded-for", "of-the-client")
+        .header("proxy-authorization", "Basic of-the-client");
+    let response = served.connection().ask(&request);
+    assert_eq!(response.head.status, 200, "{response:?}");
+    assert_eq!(server.received("tools/call").len(), 1);
+    for seen in server.seen() {
+        let headers = format!("{:?}", seen.headers);
+        for own in ["of-the-client", CLIENT_TOKEN, client.session.as_str()] {
+            assert!(!headers.contains(own), "{headers}");
+        }
+        for name in ["authorization", "cookie", "x-forwarded-for", "origin"] {
+            assert_eq!(seen.header(name), None, "{headers}");
+        }
+        assert_eq!(seen.header("x-key"), Some("k1"));
+    }
+    fault.ends();
 }
 
 #[test]
 fn a_redirect_within_the_origin_is_followed_and_remembered() {
+    let fault = Fault::within(
+        5,
+        "F46d",
+        "redirects within its origin with 307",
+        "is followed and remembered; calls succeed",
+    );
     let server = RemoteServer::start(|seen, out| {
         (seen.path == "/mcp").then(|| out.reply("307 Temporary Redirect\nLocation: /mcp/", ""))
     });
@@ -48,10 +97,17 @@ fn a_redirect_within_the_origin_is_followed_and_remembered() {
     let redirected = seen.iter().filter(|seen| seen.path == "/mcp");
     assert_eq!(redirected.count(), 1);
     assert!(seen.iter().all(|seen| seen.header("x-key") == Some(TOKEN)));
+    fault.ends();
 }
 
 #[test]
 fn values_of_variables_stay_out_of_results_and_the_log() {
+    let fault = Fault::within(
+        6,
+        "V10",
+        "answers a call with 500 and an echo of its address and headers",
+        "[redacted] in the error; nowhere in the result or the log at trace",
+    );
     let server = RemoteServer::start(|seen, out| {
         let echo = format!("{:?} {}", seen.headers, seen.path);
         Some(match seen.method().as_str() {
@@ -74,10 +130,17 @@ fn values_of_variables_stay_out_of_results_and_the_log() {
     assert!(!result.raw.contains(TOKEN), "{}", result.raw);
     let finished = workbench.finish();
     assert!(!finished.stderr.contains(TOKEN), "{}", finished.stderr);
+    fault.ends();
 }
 
 #[test]
 fn an_address_is_never_shown_with_its_query() {
+    let fault = Fault::within(
+        8,
+        "V11",
+        "a password and a key in the url of a server that closes every connection",
+        "neither is in the result or the log",
+    );
     let closed = RemoteServer::start(|_, _| Some(Then::Close));
     let url = closed.url().replace("//", "//someone:pass-in-file@") + "?key=key-in-file";
     let mut workbench = closed.setup(&json!({"url": url})).connect();
@@ -86,6 +149,7 @@ fn an_address_is_never_shown_with_its_query() {
     for text in [&result.raw, &finished.stderr] {
         assert!(!text.contains("in-file"), "{text}");
     }
+    fault.ends();
 }
 
 #[test]

@@ -9,6 +9,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::server::{Out, RemoteServer, SESSION, Seen, Then, initialize_result};
+use crate::harness::Fault;
 
 #[test]
 fn requests_carry_what_the_revision_asks_for_and_the_session_is_ended() {
@@ -84,6 +85,12 @@ fn forgetful(good: usize, refuse: fn(&mut Out) -> Then) -> (RemoteServer, Arc<At
 
 #[test]
 fn a_lost_session_is_made_anew_once_for_all_callers() {
+    let fault = Fault::within(
+        20,
+        "F37a",
+        "loses its session (404, or 400 that says so) with forty calls in flight",
+        "one new session for all; each call runs once in it and succeeds",
+    );
     for (name, refuse) in [
         (
             "404",
@@ -122,24 +129,39 @@ fn a_lost_session_is_made_anew_once_for_all_callers() {
         // The list is read again, since the server may have changed.
         server.wait("tools/list", 2);
     }
+    fault.ends();
 }
 
 #[test]
 fn a_session_that_is_lost_again_at_once_is_an_error_that_says_it_did_not_run() {
+    let mut fault = Fault::within(
+        6,
+        "F37b",
+        "loses each session at its first call",
+        "one new session, then http_404, rejected",
+    );
     let server = RemoteServer::start(|seen, out| {
         (seen.method() == "tools/call").then(|| out.reply("404 Not Found", ""))
     });
     let mut workbench = server.setup(&json!({})).connect();
     workbench.open("dev");
+    fault.begins();
     let result = workbench.use_tool("t", "{}");
     assert_eq!(result.failure()["code"], "http_404", "{}", result.raw);
     assert_eq!(result.failure()["outcome"], "rejected");
     assert_eq!(server.received("tools/call").len(), 2);
     assert_eq!(server.received("initialize").len(), 2);
+    fault.ends();
 }
 
 #[test]
 fn a_session_that_cannot_be_made_anew_is_tried_again_by_the_next_call() {
+    let mut fault = Fault::within(
+        6,
+        "F37c",
+        "loses its session and answers the next initialize with 401",
+        "auth_required, rejected; the next call makes a session and succeeds",
+    );
     let handshakes = AtomicUsize::new(0);
     let server = RemoteServer::start(move |seen, out| match seen.method().as_str() {
         "initialize" => {
@@ -157,14 +179,22 @@ fn a_session_that_cannot_be_made_anew_is_tried_again_by_the_next_call() {
     });
     let mut workbench = server.setup(&json!({})).connect();
     workbench.open("dev");
+    fault.begins();
     let result = workbench.use_tool("t", "{}");
     assert_eq!(result.failure()["code"], "auth_required", "{}", result.raw);
     assert_eq!(result.failure()["outcome"], "rejected");
     assert!(!workbench.use_tool("t", "{}").failed());
+    fault.ends();
 }
 
 #[test]
 fn a_404_without_a_session_is_no_lost_session() {
+    let fault = Fault::within(
+        6,
+        "F37d",
+        "gave no session and answers a call with 404",
+        "http_404; the call is sent once",
+    );
     let server = RemoteServer::start(|seen, out| match seen.method().as_str() {
         "initialize" => Some(out.json(&seen.answer(&initialize_result()))),
         "tools/call" => Some(out.reply("404 Not Found", "")),
@@ -177,6 +207,7 @@ fn a_404_without_a_session_is_no_lost_session() {
     assert_eq!(server.received("tools/call").len(), 1);
     workbench.finish();
     assert!(server.seen().iter().all(|seen| seen.verb != "DELETE"));
+    fault.ends();
 }
 
 #[test]

@@ -13,7 +13,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::server::{RemoteServer, Seen, Then, tools};
-use crate::harness::Workbench;
+use crate::harness::{Fault, Workbench};
 
 /// A workbench whose client can answer questions.
 fn connect(server: &RemoteServer) -> Workbench {
@@ -104,6 +104,12 @@ fn progress_and_logs_on_the_stream_come_before_the_answer() {
 
 #[test]
 fn a_stream_that_breaks_is_resumed_and_the_call_is_not_sent_again() {
+    let mut fault = Fault::within(
+        8,
+        "F44b",
+        "breaks the stream of a call three times, once in the middle of an event",
+        "is resumed after the last whole event; the call is sent once and succeeds",
+    );
     let call: Arc<Mutex<Option<Seen>>> = Arc::default();
     let resumes = AtomicUsize::new(0);
     let server = RemoteServer::start(move |seen, out| {
@@ -134,13 +140,21 @@ fn a_stream_that_breaks_is_resumed_and_the_call_is_not_sent_again() {
         Some(Then::Close)
     });
     let mut workbench = connect(&server);
+    fault.begins();
     let result = workbench.use_tool("t", "{}");
     assert_eq!(result.raw, r#"{"content":[],"n":1.0}"#);
     assert_eq!(server.received("tools/call").len(), 1);
+    fault.ends();
 }
 
 #[test]
 fn a_stream_that_cannot_be_resumed_fails_the_call_after_a_few_tries() {
+    let fault = Fault::within(
+        15,
+        "F44c",
+        "breaks the stream of a call and refuses to resume it with 503 or 405",
+        "five tries, or one; then connection_lost, unknown; the call is sent once",
+    );
     for (head, expected) in [
         ("503 Service Unavailable", 5),
         ("405 Method Not Allowed", 1),
@@ -169,6 +183,7 @@ fn a_stream_that_cannot_be_resumed_fails_the_call_after_a_few_tries() {
             .filter(|seen| seen.header("last-event-id").is_some());
         assert_eq!(resumes.count(), expected, "{head}");
     }
+    fault.ends();
 }
 
 #[test]
@@ -203,6 +218,12 @@ fn a_changed_list_is_announced_without_being_asked() {
 
 #[test]
 fn endless_comments_do_not_keep_a_call_alive() {
+    let mut fault = Fault::within(
+        5,
+        "T35b",
+        "sends comments on the stream of a call without end (callTimeoutMs 500)",
+        "call_timeout",
+    );
     let server = RemoteServer::start(|seen, out| {
         (seen.method() == "tools/call").then(|| {
             out.stream();
@@ -215,12 +236,20 @@ fn endless_comments_do_not_keep_a_call_alive() {
     });
     let mut workbench = server.setup(&json!({"callTimeoutMs": 500})).connect();
     workbench.open("dev");
+    fault.begins();
     let result = workbench.use_tool("t", "{}");
     assert_eq!(result.failure()["code"], "call_timeout", "{}", result.raw);
+    fault.ends();
 }
 
 #[test]
 fn an_answer_that_is_too_large_fails_its_call_only() {
+    let mut fault = Fault::within(
+        15,
+        "T35c",
+        "answers with 20 MiB, as JSON and as one event",
+        "frame_too_large, unknown; the next call succeeds",
+    );
     let server = RemoteServer::start(|seen, out| {
         let stream = match seen.body.contains("\"t\"") {
             _ if seen.method() != "tools/call" => return None,
@@ -243,6 +272,7 @@ fn an_answer_that_is_too_large_fails_its_call_only() {
         Some(Then::Close)
     });
     let mut workbench = connect(&server);
+    fault.begins();
     for arguments in ["{}", r#"{"stream":1}"#] {
         let result = workbench.use_tool("t", arguments);
         assert_eq!(
@@ -254,6 +284,7 @@ fn an_answer_that_is_too_large_fails_its_call_only() {
         assert_eq!(result.failure()["outcome"], "unknown");
         assert!(!workbench.use_tool("u", "{}").failed());
     }
+    fault.ends();
 }
 
 #[test]
