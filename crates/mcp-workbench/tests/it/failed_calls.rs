@@ -1,11 +1,12 @@
-//! Calls that fail downstream, deadlines, and servers that are not up.
+//! Calls that fail downstream, deadlines, and servers that are not up. Crashes and idle servers are rows of
+//! the fault suite.
 
 use std::time::{Duration, Instant};
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use crate::harness::{Script, Setup, TIMEOUT, ToolResult, Workbench, alive, poll};
+use crate::harness::{Script, Setup, ToolResult, Workbench};
 
 fn opened(script: &Script, keys: &Value) -> Workbench {
     let mut workbench = Setup::new()
@@ -40,38 +41,6 @@ fn a_protocol_error_is_told_with_the_servers_words() {
     let result = workbench.use_tool("t", "{}");
     let reason = reason(&result, "t");
     assert!(reason.contains("the disk is on fire"), "{reason}");
-}
-
-#[test]
-fn a_crash_fails_every_call_that_was_under_way() {
-    let mut workbench = opened(&Script::new(), &json!({}));
-    let hanging = workbench.send_use("hang", "{}");
-    let crashing = workbench.send_use("crash", r#"{"code":7}"#);
-    for (id, tool) in [(hanging, "hang"), (crashing, "crash")] {
-        let result = workbench.tool_result(&id);
-        let reason = reason(&result, tool);
-        assert!(reason.contains('7'), "the exit code is told: {reason}");
-        assert_eq!(result.failure()["outcome"], "unknown");
-    }
-    // The next call starts the server again; the crashed one is not sent again.
-    assert!(!workbench.use_tool("pid", "{}").failed());
-    let journal = workbench.journal("dev", "fs");
-    assert_eq!(journal.pids().len(), 2);
-    assert_eq!(journal.received("tools/call").len(), 3);
-}
-
-#[test]
-fn a_server_that_died_while_idle_is_started_again_by_the_next_call() {
-    let script = Script::named(&["last", "pid"])
-        .on_call("last", r#"[{"answer":{"content":[]}},{"exit":0}]"#);
-    let mut workbench = opened(&script, &json!({}));
-    assert!(!workbench.use_tool("last", "{}").failed());
-    let journal = workbench.journal("dev", "fs");
-    let pid = journal.pids()[0];
-    poll(TIMEOUT, || (!alive(pid)).then_some(())).expect("the server ends");
-    let result = workbench.use_tool("pid", "{}");
-    assert!(!result.failed(), "{}", result.raw);
-    assert_eq!(journal.pids().len(), 2);
 }
 
 #[test]
@@ -126,17 +95,6 @@ fn nothing_resets_the_longest_time_of_a_call() {
 }
 
 #[test]
-fn a_server_that_nobody_uses_is_stopped_and_starts_again() {
-    let mut workbench = opened(&Script::new(), &json!({"idleTimeoutMs": 300}));
-    let journal = workbench.journal("dev", "fs");
-    let first = journal.pids()[0];
-    poll(TIMEOUT, || (!alive(first)).then_some(())).expect("an idle server is stopped");
-    let result = workbench.use_tool("pid", "{}");
-    assert!(!result.failed(), "{}", result.raw);
-    assert_eq!(journal.pids().len(), 2);
-}
-
-#[test]
 fn a_call_tries_to_start_a_server_that_is_not_up() {
     let setup = Setup::new();
     let tried = setup.path("tried");
@@ -167,17 +125,6 @@ fn a_call_tries_to_start_a_server_that_is_not_up() {
     );
     assert_eq!(result.failure()["outcome"], "not_sent");
     assert_eq!(result.failure()["server"], "never");
-}
-
-#[test]
-fn a_server_that_ends_in_an_answer_is_still_heard() {
-    let script = Script::named(&["last"]).on_call(
-        "last",
-        r#"[{"answer":{"content":[],"said":"goodbye"}},{"exit":5}]"#,
-    );
-    let mut workbench = opened(&script, &json!({}));
-    let result = workbench.use_tool("last", "{}");
-    assert_eq!(result.raw, r#"{"content":[],"said":"goodbye"}"#);
 }
 
 /// A server that closes its stdin before it is up: no call can ever be sent to it.
