@@ -39,7 +39,7 @@ pub(super) async fn listen(peer: Arc<Peer>, agreed: Agreed) {
             Ok(response) if is_stream(&response) => {
                 let mut stream = EventStream::new(response);
                 let heard = hear(&peer, &mut stream).await;
-                position.advance(stream.position());
+                position.advance(&stream);
                 failures = if heard { 0 } else { failures + 1 };
             }
             Ok(response) if response.status().is_server_error() => failures += 1,

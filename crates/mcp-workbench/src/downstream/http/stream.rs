@@ -64,13 +64,6 @@ impl EventStream {
         let end = async { while self.next().await.is_ok() {} };
         let _ = tokio::time::timeout(END_PATIENCE, end).await;
     }
-
-    pub(super) fn position(&self) -> Position {
-        Position {
-            last_id: self.parser.last_id().map(str::to_owned),
-            pause: self.parser.retry().unwrap_or(PAUSE).min(LONGEST_PAUSE),
-        }
-    }
 }
 
 /// How far a stream was read, and when it may be resumed.
@@ -81,10 +74,14 @@ pub(super) struct Position {
 }
 
 impl Position {
-    /// Takes what a resumed stream has said; what it has not stays.
-    pub(super) fn advance(&mut self, newer: Self) {
-        self.last_id = newer.last_id.or_else(|| self.last_id.take());
-        self.pause = newer.pause;
+    /// Takes what a stream has said; what it has not stays.
+    pub(super) fn advance(&mut self, stream: &EventStream) {
+        if let Some(last_id) = stream.parser.last_id() {
+            self.last_id = Some(last_id.to_owned());
+        }
+        if let Some(pause) = stream.parser.retry() {
+            self.pause = pause.min(LONGEST_PAUSE);
+        }
     }
 }
 
@@ -93,7 +90,7 @@ pub(super) struct ResumableStream<'a> {
     peer: &'a Peer,
     agreed: &'a Agreed,
     stream: EventStream,
-    position: Option<Position>,
+    position: Position,
     /// How often it was resumed since the last event.
     resumes: usize,
 }
@@ -104,7 +101,10 @@ impl<'a> ResumableStream<'a> {
             peer,
             agreed,
             stream: EventStream::new(response),
-            position: None,
+            position: Position {
+                last_id: None,
+                pause: PAUSE,
+            },
             resumes: 0,
         }
     }
@@ -129,24 +129,17 @@ impl<'a> ResumableStream<'a> {
 
     /// Asks for the rest of the stream, a few times.
     async fn resume(&mut self) -> Result<(), HttpFault> {
-        let newer = self.stream.position();
-        let position = match &mut self.position {
-            Some(position) => {
-                position.advance(newer);
-                position
-            }
-            none => none.insert(newer),
-        };
-        let Some(last_id) = position.last_id.clone() else {
+        self.position.advance(&self.stream);
+        let Some(last_id) = &self.position.last_id else {
             return Err(HttpFault::StreamEnded);
         };
         while self.resumes < MAX_RESUMES {
             self.resumes += 1;
-            tokio::time::sleep(position.pause).await;
+            tokio::time::sleep(self.position.pause).await;
             let Route::Streamable(url) = self.peer.route().await else {
                 break;
             };
-            let Ok(response) = self.peer.get(url, self.agreed, Some(&last_id)).send().await else {
+            let Ok(response) = self.peer.get(url, self.agreed, Some(last_id)).send().await else {
                 continue;
             };
             if response.status().is_success() && is_type(&response, "text/event-stream") {
