@@ -6,6 +6,7 @@ use std::process::Command;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
+use crate::listening::{Listening, introduce};
 use crate::packages;
 use crate::process::Process;
 use crate::workbench::{ConfigFile, PROGRAM};
@@ -50,44 +51,71 @@ pub(crate) fn expected() -> Value {
 
 #[test]
 fn typescript_sdk_with_the_handshake() {
-    assert_eq!(typescript("legacy"), expected());
+    assert_eq!(over_stdio(typescript_client("legacy")), expected());
 }
 
 #[test]
 fn typescript_sdk_that_probes_for_newer_revisions() {
-    assert_eq!(typescript("auto"), expected());
+    assert_eq!(over_stdio(typescript_client("auto")), expected());
 }
 
 #[test]
 fn python_sdk_with_the_handshake() {
-    assert_eq!(python("legacy"), expected());
+    assert_eq!(over_stdio(python_client("legacy")), expected());
 }
 
 #[test]
 fn python_sdk_that_probes_for_newer_revisions() {
-    assert_eq!(python("auto"), expected());
+    assert_eq!(over_stdio(python_client("auto")), expected());
 }
 
-fn typescript(mode: &str) -> Value {
-    let config = ConfigFile::for_clients();
+#[test]
+fn typescript_sdk_over_http_with_the_handshake() {
+    assert_eq!(over_http(typescript_client("legacy")), expected());
+}
+
+#[test]
+fn typescript_sdk_over_http_that_probes_for_newer_revisions() {
+    assert_eq!(over_http(typescript_client("auto")), expected());
+}
+
+#[test]
+fn python_sdk_over_http_with_the_handshake() {
+    assert_eq!(over_http(python_client("legacy")), expected());
+}
+
+#[test]
+fn python_sdk_over_http_that_probes_for_newer_revisions() {
+    assert_eq!(over_http(python_client("auto")), expected());
+}
+
+fn typescript_client(mode: &str) -> Command {
     let mut client = Command::new("node");
     client
         .arg(packages::beside("clients/typescript.mjs"))
         .arg(packages::folder())
-        .arg(PROGRAM)
-        .arg(config.path())
         .arg(mode);
+    client
+}
+
+fn python_client(mode: &str) -> Command {
+    let mut client = Command::new(packages::python());
+    client.arg(packages::beside("clients/python.py")).arg(mode);
+    client
+}
+
+/// What a client sees of a workbench that it starts itself.
+fn over_stdio(mut client: Command) -> Value {
+    let config = ConfigFile::for_clients();
+    client.arg(PROGRAM).arg("--config").arg(config.path());
     summary(client)
 }
 
-fn python(mode: &str) -> Value {
-    let config = ConfigFile::for_clients();
-    let mut client = Command::new(packages::python());
-    client
-        .arg(packages::beside("clients/python.py"))
-        .arg(PROGRAM)
-        .arg(config.path())
-        .arg(mode);
+/// What a client sees of a workbench that listens.
+fn over_http(mut client: Command) -> Value {
+    let workbench = Listening::start(&[]);
+    client.arg(&workbench.url);
+    introduce(&mut client);
     summary(client)
 }
 

@@ -7,6 +7,8 @@
 )]
 
 mod clients;
+mod inspector;
+mod listening;
 mod packages;
 mod process;
 mod remote;

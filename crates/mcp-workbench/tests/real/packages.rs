@@ -91,6 +91,17 @@ pub(crate) fn python() -> PathBuf {
     python_program("python")
 }
 
+/// The Node.js that comes with the conformance suite, for what does not promise to run on an older one.
+/// On a system that npm has none for, the one on the path must be new enough.
+pub(crate) fn newer_node() -> PathBuf {
+    let packages = folder().join("conformance/node_modules");
+    let found = std::fs::read_dir(packages)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().join("bin/node"))
+        .find(|program| program.is_file());
+    found.unwrap_or_else(|| "node".into())
+}
+
 fn node_program(name: &str) -> PathBuf {
     folder().join("node_modules/.bin").join(name)
 }

@@ -1,7 +1,7 @@
 //! A child process whose output is waited for with a time limit.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -75,17 +75,22 @@ impl Process {
     /// Closes its stdin and waits for its end, which must be a success; what it still prints is
     /// returned.
     pub(crate) fn finish(mut self) -> Vec<String> {
+        let (status, rest) = self.end();
+        if !status.success() {
+            self.fail(&format!("ended with {status}"));
+        }
+        rest
+    }
+
+    /// Closes its stdin and waits for its end, whatever it is; what it still prints is returned.
+    pub(crate) fn end(&mut self) -> (ExitStatus, Vec<String>) {
         self.stdin = None;
         let mut rest = Vec::new();
         while let Some(line) = self.read_line() {
             rest.push(line);
         }
         // It closed its stdout, so there is nothing left for it to do but to end.
-        let status = self.child.wait().unwrap();
-        if !status.success() {
-            self.fail(&format!("ended with {status}"));
-        }
-        rest
+        (self.child.wait().unwrap(), rest)
     }
 
     /// Fails the test with all that is known: its name, and what it wrote to stderr.

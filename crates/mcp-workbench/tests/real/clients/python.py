@@ -2,15 +2,21 @@
 
 Prints what it saw as one line of JSON; `clients.rs` beside this folder says what that must be.
 
-python python.py WORKBENCH CONFIG MODE
-  MODE  `legacy` (initialize) or `auto` (server/discover first, then initialize)
+python python.py MODE COMMAND [ARGUMENT...]
+python python.py MODE URL
+  MODE     `legacy` (initialize) or `auto` (server/discover first, then initialize)
+  COMMAND  starts the workbench, to be talked to over stdio
+  URL      where a workbench serves over HTTP; its token is in the variable WORKBENCH_TOKEN
 """
 
 import asyncio
+import contextlib
 import json
+import os
 import sys
 
 from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client
 
 
 def seen(result):
@@ -70,12 +76,21 @@ async def session(client):
     }
 
 
+@contextlib.asynccontextmanager
+async def server(command, *arguments):
+    if not command.startswith("http://"):
+        yield StdioServerParameters(command=command, args=arguments)
+        return
+    authorization = {"Authorization": f"Bearer {os.environ['WORKBENCH_TOKEN']}"}
+    async with create_mcp_http_client(headers=authorization) as http:
+        yield streamable_http_client(command, http_client=http)
+
+
 async def main():
-    if len(sys.argv) != 4:
-        sys.exit("usage: python python.py WORKBENCH CONFIG MODE")
-    workbench, config, mode = sys.argv[1:]
-    server = StdioServerParameters(command=workbench, args=["--config", config])
-    async with Client(server, mode=mode) as client:
+    if len(sys.argv) < 3:
+        sys.exit("usage: python python.py MODE COMMAND [ARGUMENT...] or MODE URL")
+    mode, *rest = sys.argv[1:]
+    async with server(*rest) as target, Client(target, mode=mode) as client:
         summary = await session(client)
     print(json.dumps(summary))
 

@@ -1,19 +1,22 @@
 // The official TypeScript SDK as a client of the workbench. Prints what it saw as one line of JSON;
 // `clients.rs` beside this folder says what that must be.
 //
-// node typescript.mjs PACKAGES WORKBENCH CONFIG MODE
+// node typescript.mjs PACKAGES MODE COMMAND [ARGUMENT...]
+// node typescript.mjs PACKAGES MODE URL
 //   PACKAGES  the folder whose node_modules holds the SDK
 //   MODE      `legacy` (initialize) or `auto` (server/discover first, then initialize)
+//   COMMAND   starts the workbench, to be talked to over stdio
+//   URL       where a workbench serves over HTTP; its token is in the variable WORKBENCH_TOKEN
 
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
-const [packages, workbench, config, mode] = process.argv.slice(2);
-if (!mode) fail('usage: node typescript.mjs PACKAGES WORKBENCH CONFIG MODE');
+const [packages, mode, command, ...args] = process.argv.slice(2);
+if (!command) fail('usage: node typescript.mjs PACKAGES MODE COMMAND [ARGUMENT...] or PACKAGES MODE URL');
 
 // The SDK is not installed beside this file, so its place has to be named.
 const require = createRequire(join(packages, 'package.json'));
-const { Client } = require('@modelcontextprotocol/client');
+const { Client, StreamableHTTPClientTransport } = require('@modelcontextprotocol/client');
 const { StdioClientTransport } = require('@modelcontextprotocol/client/stdio');
 
 function fail(reason) {
@@ -76,10 +79,16 @@ const client = new Client(
   { name: 'mcp-workbench-tests', version: '1.0.0' },
   { versionNegotiation: { mode } },
 );
-const transport = new StdioClientTransport({ command: workbench, args: ['--config', config] });
+const overHttp = command.startsWith('http://');
+const transport = overHttp
+  ? new StreamableHTTPClientTransport(new URL(command), {
+      authProvider: { token: async () => process.env.WORKBENCH_TOKEN },
+    })
+  : new StdioClientTransport({ command, args });
 try {
   await client.connect(transport);
   const summary = await session(client);
+  if (overHttp) await transport.terminateSession();
   await client.close();
   console.log(JSON.stringify(summary));
 } catch (error) {
