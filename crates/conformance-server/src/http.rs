@@ -52,7 +52,7 @@ pub(crate) struct Streams(Arc<LocalSessionManager>);
 
 impl Streams {
     /// Ends every open response stream of the session that the request belongs to. The requests go on,
-    /// and their answers are kept for the client that returns with `Last-Event-ID`.
+    /// and their answers go to the client that has returned with `Last-Event-ID` by then.
     pub(crate) async fn drop_those_of(&self, request: &Parts) {
         let Some(session_id) = request.headers.get("mcp-session-id") else {
             return;

@@ -24,6 +24,10 @@ use crate::{fixture::Fixture, resources};
 /// The time between two messages, as the suite asks for it.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// How long a client whose stream was dropped has to come back. rmcp keeps no answer for one that comes
+/// later, so this is far more than what the client is told to wait.
+const AWAY: Duration = Duration::from_secs(2);
+
 /// Reports 0, 50 and 100 of 100 to a client that gave a token for it.
 pub(crate) async fn report_progress(
     context: &RequestContext<RoleServer>,
@@ -70,7 +74,7 @@ pub(crate) async fn drop_stream(
 ) -> CallToolResult {
     if let (Some(streams), Some(request)) = (fixture.streams(), context.extensions.get::<Parts>()) {
         streams.drop_those_of(request).await;
-        sleep(PAUSE).await;
+        sleep(AWAY).await;
     }
     done("Reconnection test completed")
 }
