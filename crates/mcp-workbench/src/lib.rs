@@ -10,15 +10,18 @@
 //! # The way of a call
 //!
 //! ```text
-//! stdin ─► serve ─► meta::use_tool ─► workbench.find ─► downstream: the server's task ─► process
-//!            │        identifier        toolbox, server,     our id, deadlines,            │
-//!            │        and arguments     tool                 pending calls                 │
+//! stdin ─► serve ─► meta::use_tool ─► workbench.find ─► downstream: the server's task ─► process,
+//! or HTTP    │        identifier        toolbox, server,     our id, deadlines,            or remote
+//!            │        and arguments     tool                 pending calls                 server
+//!            │                                                                             │
 //! stdout ◄─ serve ◄──────────── the result, spliced by its bytes ◄────────────────────────┘
+//! or a stream
 //! ```
 //!
-//! A module uses only what stands below it: `cli`, `serve`, `meta`, `workbench`, `native`, `toolbox`, `downstream`,
-//! `config`, `pipe`, `wire`; and `call`, `contain`, `ident`, `near`, `visible`, `telemetry`, which know
-//! nothing of the others but `wire`.
+//! In native mode `native` finds the server by name or URI, and there are no meta-tools.
+//!
+//! A module uses only what stands below it: `cli`, `demo`, `serve`, `meta`, `workbench`, `native`, `toolbox`,
+//! `downstream`, `config`, `call`, `pipe`, `wire`, `contain`, `near`, `visible`, `ident`, `telemetry`.
 
 pub mod call;
 pub mod cli;
