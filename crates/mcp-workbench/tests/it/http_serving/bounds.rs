@@ -185,3 +185,27 @@ fn a_client_that_does_not_read_hurts_nobody_else() {
     }
     fault.ends();
 }
+
+#[test]
+fn a_client_that_goes_away_with_much_unread_stops_nobody() {
+    let fault = Fault::within(
+        25,
+        "T29h",
+        "is the only user of a server and leaves 48 MB unread",
+        "others are served",
+    );
+    let served = Setup::one(&Script::new()).serve();
+    let mut client = served.client();
+    client.open();
+    let big = r#"{"name":"use_tool","arguments":{"tool":{"toolbox":"dev","server":"fs","tool":"big"},"arguments":{"size":12000000}}}"#;
+    let unread: Vec<_> = (0..4)
+        .map(|id| client.begin(&id.to_string(), "tools/call", big))
+        .collect();
+    drop(unread);
+    let journal = served.workbench.journal("dev", "fs");
+    let called = poll(TIMEOUT, || (journal.called().len() == 4).then_some(()));
+    assert!(called.is_some(), "the calls have reached the server");
+    let mut other = served.client();
+    assert!(!other.use_tool("pid", "{}").failed());
+    fault.ends();
+}
