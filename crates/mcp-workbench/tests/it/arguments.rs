@@ -88,3 +88,17 @@ fn the_server_gets_the_original_name() {
     let called = workbench.journal("dev", "fs").called();
     assert_eq!(called, names.map(raw_string));
 }
+
+#[test]
+fn what_a_caller_attaches_reaches_the_server() {
+    let mut workbench = Setup::one(&Script::new()).connect();
+    workbench.open("dev");
+    let meta = r#"{"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","tracestate":"a=b","odd":[1e400]}"#;
+    let params = format!(
+        r#"{{"name":"use_tool","arguments":{{"tool":{{"toolbox":"dev","server":"fs","tool":"pid"}}}},"_meta":{meta}}}"#
+    );
+    assert!(!workbench.ask("tools/call", &params).is_error());
+    let received = workbench.journal("dev", "fs").received("tools/call");
+    let sent = received[0].params.as_ref().unwrap().get();
+    assert!(sent.ends_with(&format!(r#""_meta":{meta}}}"#)), "{sent}");
+}

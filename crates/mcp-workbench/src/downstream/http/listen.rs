@@ -4,6 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use reqwest::{Response, Url};
+use tokio::time::Instant;
 
 use super::{
     address::origin,
@@ -38,9 +39,12 @@ pub(super) async fn listen(peer: Arc<Peer>, agreed: Agreed) {
         match response.await {
             Ok(response) if is_stream(&response) => {
                 let mut stream = EventStream::new(response);
+                let began = Instant::now();
                 let heard = hear(&peer, &mut stream).await;
                 position.advance(&stream);
-                failures = if heard { 0 } else { failures + 1 };
+                // A stream that was quiet for a while and was closed for it has not failed.
+                let lasted = began.elapsed() > LONGEST_PAUSE;
+                failures = if heard || lasted { 0 } else { failures + 1 };
             }
             Ok(response) if response.status().is_server_error() => failures += 1,
             // 405 says that there is no such stream, and so does everything else that is none.

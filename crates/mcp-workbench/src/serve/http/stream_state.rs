@@ -8,7 +8,7 @@ use std::{
 use tokio::time::Instant;
 
 use super::{
-    limits::{MAX_ENDED, MAX_KEPT_BYTES, MAX_KEPT_EVENTS, MAX_UNHEARD},
+    limits::{MAX_ENDED, MAX_KEPT_BYTES, MAX_KEPT_EVENTS, MAX_UNHEARD, MAX_UNSENT_BYTES},
     streams::STANDALONE,
 };
 use crate::wire::Frame;
@@ -103,7 +103,9 @@ impl State {
         stream.events.push_back(frame);
         stream.wake();
         let waiting = stream.events.len() as u64 - stream.sent();
-        if id == STANDALONE && stream.reader.is_none() && waiting > MAX_UNHEARD as u64 {
+        let unheard = id == STANDALONE && stream.reader.is_none();
+        let too_many = waiting > MAX_UNHEARD as u64 || self.unsent > MAX_UNSENT_BYTES;
+        if unheard && too_many {
             self.drop_oldest(id);
         }
     }
@@ -165,14 +167,22 @@ impl State {
     }
 
     /// Forgets streams that have ended, oldest first, until few are left. The last one stays, however
-    /// large it is, and one that is being read.
+    /// large it is, and one that is being read. One with an answer that nobody has got yet goes only if
+    /// there are too many of them: what is kept for a second time is less than what was not sent once.
     pub(super) fn trim(&mut self) {
         while self.ended.len() > MAX_ENDED || (self.ended.len() > 1 && self.kept > MAX_KEPT_BYTES) {
-            let unread = |(id, _): &&(u64, Instant)| {
+            let idle = |id: &u64| {
                 let stream = self.streams.get(id);
                 stream.is_none_or(|stream| stream.reader.is_none())
             };
-            let Some((id, _)) = self.ended.iter().find(unread).copied() else {
+            let delivered = |id: &u64| {
+                let stream = self.streams.get(id);
+                stream.is_none_or(|stream| stream.sent() == stream.events.len() as u64)
+            };
+            let ids = || self.ended.iter().map(|(id, _)| *id);
+            let oldest = ids().find(|id| idle(id) && delivered(id));
+            let too_many = self.ended.len() > MAX_ENDED;
+            let Some(id) = oldest.or_else(|| ids().find(|id| too_many && idle(id))) else {
                 return;
             };
             self.remove(id);
