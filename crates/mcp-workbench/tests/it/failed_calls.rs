@@ -76,7 +76,7 @@ fn use_with_token(workbench: &mut Workbench, tool: &str) -> ToolResult {
 
 #[test]
 fn progress_resets_the_timeout_of_a_call() {
-    let mut workbench = opened(&progressing(8), &json!({"callTimeoutMs": 1500}));
+    let mut workbench = opened(&progressing(12), &json!({"callTimeoutMs": 3000}));
     let result = use_with_token(&mut workbench, "work");
     assert_eq!(result.raw, r#"{"content":[]}"#);
 }

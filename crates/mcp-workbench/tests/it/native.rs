@@ -1,9 +1,10 @@
 //! Native mode: one toolbox shown as it is, merged over its servers.
 
 use pretty_assertions::assert_eq;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::harness::{Script, Setup, Workbench};
+use crate::harness::{Script, Setup, TIMEOUT, Workbench, kill, poll};
 
 /// A server with prompts, resources, templates, completions and logging.
 fn full() -> Script {
@@ -273,4 +274,23 @@ fn a_toolbox_that_is_not_there_stops_the_start() {
     let mut workbench = natively(two_servers(), "othr");
     assert_eq!(workbench.wait_exit().code(), Some(1));
     workbench.wait_stderr("did you mean `other`?");
+}
+
+#[test]
+fn subscriptions_and_the_log_level_outlive_a_restart_of_the_server() {
+    let (mut workbench, _) = connect();
+    workbench.ask("resources/subscribe", r#"{"uri":"u:1"}"#);
+    workbench.notification("notifications/resources/updated");
+    workbench.ask("logging/setLevel", r#"{"level":"error"}"#);
+    let journal = workbench.journal("dev", "a");
+    kill(journal.pids()[0], Signal::KILL);
+    // The next call starts it again, whatever becomes of the ones before.
+    let back = poll(TIMEOUT, || {
+        let answer = workbench.ask("tools/call", r#"{"name":"echo","arguments":{}}"#);
+        (journal.pids().len() == 2 && !answer.is_error()).then_some(())
+    });
+    assert!(back.is_some(), "the server comes back");
+    workbench.notification("notifications/resources/updated");
+    assert_eq!(journal.received("resources/subscribe").len(), 2);
+    assert_eq!(journal.received("logging/setLevel").len(), 2);
 }

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::{
     CallTicket, QueuedCall,
+    lasting::Lasting,
     pending::{Asked, Pending, PendingCall},
     start::{error_code, error_message},
 };
@@ -40,6 +41,8 @@ pub(super) struct Calls {
     times: ServerTimes,
     /// The clients whose calls were taken back: the server may still work, and ask, for them.
     taken_back: HashSet<ClientId>,
+    /// What must hold when the server has come back.
+    lasting: Lasting,
 }
 
 /// A call that waits until the server has room for it.
@@ -49,13 +52,14 @@ struct WaitingCall {
 }
 
 impl Calls {
-    pub(super) fn new(next_id: u64, times: ServerTimes) -> Self {
+    pub(super) fn new(next_id: u64, times: ServerTimes, lasting: Lasting) -> Self {
         Self {
             pending: Pending::new(next_id, times),
             queue: VecDeque::new(),
             queued_bytes: 0,
             times,
             taken_back: HashSet::new(),
+            lasting,
         }
     }
 
@@ -64,6 +68,18 @@ impl Calls {
         let id = self.pending.fresh_id();
         link.request(id, method, params);
         self.pending.insert(id, asked);
+    }
+
+    /// Makes hold again what held before the server came back.
+    pub(super) fn repeat_lasting(&mut self, link: &mut Link) {
+        for (method, params) in self.lasting.requests() {
+            self.ask(link, Asked::Again, method, &params);
+        }
+    }
+
+    /// Whether the server is of use to somebody even without calls.
+    pub(super) fn has_subscriptions(&self) -> bool {
+        self.lasting.has_subscriptions()
     }
 
     /// Sends a call, or lets it wait its turn.
@@ -120,7 +136,11 @@ impl Calls {
     ) -> Option<(Asked, Answer)> {
         match self.pending.remove(id)? {
             Asked::Call(call) => {
-                finish(call, call_answer(answer, link.secrets()));
+                let answer = call_answer(answer, link.secrets());
+                if answer.is_ok() {
+                    self.lasting.note(&call.queued.call.request);
+                }
+                finish(call, answer);
                 self.send_queued(link);
                 None
             }
@@ -242,12 +262,12 @@ impl Calls {
     }
 
     /// The end of the connection: calls that have reached the server fail, and so do those that were put
-    /// back too often. The others are returned.
+    /// back too often. The others are returned, and what must hold when the server has come back.
     pub(super) fn end(
         mut self,
         link: &mut Link,
         error: impl Fn(Outcome) -> CallError,
-    ) -> VecDeque<QueuedCall> {
+    ) -> (VecDeque<QueuedCall>, Lasting) {
         let mut unsent = VecDeque::new();
         for id in self.pending.call_ids() {
             match self.pending.remove(id) {
@@ -265,7 +285,7 @@ impl Calls {
             }
         }
         unsent.extend(self.queue.into_iter().map(|call| call.queued));
-        unsent
+        (unsent, self.lasting)
     }
 
     fn leave_queue(&mut self, at: usize) -> Option<QueuedCall> {

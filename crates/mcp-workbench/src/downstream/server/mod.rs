@@ -7,6 +7,7 @@
 mod asks;
 mod calls;
 mod health;
+mod lasting;
 mod limiter;
 mod pending;
 mod progress;

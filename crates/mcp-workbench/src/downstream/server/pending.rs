@@ -17,6 +17,8 @@ pub(super) enum Asked {
     List,
     /// A sign of life.
     Ping,
+    /// Something that held before the server came back.
+    Again,
 }
 
 /// A call that a server has, or is about to have.
@@ -69,7 +71,7 @@ impl Pending {
     pub(super) fn call(&self, id: u64) -> Option<&PendingCall> {
         match self.asked.get(&id)? {
             Asked::Call(call) => Some(call),
-            Asked::List | Asked::Ping => None,
+            Asked::List | Asked::Ping | Asked::Again => None,
         }
     }
 
@@ -149,7 +151,7 @@ impl Pending {
                 Some((id, call, TimeLimit::Total(times.max_call)))
             }
             Asked::Call(call) => Some((id, call, TimeLimit::Silence(times.call))),
-            Asked::List | Asked::Ping => None,
+            Asked::List | Asked::Ping | Asked::Again => None,
         });
         let expired = expired.collect();
         self.next_expiry = self.calls_by_id().map(|(_, call)| call.expires_at()).min();
@@ -167,7 +169,7 @@ impl Pending {
     pub(super) fn calls_mut(&mut self) -> impl Iterator<Item = &mut PendingCall> {
         self.asked.values_mut().filter_map(|asked| match asked {
             Asked::Call(call) => Some(call),
-            Asked::List | Asked::Ping => None,
+            Asked::List | Asked::Ping | Asked::Again => None,
         })
     }
 
@@ -178,7 +180,7 @@ impl Pending {
     fn calls_by_id(&self) -> impl Iterator<Item = (u64, &PendingCall)> {
         self.asked.iter().filter_map(|(id, asked)| match asked {
             Asked::Call(call) => Some((*id, call)),
-            Asked::List | Asked::Ping => None,
+            Asked::List | Asked::Ping | Asked::Again => None,
         })
     }
 }

@@ -15,6 +15,7 @@ use super::{
     asks::Asks,
     calls::Calls,
     health::Health,
+    lasting::Lasting,
     pending::Asked,
     refresh::Refresh,
     start::{Started, answer_server},
@@ -87,17 +88,20 @@ impl Session {
         server: &Arc<Server>,
         started: Started,
         client: Option<Arc<dyn ClientHandle>>,
+        lasting: Lasting,
     ) -> Self {
-        Self {
+        let mut session = Self {
             server: Arc::clone(server),
             link: started.link,
-            calls: Calls::new(started.next_id, server.times),
+            calls: Calls::new(started.next_id, server.times, lasting),
             asks: started.asks,
             users: client.map_or(Users::Nobody, |client| Users::One(client.lasting())),
             refresh: Refresh::default(),
             health: Health::default(),
             used_at: Instant::now(),
-        }
+        };
+        session.calls.repeat_lasting(&mut session.link);
+        session
     }
 
     /// Serves until the end.
@@ -235,6 +239,7 @@ impl Session {
                 }
             }
             LinkEvent::Renewed => {
+                self.calls.repeat_lasting(&mut self.link);
                 self.announce_change(surroundings.status);
                 (surroundings.tell)(Change::Prompts);
                 (surroundings.tell)(Change::Resources);
@@ -350,7 +355,8 @@ impl Session {
 
     fn idle_at(&self) -> Option<Instant> {
         let idle = self.server.times.idle?;
-        self.calls.is_empty().then_some(self.used_at + idle)
+        let unused = self.calls.is_empty() && !self.calls.has_subscriptions();
+        unused.then_some(self.used_at + idle)
     }
 
     /// The last lines of the server's stderr.
@@ -366,9 +372,11 @@ impl Session {
     /// Fails the calls that have reached the server; returns what has to wait for the next start. The
     /// link is dropped, and the process with it.
     pub(super) fn end(mut self, error: impl Fn(Outcome) -> CallError) -> Waiting {
+        let (calls, lasting) = self.calls.end(&mut self.link, error);
         Waiting {
             connects: self.refresh.into_waiting(),
-            calls: self.calls.end(&mut self.link, error),
+            calls,
+            lasting,
             asked_for: false,
             asker: None,
         }

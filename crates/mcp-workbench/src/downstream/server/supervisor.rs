@@ -11,6 +11,7 @@ use tokio::{
 
 use super::{
     Command, ConnectReply, Phase, QueuedCall, ServerHandle, Status, Urgency,
+    lasting::Lasting,
     limiter::{StartLimiter, Verdict},
     session::{Session, SessionEnd, Surroundings},
     start::{Started, start},
@@ -59,6 +60,8 @@ pub(super) struct Waiting {
     pub(super) calls: VecDeque<QueuedCall>,
     /// Whether somebody asks for the server itself and not only for a call.
     pub(super) asked_for: bool,
+    /// What must hold when the server has come back.
+    pub(super) lasting: Lasting,
     /// The last client that asked for the server itself.
     pub(super) asker: Option<Arc<dyn ClientHandle>>,
 }
@@ -242,7 +245,8 @@ impl Supervisor {
         }
         self.waiting.asked_for = false;
         self.waiting.asker = None;
-        let mut session = Session::new(&self.server, started, client);
+        let lasting = std::mem::take(&mut self.waiting.lasting);
+        let mut session = Session::new(&self.server, started, client, lasting);
         for call in self.waiting.calls.drain(..) {
             session.take_call(call, &tools);
         }

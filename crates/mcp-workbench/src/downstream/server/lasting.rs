@@ -1,0 +1,54 @@
+//! What was asked of a server that must still hold when it has ended and come back: the resources that
+//! clients have subscribed to, and the level of its log messages.
+
+use std::collections::HashMap;
+
+use crate::{call::CallRequest, wire::RawJson};
+
+const SUBSCRIBE: &str = "resources/subscribe";
+const UNSUBSCRIBE: &str = "resources/unsubscribe";
+const SET_LEVEL: &str = "logging/setLevel";
+
+/// What must hold after a restart.
+#[derive(Default)]
+pub(super) struct Lasting {
+    /// The parameters of the subscriptions, by what they subscribe to.
+    subscriptions: HashMap<RawJson, RawJson>,
+    log_level: Option<RawJson>,
+}
+
+impl Lasting {
+    /// Notes a request that the server has granted.
+    pub(super) fn note(&mut self, request: &CallRequest) {
+        let CallRequest::Relayed { method, params } = request else {
+            return;
+        };
+        match (*method, params.member("uri")) {
+            (SUBSCRIBE, Some(uri)) => {
+                self.subscriptions.insert(uri, params.clone());
+            }
+            (UNSUBSCRIBE, Some(uri)) => {
+                self.subscriptions.remove(&uri);
+            }
+            (SET_LEVEL, _) => self.log_level = Some(params.clone()),
+            _ => {}
+        }
+    }
+
+    /// The requests that make it hold again.
+    pub(super) fn requests(&self) -> Vec<(&'static str, RawJson)> {
+        let level = self
+            .log_level
+            .iter()
+            .map(|params| (SET_LEVEL, params.clone()));
+        let subscriptions = self.subscriptions.values();
+        level
+            .chain(subscriptions.map(|params| (SUBSCRIBE, params.clone())))
+            .collect()
+    }
+
+    /// Whether somebody waits for what the server will tell.
+    pub(super) fn has_subscriptions(&self) -> bool {
+        !self.subscriptions.is_empty()
+    }
+}
