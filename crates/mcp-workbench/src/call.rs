@@ -6,8 +6,9 @@ use std::{pin::Pin, sync::Arc};
 use serde::Serialize;
 
 use crate::{
+    era::Era,
     ident::ToolName,
-    wire::{Answer, Frame, ObjectText, RawJson},
+    wire::{Answer, Frame, Kind, ObjectText, RawJson},
 };
 
 /// A call on its way to a server.
@@ -62,17 +63,39 @@ pub struct CallContext {
     pub client: Arc<dyn ClientHandle>,
     /// The `_meta` of the caller's request.
     pub meta: Option<RawJson>,
-    /// The caller's own progress token, if it wants to hear of progress.
-    pub progress_token: Option<RawJson>,
+    /// What the caller answers to questions that came in place of an earlier answer.
+    pub retry: Option<Retry>,
+}
+
+/// What a modern client adds to a request that it makes again, because it was asked for input.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Retry {
+    /// Its answers, by the keys of the questions.
+    pub responses: Option<RawJson>,
+    /// What it was given to send back.
+    pub state: Option<RawJson>,
 }
 
 /// The way back to the client that made a call.
 pub trait ClientHandle: Send + Sync {
-    /// Which client it is.
+    /// Which client it is: for questions, everything that has one id is one client.
     fn id(&self) -> ClientId;
 
-    /// What the client says it can do, as far as servers may ask for it.
+    /// Who is behind the client.
+    fn principal(&self) -> Principal;
+
+    /// How the client speaks.
+    fn era(&self) -> Era;
+
+    /// What the client says it can do.
     fn capabilities(&self) -> ClientCapabilities;
+
+    /// The least urgent log messages that the client wants of servers that have to be told with every
+    /// request; none if it wants none.
+    fn log_level(&self) -> Option<&'static str>;
+
+    /// The client's own token for the progress of what it asked for, if it wants to hear of it.
+    fn progress_token(&self) -> Option<RawJson>;
 
     /// Sends a message that belongs to a call, in order with the call's answer. A client that does not
     /// keep up may not get it.
@@ -105,6 +128,15 @@ pub type AnswerFuture = Pin<Box<dyn Future<Output = Option<Answer>> + Send>>;
 
 /// The moment at which a client has read enough.
 pub type RoomFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Who is behind a client, as far as that is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Principal {
+    /// Whoever comes, where no token is required.
+    Anybody,
+    /// Whoever carries the token of this number.
+    Holder(usize),
+}
 
 /// Tells the clients of one workbench apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -151,37 +183,47 @@ impl Question {
     }
 }
 
-/// The capabilities of a client that servers may make use of, as the client wrote them.
+/// What a client says it can do, as it wrote it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClientCapabilities {
-    members: Vec<(Question, RawJson)>,
+    declared: Option<RawJson>,
 }
 
 impl ClientCapabilities {
-    /// Takes from the client's own declaration what servers may make use of.
-    pub fn of(declared: Option<&RawJson>) -> Self {
-        let member = |question: Question| {
-            let value = declared?.member(question.capability())?;
-            Some((question, value))
-        };
+    /// The declaration of a client; anything but an object declares nothing.
+    pub fn of(declared: Option<RawJson>) -> Self {
         Self {
-            members: Question::ALL.into_iter().filter_map(member).collect(),
+            declared: declared.filter(|it| it.kind() == Kind::Object),
         }
     }
 
     /// What the client says of its answers to such questions; nothing if it cannot give any.
-    pub fn get(&self, question: Question) -> Option<&RawJson> {
-        self.members
-            .iter()
-            .find(|(it, _)| *it == question)
-            .map(|(_, value)| value)
+    pub fn get(&self, question: Question) -> Option<RawJson> {
+        self.declared.as_ref()?.member(question.capability())
     }
 
-    /// The declaration that a server gets.
-    pub fn to_json(&self) -> RawJson {
-        let members = self.members.iter();
+    /// Whether the client has declared an extension of the protocol.
+    pub fn has_extension(&self, name: &str) -> bool {
+        let extensions = self
+            .declared
+            .as_ref()
+            .and_then(|it| it.member("extensions"));
+        extensions.is_some_and(|extensions| extensions.member(name).is_some())
+    }
+
+    /// The whole declaration.
+    pub fn declared(&self) -> RawJson {
+        let nothing = || ObjectText::new().finish();
+        self.declared.clone().unwrap_or_else(nothing)
+    }
+
+    /// The part of the declaration that a server may make use of by asking.
+    pub fn questions(&self) -> RawJson {
+        let members = Question::ALL
+            .into_iter()
+            .filter_map(|question| Some((question, self.get(question)?)));
         let text = members.fold(ObjectText::new(), |text, (question, value)| {
-            text.raw(question.capability(), value)
+            text.raw(question.capability(), &value)
         });
         text.finish()
     }

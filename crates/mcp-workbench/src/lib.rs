@@ -5,7 +5,8 @@
 //!
 //! *client*: the MCP client that talks to us. *server*: an MCP server that we talk to. *downstream*: the
 //! servers' side. *serve*: the client's side. *toolbox*: a named set of servers. *catalogue*: an
-//! immutable snapshot of the tools of an open toolbox. *meta-tool*: a tool of ours.
+//! immutable snapshot of the tools of an open toolbox. *meta-tool*: a tool of ours. *era*: legacy (`initialize`,
+//! the revisions up to 2025-11-25) or modern (every request by itself, 2026-07-28).
 //!
 //! # The way of a call
 //!
@@ -21,7 +22,8 @@
 //! In native mode `native` finds the server by name or URI, and there are no meta-tools.
 //!
 //! A module uses only what stands below it: `cli`, `demo`, `serve`, `meta`, `workbench`, `native`, `toolbox`,
-//! `downstream`, `config`, `call`, `pipe`, `wire`, `contain`, `near`, `visible`, `ident`, `telemetry`.
+//! `downstream`, `config`, `call`, `era`, `pipe`, `wire`, `contain`, `seal`, `near`, `visible`, `ident`,
+//! `telemetry`.
 
 pub mod call;
 pub mod cli;
@@ -29,11 +31,13 @@ pub mod config;
 mod contain;
 pub mod demo;
 pub mod downstream;
+pub mod era;
 pub mod ident;
 pub mod meta;
 pub mod native;
 pub mod near;
 mod pipe;
+pub mod seal;
 pub mod serve;
 pub mod telemetry;
 pub mod toolbox;

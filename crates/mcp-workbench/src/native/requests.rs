@@ -284,7 +284,7 @@ fn relayed(method: &'static str, params: &RawJson, client: &Arc<dyn ClientHandle
         context: CallContext {
             client: Arc::clone(client),
             meta: None,
-            progress_token: None,
+            retry: None,
         },
     }
 }

@@ -21,10 +21,7 @@ impl ReplyPlace {
             Self::Line(output) => output,
             Self::Batch(part) => &part.0.output,
         };
-        Caller {
-            connection: Arc::clone(connection),
-            output: output.clone(),
-        }
+        Caller::new(Arc::clone(connection), output.clone())
     }
 
     /// Gives the answer.

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use super::{connection::Connection, log_level::LogLevel, output::ClientOutput};
 use crate::{
-    call::{AnswerFuture, ClientCapabilities, ClientHandle, ClientId, Question, RoomFuture},
+    call::{
+        AnswerFuture, ClientCapabilities, ClientHandle, ClientId, Principal, Question, RoomFuture,
+    },
+    era::Era,
     wire::{self, Frame, RawJson},
 };
 
@@ -12,11 +15,46 @@ use crate::{
 pub(super) struct Caller {
     pub(super) connection: Arc<Connection>,
     pub(super) output: ClientOutput,
+    /// The client's own token for the progress of the request, if it wants to hear of it.
+    progress_token: Option<RawJson>,
+}
+
+impl Caller {
+    /// The client on one of its streams.
+    pub(super) fn new(connection: Arc<Connection>, output: ClientOutput) -> Self {
+        Self {
+            connection,
+            output,
+            progress_token: None,
+        }
+    }
+
+    /// The same, for a request whose progress it wants to hear of under this token.
+    pub(super) fn with_progress_token(mut self, token: Option<RawJson>) -> Self {
+        self.progress_token = token;
+        self
+    }
 }
 
 impl ClientHandle for Caller {
     fn id(&self) -> ClientId {
         self.connection.id()
+    }
+
+    fn principal(&self) -> Principal {
+        self.connection.principal()
+    }
+
+    fn era(&self) -> Era {
+        Era::Legacy
+    }
+
+    fn log_level(&self) -> Option<&'static str> {
+        Some(self.connection.log_level().name())
+    }
+
+    fn progress_token(&self) -> Option<RawJson> {
+        self.progress_token.clone()
     }
 
     fn capabilities(&self) -> ClientCapabilities {
@@ -28,10 +66,9 @@ impl ClientHandle for Caller {
     }
 
     fn lasting(&self) -> Arc<dyn ClientHandle> {
-        Arc::new(Self {
-            connection: Arc::clone(&self.connection),
-            output: self.connection.output(),
-        })
+        let connection = Arc::clone(&self.connection);
+        let output = connection.output();
+        Arc::new(Self::new(connection, output))
     }
 
     fn is_full(&self) -> bool {

@@ -21,7 +21,7 @@ use super::{
     revision::Revision,
 };
 use crate::{
-    call::{ClientCapabilities, ClientId},
+    call::{ClientCapabilities, ClientId, Principal},
     contain::contain,
     downstream::{Change, ServerEvent},
     wire::{
@@ -44,6 +44,8 @@ pub(super) struct Connection {
     workbench: Arc<Workbench>,
     output: ClientOutput,
     id: ClientId,
+    /// Who is behind the client.
+    principal: Principal,
     /// What was agreed on; nothing before `initialize`.
     agreed: Mutex<Option<Agreed>>,
     /// The least urgent log messages that the client wants.
@@ -66,11 +68,16 @@ pub(super) struct Agreed {
 }
 
 impl Connection {
-    pub(super) fn new(workbench: Arc<Workbench>, output: ClientOutput) -> Arc<Self> {
+    pub(super) fn new(
+        workbench: Arc<Workbench>,
+        output: ClientOutput,
+        principal: Principal,
+    ) -> Arc<Self> {
         Arc::new(Self {
             workbench,
             output,
             id: ClientId(CLIENTS.fetch_add(1, Ordering::Relaxed)),
+            principal,
             agreed: Mutex::new(None),
             log_level: Mutex::new(LogLevel::Debug),
             questions: Arc::default(),
@@ -84,6 +91,11 @@ impl Connection {
     /// Which client it is.
     pub(super) fn id(&self) -> ClientId {
         self.id
+    }
+
+    /// Who is behind the client.
+    pub(super) fn principal(&self) -> Principal {
+        self.principal
     }
 
     /// The way to the client for what belongs to no request.
@@ -162,10 +174,7 @@ impl Connection {
     }
 
     fn tell_event(self: &Arc<Self>, event: &ServerEvent) {
-        let caller = Caller {
-            connection: Arc::clone(self),
-            output: self.output.clone(),
-        };
+        let caller = Caller::new(Arc::clone(self), self.output.clone());
         let native = self.workbench.native();
         if native.is_some_and(|native| native.concerns(event, &caller)) {
             match &event.change {

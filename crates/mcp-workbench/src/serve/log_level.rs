@@ -14,18 +14,34 @@ pub(super) enum LogLevel {
 }
 
 impl LogLevel {
+    /// All of them, from the least to the most urgent.
+    const ALL: [Self; 8] = [
+        Self::Debug,
+        Self::Info,
+        Self::Notice,
+        Self::Warning,
+        Self::Error,
+        Self::Critical,
+        Self::Alert,
+        Self::Emergency,
+    ];
+
     /// The level of this name.
     pub(super) fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "debug" => Self::Debug,
-            "info" => Self::Info,
-            "notice" => Self::Notice,
-            "warning" => Self::Warning,
-            "error" => Self::Error,
-            "critical" => Self::Critical,
-            "alert" => Self::Alert,
-            "emergency" => Self::Emergency,
-            _ => return None,
-        })
+        Self::ALL.into_iter().find(|level| level.name() == name)
+    }
+
+    /// Its name on the wire.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Debug => "debug",
+            Self::Info => "info",
+            Self::Notice => "notice",
+            Self::Warning => "warning",
+            Self::Error => "error",
+            Self::Critical => "critical",
+            Self::Alert => "alert",
+            Self::Emergency => "emergency",
+        }
     }
 }

@@ -67,7 +67,7 @@ pub(super) fn agree(params: Option<&RawJson>) -> Result<Agreed, Reply> {
     let declared = params.and_then(|params| params.member("capabilities"));
     Ok(Agreed {
         revision: Revision::negotiate(&wanted),
-        capabilities: ClientCapabilities::of(declared.as_ref()),
+        capabilities: ClientCapabilities::of(declared),
     })
 }
 
@@ -209,10 +209,11 @@ async fn call_tool(workbench: &Workbench, caller: Caller, params: Option<&RawJso
 /// What a call carries besides its arguments.
 pub(super) fn call_context(caller: Caller, meta: Option<RawJson>) -> CallContext {
     let meta = meta.filter(|meta| meta.kind() == Kind::Object);
+    let progress_token = meta.as_ref().and_then(|meta| meta.member("progressToken"));
     CallContext {
-        client: Arc::new(caller),
-        progress_token: meta.as_ref().and_then(|meta| meta.member("progressToken")),
+        client: Arc::new(caller.with_progress_token(progress_token)),
         meta,
+        retry: None,
     }
 }
 

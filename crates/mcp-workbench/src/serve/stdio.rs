@@ -11,7 +11,7 @@ use super::{
     output::{ClientOutput, PipeOutput, write_frames},
     standard_streams,
 };
-use crate::{pipe::LineReader, workbench::Workbench};
+use crate::{call::Principal, pipe::LineReader, workbench::Workbench};
 
 /// Serves until stdin ends, stdout is closed or `stop` is done; then ends all servers.
 pub async fn serve(workbench: Arc<Workbench>, stop: impl Future<Output = ()>) {
@@ -26,7 +26,8 @@ pub async fn serve(workbench: Arc<Workbench>, stop: impl Future<Output = ()>) {
             closed.cancel();
         }
     };
-    let connection = Connection::new(Arc::clone(&workbench), ClientOutput::Pipe(output));
+    let output = ClientOutput::Pipe(output);
+    let connection = Connection::new(Arc::clone(&workbench), output, Principal::Anybody);
     let client = async {
         read_requests(&connection, &closed, stop).await;
         end(&workbench, connection).await;

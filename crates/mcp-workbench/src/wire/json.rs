@@ -177,6 +177,16 @@ impl RawJson {
         text.finish()
     }
 
+    /// The object without the members of these names; everything else is as it was.
+    #[must_use]
+    pub fn without_members(&self, names: &[&str]) -> Self {
+        let members = self.members().unwrap_or_default();
+        let kept = members
+            .iter()
+            .filter(|member| !names.contains(&member.key.as_ref()));
+        kept.fold(ObjectText::new(), ObjectText::relay).finish()
+    }
+
     /// The elements of an array.
     pub fn elements(&self) -> Option<Vec<Self>> {
         if self.kind() != Kind::Array {

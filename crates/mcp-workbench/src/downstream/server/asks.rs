@@ -38,7 +38,7 @@ impl Asks {
 
     /// What a server is told that it may ask.
     pub(super) fn announced(&self, client: &ClientCapabilities) -> RawJson {
-        let announced = client.to_json();
+        let announced = client.questions();
         match (&self.roots, client.get(Question::Roots)) {
             (Some(_), None) => {
                 let nothing = ObjectText::new().finish();

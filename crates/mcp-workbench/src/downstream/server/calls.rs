@@ -187,8 +187,8 @@ impl Calls {
             return;
         };
         let context = &call.queued.call.context;
-        if let Some(token) = &context.progress_token {
-            let params = params.with_member("progressToken", token);
+        if let Some(token) = context.client.progress_token() {
+            let params = params.with_member("progressToken", &token);
             let report = wire::notification("notifications/progress", Some(&params));
             if let Some(report) = call.progress.pass(report, Instant::now()) {
                 context.client.notify(report);
@@ -342,7 +342,7 @@ fn is_gone(call: &QueuedCall, tools: &ToolList) -> bool {
 /// place of its own.
 fn call_params(queued: &QueuedCall, id: u64) -> RawJson {
     let context = &queued.call.context;
-    let meta = match (&context.meta, &context.progress_token) {
+    let meta = match (&context.meta, context.client.progress_token()) {
         (Some(meta), Some(_)) => Some(meta.with_member("progressToken", &RawJson::of(&id))),
         (meta, _) => meta.clone(),
     };

@@ -22,9 +22,9 @@ use super::{
     request_body::{self, RequestBody},
     sessions::{Session, Sessions},
     streams::{Attachment, Beginning, EventStream, STANDALONE},
-    tokens::Principal,
 };
 use crate::{
+    call::Principal,
     serve::{batch::ReplyPlace, connection::refusal_frame, output::ClientOutput},
     wire::{Message, RawJson},
     workbench::Workbench,

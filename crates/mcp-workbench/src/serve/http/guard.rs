@@ -6,11 +6,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use axum::http::{HeaderMap, Request, header, uri::Authority};
 
-use super::{
-    HEALTH_PATH,
-    refusal::Refusal,
-    tokens::{Principal, Tokens},
-};
+use super::{HEALTH_PATH, refusal::Refusal, tokens::Tokens};
+use crate::call::Principal;
 
 /// The checks that every request has to pass.
 pub(super) struct Guard {
@@ -98,7 +95,7 @@ impl Guard {
             Some(tokens) if request.uri().path() != HEALTH_PATH => {
                 check_token(tokens, request.headers())
             }
-            _ => Ok(Principal::ANYBODY),
+            _ => Ok(Principal::Anybody),
         }
     }
 

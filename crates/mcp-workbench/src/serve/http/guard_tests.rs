@@ -1,7 +1,7 @@
 use axum::http::Request;
 
 use super::{Guard, Refusal};
-use crate::serve::http::tokens::{Principal, Tokens};
+use crate::{call::Principal, serve::http::tokens::Tokens};
 
 fn guard(address: &str, hosts: &[&str]) -> Guard {
     Guard {

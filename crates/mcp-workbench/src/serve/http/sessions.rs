@@ -15,9 +15,9 @@ use super::{
     limits::{MAX_SESSIONS, MIN_IDLE},
     refusal::Refusal,
     streams::{EventStream, Streams},
-    tokens::Principal,
 };
 use crate::{
+    call::Principal,
     serve::{connection::Connection, output::ClientOutput},
     workbench::Workbench,
 };
@@ -46,7 +46,7 @@ impl Session {
         Arc::new(Self {
             id: random_id(),
             principal,
-            connection: Connection::new(workbench, output),
+            connection: Connection::new(workbench, output, principal),
             streams,
             used: Mutex::new(Instant::now()),
             ended: CancellationToken::new(),

@@ -6,14 +6,7 @@ use std::{fmt, hint::black_box};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
-/// Whoever carries a token. Sessions belong to their principal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Principal(usize);
-
-impl Principal {
-    /// Whoever comes, where no token is required.
-    pub(super) const ANYBODY: Self = Self(usize::MAX);
-}
+use crate::call::Principal;
 
 /// The tokens that are valid, each a principal's.
 pub struct Tokens {
@@ -55,7 +48,7 @@ impl Tokens {
         let mut holder = None;
         for (index, digest) in self.digests.iter().enumerate() {
             if same(digest, &given) {
-                holder = Some(Principal(index));
+                holder = Some(Principal::Holder(index));
             }
         }
         holder
@@ -85,8 +78,8 @@ mod tests {
     #[test]
     fn every_line_is_the_token_of_somebody_else() {
         let tokens = Tokens::parse("# of the team\nalpha\n\n  beta  \r\n").unwrap();
-        assert_eq!(tokens.holder("alpha"), Some(Principal(0)));
-        assert_eq!(tokens.holder("beta"), Some(Principal(1)));
+        assert_eq!(tokens.holder("alpha"), Some(Principal::Holder(0)));
+        assert_eq!(tokens.holder("beta"), Some(Principal::Holder(1)));
         for other in ["", "alph", "alphaa", "ALPHA", "# of the team", "gamma"] {
             assert_eq!(tokens.holder(other), None, "{other:?}");
         }

@@ -6,8 +6,9 @@ use super::*;
 use crate::{
     call::{
         AnswerFuture, Call, CallContext, CallRequest, ClientCapabilities, ClientHandle, ClientId,
-        Question, RoomFuture,
+        Principal, Question, RoomFuture,
     },
+    era::Era,
     wire::{Frame, ObjectText, Outbox, RawJson},
 };
 
@@ -32,6 +33,22 @@ impl ClientHandle for Nobody {
 
     fn id(&self) -> ClientId {
         ClientId(0)
+    }
+
+    fn principal(&self) -> Principal {
+        Principal::Anybody
+    }
+
+    fn era(&self) -> Era {
+        Era::Legacy
+    }
+
+    fn log_level(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn progress_token(&self) -> Option<RawJson> {
+        None
     }
 
     fn capabilities(&self) -> ClientCapabilities {
@@ -59,7 +76,7 @@ fn queued(ticket: u64) -> QueuedCall {
             context: CallContext {
                 client: Arc::new(Nobody),
                 meta: None,
-                progress_token: None,
+                retry: None,
             },
         },
         reply: oneshot::channel().0,

@@ -1,0 +1,78 @@
+//! Errors of one era as the other era has them.
+
+use super::input::{InputRequest, InputRequired};
+use crate::wire::{Kind, ObjectText, RawJson};
+
+/// A header and the body of a request contradict each other, or a required header is missing.
+pub const HEADER_MISMATCH: i64 = -32020;
+/// The client cannot do what the request needs.
+pub const MISSING_CAPABILITY: i64 = -32021;
+/// The revision is not one that is spoken.
+pub const UNSUPPORTED_VERSION: i64 = -32022;
+
+/// No such resource, in the legacy era.
+const RESOURCE_NOT_FOUND: &str = "-32002";
+/// The user has to follow addresses first, in the legacy era.
+const URL_ELICITATION_REQUIRED: &str = "-32042";
+/// What the modern era has in place of an unknown resource.
+const INVALID_PARAMS: i64 = -32602;
+
+/// Whether an error is one by which a modern server is known.
+pub fn is_modern_code(error: &RawJson) -> bool {
+    let code = error.member("code");
+    let code = code.and_then(|code| code.as_str().parse::<i64>().ok());
+    matches!(
+        code,
+        Some(HEADER_MISMATCH | MISSING_CAPABILITY | UNSUPPORTED_VERSION)
+    )
+}
+
+/// The error of a legacy server as a modern client gets it.
+pub fn to_modern_error(error: &RawJson) -> RawJson {
+    if has_code(error, RESOURCE_NOT_FOUND) {
+        error.with_member("code", &RawJson::of(&INVALID_PARAMS))
+    } else {
+        error.clone()
+    }
+}
+
+/// What a legacy server wants the user to follow before it answers, as a modern client is asked for it.
+/// Nothing if the error says no such thing. The call is simply made again once that is done.
+pub fn url_elicitations(error: &RawJson) -> Option<InputRequired> {
+    if !has_code(error, URL_ELICITATION_REQUIRED) {
+        return None;
+    }
+    let wanted = error.member("data")?.member("elicitations")?.elements()?;
+    let requests = wanted.into_iter().enumerate().map(|(index, elicitation)| {
+        let id = elicitation.member("elicitationId");
+        let id = id.and_then(|id| Some(id.as_text()?.into_owned()));
+        let mut params = elicitation.without_members(&["elicitationId"]);
+        if params.member("mode").is_none() {
+            params = params.with_member("mode", &RawJson::of(&"url"));
+        }
+        InputRequest {
+            key: id.unwrap_or_else(|| format!("url-{index}")),
+            method: "elicitation/create".to_owned(),
+            params: Some(params),
+        }
+    });
+    let requests: Vec<_> = requests.collect();
+    (!requests.is_empty()).then_some(InputRequired {
+        requests,
+        state: None,
+    })
+}
+
+fn has_code(error: &RawJson, code: &str) -> bool {
+    error
+        .member("code")
+        .is_some_and(|it| it.kind() == Kind::Number && it.as_str() == code)
+}
+
+/// What an error says of the versions that could be spoken.
+pub fn unsupported_version_data(requested: &str, supported: &[&str]) -> RawJson {
+    ObjectText::new()
+        .member("supported", supported)
+        .member("requested", requested)
+        .finish()
+}

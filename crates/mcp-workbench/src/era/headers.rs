@@ -1,0 +1,218 @@
+//! The headers by which a modern request over HTTP can be routed without reading its body, and their values:
+//! `Mcp-Method`, `Mcp-Name`, and `Mcp-Param-…` for the arguments that a tool's schema marks.
+
+use std::collections::HashSet;
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use thiserror::Error;
+
+use crate::wire::{Kind, RawJson};
+
+/// The method of the body.
+pub const METHOD: &str = "mcp-method";
+/// What the body is about.
+pub const NAME: &str = "mcp-name";
+/// The revision of the body.
+pub const PROTOCOL_VERSION: &str = "mcp-protocol-version";
+/// What the headers of arguments begin with.
+pub const PARAMETER_PREFIX: &str = "mcp-param-";
+
+/// What marks an argument in a schema.
+const MARK: &str = "x-mcp-header";
+/// How a value is written that cannot stand in a header as it is.
+const ENCODED_BEGIN: &str = "=?base64?";
+const ENCODED_END: &str = "?=";
+/// How deep a schema is looked into.
+const MAX_DEPTH: usize = 32;
+
+/// The member of the parameters that `Mcp-Name` repeats, where a method has one.
+pub fn name_member(method: &str) -> Option<&'static str> {
+    match method {
+        "tools/call" | "prompts/get" => Some("name"),
+        "resources/read" => Some("uri"),
+        "tasks/get" | "tasks/update" | "tasks/cancel" => Some("taskId"),
+        _ => None,
+    }
+}
+
+/// A text as the value of a header.
+pub fn encode(text: &str) -> String {
+    let edge = |c: char| matches!(c, ' ' | '\t');
+    let looks_encoded = text.starts_with(ENCODED_BEGIN) && text.ends_with(ENCODED_END);
+    let cut_off = text.starts_with(edge) || text.ends_with(edge);
+    let visible = text.chars().all(|c| matches!(c, ' '..='~'));
+    if visible && !cut_off && !looks_encoded {
+        return text.to_owned();
+    }
+    let encoded = BASE64_STANDARD.encode(text);
+    format!("{ENCODED_BEGIN}{encoded}{ENCODED_END}")
+}
+
+/// The text that the value of a header stands for; nothing if it is not written as it must be.
+pub fn decode(value: &str) -> Option<String> {
+    let encoded = value
+        .strip_prefix(ENCODED_BEGIN)
+        .and_then(|rest| rest.strip_suffix(ENCODED_END));
+    let Some(encoded) = encoded else {
+        let visible = value.chars().all(|c| matches!(c, ' '..='~' | '\t'));
+        return visible.then(|| value.to_owned());
+    };
+    String::from_utf8(BASE64_STANDARD.decode(encoded).ok()?).ok()
+}
+
+/// An argument that also stands in a header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParameterHeader {
+    /// Where it stands in the arguments.
+    path: Vec<String>,
+    /// Whether it is a whole number: then it is compared as one.
+    is_integer: bool,
+    /// The name of the header, in small letters.
+    pub header: String,
+}
+
+/// Why the marks in a schema cannot be followed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum MarkProblem {
+    /// It is not where an argument is.
+    #[error("x-mcp-header stands where no argument is")]
+    Misplaced,
+    /// It is not the name of a header.
+    #[error("x-mcp-header is not the name of a header")]
+    NoName,
+    /// Two arguments want one header.
+    #[error("x-mcp-header names {0} twice")]
+    Doubled(String),
+    /// The argument cannot be written in a header.
+    #[error("x-mcp-header is on an argument that is neither string, integer nor boolean")]
+    NotPlain,
+}
+
+impl ParameterHeader {
+    /// The arguments that a tool's input schema marks.
+    pub fn all_in(schema: &RawJson) -> Result<Vec<Self>, MarkProblem> {
+        // Almost no schema has one, and looking for the word costs next to nothing.
+        if memchr::memmem::find(schema.as_bytes(), MARK.as_bytes()).is_none() {
+            return Ok(Vec::new());
+        }
+        let mut found = Vec::new();
+        walk(schema, &Place::Root, 0, &mut found)?;
+        let mut names = HashSet::new();
+        for it in &found {
+            if !names.insert(it.header.clone()) {
+                return Err(MarkProblem::Doubled(it.header.clone()));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The value of the argument in a call, as text; nothing if the call has none that is plain.
+    pub fn value(&self, arguments: &RawJson) -> Option<String> {
+        let mut value = arguments.clone();
+        for key in &self.path {
+            value = value.member(key)?;
+        }
+        match value.kind() {
+            Kind::String => Some(value.as_text()?.into_owned()),
+            Kind::Number | Kind::Boolean => Some(value.as_str().to_owned()),
+            Kind::Object | Kind::Array | Kind::Null => None,
+        }
+    }
+
+    /// Whether a header says what a call says. `given` is the header as it was sent.
+    pub fn agrees(&self, given: Option<&str>, arguments: &RawJson) -> bool {
+        match (given.map(decode), self.value(arguments)) {
+            (None, None) => true,
+            (Some(Some(given)), Some(value)) => given == value || self.same_number(&given, &value),
+            _ => false,
+        }
+    }
+
+    /// Whether two texts are one whole number: `1` and `1.0` are.
+    fn same_number(&self, one: &str, other: &str) -> bool {
+        let number = |text: &str| text.parse::<f64>().ok();
+        self.is_integer && number(one).is_some() && number(one) == number(other)
+    }
+}
+
+/// Where in a schema something stands.
+enum Place {
+    Root,
+    /// On an argument, with the way to it.
+    Argument(Vec<String>),
+    /// Where no argument is.
+    Elsewhere,
+}
+
+impl Place {
+    fn argument(&self, name: &str) -> Self {
+        match self {
+            Self::Root => Self::Argument(vec![name.to_owned()]),
+            Self::Argument(path) => {
+                Self::Argument(path.iter().cloned().chain([name.to_owned()]).collect())
+            }
+            Self::Elsewhere => Self::Elsewhere,
+        }
+    }
+}
+
+fn walk(
+    schema: &RawJson,
+    place: &Place,
+    depth: usize,
+    found: &mut Vec<ParameterHeader>,
+) -> Result<(), MarkProblem> {
+    if depth > MAX_DEPTH {
+        return Ok(());
+    }
+    if let Some(elements) = schema.elements() {
+        return elements
+            .iter()
+            .try_for_each(|it| walk(it, &Place::Elsewhere, depth + 1, found));
+    }
+    for member in schema.members().unwrap_or_default() {
+        match member.key.as_ref() {
+            MARK => found.push(marked(schema, place, &member.value)?),
+            "properties" => {
+                for argument in member.value.members().unwrap_or_default() {
+                    let place = place.argument(&argument.key);
+                    walk(&argument.value, &place, depth + 1, found)?;
+                }
+            }
+            "$defs" | "definitions" | "dependentSchemas" | "patternProperties" => {
+                for named in member.value.members().unwrap_or_default() {
+                    walk(&named.value, &Place::Elsewhere, depth + 1, found)?;
+                }
+            }
+            // Values, not schemas.
+            "default" | "const" | "enum" | "examples" => {}
+            _ => walk(&member.value, &Place::Elsewhere, depth + 1, found)?,
+        }
+    }
+    Ok(())
+}
+
+fn marked(schema: &RawJson, place: &Place, name: &RawJson) -> Result<ParameterHeader, MarkProblem> {
+    let Place::Argument(path) = place else {
+        return Err(MarkProblem::Misplaced);
+    };
+    let name = name.as_text().ok_or(MarkProblem::NoName)?;
+    if name.is_empty() || !name.chars().all(is_token) {
+        return Err(MarkProblem::NoName);
+    }
+    let kind = schema.member("type");
+    let kind = kind.as_ref().and_then(RawJson::as_text);
+    if !matches!(kind.as_deref(), Some("string" | "integer" | "boolean")) {
+        return Err(MarkProblem::NotPlain);
+    }
+    Ok(ParameterHeader {
+        path: path.clone(),
+        is_integer: kind.as_deref() == Some("integer"),
+        header: format!("{PARAMETER_PREFIX}{}", name.to_ascii_lowercase()),
+    })
+}
+
+/// Whether a character may stand in the name of a header.
+fn is_token(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c)
+}

@@ -1,0 +1,73 @@
+//! What a modern server asks by answering that input is required.
+
+use crate::wire::{ObjectText, RawJson};
+
+/// The member of a repeated request that holds the answers.
+pub const INPUT_RESPONSES: &str = "inputResponses";
+/// The member of a result, and of the repeated request, that the server finds its place by.
+pub const REQUEST_STATE: &str = "requestState";
+const INPUT_REQUESTS: &str = "inputRequests";
+
+/// A result that asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputRequired {
+    /// The questions, in their order.
+    pub requests: Vec<InputRequest>,
+    /// What is to be sent back as it is; nothing if nothing was given.
+    pub state: Option<RawJson>,
+}
+
+/// One question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputRequest {
+    /// What the answer is found by.
+    pub key: String,
+    /// What is asked: the method of the same question in the legacy era.
+    pub method: String,
+    /// Its parameters.
+    pub params: Option<RawJson>,
+}
+
+impl InputRequired {
+    /// Reads the questions of a result, or of a task that waits for input; nothing if it is not as it must
+    /// be.
+    pub fn read(result: &RawJson) -> Option<Self> {
+        let requests = match result.member(INPUT_REQUESTS) {
+            None => Vec::new(),
+            Some(requests) => {
+                let members = requests.members()?;
+                let requests = members.iter().map(|member| {
+                    Some(InputRequest {
+                        key: member.key.clone().into_owned(),
+                        method: member.value.member("method")?.as_text()?.into_owned(),
+                        params: member.value.member("params"),
+                    })
+                });
+                requests.collect::<Option<_>>()?
+            }
+        };
+        let state = result.member(REQUEST_STATE);
+        (!requests.is_empty() || state.is_some()).then_some(Self { requests, state })
+    }
+
+    /// The result that asks.
+    pub fn to_result(&self) -> RawJson {
+        let mut result = ObjectText::new().member("resultType", "input_required");
+        if !self.requests.is_empty() {
+            let requests = self.requests.iter();
+            let requests = requests.fold(ObjectText::new(), |text, request| {
+                let question = ObjectText::new().member("method", &request.method);
+                let question = match &request.params {
+                    Some(params) => question.raw("params", params),
+                    None => question,
+                };
+                text.raw(&request.key, &question.finish())
+            });
+            result = result.raw(INPUT_REQUESTS, &requests.finish());
+        }
+        if let Some(state) = &self.state {
+            result = result.raw(REQUEST_STATE, state);
+        }
+        result.finish()
+    }
+}

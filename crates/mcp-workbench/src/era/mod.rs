@@ -1,0 +1,40 @@
+//! The two eras of the protocol and pure translations between them. Up to 2025-11-25 a connection begins with
+//! `initialize` and a server sends requests of its own; since 2026-07-28 every request stands for itself, and a
+//! server asks by answering that input is required. What differs in a message, in a header or in an answer is
+//! translated here and nowhere else; who is asked, when, and how long is waited is decided elsewhere.
+
+mod cache;
+mod error;
+pub mod headers;
+mod input;
+mod meta;
+mod result;
+#[cfg(test)]
+mod tests;
+
+pub use cache::{CacheHints, CacheScope, is_cacheable};
+pub use error::{
+    HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION, is_modern_code, to_modern_error,
+    unsupported_version_data, url_elicitations,
+};
+pub use input::{INPUT_RESPONSES, InputRequest, InputRequired, REQUEST_STATE};
+pub use meta::{
+    CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, MetaProblem, ModernMeta, PROTOCOL_VERSION,
+    SERVER_INFO, SUBSCRIPTION_ID, has_modern_keys, without_modern_keys,
+};
+pub use result::{ResultType, result_type, to_legacy_result, to_modern_result};
+
+/// The revision that is spoken in the modern era.
+pub const MODERN_REVISION: &str = "2026-07-28";
+
+/// The extension for calls that outlive their request.
+pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+
+/// How a client or a server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Era {
+    /// With `initialize` and sessions: the revisions up to 2025-11-25.
+    Legacy,
+    /// Every request by itself: 2026-07-28.
+    Modern,
+}

@@ -1,0 +1,4 @@
+//! The translation table: what each era adds and takes away, and that nothing else changes.
+
+mod headers;
+mod table;

@@ -1,0 +1,217 @@
+//! The table of translations, row by row.
+
+use crate::{
+    era::{
+        CacheHints, CacheScope, InputRequired, MetaProblem, ModernMeta, ResultType,
+        has_modern_keys, is_modern_code, result_type, to_legacy_result, to_modern_error,
+        to_modern_result, url_elicitations, without_modern_keys,
+    },
+    wire::RawJson,
+};
+
+fn json(text: &str) -> RawJson {
+    RawJson::parse(&text.to_owned().into()).unwrap()
+}
+
+#[test]
+fn results_get_what_the_modern_era_requires_and_keep_what_they_have() {
+    for (method, legacy, modern) in [
+        (
+            "tools/call",
+            r#"{"content":[],"n":1e400}"#,
+            r#"{"resultType":"complete","content":[],"n":1e400}"#,
+        ),
+        ("tools/call", "{}", r#"{"resultType":"complete"}"#),
+        (
+            "resources/read",
+            r#"{"contents":[]}"#,
+            r#"{"resultType":"complete","contents":[],"ttlMs":0,"cacheScope":"private"}"#,
+        ),
+        (
+            "tools/list",
+            r#"{"tools":[],"ttlMs":5,"cacheScope":"public","resultType":"complete"}"#,
+            r#"{"tools":[],"ttlMs":5,"cacheScope":"public","resultType":"complete"}"#,
+        ),
+        (
+            "tools/list",
+            r#"{"tools":[],"ttlMs":5}"#,
+            r#"{"resultType":"complete","tools":[],"ttlMs":5,"cacheScope":"private"}"#,
+        ),
+        (
+            "resources/read",
+            r#"{"resultType":"input_required","requestState":"s"}"#,
+            r#"{"resultType":"input_required","requestState":"s"}"#,
+        ),
+    ] {
+        let translated = to_modern_result(method, &json(legacy));
+        assert_eq!(translated.as_str(), modern, "{method} {legacy}");
+    }
+}
+
+#[test]
+fn results_lose_what_only_the_modern_era_has() {
+    for (method, modern, legacy) in [
+        (
+            "tools/call",
+            r#"{"resultType":"complete","content":[] ,"ttlMs":7}"#,
+            r#"{"content":[],"ttlMs":7}"#,
+        ),
+        (
+            "resources/read",
+            r#"{"contents":[],"ttlMs":1,"cacheScope":"public","resultType":"complete","x":1}"#,
+            r#"{"contents":[],"x":1}"#,
+        ),
+        ("tools/call", r#"{"a": 1}"#, r#"{"a": 1}"#),
+    ] {
+        let translated = to_legacy_result(method, &json(modern));
+        assert_eq!(translated.as_str(), legacy, "{method} {modern}");
+    }
+}
+
+#[test]
+fn a_result_says_what_it_is() {
+    for (result, expected) in [
+        ("{}", ResultType::Complete),
+        (r#"{"resultType":"complete"}"#, ResultType::Complete),
+        (
+            r#"{"resultType":"input_required"}"#,
+            ResultType::InputRequired,
+        ),
+        (r#"{"resultType":"task"}"#, ResultType::Task),
+        (r#"{"resultType":"other"}"#, ResultType::Unknown),
+        (r#"{"resultType":1}"#, ResultType::Unknown),
+    ] {
+        assert_eq!(result_type(&json(result)), expected, "{result}");
+    }
+}
+
+#[test]
+fn hints_of_several_results_are_the_strictest() {
+    let hints = |text: &str| CacheHints::of(&json(text));
+    let long = hints(r#"{"ttlMs":9000,"cacheScope":"public"}"#);
+    assert_eq!((long.ttl_ms, long.scope), (9000, CacheScope::Public));
+    let short = hints(r#"{"ttlMs":10,"cacheScope":"public"}"#);
+    assert_eq!(long.and(short), short);
+    assert_eq!(long.and(hints("{}")), CacheHints::NONE);
+    assert_eq!(
+        hints(r#"{"ttlMs":-1,"cacheScope":"own"}"#),
+        CacheHints::NONE
+    );
+}
+
+#[test]
+fn errors_have_the_codes_of_the_modern_era() {
+    for (legacy, modern) in [
+        (
+            r#"{"code":-32002,"message":"m","data":{"uri":"u"}}"#,
+            r#"{"code":-32602,"message":"m","data":{"uri":"u"}}"#,
+        ),
+        (r#"{"code": -32001,"x":1}"#, r#"{"code": -32001,"x":1}"#),
+    ] {
+        assert_eq!(to_modern_error(&json(legacy)).as_str(), modern);
+    }
+    for (error, modern) in [
+        (r#"{"code":-32020}"#, true),
+        (r#"{"code":-32021}"#, true),
+        (r#"{"code":-32022}"#, true),
+        (r#"{"code":-32601}"#, false),
+        ("{}", false),
+    ] {
+        assert_eq!(is_modern_code(&json(error)), modern, "{error}");
+    }
+}
+
+#[test]
+fn addresses_to_follow_become_questions() {
+    let error = json(
+        r#"{"code":-32042,"message":"m","data":{"elicitations":[
+            {"mode":"url","elicitationId":"e-1","url":"https://a","message":"go"},
+            {"url":"https://b","message":"on"}]}}"#,
+    );
+    let asked = url_elicitations(&error).unwrap().to_result();
+    assert_eq!(
+        asked.minified().as_str(),
+        concat!(
+            r#"{"resultType":"input_required","inputRequests":{"#,
+            r#""e-1":{"method":"elicitation/create","params":{"mode":"url","url":"https://a","message":"go"}},"#,
+            r#""url-1":{"method":"elicitation/create","params":{"url":"https://b","message":"on","mode":"url"}}}}"#
+        )
+    );
+    for other in [
+        r#"{"code":-32042}"#,
+        r#"{"code":-32042,"data":{"elicitations":[]}}"#,
+        r#"{"code":-32000,"data":{"elicitations":[{"url":"u"}]}}"#,
+    ] {
+        assert_eq!(url_elicitations(&json(other)), None, "{other}");
+    }
+}
+
+#[test]
+fn questions_are_read_as_they_are_written() {
+    let text = concat!(
+        r#"{"resultType":"input_required","inputRequests":{"#,
+        r#""a":{"method":"elicitation/create","params":{"message":"m"}},"#,
+        r#""b":{"method":"roots/list"}},"requestState":"s \u00fc"}"#
+    );
+    let read = InputRequired::read(&json(text)).unwrap();
+    assert_eq!(read.requests.len(), 2);
+    assert_eq!(read.to_result().as_str(), text);
+    for broken in [
+        r#"{"resultType":"input_required"}"#,
+        r#"{"inputRequests":{}}"#,
+        r#"{"inputRequests":[]}"#,
+        r#"{"inputRequests":{"a":{}}}"#,
+    ] {
+        assert_eq!(InputRequired::read(&json(broken)), None, "{broken}");
+    }
+}
+
+#[test]
+fn the_meta_of_a_modern_request_is_read() {
+    let meta = json(
+        r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","traceparent":"00-a",
+            "io.modelcontextprotocol/clientCapabilities":{"roots":{}},
+            "io.modelcontextprotocol/clientInfo":{"name":"c"},
+            "io.modelcontextprotocol/logLevel":"info","progressToken":1}"#,
+    );
+    assert!(has_modern_keys(Some(&meta)));
+    let read = ModernMeta::read(Some(&meta)).unwrap();
+    assert_eq!(read.version, "2026-07-28");
+    assert_eq!(read.capabilities.as_str(), r#"{"roots":{}}"#);
+    assert_eq!(read.log_level.as_deref(), Some("info"));
+    let rest = without_modern_keys(&meta).unwrap();
+    assert_eq!(rest.as_str(), r#"{"traceparent":"00-a","progressToken":1}"#);
+    assert_eq!(
+        without_modern_keys(&json(r#"{"io.modelcontextprotocol/clientInfo":{}}"#)),
+        None
+    );
+    assert!(!has_modern_keys(Some(&rest)) && !has_modern_keys(None));
+}
+
+#[test]
+fn a_modern_request_must_say_who_sends_it() {
+    const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+    const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+    for (meta, problem) in [
+        ("{}".to_owned(), MetaProblem::Missing(VERSION)),
+        (
+            format!(r#"{{"{VERSION}":1}}"#),
+            MetaProblem::WrongType(VERSION, "a string"),
+        ),
+        (
+            format!(r#"{{"{VERSION}":"v"}}"#),
+            MetaProblem::Missing(CAPABILITIES),
+        ),
+        (
+            format!(r#"{{"{VERSION}":"v","{CAPABILITIES}":null}}"#),
+            MetaProblem::WrongType(CAPABILITIES, "an object"),
+        ),
+        (
+            format!(r#"{{"{VERSION}":"v","{VERSION}":"w"}}"#),
+            MetaProblem::Doubled(VERSION),
+        ),
+    ] {
+        assert_eq!(ModernMeta::read(Some(&json(&meta))), Err(problem), "{meta}");
+    }
+    assert_eq!(ModernMeta::read(None), Err(MetaProblem::Missing(VERSION)));
+}
