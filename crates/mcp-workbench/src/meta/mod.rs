@@ -13,6 +13,7 @@ use crate::{
     workbench::Workbench,
 };
 
+use failure::Failure;
 pub use instructions::instructions;
 pub use registered::call_registered;
 
@@ -40,29 +41,47 @@ impl MetaTool {
         }
     }
 
-    /// Runs the tool. The result may be an error that a model can read; it is a result all the same.
+    /// Runs the tool.
     pub async fn run(
         self,
         workbench: &Workbench,
         arguments: &RawJson,
         context: CallContext,
-    ) -> RawJson {
+    ) -> MetaReply {
         let result = match self {
-            Self::OpenToolbox => open_toolbox::run(workbench, arguments, &context).await,
+            Self::OpenToolbox => open_toolbox::run(workbench, arguments, &context)
+                .await
+                .map(MetaReply::Result),
             Self::UseTool => use_tool::run(workbench, arguments, context).await,
         };
-        result.unwrap_or_else(|failure| failure.to_result())
+        MetaReply::of(result)
+    }
+}
+
+/// What comes of running a meta-tool.
+pub enum MetaReply {
+    /// A result. It may be an error that a model can read; it is a result all the same.
+    Result(RawJson),
+    /// The error of a server that is about the exchange between client and server: for the client to act on,
+    /// not for a model to read.
+    Refused(RawJson),
+}
+
+impl MetaReply {
+    /// A failure is a result too, for a model to read.
+    fn of(reply: Result<Self, Failure>) -> Self {
+        reply.unwrap_or_else(|failure| Self::Result(failure.to_result()))
     }
 }
 
 /// The result of a call that failed, for a model to read.
 pub fn failed_call(tool: ToolIdentifier, error: CallError) -> RawJson {
-    failure::Failure::call_failed(tool, error).to_result()
+    Failure::call_failed(tool, error).to_result()
 }
 
 /// The words for a call that failed.
 pub fn failed_call_text(tool: ToolIdentifier, error: CallError) -> String {
-    failure::Failure::call_failed(tool, error).to_string()
+    Failure::call_failed(tool, error).to_string()
 }
 
 /// The definitions of all meta-tools, as `tools/list` shows them.

@@ -1,6 +1,6 @@
 //! Calls by a registered name, in dynamic mode. The name is looked up, never parsed.
 
-use super::{failure::Failure, use_tool};
+use super::{MetaReply, failure::Failure, use_tool};
 use crate::{call::CallContext, wire::RawJson, workbench::Workbench};
 
 /// Runs the tool that is registered under `name`.
@@ -9,12 +9,12 @@ pub async fn call_registered(
     name: &str,
     arguments: RawJson,
     context: CallContext,
-) -> RawJson {
+) -> MetaReply {
     let result = match workbench.registered(name) {
         Some(tool) => use_tool::call(workbench, tool, arguments, context).await,
         None => Err(Failure::NotRegistered {
             name: name.to_owned(),
         }),
     };
-    result.unwrap_or_else(|failure| failure.to_result())
+    MetaReply::of(result)
 }

@@ -3,11 +3,14 @@
 use serde_json::json;
 
 use super::{
+    MetaReply,
     failure::Failure,
     parameters::{Key, ParameterProblem, ParameterReader},
 };
 use crate::{
     call::{Call, CallContext, CallRequest},
+    downstream::CallError,
+    era::{self, Era},
     ident::{ServerName, ToolIdentifier, ToolName, ToolboxName},
     wire::{Kind, ObjectText, RawJson},
     workbench::Workbench,
@@ -74,7 +77,7 @@ pub(super) async fn run(
     workbench: &Workbench,
     arguments: &RawJson,
     context: CallContext,
-) -> Result<RawJson, Failure> {
+) -> Result<MetaReply, Failure> {
     let (tool, arguments) = read(arguments)?;
     call(workbench, tool, arguments, context).await
 }
@@ -85,7 +88,7 @@ pub(super) async fn call(
     tool: ToolIdentifier,
     arguments: RawJson,
     context: CallContext,
-) -> Result<RawJson, Failure> {
+) -> Result<MetaReply, Failure> {
     let server = match workbench.find(&tool, &context.client).await {
         Ok(server) => server,
         Err(error) => {
@@ -96,6 +99,11 @@ pub(super) async fn call(
             });
         }
     };
+    let is_modern = context.client.era() == Era::Modern;
+    let goes_on = context
+        .retry
+        .as_ref()
+        .is_some_and(|retry| retry.state.is_some());
     let call = Call {
         request: CallRequest::Tool {
             name: tool.tool.clone(),
@@ -106,7 +114,14 @@ pub(super) async fn call(
     match server.call(call).await {
         Ok(result) => {
             workbench.links().note(&tool.server_identifier(), &result);
-            Ok(result)
+            Ok(MetaReply::Result(result))
+        }
+        // What a client can act on is not turned into words for a model: that it lacks a capability, or
+        // that what it goes on with is not accepted.
+        Err(CallError::Refused { error, .. })
+            if is_modern && (goes_on || era::is_modern_code(&error)) =>
+        {
+            Ok(MetaReply::Refused(error))
         }
         Err(error) => Err(Failure::call_failed(tool, error)),
     }

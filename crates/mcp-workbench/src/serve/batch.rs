@@ -17,11 +17,15 @@ pub(super) enum ReplyPlace {
 impl ReplyPlace {
     /// The client as servers see it while they work for this request.
     pub(super) fn caller(&self, connection: &Arc<Connection>) -> Caller {
-        let output = match self {
+        Caller::new(Arc::clone(connection), self.output().clone())
+    }
+
+    /// The way to the client while the request runs.
+    pub(super) fn output(&self) -> &ClientOutput {
+        match self {
             Self::Line(output) => output,
             Self::Batch(part) => &part.0.output,
-        };
-        Caller::new(Arc::clone(connection), output.clone())
+        }
     }
 
     /// Gives the answer.

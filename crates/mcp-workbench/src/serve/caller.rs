@@ -11,6 +11,9 @@ use crate::{
     wire::{self, Frame, RawJson},
 };
 
+/// The log messages that servers are asked for, where the client has not said which it wants.
+const UNCHOSEN_LOG_LEVEL: LogLevel = LogLevel::Info;
+
 /// A client, and the stream on which one of its requests is answered.
 pub(super) struct Caller {
     pub(super) connection: Arc<Connection>,
@@ -50,7 +53,8 @@ impl ClientHandle for Caller {
     }
 
     fn log_level(&self) -> Option<&'static str> {
-        Some(self.connection.log_level().name())
+        let level = self.connection.chosen_log_level();
+        Some(level.unwrap_or(UNCHOSEN_LOG_LEVEL).name())
     }
 
     fn progress_token(&self) -> Option<RawJson> {
@@ -81,9 +85,7 @@ impl ClientHandle for Caller {
     }
 
     fn log(&self, params: &RawJson) {
-        let level = params.member("level");
-        let level = level.as_ref().and_then(RawJson::as_text);
-        let level = level.and_then(|level| LogLevel::named(&level));
+        let level = LogLevel::of_message(params);
         if level.is_some_and(|level| level >= self.connection.log_level()) {
             self.notify(wire::notification("notifications/message", Some(params)));
         }

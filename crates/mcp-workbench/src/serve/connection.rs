@@ -6,27 +6,29 @@ use std::sync::{
 };
 
 use bytes::Bytes;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast::error::RecvError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::TaskTracker;
 
 use super::{
+    ServeContext,
     batch::{BatchPart, ReplyPlace},
     caller::Caller,
     code,
     in_flight::{InFlight, Running},
     log_level::LogLevel,
     methods::{self, Reply},
+    modern::{self, ModernRequest},
     output::ClientOutput,
     questions::Questions,
     revision::Revision,
+    unreadable::{refusal, refusal_frame},
 };
 use crate::{
     call::{ClientCapabilities, ClientId, Principal},
-    contain::contain,
-    downstream::{Change, ServerEvent},
+    contain::{Panicked, contain},
     wire::{
-        self, Frame, InvalidMessage, Line, MAX_FRAME_BYTES, Message, Notification, ParseError,
-        RawJson, Request, RequestId, ScanError, id_from_head, id_from_tail, recover_id,
+        self, Line, MAX_FRAME_BYTES, Message, Notification, ParseError, RawJson, Request,
+        RequestId, id_from_head, id_from_tail,
     },
     workbench::Workbench,
 };
@@ -41,21 +43,29 @@ static CLIENTS: AtomicU64 = AtomicU64::new(0);
 
 /// A client that is connected.
 pub(super) struct Connection {
-    workbench: Arc<Workbench>,
+    context: ServeContext,
     output: ClientOutput,
     id: ClientId,
     /// Who is behind the client.
     principal: Principal,
     /// What was agreed on; nothing before `initialize`.
     agreed: Mutex<Option<Agreed>>,
-    /// The least urgent log messages that the client wants.
-    log_level: Mutex<LogLevel>,
+    /// The least urgent log messages that the client wants, if it has said so.
+    log_level: Mutex<Option<LogLevel>>,
     questions: Arc<Questions>,
     in_flight: InFlight,
     tasks: TaskTracker,
     room: Arc<Semaphore>,
     /// Whether the client was told of the message that is too large and not over yet.
     oversized_answered: AtomicBool,
+}
+
+/// How a request is to be understood.
+enum Speaker {
+    /// As part of what was agreed on at the start.
+    Legacy,
+    /// By itself.
+    Modern(ModernRequest),
 }
 
 /// What a client and we have told each other at its start.
@@ -67,19 +77,24 @@ pub(super) struct Agreed {
     pub(super) capabilities: ClientCapabilities,
 }
 
+/// An id for another client.
+pub(super) fn next_client_id() -> ClientId {
+    ClientId(CLIENTS.fetch_add(1, Ordering::Relaxed))
+}
+
 impl Connection {
     pub(super) fn new(
-        workbench: Arc<Workbench>,
+        context: ServeContext,
         output: ClientOutput,
         principal: Principal,
     ) -> Arc<Self> {
         Arc::new(Self {
-            workbench,
+            context,
             output,
-            id: ClientId(CLIENTS.fetch_add(1, Ordering::Relaxed)),
+            id: next_client_id(),
             principal,
             agreed: Mutex::new(None),
-            log_level: Mutex::new(LogLevel::Debug),
+            log_level: Mutex::default(),
             questions: Arc::default(),
             in_flight: InFlight::default(),
             tasks: TaskTracker::new(),
@@ -91,6 +106,11 @@ impl Connection {
     /// Which client it is.
     pub(super) fn id(&self) -> ClientId {
         self.id
+    }
+
+    /// What is served.
+    pub(super) fn workbench(&self) -> &Arc<Workbench> {
+        &self.context.workbench
     }
 
     /// Who is behind the client.
@@ -116,6 +136,11 @@ impl Connection {
 
     /// The least urgent log messages that the client wants.
     pub(super) fn log_level(&self) -> LogLevel {
+        self.chosen_log_level().unwrap_or(LogLevel::Debug)
+    }
+
+    /// The same, if the client has said so.
+    pub(super) fn chosen_log_level(&self) -> Option<LogLevel> {
         *self
             .log_level
             .lock()
@@ -127,7 +152,7 @@ impl Connection {
         *self
             .log_level
             .lock()
-            .unwrap_or_else(PoisonError::into_inner) = level;
+            .unwrap_or_else(PoisonError::into_inner) = Some(level);
     }
 
     /// Waits until another request may be read. Cancel-safe.
@@ -141,7 +166,7 @@ impl Connection {
     pub(super) fn abandon(&self) {
         self.questions.give_up();
         self.in_flight.cancel_all();
-        if let Some(native) = self.workbench.native() {
+        if let Some(native) = self.workbench().native() {
             native.forget_client(self.id);
         }
     }
@@ -150,48 +175,6 @@ impl Connection {
     pub(super) async fn all_answered(&self) {
         self.tasks.close();
         self.tasks.wait().await;
-    }
-
-    /// Tells the client what changes, for as long as it is there.
-    pub(super) async fn tell_changes(self: &Arc<Self>) {
-        let mut tools = self.workbench.tools_changed();
-        let mut events = self.workbench.events();
-        loop {
-            tokio::select! {
-                Ok(()) = tools.changed() => self.tell("notifications/tools/list_changed", None),
-                event = events.recv() => match event {
-                    Ok(event) => self.tell_event(&event),
-                    // What was missed is not known, so anything may have changed.
-                    Err(RecvError::Lagged(_)) if self.workbench.native().is_some() => {
-                        self.tell("notifications/prompts/list_changed", None);
-                        self.tell("notifications/resources/list_changed", None);
-                    }
-                    Err(RecvError::Lagged(_)) => {}
-                    Err(RecvError::Closed) => return,
-                },
-            }
-        }
-    }
-
-    fn tell_event(self: &Arc<Self>, event: &ServerEvent) {
-        let caller = Caller::new(Arc::clone(self), self.output.clone());
-        let native = self.workbench.native();
-        if native.is_some_and(|native| native.concerns(event, &caller)) {
-            match &event.change {
-                Change::Prompts => self.tell("notifications/prompts/list_changed", None),
-                Change::Resources => self.tell("notifications/resources/list_changed", None),
-                Change::Resource(params) => {
-                    self.tell("notifications/resources/updated", Some(params));
-                }
-            }
-        }
-    }
-
-    /// Sends a notification, once the client is there to hear it.
-    fn tell(&self, method: &str, params: Option<&RawJson>) {
-        if self.revision().is_some() {
-            self.output.notify(wire::notification(method, params));
-        }
     }
 
     /// Takes a line of the client.
@@ -270,32 +253,52 @@ impl Connection {
 
     /// Answers what can be answered at once, in order; everything else runs beside it.
     fn take_request(self: &Arc<Self>, request: Request, place: ReplyPlace, size: usize) {
-        if let Err(refusal) = self.agree_if_asked(&request) {
-            return place.answer(refusal.into_frame(&request.id));
-        }
-        if self.revision().is_none() && request.method != "ping" {
-            let reply = Reply::invalid_params("not initialized: send initialize first");
-            return place.answer(reply.into_frame(&request.id));
-        }
+        let speaker = match self.speaker(&request) {
+            Ok(speaker) => speaker,
+            Err(refusal) => return place.answer(refusal.into_frame(&request.id)),
+        };
         let Some(permit) = self.permit(size) else {
-            let reply = Reply::Error {
-                code: code::INTERNAL_ERROR,
-                message: format!("more than {MAX_REQUESTS} requests at once"),
-            };
+            let reply = Reply::internal_error(format!("more than {MAX_REQUESTS} requests at once"));
             return place.answer(reply.into_frame(&request.id));
         };
         // Noted before the task exists, so that a cancel on the next line finds it.
         let running = self.in_flight.begin(&request.id);
         let connection = Arc::clone(self);
         self.tasks.spawn(async move {
-            let caller = place.caller(&connection);
-            let reply = connection.answer(&request, caller, &running).await;
+            let reply = match speaker {
+                Speaker::Legacy => {
+                    let caller = place.caller(&connection);
+                    connection.answer(&request, caller, &running).await
+                }
+                Speaker::Modern(said) => {
+                    let output = place.output().clone();
+                    connection
+                        .answer_modern(request.clone(), said, output, &running)
+                        .await
+                }
+            };
             drop(permit);
             match reply {
                 Some(reply) => place.answer(reply.into_frame(&request.id)),
                 None => place.withhold(),
             }
         });
+    }
+
+    /// How a request is to be understood. Every request says that by itself: a client may speak in both
+    /// ways on one connection.
+    fn speaker(&self, request: &Request) -> Result<Speaker, Reply> {
+        if modern::is_modern(request) {
+            let said = ModernRequest::read(request)?;
+            return Ok(Speaker::Modern(said));
+        }
+        self.agree_if_asked(request)?;
+        if self.revision().is_none() && request.method != "ping" {
+            return Err(Reply::invalid_params(
+                "not initialized: send initialize first",
+            ));
+        }
+        Ok(Speaker::Legacy)
     }
 
     /// Notes what is agreed on by `initialize`, before anything that was sent behind it is looked at.
@@ -310,14 +313,32 @@ impl Connection {
     /// The answer to a request; none if it was cancelled.
     async fn answer(&self, request: &Request, caller: Caller, running: &Running) -> Option<Reply> {
         let revision = self.revision().unwrap_or_default();
-        let answer = methods::answer(&self.workbench, caller, revision, request);
-        let answer = contain(answer);
+        let answer = methods::answer(self.workbench(), caller, revision, request);
+        self.settle(request, contain(answer), running).await
+    }
+
+    /// The answer to a request of the modern era; none if it was cancelled.
+    async fn answer_modern(
+        &self,
+        request: Request,
+        said: ModernRequest,
+        output: ClientOutput,
+        running: &Running,
+    ) -> Option<Reply> {
+        let answer = modern::answer(&self.context, &request, said, output, self.principal);
+        self.settle(&request, contain(answer), running).await
+    }
+
+    /// Waits for an answer, unless the client cancels the request.
+    async fn settle(
+        &self,
+        request: &Request,
+        answer: impl Future<Output = Result<Reply, Panicked>>,
+        running: &Running,
+    ) -> Option<Reply> {
         let reply = running.cancelled.run_until_cancelled(answer).await;
         self.in_flight.end(&request.id, running);
-        Some(reply?.unwrap_or_else(|panicked| Reply::Error {
-            code: code::INTERNAL_ERROR,
-            message: panicked.to_string(),
-        }))
+        Some(reply?.unwrap_or_else(|panicked| Reply::internal_error(panicked.to_string())))
     }
 
     /// Takes room for a request, as much as there is; nothing if there is none.
@@ -359,33 +380,6 @@ impl Connection {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
-    }
-}
-
-/// The answer to a frame that is no message, with its id if one can be found in it.
-pub(super) fn refusal_frame(error: &ParseError, frame: &Bytes) -> Frame {
-    let (id, code, message) = refusal(error);
-    let deep = matches!(error, ParseError::NotJson(ScanError::TooDeep));
-    let recovered = deep.then(|| recover_id(frame)).flatten();
-    wire::error(id.or(recovered.as_ref()), code, &message)
-}
-
-/// What is answered to a frame that is no message.
-fn refusal(error: &ParseError) -> (Option<&RequestId>, i64, String) {
-    match error {
-        ParseError::NotJson(ScanError::Syntax(_)) => {
-            (None, code::PARSE_ERROR, format!("Parse error: {error}"))
-        }
-        ParseError::NotJson(ScanError::TooDeep) => (
-            None,
-            code::INVALID_REQUEST,
-            format!("Invalid request: {error}"),
-        ),
-        ParseError::Invalid(InvalidMessage { id, .. }) => (
-            id.as_ref(),
-            code::INVALID_REQUEST,
-            format!("Invalid request: {error}"),
-        ),
     }
 }
 

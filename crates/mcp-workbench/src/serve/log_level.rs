@@ -1,5 +1,7 @@
 //! The levels of log messages, from the least to the most urgent.
 
+use crate::wire::RawJson;
+
 /// How urgent a log message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum LogLevel {
@@ -29,6 +31,12 @@ impl LogLevel {
     /// The level of this name.
     pub(super) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|level| level.name() == name)
+    }
+
+    /// The level of a log message.
+    pub(super) fn of_message(params: &RawJson) -> Option<Self> {
+        let level = params.member("level")?;
+        Self::named(&level.as_text()?)
     }
 
     /// Its name on the wire.

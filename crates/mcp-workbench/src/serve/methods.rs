@@ -5,15 +5,58 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{
-    caller::Caller, code, connection::Agreed, log_level::LogLevel, native, revision::Revision,
+    caller::Caller, code, connection::Agreed, exchange::ModernCaller, log_level::LogLevel, native,
+    revision::Revision,
 };
 use crate::{
-    call::{Call, CallContext, CallRequest, ClientCapabilities},
+    call::{Call, CallContext, CallRequest, ClientCapabilities, ClientHandle, Retry},
     downstream::CallError,
-    meta::{self, MetaTool},
+    meta::{self, MetaReply, MetaTool},
     wire::{self, Frame, Kind, ObjectText, RawJson, Request, RequestId},
     workbench::Workbench,
 };
+
+/// Who makes a request.
+pub(super) enum Requester {
+    /// A client that we have agreed on something with.
+    Legacy(Caller),
+    /// A client that says everything with every request.
+    Modern {
+        client: ModernCaller,
+        /// What it answers to questions that came in place of an earlier answer.
+        retry: Option<Retry>,
+    },
+}
+
+impl Requester {
+    /// The client as servers see it.
+    pub(super) fn into_client(self) -> Arc<dyn ClientHandle> {
+        match self {
+            Self::Legacy(caller) => Arc::new(caller),
+            Self::Modern { client, .. } => Arc::new(client),
+        }
+    }
+
+    /// What a call carries besides its arguments.
+    pub(super) fn into_context(self, meta: Option<RawJson>) -> CallContext {
+        let meta = meta.filter(|meta| meta.kind() == Kind::Object);
+        match self {
+            Self::Legacy(caller) => {
+                let progress_token = meta.as_ref().and_then(|meta| meta.member("progressToken"));
+                CallContext {
+                    client: Arc::new(caller.with_progress_token(progress_token)),
+                    meta,
+                    retry: None,
+                }
+            }
+            Self::Modern { client, retry } => CallContext {
+                client: Arc::new(client),
+                meta,
+                retry,
+            },
+        }
+    }
+}
 
 /// The answer to a request.
 pub(super) enum Reply {
@@ -48,6 +91,14 @@ impl Reply {
         }
     }
 
+    /// The refusal of something that we failed at.
+    pub(super) fn internal_error(message: impl Into<String>) -> Self {
+        Self::Error {
+            code: code::INTERNAL_ERROR,
+            message: message.into(),
+        }
+    }
+
     /// The refusal of parameters.
     pub(super) fn invalid_params(message: impl Into<String>) -> Self {
         Self::Error {
@@ -74,7 +125,7 @@ pub(super) fn agree(params: Option<&RawJson>) -> Result<Agreed, Reply> {
 /// The answer to `initialize`.
 async fn initialize(workbench: &Workbench, caller: Caller, revision: Revision) -> Reply {
     let (capabilities, instructions) = match workbench.native() {
-        Some(native) => native::introduce(workbench, native, caller).await,
+        Some(native) => native::introduce(workbench, native, Arc::new(caller)).await,
         None => {
             let instructions = meta::instructions(workbench.config());
             (own_capabilities(workbench), Some(instructions))
@@ -83,16 +134,21 @@ async fn initialize(workbench: &Workbench, caller: Caller, revision: Revision) -
     let mut result = json!({
         "protocolVersion": revision.name(),
         "capabilities": capabilities,
-        "serverInfo": {
-            "name": "mcp-workbench",
-            "title": "MCP Workbench",
-            "version": env!("CARGO_PKG_VERSION"),
-        },
+        "serverInfo": identity(),
     });
     if let Some(instructions) = instructions {
         result["instructions"] = instructions.into();
     }
     Reply::Result(RawJson::of(&result))
+}
+
+/// Who we are.
+pub(super) fn identity() -> Value {
+    json!({
+        "name": "mcp-workbench",
+        "title": "MCP Workbench",
+        "version": env!("CARGO_PKG_VERSION"),
+    })
 }
 
 fn own_capabilities(workbench: &Workbench) -> Value {
@@ -112,38 +168,48 @@ pub(super) async fn answer(
     revision: Revision,
     request: &Request,
 ) -> Reply {
+    let params = request.params.as_ref();
     match (request.method.as_str(), workbench.native()) {
         ("initialize", _) => initialize(workbench, caller, revision).await,
         ("ping", _) => Reply::Result(ObjectText::new().finish()),
-        (_, Some(native)) => native::answer(workbench, native, caller, request).await,
-        ("tools/list", None) => list_tools(workbench, request.params.as_ref()),
-        ("tools/call", None) => call_tool(workbench, caller, request.params.as_ref()).await,
-        ("resources/read", None) => read_linked(workbench, caller, request.params.as_ref()).await,
-        ("resources/list", None) => Reply::Result(empty_list("resources")),
-        ("resources/templates/list", None) => Reply::Result(empty_list("resourceTemplates")),
-        ("logging/setLevel", None) => set_log_level(&caller, request.params.as_ref()),
+        (method, Some(native)) => {
+            if method == "logging/setLevel" {
+                native::note_log_level(&caller, params);
+            }
+            let requester = Requester::Legacy(caller);
+            native::answer(workbench, native, requester, request).await
+        }
+        ("tools/list", None) => {
+            let mut definitions = meta::definitions(workbench);
+            definitions.extend(workbench.registered_definitions());
+            only_page(params, "tools", &definitions)
+        }
+        ("tools/call", None) => call_tool(workbench, Requester::Legacy(caller), params).await,
+        ("resources/read", None) => read_linked(workbench, Requester::Legacy(caller), params).await,
+        ("resources/list", None) => only_page(params, "resources", &[]),
+        ("resources/templates/list", None) => only_page(params, "resourceTemplates", &[]),
+        ("logging/setLevel", None) => set_log_level(&caller, params),
         (method, None) => Reply::method_not_found(method),
     }
 }
 
-fn list_tools(workbench: &Workbench, params: Option<&RawJson>) -> Reply {
+/// A list of ours, which has one page.
+pub(super) fn only_page(params: Option<&RawJson>, items: &str, list: &[RawJson]) -> Reply {
     let cursor = params.and_then(|params| params.member("cursor"));
     if cursor.is_some_and(|cursor| cursor.kind() != Kind::Null) {
         return Reply::invalid_params("cursor: unknown, the list has one page");
     }
-    let mut definitions = meta::definitions(workbench);
-    definitions.extend(workbench.registered_definitions());
-    let list = RawJson::array(&definitions);
-    Reply::Result(ObjectText::new().raw("tools", &list).finish())
-}
-
-fn empty_list(items: &str) -> RawJson {
-    ObjectText::new().raw(items, &RawJson::array(&[])).finish()
+    let list = RawJson::array(list);
+    Reply::Result(ObjectText::new().raw(items, &list).finish())
 }
 
 /// Reads a resource that a server has linked to in a result. Nothing is listed: what servers have is
 /// found through their tools.
-async fn read_linked(workbench: &Workbench, caller: Caller, params: Option<&RawJson>) -> Reply {
+pub(super) async fn read_linked(
+    workbench: &Workbench,
+    requester: Requester,
+    params: Option<&RawJson>,
+) -> Reply {
     let uri = params.and_then(|params| params.member("uri"));
     let uri = uri.as_ref().and_then(RawJson::as_text);
     let (Some(uri), Some(params)) = (uri, params) else {
@@ -162,7 +228,7 @@ async fn read_linked(workbench: &Workbench, caller: Caller, params: Option<&RawJ
             method: "resources/read",
             params: params.clone(),
         },
-        context: call_context(caller, params.member("_meta")),
+        context: requester.into_context(params.member("_meta")),
     };
     match server.call(call).await {
         Ok(result) => Reply::Result(result),
@@ -186,7 +252,11 @@ fn set_log_level(caller: &Caller, params: Option<&RawJson>) -> Reply {
     }
 }
 
-async fn call_tool(workbench: &Workbench, caller: Caller, params: Option<&RawJson>) -> Reply {
+pub(super) async fn call_tool(
+    workbench: &Workbench,
+    requester: Requester,
+    params: Option<&RawJson>,
+) -> Reply {
     let CallParams {
         name,
         arguments,
@@ -195,25 +265,17 @@ async fn call_tool(workbench: &Workbench, caller: Caller, params: Option<&RawJso
         Ok(params) => params,
         Err(message) => return Reply::invalid_params(message),
     };
-    let context = call_context(caller, meta);
-    let result = match MetaTool::named(&name) {
+    let context = requester.into_context(meta);
+    let reply = match MetaTool::named(&name) {
         Some(tool) => tool.run(workbench, &arguments, context).await,
         None if workbench.is_dynamic() => {
             meta::call_registered(workbench, &name, arguments, context).await
         }
         None => return Reply::invalid_params(format!("Unknown tool: {name}")),
     };
-    Reply::Result(result)
-}
-
-/// What a call carries besides its arguments.
-pub(super) fn call_context(caller: Caller, meta: Option<RawJson>) -> CallContext {
-    let meta = meta.filter(|meta| meta.kind() == Kind::Object);
-    let progress_token = meta.as_ref().and_then(|meta| meta.member("progressToken"));
-    CallContext {
-        client: Arc::new(caller.with_progress_token(progress_token)),
-        meta,
-        retry: None,
+    match reply {
+        MetaReply::Result(result) => Reply::Result(result),
+        MetaReply::Refused(error) => Reply::ErrorAsSent(error),
     }
 }
 

@@ -1,21 +1,46 @@
 //! The client's side: how we are reached, and what a connection has said and asked so far. The
 //! transport hands in messages and takes frames; everything between is in [`connection`].
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
+
+use self::parked::ParkedCalls;
+use crate::workbench::Workbench;
 
 mod batch;
 mod caller;
+mod changes;
 mod connection;
+mod exchange;
 pub mod http;
 mod in_flight;
 mod log_level;
 mod methods;
+mod modern;
 mod native;
 mod output;
+mod parked;
 mod questions;
 mod revision;
 mod standard_streams;
 pub mod stdio;
+mod unreadable;
+
+/// What all connections share. Cheap to clone.
+#[derive(Clone)]
+struct ServeContext {
+    workbench: Arc<Workbench>,
+    /// The calls that wait for modern clients.
+    parked: Arc<ParkedCalls>,
+}
+
+impl ServeContext {
+    fn new(workbench: Arc<Workbench>) -> Self {
+        Self {
+            workbench,
+            parked: Arc::default(),
+        }
+    }
+}
 
 /// How long requests that were read may still take when the end has come.
 const GRACE: Duration = Duration::from_secs(1);

@@ -8,7 +8,7 @@ use super::{
     caller::Caller,
     code,
     log_level::LogLevel,
-    methods::{Reply, call_context},
+    methods::{Reply, Requester},
 };
 use crate::{
     call::ClientHandle,
@@ -24,9 +24,8 @@ use crate::{
 pub(super) async fn introduce(
     workbench: &Workbench,
     native: &Native,
-    caller: Caller,
+    client: Arc<dyn ClientHandle>,
 ) -> (Value, Option<String>) {
-    let client: Arc<dyn ClientHandle> = Arc::new(caller);
     open(workbench, native, &client).await;
     let introduced = native.introduce();
     (introduced.capabilities, introduced.instructions)
@@ -36,15 +35,12 @@ pub(super) async fn introduce(
 pub(super) async fn answer(
     workbench: &Workbench,
     native: &Native,
-    caller: Caller,
+    requester: Requester,
     request: &Request,
 ) -> Reply {
-    if request.method == "logging/setLevel" {
-        note_log_level(&caller, request.params.as_ref());
-    }
     let nothing = ObjectText::new().finish();
     let params = request.params.as_ref().unwrap_or(&nothing);
-    let context = call_context(caller, params.member("_meta"));
+    let context = requester.into_context(params.member("_meta"));
     // A list is the moment to look again for servers that were not up.
     let lacks = |opened: Arc<Opened>| request.method == "tools/list" && !opened.failures.is_empty();
     if !native.toolbox().is_open().await || native.toolbox().opened().is_some_and(lacks) {
@@ -72,7 +68,8 @@ async fn open(workbench: &Workbench, native: &Native, client: &Arc<dyn ClientHan
     }
 }
 
-fn note_log_level(caller: &Caller, params: Option<&RawJson>) {
+/// Notes which log messages a client wants.
+pub(super) fn note_log_level(caller: &Caller, params: Option<&RawJson>) {
     let level = params.and_then(|params| params.member("level"));
     let level = level.as_ref().and_then(RawJson::as_text);
     if let Some(level) = level.and_then(|level| LogLevel::named(&level)) {

@@ -6,7 +6,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    GRACE, LAST_WORDS,
+    GRACE, LAST_WORDS, ServeContext,
     connection::Connection,
     output::{ClientOutput, PipeOutput, write_frames},
     standard_streams,
@@ -27,9 +27,13 @@ pub async fn serve(workbench: Arc<Workbench>, stop: impl Future<Output = ()>) {
         }
     };
     let output = ClientOutput::Pipe(output);
-    let connection = Connection::new(Arc::clone(&workbench), output, Principal::Anybody);
+    let context = ServeContext::new(Arc::clone(&workbench));
+    let connection = Connection::new(context.clone(), output, Principal::Anybody);
     let client = async {
-        read_requests(&connection, &closed, stop).await;
+        tokio::select! {
+            () = read_requests(&connection, &closed, stop) => {}
+            () = context.parked.expire() => {}
+        }
         end(&workbench, connection).await;
     };
     tokio::pin!(writer, client);

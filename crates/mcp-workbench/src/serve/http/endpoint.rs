@@ -25,14 +25,13 @@ use super::{
 };
 use crate::{
     call::Principal,
-    serve::{batch::ReplyPlace, connection::refusal_frame, output::ClientOutput},
+    serve::{ServeContext, batch::ReplyPlace, output::ClientOutput, unreadable::refusal_frame},
     wire::{Message, RawJson},
-    workbench::Workbench,
 };
 
 /// What all requests share.
 pub(super) struct Endpoint {
-    pub(super) workbench: Arc<Workbench>,
+    pub(super) context: ServeContext,
     pub(super) sessions: Sessions,
     /// A permit for every MiB of all bodies that are being read.
     pub(super) body_room: Arc<Semaphore>,
@@ -134,7 +133,7 @@ async fn begin_session(
         _ => return Err(Refusal::NoSession),
     };
     drop(body);
-    let session = Session::new(Arc::clone(&endpoint.workbench), principal);
+    let session = Session::new(endpoint.context.clone(), principal);
     let stream = session.begin_stream()?;
     let place = ReplyPlace::Line(ClientOutput::Stream(stream.clone()));
     session.connection.take_message(message, place, size);

@@ -25,7 +25,7 @@ use super::{
     sessions::Sessions,
 };
 use crate::{
-    serve::{GRACE, LAST_WORDS},
+    serve::{GRACE, LAST_WORDS, ServeContext},
     workbench::Workbench,
 };
 
@@ -64,7 +64,7 @@ impl HttpListener {
                 tokens: self.options.tokens,
             },
             endpoint: Arc::new(Endpoint {
-                workbench,
+                context: ServeContext::new(workbench),
                 sessions: Sessions::new(self.options.session_timeout),
                 body_room: Arc::new(Semaphore::new(MAX_BODIES_MIB)),
             }),
@@ -72,7 +72,10 @@ impl HttpListener {
             room: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
             ending: CancellationToken::new(),
         });
-        server.accept(self.listener, stop).await;
+        tokio::select! {
+            () = server.accept(self.listener, stop) => {}
+            () = server.endpoint.context.parked.expire() => {}
+        }
         server.end().await;
     }
 }
@@ -183,7 +186,7 @@ impl Server {
             }
         };
         let _ = timeout_at(since + GRACE, all_answered()).await;
-        let servers = self.endpoint.workbench.shut_down(since);
+        let servers = self.endpoint.context.workbench.shut_down(since);
         let answers = timeout_at(since + GRACE + LAST_WORDS, async {
             all_answered().await;
             self.connections.close();

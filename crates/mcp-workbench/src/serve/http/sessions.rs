@@ -18,8 +18,7 @@ use super::{
 };
 use crate::{
     call::Principal,
-    serve::{connection::Connection, output::ClientOutput},
-    workbench::Workbench,
+    serve::{ServeContext, connection::Connection, output::ClientOutput},
 };
 
 /// One client.
@@ -40,13 +39,13 @@ pub(super) struct Session {
 
 impl Session {
     /// A session that nobody knows of yet.
-    pub(super) fn new(workbench: Arc<Workbench>, principal: Principal) -> Arc<Self> {
+    pub(super) fn new(context: ServeContext, principal: Principal) -> Arc<Self> {
         let streams = Streams::new();
         let output = ClientOutput::Stream(streams.standalone());
         Arc::new(Self {
             id: random_id(),
             principal,
-            connection: Connection::new(workbench, output, principal),
+            connection: Connection::new(context, output, principal),
             streams,
             used: Mutex::new(Instant::now()),
             ended: CancellationToken::new(),

@@ -1,0 +1,180 @@
+//! How a request is understood: by itself, whatever was sent before it on the same connection.
+
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use super::modern_client::{Modern, REVISION, all};
+use crate::harness::{Script, Setup};
+
+const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+
+fn echo() -> Script {
+    Script::named(&["echo"]).answers("echo", r#"{"content":[],"n":1e400}"#)
+}
+
+#[test]
+fn discover_says_what_is_served() {
+    let mut workbench = Setup::one(&echo()).start();
+    let found = Modern::client(&json!({})).ask(&mut workbench, "server/discover", &json!({}));
+    let result = found.result();
+    assert_eq!(result["supportedVersions"], json!([REVISION]));
+    assert_eq!(result["resultType"], "complete");
+    assert_eq!(result["cacheScope"], "public");
+    assert!(result["ttlMs"].as_u64().unwrap() > 0);
+    assert_eq!(
+        result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"],
+        "mcp-workbench"
+    );
+    assert!(result["instructions"].as_str().unwrap().contains("dev"));
+    assert_eq!(
+        result["capabilities"],
+        json!({"logging": {}, "resources": {}, "tools": {},
+            "extensions": {"io.modelcontextprotocol/tasks": {}}})
+    );
+}
+
+#[test]
+fn both_eras_are_served_on_one_connection_in_any_order() {
+    let mut workbench = Setup::one(&echo()).start();
+    let modern = Modern::client(&all());
+    let list = modern.ask(&mut workbench, "tools/list", &json!({}));
+    assert_eq!(list.result()["resultType"], "complete");
+    modern.open(&mut workbench);
+    workbench.initialize();
+    let legacy = workbench.use_tool("echo", "{}");
+    assert_eq!(legacy.raw, r#"{"content":[],"n":1e400}"#);
+    let done = modern.use_tool(&mut workbench, "echo");
+    assert_eq!(
+        done.raw_result(),
+        r#"{"resultType":"complete","content":[],"n":1e400}"#
+    );
+    let legacy = workbench.ask("tools/list", "{}").result();
+    assert_eq!(legacy.get("resultType"), None);
+    assert_eq!(legacy.get("ttlMs"), None);
+    let list = modern
+        .ask(&mut workbench, "tools/list", &json!({}))
+        .result();
+    assert_eq!(list["tools"], legacy["tools"]);
+    assert_eq!(list["cacheScope"], "public");
+}
+
+#[test]
+fn a_legacy_request_still_needs_initialize() {
+    let mut workbench = Setup::one(&echo()).start();
+    Modern::client(&json!({})).open(&mut workbench);
+    let refused = workbench.ask("tools/list", "{}");
+    assert_eq!(refused.error().code, -32602);
+}
+
+#[test]
+fn a_modern_request_must_say_who_sends_it() {
+    let rows: [(Value, i64, &str); 6] = [
+        (json!({VERSION: REVISION}), -32602, CAPABILITIES),
+        (json!({CAPABILITIES: {}}), -32602, VERSION),
+        (json!({VERSION: 1, CAPABILITIES: {}}), -32602, VERSION),
+        (
+            json!({VERSION: REVISION, CAPABILITIES: []}),
+            -32602,
+            CAPABILITIES,
+        ),
+        (
+            json!({VERSION: REVISION, CAPABILITIES: {}, "io.modelcontextprotocol/logLevel": "loud"}),
+            -32602,
+            "logLevel",
+        ),
+        (
+            json!({VERSION: "2099-01-01", CAPABILITIES: {}}),
+            -32022,
+            "version",
+        ),
+    ];
+    let mut workbench = Setup::one(&echo()).start();
+    for (meta, code, words) in rows {
+        let refused = workbench.ask("tools/list", &json!({"_meta": meta}).to_string());
+        assert_eq!(refused.error().code, code, "{meta}");
+        assert!(refused.line.contains(words), "{}", refused.line);
+    }
+    let refused = workbench.ask("server/discover", "{}");
+    assert_eq!(refused.error().code, -32602);
+    let unknown = json!({"_meta": {VERSION: "2099-01-01", CAPABILITIES: {}}});
+    let refused = workbench.ask("tools/list", &unknown.to_string());
+    let data: Value = serde_json::from_str(&refused.line).unwrap();
+    assert_eq!(data["error"]["data"]["requested"], "2099-01-01");
+    assert_eq!(data["error"]["data"]["supported"][0], REVISION);
+}
+
+#[test]
+fn what_only_the_legacy_era_has_is_not_there_for_modern_clients() {
+    let mut workbench = Setup::one(&echo()).start();
+    let modern = Modern::client(&all());
+    for method in [
+        "initialize",
+        "ping",
+        "logging/setLevel",
+        "resources/subscribe",
+        "prompts/list",
+        "no/such",
+    ] {
+        let refused = modern.ask(&mut workbench, method, &json!({}));
+        assert_eq!(refused.error().code, -32601, "{method}");
+    }
+}
+
+#[test]
+fn errors_have_the_codes_of_the_era_of_their_client() {
+    let mut workbench = Setup::one(&echo()).start();
+    let read = json!({"uri": "no:such"});
+    let modern = Modern::client(&all()).ask(&mut workbench, "resources/read", &read);
+    assert_eq!(modern.error().code, -32602);
+    workbench.initialize();
+    let legacy = workbench.ask("resources/read", &read.to_string());
+    assert_eq!(legacy.error().code, -32002);
+}
+
+#[test]
+fn a_log_message_needs_a_level_and_belongs_to_its_request() {
+    let log = r#"{"line":"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"warning\",\"data\":\"d\"}}"}"#;
+    let script = Script::named(&["log"]).on_call("log", &format!(r#"[{log},{{"answer":{{}}}}]"#));
+    let mut workbench = Setup::one(&script).start();
+    let modern = Modern::client(&all());
+    modern.open(&mut workbench);
+    for (level, heard) in [
+        (None, 0),
+        (Some("error"), 0),
+        (Some("info"), 1),
+        (Some("warning"), 1),
+    ] {
+        let client = match level {
+            Some(level) => modern
+                .clone()
+                .meta("io.modelcontextprotocol/logLevel", json!(level)),
+            None => modern.clone(),
+        };
+        let before = logged(&workbench);
+        client.use_tool(&mut workbench, "log");
+        assert_eq!(logged(&workbench) - before, heard, "{level:?}");
+    }
+}
+
+fn logged(workbench: &crate::harness::Workbench) -> usize {
+    workbench.said().matches("notifications/message").count()
+}
+
+#[test]
+fn dynamic_mode_shows_modern_clients_no_registered_tools_but_runs_them() {
+    let setup = Setup::one(&echo()).top("toolMode", json!("dynamic"));
+    let mut workbench = setup.start();
+    let modern = Modern::client(&all());
+    let before = modern
+        .ask(&mut workbench, "tools/list", &json!({}))
+        .result();
+    modern.open(&mut workbench);
+    let after = modern
+        .ask(&mut workbench, "tools/list", &json!({}))
+        .result();
+    assert_eq!(before, after);
+    let params = json!({"name": "dev__fs__echo", "arguments": {}});
+    let done = modern.ask(&mut workbench, "tools/call", &params);
+    assert!(done.raw_result().contains("1e400"), "{}", done.line);
+}
