@@ -8,29 +8,57 @@
 use std::{
     borrow::Cow,
     collections::BTreeSet,
-    sync::{Mutex, MutexGuard},
+    sync::{Arc, Mutex, MutexGuard},
 };
 
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
-        GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
-        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, LoggingLevel,
-        PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-        ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
-        UnsubscribeRequestParams,
+        CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
+        CompleteResult, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
+        Implementation, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+        ListToolsResult, LoggingLevel, PaginatedRequestParams, ProtocolVersion,
+        ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
+        SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, Tool,
+        UnsubscribeRequestParams, UpdateTaskParams,
     },
-    service::RequestContext,
+    service::{RequestContext, SubscriptionContext},
+    task_manager::TaskManager,
 };
 
-use crate::{completions, http::Streams, prompts, resources, tools};
+use crate::{
+    changes::{self, Changes},
+    completions,
+    era::Era,
+    http::Streams,
+    interview::Seals,
+    prompts, resources, tools,
+};
 
-/// The newest revision whose scenarios the fixture can answer. Those of 2026-07-28 call further tools.
-const NEWEST_REVISION: ProtocolVersion = ProtocolVersion::V_2025_11_25;
+/// What all sessions of the process have in common. Without sessions it is all that outlives a request.
+pub(crate) struct Process {
+    era: Era,
+    changes: Changes,
+    seals: Seals,
+    tasks: TaskManager,
+}
 
-/// The server of one session.
+impl Process {
+    /// The beginning of a process that speaks this era.
+    pub(crate) fn new(era: Era) -> Self {
+        Self {
+            era,
+            changes: Changes::default(),
+            seals: Seals::default(),
+            tasks: TaskManager::new(),
+        }
+    }
+}
+
+/// The server of one session, or of one request if there are no sessions.
 pub(crate) struct Fixture {
+    /// What it has in common with the others.
+    process: Arc<Process>,
     /// The least level of the log messages that the client wants.
     log_level: Mutex<LoggingLevel>,
     /// The resources that the client wants to hear of.
@@ -41,26 +69,42 @@ pub(crate) struct Fixture {
 
 impl Fixture {
     /// A fixture whose client is on stdin and stdout.
-    pub(crate) fn over_stdio() -> Self {
-        Self::new(None)
+    pub(crate) fn over_stdio(process: Arc<Process>) -> Self {
+        Self::new(process, None)
     }
 
-    /// A fixture for one session over HTTP.
-    pub(crate) fn over_http(streams: Streams) -> Self {
-        Self::new(Some(streams))
+    /// A fixture for one session, or one request, over HTTP.
+    pub(crate) fn over_http(process: Arc<Process>, streams: Streams) -> Self {
+        Self::new(process, Some(streams))
     }
 
-    fn new(streams: Option<Streams>) -> Self {
+    fn new(process: Arc<Process>, streams: Option<Streams>) -> Self {
         Self {
+            process,
             log_level: Mutex::new(LoggingLevel::Info),
             subscriptions: Mutex::default(),
             streams,
         }
     }
 
-    /// Whether the client wants log messages of this level.
-    pub(crate) fn wants_log(&self, level: LoggingLevel) -> bool {
-        level as u8 >= *locked(&self.log_level) as u8
+    /// The least level of the log messages that the client of the session wants.
+    pub(crate) fn log_level(&self) -> LoggingLevel {
+        *locked(&self.log_level)
+    }
+
+    /// What changes while the process runs.
+    pub(crate) fn changes(&self) -> &Changes {
+        &self.process.changes
+    }
+
+    /// The seals of states that clients bring back.
+    pub(crate) fn seals(&self) -> &Seals {
+        &self.process.seals
+    }
+
+    /// The tasks of the process.
+    pub(crate) fn tasks(&self) -> &TaskManager {
+        &self.process.tasks
     }
 
     /// Whether the client has subscribed to the resource.
@@ -80,10 +124,15 @@ impl ServerHandler for Fixture {
             .enable_completions()
             .enable_logging()
             .enable_prompts()
+            .enable_prompts_list_changed()
             .enable_resources()
             .enable_resources_subscribe()
             .enable_tools()
-            .build();
+            .enable_tool_list_changed();
+        let capabilities = match self.process.era {
+            Era::Legacy => capabilities.build(),
+            Era::Modern | Era::Both => capabilities.enable_tasks().build(),
+        };
         ServerConfig::new(capabilities).with_server_info(Implementation::new(
             env!("CARGO_PKG_NAME"),
             env!("CARGO_PKG_VERSION"),
@@ -91,7 +140,7 @@ impl ServerHandler for Fixture {
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
-        Cow::Borrowed(ProtocolVersion::known_up_to(&NEWEST_REVISION))
+        self.process.era.versions()
     }
 
     async fn list_tools(
@@ -99,7 +148,7 @@ impl ServerHandler for Fixture {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(tools::list())
+        Ok(ListToolsResult::with_all_items(tools::list(self)))
     }
 
     async fn call_tool(
@@ -107,8 +156,11 @@ impl ServerHandler for Fixture {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let result = tools::call(self, &request, &context).await?;
-        Ok(result.into())
+        tools::call(self, &request, &context).await
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        tools::list(self).into_iter().find(|tool| tool.name == name)
     }
 
     async fn list_prompts(
@@ -116,16 +168,15 @@ impl ServerHandler for Fixture {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Ok(prompts::list())
+        Ok(prompts::list(self))
     }
 
     async fn get_prompt(
         &self,
         request: GetPromptRequestParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let arguments = request.arguments.unwrap_or_default();
-        Ok(prompts::get(&request.name, &arguments)?.into())
+        prompts::get(self, &request, &context).await
     }
 
     async fn list_resources(
@@ -169,6 +220,44 @@ impl ServerHandler for Fixture {
     ) -> Result<(), ErrorData> {
         locked(&self.subscriptions).remove(&request.uri);
         Ok(())
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(changes::accepted(requested))
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        self.changes().tell(&context).await;
+        Ok(())
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        let task = self.tasks().get_task(&request.task_id)?;
+        Ok(GetTaskResult::new(task))
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.tasks()
+            .update_task(&request.task_id, request.input_responses)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.tasks().cancel_task(&request.task_id)
     }
 
     async fn complete(

@@ -1,30 +1,45 @@
 //! The server that the official MCP conformance suite expects; never shipped.
 //!
-//! `conformance-server stdio` or `conformance-server http --port N`. The suite names the tools, prompts
+//! `conformance-server stdio` or `conformance-server http --port N`, and `--era` for one that speaks only
+//! the revisions with `initialize` (legacy), or only the one without (modern). The suite names the tools, prompts
 //! and resources that it calls and says what each must do; [`fixture`] has them all, and scores full
 //! marks when the suite talks to it directly. What the suite finds when the workbench stands between is
 //! therefore the doing of the workbench.
 
+mod changes;
 mod completions;
+mod era;
 mod fixture;
 mod http;
+mod interview;
 mod prompts;
 mod questions;
 mod resources;
 mod samples;
+mod schemas;
 mod talk;
+mod tasks;
 mod tools;
 
-use std::{error::Error, io::Write as _, process::ExitCode};
+use std::{error::Error, io::Write as _, process::ExitCode, sync::Arc};
 
 use clap::{Parser, Subcommand};
-use rmcp::{ServiceExt as _, transport::stdio_pipes};
+use rmcp::{
+    ServiceExt as _,
+    transport::{IntoTransport as _, stdio_pipes},
+};
 
-use crate::fixture::Fixture;
+use crate::{
+    era::{Era, Pinned},
+    fixture::{Fixture, Process},
+};
 
 /// The server that the official MCP conformance suite expects.
 #[derive(Parser)]
 struct Arguments {
+    /// The era that the fixture speaks.
+    #[arg(long, value_enum, default_value_t = Era::Both, global = true)]
+    era: Era,
     #[command(subcommand)]
     transport: Transport,
 }
@@ -44,9 +59,10 @@ enum Transport {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    let outcome = match Arguments::parse().transport {
-        Transport::Stdio => serve_stdio().await,
-        Transport::Http { port } => http::serve(port).await,
+    let arguments = Arguments::parse();
+    let outcome = match arguments.transport {
+        Transport::Stdio => serve_stdio(arguments.era).await,
+        Transport::Http { port } => http::serve(port, arguments.era).await,
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -57,8 +73,10 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn serve_stdio() -> Result<(), Box<dyn Error>> {
-    let service = Fixture::over_stdio().serve(stdio_pipes()).await?;
+async fn serve_stdio(era: Era) -> Result<(), Box<dyn Error>> {
+    let fixture = Fixture::over_stdio(Arc::new(Process::new(era)));
+    let transport = Pinned::new(era, stdio_pipes().into_transport());
+    let service = fixture.serve(transport).await?;
     service.waiting().await?;
     Ok(())
 }

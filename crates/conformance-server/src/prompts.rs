@@ -1,15 +1,21 @@
 //! The prompts of the suite.
 
 use rmcp::{
-    ErrorData,
+    ErrorData, RoleServer,
     model::{
-        ContentBlock, GetPromptResult, JsonObject, ListPromptsResult, Prompt, PromptArgument,
-        PromptMessage, ResourceContents, Role,
+        ContentBlock, GetPromptRequestParams, GetPromptResponse, GetPromptResult, JsonObject,
+        ListPromptsResult, Prompt, PromptArgument, PromptMessage, ResourceContents, Role,
     },
+    service::RequestContext,
 };
 use serde_json::Value;
 
-use crate::samples::{PNG, PNG_TYPE};
+use crate::{
+    fixture::Fixture,
+    interview::{Interview, Outcome, Retry},
+    questions::ask_text,
+    samples::{PNG, PNG_TYPE},
+};
 
 /// The prompt whose arguments can be completed.
 pub(crate) const WITH_ARGUMENTS: &str = "test_prompt_with_arguments";
@@ -18,9 +24,17 @@ const SIMPLE: &str = "test_simple_prompt";
 const WITH_EMBEDDED_RESOURCE: &str = "test_prompt_with_embedded_resource";
 const WITH_IMAGE: &str = "test_prompt_with_image";
 
+const WITH_QUESTION: &str = "test_input_required_result_prompt";
+
+/// The prompt that comes and goes.
+const EXTRA: &str = "test_extra_prompt";
+
+/// The key of the question.
+const USER_CONTEXT: &str = "user_context";
+
 /// Answers `prompts/list`.
-pub(crate) fn list() -> ListPromptsResult {
-    ListPromptsResult::with_all_items(vec![
+pub(crate) fn list(fixture: &Fixture) -> ListPromptsResult {
+    let mut prompts = vec![
         Prompt::new(SIMPLE, Some("A text without arguments"), None),
         Prompt::new(
             WITH_ARGUMENTS,
@@ -39,13 +53,58 @@ pub(crate) fn list() -> ListPromptsResult {
             )]),
         ),
         Prompt::new(WITH_IMAGE, Some("A picture and a text about it"), None),
-    ])
+        Prompt::new(
+            WITH_QUESTION,
+            Some("A text that the user is asked for"),
+            None,
+        ),
+    ];
+    if fixture.changes().has_extra_prompt() {
+        prompts.push(Prompt::new(EXTRA, Some("Comes and goes"), None));
+    }
+    ListPromptsResult::with_all_items(prompts)
 }
 
 /// Answers `prompts/get`.
-pub(crate) fn get(name: &str, arguments: &JsonObject) -> Result<GetPromptResult, ErrorData> {
-    let contents = match name {
-        SIMPLE => vec![ContentBlock::text("This is a simple prompt for testing.")],
+pub(crate) async fn get(
+    fixture: &Fixture,
+    request: &GetPromptRequestParams,
+    context: &RequestContext<RoleServer>,
+) -> Result<GetPromptResponse, ErrorData> {
+    if request.name == WITH_QUESTION {
+        return ask_first(fixture, request, context).await;
+    }
+    let arguments = request.arguments.clone().unwrap_or_default();
+    let contents = contents(&request.name, &arguments)?;
+    Ok(prompt(contents).into())
+}
+
+async fn ask_first(
+    fixture: &Fixture,
+    request: &GetPromptRequestParams,
+    context: &RequestContext<RoleServer>,
+) -> Result<GetPromptResponse, ErrorData> {
+    let question = ask_text("What context should the prompt use?", "context");
+    let interview = Interview::once([(USER_CONTEXT.to_owned(), question)].into());
+    let retry = Retry {
+        name: &request.name,
+        responses: request.input_responses.as_ref(),
+        state: request.request_state.as_deref(),
+    };
+    match interview.hold(retry, fixture.seals(), context).await? {
+        Outcome::Answered(responses) => {
+            let answer = &responses[USER_CONTEXT]["content"]["context"];
+            let text = format!("Use this context: {answer}");
+            Ok(prompt(vec![ContentBlock::text(text)]).into())
+        }
+        Outcome::Asks(questions) => Ok(questions.into()),
+        Outcome::Failed(words) => Err(ErrorData::invalid_request(words, None)),
+    }
+}
+
+fn contents(name: &str, arguments: &JsonObject) -> Result<Vec<ContentBlock>, ErrorData> {
+    Ok(match name {
+        SIMPLE | EXTRA => vec![ContentBlock::text("This is a simple prompt for testing.")],
         WITH_ARGUMENTS => {
             let arg1 = argument(arguments, "arg1")?;
             let arg2 = argument(arguments, "arg2")?;
@@ -69,12 +128,15 @@ pub(crate) fn get(name: &str, arguments: &JsonObject) -> Result<GetPromptResult,
             let words = format!("Unknown prompt: {name}");
             return Err(ErrorData::invalid_params(words, None));
         }
-    };
+    })
+}
+
+fn prompt(contents: Vec<ContentBlock>) -> GetPromptResult {
     let messages = contents
         .into_iter()
         .map(|content| PromptMessage::new(Role::User, content))
         .collect();
-    Ok(GetPromptResult::new(messages))
+    GetPromptResult::new(messages)
 }
 
 fn required(name: &str, description: &str) -> PromptArgument {

@@ -1,167 +1,285 @@
-//! Tools that ask the client back: its model (sampling), or its user (elicitation).
-//!
-//! A client that has not announced the capability is not asked: the tool fails and says so.
+//! Tools that ask the client back: its model (sampling), its user (elicitation) or its folders (roots).
 
 #![expect(
     deprecated,
-    reason = "2025-11-25 has sampling; rmcp marks what 2026-07-28 dropped"
+    reason = "sampling and roots are what the suite asks for; rmcp marks what 2026-07-28 advises against"
 )]
 
 use rmcp::{
-    RoleServer,
+    ErrorData, RoleServer,
     model::{
-        CallToolResult, ClientCapabilities, ClientResult, ContentBlock, CreateMessageRequestParams,
-        ElicitRequest, ElicitRequestParams, ElicitResult, Role, SamplingMessage,
-        SamplingMessageContentBlock, ServerRequest,
+        CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ContentBlock,
+        CreateMessageRequest, CreateMessageRequestParams, ElicitRequest, ElicitRequestParams,
+        InputRequest, InputRequests, InputResponses, ListRootsRequest, Role, SamplingMessage,
+        SamplingMessageContentBlock, Tool,
     },
-    service::{RequestContext, ServiceError},
+    service::RequestContext,
 };
 use serde_json::{Value, json};
 
-/// Asks the client's model.
-pub(crate) async fn ask_model(
+use crate::{
+    fixture::Fixture,
+    interview::{Interview, Outcome, Retry, State, can_answer},
+    schemas::{choices, contact, defaults},
+    tools::{plain, text_argument, with_text},
+};
+
+/// The key of the only question of a tool whose key nobody has named.
+const ANSWER: &str = "answer";
+
+/// The tools of this module.
+pub(crate) fn list() -> Vec<Tool> {
+    vec![
+        with_text("test_sampling", "Asks the client's model", "prompt"),
+        with_text(
+            "test_elicitation",
+            "Asks the user for name and address",
+            "message",
+        ),
+        plain(
+            "test_elicitation_sep1034_defaults",
+            "Asks the user, with a default for every answer",
+        ),
+        plain(
+            "test_elicitation_sep1330_enums",
+            "Asks the user to choose, in every way to ask it",
+        ),
+        plain(
+            "test_missing_capability",
+            "Asks the client's model, which it must have announced",
+        ),
+        plain(
+            "test_streaming_elicitation",
+            "Asks the user for a name, on its response stream",
+        ),
+        plain(
+            "test_input_required_result_elicitation",
+            "Asks the user for a name",
+        ),
+        plain(
+            "test_input_required_result_sampling",
+            "Asks the client's model for a capital",
+        ),
+        plain(
+            "test_input_required_result_list_roots",
+            "Asks the client for its roots",
+        ),
+        plain(
+            "test_input_required_result_request_state",
+            "Asks the user, and has its state brought back",
+        ),
+        plain(
+            "test_input_required_result_multiple_inputs",
+            "Asks the user, the model and for roots at once",
+        ),
+        plain(
+            "test_input_required_result_multi_round",
+            "Asks the user twice, one after the other",
+        ),
+        plain(
+            "test_input_required_result_tampered_state",
+            "Asks the user, and checks the state that comes back",
+        ),
+        plain(
+            "test_input_required_result_capabilities",
+            "Asks whatever the client can answer",
+        ),
+    ]
+}
+
+/// Asks what a tool of this module asks, and returns what came back. `None` for other tools.
+pub(crate) async fn call(
+    fixture: &Fixture,
+    request: &CallToolRequestParams,
     context: &RequestContext<RoleServer>,
-    prompt: &str,
-) -> CallToolResult {
-    if !client_has(context, |capabilities| capabilities.sampling.is_some()) {
-        return failed("The client does not support sampling");
-    }
-    let question = SamplingMessage::new(Role::User, SamplingMessageContentBlock::text(prompt));
-    let request = CreateMessageRequestParams::new(vec![question], 100);
-    let answer = match context.peer.create_message(request).await {
-        Ok(answer) => answer,
-        Err(error) => return failed(&format!("Sampling failed: {error}")),
+) -> Option<Result<CallToolResponse, ErrorData>> {
+    let interview = interview(request, context).transpose()?;
+    Some(match interview {
+        Ok(interview) => hold(fixture, &interview, request, context).await,
+        Err(error) => Err(error),
+    })
+}
+
+/// The user's name, which more than one tool asks for.
+pub(crate) fn user_name() -> Interview {
+    Interview::once(questions([(
+        "user_name",
+        ask_text("What is your name?", "name"),
+    )]))
+}
+
+/// Asks the user for one text.
+pub(crate) fn ask_text(message: &str, property: &str) -> InputRequest {
+    let schema = json!({
+        "type": "object",
+        "properties": { property: { "type": "string" } },
+        "required": [property],
+    });
+    ask_user(message, schema)
+}
+
+/// Asks the user to say yes or no.
+pub(crate) fn ask_whether(message: &str, property: &str) -> InputRequest {
+    let schema = json!({
+        "type": "object",
+        "properties": { property: { "type": "boolean" } },
+        "required": [property],
+    });
+    ask_user(message, schema)
+}
+
+async fn hold(
+    fixture: &Fixture,
+    interview: &Interview,
+    request: &CallToolRequestParams,
+    context: &RequestContext<RoleServer>,
+) -> Result<CallToolResponse, ErrorData> {
+    let retry = Retry {
+        name: &request.name,
+        responses: request.input_responses.as_ref(),
+        state: request.request_state.as_deref(),
     };
-    let text = answer
-        .message
-        .content
-        .first()
-        .and_then(SamplingMessageContentBlock::as_text)
-        .map_or("no text", |content| content.text.as_str());
-    answered(format!("LLM response: {text}"))
-}
-
-/// Asks the user for a name and an address.
-pub(crate) async fn ask_contact(
-    context: &RequestContext<RoleServer>,
-    message: &str,
-) -> CallToolResult {
-    let schema = json!({
-        "type": "object",
-        "properties": {
-            "username": { "type": "string", "description": "User's response" },
-            "email": { "type": "string", "description": "User's email address" },
+    Ok(
+        match interview.hold(retry, fixture.seals(), context).await? {
+            Outcome::Answered(responses) => says(&words(&request.name, &responses)).into(),
+            Outcome::Asks(questions) => questions.into(),
+            Outcome::Failed(words) => CallToolResult::error(vec![ContentBlock::text(words)]).into(),
         },
-        "required": ["username", "email"],
-    });
-    ask_user(context, message, schema, "User response").await
-}
-
-/// Asks the user with a default for every primitive type.
-pub(crate) async fn ask_with_defaults(context: &RequestContext<RoleServer>) -> CallToolResult {
-    let schema = json!({
-        "type": "object",
-        "properties": {
-            "name": { "type": "string", "default": "John Doe" },
-            "age": { "type": "integer", "default": 30 },
-            "score": { "type": "number", "default": 95.5 },
-            "status": {
-                "type": "string",
-                "enum": ["active", "inactive", "pending"],
-                "default": "active",
-            },
-            "verified": { "type": "boolean", "default": true },
-        },
-    });
-    ask_user(
-        context,
-        "Check these values",
-        schema,
-        "Elicitation completed",
     )
-    .await
 }
 
-/// Asks the user to choose, in each of the five ways to write an enumeration.
-pub(crate) async fn ask_to_choose(context: &RequestContext<RoleServer>) -> CallToolResult {
-    let schema = json!({
-        "type": "object",
-        "properties": {
-            "untitledSingle": { "type": "string", "enum": ["option1", "option2", "option3"] },
-            "titledSingle": { "type": "string", "oneOf": titled("Option") },
-            "legacyEnum": {
-                "type": "string",
-                "enum": ["opt1", "opt2", "opt3"],
-                "enumNames": ["Option One", "Option Two", "Option Three"],
-            },
-            "untitledMulti": {
-                "type": "array",
-                "items": { "type": "string", "enum": ["option1", "option2", "option3"] },
-            },
-            "titledMulti": { "type": "array", "items": { "anyOf": titled("Choice") } },
-        },
-    });
-    ask_user(context, "Choose", schema, "Elicitation completed").await
-}
-
-fn titled(noun: &str) -> Value {
-    json!([
-        { "const": "value1", "title": format!("First {noun}") },
-        { "const": "value2", "title": format!("Second {noun}") },
-        { "const": "value3", "title": format!("Third {noun}") },
-    ])
-}
-
-async fn ask_user(
+/// What a tool asks. `None` for one that asks nothing.
+fn interview(
+    request: &CallToolRequestParams,
     context: &RequestContext<RoleServer>,
-    message: &str,
-    schema: Value,
-    outcome: &str,
-) -> CallToolResult {
-    if !client_has(context, |capabilities| capabilities.elicitation.is_some()) {
-        return failed("The client does not support elicitation");
+) -> Result<Option<Interview>, ErrorData> {
+    let text = |name| text_argument(request.arguments.as_ref(), name);
+    let one = |question| Interview::once(questions([(ANSWER, question)]));
+    Ok(Some(match request.name.as_ref() {
+        "test_sampling" => one(ask_model(text("prompt")?, 100)),
+        "test_elicitation" => one(ask_user(text("message")?, contact())),
+        "test_elicitation_sep1034_defaults" => one(ask_user("Check these values", defaults())),
+        "test_elicitation_sep1330_enums" => one(ask_user("Choose", choices())),
+        "test_missing_capability" => one(ask_model("Say something", 100)),
+        "test_input_required_result_elicitation" | "test_streaming_elicitation" => user_name(),
+        "test_input_required_result_sampling" => Interview::once(questions([capital()])),
+        "test_input_required_result_list_roots" => Interview::once(questions([roots()])),
+        "test_input_required_result_request_state"
+        | "test_input_required_result_tampered_state" => sealed([questions([(
+            "confirm",
+            ask_whether("Please confirm", "ok"),
+        )])]),
+        "test_input_required_result_multiple_inputs" => sealed([questions([
+            ("user_name", ask_text("What is your name?", "name")),
+            ("greeting", ask_model("Generate a greeting", 50)),
+            roots(),
+        ])]),
+        "test_input_required_result_multi_round" => sealed([
+            questions([("step1", ask_text("Step 1: What is your name?", "name"))]),
+            questions([(
+                "step2",
+                ask_text("Step 2: What is your favorite color?", "color"),
+            )]),
+        ]),
+        "test_input_required_result_capabilities" => {
+            let capabilities = context.client_capabilities().unwrap_or_default();
+            Interview::once(answerable(&capabilities))
+        }
+        _ => return Ok(None),
+    }))
+}
+
+fn sealed<const COUNT: usize>(rounds: [InputRequests; COUNT]) -> Interview {
+    Interview {
+        rounds: rounds.into(),
+        state: State::Sealed,
     }
+}
+
+/// One question of each kind that the client can answer.
+fn answerable(capabilities: &ClientCapabilities) -> InputRequests {
+    let mut questions = questions([
+        ("user_name", ask_text("What is your name?", "name")),
+        capital(),
+        roots(),
+    ]);
+    // One that can answer nothing is asked everything, and so told what it lacks.
+    if questions
+        .values()
+        .any(|question| can_answer(capabilities, question))
+    {
+        questions.retain(|_, question| can_answer(capabilities, question));
+    }
+    questions
+}
+
+fn questions<const COUNT: usize>(questions: [(&str, InputRequest); COUNT]) -> InputRequests {
+    questions
+        .into_iter()
+        .map(|(key, question)| (key.to_owned(), question))
+        .collect()
+}
+
+fn capital() -> (&'static str, InputRequest) {
+    (
+        "capital_question",
+        ask_model("What is the capital of France?", 100),
+    )
+}
+
+fn roots() -> (&'static str, InputRequest) {
+    (
+        "client_roots",
+        InputRequest::ListRoots(ListRootsRequest::default()),
+    )
+}
+
+fn ask_model(prompt: &str, most_tokens: u32) -> InputRequest {
+    let question = SamplingMessage::new(Role::User, SamplingMessageContentBlock::text(prompt));
+    let request = CreateMessageRequestParams::new(vec![question], most_tokens);
+    InputRequest::CreateMessage(CreateMessageRequest::new(request))
+}
+
+fn ask_user(message: &str, schema: Value) -> InputRequest {
     let request = ElicitRequestParams::FormElicitationParams {
         meta: None,
         message: message.to_owned(),
         requested_schema: serde_json::from_value(schema)
-            .expect("the schemas above are what elicitation allows"),
+            .expect("the schemas of the fixture are what elicitation allows"),
     };
-    match elicit(context, request).await {
-        Ok(answer) => {
-            let action = json!(answer.action);
-            let action = action.as_str().unwrap_or_default();
-            let content = json!(answer.content);
-            answered(format!("{outcome}: action={action}, content={content}"))
+    InputRequest::Elicitation(ElicitRequest::new(request))
+}
+
+/// What a tool says about the answers. The suite looks for the first words of some.
+fn words(tool: &str, responses: &InputResponses) -> String {
+    let answer = responses.get(ANSWER).unwrap_or(&Value::Null);
+    let name = responses
+        .get("user_name")
+        .and_then(|answer| answer["content"]["name"].as_str());
+    match (tool, name) {
+        ("test_sampling", _) => format!("LLM response: {}", text_of(answer)),
+        ("test_elicitation", _) => format!("User response: {}", decision(answer)),
+        (_, _) if tool.starts_with("test_elicitation_") => {
+            format!("Elicitation completed: {}", decision(answer))
         }
-        Err(error) => failed(&format!("Elicitation failed: {error}")),
+        ("test_input_required_result_request_state", _) => "state-ok".to_owned(),
+        (_, Some(name)) => format!("Hello, {name}!"),
+        (_, None) => format!("The client answered: {}", json!(responses)),
     }
 }
 
-async fn elicit(
-    context: &RequestContext<RoleServer>,
-    request: ElicitRequestParams,
-) -> Result<ElicitResult, ServiceError> {
-    let request = ServerRequest::ElicitRequest(ElicitRequest::new(request));
-    match context.peer.send_request(request).await? {
-        ClientResult::ElicitResult(answer) => Ok(answer),
-        _ => Err(ServiceError::UnexpectedResponse),
-    }
+/// The text of a message, whose content is one block or a list of them.
+fn text_of(message: &Value) -> &str {
+    let content = &message["content"];
+    let first = content.get(0).unwrap_or(content);
+    first["text"].as_str().unwrap_or("no text")
 }
 
-fn client_has(
-    context: &RequestContext<RoleServer>,
-    announced: impl Fn(&ClientCapabilities) -> bool,
-) -> bool {
-    context
-        .client_capabilities()
-        .is_some_and(|capabilities| announced(&capabilities))
+fn decision(answer: &Value) -> String {
+    let action = answer["action"].as_str().unwrap_or_default();
+    format!("action={action}, content={}", answer["content"])
 }
 
-fn answered(text: String) -> CallToolResult {
+fn says(text: &str) -> CallToolResult {
     CallToolResult::success(vec![ContentBlock::text(text)])
-}
-
-fn failed(words: &str) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(words)])
 }

@@ -12,14 +12,14 @@ use rmcp::{
     RoleServer,
     model::{
         CallToolResult, ContentBlock, LoggingLevel, LoggingMessageNotificationParam,
-        ProgressNotificationParam, ResourceUpdatedNotificationParam,
+        ProgressNotificationParam,
     },
     service::{RequestContext, ServiceError},
 };
 use serde_json::Value;
 use tokio::time::sleep;
 
-use crate::{fixture::Fixture, resources};
+use crate::{changes::Change, fixture::Fixture, http::Dropped, interview::is_modern, resources};
 
 /// The time between two messages, as the suite asks for it.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -58,7 +58,7 @@ pub(crate) async fn log(
         if step > 0 {
             sleep(PAUSE).await;
         }
-        if fixture.wants_log(LoggingLevel::Info) {
+        if wants_log(fixture, context) {
             let data = Value::from(message);
             let message = LoggingMessageNotificationParam::new(LoggingLevel::Info, data);
             context.peer.notify_logging_message(message).await?;
@@ -72,24 +72,44 @@ pub(crate) async fn drop_stream(
     fixture: &Fixture,
     context: &RequestContext<RoleServer>,
 ) -> CallToolResult {
-    if let (Some(streams), Some(request)) = (fixture.streams(), context.extensions.get::<Parts>()) {
-        streams.drop_those_of(request).await;
+    if let (Some(streams), Some(request)) = (fixture.streams(), context.extensions.get::<Parts>())
+        && streams.drop_those_of(request).await == Dropped::Some
+    {
         sleep(AWAY).await;
     }
     done("Reconnection test completed")
 }
 
-/// Tells the client that the watched resource has changed, if it has subscribed to it.
+/// Tells who has subscribed to the watched resource that it has changed. In the new era a subscription is
+/// a stream of its own, so that it is not known here whether there is one.
 pub(crate) async fn update_watched_resource(
     fixture: &Fixture,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResult, ServiceError> {
-    if !fixture.is_subscribed(resources::WATCHED) {
+    if !is_modern(context) && !fixture.is_subscribed(resources::WATCHED) {
         return Ok(done("Nobody has subscribed"));
     }
-    let update = ResourceUpdatedNotificationParam::new(resources::WATCHED);
-    context.peer.notify_resource_updated(update).await?;
-    Ok(done("The subscriber was told"))
+    change(fixture, Change::WatchedResource, context).await
+}
+
+/// Changes something, and tells who wants to know.
+pub(crate) async fn change(
+    fixture: &Fixture,
+    change: Change,
+    context: &RequestContext<RoleServer>,
+) -> Result<CallToolResult, ServiceError> {
+    fixture.changes().make(change, context).await?;
+    Ok(done("Who wants to know was told"))
+}
+
+/// Whether the client wants log messages of level info: in the new era each request says so.
+fn wants_log(fixture: &Fixture, context: &RequestContext<RoleServer>) -> bool {
+    let least = if is_modern(context) {
+        context.meta.log_level()
+    } else {
+        Some(fixture.log_level())
+    };
+    least.is_some_and(|least| LoggingLevel::Info as u8 >= least as u8)
 }
 
 fn done(text: &str) -> CallToolResult {

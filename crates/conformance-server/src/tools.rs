@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rmcp::{
     ErrorData, RoleServer,
     model::{
-        CallToolRequestParams, CallToolResult, ContentBlock, JsonObject, ListToolsResult,
+        CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, JsonObject,
         ResourceContents, Tool,
     },
     service::{RequestContext, ServiceError},
@@ -13,15 +13,30 @@ use rmcp::{
 use serde_json::{Value, json};
 
 use crate::{
+    changes::Change,
     fixture::Fixture,
     questions,
     samples::{PNG, PNG_TYPE, WAV, WAV_TYPE},
-    talk,
+    schemas::{schema_2020_12, with_headers},
+    talk, tasks,
 };
 
-/// Answers `tools/list`.
-pub(crate) fn list() -> ListToolsResult {
-    ListToolsResult::with_all_items(vec![
+/// The tool that comes and goes.
+const EXTRA: &str = "test_extra_tool";
+
+/// Every tool that is there now.
+pub(crate) fn list(fixture: &Fixture) -> Vec<Tool> {
+    let mut tools = simple();
+    tools.extend(questions::list());
+    tools.extend(tasks::list());
+    if fixture.changes().has_extra_tool() {
+        tools.push(plain(EXTRA, "Comes and goes"));
+    }
+    tools
+}
+
+fn simple() -> Vec<Tool> {
+    vec![
         plain("test_simple_text", "Returns a text"),
         plain("test_image_content", "Returns a picture"),
         plain("test_audio_content", "Returns a sound"),
@@ -36,6 +51,9 @@ pub(crate) fn list() -> ListToolsResult {
             "Reports its progress three times",
         ),
         plain("test_tool_with_logging", "Sends three log messages"),
+        plain("test_logging_tool", "Sends three log messages"),
+        plain("test_trigger_tool_change", "Changes the list of tools"),
+        plain("test_trigger_prompt_change", "Changes the list of prompts"),
         plain(
             "test_reconnection",
             "Drops its response stream before it answers",
@@ -44,26 +62,17 @@ pub(crate) fn list() -> ListToolsResult {
             "test_update_watched_resource",
             "Tells a subscriber of an update",
         ),
-        with_text("test_sampling", "Asks the client's model", "prompt"),
-        with_text(
-            "test_elicitation",
-            "Asks the user for name and address",
-            "message",
-        ),
-        plain(
-            "test_elicitation_sep1034_defaults",
-            "Asks the user, with a default for every answer",
-        ),
-        plain(
-            "test_elicitation_sep1330_enums",
-            "Asks the user to choose, in every way to ask it",
-        ),
         tool(
             "json_schema_2020_12_tool",
             "Has an input schema with the words of JSON Schema 2020-12",
             schema_2020_12(),
         ),
-    ])
+        tool(
+            "test_custom_headers",
+            "Has arguments that are repeated in headers",
+            with_headers(),
+        ),
+    ]
 }
 
 /// Answers `tools/call`.
@@ -71,9 +80,22 @@ pub(crate) async fn call(
     fixture: &Fixture,
     request: &CallToolRequestParams,
     context: &RequestContext<RoleServer>,
+) -> Result<CallToolResponse, ErrorData> {
+    if let Some(response) = questions::call(fixture, request, context).await {
+        return response;
+    }
+    if let Some(response) = tasks::call(fixture, request, context).await {
+        return response;
+    }
+    Ok(call_simple(fixture, &request.name, context).await?.into())
+}
+
+async fn call_simple(
+    fixture: &Fixture,
+    name: &str,
+    context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResult, ErrorData> {
-    let text = |name| text_argument(request.arguments.as_ref(), name);
-    Ok(match request.name.as_ref() {
+    Ok(match name {
         "test_simple_text" => returns([ContentBlock::text(
             "This is a simple text response for testing.",
         )]),
@@ -89,18 +111,24 @@ pub(crate) async fn call(
             "This tool intentionally returns an error for testing",
         )]),
         "test_tool_with_progress" => delivered(talk::report_progress(context).await)?,
-        "test_tool_with_logging" => delivered(talk::log(fixture, context).await)?,
+        "test_tool_with_logging" | "test_logging_tool" => {
+            delivered(talk::log(fixture, context).await)?
+        }
+        "test_trigger_tool_change" => {
+            delivered(talk::change(fixture, Change::Tools, context).await)?
+        }
+        "test_trigger_prompt_change" => {
+            delivered(talk::change(fixture, Change::Prompts, context).await)?
+        }
         "test_update_watched_resource" => {
             delivered(talk::update_watched_resource(fixture, context).await)?
         }
         "test_reconnection" => talk::drop_stream(fixture, context).await,
-        "test_sampling" => questions::ask_model(context, text("prompt")?).await,
-        "test_elicitation" => questions::ask_contact(context, text("message")?).await,
-        "test_elicitation_sep1034_defaults" => questions::ask_with_defaults(context).await,
-        "test_elicitation_sep1330_enums" => questions::ask_to_choose(context).await,
-        "json_schema_2020_12_tool" => returns([ContentBlock::text(
-            "The schema of this tool is all there is to it.",
-        )]),
+        "json_schema_2020_12_tool" | "test_custom_headers" | EXTRA => {
+            returns([ContentBlock::text(
+                "How this tool is listed is all there is to it.",
+            )])
+        }
         unknown => {
             let words = format!("Unknown tool: {unknown}");
             return Err(ErrorData::invalid_params(words, None));
@@ -137,14 +165,19 @@ fn mixed_content_resource() -> ContentBlock {
     )
 }
 
-fn text_argument<'a>(arguments: Option<&'a JsonObject>, name: &str) -> Result<&'a str, ErrorData> {
+/// An argument that must be a text.
+pub(crate) fn text_argument<'a>(
+    arguments: Option<&'a JsonObject>,
+    name: &str,
+) -> Result<&'a str, ErrorData> {
     arguments
         .and_then(|arguments| arguments.get(name))
         .and_then(Value::as_str)
         .ok_or_else(|| ErrorData::invalid_params(format!("Missing argument: {name}"), None))
 }
 
-fn plain(name: &'static str, description: &'static str) -> Tool {
+/// A tool without arguments.
+pub(crate) fn plain(name: &'static str, description: &'static str) -> Tool {
     tool(
         name,
         description,
@@ -152,7 +185,8 @@ fn plain(name: &'static str, description: &'static str) -> Tool {
     )
 }
 
-fn with_text(name: &'static str, description: &'static str, argument: &str) -> Tool {
+/// A tool with one argument, a text.
+pub(crate) fn with_text(name: &'static str, description: &'static str, argument: &str) -> Tool {
     let schema = json!({
         "type": "object",
         "properties": { argument: { "type": "string" } },
@@ -161,39 +195,10 @@ fn with_text(name: &'static str, description: &'static str, argument: &str) -> T
     tool(name, description, schema)
 }
 
-fn tool(name: &'static str, description: &'static str, schema: Value) -> Tool {
+/// A tool with arguments of any kind.
+pub(crate) fn tool(name: &'static str, description: &'static str, schema: Value) -> Tool {
     let Value::Object(schema) = schema else {
         unreachable!("the schemas above are objects")
     };
     Tool::new(name, description, Arc::new(schema))
-}
-
-/// As the suite words it: it looks for each of these members.
-fn schema_2020_12() -> Value {
-    json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "type": "object",
-        "$defs": {
-            "address": {
-                "$anchor": "addressDef",
-                "type": "object",
-                "properties": { "street": { "type": "string" }, "city": { "type": "string" } },
-            },
-        },
-        "properties": {
-            "name": { "type": "string" },
-            "address": { "$ref": "#/$defs/address" },
-            "contactMethod": { "type": "string", "enum": ["phone", "email"] },
-            "phone": { "type": "string" },
-            "email": { "type": "string" },
-        },
-        "allOf": [{ "anyOf": [{ "required": ["phone"] }, { "required": ["email"] }] }],
-        "if": {
-            "properties": { "contactMethod": { "const": "phone" } },
-            "required": ["contactMethod"],
-        },
-        "then": { "required": ["phone"] },
-        "else": { "required": ["email"] },
-        "additionalProperties": false,
-    })
 }
