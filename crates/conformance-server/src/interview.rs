@@ -1,10 +1,14 @@
 //! How a tool or a prompt gets answers from the client, in both eras.
 //!
 //! A client of 2026-07-28 gets the questions as a result and comes back with the answers; everything that
-//! is needed then is in its request. An older client is sent each question as a request, and the call
-//! waits. A client that has not announced that it can be asked is not asked.
+//! is needed then is in its request. An older client is sent the questions of a round as requests, side by
+//! side, and the call waits. A client that has not announced that it can be asked is not asked.
 
-use std::hash::{BuildHasher as _, RandomState};
+use std::{
+    future::poll_fn,
+    hash::{BuildHasher as _, RandomState},
+    task::Poll,
+};
 
 use rmcp::{
     ErrorData, RoleServer,
@@ -127,14 +131,16 @@ impl Interview {
 
     async fn ask_by_requests(&self, context: &RequestContext<RoleServer>) -> Outcome {
         let mut responses = InputResponses::new();
-        for (key, question) in self.rounds.iter().flatten() {
-            match ask(context, question.clone()).await {
-                Ok(answer) => responses.insert(key.clone(), answer),
-                Err(error) => {
-                    let capability = capability_for(question);
-                    return Outcome::Failed(format!("Asking for {capability} failed: {error}"));
-                }
-            };
+        for questions in &self.rounds {
+            let asking = questions
+                .iter()
+                .map(|(key, question)| ask(context, key, question.clone()));
+            for answer in all(asking).await {
+                match answer {
+                    Ok((key, answer)) => responses.insert(key, answer),
+                    Err(error) => return Outcome::Failed(format!("Asking failed: {error}")),
+                };
+            }
         }
         Outcome::Answered(responses)
     }
@@ -209,8 +215,9 @@ fn is_answer(question: &InputRequest, answer: &Value) -> bool {
 
 async fn ask(
     context: &RequestContext<RoleServer>,
+    key: &str,
     question: InputRequest,
-) -> Result<Value, ServiceError> {
+) -> Result<(String, Value), ServiceError> {
     let request = match question {
         InputRequest::CreateMessage(request) => ServerRequest::CreateMessageRequest(request),
         InputRequest::Elicitation(request) => ServerRequest::ElicitRequest(request),
@@ -218,5 +225,28 @@ async fn ask(
         _ => return Err(ServiceError::UnexpectedResponse),
     };
     let answer = context.peer.send_request(request).await?;
-    Ok(json!(answer))
+    Ok((key.to_owned(), json!(answer)))
+}
+
+/// Waits for all of them side by side, in this task: rmcp knows by the task which request a question
+/// belongs to.
+async fn all<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
+    let mut futures: Vec<_> = futures.map(Box::pin).collect();
+    let mut outputs: Vec<_> = futures.iter().map(|_| None).collect();
+    poll_fn(|context| {
+        for (future, output) in futures.iter_mut().zip(&mut outputs) {
+            if output.is_none()
+                && let Poll::Ready(ready) = future.as_mut().poll(context)
+            {
+                *output = Some(ready);
+            }
+        }
+        if outputs.iter().all(Option::is_some) {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    })
+    .await;
+    outputs.into_iter().flatten().collect()
 }
