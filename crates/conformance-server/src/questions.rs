@@ -27,64 +27,70 @@ use crate::{
 /// The key of the only question of a tool whose key nobody has named.
 const ANSWER: &str = "answer";
 
+/// The tools of this module that have no arguments.
+const WITHOUT_ARGUMENTS: [(&str, &str); 12] = [
+    (
+        "test_elicitation_sep1034_defaults",
+        "Asks the user, with a default for every answer",
+    ),
+    (
+        "test_elicitation_sep1330_enums",
+        "Asks the user to choose, in every way to ask it",
+    ),
+    (
+        "test_missing_capability",
+        "Asks the client's model, which it must have announced",
+    ),
+    (
+        "test_streaming_elicitation",
+        "Asks the user for a name, on its response stream",
+    ),
+    (
+        "test_input_required_result_elicitation",
+        "Asks the user for a name",
+    ),
+    (
+        "test_input_required_result_sampling",
+        "Asks the client's model for a capital",
+    ),
+    (
+        "test_input_required_result_list_roots",
+        "Asks the client for its roots",
+    ),
+    (
+        "test_input_required_result_request_state",
+        "Asks the user, and has its state brought back",
+    ),
+    (
+        "test_input_required_result_multiple_inputs",
+        "Asks the user, the model and for roots at once",
+    ),
+    (
+        "test_input_required_result_multi_round",
+        "Asks the user twice, one after the other",
+    ),
+    (
+        "test_input_required_result_tampered_state",
+        "Asks the user, and checks the state that comes back",
+    ),
+    (
+        "test_input_required_result_capabilities",
+        "Asks whatever the client can answer",
+    ),
+];
+
 /// The tools of this module.
 pub(crate) fn list() -> Vec<Tool> {
-    vec![
+    let mut tools = vec![
         with_text("test_sampling", "Asks the client's model", "prompt"),
         with_text(
             "test_elicitation",
             "Asks the user for name and address",
             "message",
         ),
-        plain(
-            "test_elicitation_sep1034_defaults",
-            "Asks the user, with a default for every answer",
-        ),
-        plain(
-            "test_elicitation_sep1330_enums",
-            "Asks the user to choose, in every way to ask it",
-        ),
-        plain(
-            "test_missing_capability",
-            "Asks the client's model, which it must have announced",
-        ),
-        plain(
-            "test_streaming_elicitation",
-            "Asks the user for a name, on its response stream",
-        ),
-        plain(
-            "test_input_required_result_elicitation",
-            "Asks the user for a name",
-        ),
-        plain(
-            "test_input_required_result_sampling",
-            "Asks the client's model for a capital",
-        ),
-        plain(
-            "test_input_required_result_list_roots",
-            "Asks the client for its roots",
-        ),
-        plain(
-            "test_input_required_result_request_state",
-            "Asks the user, and has its state brought back",
-        ),
-        plain(
-            "test_input_required_result_multiple_inputs",
-            "Asks the user, the model and for roots at once",
-        ),
-        plain(
-            "test_input_required_result_multi_round",
-            "Asks the user twice, one after the other",
-        ),
-        plain(
-            "test_input_required_result_tampered_state",
-            "Asks the user, and checks the state that comes back",
-        ),
-        plain(
-            "test_input_required_result_capabilities",
-            "Asks whatever the client can answer",
-        ),
-    ]
+    ];
+    tools.extend(WITHOUT_ARGUMENTS.map(|(name, description)| plain(name, description)));
+    tools
 }
 
 /// Asks what a tool of this module asks, and returns what came back. `None` for other tools.

@@ -95,40 +95,19 @@ async fn call_simple(
     name: &str,
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResult, ErrorData> {
-    Ok(match name {
-        "test_simple_text" => returns([ContentBlock::text(
-            "This is a simple text response for testing.",
-        )]),
-        "test_image_content" => returns([ContentBlock::image(PNG, PNG_TYPE)]),
-        "test_audio_content" => returns([ContentBlock::audio(WAV, WAV_TYPE)]),
-        "test_embedded_resource" => returns([embedded_resource()]),
-        "test_multiple_content_types" => returns([
-            ContentBlock::text("Multiple content types test:"),
-            ContentBlock::image(PNG, PNG_TYPE),
-            mixed_content_resource(),
-        ]),
-        "test_error_handling" => CallToolResult::error(vec![ContentBlock::text(
+    if let Some(content) = content(name) {
+        return Ok(CallToolResult::success(content));
+    }
+    delivered(match name {
+        "test_tool_with_progress" => talk::report_progress(context).await,
+        "test_tool_with_logging" | "test_logging_tool" => talk::log(fixture, context).await,
+        "test_trigger_tool_change" => talk::change(fixture, Change::Tools, context).await,
+        "test_trigger_prompt_change" => talk::change(fixture, Change::Prompts, context).await,
+        "test_update_watched_resource" => talk::update_watched_resource(fixture, context).await,
+        "test_reconnection" => Ok(talk::drop_stream(fixture, context).await),
+        "test_error_handling" => Ok(CallToolResult::error(vec![ContentBlock::text(
             "This tool intentionally returns an error for testing",
-        )]),
-        "test_tool_with_progress" => delivered(talk::report_progress(context).await)?,
-        "test_tool_with_logging" | "test_logging_tool" => {
-            delivered(talk::log(fixture, context).await)?
-        }
-        "test_trigger_tool_change" => {
-            delivered(talk::change(fixture, Change::Tools, context).await)?
-        }
-        "test_trigger_prompt_change" => {
-            delivered(talk::change(fixture, Change::Prompts, context).await)?
-        }
-        "test_update_watched_resource" => {
-            delivered(talk::update_watched_resource(fixture, context).await)?
-        }
-        "test_reconnection" => talk::drop_stream(fixture, context).await,
-        "json_schema_2020_12_tool" | "test_custom_headers" | EXTRA => {
-            returns([ContentBlock::text(
-                "How this tool is listed is all there is to it.",
-            )])
-        }
+        )])),
         unknown => {
             let words = format!("Unknown tool: {unknown}");
             return Err(ErrorData::invalid_params(words, None));
@@ -136,8 +115,25 @@ async fn call_simple(
     })
 }
 
-fn returns<const COUNT: usize>(content: [ContentBlock; COUNT]) -> CallToolResult {
-    CallToolResult::success(content.into())
+/// What a tool returns that always returns the same.
+fn content(name: &str) -> Option<Vec<ContentBlock>> {
+    Some(match name {
+        "test_simple_text" => vec![ContentBlock::text(
+            "This is a simple text response for testing.",
+        )],
+        "test_image_content" => vec![ContentBlock::image(PNG, PNG_TYPE)],
+        "test_audio_content" => vec![ContentBlock::audio(WAV, WAV_TYPE)],
+        "test_embedded_resource" => vec![embedded_resource()],
+        "test_multiple_content_types" => vec![
+            ContentBlock::text("Multiple content types test:"),
+            ContentBlock::image(PNG, PNG_TYPE),
+            mixed_content_resource(),
+        ],
+        "json_schema_2020_12_tool" | "test_custom_headers" | EXTRA => vec![ContentBlock::text(
+            "How this tool is listed is all there is to it.",
+        )],
+        _ => return None,
+    })
 }
 
 /// What the tool returns, or the error for a client that its notifications did not reach.
