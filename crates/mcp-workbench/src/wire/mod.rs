@@ -24,4 +24,4 @@ pub use scan::{MAX_DEPTH, ScanError};
 pub use sse::{EventParser, EventTooLarge, StreamEvent};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

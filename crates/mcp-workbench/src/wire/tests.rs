@@ -1,5 +1,5 @@
 mod compose;
-mod generate;
+pub(crate) mod generate;
 mod lines;
 mod mend;
 mod message;

@@ -84,12 +84,12 @@ fn enclose(open: &str, parts: Vec<Tokens>, close: &str) -> Tokens {
 }
 
 /// An object and its text.
-pub(super) fn object_text() -> impl Strategy<Value = String> {
+pub(crate) fn object_text() -> impl Strategy<Value = String> {
     object(CLEAN_STRING, clean_tokens(), 0..5).prop_map(|tokens| tokens.concat())
 }
 
 /// Members as key and value, each as it stands in the text.
-pub(super) fn members() -> impl Strategy<Value = Vec<(String, String)>> {
+pub(crate) fn members() -> impl Strategy<Value = Vec<(String, String)>> {
     let value = clean_tokens().prop_map(|tokens| tokens.concat());
     prop::collection::vec((CLEAN_STRING, value), 0..6)
 }
