@@ -231,3 +231,6 @@ fn digest(request: &Request) -> [u8; 32] {
     digest.update(params.unwrap_or_default());
     digest.finalize().into()
 }
+
+#[cfg(test)]
+mod tests;
