@@ -17,6 +17,8 @@ pub(super) struct Caller {
     pub(super) output: ClientOutput,
     /// The client's own token for the progress of the request, if it wants to hear of it.
     progress_token: Option<RawJson>,
+    /// How the client speaks in the request.
+    era: Era,
 }
 
 impl Caller {
@@ -26,12 +28,19 @@ impl Caller {
             connection,
             output,
             progress_token: None,
+            era: Era::Legacy,
         }
     }
 
     /// The same, for a request whose progress it wants to hear of under this token.
     pub(super) fn with_progress_token(mut self, token: Option<RawJson>) -> Self {
         self.progress_token = token;
+        self
+    }
+
+    /// The same, for a request of this era.
+    pub(super) fn of_era(mut self, era: Era) -> Self {
+        self.era = era;
         self
     }
 }
@@ -46,7 +55,7 @@ impl ClientHandle for Caller {
     }
 
     fn era(&self) -> Era {
-        Era::Legacy
+        self.era
     }
 
     fn log_level(&self) -> Option<&'static str> {
