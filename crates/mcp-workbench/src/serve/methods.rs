@@ -5,11 +5,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{
-    caller::Caller, code, connection::Agreed, log_level::LogLevel, native, revision::Revision,
+    caller::Caller, code, connection::Agreed, listen, log_level::LogLevel, native,
+    revision::Revision, tasks,
 };
 use crate::{
     call::{Call, CallContext, CallRequest, ClientCapabilities},
     downstream::CallError,
+    era::{Era, has_modern_keys},
     meta::{self, MetaTool},
     wire::{self, Frame, Kind, ObjectText, RawJson, Request, RequestId},
     workbench::Workbench,
@@ -115,6 +117,10 @@ pub(super) async fn answer(
     match (request.method.as_str(), workbench.native()) {
         ("initialize", _) => initialize(workbench, caller, revision).await,
         ("ping", _) => Reply::Result(ObjectText::new().finish()),
+        ("subscriptions/listen", _) => listen::listen(workbench, caller, request).await,
+        (method, _) if method.starts_with("tasks/") => {
+            tasks::answer(workbench, caller, request).await
+        }
         (_, Some(native)) => native::answer(workbench, native, caller, request).await,
         ("tools/list", None) => list_tools(workbench, request.params.as_ref()),
         ("tools/call", None) => call_tool(workbench, caller, request.params.as_ref()).await,
@@ -210,8 +216,13 @@ async fn call_tool(workbench: &Workbench, caller: Caller, params: Option<&RawJso
 pub(super) fn call_context(caller: Caller, meta: Option<RawJson>) -> CallContext {
     let meta = meta.filter(|meta| meta.kind() == Kind::Object);
     let progress_token = meta.as_ref().and_then(|meta| meta.member("progressToken"));
+    let era = if has_modern_keys(meta.as_ref()) {
+        Era::Modern
+    } else {
+        Era::Legacy
+    };
     CallContext {
-        client: Arc::new(caller.with_progress_token(progress_token)),
+        client: Arc::new(caller.with_progress_token(progress_token).of_era(era)),
         meta,
         retry: None,
     }

@@ -8,6 +8,7 @@ mod caller;
 mod connection;
 pub mod http;
 mod in_flight;
+mod listen;
 mod log_level;
 mod methods;
 mod native;
@@ -16,6 +17,7 @@ mod questions;
 mod revision;
 mod standard_streams;
 pub mod stdio;
+mod tasks;
 
 /// How long requests that were read may still take when the end has come.
 const GRACE: Duration = Duration::from_secs(1);

@@ -56,6 +56,17 @@ pub(super) async fn answer(
     }
 }
 
+/// Opens the toolbox if nobody has.
+pub(super) async fn open_if_closed(
+    workbench: &Workbench,
+    native: &Native,
+    client: &Arc<dyn ClientHandle>,
+) {
+    if !native.toolbox().is_open().await {
+        open(workbench, native, client).await;
+    }
+}
+
 /// The servers that did not come up are in the log; the next request tries them again if none did.
 async fn open(workbench: &Workbench, native: &Native, client: &Arc<dyn ClientHandle>) {
     match workbench.open(native.toolbox(), client).await {

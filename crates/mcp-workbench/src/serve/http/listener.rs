@@ -173,6 +173,7 @@ impl Server {
     async fn end(&self) {
         let since = Instant::now();
         self.ending.cancel();
+        self.endpoint.workbench.fall_silent();
         let sessions = self.endpoint.sessions.all();
         for session in &sessions {
             session.fall_silent();

@@ -1,0 +1,3 @@
+//! What clients and servers of the two eras have of each other.
+
+mod listening;
