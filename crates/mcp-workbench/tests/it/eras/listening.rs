@@ -1,76 +1,15 @@
 //! `subscriptions/listen`: what is accepted, what is told to whom, and what servers hear of it.
 
 use pretty_assertions::assert_eq;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::harness::{Message, Script, Setup, TIMEOUT, Workbench, poll};
+use super::{modern, natively, silent, telling};
+use crate::harness::{Message, Script, Setup, TIMEOUT, Workbench, initialize_params, poll};
 
 const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 const UPDATED: &str = "notifications/resources/updated";
 const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
-const TASKS: &str = "io.modelcontextprotocol/tasks";
-
-/// A server that tells of what its tools change.
-fn telling() -> Script {
-    let told = |method: &str, params: Value| {
-        json!([{"notify": {"method": method, "params": params}}, {"answer": {"content": []}}])
-            .to_string()
-    };
-    let retooled = json!([
-        {"setTools": [{"name": "newer", "inputSchema": {"type": "object"}}]},
-        {"notify": {"method": "notifications/tools/list_changed"}},
-        {"answer": {"content": []}},
-    ]);
-    Script::named(&["prompts", "resources", "update", "retool"])
-        .set(
-            "capabilities",
-            r#"{"tools":{"listChanged":true},"prompts":{},"resources":{"subscribe":true}}"#,
-        )
-        .on_method("prompts/list", r#"[{"answer":{"prompts":[]}}]"#)
-        .on_method(
-            "resources/list",
-            r#"[{"answer":{"resources":[{"uri":"u:1"},{"uri":"u:2"}]}}]"#,
-        )
-        .on_method(
-            "resources/templates/list",
-            r#"[{"answer":{"resourceTemplates":[]}}]"#,
-        )
-        .on_method("resources/subscribe", r#"[{"answer":{}}]"#)
-        .on_method("resources/unsubscribe", r#"[{"answer":{}}]"#)
-        .on_call(
-            "prompts",
-            &told("notifications/prompts/list_changed", json!({})),
-        )
-        .on_call(
-            "resources",
-            &told("notifications/resources/list_changed", json!({})),
-        )
-        .on_call(
-            "update",
-            &told(UPDATED, json!({"uri": "u:1", "_meta": {"own": 1}})),
-        )
-        .on_call("retool", &retooled.to_string())
-}
-
-/// A server with a resource of its own that it never tells of.
-fn silent() -> Script {
-    Script::named(&["quiet"])
-        .set("capabilities", r#"{"tools":{},"resources":{}}"#)
-        .on_method(
-            "resources/list",
-            r#"[{"answer":{"resources":[{"uri":"s:1"}]}}]"#,
-        )
-        .on_method(
-            "resources/templates/list",
-            r#"[{"answer":{"resourceTemplates":[]}}]"#,
-        )
-}
-
-fn natively(setup: Setup) -> Setup {
-    setup
-        .top("toolMode", json!("native"))
-        .top("nativeToolbox", json!("dev"))
-}
 
 /// A client of a workbench that shows one server, or two.
 fn connect(servers: &[(&str, Script)]) -> Workbench {
@@ -81,15 +20,6 @@ fn connect(servers: &[(&str, Script)]) -> Workbench {
     let mut workbench = setup.start();
     workbench.initialize();
     workbench
-}
-
-/// Parameters with what makes a request modern.
-fn modern(mut params: Value, capabilities: &Value) -> String {
-    params["_meta"] = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": capabilities,
-    });
-    params.to_string()
 }
 
 /// Begins to listen, and gives what was accepted.
@@ -283,6 +213,38 @@ fn a_server_hears_that_nobody_wants_a_resource_when_a_session_ends() {
 }
 
 #[test]
+fn over_http_the_stream_of_the_request_is_what_is_listened_to() {
+    let setup = natively(Setup::new().toolbox("dev", "d")).server("a", &telling());
+    let served = setup.serve();
+    // A revision whose streams begin with what is said.
+    let mut client = served.client_with(&initialize_params("2025-06-18"));
+    let listen = |id: &str, filter: Value| {
+        let params = modern(json!({"notifications": filter}), &json!({}));
+        let mut stream = client.begin(id, "subscriptions/listen", &params);
+        assert!(stream.head().is_stream());
+        stream
+    };
+    let mut prompts = listen("70", json!({"promptsListChanged": true}));
+    let mut resource = listen("71", json!({"resourceSubscriptions": ["u:1"]}));
+    for stream in [&mut prompts, &mut resource] {
+        assert_eq!(stream.message().method.as_deref(), Some(ACKNOWLEDGED));
+    }
+    for tool in ["update", "prompts"] {
+        client.ask("tools/call", &json!({"name": tool}).to_string());
+    }
+    let told = prompts.message();
+    assert!(belongs(&told, "70") && told.line.contains("prompts/list_changed"));
+    let told = resource.message();
+    assert!(belongs(&told, "71") && told.line.contains(UPDATED));
+    served.workbench.signal(Signal::TERM);
+    for (stream, id) in [(&mut prompts, "70"), (&mut resource, "71")] {
+        let answer = stream.message();
+        assert!(answer.answers(id), "{}", answer.line);
+        assert_eq!(stream.event(), None);
+    }
+}
+
+#[test]
 fn a_filter_that_cannot_be_read_is_refused() {
     let mut workbench = connect(&[("a", silent())]);
     for (params, message) in [
@@ -304,82 +266,4 @@ fn a_filter_that_cannot_be_read_is_refused() {
         let error = refused.error();
         assert_eq!((error.code, error.message.as_str()), (-32602, message));
     }
-}
-
-#[test]
-fn tasks_are_for_clients_that_know_them() {
-    let mut workbench = Setup::one(&silent()).start();
-    workbench.initialize();
-    let filter = json!({"notifications": {"taskIds": ["t"]}});
-    for (method, params) in [
-        ("subscriptions/listen", filter),
-        ("tasks/get", json!({"taskId": "t"})),
-        ("tasks/update", json!({"taskId": "t", "inputResponses": {}})),
-        ("tasks/cancel", json!({"taskId": "t"})),
-    ] {
-        let refused = workbench.ask(method, &modern(params, &json!({})));
-        assert_eq!(refused.error().code, -32021, "{method}");
-        let required = json!({"extensions": {TASKS: {}}});
-        let data = json!({"requiredCapabilities": required});
-        let line: Value = serde_json::from_str(&refused.line).unwrap();
-        assert_eq!(line["error"]["data"], data, "{method}");
-    }
-}
-
-#[test]
-fn a_task_that_was_not_given_to_the_client_is_unknown() {
-    let capabilities = json!({"extensions": {TASKS: {}}});
-    let mut workbench = Setup::one(&silent()).start();
-    let introduction = json!({
-        "protocolVersion": "2025-11-25", "capabilities": capabilities,
-        "clientInfo": {"name": "it", "version": "1"},
-    });
-    workbench.ask("initialize", &introduction.to_string());
-    for (task, message) in [
-        (json!("t"), "Unknown task: t"),
-        (json!("e30.e30"), "Unknown task: e30.e30"),
-        (json!(7), "taskId: Expected string"),
-    ] {
-        let params = modern(json!({"taskId": task}), &capabilities);
-        let refused = workbench.ask("tasks/get", &params);
-        let error = refused.error();
-        assert_eq!((error.code, error.message.as_str()), (-32602, message));
-    }
-    let filter = json!({"notifications": {"taskIds": ["t"]}});
-    workbench.send_request("70", "subscriptions/listen", &modern(filter, &capabilities));
-    let first = tagged(&mut workbench, "70");
-    assert_eq!(first.params()["notifications"], json!({}));
-}
-
-#[test]
-fn a_modern_client_has_no_legacy_methods_and_hears_how_long_lists_may_be_kept() {
-    let mut workbench = connect(&[("a", telling()), ("b", silent())]);
-    let plain = json!({}).to_string();
-    let meta = modern(json!({}), &json!({}));
-    for method in ["tools/list", "prompts/list", "resources/list"] {
-        let result = workbench.ask(method, &meta).result();
-        assert_eq!(
-            (&result["ttlMs"], &result["cacheScope"]),
-            (&json!(0), &json!("private")),
-            "{method}"
-        );
-        assert_eq!(workbench.ask(method, &plain).result()["ttlMs"], Value::Null);
-        for params in [r#"{"cursor":"x"}"#, r#"{"cursor":0}"#] {
-            assert_eq!(workbench.ask(method, params).error().code, -32602);
-        }
-        assert!(!workbench.ask(method, r#"{"cursor":null}"#).is_error());
-    }
-    for method in [
-        "resources/subscribe",
-        "resources/unsubscribe",
-        "logging/setLevel",
-    ] {
-        let params = modern(json!({"uri": "u:1", "level": "info"}), &json!({}));
-        assert_eq!(workbench.ask(method, &params).error().code, -32601);
-    }
-    let unknown = modern(json!({"uri": "v:1"}), &json!({}));
-    let refused = workbench.ask("resources/read", &unknown);
-    assert_eq!(refused.error().code, -32602);
-    let refused = workbench.ask("resources/read", r#"{"uri":"v:1"}"#);
-    assert_eq!(refused.error().code, -32002);
 }
