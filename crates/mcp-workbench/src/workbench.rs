@@ -11,9 +11,10 @@ use tokio::{
     sync::{broadcast, watch},
     time::Instant,
 };
+use tokio_util::sync::CancellationToken;
 
 use crate::{
-    call::ClientHandle,
+    call::{ClientHandle, Principal},
     config::{Config, ToolMode},
     downstream::{ConnectError, Pool, ServerEvent, ServerHandle, Urgency},
     ident::{ServerIdentifier, ToolIdentifier, ToolboxName},
@@ -37,6 +38,8 @@ pub struct Workbench {
     tools_changed: watch::Sender<u64>,
     /// The toolboxes whose servers are followed for changes, in dynamic mode.
     followed: Mutex<HashSet<ToolboxName>>,
+    /// Nothing more is told to those who listen.
+    silence: CancellationToken,
 }
 
 /// Why a tool could not be found.
@@ -82,6 +85,7 @@ impl Workbench {
             links: Links::default(),
             tools_changed: watch::channel(0).0,
             followed: Mutex::default(),
+            silence: CancellationToken::new(),
             config,
             pool,
         })
@@ -190,6 +194,12 @@ impl Workbench {
         toolbox.servers().get(&place.server)
     }
 
+    /// The server of a task and its own name for the task, by the name that somebody was given for it.
+    pub fn task(&self, sealed: &str, principal: Principal) -> Option<(&ServerHandle, String)> {
+        let (place, inner) = self.pool.open_task(sealed, principal)?;
+        Some((self.server(&place)?, inner))
+    }
+
     /// The toolbox that is shown as it is, in native mode.
     pub fn native(&self) -> Option<&Native> {
         self.native.as_ref()
@@ -229,8 +239,19 @@ impl Workbench {
         self.tools_changed.subscribe()
     }
 
+    /// Stops to tell changes to those who listen: the end has come.
+    pub fn fall_silent(&self) {
+        self.silence.cancel();
+    }
+
+    /// Waits until nothing more is told. Cancel-safe.
+    pub async fn silent(&self) {
+        self.silence.cancelled().await;
+    }
+
     /// Ends everything. The servers' time counts from `since`.
     pub async fn shut_down(&self, since: Instant) {
+        self.fall_silent();
         self.pool.shut_down(since).await;
     }
 

@@ -1,6 +1,9 @@
 //! What a server says of itself at its start.
 
-use crate::wire::{Kind, RawJson};
+use crate::{
+    era::TASKS_EXTENSION,
+    wire::{Kind, RawJson},
+};
 
 /// What a server said of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -11,6 +14,8 @@ pub struct Introduction {
     pub families: Vec<ServerFamily>,
     /// Whether it tells of changes of single resources.
     pub subscriptions: bool,
+    /// Whether its calls can outlive their requests.
+    pub tasks: bool,
 }
 
 /// A family of requests that a server may or may not answer.
@@ -63,6 +68,7 @@ impl Introduction {
             instructions: instructions.filter(|text| !text.is_empty()),
             families: families.collect(),
             subscriptions: subscribe.is_some_and(|it| it.is_true()),
+            tasks: capability("extensions").is_some_and(|it| it.member(TASKS_EXTENSION).is_some()),
         }
     }
 

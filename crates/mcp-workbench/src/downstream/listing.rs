@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::introduction::Introduction;
 use crate::{
     config::ToolFilters,
+    era::CacheHints,
     ident::ToolName,
     visible::visible,
     wire::{Kind, ObjectText, RawJson},
@@ -30,6 +31,8 @@ pub struct ToolList {
     pub notices: Vec<String>,
     /// What the server said of itself at its start.
     pub introduction: Introduction,
+    /// How long the list may be kept.
+    pub hints: CacheHints,
 }
 
 /// One tool, byte for byte as its server described it.
@@ -72,6 +75,8 @@ pub struct ListWalk {
     cursor: Option<RawJson>,
     seen: HashSet<RawJson>,
     notices: Vec<String>,
+    /// The strictest of all pages; nothing before the first.
+    hints: Option<CacheHints>,
 }
 
 /// What comes after a page.
@@ -98,7 +103,13 @@ impl ListWalk {
             cursor: None,
             seen: HashSet::new(),
             notices: Vec::new(),
+            hints: None,
         }
+    }
+
+    /// How long what was read may be kept.
+    pub fn hints(&self) -> CacheHints {
+        self.hints.unwrap_or_default()
     }
 
     /// All items that were read.
@@ -118,6 +129,8 @@ impl ListWalk {
     pub fn accept(&mut self, page: &RawJson) -> Option<Step> {
         let tools = page.member(self.items)?.elements()?;
         self.pages += 1;
+        let hints = CacheHints::of(page);
+        self.hints = Some(self.hints.map_or(hints, |known| known.and(hints)));
         self.definitions.extend(tools);
         if self.definitions.len() > MAX_TOOLS {
             self.definitions.truncate(MAX_TOOLS);
@@ -154,6 +167,7 @@ impl ListWalk {
     /// The list of what the server offers and the filters let through.
     pub(super) fn finish(self, filters: &ToolFilters, introduction: Introduction) -> ToolList {
         let mut list = ToolList {
+            hints: self.hints(),
             notices: self.notices,
             introduction,
             ..ToolList::default()

@@ -20,7 +20,13 @@ use super::{
     process::ProcessTable,
     server::{ServerHandle, Supervisor, SupervisorContext},
 };
-use crate::{config::Server, ident::ToolboxName, wire::RawJson};
+use crate::{
+    call::Principal,
+    config::Server,
+    ident::{ServerIdentifier, ToolboxName},
+    seal::{SealPurpose, Sealer},
+    wire::RawJson,
+};
 
 /// How long the ends of all processes are waited for: a little more than the ladder takes.
 const LAST_WAIT: Duration = Duration::from_millis(4500);
@@ -32,6 +38,7 @@ const EVENTS: usize = 256;
 pub struct Pool {
     tasks: TaskTracker,
     context: SupervisorContext,
+    sealer: Sealer,
 }
 
 impl Pool {
@@ -52,6 +59,7 @@ impl Pool {
                 roots: roots.map(roots_result),
                 events: broadcast::channel(EVENTS).0,
             },
+            sealer: Sealer::new(),
         }
     }
 
@@ -67,6 +75,27 @@ impl Pool {
     /// What servers tell everybody from now on.
     pub fn events(&self) -> broadcast::Receiver<ServerEvent> {
         self.context.events.subscribe()
+    }
+
+    /// The server of a task, and its own name for the task, if the name that a client has for it is one that
+    /// was given to whoever is behind the client.
+    pub fn open_task(
+        &self,
+        sealed: &str,
+        principal: Principal,
+    ) -> Option<(ServerIdentifier, String)> {
+        let content = self.sealer.open(SealPurpose::Task, sealed)?;
+        let content = RawJson::parse(&content.into()).ok()?;
+        let text = |name: &str| Some(content.member(name)?.as_text()?.into_owned());
+        let holder = format!("{principal:?}");
+        if text("principal")? != holder {
+            return None;
+        }
+        let server = ServerIdentifier {
+            toolbox: text("toolbox")?.as_str().into(),
+            server: text("server")?.as_str().into(),
+        };
+        Some((server, text("inner")?))
     }
 
     /// Runs something beside the servers that ends when they do.

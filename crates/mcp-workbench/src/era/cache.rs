@@ -72,6 +72,12 @@ impl CacheHints {
     }
 }
 
+impl Default for CacheHints {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
 /// Whether the results of a method say how long they may be kept.
 pub fn is_cacheable(method: &str) -> bool {
     matches!(

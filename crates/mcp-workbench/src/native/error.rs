@@ -1,6 +1,6 @@
 //! Why a request in native mode got no result.
 
-use crate::{downstream::CallError, ident::ServerName, wire::RawJson};
+use crate::{downstream::CallError, era::Era, ident::ServerName, wire::RawJson};
 
 /// Why a request got no result.
 pub enum NativeError {
@@ -27,14 +27,25 @@ pub enum NativeError {
 }
 
 /// The JSON-RPC codes of what is refused here.
-pub(super) const INVALID_PARAMS: i64 = -32602;
-pub(super) const RESOURCE_NOT_FOUND: i64 = -32002;
+const INVALID_PARAMS: i64 = -32602;
+const RESOURCE_NOT_FOUND: i64 = -32002;
 
 impl NativeError {
     pub(super) fn invalid(message: impl Into<String>) -> Self {
         Self::Invalid {
             code: INVALID_PARAMS,
             message: message.into(),
+        }
+    }
+
+    /// The modern era has no code of its own for this.
+    pub(super) fn resource_not_found(uri: &str, era: Era) -> Self {
+        Self::Invalid {
+            code: match era {
+                Era::Legacy => RESOURCE_NOT_FOUND,
+                Era::Modern => INVALID_PARAMS,
+            },
+            message: format!("Resource not found: {uri}"),
         }
     }
 }

@@ -3,7 +3,10 @@
 use std::collections::HashSet;
 
 use super::uri_template;
-use crate::{downstream::ServerFamily, ident::ServerName, toolbox::unique_name, wire::RawJson};
+use crate::{
+    downstream::ServerFamily, era::CacheHints, ident::ServerName, toolbox::unique_name,
+    wire::RawJson,
+};
 
 /// A list that servers have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -42,11 +45,22 @@ impl Family {
 }
 
 /// A merged list.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Merged {
     /// What the client is shown.
     pub(super) shown: Vec<RawJson>,
+    /// How long it may be kept: as long as the list of every server that it was made of.
+    pub(super) hints: CacheHints,
     routes: Vec<Route>,
+}
+
+/// A list of one server.
+#[derive(Debug)]
+pub(super) struct Listed {
+    pub(super) server: ServerName,
+    pub(super) items: Vec<RawJson>,
+    /// How long the server lets it be kept.
+    pub(super) hints: CacheHints,
 }
 
 /// Whose something is.
@@ -59,11 +73,22 @@ pub(super) struct Route {
     pub(super) server: ServerName,
 }
 
+impl Route {
+    /// The way to something that has one name everywhere.
+    pub(super) fn unchanged(shown: &str, server: ServerName) -> Self {
+        Self {
+            shown: shown.to_owned(),
+            original: shown.to_owned(),
+            server,
+        }
+    }
+}
+
 impl Merged {
     /// Merges lists whose items have names: the first keeps a name, and what another server has under
     /// the same one appears with the server's name in front.
-    pub(super) fn by_name(lists: Vec<(ServerName, Vec<RawJson>)>, limit: usize) -> Self {
-        let mut merged = Self::default();
+    pub(super) fn by_name(lists: Vec<Listed>, limit: usize) -> Self {
+        let mut merged = Self::empty(&lists);
         let mut taken = HashSet::new();
         for (server, item) in each(lists) {
             let Some(name) = text(&item, "name") else {
@@ -94,8 +119,8 @@ impl Merged {
 
     /// Merges lists whose items have the same key on every server: the first server that lists a key
     /// has it.
-    pub(super) fn by_key(lists: Vec<(ServerName, Vec<RawJson>)>, key: &str) -> Self {
-        let mut merged = Self::default();
+    pub(super) fn by_key(lists: Vec<Listed>, key: &str) -> Self {
+        let mut merged = Self::empty(&lists);
         let mut taken = HashSet::new();
         for (server, item) in each(lists) {
             let Some(value) = text(&item, key) else {
@@ -103,14 +128,20 @@ impl Merged {
             };
             if taken.insert(value.clone()) {
                 merged.shown.push(item);
-                merged.routes.push(Route {
-                    shown: value.clone(),
-                    original: value,
-                    server,
-                });
+                merged.routes.push(Route::unchanged(&value, server));
             }
         }
         merged
+    }
+
+    /// A list that is to be made of these.
+    fn empty(lists: &[Listed]) -> Self {
+        let hints = lists.iter().map(|list| list.hints);
+        Self {
+            shown: Vec::new(),
+            hints: hints.reduce(CacheHints::and).unwrap_or(CacheHints::NONE),
+            routes: Vec::new(),
+        }
     }
 
     /// Whose the name or URI is.
@@ -126,10 +157,11 @@ impl Merged {
     }
 }
 
-fn each(lists: Vec<(ServerName, Vec<RawJson>)>) -> impl Iterator<Item = (ServerName, RawJson)> {
-    lists
-        .into_iter()
-        .flat_map(|(server, items)| items.into_iter().map(move |item| (server.clone(), item)))
+fn each(lists: Vec<Listed>) -> impl Iterator<Item = (ServerName, RawJson)> {
+    lists.into_iter().flat_map(|Listed { server, items, .. }| {
+        let items = items.into_iter();
+        items.map(move |item| (server.clone(), item))
+    })
 }
 
 fn text(item: &RawJson, key: &str) -> Option<String> {
@@ -139,12 +171,17 @@ fn text(item: &RawJson, key: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::era::CacheScope;
 
-    fn list(server: &str, items: &[&str]) -> (ServerName, Vec<RawJson>) {
+    fn list(server: &str, items: &[&str]) -> Listed {
         let items = items
             .iter()
             .map(|item| RawJson::parse(&(*item).to_owned().into()).unwrap());
-        (server.into(), items.collect())
+        Listed {
+            server: server.into(),
+            items: items.collect(),
+            hints: CacheHints::NONE,
+        }
     }
 
     fn shown(merged: &Merged) -> Vec<&str> {
@@ -190,6 +227,27 @@ mod tests {
         );
         let names: HashSet<_> = merged.routes.iter().map(|route| &route.shown).collect();
         assert_eq!(names.len(), 3);
+    }
+
+    #[test]
+    fn a_list_may_be_kept_as_long_as_its_strictest_part() {
+        let hinted = |ttl_ms, scope| Listed {
+            hints: CacheHints { ttl_ms, scope },
+            ..list("a", &[])
+        };
+        let hints = |lists| Merged::by_key(lists, "uri").hints;
+        let both = vec![
+            hinted(900, CacheScope::Public),
+            hinted(500, CacheScope::Private),
+        ];
+        let expected = CacheHints {
+            ttl_ms: 500,
+            scope: CacheScope::Private,
+        };
+        assert_eq!(hints(both), expected);
+        let one = hinted(900, CacheScope::Public);
+        assert_eq!(hints(vec![one, list("b", &[])]), CacheHints::NONE);
+        assert_eq!(hints(Vec::new()), CacheHints::NONE);
     }
 
     #[test]

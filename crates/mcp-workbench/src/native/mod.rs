@@ -4,29 +4,36 @@
 
 mod error;
 mod merged;
+mod nobody;
 mod requests;
 mod subscriptions;
 mod uri_template;
+mod watch;
 
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use serde_json::{Map, Value, json};
-use tokio::sync::broadcast::{self, error::TryRecvError};
+use tokio::{
+    sync::broadcast::{self, error::TryRecvError},
+    time::Instant,
+};
 
 use crate::{
     call::{ClientHandle, ClientId},
     downstream::{Change, ServerEvent, ServerFamily, ToolList},
+    era::TASKS_EXTENSION,
     ident::ServerName,
     toolbox::Toolbox,
-    wire::RawJson,
 };
 
 pub use error::NativeError;
 use merged::{Family, Merged};
-use subscriptions::Subscriptions;
+use subscriptions::{Subscriber, Subscriptions, resource_of};
+pub use watch::{Changes, Watch};
 
 /// The transparent view of one toolbox.
 pub struct Native {
@@ -35,14 +42,21 @@ pub struct Native {
     name_limit: usize,
     /// What was read from the servers and has not changed since.
     known: Mutex<Known>,
-    subscriptions: Subscriptions,
+    subscriptions: Arc<Subscriptions>,
 }
 
 struct Known {
     /// Counts the changes that servers have told of.
     generation: u64,
-    lists: HashMap<Family, Arc<Merged>>,
+    lists: HashMap<Family, Kept>,
     events: broadcast::Receiver<ServerEvent>,
+}
+
+/// A list that was read.
+struct Kept {
+    merged: Arc<Merged>,
+    /// When it is to be read again; nothing if it holds until a server tells that it has changed.
+    until: Option<Instant>,
 }
 
 /// What a client is told at its start.
@@ -60,6 +74,7 @@ impl Native {
         name_limit: usize,
         events: broadcast::Receiver<ServerEvent>,
     ) -> Self {
+        let subscriptions = Subscriptions::new(Arc::clone(&toolbox));
         Self {
             toolbox,
             name_limit,
@@ -68,13 +83,24 @@ impl Native {
                 lists: HashMap::new(),
                 events,
             }),
-            subscriptions: Subscriptions::default(),
+            subscriptions: Arc::new(subscriptions),
         }
     }
 
     /// The toolbox that is shown.
     pub fn toolbox(&self) -> &Arc<Toolbox> {
         &self.toolbox
+    }
+
+    /// What the servers of the open toolbox have, for the answer to `server/discover`: also what is beyond
+    /// the legacy era.
+    pub fn discover(&self) -> Introduced {
+        let mut introduced = self.introduce();
+        let catalogue = self.toolbox.catalogue();
+        if catalogue.iter().any(|(_, list)| list.introduction.tasks) {
+            introduced.capabilities["extensions"] = json!({ TASKS_EXTENSION: {} });
+        }
+        introduced
     }
 
     /// What the servers of the open toolbox have, for the answer to `initialize`.
@@ -106,16 +132,16 @@ impl Native {
         match &event.change {
             Change::Prompts | Change::Resources => true,
             Change::Resource(params) => {
-                let uri = params.member("uri");
-                let uri = uri.as_ref().and_then(RawJson::as_text);
-                uri.is_some_and(|uri| self.subscriptions.has(client.id(), &uri))
+                let client = Subscriber::Client(client.id());
+                let resource = resource_of(&event.server.server, params);
+                resource.is_some_and(|it| self.subscriptions.has(client, &it))
             }
         }
     }
 
-    /// Forgets what a client that has gone wanted to hear of. What servers still say of it is dropped.
+    /// Forgets what a client that has gone wanted to hear of, and tells the servers.
     pub fn forget_client(&self, client: ClientId) {
-        self.subscriptions.remove_client(client);
+        self.subscriptions.release(Subscriber::Client(client));
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -123,7 +149,28 @@ impl Native {
     }
 }
 
+impl Kept {
+    /// A list that was read now. One that a server lets be kept for a time is not kept for longer; of the
+    /// others nothing is known but what servers tell.
+    fn new(merged: Arc<Merged>, now: Instant) -> Self {
+        let time = Duration::from_millis(merged.hints.ttl_ms);
+        let until = now.checked_add(time).filter(|_| !time.is_zero());
+        Self { merged, until }
+    }
+
+    fn is_current(&self, now: Instant) -> bool {
+        self.until.is_none_or(|until| now < until)
+    }
+}
+
 impl Known {
+    /// A list that was read and still holds.
+    fn get(&self, family: Family) -> Option<Arc<Merged>> {
+        let kept = self.lists.get(&family)?;
+        let current = kept.is_current(Instant::now());
+        current.then(|| Arc::clone(&kept.merged))
+    }
+
     /// Forgets the lists that have changed.
     fn take_events(&mut self) {
         loop {
@@ -178,5 +225,36 @@ fn instructions(catalogue: &[(ServerName, Arc<ToolList>)]) -> Option<String> {
                 .map(|(server, words)| format!("## {server}\n\n{words}"));
             Some(each.collect::<Vec<_>>().join("\n\n"))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        era::{CacheHints, CacheScope},
+        native::merged::Listed,
+    };
+
+    #[test]
+    fn a_list_is_kept_for_as_long_as_its_server_lets_it() {
+        let now = Instant::now();
+        let kept = |ttl_ms| {
+            let hints = CacheHints {
+                ttl_ms,
+                scope: CacheScope::Public,
+            };
+            let list = Listed {
+                server: "a".into(),
+                items: Vec::new(),
+                hints,
+            };
+            Kept::new(Arc::new(Merged::by_key(vec![list], "uri")), now)
+        };
+        let later = |ms| now + Duration::from_millis(ms);
+        assert!(kept(100).is_current(later(99)));
+        assert!(!kept(100).is_current(later(100)));
+        assert!(kept(0).is_current(later(1_000_000)));
+        assert!(kept(u64::MAX).is_current(later(1_000_000)));
     }
 }

@@ -3,16 +3,20 @@
 
 use std::sync::Arc;
 
+use tokio::time::Instant;
+
 use super::{
-    Native,
-    error::{NativeError, RESOURCE_NOT_FOUND},
-    merged::{Family, Merged, Route},
+    Kept, Native,
+    error::NativeError,
+    merged::{Family, Listed, Merged, Route},
+    subscriptions::{Resource, SUBSCRIBE, Subscriber, UNSUBSCRIBE},
 };
 use crate::{
     call::{Call, CallContext, CallRequest, ClientHandle},
     downstream::{CallError, ListWalk, ServerFamily, ServerHandle, Step},
+    era::{CacheHints, Era},
     ident::ServerName,
-    wire::{ObjectText, RawJson},
+    wire::{Kind, ObjectText, RawJson},
 };
 
 type Answered = Result<RawJson, NativeError>;
@@ -20,30 +24,57 @@ type Answered = Result<RawJson, NativeError>;
 impl Native {
     /// Answers a request of a client.
     pub async fn answer(&self, method: &str, params: &RawJson, context: CallContext) -> Answered {
+        let era = context.client.era();
         match method {
-            "tools/list" => Ok(list_result("tools", &self.tools().shown)),
+            "tools/list" => self.list_tools(params, era),
             "tools/call" => self.call_tool(params, context).await,
-            "prompts/list" => self.list(Family::Prompts, &context).await,
+            "prompts/list" => self.list(Family::Prompts, params, &context).await,
             "prompts/get" => self.get_prompt(params, context).await,
-            "resources/list" => self.list(Family::Resources, &context).await,
-            "resources/templates/list" => self.list(Family::Templates, &context).await,
-            "resources/read" => self.on_resource("resources/read", params, context).await,
-            "resources/subscribe" => self.subscribe(params, context).await,
-            "resources/unsubscribe" => self.unsubscribe(params, context).await,
+            "resources/list" => self.list(Family::Resources, params, &context).await,
+            "resources/templates/list" => self.list(Family::Templates, params, &context).await,
+            "resources/read" => self.read_resource(params, context).await,
             "completion/complete" => self.complete(params, context).await,
+            _ if era == Era::Legacy => self.answer_legacy(method, params, context).await,
+            _ => Err(NativeError::NotOffered),
+        }
+    }
+
+    /// Answers a request that only the legacy era has.
+    async fn answer_legacy(
+        &self,
+        method: &str,
+        params: &RawJson,
+        context: CallContext,
+    ) -> Answered {
+        match method {
+            SUBSCRIBE => self.subscribe(params, context).await,
+            UNSUBSCRIBE => self.unsubscribe(params, context).await,
             "logging/setLevel" => self.set_level(params, &context).await,
             _ => Err(NativeError::NotOffered),
         }
     }
 
+    fn list_tools(&self, params: &RawJson, era: Era) -> Answered {
+        refuse_cursor(params)?;
+        let tools = self.tools();
+        // A server that is not up will change the list when it is.
+        let all_known = self.toolbox.catalogue().len() == self.toolbox.servers().len();
+        let hints = if all_known {
+            tools.hints
+        } else {
+            CacheHints::NONE
+        };
+        Ok(list_result("tools", &tools.shown, hints, era))
+    }
+
     fn tools(&self) -> Merged {
         let lists = self.toolbox.catalogue().into_iter().map(|(server, list)| {
-            let tools = list
-                .tools()
-                .iter()
-                .map(|tool| tool.definition.clone())
-                .collect();
-            (server, tools)
+            let items = list.tools().iter().map(|tool| tool.definition.clone());
+            Listed {
+                server,
+                items: items.collect(),
+                hints: list.hints,
+            }
         });
         Merged::by_name(lists.collect(), self.name_limit)
     }
@@ -69,40 +100,45 @@ impl Native {
         self.relay("prompts/get", &params, route, context).await
     }
 
-    async fn on_resource(
-        &self,
-        method: &'static str,
-        params: &RawJson,
-        context: CallContext,
-    ) -> Answered {
+    async fn read_resource(&self, params: &RawJson, context: CallContext) -> Answered {
         self.require(ServerFamily::Resources)?;
         let uri = required(params, "uri")?;
         let route = self.resource_route(&uri, &context.client).await?;
-        self.relay(method, params, &route, context).await
+        self.relay("resources/read", params, &route, context).await
     }
 
     async fn subscribe(&self, params: &RawJson, context: CallContext) -> Answered {
-        let client = context.client.id();
+        self.require(ServerFamily::Resources)?;
         let uri = required(params, "uri")?;
+        let client = Subscriber::Client(context.client.id());
+        let route = self.resource_route(&uri, &context.client).await?;
+        let resource = resource(&route, uri);
         // Noted first: the server may tell of a change before its answer has come back.
-        self.subscriptions.add(client, &uri);
-        let answer = self
-            .on_resource("resources/subscribe", params, context)
-            .await;
+        self.subscriptions.add(client, &resource);
+        let answer = self.relay(SUBSCRIBE, params, &route, context).await;
         if answer.is_err() {
-            self.subscriptions.remove(client, &uri);
+            self.subscriptions.remove(client, &resource);
         }
         answer
     }
 
     async fn unsubscribe(&self, params: &RawJson, context: CallContext) -> Answered {
+        self.require(ServerFamily::Resources)?;
         let uri = required(params, "uri")?;
-        if self.subscriptions.remove(context.client.id(), &uri) {
-            return self
-                .on_resource("resources/unsubscribe", params, context)
-                .await;
+        let client = Arc::clone(&context.client);
+        let subscriber = Subscriber::Client(client.id());
+        let route = match self.subscriptions.of(subscriber, &uri) {
+            // Its server is the one that it was made at, whoever lists the resource by now.
+            Some(subscribed) => Route::unchanged(&uri, subscribed.server),
+            None => self.resource_route(&uri, &client).await?,
+        };
+        let resource = resource(&route, uri);
+        if !self.subscriptions.remove(subscriber, &resource) {
+            return Ok(ObjectText::new().finish());
         }
-        Ok(ObjectText::new().finish())
+        let answer = self.relay(UNSUBSCRIBE, params, &route, context).await;
+        self.subscriptions.renew_if_wanted(&resource, &client).await;
+        answer
     }
 
     async fn complete(&self, params: &RawJson, context: CallContext) -> Answered {
@@ -142,10 +178,18 @@ impl Native {
         Ok(ObjectText::new().finish())
     }
 
-    async fn list(&self, family: Family, context: &CallContext) -> Answered {
+    async fn list(&self, family: Family, params: &RawJson, context: &CallContext) -> Answered {
         self.require(family.declared_by())?;
-        let merged = self.merged(family, &context.client).await;
-        Ok(list_result(family.items(), &merged.shown))
+        refuse_cursor(params)?;
+        let client = &context.client;
+        let merged = self.merged(family, client).await;
+        let items = family.items();
+        Ok(list_result(
+            items,
+            &merged.shown,
+            merged.hints,
+            client.era(),
+        ))
     }
 
     /// The merged list of all servers, read from them if it is not known.
@@ -153,8 +197,8 @@ impl Native {
         let generation = {
             let mut known = self.known();
             known.take_events();
-            if let Some(merged) = known.lists.get(&family) {
-                return Arc::clone(merged);
+            if let Some(merged) = known.get(family) {
+                return merged;
             }
             known.generation
         };
@@ -163,7 +207,12 @@ impl Native {
         for (name, server) in self.servers_with(family.declared_by()) {
             let list = read_list(&server, family, client).await;
             complete &= list.is_some();
-            lists.push((name, list.unwrap_or_default()));
+            let (items, hints) = list.unwrap_or((Vec::new(), CacheHints::NONE));
+            lists.push(Listed {
+                server: name,
+                items,
+                hints,
+            });
         }
         let merged = Arc::new(match family {
             Family::Prompts => Merged::by_name(lists, self.name_limit),
@@ -174,7 +223,8 @@ impl Native {
         known.take_events();
         // What changed while it was read, or could not be read, is read again the next time.
         if complete && known.generation == generation {
-            known.lists.insert(family, Arc::clone(&merged));
+            let kept = Kept::new(Arc::clone(&merged), Instant::now());
+            known.lists.insert(family, kept);
         }
         drop(known);
         merged
@@ -182,7 +232,7 @@ impl Native {
 
     /// Whose a resource is: the first server that lists it, then the first with a template that it
     /// matches, then the only one that has resources at all.
-    async fn resource_route(
+    pub(super) async fn resource_route(
         &self,
         uri: &str,
         client: &Arc<dyn ClientHandle>,
@@ -194,15 +244,8 @@ impl Native {
             return Ok(route.clone());
         }
         match &self.servers_with(ServerFamily::Resources)[..] {
-            [(server, _)] => Ok(Route {
-                shown: uri.to_owned(),
-                original: uri.to_owned(),
-                server: server.clone(),
-            }),
-            _ => Err(NativeError::Invalid {
-                code: RESOURCE_NOT_FOUND,
-                message: format!("Resource not found: {uri}"),
-            }),
+            [(server, _)] => Ok(Route::unchanged(uri, server.clone())),
+            _ => Err(NativeError::resource_not_found(uri, client.era())),
         }
     }
 
@@ -234,7 +277,7 @@ impl Native {
     }
 
     /// The servers that have declared a family, in the order of the file.
-    fn servers_with(&self, family: ServerFamily) -> Vec<(ServerName, ServerHandle)> {
+    pub(super) fn servers_with(&self, family: ServerFamily) -> Vec<(ServerName, ServerHandle)> {
         let servers = self.toolbox.servers().iter().filter(|(_, server)| {
             let tools = server.status().tools;
             tools.is_some_and(|list| list.introduction.has(family))
@@ -252,12 +295,12 @@ impl Native {
     }
 }
 
-/// All items of a server's list; nothing if it cannot be read.
+/// All items of a server's list and how long it may be kept; nothing if it cannot be read.
 async fn read_list(
     server: &ServerHandle,
     family: Family,
     client: &Arc<dyn ClientHandle>,
-) -> Option<Vec<RawJson>> {
+) -> Option<(Vec<RawJson>, CacheHints)> {
     let mut walk = ListWalk::new(family.items());
     loop {
         let page = server
@@ -265,7 +308,10 @@ async fn read_list(
             .await;
         match page.ok().and_then(|page| walk.accept(&page)) {
             Some(Step::Next) => {}
-            Some(Step::Done) => return Some(walk.into_items()),
+            Some(Step::Done) => {
+                let hints = walk.hints();
+                return Some((walk.into_items(), hints));
+            }
             None => {
                 tracing::warn!("a server's answer to {} cannot be read", family.method());
                 return None;
@@ -275,7 +321,11 @@ async fn read_list(
 }
 
 /// A request of our own for a client.
-fn relayed(method: &'static str, params: &RawJson, client: &Arc<dyn ClientHandle>) -> Call {
+pub(super) fn relayed(
+    method: &'static str,
+    params: &RawJson,
+    client: &Arc<dyn ClientHandle>,
+) -> Call {
     Call {
         request: CallRequest::Relayed {
             method,
@@ -289,10 +339,32 @@ fn relayed(method: &'static str, params: &RawJson, client: &Arc<dyn ClientHandle
     }
 }
 
-fn list_result(items: &str, shown: &[RawJson]) -> RawJson {
-    ObjectText::new()
+/// A list as a client of an era gets it: only modern ones are told how long it may be kept.
+fn list_result(items: &str, shown: &[RawJson], hints: CacheHints, era: Era) -> RawJson {
+    let list = ObjectText::new()
         .raw(items, &RawJson::array(shown))
-        .finish()
+        .finish();
+    match era {
+        Era::Legacy => list,
+        Era::Modern => hints.put_on(&list),
+    }
+}
+
+/// Our lists have one page, so we have given no cursor to anybody.
+fn refuse_cursor(params: &RawJson) -> Result<(), NativeError> {
+    match params.member("cursor") {
+        Some(cursor) if cursor.kind() != Kind::Null => Err(NativeError::invalid(
+            "cursor: unknown, the list has one page",
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn resource(route: &Route, uri: String) -> Resource {
+    Resource {
+        server: route.server.clone(),
+        uri,
+    }
 }
 
 fn required(params: &RawJson, key: &str) -> Result<String, NativeError> {

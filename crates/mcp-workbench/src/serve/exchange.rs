@@ -131,8 +131,7 @@ impl Exchange {
         }
     }
 
-    /// Where the request is answered that the client waits for.
-    pub(super) fn output(&self) -> Option<ClientOutput> {
+    fn output(&self) -> Option<ClientOutput> {
         let state = self.state();
         state.attached.as_ref().map(|it| it.output.clone())
     }
@@ -144,6 +143,13 @@ impl Exchange {
 
 /// An exchange as servers see it.
 pub(super) struct ModernCaller(pub(super) Arc<Exchange>);
+
+impl ModernCaller {
+    /// Where the request is answered that the client waits for.
+    pub(super) fn output(&self) -> Option<ClientOutput> {
+        self.0.output()
+    }
+}
 
 impl ClientHandle for ModernCaller {
     fn id(&self) -> ClientId {

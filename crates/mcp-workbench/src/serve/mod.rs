@@ -13,6 +13,7 @@ mod connection;
 mod exchange;
 pub mod http;
 mod in_flight;
+mod listen;
 mod log_level;
 mod methods;
 mod modern;
@@ -23,6 +24,7 @@ mod questions;
 mod revision;
 mod standard_streams;
 pub mod stdio;
+mod tasks;
 mod unreadable;
 
 /// What all connections share. Cheap to clone.

@@ -7,12 +7,14 @@ use serde_json::{Value, json};
 use super::{
     ServeContext, code,
     exchange::{Attached, Exchange, ModernCaller},
+    listen,
     log_level::LogLevel,
     methods::{self, Reply, Requester},
     native,
     output::ClientOutput,
     parked::{Handle, RunningCall},
     revision::Revision,
+    tasks,
 };
 use crate::{
     call::{ClientCapabilities, Principal, Retry},
@@ -132,12 +134,13 @@ pub(super) async fn answer(
             let asks = may_ask(&request.method);
             let exchange = Exchange::new(principal, attached, said.capabilities, asks);
             let retries = said.retry != Retry::default();
-            let requester = Requester::Modern {
-                client: ModernCaller(Arc::clone(&exchange)),
-                retry: retries.then_some(said.retry),
-            };
-            let workbench = Arc::clone(&context.workbench);
-            RunningCall::new(exchange, run(workbench, requester, request.clone()))
+            let run = run(
+                Arc::clone(&context.workbench),
+                ModernCaller(Arc::clone(&exchange)),
+                retries.then_some(said.retry),
+                request.clone(),
+            );
+            RunningCall::new(exchange, run)
         }
     };
     context.parked.run(call, request, principal).await
@@ -148,8 +151,17 @@ fn may_ask(method: &str) -> bool {
     matches!(method, "tools/call" | "prompts/get" | "resources/read")
 }
 
-async fn run(workbench: Arc<Workbench>, requester: Requester, request: Request) -> Reply {
-    let reply = dispatch(&workbench, requester, &request).await;
+async fn run(
+    workbench: Arc<Workbench>,
+    client: ModernCaller,
+    retry: Option<Retry>,
+    request: Request,
+) -> Reply {
+    let reply = match request.method.as_str() {
+        "subscriptions/listen" => listen::listen(&workbench, client, &request).await,
+        method if method.starts_with("tasks/") => tasks::answer(&workbench, client, &request).await,
+        _ => dispatch(&workbench, Requester::Modern { client, retry }, &request).await,
+    };
     to_modern(reply, &request.method)
 }
 

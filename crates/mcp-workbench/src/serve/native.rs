@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     call::ClientHandle,
+    era::Era,
     ident::{ToolIdentifier, ToolName},
     meta,
     native::{Native, NativeError},
@@ -27,7 +28,10 @@ pub(super) async fn introduce(
     client: Arc<dyn ClientHandle>,
 ) -> (Value, Option<String>) {
     open(workbench, native, &client).await;
-    let introduced = native.introduce();
+    let introduced = match client.era() {
+        Era::Legacy => native.introduce(),
+        Era::Modern => native.discover(),
+    };
     (introduced.capabilities, introduced.instructions)
 }
 
@@ -49,6 +53,17 @@ pub(super) async fn answer(
     match native.answer(&request.method, params, context).await {
         Ok(result) => Reply::Result(result),
         Err(error) => refusal(native, &request.method, error),
+    }
+}
+
+/// Opens the toolbox if nobody has.
+pub(super) async fn open_if_closed(
+    workbench: &Workbench,
+    native: &Native,
+    client: &Arc<dyn ClientHandle>,
+) {
+    if !native.toolbox().is_open().await {
+        open(workbench, native, client).await;
     }
 }
 

@@ -71,6 +71,11 @@ impl Toolbox {
         })
     }
 
+    /// Runs something beside its servers that ends when they do.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.pool.spawn(task);
+    }
+
     /// What was found when it was last opened.
     pub fn opened(&self) -> Option<Arc<Opened>> {
         self.opened

@@ -176,6 +176,7 @@ impl Server {
     async fn end(&self) {
         let since = Instant::now();
         self.ending.cancel();
+        self.endpoint.context.workbench.fall_silent();
         let sessions = self.endpoint.sessions.all();
         for session in &sessions {
             session.fall_silent();

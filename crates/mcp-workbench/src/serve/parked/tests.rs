@@ -81,7 +81,7 @@ async fn a_call_waits_for_a_while_and_then_it_is_over() {
     let early = park(&calls, Principal::Anybody).await;
     tokio::select! {
         () = calls.expire() => {}
-        () = sleep(PATIENCE - Duration::from_secs(1)) => {}
+        () = sleep(PATIENCE.saturating_sub(Duration::from_secs(1))) => {}
     }
     let late = park(&calls, Principal::Anybody).await;
     assert_eq!(calls.table().calls.len(), 2);

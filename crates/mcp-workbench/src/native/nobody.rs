@@ -1,0 +1,61 @@
+//! The caller of what is asked of servers when no client is left to ask it.
+
+use std::sync::Arc;
+
+use crate::{
+    call::{
+        AnswerFuture, ClientCapabilities, ClientHandle, ClientId, Principal, Question, RoomFuture,
+    },
+    era::Era,
+    wire::{Frame, RawJson},
+};
+
+/// Nobody: wants to hear nothing, and has no answers.
+pub(super) struct Nobody;
+
+impl ClientHandle for Nobody {
+    fn id(&self) -> ClientId {
+        // Clients are counted from zero.
+        ClientId(u64::MAX)
+    }
+
+    fn principal(&self) -> Principal {
+        Principal::Anybody
+    }
+
+    fn era(&self) -> Era {
+        Era::Modern
+    }
+
+    fn capabilities(&self) -> ClientCapabilities {
+        ClientCapabilities::default()
+    }
+
+    fn log_level(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn progress_token(&self) -> Option<RawJson> {
+        None
+    }
+
+    fn notify(&self, _: Frame) {}
+
+    fn lasting(&self) -> Arc<dyn ClientHandle> {
+        Arc::new(Self)
+    }
+
+    fn is_full(&self) -> bool {
+        false
+    }
+
+    fn room(&self) -> RoomFuture {
+        Box::pin(async {})
+    }
+
+    fn log(&self, _: &RawJson) {}
+
+    fn ask(&self, _: Question, _: Option<&RawJson>) -> AnswerFuture {
+        Box::pin(async { None })
+    }
+}

@@ -1,0 +1,108 @@
+//! What a request that listens is told of: what of its wishes the servers can tell, and the subscriptions at the
+//! servers that this needs, for as long as it listens.
+
+use std::sync::Arc;
+
+use super::{
+    Native,
+    subscriptions::{Resource, SUBSCRIBE, Subscriber, Subscriptions, resource_of},
+};
+use crate::{
+    call::ClientHandle,
+    downstream::{Change, ServerEvent, ServerFamily},
+    ident::ToolboxName,
+};
+
+/// Changes that somebody wants to hear of.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Of the list of tools.
+    pub tools: bool,
+    /// Of the list of prompts.
+    pub prompts: bool,
+    /// Of the lists of resources and templates.
+    pub resources: bool,
+    /// Of single resources.
+    pub uris: Vec<String>,
+}
+
+/// Changes that somebody hears of until this is dropped.
+pub struct Watch {
+    toolbox: ToolboxName,
+    subscriptions: Arc<Subscriptions>,
+    subscriber: Subscriber,
+    /// What is told of.
+    pub changes: Changes,
+}
+
+impl Native {
+    /// Begins to watch what of these changes can be told. What a server tells from now on counts.
+    pub async fn watch(&self, wanted: &Changes, client: &Arc<dyn ClientHandle>) -> Watch {
+        let has = |family| !self.servers_with(family).is_empty();
+        let mut watch = Watch {
+            toolbox: self.toolbox.config().name.clone(),
+            subscriptions: Arc::clone(&self.subscriptions),
+            subscriber: self.subscriptions.new_watch(),
+            changes: Changes {
+                tools: wanted.tools,
+                prompts: wanted.prompts && has(ServerFamily::Prompts),
+                resources: wanted.resources && has(ServerFamily::Resources),
+                uris: Vec::new(),
+            },
+        };
+        for uri in &wanted.uris {
+            if let Some(resource) = self.subscribable(uri, client).await {
+                watch.add(resource, client).await;
+            }
+        }
+        watch
+    }
+
+    /// The resource that a URI names, if its server tells when it changes.
+    async fn subscribable(&self, uri: &str, client: &Arc<dyn ClientHandle>) -> Option<Resource> {
+        let route = self.resource_route(uri, client).await.ok()?;
+        let server = self.toolbox.servers().get(&route.server)?;
+        let tells = server.status().tools?.introduction.subscriptions;
+        tells.then(|| Resource {
+            server: route.server,
+            uri: uri.to_owned(),
+        })
+    }
+}
+
+impl Watch {
+    /// Adds a resource, if its server agrees.
+    async fn add(&mut self, resource: Resource, client: &Arc<dyn ClientHandle>) {
+        if self.changes.uris.contains(&resource.uri) {
+            return;
+        }
+        // Noted first: the server may tell of a change before its answer has come back.
+        self.subscriptions.add(self.subscriber, &resource);
+        if self.subscriptions.tell(SUBSCRIBE, &resource, client).await {
+            self.changes.uris.push(resource.uri);
+        } else {
+            self.subscriptions.remove(self.subscriber, &resource);
+        }
+    }
+
+    /// Whether an event is one of the changes.
+    pub fn concerns(&self, event: &ServerEvent) -> bool {
+        if event.server.toolbox != self.toolbox {
+            return false;
+        }
+        match &event.change {
+            Change::Prompts => self.changes.prompts,
+            Change::Resources => self.changes.resources,
+            Change::Resource(params) => {
+                let resource = resource_of(&event.server.server, params);
+                resource.is_some_and(|it| self.subscriptions.has(self.subscriber, &it))
+            }
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.subscriptions.release(self.subscriber);
+    }
+}

@@ -1,0 +1,280 @@
+//! `subscriptions/listen`: a request that is answered when it is over, and until then hears of what changes. What is
+//! told is what it asked for and what can change at all; each message says which request it belongs to.
+
+use std::sync::Arc;
+
+use tokio::sync::broadcast::error::RecvError;
+
+use super::{exchange::ModernCaller, methods::Reply, native, output::ClientOutput, tasks};
+use crate::{
+    call::ClientHandle,
+    downstream::{Change, ServerEvent},
+    era::{SUBSCRIPTION_ID, TASKS_EXTENSION},
+    native::{Changes, Native, Watch},
+    wire::{self, Frame, Kind, ObjectText, RawJson, Request, RequestId},
+    workbench::Workbench,
+};
+
+/// The first message to a request that listens.
+const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+/// What is told.
+const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
+const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
+const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";
+const RESOURCE_UPDATED: &str = "notifications/resources/updated";
+
+/// The members of a filter.
+const TOOLS: &str = "toolsListChanged";
+const PROMPTS: &str = "promptsListChanged";
+const RESOURCES: &str = "resourcesListChanged";
+const URIS: &str = "resourceSubscriptions";
+const TASK_IDS: &str = "taskIds";
+
+/// Tells a client what changes until the workbench ends. Dropping the future ends it too.
+pub(super) async fn listen(
+    workbench: &Workbench,
+    client: ModernCaller,
+    request: &Request,
+) -> Reply {
+    let filter = match Filter::read(request.params.as_ref()) {
+        Ok(filter) => filter,
+        Err(message) => return Reply::invalid_params(message),
+    };
+    if filter.names_tasks && !client.capabilities().has_extension(TASKS_EXTENSION) {
+        return tasks::extension_missing();
+    }
+    // A request without a client has been given up.
+    let Some(output) = client.output() else {
+        return Reply::internal_error("the client has gone");
+    };
+    let stream = Subscription {
+        id: request.id.clone(),
+        output,
+    };
+    match workbench.native() {
+        Some(native) => {
+            let client: Arc<dyn ClientHandle> = Arc::new(client);
+            tell_changes(workbench, native, &client, &filter.changes, &stream).await;
+        }
+        // Without native mode our lists do not change.
+        None => {
+            stream.acknowledge(&Changes::default());
+            workbench.silent().await;
+        }
+    }
+    Reply::Result(stream.ending())
+}
+
+/// Tells what changes on the servers, until the workbench ends.
+async fn tell_changes(
+    workbench: &Workbench,
+    native: &Native,
+    client: &Arc<dyn ClientHandle>,
+    wanted: &Changes,
+    stream: &Subscription,
+) {
+    native::open_if_closed(workbench, native, client).await;
+    // What changes from here on is told; what the opening has brought is no change.
+    let mut tools = workbench.tools_changed();
+    let mut events = workbench.events();
+    let watch = native.watch(wanted, client).await;
+    stream.acknowledge(&watch.changes);
+    loop {
+        tokio::select! {
+            () = workbench.silent() => return,
+            Ok(()) = tools.changed(), if watch.changes.tools => stream.tell(TOOLS_CHANGED, None),
+            event = events.recv() => match event {
+                Ok(event) => stream.tell_event(&watch, &event),
+                Err(RecvError::Lagged(_)) => stream.tell_all(&watch.changes),
+                Err(RecvError::Closed) => return,
+            },
+        }
+    }
+}
+
+/// What a client wants to hear of.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Filter {
+    changes: Changes,
+    /// Whether it also names tasks.
+    names_tasks: bool,
+}
+
+impl Filter {
+    fn read(params: Option<&RawJson>) -> Result<Self, String> {
+        let wanted = params.and_then(|params| params.member("notifications"));
+        let wanted = wanted.filter(|it| it.kind() == Kind::Object);
+        let Some(wanted) = wanted else {
+            return Err("notifications: Expected object".to_owned());
+        };
+        Ok(Self {
+            changes: Changes {
+                tools: flag(&wanted, TOOLS)?,
+                prompts: flag(&wanted, PROMPTS)?,
+                resources: flag(&wanted, RESOURCES)?,
+                uris: texts(&wanted, URIS)?.unwrap_or_default(),
+            },
+            names_tasks: texts(&wanted, TASK_IDS)?.is_some(),
+        })
+    }
+}
+
+fn flag(wanted: &RawJson, name: &str) -> Result<bool, String> {
+    match wanted.member(name) {
+        None => Ok(false),
+        Some(value) if value.kind() == Kind::Boolean => Ok(value.is_true()),
+        Some(_) => Err(format!("notifications.{name}: Expected boolean")),
+    }
+}
+
+fn texts(wanted: &RawJson, name: &str) -> Result<Option<Vec<String>>, String> {
+    let Some(value) = wanted.member(name) else {
+        return Ok(None);
+    };
+    let text = |it: &RawJson| Some(it.as_text()?.into_owned());
+    let texts = value.elements();
+    let texts = texts.and_then(|it| it.iter().map(text).collect::<Option<_>>());
+    match texts {
+        Some(texts) => Ok(Some(texts)),
+        None => Err(format!("notifications.{name}: Expected array of strings")),
+    }
+}
+
+/// A filter with what is told of, and nothing else.
+fn filter_of(changes: &Changes) -> RawJson {
+    let flags = [
+        (TOOLS, changes.tools),
+        (PROMPTS, changes.prompts),
+        (RESOURCES, changes.resources),
+    ];
+    let told = { flags.into_iter() }.filter(|(_, told)| *told);
+    let filter = told.fold(ObjectText::new(), |text, (name, told)| {
+        text.member(name, &told)
+    });
+    if changes.uris.is_empty() {
+        filter.finish()
+    } else {
+        filter.member(URIS, &changes.uris).finish()
+    }
+}
+
+/// What is said to one request that listens.
+struct Subscription {
+    id: RequestId,
+    output: ClientOutput,
+}
+
+impl Subscription {
+    /// Says what will be told.
+    fn acknowledge(&self, changes: &Changes) {
+        let params = ObjectText::new()
+            .raw("notifications", &filter_of(changes))
+            .finish();
+        self.output.send(self.tagged(ACKNOWLEDGED, Some(&params)));
+    }
+
+    fn tell(&self, method: &str, params: Option<&RawJson>) {
+        self.output.notify(self.tagged(method, params));
+    }
+
+    fn tell_event(&self, watch: &Watch, event: &ServerEvent) {
+        if watch.concerns(event) {
+            match &event.change {
+                Change::Prompts => self.tell(PROMPTS_CHANGED, None),
+                Change::Resources => self.tell(RESOURCES_CHANGED, None),
+                Change::Resource(params) => self.tell(RESOURCE_UPDATED, Some(params)),
+            }
+        }
+    }
+
+    /// What was missed is not known, so all that is watched may have changed. Changes of tools are not
+    /// missed: they come another way.
+    fn tell_all(&self, changes: &Changes) {
+        if changes.prompts {
+            self.tell(PROMPTS_CHANGED, None);
+        }
+        if changes.resources {
+            self.tell(RESOURCES_CHANGED, None);
+        }
+        for uri in &changes.uris {
+            let params = ObjectText::new().member("uri", uri).finish();
+            self.tell(RESOURCE_UPDATED, Some(&params));
+        }
+    }
+
+    /// The answer to a request that is over.
+    fn ending(&self) -> RawJson {
+        ObjectText::new()
+            .member("resultType", "complete")
+            .raw("_meta", &self.meta(None))
+            .finish()
+    }
+
+    /// A notification that says which request it belongs to.
+    fn tagged(&self, method: &str, params: Option<&RawJson>) -> Frame {
+        let nothing = ObjectText::new().finish();
+        let params = params.unwrap_or(&nothing);
+        let meta = self.meta(params.member("_meta"));
+        wire::notification(method, Some(&params.with_member("_meta", &meta)))
+    }
+
+    /// A `_meta` that says so, with whatever else it said.
+    fn meta(&self, meta: Option<RawJson>) -> RawJson {
+        let meta = meta.filter(|meta| meta.kind() == Kind::Object);
+        let meta = meta.unwrap_or_else(|| ObjectText::new().finish());
+        meta.with_member(SUBSCRIPTION_ID, self.id.as_json())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::serve::output::{PipeOutput, write_frames};
+
+    /// What is written to a client whose request has the id 7.
+    async fn said(speak: impl FnOnce(&Subscription)) -> Vec<String> {
+        let (output, frames) = PipeOutput::channel();
+        let subscription = Subscription {
+            id: RequestId::from_json(RawJson::of(&7)).unwrap(),
+            output: ClientOutput::Pipe(output),
+        };
+        speak(&subscription);
+        drop(subscription);
+        let mut written = Vec::new();
+        write_frames(frames, &mut written).await.unwrap();
+        let text = String::from_utf8(written).unwrap();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[tokio::test]
+    async fn after_a_gap_all_that_is_watched_may_have_changed() {
+        let changes = Changes {
+            tools: true,
+            resources: true,
+            uris: vec!["u:1".to_owned()],
+            ..Changes::default()
+        };
+        let tag = r#""_meta":{"io.modelcontextprotocol/subscriptionId":7}"#;
+        assert_eq!(
+            said(|subscription| subscription.tell_all(&changes)).await,
+            [
+                format!(r#"{{"jsonrpc":"2.0","method":"{RESOURCES_CHANGED}","params":{{{tag}}}}}"#),
+                format!(
+                    r#"{{"jsonrpc":"2.0","method":"{RESOURCE_UPDATED}","params":{{"uri":"u:1",{tag}}}}}"#
+                ),
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn the_tag_of_a_server_is_replaced_and_the_rest_of_its_words_stays() {
+        let params = r#"{"uri":"u:1","_meta":{"io.modelcontextprotocol/subscriptionId":"x","n":1e400},"z":1}"#;
+        let params = RawJson::parse(&params.into()).unwrap();
+        assert_eq!(
+            said(|subscription| subscription.tell(RESOURCE_UPDATED, Some(&params))).await,
+            [format!(
+                r#"{{"jsonrpc":"2.0","method":"{RESOURCE_UPDATED}","params":{{"uri":"u:1","_meta":{{"io.modelcontextprotocol/subscriptionId":7,"n":1e400}},"z":1}}}}"#
+            )]
+        );
+    }
+}

@@ -1,0 +1,74 @@
+//! The requests about a task: `tasks/get`, `tasks/update` and `tasks/cancel`. The name that a client has for a task
+//! says which server it belongs to, and is good for nobody else.
+
+use super::{
+    exchange::ModernCaller,
+    methods::{Reply, Requester},
+};
+use crate::{
+    call::{Call, CallRequest, ClientHandle},
+    downstream::CallError,
+    era::{MISSING_CAPABILITY, TASKS_EXTENSION},
+    wire::{ObjectText, RawJson, Request},
+    workbench::Workbench,
+};
+
+/// The member that names a task.
+const TASK_ID: &str = "taskId";
+
+/// The requests about a task.
+const METHODS: [&str; 3] = ["tasks/get", "tasks/update", "tasks/cancel"];
+
+/// The answer of the server that a task belongs to.
+pub(super) async fn answer(
+    workbench: &Workbench,
+    client: ModernCaller,
+    request: &Request,
+) -> Reply {
+    let Some(method) = METHODS.into_iter().find(|it| *it == request.method) else {
+        return Reply::method_not_found(&request.method);
+    };
+    if !client.capabilities().has_extension(TASKS_EXTENSION) {
+        return extension_missing();
+    }
+    let params = request.params.as_ref();
+    let sealed = params.and_then(|params| params.member(TASK_ID));
+    let sealed = sealed.as_ref().and_then(RawJson::as_text);
+    let (Some(sealed), Some(params)) = (sealed, params) else {
+        return Reply::invalid_params(format!("{TASK_ID}: Expected string"));
+    };
+    let Some((server, inner)) = workbench.task(&sealed, client.principal()) else {
+        return Reply::invalid_params(format!("Unknown task: {sealed}"));
+    };
+    let requester = Requester::Modern {
+        client,
+        retry: None,
+    };
+    let call = Call {
+        request: CallRequest::Relayed {
+            method,
+            params: params.with_member(TASK_ID, &RawJson::of(&inner)),
+        },
+        context: requester.into_context(params.member("_meta")),
+    };
+    match server.call(call).await {
+        Ok(result) => Reply::Result(result),
+        Err(CallError::Refused { error, .. }) => Reply::ErrorAsSent(error),
+        Err(error) => Reply::internal_error(format!("Error: {error}")),
+    }
+}
+
+/// The refusal of a request that needs a client which knows tasks.
+pub(super) fn extension_missing() -> Reply {
+    let extension = ObjectText::new().raw(TASKS_EXTENSION, &ObjectText::new().finish());
+    let required = ObjectText::new().raw("extensions", &extension.finish());
+    let data = ObjectText::new().raw("requiredCapabilities", &required.finish());
+    let error = ObjectText::new()
+        .member("code", &MISSING_CAPABILITY)
+        .member(
+            "message",
+            &format!("Missing client capability: extensions.{TASKS_EXTENSION}"),
+        )
+        .raw("data", &data.finish());
+    Reply::ErrorAsSent(error.finish())
+}

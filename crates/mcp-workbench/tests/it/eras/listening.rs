@@ -1,0 +1,269 @@
+//! `subscriptions/listen`: what is accepted, what is told to whom, and what servers hear of it.
+
+use pretty_assertions::assert_eq;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::{modern, natively, silent, telling};
+use crate::harness::{Message, Script, Setup, TIMEOUT, Workbench, initialize_params, poll};
+
+const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+const UPDATED: &str = "notifications/resources/updated";
+const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// A client of a workbench that shows one server, or two.
+fn connect(servers: &[(&str, Script)]) -> Workbench {
+    let setup = natively(Setup::new().toolbox("dev", "d"));
+    let setup = servers
+        .iter()
+        .fold(setup, |setup, (name, script)| setup.server(name, script));
+    let mut workbench = setup.start();
+    workbench.initialize();
+    workbench
+}
+
+/// Begins to listen, and gives what was accepted.
+fn listen(workbench: &mut Workbench, id: &str, filter: &Value) -> Value {
+    let params = modern(json!({"notifications": filter}), &json!({}));
+    workbench.send_request(id, "subscriptions/listen", &params);
+    let first = tagged(workbench, id);
+    assert_eq!(first.method.as_deref(), Some(ACKNOWLEDGED));
+    first.params()["notifications"].clone()
+}
+
+/// Whether a message belongs to the request with this raw id.
+fn belongs(message: &Message, id: &str) -> bool {
+    let id: Value = serde_json::from_str(id).unwrap();
+    message.method.is_some() && message.params()["_meta"][SUBSCRIPTION_ID] == id
+}
+
+/// Waits for what is said next to a request that listens.
+fn tagged(workbench: &mut Workbench, id: &str) -> Message {
+    workbench.message(|message| message.params.is_some() && belongs(message, id))
+}
+
+fn call(workbench: &mut Workbench, tool: &str) {
+    let params = json!({"name": tool, "arguments": {}}).to_string();
+    assert!(!workbench.ask("tools/call", &params).is_error());
+}
+
+fn cancel(workbench: &mut Workbench, id: &str) {
+    workbench.notify(
+        "notifications/cancelled",
+        &format!(r#"{{"requestId":{id}}}"#),
+    );
+}
+
+/// Waits until a server has received so many messages of a method, and gives their URIs.
+fn uris(workbench: &Workbench, method: &str, count: usize) -> Vec<Value> {
+    let journal = workbench.journal("dev", "a");
+    let received = poll(TIMEOUT, || {
+        let received = journal.received(method);
+        (received.len() >= count).then_some(received)
+    });
+    let received = received.unwrap_or_else(|| panic!("no {count} {method}"));
+    { received.iter() }
+        .map(|it| it.params()["uri"].clone())
+        .collect()
+}
+
+#[test]
+fn without_native_mode_nothing_changes_and_a_listener_is_answered_at_the_end() {
+    for mode in ["proxy", "dynamic"] {
+        let setup = Setup::one(&telling()).top("toolMode", json!(mode));
+        let mut workbench = setup.start();
+        workbench.initialize();
+        let filter = json!({
+            "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true,
+            "resourceSubscriptions": ["u:1"],
+        });
+        assert_eq!(
+            listen(&mut workbench, "\"l\"", &filter),
+            json!({}),
+            "{mode}"
+        );
+        workbench.open("dev");
+        let finished = workbench.finish();
+        let answer = finished.stdout.iter().find(|it| it.contains(r#""id":"l""#));
+        assert_eq!(
+            answer.unwrap(),
+            r#"{"jsonrpc":"2.0","id":"l","result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":"l"}}}"#
+        );
+        let tagged = finished
+            .stdout
+            .iter()
+            .filter(|it| it.contains("list_changed"));
+        assert!({ tagged }.all(|it| !it.contains(SUBSCRIPTION_ID)), "{mode}");
+    }
+}
+
+#[test]
+fn what_is_accepted_follows_what_the_servers_can_tell() {
+    let filter = json!({
+        "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": false,
+        "resourceSubscriptions": ["u:1", "s:1", "v:1", "u:1"], "unheardOf": true,
+    });
+    let mut workbench = connect(&[("a", telling()), ("b", silent())]);
+    assert_eq!(
+        listen(&mut workbench, "70", &filter),
+        json!({"toolsListChanged": true, "promptsListChanged": true, "resourceSubscriptions": ["u:1"]})
+    );
+    let mut workbench = connect(&[("b", silent())]);
+    assert_eq!(
+        listen(&mut workbench, "70", &filter),
+        json!({"toolsListChanged": true})
+    );
+}
+
+#[test]
+fn each_listener_hears_what_it_asked_for_under_its_own_id() {
+    let mut workbench = connect(&[("a", telling())]);
+    listen(&mut workbench, "70", &json!({"promptsListChanged": true}));
+    listen(&mut workbench, "\"b\"", &json!({"toolsListChanged": true}));
+    let both = json!({"promptsListChanged": true, "resourcesListChanged": true});
+    listen(&mut workbench, "72", &both);
+    for tool in ["prompts", "resources", "retool"] {
+        call(&mut workbench, tool);
+    }
+    let mut heard = |id: &str| tagged(&mut workbench, id).method.unwrap();
+    assert_eq!(heard("70"), "notifications/prompts/list_changed");
+    assert_eq!(heard("72"), "notifications/prompts/list_changed");
+    assert_eq!(heard("72"), "notifications/resources/list_changed");
+    assert_eq!(heard("\"b\""), "notifications/tools/list_changed");
+    let others = workbench.untaken().iter();
+    let others = others.filter(|it| it.line.contains(SUBSCRIPTION_ID));
+    assert_eq!(others.count(), 0, "nothing else is told");
+}
+
+#[test]
+fn a_listener_that_is_cancelled_hears_nothing_more_and_gets_no_answer() {
+    let mut workbench = connect(&[("a", telling())]);
+    let filter = json!({"promptsListChanged": true});
+    listen(&mut workbench, "70", &filter);
+    listen(&mut workbench, "71", &filter);
+    cancel(&mut workbench, "70");
+    call(&mut workbench, "prompts");
+    tagged(&mut workbench, "71");
+    let finished = workbench.finish();
+    let said = finished.stdout.iter();
+    let said = said.filter(|it| it.contains(r#""id":70"#) || it.contains(r#"subscriptionId":70"#));
+    assert_eq!(said.count(), 0);
+}
+
+#[test]
+fn a_change_of_a_resource_is_told_with_what_its_server_said() {
+    let mut workbench = connect(&[("a", telling())]);
+    listen(
+        &mut workbench,
+        "70",
+        &json!({"resourceSubscriptions": ["u:1"]}),
+    );
+    listen(
+        &mut workbench,
+        "71",
+        &json!({"resourceSubscriptions": ["u:2"]}),
+    );
+    call(&mut workbench, "update");
+    let updated = tagged(&mut workbench, "70");
+    assert_eq!(updated.method.as_deref(), Some(UPDATED));
+    assert_eq!(
+        updated.params(),
+        json!({"uri": "u:1", "_meta": {"own": 1, SUBSCRIPTION_ID: 70}})
+    );
+    let others = workbench.untaken().iter();
+    assert_eq!(others.filter(|it| it.line.contains(UPDATED)).count(), 0);
+}
+
+#[test]
+fn a_server_hears_that_nobody_wants_a_resource_when_the_last_one_has_gone() {
+    let mut workbench = connect(&[("a", telling())]);
+    let one = json!({"resourceSubscriptions": ["u:1"]});
+    listen(&mut workbench, "70", &one);
+    let two = json!({"resourceSubscriptions": ["u:1", "u:2"]});
+    listen(&mut workbench, "71", &two);
+    workbench.ask("resources/subscribe", r#"{"uri":"u:1"}"#);
+    cancel(&mut workbench, "71");
+    assert_eq!(uris(&workbench, "resources/unsubscribe", 1), ["u:2"]);
+    workbench.ask("resources/unsubscribe", r#"{"uri":"u:1"}"#);
+    call(&mut workbench, "update");
+    tagged(&mut workbench, "70");
+    assert_eq!(uris(&workbench, "resources/unsubscribe", 1), ["u:2"]);
+    cancel(&mut workbench, "70");
+    assert_eq!(uris(&workbench, "resources/unsubscribe", 2), ["u:2", "u:1"]);
+}
+
+#[test]
+fn a_server_hears_that_nobody_wants_a_resource_when_a_session_ends() {
+    let setup = natively(Setup::new().toolbox("dev", "d")).server("a", &telling());
+    let served = setup.serve();
+    let (mut first, mut second) = (served.client(), served.client());
+    for client in [&mut first, &mut second] {
+        client.ask("resources/subscribe", r#"{"uri":"u:1"}"#);
+    }
+    first.ask("resources/subscribe", r#"{"uri":"u:2"}"#);
+    for client in [&first, &second] {
+        let ended = served.connection().ask(&client.bare("DELETE"));
+        assert_eq!(ended.head.status, 204);
+        uris(&served.workbench, "resources/unsubscribe", 1);
+    }
+    assert_eq!(
+        uris(&served.workbench, "resources/unsubscribe", 2),
+        ["u:2", "u:1"]
+    );
+}
+
+#[test]
+fn over_http_the_stream_of_the_request_is_what_is_listened_to() {
+    let setup = natively(Setup::new().toolbox("dev", "d")).server("a", &telling());
+    let served = setup.serve();
+    // A revision whose streams begin with what is said.
+    let mut client = served.client_with(&initialize_params("2025-06-18"));
+    let listen = |id: &str, filter: Value| {
+        let params = modern(json!({"notifications": filter}), &json!({}));
+        let mut stream = client.begin(id, "subscriptions/listen", &params);
+        assert!(stream.head().is_stream());
+        stream
+    };
+    let mut prompts = listen("70", json!({"promptsListChanged": true}));
+    let mut resource = listen("71", json!({"resourceSubscriptions": ["u:1"]}));
+    for stream in [&mut prompts, &mut resource] {
+        assert_eq!(stream.message().method.as_deref(), Some(ACKNOWLEDGED));
+    }
+    for tool in ["update", "prompts"] {
+        client.ask("tools/call", &json!({"name": tool}).to_string());
+    }
+    let told = prompts.message();
+    assert!(belongs(&told, "70") && told.line.contains("prompts/list_changed"));
+    let told = resource.message();
+    assert!(belongs(&told, "71") && told.line.contains(UPDATED));
+    served.workbench.signal(Signal::TERM);
+    for (stream, id) in [(&mut prompts, "70"), (&mut resource, "71")] {
+        let answer = stream.message();
+        assert!(answer.answers(id), "{}", answer.line);
+        assert_eq!(stream.event(), None);
+    }
+}
+
+#[test]
+fn a_filter_that_cannot_be_read_is_refused() {
+    let mut workbench = connect(&[("a", silent())]);
+    for (params, message) in [
+        (json!({}), "notifications: Expected object"),
+        (
+            json!({"notifications": []}),
+            "notifications: Expected object",
+        ),
+        (
+            json!({"notifications": {"toolsListChanged": 1}}),
+            "notifications.toolsListChanged: Expected boolean",
+        ),
+        (
+            json!({"notifications": {"resourceSubscriptions": ["u:1", 1]}}),
+            "notifications.resourceSubscriptions: Expected array of strings",
+        ),
+    ] {
+        let refused = workbench.ask("subscriptions/listen", &modern(params, &json!({})));
+        let error = refused.error();
+        assert_eq!((error.code, error.message.as_str()), (-32602, message));
+    }
+}
