@@ -86,3 +86,60 @@ fn error_in(message: &Message) -> Option<&RawJson> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::wire::parse_on_one_line;
+
+    fn json(text: &'static str) -> RawJson {
+        RawJson::parse(&Bytes::from_static(text.as_bytes())).unwrap()
+    }
+
+    #[test]
+    fn what_cannot_stand_in_a_header_is_left_out() {
+        let given = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let parameters = [
+            given("mcp-param-a", "1"),
+            given("mcp-param-b", "two\nlines"),
+            given("mcp param c", "3"),
+            // An argument does not change what is ours.
+            given("mcp-method", "4"),
+        ];
+        let headers = headers("tools/call", &json(r#"{"name":7}"#), &parameters);
+        let mut found: Vec<_> = headers
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.to_str().unwrap()))
+            .collect();
+        found.sort_unstable();
+        let expected = [
+            ("mcp-method", "tools/call"),
+            ("mcp-param-a", "1"),
+            ("mcp-protocol-version", "2026-07-28"),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn only_a_modern_refusal_without_an_id_is_given_one() {
+        let message = |text: &str| parse_on_one_line(&Bytes::copy_from_slice(text.as_bytes()));
+        for (id, code, expected) in [
+            ("null", -32020, "3"),
+            ("null", -32601, "3"),
+            ("null", -32602, "3"),
+            ("null", -32000, "null"),
+            ("null", -32700, "null"),
+            ("9", -32022, "9"),
+            (r#""3""#, -32022, r#""3""#),
+        ] {
+            let text = |id: &str| {
+                format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":"m"}}}}"#)
+            };
+            let found = attributed(message(&text(id)).unwrap(), 3);
+            assert_eq!(found, message(&text(expected)).unwrap());
+        }
+    }
+}

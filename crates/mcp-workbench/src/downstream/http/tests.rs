@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Longer than any test: what ends one is an event.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 /// A link to a server over this transport, with this limit for whatever has one.
 fn link_over(remote: &Remote, protocol: RemoteProtocol, limit: Duration) -> Link {
