@@ -17,6 +17,7 @@ use super::{
 use crate::{
     call::Outcome,
     config::{Secrets, Server, Transport},
+    era::Era,
     wire::{self, Frame, FrameTicket, Message, RawJson},
 };
 
@@ -97,12 +98,42 @@ impl Link {
         }
     }
 
-    /// Sends a request.
-    pub(super) fn request(&mut self, id: u64, method: &str, params: &RawJson) -> FrameTicket {
-        let frame = wire::request(id, method, params);
+    /// The era of the server, where its transport leaves no choice.
+    pub(super) fn fixed_era(&self) -> Option<Era> {
         match self {
-            Self::Stdio(link) => link.send(frame),
-            Self::Http(link) => link.request(id, method, frame),
+            Self::Stdio(_) => None,
+            Self::Http(link) => link.fixed_era(),
+        }
+    }
+
+    /// Says in which era the next requests are made. A probe of the modern one may be followed by the legacy one.
+    pub(super) fn set_era(&mut self, era: Era) {
+        match self {
+            // The messages themselves say it all.
+            Self::Stdio(_) => {}
+            Self::Http(link) => link.set_era(era),
+        }
+    }
+
+    /// Whether the server is told by a message that a request was taken back.
+    pub(super) fn cancels_by_notification(&self) -> bool {
+        match self {
+            Self::Stdio(_) => true,
+            Self::Http(link) => link.era() == Era::Legacy,
+        }
+    }
+
+    /// Sends a request. `headers` are those for arguments of its tool, where requests have headers.
+    pub(super) fn request(
+        &mut self,
+        id: u64,
+        method: &str,
+        params: &RawJson,
+        headers: &[(String, String)],
+    ) -> FrameTicket {
+        match self {
+            Self::Stdio(link) => link.send(wire::request(id, method, params)),
+            Self::Http(link) => link.request(id, method, params, headers),
         }
     }
 

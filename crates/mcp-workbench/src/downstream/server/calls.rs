@@ -66,7 +66,7 @@ impl Calls {
     /// Sends a request of our own.
     pub(super) fn ask(&mut self, link: &mut Link, asked: Asked, method: &str, params: &RawJson) {
         let id = self.pending.fresh_id();
-        link.request(id, method, params);
+        link.request(id, method, params, &[]);
         self.pending.insert(id, asked);
     }
 
@@ -301,7 +301,7 @@ impl Calls {
     fn send(&mut self, queued: QueuedCall, link: &mut Link) {
         let id = self.pending.fresh_id();
         let method = queued.call.request.method();
-        let frame = link.request(id, method, &call_params(&queued, id));
+        let frame = link.request(id, method, &call_params(&queued, id), &[]);
         self.pending.insert_call(id, queued, frame);
     }
 }

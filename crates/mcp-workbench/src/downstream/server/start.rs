@@ -133,7 +133,7 @@ impl Start<'_> {
     ) -> Result<Answer, ConnectError> {
         let id = self.next_id;
         self.next_id += 1;
-        self.link.request(id, &phase.to_string(), params);
+        self.link.request(id, &phase.to_string(), params, &[]);
         loop {
             let event = tokio::select! {
                 event = self.link.next_event() => event,
