@@ -26,6 +26,11 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// Listens to what a server of Streamable HTTP says without being asked, for as long as it offers that.
 pub(super) async fn listen(peer: Arc<Peer>, agreed: Agreed) {
+    hear_all(&peer, agreed).await;
+    peer.listening.send_replace(true);
+}
+
+async fn hear_all(peer: &Peer, agreed: Agreed) {
     let mut position = Position {
         last_id: None,
         pause: Duration::from_secs(1),
@@ -38,9 +43,10 @@ pub(super) async fn listen(peer: Arc<Peer>, agreed: Agreed) {
         let response = peer.get(url, &agreed, position.last_id.as_deref()).send();
         match response.await {
             Ok(response) if is_stream(&response) => {
+                peer.listening.send_replace(true);
                 let mut stream = EventStream::new(response);
                 let began = Instant::now();
-                let heard = hear(&peer, &mut stream).await;
+                let heard = hear(peer, &mut stream).await;
                 position.advance(&stream);
                 // A stream that was quiet for a while and was closed for it has not failed.
                 let lasted = began.elapsed() > LONGEST_PAUSE;

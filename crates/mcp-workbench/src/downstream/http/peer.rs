@@ -2,6 +2,8 @@
 //! way back to the server's task. Plain data behind watches; whoever needs something that is not there yet
 //! waits for it.
 
+use std::time::Duration;
+
 use reqwest::{
     Client, Method, RequestBuilder, Url,
     header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue},
@@ -24,6 +26,8 @@ use crate::{
 
 /// How many notifications and answers of ours are on their way at once.
 const SENDERS: usize = 8;
+/// How long calls wait until we listen to what the server says without being asked.
+const LISTENING_PATIENCE: Duration = Duration::from_millis(500);
 
 /// What was said of a connection, for the link that owns it.
 pub(super) enum Event {
@@ -85,6 +89,8 @@ pub(super) struct Peer {
     pub(super) times: ServerTimes,
     pub(super) route: watch::Sender<Route>,
     pub(super) stage: watch::Sender<Stage>,
+    /// Whether the server can say what belongs to no request: we listen, or it has said that we need not.
+    pub(super) listening: watch::Sender<bool>,
     pub(super) backlog: Backlog,
     pub(super) senders: Semaphore,
     events: mpsc::Sender<Event>,
@@ -106,6 +112,7 @@ impl Peer {
             route: watch::Sender::new(Route::Streamable(url.clone())),
             url,
             stage: watch::Sender::new(Stage::Opening(None)),
+            listening: watch::Sender::new(false),
             backlog: Backlog::default(),
             senders: Semaphore::new(SENDERS),
             events,
@@ -147,6 +154,17 @@ impl Peer {
             Ok(Stage::Open(agreed)) => Ok(agreed.clone()),
             Ok(Stage::Broken { fault, .. }) => Err(fault.clone()),
             Ok(Stage::Opening(_)) | Err(_) => Err(HttpFault::Internal),
+        }
+    }
+
+    /// Waits until we listen: a server may ask there what belongs to a call, and would ask nobody. A server
+    /// that leaves it open whether it has such a stream is waited for once.
+    pub(super) async fn listens(&self) {
+        let mut listening = self.listening.subscribe();
+        let listens = listening.wait_for(|listening| *listening);
+        let waited = tokio::time::timeout(LISTENING_PATIENCE, listens).await;
+        if waited.is_err() {
+            self.listening.send_replace(true);
         }
     }
 

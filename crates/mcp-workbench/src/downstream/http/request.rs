@@ -168,6 +168,9 @@ impl RequestTask {
             return Ok(Agreed::default());
         }
         let agreed = self.peer.agreed(tried.lost).await;
+        if self.kind == Kind::Once {
+            self.peer.listens().await;
+        }
         agreed.map_err(|fault| Setback {
             fault,
             outcome: self.sending.outcome(),
