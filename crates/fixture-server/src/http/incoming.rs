@@ -37,7 +37,8 @@ impl Incoming {
             verb,
             path,
             headers,
-            body: String::from_utf8(body).ok()?,
+            // One line, as over stdio: it goes to the journal and perhaps into an event.
+            body: String::from_utf8(body).ok()?.trim_end().to_owned(),
         })
     }
 
