@@ -92,7 +92,7 @@ impl Endpoint {
             _ if self.server.script.era == ScriptEra::Modern => {
                 reply.empty("405 Method Not Allowed");
             }
-            "GET" => self.listen(incoming, reply),
+            "GET" => self.listen(incoming, &reply),
             "DELETE" => match self.sessions.end(incoming) {
                 Ok(()) => reply.empty("200 OK"),
                 Err(status) => reply.empty(status),
@@ -102,16 +102,16 @@ impl Endpoint {
     }
 
     /// Keeps a legacy client's stream for what belongs to no request.
-    fn listen(&self, incoming: &Incoming, reply: Reply) {
+    fn listen(&self, incoming: &Incoming, reply: &Reply) {
         if let Err(status) = self.sessions.check(incoming) {
             return reply.empty(status);
         }
         let key = format!("stream {}", self.requests.fetch_add(1, Ordering::Relaxed));
-        reply.begin_stream();
-        let closed = reply.watch(|| {});
-        let output = Arc::new(Output::http(reply));
+        let output = Arc::new(Output::http(reply.clone()));
+        // Before the stream begins: whoever sees it begin hears of everything from then on.
         self.server.listens.add_legacy(&key, &output);
-        drop(closed.join());
+        reply.begin_stream();
+        drop(reply.watch(|| {}).join());
         self.server.listens.remove(&key);
     }
 
