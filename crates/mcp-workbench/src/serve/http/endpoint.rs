@@ -6,7 +6,7 @@ use axum::{
     Router,
     body::Body,
     extract::{Extension, State},
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderValue, StatusCode},
     response::{IntoResponse, Response},
     routing::{get, post},
 };
@@ -15,16 +15,18 @@ use tokio::{sync::Semaphore, time::timeout};
 
 use super::{
     ENDPOINT_PATH, HEALTH_PATH,
-    bodies::{EventBody, Opening, without_line_ends},
-    headers::{self, EVENT_STREAM, JSON},
+    bodies::{EventBody, Opening, event_response, without_line_ends},
+    headers::{self, EVENT_STREAM, JSON, NamedRevision},
     limits::FIRST_WORD,
     refusal::{self, Refusal},
-    request_body::{self, RequestBody},
+    request_body,
     sessions::{Session, Sessions},
+    stateless::Stateless,
     streams::{Attachment, Beginning, EventStream, STANDALONE},
 };
 use crate::{
     call::Principal,
+    era,
     serve::{batch::ReplyPlace, connection::refusal_frame, output::ClientOutput},
     wire::{Message, RawJson},
     workbench::Workbench,
@@ -34,6 +36,7 @@ use crate::{
 pub(super) struct Endpoint {
     pub(super) workbench: Arc<Workbench>,
     pub(super) sessions: Sessions,
+    pub(super) stateless: Arc<Stateless>,
     /// A permit for every MiB of all bodies that are being read.
     pub(super) body_room: Arc<Semaphore>,
 }
@@ -65,17 +68,88 @@ async fn take_post(
 ) -> Result<Response, Refusal> {
     headers::check_content_type(&headers)?;
     headers::check_accept(&headers, &[JSON, EVENT_STREAM])?;
-    let session = match headers::session_id(&headers) {
-        Some(id) => {
-            headers::check_revision(&headers)?;
-            Some(endpoint.sessions.find(id, principal)?)
-        }
-        None => None,
-    };
+    let revision = headers::named_revision(&headers);
+    let session = find_posted(&endpoint, principal, &headers, revision)?;
     let body = request_body::read(&headers, body, &endpoint.body_room).await?;
-    match session {
-        Some(session) => take_message(&session, body).await,
-        None => begin_session(&endpoint, principal, body).await,
+    let size = body.bytes.len();
+    let posted = Posted::of(&body.bytes, session.as_deref())?;
+    drop(body);
+    match (session, posted) {
+        (session, Posted::Message(message))
+            if is_stateless(&message, session.as_deref(), revision) =>
+        {
+            take_stateless(&endpoint, principal, &headers, (message, size)).await
+        }
+        (Some(_), _) if revision == NamedRevision::Other => Err(Refusal::UnknownRevision),
+        (Some(session), posted) => take_posted(&session, posted, size).await,
+        (None, posted) => begin_session(&endpoint, principal, posted, size).await,
+    }
+}
+
+/// The session that a message is posted to. A request without sessions may name one, which means nothing.
+fn find_posted(
+    endpoint: &Endpoint,
+    principal: Principal,
+    headers: &HeaderMap,
+    revision: NamedRevision,
+) -> Result<Option<Arc<Session>>, Refusal> {
+    let Some(id) = headers::session_id(headers) else {
+        return Ok(None);
+    };
+    match (endpoint.sessions.find(id, principal), revision) {
+        (Ok(session), _) => Ok(Some(session)),
+        (Err(_), NamedRevision::Other) => Ok(None),
+        (Err(refusal), NamedRevision::WithSessions) => Err(refusal),
+    }
+}
+
+/// Whether a message stands for itself: by what its body says, and outside of sessions also by the revision
+/// that its headers name. `initialize` begins a session whatever they name.
+fn is_stateless(message: &Message, session: Option<&Session>, revision: NamedRevision) -> bool {
+    let by_header = session.is_none() && revision == NamedRevision::Other;
+    match message {
+        Message::Request(request) => {
+            request.method == "server/discover"
+                || has_modern_keys(request.params.as_ref())
+                || (by_header && request.method != "initialize")
+        }
+        Message::Notification(notification) => {
+            by_header || (session.is_none() && has_modern_keys(notification.params.as_ref()))
+        }
+        Message::Response(_) => by_header,
+    }
+}
+
+/// Whether parameters have the `_meta` of a request that stands for itself.
+fn has_modern_keys(params: Option<&RawJson>) -> bool {
+    params.is_some_and(|params| {
+        // Almost no request within a session has one, and looking for the words costs next to nothing. They
+        // may be escaped.
+        let bytes = params.as_bytes();
+        let maybe = [b"io.modelcontextprotocol".as_slice(), b"\\u"].into_iter();
+        let maybe = { maybe }.any(|words| memchr::memmem::find(bytes, words).is_some());
+        maybe && era::has_modern_keys(params.member("_meta").as_ref())
+    })
+}
+
+/// A message that stands for itself.
+async fn take_stateless(
+    endpoint: &Endpoint,
+    principal: Principal,
+    headers: &HeaderMap,
+    (message, size): (Message, usize),
+) -> Result<Response, Refusal> {
+    match message {
+        Message::Request(request) => {
+            let (stateless, workbench) = (&endpoint.stateless, &endpoint.workbench);
+            let request = (request, size);
+            stateless
+                .take_request(workbench, principal, headers, request)
+                .await
+        }
+        // It belongs to no request and to no session, so there is nobody whom it could concern.
+        Message::Notification(_) => Ok(StatusCode::ACCEPTED.into_response()),
+        Message::Response(_) => Err(Refusal::NothingAsked),
     }
 }
 
@@ -124,16 +198,15 @@ impl Posted {
 async fn begin_session(
     endpoint: &Endpoint,
     principal: Principal,
-    body: RequestBody,
+    posted: Posted,
+    size: usize,
 ) -> Result<Response, Refusal> {
-    let size = body.bytes.len();
-    let message = match Posted::of(&body.bytes, None)? {
+    let message = match posted {
         Posted::Message(Message::Request(request)) if request.method == "initialize" => {
             Message::Request(request)
         }
         _ => return Err(Refusal::NoSession),
     };
-    drop(body);
     let session = Session::new(Arc::clone(&endpoint.workbench), principal);
     let stream = session.begin_stream()?;
     let place = ReplyPlace::Line(ClientOutput::Stream(stream.clone()));
@@ -152,10 +225,11 @@ async fn begin_session(
 }
 
 /// A message within a session.
-async fn take_message(session: &Arc<Session>, body: RequestBody) -> Result<Response, Refusal> {
-    let posted = Posted::of(&body.bytes, Some(session))?;
-    let size = body.bytes.len();
-    drop(body);
+async fn take_posted(
+    session: &Arc<Session>,
+    posted: Posted,
+    size: usize,
+) -> Result<Response, Refusal> {
     let wants_answer = posted.wants_answer();
     let stream = match posted {
         // What wants no answer says nothing, so no stream is begun for it.
@@ -217,9 +291,17 @@ fn find_session(
     principal: Principal,
     headers: &HeaderMap,
 ) -> Result<Arc<Session>, Refusal> {
-    let id = headers::session_id(headers).ok_or(Refusal::NoSession)?;
-    headers::check_revision(headers)?;
-    endpoint.sessions.find(id, principal)
+    let id = headers::session_id(headers);
+    match headers::named_revision(headers) {
+        NamedRevision::WithSessions => {
+            let id = id.ok_or(Refusal::NoSession)?;
+            endpoint.sessions.find(id, principal)
+        }
+        NamedRevision::Other => Err(match id.map(|id| endpoint.sessions.find(id, principal)) {
+            Some(Ok(_)) => Refusal::UnknownRevision,
+            Some(Err(_)) | None => Refusal::OnlyPosted,
+        }),
+    }
 }
 
 /// A stream as a response, from after an event on, or from what was not sent yet.
@@ -234,10 +316,5 @@ fn events(session: &Session, stream: u64, after: Option<u64>) -> Result<Response
         Some(revision) if revision.has_priming_events() => Opening::Priming,
         _ => Opening::Comment,
     };
-    let mut response = Response::new(Body::new(EventBody::new(reader, opening)));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    Ok(response)
+    Ok(event_response(EventBody::new(reader, opening)))
 }

@@ -6,5 +6,6 @@ mod closed;
 mod ending;
 mod load;
 mod sessions;
+mod stateless;
 mod streams;
 mod tokens;

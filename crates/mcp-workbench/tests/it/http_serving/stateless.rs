@@ -1,0 +1,404 @@
+//! Requests without a session: headers and body agree, everything stands for itself, and a client that goes away
+//! cancels.
+
+use pretty_assertions::assert_eq;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::harness::{
+    Fault, HttpConnection, HttpRequest, Journal, Message, Script, Served, Setup, TIMEOUT,
+    ToolResult, initialize_params, poll, request_text,
+};
+
+const VERSION: &str = "mcp-protocol-version";
+
+fn meta() -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "it", "version": "1"},
+        "progressToken": "t",
+    })
+}
+
+/// A request without a session, with its headers.
+fn asking(served: &Served, method: &str, mut params: Value) -> HttpRequest {
+    params["_meta"] = meta();
+    let request = served
+        .post(&request_text("5", method, &params.to_string()))
+        .header(VERSION, "2026-07-28")
+        .header("mcp-method", method);
+    match params["name"].as_str() {
+        Some(name) => request.header("mcp-name", name),
+        None => request,
+    }
+}
+
+fn calling(served: &Served, tool: &str, arguments: &Value) -> HttpRequest {
+    let target = json!({"toolbox": "dev", "server": "fs", "tool": tool});
+    let arguments = json!({"tool": target, "arguments": arguments});
+    let params = json!({"name": "use_tool", "arguments": arguments});
+    asking(served, "tools/call", params)
+}
+
+fn open(served: &Served) {
+    let params = json!({"name": "open_toolbox", "arguments": {"toolbox": "dev"}});
+    let opened = served
+        .connection()
+        .ask(&asking(served, "tools/call", params));
+    assert_eq!(opened.head.status, 200, "{opened:?}");
+}
+
+fn begin(served: &Served, tool: &str) -> HttpConnection {
+    let mut connection = served.connection();
+    connection.send(&calling(served, tool, &json!({})));
+    connection
+}
+
+fn code_of(message: &Message) -> Option<i64> {
+    message.is_error().then(|| message.error().code)
+}
+
+fn wait_called(journal: &Journal, count: usize) {
+    poll(TIMEOUT, || (journal.called().len() == count).then_some(())).unwrap();
+}
+
+fn wait_cancelled(journal: &Journal) {
+    let cancels = || journal.received("notifications/cancelled");
+    poll(TIMEOUT, || (!cancels().is_empty()).then_some(())).expect("a cancel");
+}
+
+#[test]
+fn headers_and_body_must_agree() {
+    let served = Setup::new().serve();
+    let list = || asking(&served, "tools/list", json!({}));
+    let call = || {
+        let params = json!({"name": "open_toolbox", "arguments": {"toolbox": "x"}});
+        asking(&served, "tools/call", params)
+    };
+    let body = |params: &str| request_text("5", "tools/list", params);
+    let unknown = meta().to_string().replace("2026-07-28", "v999");
+    let unknown = body(&format!(r#"{{"_meta":{unknown}}}"#));
+    let bare = body("{}");
+    for (name, request, status, code) in [
+        ("nothing wrong", list(), 200, None),
+        (
+            "space around",
+            call().with("mcp-name", "  open_toolbox  "),
+            200,
+            None,
+        ),
+        (
+            "capitals",
+            list()
+                .without("mcp-method")
+                .header("MCP-METHOD", "tools/list"),
+            200,
+            None,
+        ),
+        (
+            "sessions mean nothing",
+            list().header("mcp-session-id", "x"),
+            200,
+            None,
+        ),
+        (
+            "events mean nothing",
+            list().header("last-event-id", "1-1"),
+            200,
+            None,
+        ),
+        ("no version", list().without(VERSION), 400, Some(-32020)),
+        (
+            "two versions",
+            list().header(VERSION, "2026-07-28"),
+            400,
+            Some(-32020),
+        ),
+        (
+            "another version",
+            list().with(VERSION, "2025-11-25"),
+            400,
+            Some(-32020),
+        ),
+        (
+            "another version in the body",
+            list().body(&unknown),
+            400,
+            Some(-32020),
+        ),
+        (
+            "unknown version",
+            list().with(VERSION, "v999").body(&unknown),
+            400,
+            Some(-32022),
+        ),
+        ("no _meta", list().body(&bare), 400, Some(-32602)),
+        ("no method", list().without("mcp-method"), 400, Some(-32020)),
+        (
+            "another method",
+            list().with("mcp-method", "ping"),
+            400,
+            Some(-32020),
+        ),
+        (
+            "shouted method",
+            list().with("mcp-method", "TOOLS/LIST"),
+            400,
+            Some(-32020),
+        ),
+        ("no name", call().without("mcp-name"), 400, Some(-32020)),
+        (
+            "another name",
+            call().with("mcp-name", "use_tool"),
+            400,
+            Some(-32020),
+        ),
+        (
+            "two names",
+            call().header("mcp-name", "open_toolbox"),
+            400,
+            Some(-32020),
+        ),
+        (
+            "broken name",
+            call().with("mcp-name", "=?base64?b3Blbl90b29sYm94=?="),
+            400,
+            Some(-32020),
+        ),
+        (
+            "unknown method",
+            asking(&served, "no/such", json!({})),
+            404,
+            Some(-32601),
+        ),
+    ] {
+        let response = served.connection().ask(&request);
+        assert_eq!(response.head.status, status, "{name}: {}", response.body);
+        let message = response.message();
+        assert!(message.answers("5"), "{name}: {}", message.line);
+        assert_eq!(code_of(&message), code, "{name}");
+        assert_eq!(response.head.header("mcp-session-id"), None, "{name}");
+    }
+}
+
+#[test]
+fn what_is_no_request_is_taken_or_refused_at_once() {
+    let served = Setup::new().serve();
+    let post = |body: &str| served.post(body).header(VERSION, "2026-07-28");
+    let list = asking(&served, "tools/list", json!({}));
+    let array = r#"[{"jsonrpc":"2.0","id":1,"method":"tools/list"}]"#;
+    let note = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}"#;
+    let answer = r#"{"jsonrpc":"2.0","id":5,"result":{}}"#;
+    for (request, status, code) in [
+        (post(note), 202, None),
+        (post(answer), 400, Some("-32000")),
+        (served.post(answer), 400, Some("-32000")),
+        (served.post(note), 400, Some("-32000")),
+        (list.body(array), 400, Some("-32600")),
+        (post("{"), 400, Some("-32700")),
+    ] {
+        let response = served.connection().ask(&request);
+        assert_eq!(response.head.status, status, "{}", response.body);
+        let code = code.map_or(String::new(), |code| format!(r#""code":{code},"#));
+        assert!(response.body.contains(&code), "{}", response.body);
+    }
+    for method in ["GET", "DELETE"] {
+        let bare = served.request(method, "/mcp").header(VERSION, "2026-07-28");
+        for request in [bare.clone(), bare.header("mcp-session-id", "x")] {
+            let head = served.connection().ask(&request).head;
+            assert_eq!((head.status, head.header("allow")), (405, Some("POST")));
+        }
+    }
+}
+
+#[test]
+fn initialize_begins_a_session_whatever_the_headers_say() {
+    let served = Setup::new().serve();
+    let body = request_text("1", "initialize", &initialize_params("2026-07-28"));
+    let request = served.post(&body).header(VERSION, "2026-07-28");
+    let response = served.connection().ask(&request);
+    assert_eq!(response.head.status, 200);
+    assert!(response.head.header("mcp-session-id").is_some());
+    let result = response.message().result();
+    assert_eq!(result["protocolVersion"], "2025-11-25");
+}
+
+#[test]
+fn both_eras_are_served_at_once_and_a_session_means_nothing_to_the_new_one() {
+    let served = Setup::one(&Script::new()).serve();
+    let mut client = served.client();
+    open(&served);
+    assert!(!client.use_tool("pid", "{}").failed());
+    let within = calling(&served, "pid", &json!({})).header("mcp-session-id", &client.session);
+    let response = served.connection().ask(&within);
+    assert_eq!(response.head.status, 200, "{}", response.body);
+    assert!(!ToolResult::of(&response.message()).failed());
+    let header_alone = client.posting(&request_text("1", "ping", "{}"));
+    let header_alone = header_alone.header(VERSION, "2026-07-28");
+    assert_eq!(served.connection().ask(&header_alone).head.status, 400);
+    // The body alone says it too, so the headers have to follow, escaped or not.
+    for key in [
+        "io.modelcontextprotocol/logLevel",
+        r"io.modelcontextprotocol\u002flogLevel",
+    ] {
+        let params = format!(r#"{{"_meta":{{"{key}":"info"}}}}"#);
+        let response = client.post(&request_text("1", "ping", &params));
+        assert_eq!(response.head.status, 400, "{}", response.body);
+        assert_eq!(response.message().error().code, -32020);
+    }
+    assert_eq!(client.ask("ping", "{}").raw_result(), "{}");
+}
+
+/// A tool that reports progress, waits for a file, reports again and answers.
+fn with_steps() -> Setup {
+    let setup = Setup::new();
+    let actions = json!([
+        {"progress": {"progress": 1}},
+        {"awaitFile": setup.path("gate")},
+        {"progress": {"progress": 2}},
+        {"answer": {"content": [], "done": true}},
+    ]);
+    let script = Script::named(&["work", "hang"]).on_call("work", &actions.to_string());
+    setup.toolbox("dev", "d").server("fs", &script)
+}
+
+#[test]
+fn a_stream_has_no_ids_and_is_ended_by_the_answer() {
+    let served = with_steps().serve();
+    open(&served);
+    let mut stream = begin(&served, "work");
+    let head = stream.head();
+    assert!(head.is_stream());
+    assert_eq!(head.header("x-accel-buffering"), Some("no"));
+    assert_eq!(head.header("mcp-session-id"), None);
+    let first = stream.event().unwrap();
+    assert_eq!(first.message().params()["progress"], 1);
+    served.workbench.setup.write("gate", "");
+    let second = stream.event().unwrap();
+    assert_eq!(second.message().params()["progress"], 2);
+    let answer = stream.event().unwrap();
+    assert_eq!(answer.message().result()["done"], true);
+    assert_eq!(stream.event(), None, "the answer ends the stream");
+    for event in [first, second, answer] {
+        assert_eq!((event.id.as_str(), event.retry), ("", None));
+    }
+    let journal = served.workbench.journal("dev", "fs");
+    assert!(journal.received("notifications/cancelled").is_empty());
+}
+
+#[test]
+fn a_client_that_goes_away_while_it_reads_cancels() {
+    let fault = Fault::within(
+        10,
+        "T31a",
+        "a client without a session disconnects in the middle of a stream",
+        "the call is cancelled at its server; others are served",
+    );
+    let served = with_steps().serve();
+    open(&served);
+    let mut stream = begin(&served, "work");
+    assert!(stream.head().is_stream());
+    assert_eq!(stream.message().params()["progress"], 1);
+    drop(stream);
+    wait_cancelled(&served.workbench.journal("dev", "fs"));
+    served.workbench.setup.write("gate", "");
+    let list = asking(&served, "tools/list", json!({}));
+    assert_eq!(served.connection().ask(&list).head.status, 200);
+    fault.ends();
+}
+
+#[test]
+fn a_client_that_goes_away_before_the_first_byte_cancels() {
+    let fault = Fault::within(
+        10,
+        "T31b",
+        "a client without a session disconnects before it was told anything",
+        "the call is cancelled at its server",
+    );
+    let served = with_steps().serve();
+    open(&served);
+    let hanging = begin(&served, "hang");
+    let journal = served.workbench.journal("dev", "fs");
+    wait_called(&journal, 1);
+    drop(hanging);
+    wait_cancelled(&journal);
+    fault.ends();
+}
+
+#[test]
+fn too_many_requests_at_once_are_refused_and_leave_room_when_they_go() {
+    let fault = Fault::within(
+        30,
+        "T31c",
+        "more than 384 requests without a session at once",
+        "503; sessions are served; there is room when they go",
+    );
+    let served = with_steps().serve();
+    open(&served);
+    let hanging: Vec<_> = (0..384).map(|_| begin(&served, "hang")).collect();
+    let list = asking(&served, "tools/list", json!({}));
+    let ask = || served.connection().ask(&list).head;
+    let refused = poll(TIMEOUT, || Some(ask()).filter(|head| head.status == 503));
+    assert_eq!(refused.unwrap().header("retry-after"), Some("1"));
+    assert_eq!(served.client().ask("ping", "{}").raw_result(), "{}");
+    drop(hanging);
+    let room = poll(TIMEOUT, || (ask().status == 200).then_some(()));
+    assert!(room.is_some());
+    fault.ends();
+}
+
+#[test]
+fn requests_without_a_session_finish_or_fail_at_the_end() {
+    let mut served = with_steps().serve();
+    open(&served);
+    let mut working = begin(&served, "work");
+    assert!(working.head().is_stream());
+    let mut hanging = begin(&served, "hang");
+    wait_called(&served.workbench.journal("dev", "fs"), 2);
+    let mut idle = served.connection();
+    served.workbench.signal(Signal::TERM);
+    idle.wait_closed();
+    served.workbench.setup.write("gate", "");
+    assert_eq!(working.message().params()["progress"], 1);
+    assert_eq!(working.message().params()["progress"], 2);
+    assert_eq!(working.message().result()["done"], true);
+    let failed = hanging.response();
+    assert!(failed.body.contains("shutting_down"), "{}", failed.body);
+    assert_eq!(served.workbench.wait_exit().code(), Some(0));
+}
+
+#[test]
+fn the_headers_of_arguments_are_checked_where_a_schema_marks_them() {
+    let tools = r#"[{"name":"near","inputSchema":{"type":"object","properties":{
+        "region":{"type":"string","x-mcp-header":"Region"}}}}]"#;
+    let answer = r#"{"content":[]}"#;
+    let script = Script::new().tools(tools).answers("near", answer);
+    let setup = Setup::one(&script)
+        .top("toolMode", json!("native"))
+        .top("nativeToolbox", json!("dev"));
+    let served = setup.serve();
+    served.client();
+    let call = asking(
+        &served,
+        "tools/call",
+        json!({"name": "near", "arguments": {"region": "eu"}}),
+    );
+    let given = |value: &str| call.clone().header("mcp-param-region", value);
+    for (request, status) in [
+        (given("eu"), 200),
+        (given("=?base64?ZXU=?="), 200),
+        (given("eu").header("mcp-param-other", "x"), 200),
+        (given("us"), 400),
+        (given("=?base64?ZXU?="), 400),
+        (given("eu").header("mcp-param-region", "eu"), 400),
+        (call.clone(), 400),
+    ] {
+        let response = served.connection().ask(&request);
+        assert_eq!(response.head.status, status, "{}", response.body);
+        let expected = (status == 400).then_some(-32020);
+        assert_eq!(code_of(&response.message()), expected);
+    }
+    let called = served.workbench.journal("dev", "fs").called();
+    assert_eq!(called.len(), 3, "what is refused reaches no server");
+}
