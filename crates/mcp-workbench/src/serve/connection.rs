@@ -273,9 +273,7 @@ impl Connection {
         if let Err(refusal) = self.agree_if_asked(&request) {
             return place.answer(refusal.into_frame(&request.id));
         }
-        let meta = request.params.as_ref().and_then(|it| it.member("_meta"));
-        let modern = crate::era::has_modern_keys(meta.as_ref());
-        if self.revision().is_none() && request.method != "ping" && !modern {
+        if self.revision().is_none() && !methods::stands_alone(&request) {
             let reply = Reply::invalid_params("not initialized: send initialize first");
             return place.answer(reply.into_frame(&request.id));
         }

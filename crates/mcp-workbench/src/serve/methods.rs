@@ -10,6 +10,7 @@ use super::{
 use crate::{
     call::{Call, CallContext, CallRequest, ClientCapabilities},
     downstream::CallError,
+    era::has_modern_keys,
     meta::{self, MetaTool},
     wire::{self, Frame, Kind, ObjectText, RawJson, Request, RequestId},
     workbench::Workbench,
@@ -69,6 +70,12 @@ pub(super) fn agree(params: Option<&RawJson>) -> Result<Agreed, Reply> {
         revision: Revision::negotiate(&wanted),
         capabilities: ClientCapabilities::of(declared),
     })
+}
+
+/// Whether a request needs no `initialize` before it.
+pub(super) fn stands_alone(request: &Request) -> bool {
+    let meta = || request.params.as_ref()?.member("_meta");
+    request.method == "ping" || has_modern_keys(meta().as_ref())
 }
 
 /// The answer to `initialize`.

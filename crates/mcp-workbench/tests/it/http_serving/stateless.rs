@@ -1,13 +1,11 @@
-//! Requests without a session: headers and body agree, everything stands for itself, and a client that goes away
-//! cancels.
+//! Requests without a session: headers and body agree, and everything stands for itself.
 
 use pretty_assertions::assert_eq;
-use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::harness::{
-    Fault, HttpConnection, HttpRequest, Journal, Message, Script, Served, Setup, TIMEOUT,
-    ToolResult, initialize_params, poll, request_text,
+    HttpConnection, HttpRequest, Message, Script, Served, Setup, ToolResult, initialize_params,
+    request_text,
 };
 
 const VERSION: &str = "mcp-protocol-version";
@@ -22,7 +20,7 @@ fn meta() -> Value {
 }
 
 /// A request without a session, with its headers.
-fn asking(served: &Served, method: &str, mut params: Value) -> HttpRequest {
+pub(super) fn asking(served: &Served, method: &str, mut params: Value) -> HttpRequest {
     params["_meta"] = meta();
     let request = served
         .post(&request_text("5", method, &params.to_string()))
@@ -41,7 +39,7 @@ fn calling(served: &Served, tool: &str, arguments: &Value) -> HttpRequest {
     asking(served, "tools/call", params)
 }
 
-fn open(served: &Served) {
+pub(super) fn open(served: &Served) {
     let params = json!({"name": "open_toolbox", "arguments": {"toolbox": "dev"}});
     let opened = served
         .connection()
@@ -49,7 +47,7 @@ fn open(served: &Served) {
     assert_eq!(opened.head.status, 200, "{opened:?}");
 }
 
-fn begin(served: &Served, tool: &str) -> HttpConnection {
+pub(super) fn begin(served: &Served, tool: &str) -> HttpConnection {
     let mut connection = served.connection();
     connection.send(&calling(served, tool, &json!({})));
     connection
@@ -57,15 +55,6 @@ fn begin(served: &Served, tool: &str) -> HttpConnection {
 
 fn code_of(message: &Message) -> Option<i64> {
     message.is_error().then(|| message.error().code)
-}
-
-fn wait_called(journal: &Journal, count: usize) {
-    poll(TIMEOUT, || (journal.called().len() == count).then_some(())).unwrap();
-}
-
-fn wait_cancelled(journal: &Journal) {
-    let cancels = || journal.received("notifications/cancelled");
-    poll(TIMEOUT, || (!cancels().is_empty()).then_some(())).expect("a cancel");
 }
 
 #[test]
@@ -251,7 +240,7 @@ fn both_eras_are_served_at_once_and_a_session_means_nothing_to_the_new_one() {
 }
 
 /// A tool that reports progress, waits for a file, reports again and answers.
-fn with_steps() -> Setup {
+pub(super) fn with_steps() -> Setup {
     let setup = Setup::new();
     let actions = json!([
         {"progress": {"progress": 1}},
@@ -285,87 +274,6 @@ fn a_stream_has_no_ids_and_is_ended_by_the_answer() {
     }
     let journal = served.workbench.journal("dev", "fs");
     assert!(journal.received("notifications/cancelled").is_empty());
-}
-
-#[test]
-fn a_client_that_goes_away_while_it_reads_cancels() {
-    let fault = Fault::within(
-        10,
-        "T31a",
-        "a client without a session disconnects in the middle of a stream",
-        "the call is cancelled at its server; others are served",
-    );
-    let served = with_steps().serve();
-    open(&served);
-    let mut stream = begin(&served, "work");
-    assert!(stream.head().is_stream());
-    assert_eq!(stream.message().params()["progress"], 1);
-    drop(stream);
-    wait_cancelled(&served.workbench.journal("dev", "fs"));
-    served.workbench.setup.write("gate", "");
-    let list = asking(&served, "tools/list", json!({}));
-    assert_eq!(served.connection().ask(&list).head.status, 200);
-    fault.ends();
-}
-
-#[test]
-fn a_client_that_goes_away_before_the_first_byte_cancels() {
-    let fault = Fault::within(
-        10,
-        "T31b",
-        "a client without a session disconnects before it was told anything",
-        "the call is cancelled at its server",
-    );
-    let served = with_steps().serve();
-    open(&served);
-    let hanging = begin(&served, "hang");
-    let journal = served.workbench.journal("dev", "fs");
-    wait_called(&journal, 1);
-    drop(hanging);
-    wait_cancelled(&journal);
-    fault.ends();
-}
-
-#[test]
-fn too_many_requests_at_once_are_refused_and_leave_room_when_they_go() {
-    let fault = Fault::within(
-        30,
-        "T31c",
-        "more than 384 requests without a session at once",
-        "503; sessions are served; there is room when they go",
-    );
-    let served = with_steps().serve();
-    open(&served);
-    let hanging: Vec<_> = (0..384).map(|_| begin(&served, "hang")).collect();
-    let list = asking(&served, "tools/list", json!({}));
-    let ask = || served.connection().ask(&list).head;
-    let refused = poll(TIMEOUT, || Some(ask()).filter(|head| head.status == 503));
-    assert_eq!(refused.unwrap().header("retry-after"), Some("1"));
-    assert_eq!(served.client().ask("ping", "{}").raw_result(), "{}");
-    drop(hanging);
-    let room = poll(TIMEOUT, || (ask().status == 200).then_some(()));
-    assert!(room.is_some());
-    fault.ends();
-}
-
-#[test]
-fn requests_without_a_session_finish_or_fail_at_the_end() {
-    let mut served = with_steps().serve();
-    open(&served);
-    let mut working = begin(&served, "work");
-    assert!(working.head().is_stream());
-    let mut hanging = begin(&served, "hang");
-    wait_called(&served.workbench.journal("dev", "fs"), 2);
-    let mut idle = served.connection();
-    served.workbench.signal(Signal::TERM);
-    idle.wait_closed();
-    served.workbench.setup.write("gate", "");
-    assert_eq!(working.message().params()["progress"], 1);
-    assert_eq!(working.message().params()["progress"], 2);
-    assert_eq!(working.message().result()["done"], true);
-    let failed = hanging.response();
-    assert!(failed.body.contains("shutting_down"), "{}", failed.body);
-    assert_eq!(served.workbench.wait_exit().code(), Some(0));
 }
 
 #[test]
