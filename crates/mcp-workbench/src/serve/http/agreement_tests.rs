@@ -82,114 +82,70 @@ fn what_is_wrong_with_the_body_comes_before_the_other_headers() {
     assert_eq!(refused(version, &request), "-32602");
 }
 
-#[test]
-fn method_and_name_stand_in_headers() {
-    let named = |member: &str, value: &str| format!(r#""{member}":"{value}","#);
-    let call = named("name", "echo");
-    for (method, members, given, code) in [
-        ("tools/list", "", "Mcp-Method:tools/list", "0"),
-        ("tools/list", "", "MCP-METHOD: tools/list\t", "0"),
-        ("tools/list", "", "", "-32020"),
-        ("tools/list", "", "mcp-method:prompts/list", "-32020"),
-        ("tools/list", "", "mcp-method:TOOLS/LIST", "-32020"),
-        (
-            "tools/list",
-            "",
-            "mcp-method:tools/list;mcp-method:tools/list",
-            "-32020",
-        ),
-        (
-            "tools/list",
-            "",
-            "mcp-method:tools/list;mcp-name:unheeded",
-            "0",
-        ),
-        (
-            "tools/call",
-            &call,
-            "mcp-method:tools/call;mcp-name:echo",
-            "0",
-        ),
-        (
-            "tools/call",
-            &call,
-            "mcp-method:tools/call;mcp-name:  echo  ",
-            "0",
-        ),
-        (
-            "tools/call",
-            &call,
-            "mcp-method:tools/call;mcp-name:=?base64?ZWNobw==?=",
-            "0",
-        ),
-        (
-            "tools/call",
-            &call,
-            "mcp-method:tools/call;mcp-name:=?base64?ZWNobw?=",
-            "-32020",
-        ),
-        (
-            "tools/call",
-            &call,
-            "mcp-method:tools/call;mcp-name:=?base64?ZW!!bw==?=",
-            "-32020",
-        ),
-        (
-            "tools/call",
-            &call,
-            "mcp-method:tools/call;mcp-name:ECHO",
-            "-32020",
-        ),
-        (
-            "tools/call",
-            &call,
-            "mcp-method:tools/call;mcp-name:",
-            "-32020",
-        ),
-        ("tools/call", &call, "mcp-method:tools/call", "-32020"),
-        (
-            "tools/call",
-            &call,
-            "mcp-method:tools/call;mcp-name:echo;mcp-name:echo",
-            "-32020",
-        ),
-        // What the body lacks is for the method to refuse, but a header must not say it alone.
-        ("tools/call", "", "mcp-method:tools/call", "0"),
-        (
-            "tools/call",
-            "",
-            "mcp-method:tools/call;mcp-name:echo",
-            "-32020",
-        ),
-        ("prompts/get", &call, "mcp-method:prompts/get", "-32020"),
-        (
-            "resources/read",
-            &named("uri", "u:\u{fc}"),
-            "mcp-method:resources/read;mcp-name:=?base64?dTrDvA==?=",
-            "0",
-        ),
-        (
-            "resources/read",
-            &named("uri", "u:1"),
-            "mcp-method:resources/read;mcp-name:u:2",
-            "-32020",
-        ),
-        (
-            "tasks/get",
-            &named("taskId", "t"),
-            "mcp-method:tasks/get;mcp-name:t",
-            "0",
-        ),
-        (
-            "tasks/cancel",
-            &named("taskId", "t"),
-            "mcp-method:tasks/cancel",
-            "-32020",
-        ),
-    ] {
+/// Checks requests, each with its members, its headers after the revision, and the code of the refusal.
+fn check_all(method: &str, cases: &[(&str, &str, &str)]) {
+    for (members, given, code) in cases {
         let given = format!("mcp-protocol-version:2026-07-28;{given}");
         let request = request(method, members, META);
-        assert_eq!(refused(&given, &request), code, "{given} {members}");
+        assert_eq!(refused(&given, &request), *code, "{given} {members}");
+    }
+}
+
+#[test]
+fn the_method_stands_in_a_header() {
+    check_all(
+        "tools/list",
+        &[
+            ("", "Mcp-Method:tools/list", "0"),
+            ("", "MCP-METHOD: tools/list\t", "0"),
+            ("", "mcp-method:tools/list;mcp-name:unheeded", "0"),
+            ("", "", "-32020"),
+            ("", "mcp-method:prompts/list", "-32020"),
+            ("", "mcp-method:TOOLS/LIST", "-32020"),
+            ("", "mcp-method:tools/list;mcp-method:tools/list", "-32020"),
+        ],
+    );
+}
+
+#[test]
+fn the_name_stands_in_a_header() {
+    let echo = r#""name":"echo","#;
+    for (members, name, code) in [
+        (echo, "mcp-name:echo", "0"),
+        (echo, "mcp-name:  echo  ", "0"),
+        (echo, "mcp-name:=?base64?ZWNobw==?=", "0"),
+        (echo, "mcp-name:=?base64?ZWNobw?=", "-32020"),
+        (echo, "mcp-name:=?base64?ZW!!bw==?=", "-32020"),
+        (echo, "mcp-name:ECHO", "-32020"),
+        (echo, "mcp-name:", "-32020"),
+        (echo, "mcp-name:echo;mcp-name:echo", "-32020"),
+        (echo, "", "-32020"),
+        // What the body lacks is for the method to refuse, but a header must not say it alone.
+        ("", "", "0"),
+        ("", "mcp-name:echo", "-32020"),
+    ] {
+        let given = format!("mcp-method:tools/call;{name}");
+        check_all("tools/call", &[(members, &given, code)]);
+    }
+    for (method, members, name, code) in [
+        ("prompts/get", echo, "", "-32020"),
+        (
+            "resources/read",
+            "\"uri\":\"u:\u{fc}\",",
+            "mcp-name:=?base64?dTrDvA==?=",
+            "0",
+        ),
+        (
+            "resources/read",
+            r#""uri":"u:1","#,
+            "mcp-name:u:2",
+            "-32020",
+        ),
+        ("tasks/get", r#""taskId":"t","#, "mcp-name:t", "0"),
+        ("tasks/cancel", r#""taskId":"t","#, "", "-32020"),
+    ] {
+        let given = format!("mcp-method:{method};{name}");
+        check_all(method, &[(members, &given, code)]);
     }
 }
 

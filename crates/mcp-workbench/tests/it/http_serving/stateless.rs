@@ -32,9 +32,9 @@ pub(super) fn asking(served: &Served, method: &str, mut params: Value) -> HttpRe
     }
 }
 
-fn calling(served: &Served, tool: &str, arguments: &Value) -> HttpRequest {
-    let target = json!({"toolbox": "dev", "server": "fs", "tool": tool});
-    let arguments = json!({"tool": target, "arguments": arguments});
+fn calling(served: &Served, server: &str, tool: &str) -> HttpRequest {
+    let target = json!({"toolbox": "dev", "server": server, "tool": tool});
+    let arguments = json!({"tool": target, "arguments": {}});
     let params = json!({"name": "use_tool", "arguments": arguments});
     asking(served, "tools/call", params)
 }
@@ -48,8 +48,12 @@ pub(super) fn open(served: &Served) {
 }
 
 pub(super) fn begin(served: &Served, tool: &str) -> HttpConnection {
+    begin_at(served, "fs", tool)
+}
+
+pub(super) fn begin_at(served: &Served, server: &str, tool: &str) -> HttpConnection {
     let mut connection = served.connection();
-    connection.send(&calling(served, tool, &json!({})));
+    connection.send(&calling(served, server, tool));
     connection
 }
 
@@ -57,117 +61,74 @@ fn code_of(message: &Message) -> Option<i64> {
     message.is_error().then(|| message.error().code)
 }
 
+/// Asks, and compares the status and the code of an error; 0 stands for a result.
+fn check(served: &Served, (name, request, status, code): (&str, HttpRequest, u16, i64)) {
+    let response = served.connection().ask(&request);
+    assert_eq!(response.head.status, status, "{name}: {}", response.body);
+    let message = response.message();
+    assert!(message.answers("5"), "{name}: {}", message.line);
+    assert_eq!(code_of(&message).unwrap_or(0), code, "{name}");
+    assert_eq!(response.head.header("mcp-session-id"), None, "{name}");
+}
+
 #[test]
-fn headers_and_body_must_agree() {
+fn the_revision_stands_in_header_and_body() {
     let served = Setup::new().serve();
     let list = || asking(&served, "tools/list", json!({}));
-    let call = || {
-        let params = json!({"name": "open_toolbox", "arguments": {"toolbox": "x"}});
-        asking(&served, "tools/call", params)
-    };
     let body = |params: &str| request_text("5", "tools/list", params);
-    let unknown = meta().to_string().replace("2026-07-28", "v999");
-    let unknown = body(&format!(r#"{{"_meta":{unknown}}}"#));
-    let bare = body("{}");
-    for (name, request, status, code) in [
-        ("nothing wrong", list(), 200, None),
+    let other = meta().to_string().replace("2026-07-28", "v999");
+    let other = body(&format!(r#"{{"_meta":{other}}}"#));
+    let session = list().header("mcp-session-id", "x");
+    let doubled = list().header(VERSION, "2026-07-28");
+    let unknown = list().with(VERSION, "v999").body(&other);
+    for case in [
+        ("nothing wrong", list(), 200, 0),
+        ("session", session.header("last-event-id", "1-1"), 200, 0),
+        ("no version", list().without(VERSION), 400, -32020),
+        ("two versions", doubled, 400, -32020),
+        ("another", list().with(VERSION, "2025-11-25"), 400, -32020),
+        ("another in the body", list().body(&other), 400, -32020),
+        ("unknown", unknown, 400, -32022),
+        ("no _meta", list().body(&body("{}")), 400, -32602),
+    ] {
+        check(&served, case);
+    }
+}
+
+#[test]
+fn method_and_name_stand_in_header_and_body() {
+    const METHOD: &str = "mcp-method";
+    const NAME: &str = "mcp-name";
+    let served = Setup::new().serve();
+    let list = || asking(&served, "tools/list", json!({}));
+    let params = json!({"name": "open_toolbox", "arguments": {"toolbox": "x"}});
+    let call = || asking(&served, "tools/call", params.clone());
+    let capitals = list().without(METHOD).header("MCP-METHOD", "tools/list");
+    let broken = call().with(NAME, "=?base64?b3Blbl90b29sYm94=?=");
+    let unknown = asking(&served, "no/such", json!({}));
+    for case in [
         (
             "space around",
-            call().with("mcp-name", "  open_toolbox  "),
+            call().with(NAME, "  open_toolbox  "),
             200,
-            None,
+            0,
         ),
-        (
-            "capitals",
-            list()
-                .without("mcp-method")
-                .header("MCP-METHOD", "tools/list"),
-            200,
-            None,
-        ),
-        (
-            "sessions mean nothing",
-            list().header("mcp-session-id", "x"),
-            200,
-            None,
-        ),
-        (
-            "events mean nothing",
-            list().header("last-event-id", "1-1"),
-            200,
-            None,
-        ),
-        ("no version", list().without(VERSION), 400, Some(-32020)),
-        (
-            "two versions",
-            list().header(VERSION, "2026-07-28"),
-            400,
-            Some(-32020),
-        ),
-        (
-            "another version",
-            list().with(VERSION, "2025-11-25"),
-            400,
-            Some(-32020),
-        ),
-        (
-            "another version in the body",
-            list().body(&unknown),
-            400,
-            Some(-32020),
-        ),
-        (
-            "unknown version",
-            list().with(VERSION, "v999").body(&unknown),
-            400,
-            Some(-32022),
-        ),
-        ("no _meta", list().body(&bare), 400, Some(-32602)),
-        ("no method", list().without("mcp-method"), 400, Some(-32020)),
-        (
-            "another method",
-            list().with("mcp-method", "ping"),
-            400,
-            Some(-32020),
-        ),
-        (
-            "shouted method",
-            list().with("mcp-method", "TOOLS/LIST"),
-            400,
-            Some(-32020),
-        ),
-        ("no name", call().without("mcp-name"), 400, Some(-32020)),
-        (
-            "another name",
-            call().with("mcp-name", "use_tool"),
-            400,
-            Some(-32020),
-        ),
+        ("capitals", capitals, 200, 0),
+        ("no method", list().without(METHOD), 400, -32020),
+        ("another", list().with(METHOD, "ping"), 400, -32020),
+        ("shouted", list().with(METHOD, "TOOLS/LIST"), 400, -32020),
+        ("no name", call().without(NAME), 400, -32020),
+        ("another name", call().with(NAME, "use_tool"), 400, -32020),
         (
             "two names",
-            call().header("mcp-name", "open_toolbox"),
+            call().header(NAME, "open_toolbox"),
             400,
-            Some(-32020),
+            -32020,
         ),
-        (
-            "broken name",
-            call().with("mcp-name", "=?base64?b3Blbl90b29sYm94=?="),
-            400,
-            Some(-32020),
-        ),
-        (
-            "unknown method",
-            asking(&served, "no/such", json!({})),
-            404,
-            Some(-32601),
-        ),
+        ("broken name", broken, 400, -32020),
+        ("unknown method", unknown, 404, -32601),
     ] {
-        let response = served.connection().ask(&request);
-        assert_eq!(response.head.status, status, "{name}: {}", response.body);
-        let message = response.message();
-        assert!(message.answers("5"), "{name}: {}", message.line);
-        assert_eq!(code_of(&message), code, "{name}");
-        assert_eq!(response.head.header("mcp-session-id"), None, "{name}");
+        check(&served, case);
     }
 }
 
@@ -219,7 +180,7 @@ fn both_eras_are_served_at_once_and_a_session_means_nothing_to_the_new_one() {
     let mut client = served.client();
     open(&served);
     assert!(!client.use_tool("pid", "{}").failed());
-    let within = calling(&served, "pid", &json!({})).header("mcp-session-id", &client.session);
+    let within = calling(&served, "fs", "pid").header("mcp-session-id", &client.session);
     let response = served.connection().ask(&within);
     assert_eq!(response.head.status, 200, "{}", response.body);
     assert!(!ToolResult::of(&response.message()).failed());
@@ -278,10 +239,11 @@ fn a_stream_has_no_ids_and_is_ended_by_the_answer() {
 
 #[test]
 fn the_headers_of_arguments_are_checked_where_a_schema_marks_them() {
-    let tools = r#"[{"name":"near","inputSchema":{"type":"object","properties":{
-        "region":{"type":"string","x-mcp-header":"Region"}}}}]"#;
+    let region = json!({"type": "string", "x-mcp-header": "Region"});
+    let schema = json!({"type": "object", "properties": {"region": region}});
+    let tools = json!([{"name": "near", "inputSchema": schema}]).to_string();
     let answer = r#"{"content":[]}"#;
-    let script = Script::new().tools(tools).answers("near", answer);
+    let script = Script::new().tools(&tools).answers("near", answer);
     let setup = Setup::one(&script)
         .top("toolMode", json!("native"))
         .top("nativeToolbox", json!("dev"));
