@@ -25,6 +25,11 @@ const REQUEST_KEYS: [&str; 4] = [
     LOG_LEVEL,
 ];
 
+/// What all of them begin with.
+const KEY_BEGIN: &[u8] = b"io.modelcontextprotocol";
+/// How characters of them may be hidden.
+const ESCAPE: &[u8] = b"\\u";
+
 /// What a modern request says of its client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModernMeta {
@@ -91,6 +96,17 @@ fn text(value: &RawJson, name: &'static str) -> Result<String, MetaProblem> {
         .as_text()
         .ok_or(MetaProblem::WrongType(name, "a string"))?;
     Ok(text.into_owned())
+}
+
+/// Whether parameters have the `_meta` of a modern request.
+pub fn are_modern(params: Option<&RawJson>) -> bool {
+    params.is_some_and(|params| {
+        // Almost no legacy request has such a key, and looking for the words costs next to nothing. They may
+        // be written with escapes.
+        let maybe = [KEY_BEGIN, ESCAPE].into_iter();
+        let maybe = { maybe }.any(|it| memchr::memmem::find(params.as_bytes(), it).is_some());
+        maybe && has_modern_keys(params.member("_meta").as_ref())
+    })
 }
 
 /// Whether the `_meta` of a request makes it a modern one.

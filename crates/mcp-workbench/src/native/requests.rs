@@ -79,6 +79,15 @@ impl Native {
         Merged::by_name(lists.collect(), self.name_limit)
     }
 
+    /// The definition of a tool as a client sees it.
+    pub fn shown_tool(&self, name: &str) -> Option<RawJson> {
+        let mut shown = self.tools().shown.into_iter();
+        shown.find(|tool| {
+            let shown = tool.member("name");
+            shown.as_ref().and_then(RawJson::as_text).as_deref() == Some(name)
+        })
+    }
+
     async fn call_tool(&self, params: &RawJson, context: CallContext) -> Answered {
         let name = required(params, "name")?;
         let tools = self.tools();

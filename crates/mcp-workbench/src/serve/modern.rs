@@ -13,8 +13,7 @@ use super::{
     native,
     output::ClientOutput,
     parked::{Handle, RunningCall},
-    revision::Revision,
-    tasks,
+    revision, tasks,
 };
 use crate::{
     call::{ClientCapabilities, Principal, Retry},
@@ -30,9 +29,6 @@ use crate::{
 /// The method that only the modern era has, and that needs nothing to be recognised by.
 const DISCOVER: &str = "server/discover";
 
-/// What all keys begin with that make a request a modern one.
-const MODERN_KEY: &[u8] = b"io.modelcontextprotocol";
-
 /// How long what we say of ourselves may be kept: it does not change while we run.
 const OWN_HINTS: CacheHints = CacheHints {
     ttl_ms: 3_600_000,
@@ -46,13 +42,7 @@ const NATIVE_HINTS: CacheHints = CacheHints {
 
 /// Whether a request is of the modern era.
 pub(super) fn is_modern(request: &Request) -> bool {
-    let Some(params) = &request.params else {
-        return request.method == DISCOVER;
-    };
-    request.method == DISCOVER
-        // Almost no legacy request has the word, and looking for it costs next to nothing.
-        || (memchr::memmem::find(params.as_bytes(), MODERN_KEY).is_some()
-            && era::has_modern_keys(params.member("_meta").as_ref()))
+    request.method == DISCOVER || era::are_modern(request.params.as_ref())
 }
 
 /// What a modern request says of its client, and what it goes on with.
@@ -96,14 +86,12 @@ impl ModernRequest {
 
 /// The refusal of a revision that we do not speak.
 pub(super) fn unsupported_version(requested: &str) -> Reply {
-    let legacy = Revision::ALL.into_iter().rev().map(Revision::name);
-    let supported: Vec<&str> = [MODERN_REVISION].into_iter().chain(legacy).collect();
     let error = ObjectText::new()
         .member("code", &era::UNSUPPORTED_VERSION)
         .member("message", "Unsupported protocol version")
         .raw(
             "data",
-            &era::unsupported_version_data(requested, &supported),
+            &era::unsupported_version_data(requested, &revision::spoken()),
         );
     Reply::ErrorAsSent(error.finish())
 }

@@ -7,12 +7,17 @@ use std::{
     task::{Context, Poll},
 };
 
+use axum::{
+    http::{HeaderValue, header},
+    response::Response,
+};
 use bytes::{BufMut, Bytes, BytesMut};
 use hyper::body::{Body, Frame as BodyFrame, SizeHint};
 use memchr::memchr2;
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::{
+    headers::EVENT_STREAM,
     limits::{KEEP_ALIVE, RETRY_MS},
     streams::{EventId, Next, StreamReader},
 };
@@ -54,29 +59,33 @@ pub(super) struct EventBody {
     /// What is to be sent before the next event.
     parts: VecDeque<Bytes>,
     silence: Pin<Box<Sleep>>,
+    opening: Opening,
 }
 
-/// How a stream of events begins.
+/// How a stream of events begins, and whether it can be resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Opening {
     /// With an event without data that says where to resume, and when.
     Priming,
     /// With a comment, for clients that would take such an event for a message.
     Comment,
+    /// With a comment, and no event has an id: it cannot be resumed.
+    Passing,
 }
 
 impl EventBody {
     pub(super) fn new(reader: StreamReader, opening: Opening) -> Self {
-        let opening = match opening {
+        let first = match opening {
             Opening::Priming => {
                 format!("id: {}\nretry: {RETRY_MS}\ndata: \n\n", reader.position())
             }
-            Opening::Comment => ":\n\n".to_owned(),
+            Opening::Comment | Opening::Passing => ":\n\n".to_owned(),
         };
         Self {
             reader,
-            parts: VecDeque::from([opening.into()]),
+            parts: VecDeque::from([first.into()]),
             silence: Box::pin(sleep(KEEP_ALIVE)),
+            opening,
         }
     }
 }
@@ -91,7 +100,10 @@ impl Body for EventBody {
     ) -> Poll<Option<Result<BodyFrame<Bytes>, Infallible>>> {
         if self.parts.is_empty() {
             match self.reader.poll_next(context) {
-                Poll::Ready(Next::Event(id, frame)) => self.parts = event(id, frame),
+                Poll::Ready(Next::Event(id, frame)) => {
+                    let id = (self.opening != Opening::Passing).then_some(id);
+                    self.parts = event(id, frame);
+                }
                 Poll::Ready(Next::Ended) => return Poll::Ready(None),
                 Poll::Pending => {
                     if self.silence.as_mut().poll(context).is_pending() {
@@ -106,18 +118,34 @@ impl Body for EventBody {
     }
 }
 
+/// A stream of events as a response.
+pub(super) fn event_response<B>(events: B) -> Response
+where
+    B: Body<Data = Bytes, Error = Infallible> + Send + 'static,
+{
+    let mut response = Response::new(axum::body::Body::new(events));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
 fn next_part(parts: &mut VecDeque<Bytes>) -> Option<BodyFrame<Bytes>> {
     let mut parts = std::iter::from_fn(|| parts.pop_front());
     parts.find(|part| !part.is_empty()).map(BodyFrame::data)
 }
 
 /// A message as an event. It stands on one line, so line ends between the parts of its JSON go.
-fn event(id: EventId, frame: Frame) -> VecDeque<Bytes> {
+fn event(id: Option<EventId>, frame: Frame) -> VecDeque<Bytes> {
     let mut text = frame.into_parts();
     if let Some(last) = text.iter_mut().rfind(|part| !part.is_empty()) {
         last.truncate(last.trim_ascii_end().len());
     }
-    let mut parts = VecDeque::from([format!("id: {id}\ndata: ").into()]);
+    let mut parts = VecDeque::from([match id {
+        Some(id) => format!("id: {id}\ndata: ").into(),
+        None => Bytes::from_static(b"data: "),
+    }]);
     parts.extend(text.map(without_line_ends));
     parts.push_back(Bytes::from_static(b"\n\n"));
     parts

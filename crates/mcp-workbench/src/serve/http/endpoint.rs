@@ -6,7 +6,7 @@ use axum::{
     Router,
     body::Body,
     extract::{Extension, State},
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderValue, StatusCode},
     response::{IntoResponse, Response},
     routing::{get, post},
 };
@@ -15,17 +15,21 @@ use tokio::{sync::Semaphore, time::timeout};
 
 use super::{
     ENDPOINT_PATH, HEALTH_PATH,
-    bodies::{EventBody, Opening, without_line_ends},
-    headers::{self, EVENT_STREAM, JSON},
+    bodies::{EventBody, Opening, event_response, without_line_ends},
+    headers::{self, EVENT_STREAM, JSON, NamedRevision},
     limits::FIRST_WORD,
     refusal::{self, Refusal},
-    request_body::{self, RequestBody},
+    request_body,
     sessions::{Session, Sessions},
+    stateless::Stateless,
     streams::{Attachment, Beginning, EventStream, STANDALONE},
 };
 use crate::{
     call::Principal,
-    serve::{ServeContext, batch::ReplyPlace, output::ClientOutput, unreadable::refusal_frame},
+    era,
+    serve::{
+        ServeContext, batch::ReplyPlace, modern, output::ClientOutput, unreadable::refusal_frame,
+    },
     wire::{Message, RawJson},
 };
 
@@ -33,6 +37,7 @@ use crate::{
 pub(super) struct Endpoint {
     pub(super) context: ServeContext,
     pub(super) sessions: Sessions,
+    pub(super) stateless: Arc<Stateless>,
     /// A permit for every MiB of all bodies that are being read.
     pub(super) body_room: Arc<Semaphore>,
 }
@@ -64,17 +69,74 @@ async fn take_post(
 ) -> Result<Response, Refusal> {
     headers::check_content_type(&headers)?;
     headers::check_accept(&headers, &[JSON, EVENT_STREAM])?;
-    let session = match headers::session_id(&headers) {
-        Some(id) => {
-            headers::check_revision(&headers)?;
-            Some(endpoint.sessions.find(id, principal)?)
-        }
-        None => None,
-    };
+    let revision = headers::named_revision(&headers);
+    let session = find_posted(&endpoint, principal, &headers, revision)?;
     let body = request_body::read(&headers, body, &endpoint.body_room).await?;
-    match session {
-        Some(session) => take_message(&session, body).await,
-        None => begin_session(&endpoint, principal, body).await,
+    let size = body.bytes.len();
+    let posted = Posted::of(&body.bytes, session.as_deref())?;
+    drop(body);
+    match (session, posted) {
+        (session, Posted::Message(message))
+            if is_stateless(&message, session.as_deref(), revision) =>
+        {
+            take_stateless(&endpoint, principal, &headers, (message, size)).await
+        }
+        (Some(_), _) if revision == NamedRevision::Other => Err(Refusal::UnknownRevision),
+        (Some(session), posted) => take_posted(&session, posted, size).await,
+        (None, posted) => begin_session(&endpoint, principal, posted, size).await,
+    }
+}
+
+/// The session that a message is posted to. A request without sessions may name one, which means nothing.
+fn find_posted(
+    endpoint: &Endpoint,
+    principal: Principal,
+    headers: &HeaderMap,
+    revision: NamedRevision,
+) -> Result<Option<Arc<Session>>, Refusal> {
+    let Some(id) = headers::session_id(headers) else {
+        return Ok(None);
+    };
+    match (endpoint.sessions.find(id, principal), revision) {
+        (Ok(session), _) => Ok(Some(session)),
+        (Err(_), NamedRevision::Other) => Ok(None),
+        (Err(refusal), NamedRevision::WithSessions) => Err(refusal),
+    }
+}
+
+/// Whether a message stands for itself: by what its body says, and outside of sessions also by the revision
+/// that its headers name. `initialize` begins a session whatever they name.
+fn is_stateless(message: &Message, session: Option<&Session>, revision: NamedRevision) -> bool {
+    let by_header = session.is_none() && revision == NamedRevision::Other;
+    match message {
+        Message::Request(request) => {
+            modern::is_modern(request) || (by_header && request.method != "initialize")
+        }
+        Message::Notification(notification) => {
+            by_header || (session.is_none() && era::are_modern(notification.params.as_ref()))
+        }
+        Message::Response(_) => by_header,
+    }
+}
+
+/// A message that stands for itself.
+async fn take_stateless(
+    endpoint: &Endpoint,
+    principal: Principal,
+    headers: &HeaderMap,
+    (message, size): (Message, usize),
+) -> Result<Response, Refusal> {
+    match message {
+        Message::Request(request) => {
+            let (stateless, context) = (&endpoint.stateless, &endpoint.context);
+            let request = (request, size);
+            stateless
+                .take_request(context, principal, headers, request)
+                .await
+        }
+        // It belongs to no request and to no session, so there is nobody whom it could concern.
+        Message::Notification(_) => Ok(StatusCode::ACCEPTED.into_response()),
+        Message::Response(_) => Err(Refusal::NothingAsked),
     }
 }
 
@@ -123,16 +185,15 @@ impl Posted {
 async fn begin_session(
     endpoint: &Endpoint,
     principal: Principal,
-    body: RequestBody,
+    posted: Posted,
+    size: usize,
 ) -> Result<Response, Refusal> {
-    let size = body.bytes.len();
-    let message = match Posted::of(&body.bytes, None)? {
+    let message = match posted {
         Posted::Message(Message::Request(request)) if request.method == "initialize" => {
             Message::Request(request)
         }
         _ => return Err(Refusal::NoSession),
     };
-    drop(body);
     let session = Session::new(endpoint.context.clone(), principal);
     let stream = session.begin_stream()?;
     let place = ReplyPlace::Line(ClientOutput::Stream(stream.clone()));
@@ -151,10 +212,11 @@ async fn begin_session(
 }
 
 /// A message within a session.
-async fn take_message(session: &Arc<Session>, body: RequestBody) -> Result<Response, Refusal> {
-    let posted = Posted::of(&body.bytes, Some(session))?;
-    let size = body.bytes.len();
-    drop(body);
+async fn take_posted(
+    session: &Arc<Session>,
+    posted: Posted,
+    size: usize,
+) -> Result<Response, Refusal> {
     let wants_answer = posted.wants_answer();
     let stream = match posted {
         // What wants no answer says nothing, so no stream is begun for it.
@@ -216,9 +278,17 @@ fn find_session(
     principal: Principal,
     headers: &HeaderMap,
 ) -> Result<Arc<Session>, Refusal> {
-    let id = headers::session_id(headers).ok_or(Refusal::NoSession)?;
-    headers::check_revision(headers)?;
-    endpoint.sessions.find(id, principal)
+    let id = headers::session_id(headers);
+    match headers::named_revision(headers) {
+        NamedRevision::WithSessions => {
+            let id = id.ok_or(Refusal::NoSession)?;
+            endpoint.sessions.find(id, principal)
+        }
+        NamedRevision::Other => Err(match id.map(|id| endpoint.sessions.find(id, principal)) {
+            Some(Ok(_)) => Refusal::UnknownRevision,
+            Some(Err(_)) | None => Refusal::OnlyPosted,
+        }),
+    }
 }
 
 /// A stream as a response, from after an event on, or from what was not sent yet.
@@ -233,10 +303,5 @@ fn events(session: &Session, stream: u64, after: Option<u64>) -> Result<Response
         Some(revision) if revision.has_priming_events() => Opening::Priming,
         _ => Opening::Comment,
     };
-    let mut response = Response::new(Body::new(EventBody::new(reader, opening)));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    Ok(response)
+    Ok(event_response(EventBody::new(reader, opening)))
 }

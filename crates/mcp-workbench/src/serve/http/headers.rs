@@ -3,12 +3,10 @@
 use axum::http::{HeaderMap, HeaderValue, header};
 
 use super::{refusal::Refusal, streams::EventId};
-use crate::serve::revision::Revision;
+use crate::{era::headers::PROTOCOL_VERSION, serve::revision::Revision};
 
 /// Names the session.
 pub(super) const SESSION_ID: &str = "mcp-session-id";
-/// Names the revision that the client speaks.
-const PROTOCOL_VERSION: &str = "mcp-protocol-version";
 /// Names the last event that the client got.
 const LAST_EVENT_ID: &str = "last-event-id";
 
@@ -25,16 +23,24 @@ pub(super) fn session_id(headers: &HeaderMap) -> Option<&str> {
     Some(value.to_str().ok().filter(|_| !twice).unwrap_or(""))
 }
 
-/// Refuses a revision that we do not speak within a session. No header is fine. A client of a revision
-/// without sessions names it here and no session; such requests would branch off at this place.
-pub(super) fn check_revision(headers: &HeaderMap) -> Result<(), Refusal> {
-    for value in headers.get_all(PROTOCOL_VERSION) {
-        let known = value.to_str().ok().and_then(Revision::named);
-        if known.is_none() {
-            return Err(Refusal::UnknownRevision);
-        }
+/// What a request says of the revision that it is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NamedRevision {
+    /// One that has sessions, or nothing, which is fine within a session.
+    WithSessions,
+    /// Another one: without sessions, or unknown.
+    Other,
+}
+
+/// The revision that a request names.
+pub(super) fn named_revision(headers: &HeaderMap) -> NamedRevision {
+    let mut values = headers.get_all(PROTOCOL_VERSION).iter();
+    let known = |value: &HeaderValue| value.to_str().ok().and_then(Revision::named).is_some();
+    if values.all(known) {
+        NamedRevision::WithSessions
+    } else {
+        NamedRevision::Other
     }
-    Ok(())
 }
 
 /// The event that the client wants to go on after.

@@ -28,6 +28,10 @@ pub(super) const MAX_SESSIONS: usize = 1000;
 pub(super) const MIN_IDLE: Duration = Duration::from_mins(1);
 /// How many requests of one session run at once.
 pub(super) const MAX_RUNNING: usize = 256;
+/// How many requests without a session run at once. Fewer than connections, so that sessions stay usable.
+pub(super) const MAX_STATELESS: usize = 384;
+/// How many bytes of a request without a session may wait to be read before it gets no more notifications.
+pub(super) const MAX_UNSENT_STATELESS: usize = 4 * 1024 * 1024;
 
 /// How long a request may take until its answer becomes a stream, which can be resumed.
 pub(super) const FIRST_WORD: Duration = Duration::from_secs(1);

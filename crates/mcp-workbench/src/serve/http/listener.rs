@@ -23,6 +23,7 @@ use super::{
     patient_stream::PatientStream,
     refusal::{Refusal, too_many_connections},
     sessions::Sessions,
+    stateless::Stateless,
 };
 use crate::{
     serve::{GRACE, LAST_WORDS, ServeContext},
@@ -66,6 +67,7 @@ impl HttpListener {
             endpoint: Arc::new(Endpoint {
                 context: ServeContext::new(workbench),
                 sessions: Sessions::new(self.options.session_timeout),
+                stateless: Arc::new(Stateless::default()),
                 body_room: Arc::new(Semaphore::new(MAX_BODIES_MIB)),
             }),
             connections: TaskTracker::new(),
@@ -181,9 +183,14 @@ impl Server {
         for session in &sessions {
             session.fall_silent();
         }
+        let stateless = self.endpoint.stateless.all();
+        for connection in &stateless {
+            connection.questions().give_up();
+        }
         let all_answered = async || {
-            for session in &sessions {
-                session.connection.all_answered().await;
+            let with_session = sessions.iter().map(|session| &session.connection);
+            for connection in with_session.chain(&stateless) {
+                connection.all_answered().await;
             }
         };
         let _ = timeout_at(since + GRACE, all_answered()).await;

@@ -1,4 +1,4 @@
-//! Streamable HTTP: many clients of one workbench, each with a session.
+//! Streamable HTTP: many clients of one workbench, each with a session, or with requests that stand for themselves.
 //!
 //! ```text
 //! connection ─► guard ─► endpoint ─► session ─► Connection, as over stdio
@@ -13,11 +13,11 @@
 //!   they need, and [`refusal`] has every reason why not;
 //! - [`sessions`] holds the clients, [`streams`] what is said to each of them, and [`bodies`] puts it
 //!   into responses;
+//! - [`stateless`] stands beside [`sessions`] for the revision without them, and [`agreement`] checks that
+//!   the headers of its requests say what their bodies say;
 //! - [`limits`] has every bound.
-//!
-//! Everything here serves the revisions that have sessions. One without sessions would stand beside
-//! [`sessions`]: its requests are told apart by their `MCP-Protocol-Version` in [`headers`].
 
+mod agreement;
 mod bodies;
 mod endpoint;
 mod guard;
@@ -28,6 +28,7 @@ mod patient_stream;
 mod refusal;
 mod request_body;
 mod sessions;
+mod stateless;
 mod stream_state;
 mod streams;
 mod tokens;

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use super::{
     bodies::PartsBody,
-    limits::{MAX_CONNECTIONS, MAX_RUNNING, MAX_SESSIONS},
+    limits::{MAX_CONNECTIONS, MAX_RUNNING, MAX_SESSIONS, MAX_STATELESS},
 };
 use crate::{
     serve::{code, revision::Revision},
@@ -57,6 +57,12 @@ pub(super) enum Refusal {
     /// It is no message.
     #[error("no message")]
     NoMessage(Box<Frame>),
+    /// It has no session, and its headers and its body are not what such a request needs.
+    #[error("headers and body do not agree")]
+    Disagrees(Box<Frame>),
+    /// It answers something, and nothing was asked.
+    #[error("a response belongs to a session: without one nothing is asked")]
+    NothingAsked,
     /// It names no session and begins none.
     #[error("the header Mcp-Session-Id is required: send initialize first")]
     NoSession,
@@ -72,6 +78,9 @@ pub(super) enum Refusal {
     /// Its session has too much under way, or reads too little.
     #[error("more than {MAX_RUNNING} requests at once, or too many answers unread")]
     TooBusy,
+    /// There are too many requests without a session.
+    #[error("more than {MAX_STATELESS} requests without a session at once")]
+    TooManyRequests,
     /// There are too many sessions.
     #[error("more than {MAX_SESSIONS} sessions at once")]
     TooManySessions,
@@ -84,6 +93,9 @@ pub(super) enum Refusal {
     /// The method has no meaning here.
     #[error("this method is not allowed here")]
     MethodNotAllowed,
+    /// Without sessions everything is posted.
+    #[error("without a session only POST is allowed here")]
+    OnlyPosted,
     /// There is nothing at the path.
     #[error("not found: the endpoint is /mcp")]
     NotFound,
@@ -100,22 +112,25 @@ impl Refusal {
             Self::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::BodyBroken
             | Self::NoMessage(_)
+            | Self::Disagrees(_)
+            | Self::NothingAsked
             | Self::NoSession
             | Self::UnknownRevision
             | Self::UnknownEvent => StatusCode::BAD_REQUEST,
             Self::UnknownSession | Self::NotFound => StatusCode::NOT_FOUND,
             Self::TooBusy => StatusCode::TOO_MANY_REQUESTS,
-            Self::TooManySessions | Self::TooManyBytes | Self::ShuttingDown => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
-            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::TooManyRequests
+            | Self::TooManySessions
+            | Self::TooManyBytes
+            | Self::ShuttingDown => StatusCode::SERVICE_UNAVAILABLE,
+            Self::MethodNotAllowed | Self::OnlyPosted => StatusCode::METHOD_NOT_ALLOWED,
         }
     }
 
     /// The refusal as the JSON-RPC error that stands in the body.
     fn frame(&self) -> Frame {
         match self {
-            Self::NoMessage(frame) => (**frame).clone(),
+            Self::NoMessage(frame) | Self::Disagrees(frame) => (**frame).clone(),
             Self::TooLarge => wire::error(None, code::INVALID_REQUEST, &self.to_string()),
             _ => wire::error(None, REFUSED, &self.to_string()),
         }
@@ -133,7 +148,7 @@ impl IntoResponse for Refusal {
             Self::WrongToken => {
                 headers.insert(header::WWW_AUTHENTICATE, CHALLENGE_INVALID);
             }
-            Self::TooBusy | Self::TooManySessions | Self::TooManyBytes => {
+            Self::TooBusy | Self::TooManyRequests | Self::TooManySessions | Self::TooManyBytes => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
             }
             // What is left of the body is not read as the next request.
@@ -142,6 +157,9 @@ impl IntoResponse for Refusal {
             }
             Self::MethodNotAllowed => {
                 headers.insert(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
+            }
+            Self::OnlyPosted => {
+                headers.insert(header::ALLOW, HeaderValue::from_static("POST"));
             }
             _ => {}
         }

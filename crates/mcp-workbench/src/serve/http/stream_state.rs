@@ -8,7 +8,10 @@ use std::{
 use tokio::time::Instant;
 
 use super::{
-    limits::{MAX_ENDED, MAX_KEPT_BYTES, MAX_KEPT_EVENTS, MAX_UNHEARD, MAX_UNSENT_BYTES},
+    limits::{
+        MAX_ENDED, MAX_KEPT_BYTES, MAX_KEPT_EVENTS, MAX_UNHEARD, MAX_UNSENT_BYTES,
+        MAX_UNSENT_STATELESS,
+    },
     streams::STANDALONE,
 };
 use crate::wire::Frame;
@@ -29,6 +32,35 @@ pub(super) struct State {
     pub(super) readers: u64,
     /// The session is over: nothing more is said.
     pub(super) closed: bool,
+    pub(super) keeping: Keeping,
+}
+
+/// What is kept of what was sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Keeping {
+    /// Some, so that a stream can be resumed.
+    #[default]
+    Some,
+    /// Nothing: there is one stream, and no way back to it.
+    Nothing,
+}
+
+impl Keeping {
+    /// How many events of a stream are kept.
+    fn events(self) -> u64 {
+        match self {
+            Self::Some => MAX_KEPT_EVENTS as u64,
+            Self::Nothing => 0,
+        }
+    }
+
+    /// How many bytes may wait to be read.
+    pub(super) fn unsent_bytes(self) -> usize {
+        match self {
+            Self::Some => MAX_UNSENT_BYTES,
+            Self::Nothing => MAX_UNSENT_STATELESS,
+        }
+    }
 }
 
 /// What is known of one stream.
@@ -158,7 +190,7 @@ impl State {
     /// Keeps few of the events of a stream that were sent.
     pub(super) fn trim_stream(&mut self, id: u64) {
         while self.streams.get(&id).is_some_and(|stream| {
-            let too_many = stream.sent() > MAX_KEPT_EVENTS as u64;
+            let too_many = stream.sent() > self.keeping.events();
             // The newest stays: it may be the answer.
             too_many || (stream.sent() > 1 && self.kept > MAX_KEPT_BYTES)
         }) {

@@ -11,8 +11,8 @@ use std::{
 use tokio::time::Instant;
 
 use super::{
-    limits::{ENDED_KEPT, MAX_UNSENT_BYTES},
-    stream_state::{Reader, State, Stream},
+    limits::ENDED_KEPT,
+    stream_state::{Keeping, Reader, State, Stream},
 };
 use crate::wire::Frame;
 
@@ -105,6 +105,13 @@ impl EventStream {
         self.streams.state().end(self.id);
     }
 
+    /// Whether the last word was said on it.
+    pub(super) fn has_ended(&self) -> bool {
+        let state = self.streams.state();
+        let stream = state.streams.get(&self.id);
+        stream.is_none_or(|stream| stream.ended)
+    }
+
     /// Its number.
     pub(super) fn id(&self) -> u64 {
         self.id
@@ -116,6 +123,13 @@ impl Streams {
     pub(super) fn new() -> Arc<Self> {
         let streams = Self::default();
         streams.state().streams.insert(STANDALONE, Stream::new());
+        Arc::new(streams)
+    }
+
+    /// The one stream of a request without a session, still to be begun.
+    pub(super) fn for_one_request() -> Arc<Self> {
+        let streams = Self::default();
+        streams.state().keeping = Keeping::Nothing;
         Arc::new(streams)
     }
 
@@ -156,7 +170,7 @@ impl Streams {
     /// Whether the client does not keep up.
     pub(super) fn is_full(&self) -> bool {
         let state = self.state();
-        !state.closed && state.unsent > MAX_UNSENT_BYTES
+        !state.closed && state.unsent > state.keeping.unsent_bytes()
     }
 
     /// Ends what belongs to no request.

@@ -4,7 +4,9 @@ use tokio::time::{Duration, Instant};
 
 use super::{Attachment, EventId, Next, STANDALONE, StreamReader, Streams};
 use crate::{
-    serve::http::limits::{ENDED_KEPT, MAX_ENDED, MAX_KEPT_EVENTS, MAX_UNHEARD, MAX_UNSENT_BYTES},
+    serve::http::limits::{
+        ENDED_KEPT, MAX_ENDED, MAX_KEPT_EVENTS, MAX_UNHEARD, MAX_UNSENT_BYTES, MAX_UNSENT_STATELESS,
+    },
     wire::{self, Frame, ObjectText},
 };
 
@@ -151,4 +153,26 @@ async fn every_byte_is_accounted_for() {
     streams.close();
     streams.standalone().send(frame("x"));
     assert_eq!(streams.state().unsent, 0);
+}
+
+#[tokio::test]
+async fn nothing_of_a_request_without_a_session_is_kept() {
+    let streams = Streams::for_one_request();
+    let stream = streams.begin();
+    let mut one = reader(&streams, stream.id(), None);
+    stream.send(frame("a"));
+    stream.send(frame("b"));
+    assert_eq!(read(&mut one), (vec![1, 2], false));
+    assert_eq!((streams.state().unsent, streams.state().kept), (0, 0));
+    while !streams.is_full() {
+        stream.send(frame(&"x".repeat(100_000)));
+    }
+    let unsent = streams.state().unsent;
+    assert!(unsent < MAX_UNSENT_STATELESS + 200_000, "{unsent}");
+    assert!(!stream.has_ended());
+    stream.end();
+    assert!(stream.has_ended());
+    let (rest, ended) = read(&mut one);
+    assert!(!rest.is_empty() && ended);
+    assert_eq!((streams.state().unsent, streams.state().kept), (0, 0));
 }

@@ -3,8 +3,10 @@
 mod answers;
 mod bounds;
 mod closed;
+mod disconnects;
 mod ending;
 mod load;
 mod sessions;
+mod stateless;
 mod streams;
 mod tokens;

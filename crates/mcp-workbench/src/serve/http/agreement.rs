@@ -1,0 +1,152 @@
+//! Whether the headers of a request without a session say what its body says. Whoever stands between a client
+//! and us may have looked at the headers alone, so a contradiction is refused before anything is done.
+
+use axum::http::HeaderMap;
+use thiserror::Error;
+
+use crate::{
+    era::{
+        self, HEADER_MISMATCH, MODERN_REVISION, MetaProblem, ModernMeta, UNSUPPORTED_VERSION,
+        headers::{METHOD, NAME, PROTOCOL_VERSION, ParameterHeader, decode, name_member},
+    },
+    serve::{code, revision},
+    wire::{self, Frame, ObjectText, RawJson, Request, RequestId},
+};
+
+/// Why a request without a session is not taken.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub(super) enum Disagreement {
+    /// A header is missing.
+    #[error("Header mismatch: {0} is required")]
+    Missing(String),
+    /// A header stands twice.
+    #[error("Header mismatch: {0} stands twice")]
+    Doubled(String),
+    /// A header is not written as it must be.
+    #[error("Header mismatch: {0} cannot be read")]
+    Unreadable(String),
+    /// A header says something else than the body.
+    #[error("Header mismatch: {0} is not what the body says")]
+    Contradicts(String),
+    /// The revision is not spoken without sessions.
+    #[error("Unsupported protocol version")]
+    Version(String),
+    /// The body does not say who sends it.
+    #[error("Invalid params: {0}")]
+    Meta(#[from] MetaProblem),
+}
+
+impl Disagreement {
+    fn code(&self) -> i64 {
+        match self {
+            Self::Missing(_) | Self::Doubled(_) | Self::Unreadable(_) | Self::Contradicts(_) => {
+                HEADER_MISMATCH
+            }
+            Self::Version(_) => UNSUPPORTED_VERSION,
+            Self::Meta(_) => code::INVALID_PARAMS,
+        }
+    }
+
+    /// The answer to the request.
+    pub(super) fn frame(&self, id: &RequestId) -> Frame {
+        let error = ObjectText::new()
+            .member("code", &self.code())
+            .member("message", &self.to_string());
+        let error = match self {
+            Self::Version(requested) => {
+                let data = era::unsupported_version_data(requested, &revision::spoken());
+                error.raw("data", &data)
+            }
+            _ => error,
+        };
+        wire::error_as_sent(id, &error.finish())
+    }
+}
+
+/// Checks what every request without a session has to say, in headers and body.
+pub(super) fn check(headers: &HeaderMap, request: &Request) -> Result<(), Disagreement> {
+    let params = request.params.as_ref();
+    let meta = params.and_then(|params| params.member("_meta"));
+    check_version(headers, meta.as_ref())?;
+    ModernMeta::read(meta.as_ref())?;
+    check_value(headers, METHOD, Some(&request.method))?;
+    if let Some(member) = name_member(&request.method) {
+        let name = params.and_then(|params| params.member(member));
+        let name = name.as_ref().and_then(RawJson::as_text);
+        check_value(headers, NAME, name.as_deref())?;
+    }
+    Ok(())
+}
+
+/// Checks the headers of the arguments that the input schema of a tool marks. Others mean nothing.
+pub(super) fn check_parameters(
+    headers: &HeaderMap,
+    schema: &RawJson,
+    arguments: Option<&RawJson>,
+) -> Result<(), Disagreement> {
+    // Marks that cannot be followed bind nobody.
+    let marked = ParameterHeader::all_in(schema).unwrap_or_default();
+    let nothing = ObjectText::new().finish();
+    let arguments = arguments.unwrap_or(&nothing);
+    for parameter in marked {
+        let given = only(headers, &parameter.header)?;
+        if !parameter.agrees(given, arguments) {
+            return Err(match given {
+                Some(_) => Disagreement::Contradicts(parameter.header),
+                None => Disagreement::Missing(parameter.header),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Checks the revision. What the body lacks is the body's fault, and found later.
+fn check_version(headers: &HeaderMap, meta: Option<&RawJson>) -> Result<(), Disagreement> {
+    let named = only(headers, PROTOCOL_VERSION)?;
+    let named = named.ok_or_else(|| Disagreement::Missing(PROTOCOL_VERSION.to_owned()))?;
+    let in_body = meta.and_then(|meta| meta.member(era::PROTOCOL_VERSION));
+    let in_body = in_body.as_ref().and_then(RawJson::as_text);
+    if in_body.is_some_and(|version| version != named) {
+        return Err(Disagreement::Contradicts(PROTOCOL_VERSION.to_owned()));
+    }
+    if named != MODERN_REVISION {
+        return Err(Disagreement::Version(named.to_owned()));
+    }
+    Ok(())
+}
+
+/// Checks that a header says what the body says; neither may say it alone.
+fn check_value(
+    headers: &HeaderMap,
+    name: &'static str,
+    in_body: Option<&str>,
+) -> Result<(), Disagreement> {
+    match (only(headers, name)?, in_body) {
+        (None, None) => Ok(()),
+        (None, Some(_)) => Err(Disagreement::Missing(name.to_owned())),
+        (Some(given), in_body) => match decode(given) {
+            None => Err(Disagreement::Unreadable(name.to_owned())),
+            Some(given) if Some(given.as_str()) == in_body => Ok(()),
+            Some(_) => Err(Disagreement::Contradicts(name.to_owned())),
+        },
+    }
+}
+
+/// The value of a header that may stand once, if it does, without the space around it.
+fn only<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Disagreement> {
+    let mut values = headers.get_all(name).iter();
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    if values.next().is_some() {
+        return Err(Disagreement::Doubled(name.to_owned()));
+    }
+    let value = value
+        .to_str()
+        .map_err(|_| Disagreement::Unreadable(name.to_owned()))?;
+    Ok(Some(value.trim_matches([' ', '\t'])))
+}
+
+#[cfg(test)]
+#[path = "agreement_tests.rs"]
+mod tests;

@@ -1,0 +1,249 @@
+//! Requests without a session: each stands for itself and has a connection and a stream of its own. Nothing of
+//! them is kept and nothing can be resumed; a client that closes its connection before the answer cancels.
+
+use std::{
+    collections::HashMap,
+    convert::Infallible,
+    pin::Pin,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context, Poll},
+};
+
+use axum::{
+    http::{HeaderMap, StatusCode},
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
+use hyper::body::{Body, Frame as BodyFrame};
+use tokio::time::timeout;
+
+use super::{
+    agreement::{self, Disagreement},
+    bodies::{EventBody, Opening, event_response},
+    limits::{FIRST_WORD, MAX_STATELESS},
+    refusal::{self, Refusal},
+    streams::{Attachment, Beginning, EventStream, Streams},
+};
+use crate::{
+    call::Principal,
+    era::{HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION},
+    serve::{ServeContext, batch::ReplyPlace, code, connection::Connection, output::ClientOutput},
+    wire::{Frame, Message, RawJson, Request},
+    workbench::Workbench,
+};
+
+/// All requests without a session that run.
+#[derive(Default)]
+pub(super) struct Stateless {
+    running: Mutex<HashMap<u64, Arc<Connection>>>,
+    /// How many there have been.
+    begun: AtomicU64,
+}
+
+impl Stateless {
+    /// Answers a request of `size` bytes.
+    pub(super) async fn take_request(
+        self: &Arc<Self>,
+        context: &ServeContext,
+        principal: Principal,
+        headers: &HeaderMap,
+        (request, size): (Request, usize),
+    ) -> Result<Response, Refusal> {
+        if let Err(problem) = check(&context.workbench, headers, &request) {
+            return Err(Refusal::Disagrees(Box::new(problem.frame(&request.id))));
+        }
+        let exchange = self.begin(context, principal)?;
+        let place = ReplyPlace::Line(ClientOutput::Stream(exchange.stream.clone()));
+        let message = Message::Request(request);
+        exchange.connection.take_message(message, place, size);
+        Ok(exchange.answer().await)
+    }
+
+    /// The clients of those that run.
+    pub(super) fn all(&self) -> Vec<Arc<Connection>> {
+        self.running().values().cloned().collect()
+    }
+
+    fn begin(
+        self: &Arc<Self>,
+        context: &ServeContext,
+        principal: Principal,
+    ) -> Result<Exchange, Refusal> {
+        let mut running = self.running();
+        if running.len() >= MAX_STATELESS {
+            return Err(Refusal::TooManyRequests);
+        }
+        let streams = Streams::for_one_request();
+        let stream = streams.begin();
+        let output = ClientOutput::Stream(stream.clone());
+        let connection = Connection::new(context.clone(), output, principal);
+        let number = self.begun.fetch_add(1, Ordering::Relaxed);
+        running.insert(number, Arc::clone(&connection));
+        Ok(Exchange {
+            all: Arc::clone(self),
+            number,
+            connection,
+            streams,
+            stream,
+        })
+    }
+
+    fn running(&self) -> MutexGuard<'_, HashMap<u64, Arc<Connection>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Checks the headers of a request against its body, those of a tool's arguments included.
+fn check(
+    workbench: &Workbench,
+    headers: &HeaderMap,
+    request: &Request,
+) -> Result<(), Disagreement> {
+    agreement::check(headers, request)?;
+    let params = request
+        .params
+        .as_ref()
+        .filter(|_| request.method == "tools/call");
+    let name = params.and_then(|params| params.member("name"));
+    let name = name.as_ref().and_then(RawJson::as_text);
+    let schema = name.and_then(|name| input_schema(workbench, &name));
+    match schema {
+        Some(schema) => {
+            let arguments = params.and_then(|params| params.member("arguments"));
+            agreement::check_parameters(headers, &schema, arguments.as_ref())
+        }
+        None => Ok(()),
+    }
+}
+
+/// The input schema that a client sees of a server's tool. Our own tools mark nothing.
+fn input_schema(workbench: &Workbench, name: &str) -> Option<RawJson> {
+    let definition = if let Some(native) = workbench.native() {
+        native.shown_tool(name)?
+    } else {
+        workbench.registered(name)?;
+        let mut definitions = workbench.registered_definitions().into_iter();
+        definitions.find(|it| {
+            let shown = it.member("name");
+            shown.as_ref().and_then(RawJson::as_text).as_deref() == Some(name)
+        })?
+    };
+    definition.member("inputSchema")
+}
+
+/// One request and its answer. Dropped before the answer is there, it cancels: the client has gone.
+struct Exchange {
+    all: Arc<Stateless>,
+    number: u64,
+    connection: Arc<Connection>,
+    streams: Arc<Streams>,
+    stream: EventStream,
+}
+
+impl Exchange {
+    /// The answer: JSON if it is the first thing to say, otherwise events.
+    async fn answer(self) -> Response {
+        let beginning = self.streams.beginning(self.stream.id());
+        match timeout(FIRST_WORD, beginning).await {
+            Ok(Beginning::Answer(frame)) => refusal::json(status(&frame), frame),
+            // There is no answer, and nothing to wait for.
+            Ok(Beginning::Nothing) => StatusCode::ACCEPTED.into_response(),
+            Ok(Beginning::Events) | Err(_) => self.events(),
+        }
+    }
+
+    fn events(self) -> Response {
+        match self.streams.attach(self.stream.id(), None) {
+            Attachment::Reader(reader) => event_response(ExchangeBody {
+                events: EventBody::new(reader, Opening::Passing),
+                _exchange: self,
+            }),
+            Attachment::Over | Attachment::Unknown => StatusCode::ACCEPTED.into_response(),
+        }
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        self.all.running().remove(&self.number);
+        if !self.stream.has_ended() {
+            self.connection.abandon();
+            self.stream.end();
+        }
+    }
+}
+
+/// The events of an exchange, which lasts as long as somebody reads them.
+struct ExchangeBody {
+    events: EventBody,
+    _exchange: Exchange,
+}
+
+impl Body for ExchangeBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<BodyFrame<Bytes>, Infallible>>> {
+        Pin::new(&mut self.events).poll_frame(context)
+    }
+}
+
+/// The status of an answer.
+fn status(answer: &Frame) -> StatusCode {
+    match error_code(answer) {
+        Some(code::METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
+        Some(HEADER_MISMATCH | MISSING_CAPABILITY | UNSUPPORTED_VERSION) => StatusCode::BAD_REQUEST,
+        _ => StatusCode::OK,
+    }
+}
+
+/// The code of an answer that is an error. A large result is not looked into.
+fn error_code(answer: &Frame) -> Option<i64> {
+    let [head, body, _] = answer.clone().into_parts();
+    let error = if body.is_empty() {
+        RawJson::parse(&head).ok()?.member("error")?
+    } else if head.ends_with(br#""error":"#) {
+        RawJson::parse(&body).ok()?
+    } else {
+        return None;
+    };
+    error.member("code")?.as_str().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::{self, ObjectText, RequestId};
+
+    #[test]
+    fn the_status_says_what_the_error_says() {
+        let id = RequestId::from_json(RawJson::of(&r#"","error":"#)).unwrap();
+        for (code, expected) in [
+            (-32601, 404),
+            (-32020, 400),
+            (-32021, 400),
+            (-32022, 400),
+            (-32602, 200),
+            (-32603, 200),
+            (7, 200),
+        ] {
+            let answer = wire::error(Some(&id), code, "no");
+            assert_eq!(status(&answer).as_u16(), expected, "{code}");
+        }
+        let error = ObjectText::new().member("code", &-32601);
+        let large = error.member("data", &"x".repeat(100_000)).finish();
+        assert_eq!(status(&wire::error_as_sent(&id, &large)).as_u16(), 404);
+        for size in [0, 100_000] {
+            let error = ObjectText::new().member("code", &-32601).finish();
+            let text = ObjectText::new().raw("error", &error);
+            let result = text.member("text", &"x".repeat(size)).finish();
+            assert_eq!(status(&wire::result(&id, &result)).as_u16(), 200);
+        }
+    }
+}
