@@ -17,6 +17,7 @@ use super::{
 use crate::{
     call::Outcome,
     config::{Secrets, Server, Transport},
+    era::Era,
     wire::{self, Frame, FrameTicket, Message, RawJson},
 };
 
@@ -97,8 +98,25 @@ impl Link {
         }
     }
 
-    /// Sends a request.
-    pub(super) fn request(&mut self, id: u64, method: &str, params: &RawJson) -> FrameTicket {
+    /// Says how the server speaks, before the first request in which it is spoken to so.
+    pub(super) fn set_era(&mut self, era: Era) {
+        let _ = (era, &self);
+    }
+
+    /// Whether a request that is taken back is withdrawn by a notification.
+    pub(super) fn cancels_by_notification(&self) -> bool {
+        matches!(self, Self::Stdio(_) | Self::Http(_))
+    }
+
+    /// Sends a request. `headers` are those of its arguments.
+    pub(super) fn request(
+        &mut self,
+        id: u64,
+        method: &str,
+        params: &RawJson,
+        headers: &[(String, String)],
+    ) -> FrameTicket {
+        let _ = headers;
         let frame = wire::request(id, method, params);
         match self {
             Self::Stdio(link) => link.send(frame),

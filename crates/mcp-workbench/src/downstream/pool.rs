@@ -18,9 +18,15 @@ use super::{
     event::ServerEvent,
     link::LinkContext,
     process::ProcessTable,
-    server::{ServerHandle, Supervisor, SupervisorContext},
+    server::{ServerHandle, Supervisor, SupervisorContext, open_task},
+    verdicts::Verdicts,
 };
-use crate::{config::Server, ident::ToolboxName, wire::RawJson};
+use crate::{
+    call::Principal,
+    config::{Config, Server},
+    ident::{ServerIdentifier, ToolboxName},
+    wire::RawJson,
+};
 
 /// How long the ends of all processes are waited for: a little more than the ladder takes.
 const LAST_WAIT: Duration = Duration::from_millis(4500);
@@ -35,8 +41,8 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool without servers; `roots` are what the configuration has of them.
-    pub fn new(roots: Option<&[String]>) -> Self {
+    /// A pool for a configuration, without servers.
+    pub fn new(config: &Config) -> Self {
         let tasks = TaskTracker::new();
         let shutdown = Arc::new(Shutdown::default());
         let processes = ProcessTable::new(tasks.clone());
@@ -49,8 +55,10 @@ impl Pool {
             context: SupervisorContext {
                 links,
                 shutdown,
-                roots: roots.map(roots_result),
+                roots: config.roots.as_deref().map(roots_result),
                 events: broadcast::channel(EVENTS).0,
+                verdicts: Arc::new(Verdicts::new(config.cache.clone())),
+                sealer: Arc::default(),
             },
         }
     }
@@ -62,6 +70,16 @@ impl Pool {
         let span = tracing::info_span!("server", %toolbox, server = %server.name);
         self.tasks.spawn(supervisor.run().instrument(span));
         handle
+    }
+
+    /// The server of a task and its own name for it, from the name that was given out to this principal; nothing
+    /// if it was not.
+    pub fn open_task(
+        &self,
+        sealed: &str,
+        principal: Principal,
+    ) -> Option<(ServerIdentifier, String)> {
+        open_task(&self.context.sealer, sealed, principal)
     }
 
     /// What servers tell everybody from now on.
