@@ -9,6 +9,7 @@ mod configuration;
 mod corpus;
 mod dynamic;
 mod environment;
+mod eras;
 mod failed_calls;
 mod faults;
 mod filters;

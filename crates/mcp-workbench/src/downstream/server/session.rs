@@ -22,7 +22,7 @@ use super::{
     start::{Started, list_rules},
     subscription::Subscription,
     supervisor::{Waiting, sleep_until},
-    users::Users,
+    users::{Users, wait_for_room},
 };
 use crate::{
     call::{ClientHandle, ClientId, Outcome},
@@ -391,11 +391,5 @@ impl Session {
             asked_for: false,
             asker: None,
         }
-    }
-}
-
-async fn wait_for_room(client: Option<&Arc<dyn ClientHandle>>) {
-    if let Some(client) = client {
-        client.room().await;
     }
 }

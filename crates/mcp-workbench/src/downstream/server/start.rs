@@ -42,16 +42,28 @@ pub(super) struct Started {
     pub(super) announced: Announced,
 }
 
+/// What became of the question how a server speaks, while nothing is known for certain.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Question {
+    /// It can be asked.
+    #[default]
+    Harmless,
+    /// The server has ended when it was asked. It may end in any case, so it is not started twice each time.
+    Deadly,
+}
+
 /// Starts `server` and waits until it has told its tools. Dropping the future ends the server.
 pub(super) async fn start(
     server: &Server,
     context: &SupervisorContext,
     client: Option<&Arc<dyn ClientHandle>>,
+    question: &mut Question,
 ) -> Result<Started, ConnectError> {
-    let start = Start {
+    let mut start = Start {
         server,
         context,
         client,
+        question,
     };
     let key = VerdictKey::of(server);
     match (server.era, key) {
@@ -96,11 +108,12 @@ struct Start<'a> {
     server: &'a Server,
     context: &'a SupervisorContext,
     client: Option<&'a Arc<dyn ClientHandle>>,
+    question: &'a mut Question,
 }
 
 impl<'a> Start<'a> {
     /// As it was found out before, if it was; what turns out to be wrong is forgotten.
-    async fn as_known(&self, key: VerdictKey) -> Result<Started, ConnectError> {
+    async fn as_known(&mut self, key: VerdictKey) -> Result<Started, ConnectError> {
         let verdicts = &self.context.verdicts;
         if let Some(Verdict { era, identity, .. }) = verdicts.get(&key) {
             match self.in_era(era).await {
@@ -131,13 +144,22 @@ impl<'a> Start<'a> {
     }
 
     /// Finds out how the server speaks. One that ends because of that is started again.
-    async fn probing(&self) -> Result<(Started, Met), ConnectError> {
+    async fn probing(&mut self) -> Result<(Started, Met), ConnectError> {
+        if *self.question == Question::Deadly {
+            match self.in_era(Era::Legacy).await {
+                Err(ConnectError::Refused { .. } | ConnectError::InvalidAnswer { .. }) => {
+                    *self.question = Question::Harmless;
+                }
+                started => return started,
+            }
+        }
         let mut conversation = self.open()?;
         match conversation.probe(self.server.times.connect).await {
             Ok(Probed::Met(met)) => self.finish(conversation, Ok(met)).await,
             Ok(Probed::Ended) => {
                 tracing::debug!("ended on server/discover; started again with initialize");
                 drop(conversation);
+                *self.question = Question::Deadly;
                 self.in_era(Era::Legacy).await
             }
             Err(error) => self.finish(conversation, Err(error)).await,

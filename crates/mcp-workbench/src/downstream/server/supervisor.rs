@@ -18,7 +18,7 @@ use super::{
     lasting::Lasting,
     limiter::{StartLimiter, Verdict},
     session::{Session, SessionEnd, Surroundings},
-    start::{Started, start},
+    start::{Question, Started, start},
 };
 use crate::{
     call::ClientHandle,
@@ -61,6 +61,8 @@ pub(in crate::downstream) struct Supervisor {
     status: watch::Sender<Status>,
     waiting: Waiting,
     limiter: StartLimiter,
+    /// Whether the server can be asked how it speaks.
+    question: Question,
 }
 
 /// What was asked for while the server was not up.
@@ -147,6 +149,7 @@ impl Supervisor {
             status,
             waiting: Waiting::default(),
             limiter: StartLimiter::default(),
+            question: Question::default(),
         };
         let handle = ServerHandle {
             commands,
@@ -243,7 +246,12 @@ impl Supervisor {
     async fn start(&mut self) -> Result<Started, ConnectError> {
         let limit = self.server.times.connect;
         let client = self.waiting.client();
-        let started = start(&self.server, &self.context, client.as_ref());
+        let started = start(
+            &self.server,
+            &self.context,
+            client.as_ref(),
+            &mut self.question,
+        );
         let started = timeout(limit, started);
         tokio::pin!(started);
         loop {

@@ -33,3 +33,10 @@ impl Users {
         }
     }
 }
+
+/// Waits until a client has room again. Cancel-safe.
+pub(super) async fn wait_for_room(client: Option<&Arc<dyn ClientHandle>>) {
+    if let Some(client) = client {
+        client.room().await;
+    }
+}

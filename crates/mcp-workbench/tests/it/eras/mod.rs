@@ -1,0 +1,4 @@
+//! The two eras of the protocol, on both sides of the workbench.
+
+mod modern_servers;
+mod probing;
