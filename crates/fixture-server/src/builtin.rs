@@ -6,7 +6,7 @@ use std::{process, time::Duration};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{actions::pause, message::Request, server::Server};
+use crate::{actions::pause, catalogue::echo, message::Request, server::Server};
 
 /// What the built-in tools are asked for.
 #[derive(Debug, Default, Deserialize)]
@@ -96,10 +96,10 @@ pub(crate) fn run(server: &Server, request: &Request) {
     let Some(tool) = ALL.into_iter().find(|tool| tool.name() == name) else {
         let message = format!("Unknown tool: {name}");
         let error = json!({"code": -32602, "message": message}).to_string();
-        return server.output.error(id, &error);
+        return request.output.error(id, &error);
     };
     if let Some(result) = result(tool, server, request) {
-        server.output.answer(id, &result);
+        server.answer(request, &result);
     }
 }
 
@@ -107,20 +107,23 @@ pub(crate) fn run(server: &Server, request: &Request) {
 fn result(tool: BuiltIn, server: &Server, request: &Request) -> Option<String> {
     let arguments = arguments(request);
     match tool {
-        BuiltIn::Echo => Some(both(request.params.get())),
-        BuiltIn::Env => Some(both(&environment())),
+        BuiltIn::Echo => Some(echo(request, request.params.get())),
+        BuiltIn::Env => Some(echo(request, &environment())),
         BuiltIn::Cwd => {
             let cwd = std::env::current_dir().expect("a working directory");
-            Some(both(&json!({"cwd": cwd}).to_string()))
+            Some(echo(request, &json!({"cwd": cwd}).to_string()))
         }
-        BuiltIn::Pid => Some(both(&json!({"pid": process::id()}).to_string())),
-        BuiltIn::Args => Some(both(&json!({"args": server.arguments}).to_string())),
+        BuiltIn::Pid => Some(echo(request, &json!({"pid": process::id()}).to_string())),
+        BuiltIn::Args => Some(echo(
+            request,
+            &json!({"args": server.arguments}).to_string(),
+        )),
         BuiltIn::Sleep => {
             pause(Duration::from_millis(arguments.ms));
-            Some(both(request.params.get()))
+            Some(echo(request, request.params.get()))
         }
         BuiltIn::Hang => {
-            server.pending.await_cancel(request.id.as_deref()?.get());
+            server.pending.await_cancel(&request.key);
             None
         }
         BuiltIn::Crash => server.exit(arguments.code),
@@ -141,12 +144,6 @@ fn arguments(request: &Request) -> Arguments {
     arguments
         .and_then(|raw| serde_json::from_str(raw.get()).ok())
         .unwrap_or_default()
-}
-
-/// A result with a raw object in both forms.
-fn both(object: &str) -> String {
-    let text = Value::from(object);
-    format!(r#"{{"content":[{{"type":"text","text":{text}}}],"structuredContent":{object}}}"#)
 }
 
 fn environment() -> String {

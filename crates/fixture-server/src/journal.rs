@@ -2,7 +2,8 @@
 //! may share one file, so each line is a single write.
 //!
 //! Events: `start`, `in` (a line from stdin, as it came), `cancelled` (the raw id), `spawned` (a
-//! process id), `note` (a text of the script), `eof` and `exit` (the code).
+//! process id), `note` (a text of the script), `eof` and `exit` (the code). Those of HTTP stand in
+//! [`crate::http`].
 
 use std::{
     fs::{File, OpenOptions},

@@ -1,20 +1,27 @@
-//! A scriptable MCP server over stdio for the tests of `mcp-workbench`; never shipped.
+//! A scriptable MCP server over stdio and HTTP for the tests of `mcp-workbench`; never shipped.
 //!
-//! `fixture-server SCRIPT.json [ARG…]` or `fixture-server --script JSON [ARG…]`. The script says what
+//! `fixture-server SCRIPT.json [ARG…]` or `fixture-server --script JSON [ARG…]`; with `http --port PORT`
+//! before that it serves over HTTP instead, and says on stderr where. The script says what
 //! it answers, which tools it lists and what each call does ([`script`]); without a word about a
 //! tool the built-in of that name runs ([`builtin`]). What it saw goes to a journal ([`journal`]),
 //! which is how a test observes the server's side.
 
 mod actions;
 mod builtin;
+mod catalogue;
 mod children;
 mod executions;
+mod http;
 mod journal;
+mod listens;
 mod message;
+mod modern;
 mod output;
 mod pending;
+mod rounds;
 mod script;
 mod server;
+mod tasks;
 
 use std::{process::ExitCode, sync::Arc};
 
@@ -25,8 +32,8 @@ const TERM_IGNORED: &str = "--term-ignored";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let script = match Script::from_arguments(&arguments) {
-        Ok(script) => script,
+    let (script, port) = match Script::from_arguments(&arguments) {
+        Ok(read) => read,
         Err(reason) => {
             output::stderr_line(&format!("fixture-server: {reason}"));
             return ExitCode::from(64);
@@ -38,5 +45,12 @@ fn main() -> ExitCode {
         return ExitCode::from(71);
     }
     let server = Arc::new(Server::new(script, arguments));
-    ExitCode::from(server.run())
+    match port {
+        None => ExitCode::from(server.run()),
+        Some(port) => {
+            let error = http::serve(&server, port);
+            output::stderr_line(&format!("fixture-server: cannot listen: {error}"));
+            ExitCode::from(71)
+        }
+    }
 }

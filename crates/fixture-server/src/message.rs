@@ -1,9 +1,11 @@
 //! What comes in: the envelope of a message, its parts as they were written.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::script::Raw;
+use crate::{output::Output, script::Raw};
 
 /// One message from the client.
 #[derive(Debug, Deserialize)]
@@ -14,6 +16,15 @@ pub(crate) struct Message {
     pub(crate) method: Option<String>,
     /// What belongs to the method.
     pub(crate) params: Option<Raw>,
+}
+
+/// How a message speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Era {
+    /// Up to 2025-11-25.
+    Legacy,
+    /// 2026-07-28.
+    Modern,
 }
 
 /// A request of the client, or one of its notifications (which has no id).
@@ -27,46 +38,98 @@ pub(crate) struct Request {
     pub(crate) params: Raw,
     /// The parts of the parameters that the server itself reads.
     pub(crate) known: KnownParams,
+    /// How it speaks.
+    pub(crate) era: Era,
+    /// What it is known by among all requests of all clients; over stdio its raw id.
+    pub(crate) key: String,
+    /// Where its answer and what comes before that goes.
+    pub(crate) output: Arc<Output>,
 }
 
 /// The parts of the parameters that the server itself reads, whatever the method.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct KnownParams {
-    /// `tools/call`: the tool.
+    /// `tools/call` and `prompts/get`: the tool or prompt.
     pub(crate) name: Option<String>,
     /// `tools/call`: its arguments.
     pub(crate) arguments: Option<Raw>,
     /// `tools/list`: the page.
     pub(crate) cursor: Option<String>,
+    /// `resources/read`: the address.
+    pub(crate) uri: Option<String>,
+    /// `tasks/…`: the task.
+    pub(crate) task_id: Option<String>,
+    /// `logging/setLevel`: the level.
+    pub(crate) level: Option<String>,
+    /// `subscriptions/listen`: what the client wants to hear of.
+    pub(crate) notifications: Option<Raw>,
+    /// The answers to what was asked by an earlier answer.
+    pub(crate) input_responses: Option<Raw>,
+    /// What an earlier answer wants to get back.
+    pub(crate) request_state: Option<String>,
     /// `initialize`: the revision that the client wants.
     pub(crate) protocol_version: Option<String>,
     /// `notifications/cancelled`: the request.
     pub(crate) request_id: Option<Raw>,
-    /// The progress token is in here.
+    /// The progress token and what a modern request says of its client is in here.
     #[serde(rename = "_meta")]
     pub(crate) meta: Meta,
 }
 
 /// The part of `_meta` that the server reads.
 #[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(default)]
 pub(crate) struct Meta {
     /// The token under which the client wants progress.
+    #[serde(rename = "progressToken")]
     pub(crate) progress_token: Option<Raw>,
+    /// The revision of a modern request.
+    #[serde(rename = "io.modelcontextprotocol/protocolVersion")]
+    pub(crate) version: Option<Raw>,
+    /// What the client of a modern request can do.
+    #[serde(rename = "io.modelcontextprotocol/clientCapabilities")]
+    pub(crate) capabilities: Option<Raw>,
+    /// The program of the client.
+    #[serde(rename = "io.modelcontextprotocol/clientInfo")]
+    pub(crate) client_info: Option<Raw>,
+    /// The least urgent log messages that are wanted.
+    #[serde(rename = "io.modelcontextprotocol/logLevel")]
+    pub(crate) log_level: Option<Raw>,
+}
+
+impl Meta {
+    /// Whether it makes a request a modern one.
+    pub(crate) fn is_modern(&self) -> bool {
+        self.version.is_some()
+            || self.capabilities.is_some()
+            || self.client_info.is_some()
+            || self.log_level.is_some()
+    }
 }
 
 impl Request {
-    /// Reads what the server needs of the parameters; parameters of another shape read as none.
-    pub(crate) fn new(id: Option<Raw>, method: String, params: Option<Raw>) -> Self {
-        let params =
-            params.unwrap_or_else(|| RawValue::from_string("{}".to_owned()).expect("an object"));
+    /// Reads what the server needs of the parameters; parameters of another shape read as none. `scope`
+    /// tells the ids of one connection from those of another.
+    pub(crate) fn new(message: Message, method: String, output: Arc<Output>, scope: &str) -> Self {
+        let params = message
+            .params
+            .unwrap_or_else(|| RawValue::from_string("{}".to_owned()).expect("an object"));
         let known = serde_json::from_str(params.get()).unwrap_or_default();
+        let id = message.id.as_deref().map_or("", RawValue::get);
         Self {
-            id,
+            key: format!("{scope}{id}"),
+            id: message.id,
             method,
             params,
             known,
+            era: Era::Legacy,
+            output,
         }
+    }
+    /// Answers it with a raw error.
+    pub(crate) fn fail(&self, error: &str) {
+        let id = self.id.as_deref().expect("a request");
+        self.output.error(id, error);
     }
 }

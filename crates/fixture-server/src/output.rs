@@ -1,5 +1,5 @@
-//! Everything that leaves the process: one locked writer for stdout, so that lines of different
-//! calls never mix, and stderr.
+//! Everything that leaves the process: one locked writer for stdout and for each answer over HTTP, so that
+//! messages of different calls never mix, and stderr.
 
 use std::{
     io::{self, Write},
@@ -9,20 +9,52 @@ use std::{
 
 use serde_json::value::RawValue;
 
-/// The protocol's output.
+use crate::http::Reply;
+
+/// A way to the client.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
     /// The thread that has the output for itself. Held while something is written.
     owner: Mutex<Option<ThreadId>>,
     freed: Condvar,
+    sink: Sink,
+}
+
+/// Where an output goes.
+#[derive(Debug, Default)]
+enum Sink {
+    #[default]
+    Stdout,
+    Http(Reply),
 }
 
 impl Output {
+    /// An output that is the answer to a request over HTTP.
+    pub(crate) fn http(reply: Reply) -> Self {
+        Self {
+            sink: Sink::Http(reply),
+            ..Self::default()
+        }
+    }
+
+    /// The answer to a request over HTTP, if it is one.
+    pub(crate) fn reply(&self) -> Option<&Reply> {
+        match &self.sink {
+            Sink::Stdout => None,
+            Sink::Http(reply) => Some(reply),
+        }
+    }
+
     /// Writes bytes as they are. A client that has gone is no concern of the server's.
     pub(crate) fn bytes(&self, bytes: &[u8]) {
         let turn = self.turn();
-        let mut stdout = io::stdout().lock();
-        drop(stdout.write_all(bytes).and_then(|()| stdout.flush()));
+        match &self.sink {
+            Sink::Stdout => {
+                let mut stdout = io::stdout().lock();
+                drop(stdout.write_all(bytes).and_then(|()| stdout.flush()));
+            }
+            Sink::Http(reply) => reply.bytes(bytes),
+        }
         drop(turn);
     }
 
@@ -43,9 +75,16 @@ impl Output {
         owner.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes one line.
+    /// Writes one message: a line, or over HTTP the answer or an event.
     pub(crate) fn line(&self, line: &[u8]) {
-        self.bytes(&[line, b"\n"].concat());
+        match &self.sink {
+            Sink::Stdout => self.bytes(&[line, b"\n"].concat()),
+            Sink::Http(reply) => {
+                let turn = self.turn();
+                reply.message(&String::from_utf8_lossy(line));
+                drop(turn);
+            }
+        }
     }
 
     /// Answers a request.
@@ -58,9 +97,17 @@ impl Output {
         self.line(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#).as_bytes());
     }
 
+    /// Answers with an error a request that is not as it must be.
+    pub(crate) fn refuse(&self, id: &RawValue, error: &str) {
+        if let Some(reply) = self.reply() {
+            reply.expect_refusal();
+        }
+        self.error(id, error);
+    }
+
     /// Writes a message whose members, but for `jsonrpc`, stand in an object.
-    pub(crate) fn message(&self, members: &RawValue) {
-        let members = members.get().trim_start_matches('{');
+    pub(crate) fn message(&self, members: &str) {
+        let members = members.trim_start_matches('{');
         self.line(format!(r#"{{"jsonrpc":"2.0",{members}"#).as_bytes());
     }
 }

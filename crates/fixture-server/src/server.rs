@@ -12,39 +12,53 @@ use std::{
     time::Duration,
 };
 
-use serde_json::{Value, value::RawValue};
+use serde_json::Value;
 
 use crate::{
     actions::{Stage, pause},
-    builtin,
+    builtin, catalogue,
     executions::Executions,
     journal::Journal,
-    message::{Message, Request},
+    listens::Listens,
+    message::{Era, Message, Request},
+    modern,
     output::Output,
     pending::Pending,
-    script::{OnEof, Raw, Script},
+    rounds::States,
+    script::{Action, OnEof, Raw, Script, ScriptEra, Unknown},
+    tasks::Tasks,
 };
 
-const DEFAULT_CAPABILITIES: &str = r#"{"tools":{"listChanged":true}}"#;
-const DEFAULT_SERVER_INFO: &str = r#"{"name":"fixture-server","version":"1.0.0"}"#;
-const DEFAULT_VERSION: &str = "2025-11-25";
+/// Who the legacy client over stdio is among those who hear of changes.
+const STDIO: &str = "stdio";
 
 /// The whole state of the process.
 #[derive(Debug)]
 pub(crate) struct Server {
-    script: Script,
+    /// What it does.
+    pub(crate) script: Script,
     /// The command line without the program.
     pub(crate) arguments: Vec<String>,
     /// Where events are written down.
     pub(crate) journal: Journal,
     /// Where calls are written down.
     executions: Executions,
-    /// Where messages are written.
-    pub(crate) output: Output,
+    /// Where messages are written that belong to no request.
+    output: Arc<Output>,
     /// What is under way.
     pub(crate) pending: Pending,
+    /// Who hears of changes.
+    pub(crate) listens: Listens,
+    /// What was given out to calls that were asked something.
+    pub(crate) states: States,
+    /// The tasks.
+    pub(crate) tasks: Tasks,
     /// The raw definitions, page by page.
     pages: Mutex<Vec<Vec<String>>>,
+    /// The least urgent log messages that a legacy client wants; all if it has not said.
+    log_level: Mutex<Option<usize>>,
+    /// Whether there was an `initialize`.
+    initialized: AtomicBool,
     /// Whether no further line is read.
     deaf: AtomicBool,
 }
@@ -62,17 +76,27 @@ impl Server {
             executions: Executions::open(script.executions.as_deref()),
             script,
             arguments,
-            output: Output::default(),
+            output: Arc::default(),
             pending: Pending::default(),
+            listens: Listens::default(),
+            states: States::default(),
+            tasks: Tasks::default(),
             pages: Mutex::new(pages),
+            log_level: Mutex::default(),
+            initialized: AtomicBool::new(false),
             deaf: AtomicBool::new(false),
         }
     }
 
-    /// Serves until stdin ends, and gives the exit code.
-    pub(crate) fn run(self: &Arc<Self>) -> u8 {
+    /// Does what comes before everything else.
+    pub(crate) fn start(&self) {
         self.journal.event("start");
         self.stage(None).run(&self.script.on_start);
+    }
+
+    /// Serves until stdin ends, and gives the exit code.
+    pub(crate) fn run(self: &Arc<Self>) -> u8 {
+        self.start();
         let mut stdin = io::stdin().lock();
         let mut line = Vec::new();
         while stdin.read_until(b'\n', &mut line).unwrap_or(0) > 0 {
@@ -110,38 +134,41 @@ impl Server {
         *self.pages.lock().unwrap_or_else(PoisonError::into_inner) = vec![texts(tools)];
     }
 
+    /// The least urgent log messages that a legacy client wants.
+    pub(crate) fn log_level(&self) -> Option<usize> {
+        *self
+            .log_level
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn stage<'a>(&'a self, request: Option<&'a Request>) -> Stage<'a> {
+        let output = request.map_or(&self.output, |request| &request.output);
         Stage {
             server: self,
             request,
-            reply: String::new(),
+            output: Arc::clone(output),
+            replies: Vec::new(),
             round: 0,
+            over: false,
         }
     }
 
+    /// Takes a line of stdin.
     fn receive(self: &Arc<Self>, line: &[u8]) {
-        let Ok(message) = serde_json::from_slice::<Message>(line) else {
+        let Ok(mut message) = serde_json::from_slice::<Message>(line) else {
             return;
         };
-        let Some(method) = message.method else {
-            if let Some(id) = message.id {
-                let line = String::from_utf8_lossy(line).into_owned();
-                self.pending.reply(id.get(), line);
-            }
+        let Some(method) = message.method.take() else {
+            self.reply(&message, line);
             return;
         };
-        let request = Request::new(message.id, method, message.params);
-        if request.method == "notifications/cancelled" {
-            self.cancelled(&request);
+        let mut request = Request::new(message, method, Arc::clone(&self.output), "");
+        request.era = self.era(&request);
+        if !self.begin(&request) {
+            return;
         }
-        if request.id.is_some() {
-            self.pending.begin();
-        }
-        if request.method == "tools/call" {
-            // Here and not in the call's own thread, so that calls are written down in their order.
-            self.executions.record(&request);
-        }
-        if self.script.on_method.contains_key(&request.method) || request.method == "tools/call" {
+        if self.script.on_method.contains_key(&request.method) || self.actions(&request).is_some() {
             let server = Arc::clone(self);
             thread::spawn(move || server.handle(&request));
         } else {
@@ -149,66 +176,175 @@ impl Server {
         }
     }
 
-    fn cancelled(&self, request: &Request) {
-        if let Some(id) = request.known.request_id.as_deref() {
-            self.journal.record("cancelled", id.get().as_bytes());
-            self.pending.cancel(id.get());
+    /// Takes the client's answer to a request of the server's own.
+    pub(crate) fn reply(&self, message: &Message, line: &[u8]) {
+        if let Some(id) = &message.id {
+            let line = String::from_utf8_lossy(line).into_owned();
+            self.pending.reply(id.get(), line);
         }
     }
 
-    fn handle(&self, request: &Request) {
+    /// How a request is to be understood.
+    pub(crate) fn era(&self, request: &Request) -> Era {
+        let modern = request.known.meta.is_modern() || request.method == "server/discover";
+        match self.script.era {
+            ScriptEra::Modern => Era::Modern,
+            ScriptEra::Both if modern => Era::Modern,
+            ScriptEra::Legacy | ScriptEra::Both => Era::Legacy,
+        }
+    }
+
+    /// Takes up a request or a notification in the order in which they come; false if that was all.
+    pub(crate) fn begin(&self, request: &Request) -> bool {
+        if request.method == "notifications/cancelled" {
+            self.cancelled(request);
+        }
+        let Some(id) = request.id.as_deref() else {
+            return true;
+        };
+        // A script may answer the first request of either era as it likes.
+        let first = matches!(request.method.as_str(), "initialize" | "server/discover");
+        let scripted = first && self.script.on_method.contains_key(&request.method);
+        if request.era == Era::Modern
+            && !scripted
+            && let Some(error) = modern::problem(request)
+        {
+            request.output.refuse(id, &error);
+            return false;
+        }
+        self.pending.begin();
+        if request.method == "tools/call" {
+            // Here and not in the call's own thread, so that calls are written down in their order.
+            self.executions.record(request);
+        }
+        true
+    }
+
+    fn cancelled(&self, request: &Request) {
+        if let Some(id) = request.known.request_id.as_deref() {
+            self.cancel(id.get(), id.get());
+        }
+    }
+
+    /// Notes that the client has cancelled a request.
+    pub(crate) fn cancel(&self, id: &str, key: &str) {
+        self.journal.record("cancelled", id.as_bytes());
+        self.listens.remove(key);
+        self.pending.cancel(key);
+    }
+
+    /// Does what a request or a notification is for.
+    pub(crate) fn handle(&self, request: &Request) {
         if let Some(actions) = self.script.on_method.get(&request.method) {
             self.stage(Some(request)).run(actions);
-        } else if request.method == "tools/call" {
-            self.call(request);
-        } else if let Some(id) = request.id.as_deref() {
-            self.answer(id, request);
+        } else if let Some(actions) = self.actions(request) {
+            self.stage(Some(request)).run(actions);
+        } else if request.id.is_some() {
+            self.respond(request);
         }
         if request.id.is_some() {
             self.pending.end();
         }
     }
 
-    fn call(&self, request: &Request) {
+    /// What the script does for the tool, prompt or resource of a request.
+    fn actions(&self, request: &Request) -> Option<&[Action]> {
+        const BUILT_IN: &[Action] = &[Action::BuiltIn];
+        let script = &self.script;
         let name = request.known.name.as_deref().unwrap_or_default();
-        match self.script.on_call.get(name) {
-            Some(actions) => self.stage(Some(request)).run(actions),
-            None => builtin::run(self, request),
-        }
+        let actions = match request.method.as_str() {
+            "tools/call" => script.on_call.get(name).map_or(BUILT_IN, Vec::as_slice),
+            "prompts/get" => script.on_prompt.get(name)?,
+            "resources/read" => script.on_read.get(request.known.uri.as_deref()?)?,
+            _ => return None,
+        };
+        Some(actions)
     }
 
-    /// Answers a request of the protocol's own.
-    fn answer(&self, id: &RawValue, request: &Request) {
-        match request.method.as_str() {
-            "initialize" => self.output.answer(id, &self.initialize_result(request)),
-            "tools/list" => self.output.answer(id, &self.page(request)),
-            "ping" => self.output.answer(id, "{}"),
-            method => {
-                let message = Value::from(format!("Method not found: {method}"));
-                let error = format!(r#"{{"code":-32601,"message":{message}}}"#);
-                self.output.error(id, &error);
+    /// Answers a request with a result, in the form of its era.
+    pub(crate) fn answer(&self, request: &Request, result: &str) {
+        let id = request.id.as_deref().expect("a request");
+        match request.era {
+            Era::Legacy => request.output.answer(id, result),
+            Era::Modern => {
+                let result = modern::complete(&self.script, &request.method, result);
+                request.output.answer(id, &result);
             }
         }
     }
 
-    fn initialize_result(&self, request: &Request) -> String {
-        let script = &self.script;
-        let version = script
-            .protocol_version
-            .as_deref()
-            .or(request.known.protocol_version.as_deref())
-            .unwrap_or(DEFAULT_VERSION);
-        let version = Value::from(version);
-        let capabilities = raw_or(script.capabilities.as_deref(), DEFAULT_CAPABILITIES);
-        let info = raw_or(script.server_info.as_deref(), DEFAULT_SERVER_INFO);
-        let instructions = script
-            .instructions
-            .as_deref()
-            .map(|text| format!(r#","instructions":{text}"#))
-            .unwrap_or_default();
-        format!(
-            r#"{{"protocolVersion":{version},"capabilities":{capabilities},"serverInfo":{info}{instructions}}}"#
-        )
+    /// Answers a request of the protocol's own.
+    fn respond(&self, request: &Request) {
+        let result = match (request.era, request.method.as_str()) {
+            (Era::Legacy, "initialize") => {
+                self.initialized.store(true, Ordering::Release);
+                if request.output.reply().is_none() {
+                    self.listens.add_legacy(STDIO, &request.output);
+                }
+                Ok(catalogue::initialize_result(&self.script, request))
+            }
+            (Era::Legacy, "ping") => Ok("{}".to_owned()),
+            (Era::Legacy, "logging/setLevel") if self.logs() => {
+                let level = request.known.level.as_deref().and_then(modern::level);
+                *self
+                    .log_level
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner) = level;
+                Ok("{}".to_owned())
+            }
+            (Era::Modern, "server/discover") => Ok(catalogue::discover_result(&self.script)),
+            (Era::Modern, "subscriptions/listen") => {
+                return self.listens.begin(request);
+            }
+            (Era::Modern, "tasks/get" | "tasks/update" | "tasks/cancel") => {
+                return self.task(request);
+            }
+            (_, "tools/list") => Ok(self.page(request)),
+            _ => match catalogue::answer(&self.script, request) {
+                Some(answer) => answer,
+                None => return self.unknown(request),
+            },
+        };
+        match result {
+            Ok(result) => self.answer(request, &result),
+            Err(error) => request.fail(&error),
+        }
+    }
+
+    fn logs(&self) -> bool {
+        let capabilities = self.script.capabilities.as_deref();
+        capabilities.is_some_and(|raw| raw.get().contains("\"logging\""))
+    }
+
+    fn task(&self, request: &Request) {
+        let capability = modern::tasks_capability();
+        if !modern::declares(request, &capability) {
+            return request.fail(&modern::missing_capability(&capability));
+        }
+        match self.tasks.handle(request) {
+            Ok(result) => self.answer(request, &result),
+            Err(error) => request.fail(&error),
+        }
+    }
+
+    fn unknown(&self, request: &Request) {
+        match self.script.unknown {
+            Unknown::Silent => return,
+            Unknown::Exit if !self.initialized.load(Ordering::Acquire) => self.exit(1),
+            Unknown::Error | Unknown::Exit => {}
+        }
+        let message = Value::from(format!("Method not found: {}", request.method));
+        request.fail(&format!(r#"{{"code":-32601,"message":{message}}}"#));
+    }
+
+    /// The definition of a tool.
+    pub(crate) fn definition(&self, name: &str) -> Option<Value> {
+        let pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tools = pages.iter().flatten();
+        tools.find_map(|raw| {
+            let tool: Value = serde_json::from_str(raw).ok()?;
+            (tool["name"] == name).then_some(tool)
+        })
     }
 
     /// One page of the list; the cursor is the number of the page.
@@ -228,8 +364,4 @@ impl Server {
 
 fn texts(tools: &[Raw]) -> Vec<String> {
     tools.iter().map(|tool| tool.get().to_owned()).collect()
-}
-
-fn raw_or<'a>(raw: Option<&'a RawValue>, default: &'a str) -> &'a str {
-    raw.map_or(default, RawValue::get)
 }

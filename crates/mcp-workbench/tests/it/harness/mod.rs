@@ -5,11 +5,15 @@ mod http;
 mod http_client;
 mod journal;
 mod message;
+mod modern;
+mod modern_client;
 mod processes;
 mod reading;
+mod remote_fixture;
 mod report;
 mod script;
 mod setup;
+mod tests;
 mod tool_result;
 mod transcript;
 mod workbench;
@@ -23,9 +27,11 @@ pub(crate) use http::{HttpConnection, HttpRequest, HttpResponse};
 pub(crate) use http_client::{HttpClient, Served, TOKEN, request_text, use_params};
 pub(crate) use journal::Journal;
 pub(crate) use message::Message;
+pub(crate) use modern::{InputRequired, ModernClient, ModernRequest, asks};
 pub(crate) use processes::{
     alive, cpu_time, exhaust_descriptors, kill, limit_descriptors, memory_peak, survivors, zombies,
 };
+pub(crate) use remote_fixture::RemoteFixture;
 pub(crate) use report::Fault;
 pub(crate) use script::{Script, raw_string};
 pub(crate) use setup::{Setup, fixture_server};

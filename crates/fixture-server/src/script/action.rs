@@ -1,70 +1,10 @@
-//! The script language: what the server says of itself, which tools it lists, and what it does when.
-//!
-//! ```json
-//! {
-//!   "journal": "/tmp/x/journal", "executions": "/tmp/x/executions",
-//!   "protocolVersion": "2025-06-18",
-//!   "serverInfo": {}, "instructions": "…", "capabilities": {},
-//!   "tools": [], "pages": [[], []],
-//!   "onStart": [], "onMethod": {"tools/list": []}, "onCall": {"read_file": [{"answer": {}}]},
-//!   "onEof": "exit", "ignoreTerm": false
-//! }
-//! ```
-//!
-//! Every member is optional. Definitions and results are kept as they were written, byte for byte.
+//! What a script can have the server do.
 
-use std::{collections::BTreeMap, fmt, fs, path::PathBuf};
+use std::{path::PathBuf, sync::atomic::AtomicUsize};
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
-/// A piece of JSON as it was written.
-pub(crate) type Raw = Box<RawValue>;
-
-/// A whole script.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub(crate) struct Script {
-    /// The file to which everything that happens is appended.
-    pub(crate) journal: Option<PathBuf>,
-    /// The file to which every call with a nonce is appended.
-    pub(crate) executions: Option<PathBuf>,
-    /// The revision in the answer to `initialize`; the client's own when absent.
-    pub(crate) protocol_version: Option<String>,
-    /// What the server calls itself.
-    pub(crate) server_info: Option<Raw>,
-    /// What the server says of itself at its start.
-    pub(crate) instructions: Option<Raw>,
-    /// What the server declares; `{"tools":{"listChanged":true}}` when absent.
-    pub(crate) capabilities: Option<Raw>,
-    /// The tools, on one page. Without `tools` and `pages` the built-in ones are listed.
-    pub(crate) tools: Option<Vec<Raw>>,
-    /// The tools, page by page.
-    pub(crate) pages: Option<Vec<Vec<Raw>>>,
-    /// What happens before the first line is read.
-    pub(crate) on_start: Vec<Action>,
-    /// What happens instead of the usual answer to a request, or on a notification, by method.
-    pub(crate) on_method: BTreeMap<String, Vec<Action>>,
-    /// What a call does, by tool; a tool that is not here runs the built-in of its name.
-    pub(crate) on_call: BTreeMap<String, Vec<Action>>,
-    /// What the end of stdin means.
-    pub(crate) on_eof: OnEof,
-    /// Ignore SIGTERM from the start.
-    pub(crate) ignore_term: bool,
-}
-
-/// What the end of stdin means to the server.
-#[derive(Debug, Default, Clone, Copy, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum OnEof {
-    /// Exit with code 0 at once.
-    #[default]
-    Exit,
-    /// Finish the calls that run, then exit with code 0.
-    Finish,
-    /// Live on.
-    Ignore,
-}
+use super::Raw;
 
 /// One thing that the server does. Texts that go to stdout may hold the placeholders of
 /// [`crate::actions`].
@@ -89,8 +29,26 @@ pub(crate) enum Action {
     Notify(Raw),
     /// Send progress with the token of the request; the object holds `progress`, `total`, ….
     Progress(Raw),
-    /// Send a request to the client, wait for its answer and keep it for `$REPLY`.
+    /// Send a request to the client, wait for its answer and keep it for `$REPLY` and `$REPLIES`. A
+    /// `$ROUND` in it is filled in.
     Request(Raw),
+    /// Send several requests to the client before the first answer is waited for.
+    Requests(Vec<Raw>),
+    /// Send a log message if the client wants one of its level; the object holds `level`, `data`, ….
+    Log(Raw),
+    /// Send a notification, an object with `method` and perhaps `params`, to whoever listens for it:
+    /// to every fitting `subscriptions/listen`, and to every legacy client.
+    Change(Raw),
+    /// End every `subscriptions/listen`.
+    EndListens(ListenEnd),
+    /// Ask by answering that input is required, round by round, before the rest.
+    Rounds(Rounds),
+    /// Refuse the request with -32021 unless its client has declared these capabilities.
+    Require(Raw),
+    /// Answer with a task.
+    Task(TaskScript),
+    /// Run the first list the first time, the second one the second time, and the last ever after.
+    InTurn(InTurn),
     /// Replace the list of tools (one page); says nothing to the client.
     SetTools(Vec<Raw>),
     /// Do nothing for so many milliseconds.
@@ -117,6 +75,8 @@ pub(crate) enum Action {
     StopReading,
     /// Never go on.
     Hang,
+    /// Over HTTP: close the connection of this request.
+    CloseStream,
     /// Close stdout, but live on until stdin ends.
     CloseStdout,
     /// End the process with this code.
@@ -193,36 +153,63 @@ pub(crate) enum Session {
     Own,
 }
 
-/// Why there is no script.
-#[derive(Debug)]
-pub(crate) enum ScriptError {
-    /// No script was named.
-    Usage,
-    /// The file cannot be read.
-    Unreadable(PathBuf, std::io::Error),
-    /// The text is no script.
-    Invalid(serde_json::Error),
+/// How the server ends what listens to it.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum ListenEnd {
+    /// With the empty result.
+    Graceful,
+    /// With `notifications/cancelled` that names the request.
+    Cancelled,
+    /// Over HTTP by closing the connection, over stdio with an error.
+    Abrupt,
 }
 
-impl Script {
-    /// The script that the command line names.
-    pub(crate) fn from_arguments(arguments: &[String]) -> Result<Self, ScriptError> {
-        let text = match arguments {
-            [flag, text, ..] if flag == "--script" => text.clone(),
-            [file, ..] if !file.starts_with("--") => fs::read_to_string(file)
-                .map_err(|error| ScriptError::Unreadable(PathBuf::from(file), error))?,
-            _ => return Err(ScriptError::Usage),
-        };
-        serde_json::from_str(&text).map_err(ScriptError::Invalid)
-    }
+/// Questions of the modern era, each round an answer of its own.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Rounds {
+    /// What is asked in each round.
+    pub(crate) rounds: Vec<Round>,
+    /// What to do after the last, with the answers of all rounds in `$REPLIES` and those of the last in
+    /// `$REPLY`. Without a word, the answers are given back as `told`, with the last `requestState`.
+    #[serde(default)]
+    pub(crate) then: Vec<Action>,
 }
 
-impl fmt::Display for ScriptError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Usage => write!(f, "usage: fixture-server SCRIPT.json | --script JSON"),
-            Self::Unreadable(file, error) => write!(f, "cannot read {}: {error}", file.display()),
-            Self::Invalid(error) => write!(f, "not a script: {error}"),
-        }
-    }
+/// One round of questions.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Round {
+    /// The questions by their keys.
+    pub(crate) input_requests: Option<Raw>,
+    /// What the client has to send back; `$N` in it is a number that no other state has.
+    pub(crate) request_state: Option<String>,
+}
+
+/// A task: what `tasks/get` says, one step further at each request until it waits for input or is over.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct TaskScript {
+    /// How often the client is to look.
+    #[serde(default)]
+    pub(crate) poll_interval_ms: u64,
+    /// For how long the task is kept; `null` when absent.
+    pub(crate) ttl_ms: Option<u64>,
+    /// The members of each step beside those that all tasks have: `status` and what belongs to it. A
+    /// string `"$TOLD"` becomes the array of all `inputResponses` so far.
+    pub(crate) steps: Vec<Raw>,
+    /// What to do for a client without the extension; it is refused with -32021 when absent.
+    pub(crate) otherwise: Option<Vec<Action>>,
+}
+
+/// Lists of actions that take turns.
+#[derive(Debug, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct InTurn {
+    /// The lists.
+    pub(crate) turns: Vec<Vec<Action>>,
+    /// How often one was run.
+    #[serde(skip)]
+    pub(crate) runs: AtomicUsize,
 }

@@ -1,0 +1,166 @@
+//! The script language: what the server says of itself, which tools it lists, and what it does when.
+//!
+//! ```json
+//! {
+//!   "journal": "/tmp/x/journal", "executions": "/tmp/x/executions",
+//!   "era": "legacy", "unknown": "error", "protocolVersion": "2025-06-18",
+//!   "serverInfo": {}, "instructions": "…", "capabilities": {},
+//!   "tools": [], "pages": [[], []],
+//!   "onStart": [], "onMethod": {"tools/list": []}, "onCall": {"read_file": [{"answer": {}}]},
+//!   "resources": [], "resourceTemplates": [], "prompts": [], "onRead": {"file:///x": []}, "onPrompt": {"ask": []},
+//!   "ttlMs": 60000, "cacheScope": "public", "sse": false,
+//!   "onEof": "exit", "ignoreTerm": false
+//! }
+//! ```
+//!
+//! Every member is optional. Definitions and results are kept as they were written, byte for byte.
+
+mod action;
+
+use std::{collections::BTreeMap, fmt, fs, path::PathBuf};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+pub(crate) use action::{
+    Action, Fill, InTurn, ListenEnd, Once, Repeat, Rounds, Session, Spawn, Stream, TaskScript,
+};
+
+/// A piece of JSON as it was written.
+pub(crate) type Raw = Box<RawValue>;
+
+/// A whole script.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub(crate) struct Script {
+    /// The file to which everything that happens is appended.
+    pub(crate) journal: Option<PathBuf>,
+    /// The file to which every call with a nonce is appended.
+    pub(crate) executions: Option<PathBuf>,
+    /// How the server speaks.
+    pub(crate) era: ScriptEra,
+    /// What becomes of a request whose method the server does not know.
+    pub(crate) unknown: Unknown,
+    /// The revision in the answer to `initialize`; the client's own when absent.
+    pub(crate) protocol_version: Option<String>,
+    /// What the server calls itself.
+    pub(crate) server_info: Option<Raw>,
+    /// What the server says of itself at its start.
+    pub(crate) instructions: Option<Raw>,
+    /// What the server declares; all that it has, with changes of lists, when absent.
+    pub(crate) capabilities: Option<Raw>,
+    /// The tools, on one page. Without `tools` and `pages` the built-in ones are listed.
+    pub(crate) tools: Option<Vec<Raw>>,
+    /// The tools, page by page.
+    pub(crate) pages: Option<Vec<Vec<Raw>>>,
+    /// The resources. Without them and the templates the server knows no method of resources.
+    pub(crate) resources: Option<Vec<Raw>>,
+    /// The templates of resources.
+    pub(crate) resource_templates: Option<Vec<Raw>>,
+    /// The prompts. Without them the server knows no method of prompts.
+    pub(crate) prompts: Option<Vec<Raw>>,
+    /// For how long a modern result may be kept; a minute when absent.
+    pub(crate) ttl_ms: Option<u64>,
+    /// By whom a modern result may be kept; `public` when absent.
+    pub(crate) cache_scope: Option<String>,
+    /// Over HTTP: answer every request with a stream of events.
+    pub(crate) sse: bool,
+    /// What happens before the first line is read.
+    pub(crate) on_start: Vec<Action>,
+    /// What happens instead of the usual answer to a request, or on a notification, by method.
+    pub(crate) on_method: BTreeMap<String, Vec<Action>>,
+    /// What a call does, by tool; a tool that is not here runs the built-in of its name.
+    pub(crate) on_call: BTreeMap<String, Vec<Action>>,
+    /// What reading a resource does, by address; one that is only listed has a text that names it.
+    pub(crate) on_read: BTreeMap<String, Vec<Action>>,
+    /// What getting a prompt does, by name; one that is only listed gives back the parameters.
+    pub(crate) on_prompt: BTreeMap<String, Vec<Action>>,
+    /// What the end of stdin means.
+    pub(crate) on_eof: OnEof,
+    /// Ignore SIGTERM from the start.
+    pub(crate) ignore_term: bool,
+}
+
+/// How the server speaks.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum ScriptEra {
+    /// With `initialize`.
+    #[default]
+    Legacy,
+    /// Every request by itself, as of 2026-07-28.
+    Modern,
+    /// As each message does.
+    Both,
+}
+
+/// What becomes of a request whose method the server does not know.
+#[derive(Debug, Default, Clone, Copy, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Unknown {
+    /// It is answered with an error.
+    #[default]
+    Error,
+    /// It is not answered.
+    Silent,
+    /// Before `initialize` the process exits with code 1; later it is answered with an error.
+    Exit,
+}
+
+/// What the end of stdin means to the server.
+#[derive(Debug, Default, Clone, Copy, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum OnEof {
+    /// Exit with code 0 at once.
+    #[default]
+    Exit,
+    /// Finish the calls that run, then exit with code 0.
+    Finish,
+    /// Live on.
+    Ignore,
+}
+
+/// Why there is no script.
+#[derive(Debug)]
+pub(crate) enum ScriptError {
+    /// No script was named.
+    Usage,
+    /// The file cannot be read.
+    Unreadable(PathBuf, std::io::Error),
+    /// The text is no script.
+    Invalid(serde_json::Error),
+}
+
+impl Script {
+    /// The script that the command line names, and the port if it is to be served over HTTP.
+    pub(crate) fn from_arguments(arguments: &[String]) -> Result<(Self, Option<u16>), ScriptError> {
+        let (port, arguments) = match arguments {
+            [http, flag, port, rest @ ..] if http == "http" && flag == "--port" => {
+                let port = port.parse().map_err(|_| ScriptError::Usage)?;
+                (Some(port), rest)
+            }
+            all => (None, all),
+        };
+        let text = match arguments {
+            [flag, text, ..] if flag == "--script" => text.clone(),
+            [file, ..] if !file.starts_with("--") => fs::read_to_string(file)
+                .map_err(|error| ScriptError::Unreadable(PathBuf::from(file), error))?,
+            _ => return Err(ScriptError::Usage),
+        };
+        let script = serde_json::from_str(&text).map_err(ScriptError::Invalid)?;
+        Ok((script, port))
+    }
+}
+
+impl fmt::Display for ScriptError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage => write!(
+                f,
+                "usage: fixture-server [http --port PORT] SCRIPT.json | --script JSON"
+            ),
+            Self::Unreadable(file, error) => write!(f, "cannot read {}: {error}", file.display()),
+            Self::Invalid(error) => write!(f, "not a script: {error}"),
+        }
+    }
+}
