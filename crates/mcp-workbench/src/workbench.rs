@@ -60,7 +60,7 @@ pub enum LookupError {
 impl Workbench {
     /// A workbench at rest: nothing is started.
     pub fn new(config: Arc<Config>) -> Arc<Self> {
-        let pool = Arc::new(Pool::new(config.roots.as_deref()));
+        let pool = Arc::new(Pool::new(&config));
         let toolboxes = config.toolboxes.iter().map(|(name, toolbox)| {
             let toolbox = Toolbox::new(Arc::clone(toolbox), Arc::clone(&pool));
             (name.clone(), Arc::new(toolbox))

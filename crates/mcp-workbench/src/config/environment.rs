@@ -64,6 +64,22 @@ impl Environment {
         self.home.as_deref()
     }
 
+    /// Where the workbench may keep what it could find out again, as the system has it.
+    pub fn cache_directory(&self) -> Option<PathBuf> {
+        let set = |name: &str| self.variable(name).map(PathBuf::from);
+        let base = if cfg!(windows) {
+            set("LOCALAPPDATA")
+        } else if cfg!(target_os = "macos") {
+            self.home.as_ref().map(|home| home.join("Library/Caches"))
+        } else {
+            set("XDG_CACHE_HOME")
+                .filter(|folder| folder.is_absolute())
+                .or_else(|| self.home.as_ref().map(|home| home.join(".cache")))
+        };
+        let base = base.filter(|folder| folder.is_absolute());
+        base.map(|folder| folder.join("mcp-workbench"))
+    }
+
     /// The path, seen from the start directory.
     pub fn absolute(&self, path: &Path) -> PathBuf {
         clean(&self.start_directory.join(path))
@@ -118,6 +134,21 @@ mod tests {
         for (path, expected) in cases {
             assert_eq!(environment.absolute(Path::new(path)), Path::new(expected));
         }
+    }
+
+    #[cfg(all(unix, not(target_os = "macos")))]
+    #[test]
+    fn the_cache_is_where_the_system_has_it() {
+        let cache = |value: Option<&str>, home: Option<&str>| {
+            let variables = value.map(|value| ("XDG_CACHE_HOME".into(), value.into()));
+            let environment = Environment::new(variables, "/start".into(), home.map(PathBuf::from));
+            environment.cache_directory()
+        };
+        let at = |path: &str| Some(PathBuf::from(path));
+        assert_eq!(cache(Some("/c"), Some("/h")), at("/c/mcp-workbench"));
+        assert_eq!(cache(Some("c"), Some("/h")), at("/h/.cache/mcp-workbench"));
+        assert_eq!(cache(None, Some("/h")), at("/h/.cache/mcp-workbench"));
+        assert_eq!(cache(Some(""), None), None);
     }
 
     #[test]

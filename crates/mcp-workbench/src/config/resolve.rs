@@ -18,7 +18,7 @@ use super::{
     filters::ToolFilters,
     glob::Glob,
     problems::{Findings, Place, ReferenceFault, ValueFault},
-    raw::{RawCommand, RawConfig, RawInheritEnv, RawServer, RawToolMode, RawToolbox, Text},
+    raw::{RawCommand, RawConfig, RawEra, RawInheritEnv, RawServer, RawToolMode, RawToolbox, Text},
     resolved::{
         ChildEnvironment, Config, RemoteEndpoint, RemoteProtocol, Server, ServerTimes, StdioLaunch,
         ToolMode, Toolbox, Transport, UnsetVariable,
@@ -26,6 +26,7 @@ use super::{
     secrets::Secrets,
     transport::{self, Hints, Kind},
 };
+use crate::era::Era;
 
 const DEFAULT_NAME_LIMIT: usize = 64;
 const DEFAULT_CONNECT: Duration = Duration::from_mins(2);
@@ -67,6 +68,7 @@ pub(super) fn resolve(
             .and_then(|limit| usize::try_from(limit).ok())
             .unwrap_or(DEFAULT_NAME_LIMIT),
         toolboxes,
+        cache: environment.cache_directory(),
     }
 }
 
@@ -160,6 +162,7 @@ impl Resolver<'_> {
             transport,
             filters,
             times: times(raw),
+            era: era(raw),
         })
     }
 
@@ -176,6 +179,7 @@ impl Resolver<'_> {
         StdioLaunch {
             command,
             args: line,
+            args_as_written: arguments_as_written(raw),
             cwd: cwd.unwrap_or_else(|| self.environment.start_directory().into()),
             environment: ChildEnvironment {
                 inherited: self.inherited(taken, raw),
@@ -336,6 +340,25 @@ impl Taken {
 
 fn is_disabled(raw: &RawServer) -> bool {
     raw.disabled == Some(true) || raw.enabled == Some(false)
+}
+
+fn era(raw: &RawServer) -> Option<Era> {
+    match raw.era? {
+        RawEra::Auto => None,
+        RawEra::Legacy => Some(Era::Legacy),
+        RawEra::Modern => Some(Era::Modern),
+    }
+}
+
+/// The arguments of the program as the file has them.
+fn arguments_as_written(raw: &RawServer) -> Vec<String> {
+    let line = match &raw.command {
+        Some(RawCommand::Line(line)) => line.get(1..).unwrap_or_default(),
+        Some(RawCommand::Program(_)) | None => &[],
+    };
+    let args = raw.args.as_deref().unwrap_or_default();
+    let texts = line.iter().chain(args);
+    texts.map(|text| text.written.clone()).collect()
 }
 
 fn times(raw: &RawServer) -> ServerTimes {

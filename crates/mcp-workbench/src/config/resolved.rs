@@ -6,7 +6,10 @@ use std::{borrow::Cow, ffi::OsString, fmt, path::PathBuf, sync::Arc, time::Durat
 use indexmap::IndexMap;
 
 use super::{filters::ToolFilters, secrets::Secrets};
-use crate::ident::{ServerName, ToolboxName};
+use crate::{
+    era::Era,
+    ident::{ServerName, ToolboxName},
+};
 
 /// A whole configuration file.
 #[derive(Debug)]
@@ -22,6 +25,8 @@ pub struct Config {
     pub roots: Option<Vec<String>>,
     /// The toolboxes, in the order of the file.
     pub toolboxes: IndexMap<ToolboxName, Arc<Toolbox>>,
+    /// Where the workbench keeps what it could find out again, if there is such a place.
+    pub cache: Option<PathBuf>,
 }
 
 /// How tools are shown to the client.
@@ -57,6 +62,8 @@ pub struct Server {
     pub filters: ToolFilters,
     /// The limits on its time.
     pub times: ServerTimes,
+    /// How it speaks; nothing if that is to be found out.
+    pub era: Option<Era>,
 }
 
 /// The limits on a server's time.
@@ -89,6 +96,8 @@ pub struct StdioLaunch {
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
+    /// Its arguments as the file has them, before variables were expanded.
+    pub args_as_written: Vec<String>,
     /// The directory it runs in.
     pub cwd: PathBuf,
     /// The variables it gets.

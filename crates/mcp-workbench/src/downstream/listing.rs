@@ -8,7 +8,10 @@ use serde::Serialize;
 use super::introduction::Introduction;
 use crate::{
     config::ToolFilters,
-    era::CacheHints,
+    era::{
+        CacheHints,
+        headers::{self, ParameterHeader},
+    },
     ident::ToolName,
     visible::visible,
     wire::{Kind, ObjectText, RawJson},
@@ -21,7 +24,7 @@ const MAX_TOOLS: usize = 10_000;
 const MAX_DEFINITION_BYTES: usize = 256 * 1024;
 
 /// The tools of one server that are offered, as it described them.
-#[derive(Debug, PartialEq, Eq, Default)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct ToolList {
     tools: Vec<ToolDefinition>,
     by_name: HashMap<ToolName, usize>,
@@ -31,8 +34,39 @@ pub struct ToolList {
     pub notices: Vec<String>,
     /// What the server said of itself at its start.
     pub introduction: Introduction,
-    /// How long the list may be kept.
+    /// How long the list may be kept, and by whom.
     pub hints: CacheHints,
+}
+
+impl Default for ToolList {
+    fn default() -> Self {
+        Self {
+            tools: Vec::new(),
+            by_name: HashMap::new(),
+            withheld: Vec::new(),
+            notices: Vec::new(),
+            introduction: Introduction::default(),
+            hints: CacheHints::NONE,
+        }
+    }
+}
+
+/// The rules by which a list is made of what a server says.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ListRules<'a> {
+    /// Which tools are offered.
+    pub(super) filters: &'a ToolFilters,
+    /// What is done about arguments that are marked for headers.
+    pub(super) marks: Marks,
+}
+
+/// What is done about arguments that are marked for headers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Marks {
+    /// They are sent as headers, and a tool whose marks are wrong cannot be offered.
+    Followed,
+    /// There are no headers.
+    Ignored,
 }
 
 /// One tool, byte for byte as its server described it.
@@ -42,6 +76,19 @@ pub struct ToolDefinition {
     pub name: ToolName,
     /// The whole definition, an object.
     pub definition: RawJson,
+    /// The arguments that are also sent as headers.
+    pub headers: Vec<ParameterHeader>,
+}
+
+impl ToolDefinition {
+    /// The headers of a call with these arguments.
+    pub(super) fn headers(&self, arguments: &RawJson) -> Vec<(String, String)> {
+        let values = self.headers.iter().filter_map(|marked| {
+            let value = headers::encode(&marked.value(arguments)?);
+            Some((marked.header.clone(), value))
+        });
+        values.collect()
+    }
 }
 
 /// A tool that is not offered.
@@ -75,7 +122,7 @@ pub struct ListWalk {
     cursor: Option<RawJson>,
     seen: HashSet<RawJson>,
     notices: Vec<String>,
-    /// The strictest of all pages; nothing before the first.
+    /// The strictest of what the pages say; nothing before the first.
     hints: Option<CacheHints>,
 }
 
@@ -107,9 +154,9 @@ impl ListWalk {
         }
     }
 
-    /// How long what was read may be kept.
+    /// How long what was read may be kept, and by whom.
     pub fn hints(&self) -> CacheHints {
-        self.hints.unwrap_or_default()
+        self.hints.unwrap_or(CacheHints::NONE)
     }
 
     /// All items that were read.
@@ -130,7 +177,7 @@ impl ListWalk {
         let tools = page.member(self.items)?.elements()?;
         self.pages += 1;
         let hints = CacheHints::of(page);
-        self.hints = Some(self.hints.map_or(hints, |known| known.and(hints)));
+        self.hints = Some(self.hints.map_or(hints, |before| before.and(hints)));
         self.definitions.extend(tools);
         if self.definitions.len() > MAX_TOOLS {
             self.definitions.truncate(MAX_TOOLS);
@@ -165,7 +212,8 @@ impl ListWalk {
     }
 
     /// The list of what the server offers and the filters let through.
-    pub(super) fn finish(self, filters: &ToolFilters, introduction: Introduction) -> ToolList {
+    pub(super) fn finish(self, rules: &ListRules<'_>, introduction: Introduction) -> ToolList {
+        let filters = rules.filters;
         let mut list = ToolList {
             hints: self.hints(),
             notices: self.notices,
@@ -184,7 +232,13 @@ impl ListWalk {
                         "the server lists this name twice; the first is kept",
                     );
                 }
-                Ok(name) => list.offer(name, definition),
+                Ok(name) => match marked(&definition, rules.marks) {
+                    Ok(headers) => list.offer(name, definition, headers),
+                    Err(fault) => {
+                        tracing::warn!("tool '{}': {fault}", visible(name.as_str()));
+                        list.withhold(name.as_str(), &fault);
+                    }
+                },
                 Err(fault) => {
                     let label = definition
                         .member("name")
@@ -202,9 +256,13 @@ impl ListWalk {
 }
 
 impl ToolList {
-    fn offer(&mut self, name: ToolName, definition: RawJson) {
+    fn offer(&mut self, name: ToolName, definition: RawJson, headers: Vec<ParameterHeader>) {
         self.by_name.insert(name.clone(), self.tools.len());
-        self.tools.push(ToolDefinition { name, definition });
+        self.tools.push(ToolDefinition {
+            name,
+            definition,
+            headers,
+        });
     }
 
     fn withhold(&mut self, tool: &str, reason: &str) {
@@ -212,6 +270,16 @@ impl ToolList {
             tool: visible(tool).into_owned(),
             reason: reason.to_owned(),
         });
+    }
+}
+
+/// The arguments of a tool that are also sent as headers; else what is wrong with how they are marked.
+fn marked(definition: &RawJson, marks: Marks) -> Result<Vec<ParameterHeader>, String> {
+    match (marks, definition.member("inputSchema")) {
+        (Marks::Followed, Some(schema)) => {
+            ParameterHeader::all_in(&schema).map_err(|fault| fault.to_string())
+        }
+        _ => Ok(Vec::new()),
     }
 }
 

@@ -12,6 +12,7 @@ mod pool;
 pub mod process;
 mod server;
 mod stdio;
+mod verdicts;
 
 pub use error::{CallError, ConnectError, GiveUp, HttpFault, StartPhase, TimeLimit};
 pub use event::{Change, ServerEvent};

@@ -18,13 +18,13 @@ use super::{
     event::ServerEvent,
     link::LinkContext,
     process::ProcessTable,
-    server::{ServerHandle, Supervisor, SupervisorContext},
+    server::{ServerHandle, Supervisor, SupervisorContext, open_task},
+    verdicts::Verdicts,
 };
 use crate::{
     call::Principal,
-    config::Server,
+    config::{Config, Server},
     ident::{ServerIdentifier, ToolboxName},
-    seal::{SealPurpose, Sealer},
     wire::RawJson,
 };
 
@@ -38,12 +38,11 @@ const EVENTS: usize = 256;
 pub struct Pool {
     tasks: TaskTracker,
     context: SupervisorContext,
-    sealer: Sealer,
 }
 
 impl Pool {
-    /// A pool without servers; `roots` are what the configuration has of them.
-    pub fn new(roots: Option<&[String]>) -> Self {
+    /// A pool for a configuration, without servers.
+    pub fn new(config: &Config) -> Self {
         let tasks = TaskTracker::new();
         let shutdown = Arc::new(Shutdown::default());
         let processes = ProcessTable::new(tasks.clone());
@@ -56,10 +55,11 @@ impl Pool {
             context: SupervisorContext {
                 links,
                 shutdown,
-                roots: roots.map(roots_result),
+                roots: config.roots.as_deref().map(roots_result),
                 events: broadcast::channel(EVENTS).0,
+                verdicts: Arc::new(Verdicts::new(config.cache.clone())),
+                sealer: Arc::default(),
             },
-            sealer: Sealer::new(),
         }
     }
 
@@ -72,30 +72,19 @@ impl Pool {
         handle
     }
 
-    /// What servers tell everybody from now on.
-    pub fn events(&self) -> broadcast::Receiver<ServerEvent> {
-        self.context.events.subscribe()
-    }
-
-    /// The server of a task, and its own name for the task, if the name that a client has for it is one that
-    /// was given to whoever is behind the client.
+    /// The server of a task and its own name for it, from the name that was given out to this principal; nothing
+    /// if it was not.
     pub fn open_task(
         &self,
         sealed: &str,
         principal: Principal,
     ) -> Option<(ServerIdentifier, String)> {
-        let content = self.sealer.open(SealPurpose::Task, sealed)?;
-        let content = RawJson::parse(&content.into()).ok()?;
-        let text = |name: &str| Some(content.member(name)?.as_text()?.into_owned());
-        let holder = format!("{principal:?}");
-        if text("principal")? != holder {
-            return None;
-        }
-        let server = ServerIdentifier {
-            toolbox: text("toolbox")?.as_str().into(),
-            server: text("server")?.as_str().into(),
-        };
-        Some((server, text("inner")?))
+        open_task(&self.context.sealer, sealed, principal)
+    }
+
+    /// What servers tell everybody from now on.
+    pub fn events(&self) -> broadcast::Receiver<ServerEvent> {
+        self.context.events.subscribe()
     }
 
     /// Runs something beside the servers that ends when they do.

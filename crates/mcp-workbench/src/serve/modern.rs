@@ -13,7 +13,7 @@ use super::{
     native,
     output::ClientOutput,
     parked::{Handle, RunningCall},
-    revision, tasks,
+    tasks,
 };
 use crate::{
     call::{ClientCapabilities, Principal, Retry},
@@ -91,7 +91,7 @@ pub(super) fn unsupported_version(requested: &str) -> Reply {
         .member("message", "Unsupported protocol version")
         .raw(
             "data",
-            &era::unsupported_version_data(requested, &revision::spoken()),
+            &era::unsupported_version_data(requested, &[MODERN_REVISION]),
         );
     Reply::ErrorAsSent(error.finish())
 }

@@ -1,7 +1,5 @@
 //! The revisions of the protocol that begin with `initialize`.
 
-use crate::era::MODERN_REVISION;
-
 /// A revision of the protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Revision {
@@ -54,14 +52,6 @@ impl Revision {
     pub(super) fn has_batches(self) -> bool {
         self == Self::V2025March
     }
-}
-
-/// The names of all revisions that are spoken, with or without `initialize`, newest first.
-pub(super) fn spoken() -> Vec<&'static str> {
-    let with_initialize = Revision::ALL.into_iter().rev().map(Revision::name);
-    std::iter::once(MODERN_REVISION)
-        .chain(with_initialize)
-        .collect()
 }
 
 #[cfg(test)]

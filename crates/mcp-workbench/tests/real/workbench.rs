@@ -100,6 +100,7 @@ impl ConfigFile {
         command
             .arg("--config")
             .arg(self.path())
+            .env("XDG_CACHE_HOME", self.folder.path().join("cache"))
             .current_dir(self.folder.path());
         command
     }

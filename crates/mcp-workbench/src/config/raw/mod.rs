@@ -9,7 +9,9 @@ mod types;
 
 pub(super) use self::{
     file::read,
-    types::{RawCommand, RawConfig, RawInheritEnv, RawServer, RawToolMode, RawToolbox, Text},
+    types::{
+        RawCommand, RawConfig, RawEra, RawInheritEnv, RawServer, RawToolMode, RawToolbox, Text,
+    },
 };
 
 #[cfg(test)]

@@ -7,12 +7,15 @@ use super::{
     file::named,
     keys::{self, ServerKey, ServerKeyMeaning},
     reader::{Entry, Node, Reader, is_null},
-    types::{LARGEST_MS, Presence, RawCommand, RawInheritEnv, RawServer, Text},
+    types::{LARGEST_MS, Presence, RawCommand, RawEra, RawInheritEnv, RawServer, Text},
 };
 use crate::{
     config::problems::{KeyFault, Named, Scope, ValueFault},
     near::nearest,
 };
+
+/// The words for `era`.
+const ERAS: &[&str] = &["auto", "legacy", "modern"];
 
 /// An understood key with its value; the lower the rank, the more its spelling is preferred.
 struct Understood<'e, 'v> {
@@ -93,6 +96,7 @@ fn read_key(reader: &mut Reader<'_>, server: &mut RawServer, key: ServerKey, nod
         ServerKey::DisabledTools => server.disabled_tools = reader.filled_texts(node, tool),
         ServerKey::Disabled => server.disabled = reader.flag(node),
         ServerKey::Enabled => server.enabled = reader.flag(node),
+        ServerKey::Era => server.era = era(reader, node),
         ServerKey::ConnectTimeoutMs => server.connect_timeout_ms = milliseconds(reader, node),
         ServerKey::CallTimeoutMs => server.call_timeout_ms = milliseconds(reader, node),
         ServerKey::MaxCallMs => server.max_call_ms = milliseconds(reader, node),
@@ -146,6 +150,22 @@ fn inherit_env(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawInheritEnv
             None
         }
     }
+}
+
+fn era(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawEra> {
+    let word = reader.text(node)?.written;
+    let fault = match word.as_str() {
+        "auto" => return Some(RawEra::Auto),
+        "legacy" => return Some(RawEra::Legacy),
+        "modern" => return Some(RawEra::Modern),
+        _ => ValueFault::UnknownWord {
+            near: nearest(&word, ERAS.iter().copied()),
+            found: word,
+            known: ERAS,
+        },
+    };
+    reader.report_value(node, fault);
+    None
 }
 
 fn filters(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<Vec<Text>> {

@@ -56,6 +56,16 @@ pub(in crate::config) enum RawToolMode {
     Native,
 }
 
+/// How a server speaks: `legacy` begins with `initialize` (the revisions up to 2025-11-25), in `modern`
+/// every request stands for itself (2026-07-28), and with `auto` it is found out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
+#[schemars(rename = "Era", rename_all = "camelCase")]
+pub(in crate::config) enum RawEra {
+    Auto,
+    Legacy,
+    Modern,
+}
+
 /// A named set of servers.
 #[derive(Debug, JsonSchema)]
 #[schemars(
@@ -116,6 +126,10 @@ pub(in crate::config) struct RawServer {
     pub(in crate::config) disabled: Option<bool>,
     /// `false` takes the server out.
     pub(in crate::config) enabled: Option<bool>,
+    /// How the server speaks. It is found out at the first start and remembered; to be set only for a server
+    /// that is found out wrongly.
+    #[schemars(extend("default" = "auto"))]
+    pub(in crate::config) era: Option<RawEra>,
     /// How long the server may take to come up, in milliseconds.
     #[schemars(range(min = 1, max = 31_536_000_000_u64), extend("default" = 120_000))]
     pub(in crate::config) connect_timeout_ms: Option<u64>,

@@ -9,7 +9,7 @@ use crate::{
     call::Outcome,
     downstream::process::Exit,
     visible::visible,
-    wire::{MAX_DEPTH, RawJson},
+    wire::{MAX_DEPTH, ObjectText, RawJson},
 };
 
 /// Why a call failed after its tool was found.
@@ -73,6 +73,24 @@ pub enum CallError {
     /// The answer breaks the protocol.
     #[error("the server's answer has not exactly one of a result and an error")]
     InvalidAnswer,
+    /// The answer is of a kind that is not known, or does not hold what it must.
+    #[error("the server's answer is of a kind that is not known")]
+    UnknownAnswer,
+    /// The server asks again and again.
+    #[error("the server asked for input {rounds} times without coming to an answer")]
+    EndlessQuestions {
+        /// How often.
+        rounds: usize,
+    },
+    /// The client did not answer what the server asked.
+    #[error("the client did not answer the server's question {question}")]
+    Unanswered {
+        /// The method of the question.
+        question: &'static str,
+    },
+    /// The task that the call became was cancelled.
+    #[error("the task that the call became was cancelled")]
+    TaskCancelled,
     /// The answer cannot be read.
     #[error("the server's answer is not valid JSON, or nested deeper than {MAX_DEPTH} levels")]
     UnreadableAnswer,
@@ -97,6 +115,22 @@ pub enum CallError {
 }
 
 impl CallError {
+    /// A refusal of our own, in the form in which a server's are passed on.
+    pub(in crate::downstream) fn refusal(code: i64, message: &str, data: Option<&RawJson>) -> Self {
+        let error = ObjectText::new()
+            .member("code", &code)
+            .member("message", message);
+        let error = match data {
+            Some(data) => error.raw("data", data),
+            None => error,
+        };
+        Self::Refused {
+            code: code.to_string(),
+            message: message.to_owned(),
+            error: error.finish(),
+        }
+    }
+
     /// The stable code for programs.
     pub fn code(&self) -> &'static str {
         match self {
@@ -108,7 +142,12 @@ impl CallError {
             Self::Http { fault, .. } => fault.code(),
             Self::Internal => "internal_error",
             Self::Timeout { .. } => "call_timeout",
-            Self::InvalidAnswer | Self::UnreadableAnswer => "invalid_response",
+            Self::InvalidAnswer
+            | Self::UnknownAnswer
+            | Self::EndlessQuestions { .. }
+            | Self::UnreadableAnswer => "invalid_response",
+            Self::Unanswered { .. } => "input_missing",
+            Self::TaskCancelled => "task_cancelled",
             Self::TooLarge { .. } => "frame_too_large",
             Self::Overloaded { .. } => "overloaded",
             Self::ShuttingDown { .. } => "shutting_down",
@@ -122,6 +161,10 @@ impl CallError {
             Self::Refused { .. } => None,
             Self::Internal
             | Self::InvalidAnswer
+            | Self::UnknownAnswer
+            | Self::EndlessQuestions { .. }
+            | Self::Unanswered { .. }
+            | Self::TaskCancelled
             | Self::UnreadableAnswer
             | Self::TooLarge { .. } => Some(Outcome::Unknown),
             Self::Timeout { outcome, .. }

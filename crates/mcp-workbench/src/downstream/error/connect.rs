@@ -8,6 +8,7 @@ use super::{GiveUp, HttpFault, seconds, stderr_part};
 use crate::{
     config::{EnvFileError, Secrets, UnsetVariable},
     downstream::process::Exit,
+    era::MODERN_REVISION,
     visible::visible,
 };
 
@@ -72,6 +73,12 @@ pub enum ConnectError {
         /// What it had been asked.
         phase: StartPhase,
     },
+    /// Its entry says that it is modern, and it is not.
+    #[error("{}", not_modern(.reason))]
+    NotModern {
+        /// What it did.
+        reason: String,
+    },
     /// Its process was given up before it was up.
     #[error("{why} before answering {phase}{}", stderr_part(.stderr))]
     GivenUp {
@@ -133,6 +140,9 @@ pub enum StartPhase {
     /// The handshake.
     #[error("initialize")]
     Initialize,
+    /// The question how it speaks, and what it has.
+    #[error("server/discover")]
+    Discover,
     /// The first list of tools.
     #[error("tools/list")]
     ListTools,
@@ -181,6 +191,18 @@ impl ConnectError {
         )
     }
 
+    /// Whether it may have failed because the server speaks otherwise than was thought.
+    pub(in crate::downstream) fn may_be_the_era(&self) -> bool {
+        match self {
+            Self::Http { fault } => !matches!(fault, HttpFault::Unreachable { .. }),
+            Self::Exited { .. }
+            | Self::Refused { .. }
+            | Self::InvalidAnswer { .. }
+            | Self::GivenUp { .. } => true,
+            _ => false,
+        }
+    }
+
     /// Whether the process left at once and without a word, as launchers sometimes do that race with
     /// another start of the same package.
     pub(in crate::downstream) fn is_silent_exit(&self) -> bool {
@@ -220,6 +242,13 @@ impl From<EnvFileError> for ConnectError {
             reason: format!("{error}{cause}"),
         }
     }
+}
+
+fn not_modern(reason: &str) -> String {
+    format!(
+        "{reason}; its entry says \"era\": \"modern\", and a server that does not speak revision \
+         {MODERN_REVISION} needs \"legacy\" or \"auto\""
+    )
 }
 
 fn unset(variables: &[UnsetVariable]) -> String {

@@ -3,6 +3,7 @@ use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 
 use super::*;
+use crate::era::CacheScope;
 
 fn json(text: &str) -> RawJson {
     RawJson::parse(&Bytes::copy_from_slice(text.as_bytes())).unwrap()
@@ -21,12 +22,17 @@ fn next(cursor: &str) -> String {
     format!(r#","nextCursor":{cursor}"#)
 }
 
+fn rules(filters: &ToolFilters) -> ListRules<'_> {
+    let marks = Marks::Ignored;
+    ListRules { filters, marks }
+}
+
 /// The list of one page with these definitions.
 fn list(definitions: &str, filters: &ToolFilters) -> ToolList {
     let mut walk = ListWalk::tools();
     let page = json(&format!(r#"{{"tools":[{definitions}]}}"#));
     assert_eq!(walk.accept(&page), Some(Step::Done));
-    walk.finish(filters, Introduction::default())
+    walk.finish(&rules(filters), Introduction::default())
 }
 
 fn names(list: &ToolList) -> Vec<&str> {
@@ -90,7 +96,7 @@ fn pages_follow_each_other_in_order() {
     for (page, step) in pages {
         assert_eq!(walk.accept(&page), Some(step));
     }
-    let list = walk.finish(&ToolFilters::default(), introduction.clone());
+    let list = walk.finish(&rules(&ToolFilters::default()), introduction.clone());
     assert_eq!(names(&list), ["a", "b", "c"]);
     assert_eq!(list.notices, Vec::<String>::new());
     assert_eq!(list.introduction, introduction);
@@ -122,7 +128,7 @@ fn notices_of(cursors: &mut dyn Iterator<Item = String>) -> (usize, Vec<String>)
             break;
         }
     }
-    let list = walk.finish(&ToolFilters::default(), Introduction::default());
+    let list = walk.finish(&rules(&ToolFilters::default()), Introduction::default());
     assert_eq!(list.tools().len(), pages);
     (pages, list.notices)
 }
@@ -166,7 +172,7 @@ fn a_list_of_too_many_tools_is_cut() {
         walk.accept(&page(&tools[MAX_TOOLS..], &next(r#""b""#))),
         Some(Step::Done)
     );
-    let list = walk.finish(&ToolFilters::default(), Introduction::default());
+    let list = walk.finish(&rules(&ToolFilters::default()), Introduction::default());
     assert_eq!(list.tools().len(), MAX_TOOLS);
     assert_eq!(list.tools()[MAX_TOOLS - 1].name.as_str(), "t9999");
     assert_eq!(
@@ -361,7 +367,7 @@ proptest! {
             walk.accept(&page(&chunk, &next(&format!("\"{index}\""))));
         }
         let filters = if filtered { only(&["a*"]) } else { ToolFilters::default() };
-        let list = walk.finish(&filters, Introduction::default());
+        let list = walk.finish(&rules(&filters), Introduction::default());
         let mut expected: Vec<&str> = Vec::new();
         for name in &tools {
             if !name.is_empty() && !expected.contains(&name.as_str()) && filters.allows(name) {
@@ -372,4 +378,71 @@ proptest! {
         let said = tools.iter().filter(|name| name.is_empty() || filters.allows(name));
         prop_assert_eq!(list.tools().len() + list.withheld.len(), said.count());
     }
+}
+
+#[test]
+fn a_list_has_the_strictest_hints_of_its_pages() {
+    let hints = |pages: &[&str]| {
+        let mut walk = ListWalk::tools();
+        for (number, hints) in pages.iter().enumerate() {
+            let next = format!(r#","nextCursor":"{number}"{hints}"#);
+            walk.accept(&page(&[], &next));
+        }
+        walk.finish(&rules(&ToolFilters::default()), Introduction::default())
+            .hints
+    };
+    let public = |ttl_ms| CacheHints {
+        ttl_ms,
+        scope: CacheScope::Public,
+    };
+    let five = r#","ttlMs":5,"cacheScope":"public""#;
+    let nine = r#","ttlMs":9,"cacheScope":"public""#;
+    assert_eq!(hints(&[]), CacheHints::NONE);
+    assert_eq!(hints(&[nine]), public(9));
+    assert_eq!(hints(&[nine, five]), public(5));
+    assert_eq!(hints(&[five, ""]), CacheHints::NONE);
+}
+
+#[test]
+fn marked_arguments_become_headers_and_wrong_marks_withhold_their_tool() {
+    let tool = |name: &str, mark: &str, kind: &str| {
+        format!(
+            r#"{{"name":"{name}","inputSchema":{{"properties":{{"a":{{"type":"{kind}","x-mcp-header":{mark}}}}}}}}}"#
+        )
+    };
+    let tools = [
+        tool("good", r#""Region""#, "string"),
+        tool("no-name", r#""a b""#, "string"),
+        tool("not-plain", r#""X""#, "object"),
+    ];
+    let walk = || {
+        let mut walk = ListWalk::tools();
+        walk.accept(&page(&tools, ""));
+        walk
+    };
+    let filters = ToolFilters::default();
+    let followed = ListRules {
+        filters: &filters,
+        marks: Marks::Followed,
+    };
+    let list = walk().finish(&followed, Introduction::default());
+    assert_eq!(names(&list), ["good"]);
+    assert_eq!(
+        withheld(&list),
+        [
+            ("no-name", "x-mcp-header is not the name of a header"),
+            (
+                "not-plain",
+                "x-mcp-header is on an argument that is neither string, integer nor boolean"
+            ),
+        ]
+    );
+    let good = list.get("good").unwrap();
+    let headers = |arguments: &str| good.headers(&json(arguments));
+    let header = |value: &str| vec![("mcp-param-region".to_owned(), value.to_owned())];
+    assert_eq!(headers(r#"{"a":"eu"}"#), header("eu"));
+    assert_eq!(headers(r#"{"a":"ü"}"#), header("=?base64?w7w=?="));
+    assert_eq!(headers("{}"), Vec::new());
+    let list = walk().finish(&rules(&filters), Introduction::default());
+    assert_eq!(list.tools().len(), 3, "there are no headers elsewhere");
 }

@@ -7,7 +7,7 @@ use std::{collections::HashMap, sync::Arc};
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::{
-    call::{ClientCapabilities, ClientHandle, Question},
+    call::{ClientCapabilities, ClientHandle, ClientId, Question},
     wire::{self, Answer, Frame, ObjectText, RawJson, Request, RequestId},
 };
 
@@ -23,7 +23,13 @@ pub(super) struct Asks {
     /// The answer to a question for roots, where the configuration gives it.
     roots: Option<RawJson>,
     running: JoinSet<(RequestId, Option<Answer>)>,
-    by_id: HashMap<RequestId, AbortHandle>,
+    by_id: HashMap<RequestId, OpenQuestion>,
+}
+
+/// A question that a client is thinking about.
+struct OpenQuestion {
+    client: ClientId,
+    running: AbortHandle,
 }
 
 impl Asks {
@@ -34,6 +40,11 @@ impl Asks {
             running: JoinSet::new(),
             by_id: HashMap::new(),
         }
+    }
+
+    /// Whether the configuration answers questions for roots.
+    pub(super) fn has_roots(&self) -> bool {
+        self.roots.is_some()
     }
 
     /// What a server is told that it may ask.
@@ -75,33 +86,35 @@ impl Asks {
         let running = self
             .running
             .spawn(async move { (request.id, answer.await) });
-        self.by_id.insert(id, running);
+        let client = client.id();
+        self.by_id.insert(id, OpenQuestion { client, running });
         None
     }
 
-    /// The server no longer wants to know.
-    pub(super) fn cancel(&mut self, id: &RequestId) {
-        if let Some(running) = self.by_id.remove(id) {
-            running.abort();
-        }
+    /// The server no longer wants to know; returns who was asked.
+    pub(super) fn cancel(&mut self, id: &RequestId) -> Option<ClientId> {
+        let question = self.by_id.remove(id)?;
+        question.running.abort();
+        Some(question.client)
     }
 
-    /// The next answer for the server; waits for ever while nothing was asked. Cancel-safe.
-    pub(super) async fn next_answer(&mut self) -> Frame {
+    /// The next answer for the server, and who gave it; waits for ever while nothing was asked. Cancel-safe.
+    pub(super) async fn next_answer(&mut self) -> (Frame, Option<ClientId>) {
         loop {
             let Some(done) = self.running.join_next().await else {
                 return std::future::pending().await;
             };
             // A question that was withdrawn wants no answer.
             let Ok((id, answer)) = done else { continue };
-            self.by_id.remove(&id);
-            return match answer {
+            let client = self.by_id.remove(&id).map(|question| question.client);
+            let frame = match answer {
                 Some(Answer::Result(result)) => wire::result(&id, &result),
                 Some(Answer::Error(error)) => wire::error_as_sent(&id, &error),
                 Some(Answer::Invalid) | None => {
                     wire::error(Some(&id), INTERNAL_ERROR, "the client gave no answer")
                 }
             };
+            return (frame, client);
         }
     }
 }

@@ -1,17 +1,16 @@
 //! The calls of one connection: sent up to a number, queued beyond it, answered, timed out, withdrawn.
 
-use std::{
-    collections::{HashSet, VecDeque},
-    sync::Arc,
-};
+use std::{collections::VecDeque, sync::Arc};
 
 use tokio::time::Instant;
 
 use super::{
     CallTicket, QueuedCall,
+    conversation::{error_code, error_message},
+    dialect::Dialect,
     lasting::Lasting,
     pending::{Asked, Pending, PendingCall},
-    start::{error_code, error_message},
+    taken_back::TakenBack,
 };
 use crate::{
     call::{CallRequest, ClientHandle, ClientId, Outcome},
@@ -21,7 +20,8 @@ use crate::{
         link::Link,
         listing::ToolList,
     },
-    wire::{self, Answer, ObjectText, RawJson},
+    era::Era,
+    wire::{self, Answer, FrameTicket, ObjectText, RawJson},
 };
 
 /// How many calls a server has at once, and how many more may wait for it.
@@ -30,19 +30,23 @@ const MAX_WAITING: usize = 256;
 /// How many bytes may wait for it, in calls that were not sent and in what it does not read.
 const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
 
+/// The error code of parameters that cannot be used.
+const INVALID_PARAMS: i64 = -32602;
+
 /// How often a call is kept for another start of a server that ends before the call is sent.
 const MAX_PUT_BACK: u32 = 2;
 
 /// The calls of one connection.
 pub(super) struct Calls {
-    pending: Pending,
+    pub(super) pending: Pending,
     queue: VecDeque<WaitingCall>,
     queued_bytes: usize,
     times: ServerTimes,
-    /// The clients whose calls were taken back: the server may still work, and ask, for them.
-    taken_back: HashSet<ClientId>,
+    taken_back: TakenBack,
     /// What must hold when the server has come back.
     lasting: Lasting,
+    /// How the server is spoken to.
+    dialect: Dialect,
 }
 
 /// A call that waits until the server has room for it.
@@ -52,22 +56,53 @@ struct WaitingCall {
 }
 
 impl Calls {
-    pub(super) fn new(next_id: u64, times: ServerTimes, lasting: Lasting) -> Self {
+    pub(super) fn new(
+        next_id: u64,
+        times: ServerTimes,
+        lasting: Lasting,
+        dialect: Dialect,
+    ) -> Self {
         Self {
             pending: Pending::new(next_id, times),
             queue: VecDeque::new(),
             queued_bytes: 0,
             times,
-            taken_back: HashSet::new(),
+            taken_back: TakenBack::default(),
             lasting,
+            dialect,
         }
     }
 
+    /// How the server speaks.
+    pub(super) fn era(&self) -> Era {
+        self.dialect.era
+    }
+
     /// Sends a request of our own.
-    pub(super) fn ask(&mut self, link: &mut Link, asked: Asked, method: &str, params: &RawJson) {
+    pub(super) fn ask(
+        &mut self,
+        link: &mut Link,
+        asked: Asked,
+        method: &str,
+        params: &RawJson,
+    ) -> (u64, FrameTicket) {
         let id = self.pending.fresh_id();
-        link.request(id, method, params, &[]);
+        let params = self.dialect.own_params(params, None);
+        let frame = link.request(id, method, &params, &[]);
         self.pending.insert(id, asked);
+        (id, frame)
+    }
+
+    /// Takes a request of our own back.
+    pub(super) fn take_back(&mut self, link: &mut Link, id: u64, frame: FrameTicket) {
+        if self.pending.remove(id).is_some() {
+            withdraw(id, frame, "it is not needed any more", link);
+        }
+    }
+
+    /// Forgets a request of our own that the server will not answer.
+    pub(super) fn forget(&mut self, id: u64) {
+        self.pending.remove(id);
     }
 
     /// Makes hold again what held before the server came back.
@@ -77,16 +112,31 @@ impl Calls {
         }
     }
 
+    /// What must hold when the server has come back.
+    pub(super) fn lasting(&mut self) -> &mut Lasting {
+        &mut self.lasting
+    }
+
     /// Whether the server is of use to somebody even without calls.
     pub(super) fn has_subscriptions(&self) -> bool {
         self.lasting.has_subscriptions()
     }
 
+    /// A client is asked something for the server.
+    pub(super) fn question_opened(&mut self, client: ClientId) {
+        self.pending.question_opened(client);
+    }
+
+    /// A client has answered what it was asked, or need not any more.
+    pub(super) fn question_closed(&mut self, client: ClientId) {
+        self.pending.question_closed(client);
+    }
+
     /// Sends a call, or lets it wait its turn.
-    pub(super) fn take(&mut self, call: QueuedCall, tools: &ToolList, link: &mut Link) {
+    pub(super) fn take(&mut self, mut call: QueuedCall, tools: &ToolList, link: &mut Link) {
         let size = call.call.request.size();
-        if is_gone(&call, tools) {
-            call.answer(Err(CallError::ToolGone));
+        if let Err(error) = prepare(&mut call, tools, self.dialect) {
+            call.answer(Err(error));
         } else if self.queue.is_empty() && self.has_room(link) {
             self.send(call, link);
         } else if self.queue.len() < MAX_WAITING && self.queued_bytes + size < MAX_WAITING_BYTES {
@@ -121,8 +171,9 @@ impl Calls {
             self.leave_queue(at);
         }
         if let Some((id, call)) = self.pending.remove_call(ticket) {
-            self.taken_back.insert(call.queued.call.context.client.id());
-            withdraw(id, &call, "the caller cancelled", link);
+            let client = call.queued.call.context.client.id();
+            self.taken_back.note(id, client, Instant::now());
+            withdraw(id, call.frame, "the caller cancelled", link);
             self.send_queued(link);
         }
     }
@@ -134,12 +185,17 @@ impl Calls {
         answer: Answer,
         link: &mut Link,
     ) -> Option<(Asked, Answer)> {
-        match self.pending.remove(id)? {
-            Asked::Call(call) => {
+        let Some(asked) = self.pending.remove(id) else {
+            self.taken_back.answered(id);
+            return None;
+        };
+        match asked {
+            Asked::Call(mut call) => {
                 let answer = call_answer(answer, link.secrets());
                 if answer.is_ok() {
                     self.lasting.note(&call.queued.call.request);
                 }
+                call.queued.answered_by = Some(self.dialect.era);
                 finish(call, answer);
                 self.send_queued(link);
                 None
@@ -179,32 +235,6 @@ impl Calls {
         true
     }
 
-    /// Passes progress on with the caller's own token in place of ours.
-    pub(super) fn forward_progress(&mut self, params: &RawJson) {
-        let token = params.member("progressToken");
-        let id = token.and_then(|token| token.as_str().parse().ok());
-        let Some(call) = id.and_then(|id| self.pending.progress(id)) else {
-            return;
-        };
-        let context = &call.queued.call.context;
-        if let Some(token) = context.client.progress_token() {
-            let params = params.with_member("progressToken", &token);
-            let report = wire::notification("notifications/progress", Some(&params));
-            if let Some(report) = call.progress.pass(report, Instant::now()) {
-                context.client.notify(report);
-            }
-        }
-    }
-
-    /// Passes on progress that was held back and is due.
-    pub(super) fn release_progress(&mut self, now: Instant) {
-        for call in self.pending.calls_mut() {
-            if let Some(report) = call.progress.release_due(now) {
-                call.queued.call.context.client.notify(report);
-            }
-        }
-    }
-
     /// Fails the calls whose time is over; returns how many.
     pub(super) fn expire(&mut self, now: Instant, link: &mut Link) -> usize {
         while self.queue.front().is_some_and(|call| call.until <= now)
@@ -218,8 +248,9 @@ impl Calls {
         let expired = self.pending.expire(now);
         let count = expired.len();
         for (id, call, limit) in expired {
-            self.taken_back.insert(call.queued.call.context.client.id());
-            let outcome = withdraw(id, &call, "the call took too long", link);
+            let client = call.queued.call.context.client.id();
+            self.taken_back.note(id, client, now);
+            let outcome = withdraw(id, call.frame, "the call took too long", link);
             finish(call, Err(CallError::Timeout { limit, outcome }));
         }
         self.send_queued(link);
@@ -253,7 +284,7 @@ impl Calls {
             .map(|call| &call.queued.call.context.client);
         let first = clients.next()?;
         let alone = clients.all(|client| client.id() == first.id())
-            && self.taken_back.iter().all(|client| *client == first.id());
+            && !self.taken_back.has_other_than(first.id(), Instant::now());
         alone.then_some(first)
     }
 
@@ -301,15 +332,16 @@ impl Calls {
     fn send(&mut self, queued: QueuedCall, link: &mut Link) {
         let id = self.pending.fresh_id();
         let method = queued.call.request.method();
-        let frame = link.request(id, method, &call_params(&queued, id), &[]);
+        let params = self.dialect.call_params(&queued.call, id);
+        let frame = link.request(id, method, &params, &queued.headers);
         self.pending.insert_call(id, queued, frame);
     }
 }
 
 /// Takes a call back: before it is sent if that is still possible, else the server is told.
-fn withdraw(id: u64, call: &PendingCall, reason: &str, link: &mut Link) -> Outcome {
-    let outcome = link.withdraw(call.frame);
-    if outcome != Outcome::Unknown {
+fn withdraw(id: u64, frame: FrameTicket, reason: &str, link: &mut Link) -> Outcome {
+    let outcome = link.withdraw(frame);
+    if outcome != Outcome::Unknown || !link.cancels_by_notification() {
         return outcome;
     }
     let params = ObjectText::new()
@@ -330,35 +362,23 @@ fn finish(mut call: PendingCall, answer: Result<RawJson, CallError>) {
     call.queued.answer(answer);
 }
 
-/// Whether the server came back without the tool that is to be run.
-fn is_gone(call: &QueuedCall, tools: &ToolList) -> bool {
-    match &call.call.request {
-        CallRequest::Tool { name, .. } => tools.get(name.as_str()).is_none(),
-        CallRequest::Relayed { .. } => false,
+/// Makes a call ready for a server, unless it cannot be sent to it.
+fn prepare(call: &mut QueuedCall, tools: &ToolList, dialect: Dialect) -> Result<(), CallError> {
+    if let CallRequest::Tool { name, arguments } = &call.call.request {
+        let tool = tools.get(name.as_str()).ok_or(CallError::ToolGone)?;
+        call.headers = tool.headers(arguments);
     }
-}
-
-/// The parameters of a call: exactly the caller's, and its `_meta` with a progress token of ours in
-/// place of its own.
-fn call_params(queued: &QueuedCall, id: u64) -> RawJson {
-    let context = &queued.call.context;
-    let meta = match (&context.meta, context.client.progress_token()) {
-        (Some(meta), Some(_)) => Some(meta.with_member("progressToken", &RawJson::of(&id))),
-        (meta, _) => meta.clone(),
-    };
-    match (&queued.call.request, meta) {
-        (CallRequest::Tool { name, arguments }, meta) => {
-            let params = ObjectText::new()
-                .member("name", name.as_str())
-                .raw("arguments", arguments);
-            match meta {
-                Some(meta) => params.raw("_meta", &meta).finish(),
-                None => params.finish(),
-            }
-        }
-        (CallRequest::Relayed { params, .. }, Some(meta)) => params.with_member("_meta", &meta),
-        (CallRequest::Relayed { params, .. }, None) => params.clone(),
+    let retry = call.call.context.retry.as_ref();
+    let has_state = retry.is_some_and(|retry| retry.state.is_some());
+    if has_state && dialect.era == Era::Legacy {
+        // Whatever gave it out, it was not this server.
+        return Err(CallError::refusal(
+            INVALID_PARAMS,
+            "requestState is not known",
+            None,
+        ));
     }
+    Ok(())
 }
 
 fn call_answer(answer: Answer, secrets: &Secrets) -> Result<RawJson, CallError> {

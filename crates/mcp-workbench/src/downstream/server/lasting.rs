@@ -47,6 +47,13 @@ impl Lasting {
             .collect()
     }
 
+    /// What clients have subscribed to, in an order that does not change.
+    pub(super) fn subscribed(&self) -> Vec<RawJson> {
+        let mut subscribed: Vec<_> = self.subscriptions.keys().cloned().collect();
+        subscribed.sort_unstable_by(|one, other| one.as_bytes().cmp(other.as_bytes()));
+        subscribed
+    }
+
     /// Whether somebody waits for what the server will tell.
     pub(super) fn has_subscriptions(&self) -> bool {
         !self.subscriptions.is_empty()

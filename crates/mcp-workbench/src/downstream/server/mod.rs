@@ -6,22 +6,39 @@
 
 mod asks;
 mod calls;
+mod conversation;
+mod dialect;
 mod health;
 mod lasting;
 mod limiter;
+mod local;
 mod pending;
+mod probe;
 mod progress;
+mod questions;
 mod refresh;
+mod reports;
+mod rounds;
 mod session;
 mod start;
+mod subscription;
 mod supervisor;
+mod taken_back;
+mod tasks;
+#[cfg(test)]
+mod test_client;
+mod unreadable;
+mod users;
 
 use std::sync::{
     Arc,
     atomic::{AtomicU64, Ordering},
 };
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::{
+    sync::{mpsc, oneshot, watch},
+    time::Instant,
+};
 
 use super::{
     error::{CallError, ConnectError},
@@ -29,17 +46,33 @@ use super::{
 };
 use crate::{
     call::{Call, ClientHandle, Outcome},
+    config::Server,
+    era::Era,
+    ident::ServerIdentifier,
+    seal::Sealer,
     wire::RawJson,
 };
 
 pub(super) use supervisor::{Supervisor, SupervisorContext};
+pub(super) use tasks::open_task;
 
 /// The way to one server. Cheap to clone.
 #[derive(Clone)]
 pub struct ServerHandle {
     commands: mpsc::UnboundedSender<Command>,
     status: watch::Receiver<Status>,
-    tickets: Arc<AtomicU64>,
+    about: Arc<About>,
+}
+
+/// What the calls of one server have in common.
+struct About {
+    tickets: AtomicU64,
+    identifier: ServerIdentifier,
+    server: Arc<Server>,
+    /// The answer to a question for roots, where the configuration gives it.
+    roots: Option<RawJson>,
+    /// Seals the names of tasks.
+    sealer: Arc<Sealer>,
 }
 
 /// What is known of a server without asking it.
@@ -103,15 +136,32 @@ struct CallTicket(u64);
 struct QueuedCall {
     ticket: CallTicket,
     call: Call,
-    reply: oneshot::Sender<Result<RawJson, CallError>>,
+    reply: oneshot::Sender<Answered>,
     /// How often the server has ended before a byte of the call could be sent.
     put_back: u32,
+    /// The headers of its arguments.
+    headers: Vec<(String, String)>,
+    /// How the server speaks that has answered it.
+    answered_by: Option<Era>,
+}
+
+/// A call that is over.
+struct Answered {
+    /// The call, which may have to be made again.
+    call: Call,
+    answer: Result<RawJson, CallError>,
+    /// How the server speaks that has answered; nothing if none has.
+    by: Option<Era>,
 }
 
 impl QueuedCall {
     fn answer(self, answer: Result<RawJson, CallError>) {
         // A caller that has gone away has cancelled.
-        let _ = self.reply.send(answer);
+        let _ = self.reply.send(Answered {
+            call: self.call,
+            answer,
+            by: self.answered_by,
+        });
     }
 }
 
@@ -147,19 +197,25 @@ impl ServerHandle {
         }
     }
 
-    /// Runs a tool, starting the server for it if need be. Dropping the future cancels the call.
+    /// Makes a call, starting the server for it if need be. What the server asks in place of an answer is asked
+    /// of the client, where the client does not take such questions as answers. Dropping the future cancels the
+    /// call.
     pub async fn call(&self, call: Call) -> Result<RawJson, CallError> {
-        let ticket = CallTicket(self.tickets.fetch_add(1, Ordering::Relaxed));
-        let (reply, answer) = oneshot::channel();
-        let queued = QueuedCall {
-            ticket,
-            call,
-            reply,
-            put_back: 0,
-        };
+        let began = Instant::now();
+        let answered = self.call_once(call).await?;
+        match (answered.by, answered.call.context.client.era()) {
+            (Some(Era::Modern), _) => Box::pin(rounds::follow(self, answered, began)).await,
+            (Some(Era::Legacy), Era::Modern) => rounds::answer_for_modern(answered),
+            _ => answered.answer,
+        }
+    }
+
+    /// Sends a call once. Dropping the future cancels it.
+    async fn call_once(&self, call: Call) -> Result<Answered, CallError> {
+        let (queued, answer) = self.queued(call);
         let mut cancel = CancelOnDrop {
             commands: &self.commands,
-            ticket: Some(ticket),
+            ticket: Some(queued.ticket),
         };
         if self.commands.send(Command::Call(queued)).is_err() {
             cancel.ticket = None;
@@ -169,7 +225,21 @@ impl ServerHandle {
         }
         let answer = answer.await;
         cancel.ticket = None;
-        answer.unwrap_or(Err(CallError::Internal))
+        answer.map_err(|_| CallError::Internal)
+    }
+
+    fn queued(&self, call: Call) -> (QueuedCall, oneshot::Receiver<Answered>) {
+        let ticket = CallTicket(self.about.tickets.fetch_add(1, Ordering::Relaxed));
+        let (reply, answer) = oneshot::channel();
+        let queued = QueuedCall {
+            ticket,
+            call,
+            reply,
+            put_back: 0,
+            headers: Vec::new(),
+            answered_by: None,
+        };
+        (queued, answer)
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use tokio::time::Instant;
 
 use super::{CallTicket, QueuedCall, progress::ProgressGate};
-use crate::{config::ServerTimes, downstream::error::TimeLimit, wire::FrameTicket};
+use crate::{call::ClientId, config::ServerTimes, downstream::error::TimeLimit, wire::FrameTicket};
 
 /// What was asked and not answered.
 #[expect(clippy::large_enum_variant, reason = "almost all of them are calls")]
@@ -19,6 +19,8 @@ pub(super) enum Asked {
     Ping,
     /// Something that held before the server came back.
     Again,
+    /// To be told of changes.
+    Listen,
 }
 
 /// A call that a server has, or is about to have.
@@ -39,6 +41,8 @@ pub(super) struct Pending {
     times: ServerTimes,
     /// No call expires before this; it may be early, never late.
     next_expiry: Option<Instant>,
+    /// How many questions each client is thinking about: meanwhile the server is rightly silent.
+    questions: HashMap<ClientId, usize>,
 }
 
 impl Pending {
@@ -49,6 +53,7 @@ impl Pending {
             next_id,
             times,
             next_expiry: None,
+            questions: HashMap::new(),
         }
     }
 
@@ -71,7 +76,7 @@ impl Pending {
     pub(super) fn call(&self, id: u64) -> Option<&PendingCall> {
         match self.asked.get(&id)? {
             Asked::Call(call) => Some(call),
-            Asked::List | Asked::Ping | Asked::Again => None,
+            Asked::List | Asked::Ping | Asked::Again | Asked::Listen => None,
         }
     }
 
@@ -89,7 +94,7 @@ impl Pending {
             silent_until: now + self.times.call,
             ends_at: now + self.times.max_call,
         };
-        self.expect_expiry(call.expires_at());
+        self.expect_expiry(self.expires_at(&call));
         self.calls += 1;
         self.asked.insert(id, Asked::Call(call));
     }
@@ -127,6 +132,33 @@ impl Pending {
         Some(call)
     }
 
+    /// A client is asked something: the silence of its calls does not count until it has answered.
+    pub(super) fn question_opened(&mut self, client: ClientId) {
+        *self.questions.entry(client).or_default() += 1;
+    }
+
+    /// The client has answered, or need not any more; with its last answer the silence starts anew.
+    pub(super) fn question_closed(&mut self, client: ClientId) {
+        match self.questions.get_mut(&client) {
+            Some(open) if *open > 1 => *open -= 1,
+            Some(_) => {
+                self.questions.remove(&client);
+                self.start_silence_anew(client);
+            }
+            None => {}
+        }
+    }
+
+    fn start_silence_anew(&mut self, client: ClientId) {
+        let silent_until = Instant::now() + self.times.call;
+        for call in self.calls_mut() {
+            if call.client() == client {
+                call.silent_until = silent_until;
+            }
+        }
+        self.next_expiry = self.earliest_expiry();
+    }
+
     /// The ids of all calls, oldest first.
     pub(super) fn call_ids(&self) -> Vec<u64> {
         let mut ids: Vec<u64> = self.calls_by_id().map(|(id, _)| id).collect();
@@ -144,17 +176,17 @@ impl Pending {
         let times = self.times;
         let due = self
             .calls_by_id()
-            .filter(|(_, call)| call.expires_at() <= now);
+            .filter(|(_, call)| self.expires_at(call) <= now);
         let due: Vec<u64> = due.map(|(id, _)| id).collect();
         let expired = due.into_iter().filter_map(|id| match self.remove(id)? {
             Asked::Call(call) if call.ends_at <= now => {
                 Some((id, call, TimeLimit::Total(times.max_call)))
             }
             Asked::Call(call) => Some((id, call, TimeLimit::Silence(times.call))),
-            Asked::List | Asked::Ping | Asked::Again => None,
+            Asked::List | Asked::Ping | Asked::Again | Asked::Listen => None,
         });
         let expired = expired.collect();
-        self.next_expiry = self.calls_by_id().map(|(_, call)| call.expires_at()).min();
+        self.next_expiry = self.earliest_expiry();
         expired
     }
 
@@ -169,8 +201,21 @@ impl Pending {
     pub(super) fn calls_mut(&mut self) -> impl Iterator<Item = &mut PendingCall> {
         self.asked.values_mut().filter_map(|asked| match asked {
             Asked::Call(call) => Some(call),
-            Asked::List | Asked::Ping | Asked::Again => None,
+            Asked::List | Asked::Ping | Asked::Again | Asked::Listen => None,
         })
+    }
+
+    fn expires_at(&self, call: &PendingCall) -> Instant {
+        // Almost never is anything asked.
+        if !self.questions.is_empty() && self.questions.contains_key(&call.client()) {
+            return call.ends_at;
+        }
+        call.silent_until.min(call.ends_at)
+    }
+
+    fn earliest_expiry(&self) -> Option<Instant> {
+        let calls = self.calls_by_id();
+        calls.map(|(_, call)| self.expires_at(call)).min()
     }
 
     fn expect_expiry(&mut self, at: Instant) {
@@ -180,14 +225,14 @@ impl Pending {
     fn calls_by_id(&self) -> impl Iterator<Item = (u64, &PendingCall)> {
         self.asked.iter().filter_map(|(id, asked)| match asked {
             Asked::Call(call) => Some((*id, call)),
-            Asked::List | Asked::Ping | Asked::Again => None,
+            Asked::List | Asked::Ping | Asked::Again | Asked::Listen => None,
         })
     }
 }
 
 impl PendingCall {
-    fn expires_at(&self) -> Instant {
-        self.silent_until.min(self.ends_at)
+    fn client(&self) -> ClientId {
+        self.queued.call.context.client.id()
     }
 }
 

@@ -7,8 +7,7 @@ use tokio::{sync::watch, time::Instant};
 
 use super::{ConnectReply, Status};
 use crate::{
-    config::ToolFilters,
-    downstream::listing::{ListWalk, Step},
+    downstream::listing::{ListRules, ListWalk, Step},
     wire::{Answer, RawJson},
 };
 
@@ -79,7 +78,7 @@ impl Refresh {
     pub(super) fn take_page(
         &mut self,
         answer: &Answer,
-        filters: &ToolFilters,
+        rules: &ListRules<'_>,
         status: &watch::Sender<Status>,
     ) -> Option<RawJson> {
         let mut walk = self.walk.take()?;
@@ -89,7 +88,7 @@ impl Refresh {
         };
         match step {
             Some(Step::Next) => return Some(self.walk.insert(walk).params()),
-            Some(Step::Done) => publish(walk, filters, status),
+            Some(Step::Done) => publish(walk, rules, status),
             None => tracing::warn!("the changed list of tools cannot be read; the last one stays"),
         }
         self.finish(status);
@@ -108,9 +107,9 @@ impl Refresh {
 }
 
 /// Publishes a list that is not equal to the last.
-fn publish(walk: ListWalk, filters: &ToolFilters, status: &watch::Sender<Status>) {
+fn publish(walk: ListWalk, rules: &ListRules<'_>, status: &watch::Sender<Status>) {
     let known = status.borrow().tools.clone().unwrap_or_default();
-    let tools = walk.finish(filters, known.introduction.clone());
+    let tools = walk.finish(rules, known.introduction.clone());
     if tools != *known {
         status.send_modify(|status| status.tools = Some(Arc::new(tools)));
     }

@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use tokio::{
     sync::{mpsc, watch},
     time::Instant,
@@ -14,15 +13,19 @@ use super::{
     Command, QueuedCall, Status,
     asks::Asks,
     calls::Calls,
+    conversation::{Taken, answer_server},
     health::Health,
     lasting::Lasting,
+    local::{Local, is_header_mismatch, untagged},
     pending::Asked,
     refresh::Refresh,
-    start::{Started, answer_server},
+    start::{Started, list_rules},
+    subscription::Subscription,
     supervisor::{Waiting, sleep_until},
+    users::{Users, wait_for_room},
 };
 use crate::{
-    call::{ClientHandle, Outcome},
+    call::{ClientHandle, ClientId, Outcome},
     config::Server,
     downstream::{
         error::{CallError, GiveUp, HttpFault},
@@ -32,10 +35,8 @@ use crate::{
         pool::Shutdown,
         process::Exit,
     },
-    wire::{
-        Answer, MAX_FRAME_BYTES, Message, Notification, ObjectText, RawJson, RequestId, Response,
-        id_from_head, id_from_tail, recover_answer_id,
-    },
+    era::Era,
+    wire::{Answer, Message, Notification, ObjectText, RawJson, RequestId, Response, id_from_tail},
 };
 
 /// Why a session is over.
@@ -55,12 +56,14 @@ pub(super) enum SessionEnd {
 /// A connection to a server that is up.
 pub(super) struct Session {
     server: Arc<Server>,
-    link: Link,
-    calls: Calls,
+    pub(super) link: Link,
+    pub(super) calls: Calls,
     refresh: Refresh,
-    health: Health,
+    pub(super) health: Health,
     asks: Asks,
     users: Users,
+    /// What a modern server is asked to tell.
+    pub(super) subscription: Subscription,
     used_at: Instant,
 }
 
@@ -70,16 +73,6 @@ pub(super) struct Surroundings<'a> {
     pub(super) shutdown: &'a Shutdown,
     /// Tells everybody what has changed.
     pub(super) tell: &'a (dyn Fn(Change) + Sync),
-}
-
-/// The clients that have used a server since its start.
-enum Users {
-    /// Nobody that is known.
-    Nobody,
-    /// One, to whom everything that the server says belongs.
-    One(Arc<dyn ClientHandle>),
-    /// Several: only the calls that the server has tell whom it means.
-    Several,
 }
 
 impl Session {
@@ -93,14 +86,18 @@ impl Session {
         let mut session = Self {
             server: Arc::clone(server),
             link: started.link,
-            calls: Calls::new(started.next_id, server.times, lasting),
+            calls: Calls::new(started.next_id, server.times, lasting, started.dialect),
+            subscription: Subscription::new(started.announced),
             asks: started.asks,
             users: client.map_or(Users::Nobody, |client| Users::One(client.lasting())),
             refresh: Refresh::default(),
             health: Health::default(),
             used_at: Instant::now(),
         };
-        session.calls.repeat_lasting(&mut session.link);
+        match session.calls.era() {
+            Era::Legacy => session.calls.repeat_lasting(&mut session.link),
+            Era::Modern => session.listen(),
+        }
         session
     }
 
@@ -114,7 +111,7 @@ impl Session {
             status, shutdown, ..
         } = surroundings;
         loop {
-            let held_up = self.held_up();
+            let held_up = self.users.held_up();
             // A server is not blamed for the time in which nobody listens to it.
             let due = held_up.is_none().then(|| self.due()).flatten();
             tokio::select! {
@@ -129,8 +126,11 @@ impl Session {
                     event => self.take_event(event, surroundings),
                 },
                 Some(command) = commands.recv() => self.take_command(command, status),
-                answer = self.asks.next_answer() => self.link.send(answer),
-                () = sleep_until(due) => if let Some(end) = self.take_time(status) {
+                (answer, client) = self.asks.next_answer() => {
+                    self.link.send(answer);
+                    self.close_question(client);
+                }
+                () = sleep_until(due) => if let Some(end) = self.take_time(surroundings) {
                     return end;
                 },
                 () = shutdown.begun() => return SessionEnd::Shutdown(shutdown.since()),
@@ -145,20 +145,30 @@ impl Session {
             self.refresh.due(),
             self.health.due(),
             self.link.stalls_at(),
+            self.subscription.due(),
             self.idle_at(),
         ];
         moments.into_iter().flatten().min()
     }
 
-    fn take_time(&mut self, status: &watch::Sender<Status>) -> Option<SessionEnd> {
+    fn take_time(&mut self, surroundings: &Surroundings<'_>) -> Option<SessionEnd> {
         let now = Instant::now();
+        let status = surroundings.status;
         self.refresh.give_up_if_due(now, status);
         self.calls.release_progress(now);
         let timeouts = self.calls.expire(now, &mut self.link);
         if timeouts > 0 && self.health.timed_out(timeouts, now) {
             let nothing = ObjectText::new().finish();
+            let method = match self.calls.era() {
+                Era::Legacy => "ping",
+                Era::Modern => "server/discover",
+            };
             self.calls
-                .ask(&mut self.link, Asked::Ping, "ping", &nothing);
+                .ask(&mut self.link, Asked::Ping, method, &nothing);
+        }
+        if self.subscription.due().is_some_and(|due| due <= now) {
+            self.listen();
+            self.announce_everything(surroundings);
         }
         if let Some(params) = self.refresh.begin_if_due(now) {
             self.request_page(&params);
@@ -192,24 +202,13 @@ impl Session {
     /// Sends a call, or lets it wait its turn.
     pub(super) fn take_call(&mut self, call: QueuedCall, tools: &ToolList) {
         self.used_at = Instant::now();
-        self.note_user(&call.call.context.client);
-        self.calls.take(call, tools, &mut self.link);
-    }
-
-    fn note_user(&mut self, client: &Arc<dyn ClientHandle>) {
-        self.users = match &self.users {
-            Users::Nobody => Users::One(client.lasting()),
-            Users::One(known) if known.id() == client.id() => return,
-            Users::One(_) | Users::Several => Users::Several,
-        };
-    }
-
-    /// The client that does not read what the server has for it, if the server works for no other: then
-    /// nothing more is read from the server either.
-    fn held_up(&self) -> Option<Arc<dyn ClientHandle>> {
-        match &self.users {
-            Users::One(client) if client.is_full() => Some(Arc::clone(client)),
-            _ => None,
+        self.users.note(&call.call.context.client);
+        if self.calls.era() == Era::Modern
+            && let Some(local) = Local::of(&call.call.request)
+        {
+            self.take_local(local, call);
+        } else {
+            self.calls.take(call, tools, &mut self.link);
         }
     }
 
@@ -234,15 +233,15 @@ impl Session {
             LinkEvent::Failed { id, fault, outcome } => {
                 let fault = Box::new(fault);
                 let error = CallError::Http { fault, outcome };
-                if let Some(Asked::List) = self.calls.failed(id, error, &mut self.link) {
-                    self.take_page(&Answer::Invalid, surroundings.status);
+                match self.calls.failed(id, error, &mut self.link) {
+                    Some(Asked::List) => self.take_page(&Answer::Invalid, surroundings.status),
+                    Some(Asked::Listen) => self.subscription.ended(id, Instant::now()),
+                    _ => {}
                 }
             }
             LinkEvent::Renewed => {
                 self.calls.repeat_lasting(&mut self.link);
-                self.announce_change(surroundings.status);
-                (surroundings.tell)(Change::Prompts);
-                (surroundings.tell)(Change::Resources);
+                self.announce_everything(surroundings);
             }
             LinkEvent::BadLine(line) => self.take_bad_line(&line),
             LinkEvent::TooLarge(head) => self.take_oversized(&head),
@@ -261,10 +260,21 @@ impl Session {
             Message::Notification(notification) => {
                 self.take_notification(&notification, origin, surroundings);
             }
+            // A modern server has no business to ask like this, and must not be answered.
+            Message::Request(_) if self.calls.era() == Era::Modern => {}
             Message::Request(request) => {
                 let client = self.meant_client(origin).cloned();
-                answer_server(request, client.as_ref(), &mut self.asks, &mut self.link);
+                let taken = answer_server(request, client.as_ref(), &mut self.asks, &mut self.link);
+                if let (Taken::Asked, Some(client)) = (taken, client) {
+                    self.calls.question_opened(client.id());
+                }
             }
+        }
+    }
+
+    fn close_question(&mut self, client: Option<ClientId>) {
+        if let Some(client) = client {
+            self.calls.question_closed(client);
         }
     }
 
@@ -273,8 +283,13 @@ impl Session {
             return;
         };
         self.used_at = Instant::now();
+        if self.calls.era() == Era::Modern && is_header_mismatch(&response.answer) {
+            // The headers of calls come from the list, so the list is not what the server has now.
+            self.announce_change(status);
+        }
         match self.calls.answer(id, response.answer, &mut self.link) {
             Some((Asked::List, answer)) => self.take_page(&answer, status),
+            Some((Asked::Listen, answer)) => self.stop_listening(id, &answer),
             // An answer to a ping is a sign of life like any other. An answer to nothing is late or
             // doubled, and nobody waits for it.
             _ => self.calls.send_queued(&mut self.link),
@@ -293,7 +308,7 @@ impl Session {
             ("notifications/prompts/list_changed", _) => (surroundings.tell)(Change::Prompts),
             ("notifications/resources/list_changed", _) => (surroundings.tell)(Change::Resources),
             ("notifications/resources/updated", Some(params)) => {
-                (surroundings.tell)(Change::Resource(params.clone()));
+                (surroundings.tell)(Change::Resource(untagged(params)));
             }
             ("notifications/message", Some(params)) => {
                 if let Some(client) = self.meant_client(origin) {
@@ -303,11 +318,32 @@ impl Session {
             ("notifications/cancelled", Some(params)) => {
                 let id = params.member("requestId").and_then(RequestId::from_json);
                 if let Some(id) = id {
-                    self.asks.cancel(&id);
+                    self.take_cancel(&id);
                 }
             }
             _ => {}
         }
+    }
+
+    /// The server takes back what it asked, or tells that it will not tell any more.
+    fn take_cancel(&mut self, id: &RequestId) {
+        match id.as_u64() {
+            Some(ours) if self.calls.era() == Era::Modern && self.subscription.is_open(ours) => {
+                self.calls.forget(ours);
+                self.subscription.ended(ours, Instant::now());
+            }
+            _ => {
+                let client = self.asks.cancel(id);
+                self.close_question(client);
+            }
+        }
+    }
+
+    /// Everything that the server has may have changed.
+    fn announce_everything(&mut self, surroundings: &Surroundings<'_>) {
+        self.announce_change(surroundings.status);
+        (surroundings.tell)(Change::Prompts);
+        (surroundings.tell)(Change::Resources);
     }
 
     /// Has the list of tools read again.
@@ -316,39 +352,14 @@ impl Session {
         status.send_modify(|status| status.stale = true);
     }
 
-    /// A line that cannot be read may have been an answer: then its caller is told.
-    fn take_bad_line(&mut self, line: &Bytes) {
-        tracing::debug!("a line on stdout is no message");
-        if let Some(id) = recover_answer_id(line).and_then(|id| id.as_u64()) {
-            self.calls
-                .fail(id, CallError::UnreadableAnswer, &mut self.link);
-        }
-    }
-
-    /// The beginning of a message that is too large: its caller is told at once if it can be known.
-    fn take_oversized(&mut self, head: &Bytes) {
-        let has_owner = self.fail_oversized(id_from_head(head).as_ref());
-        self.health.oversized(has_owner, Instant::now());
-    }
-
-    fn fail_oversized(&mut self, id: Option<&RequestId>) -> bool {
-        let id = match id {
-            Some(id) => id.as_u64(),
-            None => self.calls.only_one(),
-        };
-        let error = CallError::TooLarge {
-            limit: MAX_FRAME_BYTES,
-        };
-        id.is_some_and(|id| self.calls.fail(id, error, &mut self.link))
-    }
-
     fn request_page(&mut self, params: &RawJson) {
         self.calls
             .ask(&mut self.link, Asked::List, "tools/list", params);
     }
 
     fn take_page(&mut self, answer: &Answer, status: &watch::Sender<Status>) {
-        if let Some(params) = self.refresh.take_page(answer, &self.server.filters, status) {
+        let rules = list_rules(&self.server, self.calls.era());
+        if let Some(params) = self.refresh.take_page(answer, &rules, status) {
             self.request_page(&params);
         }
     }
@@ -380,11 +391,5 @@ impl Session {
             asked_for: false,
             asker: None,
         }
-    }
-}
-
-async fn wait_for_room(client: Option<&Arc<dyn ClientHandle>>) {
-    if let Some(client) = client {
-        client.room().await;
     }
 }

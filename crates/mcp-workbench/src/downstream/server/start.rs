@@ -1,31 +1,29 @@
-//! The start of a server: process, handshake as a client of revision 2025-11-25, first list of tools.
-//! It reads from top to bottom; what the server says in between is answered or ignored.
+//! The start of a server: process, the way it speaks, first list of tools. How it speaks is fixed by its entry,
+//! known from an earlier start, or found out.
 
 use std::sync::Arc;
 
-use serde_json::json;
-
-use super::{SupervisorContext, asks::Asks};
+use super::{
+    SupervisorContext,
+    asks::Asks,
+    conversation::{Conversation, error_code, refused},
+    dialect::Dialect,
+    probe::{Met, Probed},
+    subscription::Announced,
+};
 use crate::{
     call::ClientHandle,
-    config::{Secrets, Server},
+    config::{Server, Transport},
     downstream::{
-        error::{ConnectError, GiveUp, StartPhase},
+        error::{ConnectError, StartPhase},
         introduction::Introduction,
-        link::{Link, LinkEvent},
-        listing::{ListWalk, Step, ToolList},
+        link::Link,
+        listing::{ListRules, ListWalk, Marks, Step, ToolList},
+        verdicts::{Verdict, VerdictKey},
     },
-    wire::{Answer, Kind, Message, ObjectText, RawJson, Request, RequestId, recover_answer_id},
+    era::Era,
+    wire::Answer,
 };
-
-/// The newest revision with a handshake. An older answer is accepted, as nothing that we use differs.
-const PROTOCOL_VERSION: &str = "2025-11-25";
-
-/// A server that asks without reading the answers gets no more of them beyond this.
-const MAX_ANSWER_BYTES: usize = 1024 * 1024;
-
-/// How much of a server's words an error repeats.
-const MESSAGE_CHARACTERS: usize = 4000;
 
 /// The error code of an unknown method.
 const METHOD_NOT_FOUND: i64 = -32601;
@@ -38,6 +36,20 @@ pub(super) struct Started {
     pub(super) tools: ToolList,
     /// The first id that the start has not used.
     pub(super) next_id: u64,
+    /// How it is spoken to.
+    pub(super) dialect: Dialect,
+    /// What it will tell of without being asked.
+    pub(super) announced: Announced,
+}
+
+/// What became of the question how a server speaks, while nothing is known for certain.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Question {
+    /// It can be asked.
+    #[default]
+    Harmless,
+    /// The server has ended when it was asked. It may end in any case, so it is not started twice each time.
+    Deadly,
 }
 
 /// Starts `server` and waits until it has told its tools. Dropping the future ends the server.
@@ -45,194 +57,170 @@ pub(super) async fn start(
     server: &Server,
     context: &SupervisorContext,
     client: Option<&Arc<dyn ClientHandle>>,
+    question: &mut Question,
 ) -> Result<Started, ConnectError> {
     let mut start = Start {
-        link: Link::open(server, &context.links)?,
-        next_id: 1,
-        asks: Asks::new(context.roots.clone()),
+        server,
+        context,
         client,
+        question,
     };
-    match start.run().await {
-        Ok((introduction, walk)) => Ok(Started {
-            tools: walk.finish(&server.filters, introduction),
-            link: start.link,
-            next_id: start.next_id,
-            asks: start.asks,
-        }),
-        Err(error) => Err(error.redacted(start.link.secrets())),
+    let key = VerdictKey::of(server);
+    match (server.era, key) {
+        (Some(era), _) => Ok(start.in_era(era).await.map_err(in_words(era))?.0),
+        (None, Some(key)) => start.as_known(key).await,
+        (None, None) => Ok(start.probing().await?.0),
+    }
+}
+
+/// The rules by which a server's list is read.
+pub(super) fn list_rules(server: &Server, era: Era) -> ListRules<'_> {
+    let marks = match (&server.transport, era) {
+        (Transport::Remote(_), Era::Modern) => Marks::Followed,
+        _ => Marks::Ignored,
+    };
+    ListRules {
+        filters: &server.filters,
+        marks,
+    }
+}
+
+/// Puts it into words where a server is not what its entry says.
+fn in_words(era: Era) -> impl Fn(ConnectError) -> ConnectError {
+    move |error| match (era, error) {
+        (
+            Era::Modern,
+            error @ (ConnectError::Refused {
+                phase: StartPhase::Discover,
+                ..
+            }
+            | ConnectError::InvalidAnswer {
+                phase: StartPhase::Discover,
+            }),
+        ) => ConnectError::NotModern {
+            reason: error.to_string(),
+        },
+        (_, error) => error,
     }
 }
 
 struct Start<'a> {
-    link: Link,
-    next_id: u64,
-    asks: Asks,
-    /// Who needs the server; it is told what that client can do.
+    server: &'a Server,
+    context: &'a SupervisorContext,
     client: Option<&'a Arc<dyn ClientHandle>>,
+    question: &'a mut Question,
 }
 
-impl Start<'_> {
-    async fn run(&mut self) -> Result<(Introduction, ListWalk), ConnectError> {
-        let introduction = self.initialize().await?;
-        let walk = self.list().await?;
-        Ok((introduction, walk))
-    }
-
-    /// The handshake; returns what the server says of itself.
-    async fn initialize(&mut self) -> Result<Introduction, ConnectError> {
-        let capabilities = self.client.map(|client| client.capabilities());
-        let capabilities = capabilities.unwrap_or_default();
-        let identity = json!({ "name": "mcp-workbench", "version": env!("CARGO_PKG_VERSION") });
-        let params = ObjectText::new()
-            .member("protocolVersion", PROTOCOL_VERSION)
-            .raw("capabilities", &self.asks.announced(&capabilities))
-            .member("clientInfo", &identity)
-            .finish();
-        let phase = StartPhase::Initialize;
-        let answer = self.request(phase, &params).await?;
-        let Answer::Result(result) = answer else {
-            return Err(refused(phase, &answer, self.link.secrets()));
-        };
-        let version = result.member("protocolVersion");
-        let Some(version) = version.and_then(|it| Some(it.as_text()?.into_owned())) else {
-            return Err(ConnectError::InvalidAnswer { phase });
-        };
-        self.link.initialized(&version);
-        Ok(Introduction::of(&result))
-    }
-
-    async fn list(&mut self) -> Result<ListWalk, ConnectError> {
-        let phase = StartPhase::ListTools;
-        let mut walk = ListWalk::tools();
-        loop {
-            let answer = self.request(phase, &walk.params()).await?;
-            let step = match &answer {
-                Answer::Result(page) => walk.accept(page),
-                Answer::Error(error) if error_code(error) == METHOD_NOT_FOUND.to_string() => {
-                    // A server without tools may still be useful for what else it has.
-                    Some(Step::Done)
+impl<'a> Start<'a> {
+    /// As it was found out before, if it was; what turns out to be wrong is forgotten.
+    async fn as_known(&mut self, key: VerdictKey) -> Result<Started, ConnectError> {
+        let verdicts = &self.context.verdicts;
+        if let Some(Verdict { era, identity, .. }) = verdicts.get(&key) {
+            match self.in_era(era).await {
+                Ok((started, met)) => {
+                    if era == Era::Legacy && met.identity() != identity {
+                        // Another version may speak otherwise: it is asked at its next start.
+                        verdicts.forget(&key);
+                    }
+                    return Ok(started);
                 }
-                _ => None,
-            };
-            match step {
-                Some(Step::Next) => {}
-                Some(Step::Done) => return Ok(walk),
-                None if walk.has_pages() => {
-                    walk.cut_short("because a later page could not be read");
-                    return Ok(walk);
-                }
-                None => return Err(refused(phase, &answer, self.link.secrets())),
+                Err(error) if error.may_be_the_era() => verdicts.forget(&key),
+                Err(error) => return Err(error),
             }
+        }
+        let (started, met) = self.probing().await?;
+        verdicts.put(key, met.era, met.identity());
+        Ok(started)
+    }
+
+    /// In a way that is settled.
+    async fn in_era(&self, era: Era) -> Result<(Started, Met), ConnectError> {
+        let mut conversation = self.open()?;
+        let met = match era {
+            Era::Legacy => conversation.initialize().await,
+            Era::Modern => conversation.discover().await,
+        };
+        self.finish(conversation, met).await
+    }
+
+    /// Finds out how the server speaks. One that ends because of that is started again.
+    async fn probing(&mut self) -> Result<(Started, Met), ConnectError> {
+        if *self.question == Question::Deadly {
+            match self.in_era(Era::Legacy).await {
+                Err(ConnectError::Refused { .. } | ConnectError::InvalidAnswer { .. }) => {
+                    *self.question = Question::Harmless;
+                }
+                started => return started,
+            }
+        }
+        let mut conversation = self.open()?;
+        match conversation.probe(self.server.times.connect).await {
+            Ok(Probed::Met(met)) => self.finish(conversation, Ok(met)).await,
+            Ok(Probed::Ended) => {
+                tracing::debug!("ended on server/discover; started again with initialize");
+                drop(conversation);
+                *self.question = Question::Deadly;
+                self.in_era(Era::Legacy).await
+            }
+            Err(error) => self.finish(conversation, Err(error)).await,
         }
     }
 
-    async fn request(
-        &mut self,
-        phase: StartPhase,
-        params: &RawJson,
-    ) -> Result<Answer, ConnectError> {
-        let id = self.next_id;
-        self.next_id += 1;
-        self.link.request(id, &phase.to_string(), params, &[]);
-        loop {
-            let event = tokio::select! {
-                event = self.link.next_event() => event,
-                answer = self.asks.next_answer() => {
-                    self.link.send(answer);
-                    continue;
-                }
-            };
-            match event {
-                LinkEvent::Message {
-                    message: Message::Response(response),
-                    ..
-                } if response.id.as_ref().and_then(RequestId::as_u64) == Some(id) => {
-                    return Ok(response.answer);
-                }
-                LinkEvent::Message {
-                    message: Message::Request(request),
-                    ..
-                } => answer_server(request, self.client, &mut self.asks, &mut self.link),
-                LinkEvent::Lost(fault) => return Err(ConnectError::Http { fault }),
-                LinkEvent::Failed {
-                    id: failed, fault, ..
-                } if failed == id => return Err(ConnectError::Http { fault }),
-                LinkEvent::Ended(exit) => {
-                    let stderr = self.link.stderr_tail().await;
-                    return Err(ConnectError::Exited {
-                        exit,
-                        phase,
-                        stderr,
-                    });
-                }
-                LinkEvent::TooLarge(_) => return Err(ConnectError::InvalidAnswer { phase }),
-                LinkEvent::Nonsense => {
-                    let stderr = self.link.stderr_tail().await;
-                    return Err(ConnectError::GivenUp {
-                        why: GiveUp::Nonsense,
-                        phase,
-                        stderr,
-                    });
-                }
-                LinkEvent::BadLine(line)
-                    if recover_answer_id(&line).and_then(|it| it.as_u64()) == Some(id) =>
-                {
-                    return Err(ConnectError::InvalidAnswer { phase });
-                }
-                LinkEvent::Message { .. }
-                | LinkEvent::BadLine(_)
-                | LinkEvent::TooLargeEnded(_)
-                | LinkEvent::Failed { .. }
-                | LinkEvent::Renewed => {}
+    fn open(&self) -> Result<Conversation<'a>, ConnectError> {
+        Ok(Conversation {
+            link: Link::open(self.server, &self.context.links)?,
+            next_id: 1,
+            asks: Asks::new(self.context.roots.clone()),
+            client: self.client,
+            dialect: Dialect::LEGACY,
+        })
+    }
+
+    /// Reads the list of a server that is met.
+    async fn finish(
+        &self,
+        mut conversation: Conversation<'a>,
+        met: Result<Met, ConnectError>,
+    ) -> Result<(Started, Met), ConnectError> {
+        let listed = match met {
+            Ok(met) => list(&mut conversation).await.map(|walk| (met, walk)),
+            Err(error) => Err(error),
+        };
+        let (met, walk) = listed.map_err(|error| error.redacted(conversation.link.secrets()))?;
+        let rules = list_rules(self.server, met.era);
+        let started = Started {
+            tools: walk.finish(&rules, Introduction::of(&met.said)),
+            announced: Announced::of(&met.said),
+            dialect: conversation.dialect,
+            link: conversation.link,
+            next_id: conversation.next_id,
+            asks: conversation.asks,
+        };
+        Ok((started, met))
+    }
+}
+
+async fn list(conversation: &mut Conversation<'_>) -> Result<ListWalk, ConnectError> {
+    let phase = StartPhase::ListTools;
+    let mut walk = ListWalk::tools();
+    loop {
+        let answer = conversation.request(phase, &walk.params()).await?;
+        let step = match &answer {
+            Answer::Result(page) => walk.accept(page),
+            Answer::Error(error) if error_code(error) == METHOD_NOT_FOUND.to_string() => {
+                // A server without tools may still be useful for what else it has.
+                Some(Step::Done)
             }
+            _ => None,
+        };
+        match step {
+            Some(Step::Next) => {}
+            Some(Step::Done) => return Ok(walk),
+            None if walk.has_pages() => {
+                walk.cut_short("because a later page could not be read");
+                return Ok(walk);
+            }
+            None => return Err(refused(phase, &answer, conversation.link.secrets())),
         }
-    }
-}
-
-/// Takes a request of the server, unless it asks without reading the answers.
-pub(super) fn answer_server(
-    request: Request,
-    client: Option<&Arc<dyn ClientHandle>>,
-    asks: &mut Asks,
-    link: &mut Link,
-) {
-    if link.backlog() < MAX_ANSWER_BYTES
-        && let Some(answer) = asks.take(request, client)
-    {
-        link.send(answer);
-    }
-}
-
-/// The code of an error object, as it is written.
-pub(super) fn error_code(error: &RawJson) -> String {
-    let code = error
-        .member("code")
-        .filter(|code| code.kind() == Kind::Number);
-    code.map_or_else(|| "unknown".to_owned(), |code| code.as_str().to_owned())
-}
-
-/// The words of an error object without secrets, cut where they go on for ever.
-pub(super) fn error_message(error: &RawJson, secrets: &Secrets) -> String {
-    let message = error.member("message");
-    let message = message
-        .as_ref()
-        .and_then(RawJson::as_text)
-        .unwrap_or_default();
-    let mut message = secrets.redact(&message).into_owned();
-    if let Some((end, _)) = message.char_indices().nth(MESSAGE_CHARACTERS) {
-        message.truncate(end);
-        message.push('…');
-    }
-    message
-}
-
-fn refused(phase: StartPhase, answer: &Answer, secrets: &Secrets) -> ConnectError {
-    match answer {
-        Answer::Error(error) => ConnectError::Refused {
-            phase,
-            code: error_code(error),
-            message: error_message(error, secrets),
-        },
-        Answer::Result(_) | Answer::Invalid => ConnectError::InvalidAnswer { phase },
     }
 }

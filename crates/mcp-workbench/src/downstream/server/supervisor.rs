@@ -2,7 +2,11 @@
 //! was asked for meanwhile is never forgotten: it waits for the next start or is refused with the
 //! reason.
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
 
 use tokio::{
     sync::{broadcast, mpsc, watch},
@@ -10,11 +14,11 @@ use tokio::{
 };
 
 use super::{
-    Command, ConnectReply, Phase, QueuedCall, ServerHandle, Status, Urgency,
+    About, Command, ConnectReply, Phase, QueuedCall, ServerHandle, Status, Urgency,
     lasting::Lasting,
     limiter::{StartLimiter, Verdict},
     session::{Session, SessionEnd, Surroundings},
-    start::{Started, start},
+    start::{Question, Started, start},
 };
 use crate::{
     call::ClientHandle,
@@ -26,8 +30,10 @@ use crate::{
         link::LinkContext,
         listing::ToolList,
         pool::Shutdown,
+        verdicts::{VerdictKey, Verdicts},
     },
     ident::{ServerIdentifier, ToolboxName},
+    seal::Sealer,
     wire::RawJson,
 };
 
@@ -40,6 +46,10 @@ pub(in crate::downstream) struct SupervisorContext {
     pub(in crate::downstream) roots: Option<RawJson>,
     /// Where servers tell what concerns everybody.
     pub(in crate::downstream) events: broadcast::Sender<ServerEvent>,
+    /// What was found out of servers before.
+    pub(in crate::downstream) verdicts: Arc<Verdicts>,
+    /// Seals the names of tasks.
+    pub(in crate::downstream) sealer: Arc<Sealer>,
 }
 
 /// The owner of one server.
@@ -51,6 +61,8 @@ pub(in crate::downstream) struct Supervisor {
     status: watch::Sender<Status>,
     waiting: Waiting,
     limiter: StartLimiter,
+    /// Whether the server can be asked how it speaks.
+    question: Question,
 }
 
 /// What was asked for while the server was not up.
@@ -118,22 +130,31 @@ impl Supervisor {
     ) -> (Self, ServerHandle) {
         let (commands, requested) = mpsc::unbounded_channel();
         let (status, known) = watch::channel(Status::default());
+        let identifier = ServerIdentifier {
+            toolbox: toolbox.clone(),
+            server: server.name.clone(),
+        };
+        let about = About {
+            tickets: AtomicU64::new(0),
+            identifier: identifier.clone(),
+            server: Arc::clone(&server),
+            roots: context.roots.clone(),
+            sealer: Arc::clone(&context.sealer),
+        };
         let supervisor = Self {
-            identifier: ServerIdentifier {
-                toolbox: toolbox.clone(),
-                server: server.name.clone(),
-            },
+            identifier,
             server,
             context,
             commands: requested,
             status,
             waiting: Waiting::default(),
             limiter: StartLimiter::default(),
+            question: Question::default(),
         };
         let handle = ServerHandle {
             commands,
             status: known,
-            tickets: Arc::default(),
+            about: Arc::new(about),
         };
         (supervisor, handle)
     }
@@ -212,6 +233,10 @@ impl Supervisor {
         tracing::warn!("not started: {error}");
         if error.is_failed_start() {
             self.limiter.failed(Instant::now());
+            if let Some(key) = VerdictKey::of(&self.server) {
+                // What was thought to be known of it may be the reason.
+                self.context.verdicts.forget(&key);
+            }
         }
         let error = Arc::new(error);
         self.set_phase(Phase::Failed(Arc::clone(&error)));
@@ -221,7 +246,12 @@ impl Supervisor {
     async fn start(&mut self) -> Result<Started, ConnectError> {
         let limit = self.server.times.connect;
         let client = self.waiting.client();
-        let started = start(&self.server, &self.context, client.as_ref());
+        let started = start(
+            &self.server,
+            &self.context,
+            client.as_ref(),
+            &mut self.question,
+        );
         let started = timeout(limit, started);
         tokio::pin!(started);
         loop {

@@ -21,6 +21,7 @@ fn server(name: &str) -> Arc<Server> {
             max_call: std::time::Duration::ZERO,
             idle: None,
         },
+        era: None,
     })
 }
 
@@ -42,6 +43,7 @@ fn config(toolboxes: &[Written]) -> Config {
         tool_name_limit: 64,
         roots: None,
         toolboxes: toolboxes.collect::<IndexMap<_, _>>(),
+        cache: None,
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
         self, HEADER_MISMATCH, MODERN_REVISION, MetaProblem, ModernMeta, UNSUPPORTED_VERSION,
         headers::{METHOD, NAME, PROTOCOL_VERSION, ParameterHeader, decode, name_member},
     },
-    serve::{code, revision},
+    serve::code,
     wire::{self, Frame, ObjectText, RawJson, Request, RequestId},
 };
 
@@ -54,7 +54,7 @@ impl Disagreement {
             .member("message", &self.to_string());
         let error = match self {
             Self::Version(requested) => {
-                let data = era::unsupported_version_data(requested, &revision::spoken());
+                let data = era::unsupported_version_data(requested, &[MODERN_REVISION]);
                 error.raw("data", &data)
             }
             _ => error,

@@ -101,7 +101,7 @@ fn a_modern_request_must_say_who_sends_it() {
     let refused = workbench.ask("tools/list", &unknown.to_string());
     let data: Value = serde_json::from_str(&refused.line).unwrap();
     assert_eq!(data["error"]["data"]["requested"], "2099-01-01");
-    assert_eq!(data["error"]["data"]["supported"][0], REVISION);
+    assert_eq!(data["error"]["data"]["supported"], json!([REVISION]));
 }
 
 #[test]

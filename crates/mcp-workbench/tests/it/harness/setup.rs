@@ -4,6 +4,7 @@
 //! config/workbench.json   the configuration
 //! work/                   where the workbench is started
 //! home/                   HOME
+//! cache/                  XDG_CACHE_HOME
 //! fixtures/N.json, N.log  the script and the journal of each fixture server
 //! ```
 
@@ -233,6 +234,7 @@ impl Setup {
             .env_clear()
             .envs(path)
             .env("HOME", self.path("home"))
+            .env("XDG_CACHE_HOME", self.path("cache"))
             .envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }

@@ -1,68 +1,18 @@
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
 use super::*;
 use crate::{
-    call::{
-        AnswerFuture, Call, CallContext, CallRequest, ClientCapabilities, ClientHandle, ClientId,
-        Principal, Question, RoomFuture,
-    },
+    call::{Call, CallContext, CallRequest, ClientId},
+    downstream::server::test_client::TestClient,
     era::Era,
-    wire::{Frame, ObjectText, Outbox, RawJson},
+    wire::{ObjectText, Outbox},
 };
 
 const CALL: Duration = Duration::from_secs(10);
 const MAX_CALL: Duration = Duration::from_mins(1);
 const MOMENT: Duration = Duration::from_millis(1);
-
-struct Nobody;
-
-impl ClientHandle for Nobody {
-    fn lasting(&self) -> Arc<dyn ClientHandle> {
-        Arc::new(Self)
-    }
-
-    fn is_full(&self) -> bool {
-        false
-    }
-
-    fn room(&self) -> RoomFuture {
-        Box::pin(std::future::ready(()))
-    }
-
-    fn id(&self) -> ClientId {
-        ClientId(0)
-    }
-
-    fn principal(&self) -> Principal {
-        Principal::Anybody
-    }
-
-    fn era(&self) -> Era {
-        Era::Legacy
-    }
-
-    fn log_level(&self) -> Option<&'static str> {
-        None
-    }
-
-    fn progress_token(&self) -> Option<RawJson> {
-        None
-    }
-
-    fn capabilities(&self) -> ClientCapabilities {
-        ClientCapabilities::default()
-    }
-
-    fn notify(&self, _: Frame) {}
-
-    fn log(&self, _: &RawJson) {}
-
-    fn ask(&self, _: Question, _: Option<&RawJson>) -> AnswerFuture {
-        Box::pin(std::future::ready(None))
-    }
-}
 
 fn queued(ticket: u64) -> QueuedCall {
     QueuedCall {
@@ -74,12 +24,14 @@ fn queued(ticket: u64) -> QueuedCall {
                 arguments: ObjectText::new().finish(),
             },
             context: CallContext {
-                client: Arc::new(Nobody),
+                client: TestClient::new(Era::Legacy, "{}").handle(),
                 meta: None,
                 retry: None,
             },
         },
         reply: oneshot::channel().0,
+        headers: Vec::new(),
+        answered_by: None,
     }
 }
 
@@ -218,4 +170,31 @@ fn the_next_expiry_is_never_late() {
     assert!(pending.next_expiry() <= Some(first));
     assert!(pending.expire(first - MOMENT).is_empty());
     assert_eq!(pending.next_expiry(), Some(first));
+}
+
+#[test]
+fn an_open_question_stops_the_clock_of_silence_but_not_that_of_the_whole_call() {
+    let mut pending = pending();
+    let id = add(&mut pending);
+    let at = pending.next_expiry().expect("a call expires");
+    let client = ClientId(0);
+    pending.question_opened(client);
+    pending.question_opened(client);
+    pending.question_opened(ClientId(9));
+    assert!(pending.expire(at).is_empty());
+    assert!(pending.next_expiry() > Some(at));
+    pending.question_closed(client);
+    assert!(pending.expire(at).is_empty(), "another question is open");
+    pending.question_closed(client);
+    let anew = pending.next_expiry().expect("a call expires");
+    assert!(anew >= at && pending.expire(anew - MOMENT).is_empty());
+    pending.question_opened(client);
+    let total = pending.next_expiry().expect("it looks again") + MAX_CALL;
+    let expired = pending.expire(total);
+    assert_eq!(
+        (expired[0].0, expired[0].2),
+        (id, TimeLimit::Total(MAX_CALL))
+    );
+    pending.question_closed(client);
+    pending.question_closed(client);
 }

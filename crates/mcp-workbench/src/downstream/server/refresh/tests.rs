@@ -2,7 +2,14 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 
 use super::*;
-use crate::downstream::{error::ConnectError, listing::ToolList, server::Phase};
+use crate::{
+    config::ToolFilters,
+    downstream::{
+        error::ConnectError,
+        listing::{Marks, ToolList},
+        server::Phase,
+    },
+};
 
 const MOMENT: Duration = Duration::from_millis(1);
 
@@ -14,6 +21,11 @@ fn page(tools: &[&str], next: Option<&str>) -> Answer {
     let next = next.map(|cursor| format!(r#","nextCursor":"{cursor}""#));
     let page = format!(r#"{{"tools":[{tools}]{}}}"#, next.unwrap_or_default());
     Answer::Result(RawJson::parse(&Bytes::from(page)).unwrap())
+}
+
+fn rules(filters: &ToolFilters) -> ListRules<'_> {
+    let marks = Marks::Ignored;
+    ListRules { filters, marks }
 }
 
 fn status() -> watch::Sender<Status> {
@@ -73,12 +85,20 @@ fn the_next_is_read_a_second_later_however_often_it_is_announced() {
         "a reading is under way"
     );
     assert!(refresh.begin_if_due(began + PAUSE * 2).is_none());
-    let next = refresh.take_page(&page(&["a"], None), &ToolFilters::default(), &status);
+    let next = refresh.take_page(
+        &page(&["a"], None),
+        &rules(&ToolFilters::default()),
+        &status,
+    );
     assert_eq!(next, None);
     assert!(status.borrow().stale, "it has changed again meanwhile");
     assert_eq!(refresh.due(), Some(began + PAUSE));
     assert!(refresh.begin_if_due(began + PAUSE).is_some());
-    refresh.take_page(&page(&["a"], None), &ToolFilters::default(), &status);
+    refresh.take_page(
+        &page(&["a"], None),
+        &rules(&ToolFilters::default()),
+        &status,
+    );
     assert!(!status.borrow().stale && !refresh.is_on());
 }
 
@@ -88,12 +108,12 @@ fn every_page_is_asked_for_and_the_whole_is_published() {
     let status = status();
     begun(&mut refresh);
     let filters = ToolFilters::new(Some(vec!["!c".to_owned()]), None, Vec::new());
-    let next = refresh.take_page(&page(&["a"], Some("2")), &filters, &status);
+    let next = refresh.take_page(&page(&["a"], Some("2")), &rules(&filters), &status);
     assert_eq!(next.unwrap().as_str(), r#"{"cursor":"2"}"#);
     assert_eq!(names(&known(&status)), Vec::<&str>::new());
     assert!(
         refresh
-            .take_page(&page(&["b", "c"], None), &filters, &status)
+            .take_page(&page(&["b", "c"], None), &rules(&filters), &status)
             .is_none()
     );
     let list = known(&status);
@@ -110,7 +130,7 @@ fn a_list_that_is_the_same_stays_the_same() {
     for tools in [&["a"][..], &["a"], &["a", "b"]] {
         begun(&mut refresh);
         refresh.began = None;
-        refresh.take_page(&page(tools, None), &ToolFilters::default(), &status);
+        refresh.take_page(&page(tools, None), &rules(&ToolFilters::default()), &status);
         lists.push(known(&status));
     }
     assert!(Arc::ptr_eq(&lists[0], &lists[1]));
@@ -128,7 +148,7 @@ fn a_list_that_cannot_be_read_leaves_the_last() {
         begun(&mut refresh);
         assert!(
             refresh
-                .take_page(&answer, &ToolFilters::default(), &status)
+                .take_page(&answer, &rules(&ToolFilters::default()), &status)
                 .is_none()
         );
         assert!(Arc::ptr_eq(&before, &known(&status)));
@@ -143,9 +163,17 @@ fn who_waits_gets_the_current_list() {
     begun(&mut refresh);
     let (reply, mut answer) = oneshot::channel();
     refresh.wait(reply);
-    refresh.take_page(&page(&["a"], Some("2")), &ToolFilters::default(), &status);
+    refresh.take_page(
+        &page(&["a"], Some("2")),
+        &rules(&ToolFilters::default()),
+        &status,
+    );
     assert!(answer.try_recv().is_err(), "the list is not whole yet");
-    refresh.take_page(&page(&["b"], None), &ToolFilters::default(), &status);
+    refresh.take_page(
+        &page(&["b"], None),
+        &rules(&ToolFilters::default()),
+        &status,
+    );
     let list: Result<Arc<ToolList>, Arc<ConnectError>> = answer.try_recv().unwrap();
     assert_eq!(names(&list.unwrap()), ["a", "b"]);
     assert!(refresh.into_waiting().is_empty());
@@ -163,7 +191,11 @@ fn who_still_waits_is_given_back() {
 fn a_page_that_nobody_asked_for_is_ignored() {
     let mut refresh = Refresh::default();
     let status = status();
-    refresh.take_page(&page(&["a"], None), &ToolFilters::default(), &status);
+    refresh.take_page(
+        &page(&["a"], None),
+        &rules(&ToolFilters::default()),
+        &status,
+    );
     assert_eq!(names(&known(&status)), Vec::<&str>::new());
     assert!(status.borrow().stale);
 }
@@ -184,7 +216,11 @@ fn a_reading_that_takes_too_long_is_given_up() {
         &answer.try_recv().unwrap().unwrap(),
         &known(&status)
     ));
-    refresh.take_page(&page(&["a"], None), &ToolFilters::default(), &status);
+    refresh.take_page(
+        &page(&["a"], None),
+        &rules(&ToolFilters::default()),
+        &status,
+    );
     assert_eq!(
         names(&known(&status)),
         Vec::<&str>::new(),

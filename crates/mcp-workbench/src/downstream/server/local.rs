@@ -1,0 +1,110 @@
+//! What a modern server is not sent, because the modern era has it in another form: subscriptions are one request
+//! for everybody, and the level of log messages is told with every request. And what it tells by that request.
+
+use tokio::time::Instant;
+
+use super::{
+    QueuedCall, conversation::error_code, pending::Asked, session::Session, subscription::Listening,
+};
+use crate::{
+    call::CallRequest,
+    downstream::error::CallError,
+    era::{HEADER_MISMATCH, SUBSCRIPTION_ID},
+    wire::{Answer, ObjectText, RawJson},
+};
+
+/// The error code of a method that a server does not have.
+const METHOD_NOT_FOUND: i64 = -32601;
+
+/// A request that is answered here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Local {
+    /// To be told of a resource, or not any more.
+    Subscription,
+    /// To be sent log messages of a level.
+    LogLevel,
+}
+
+impl Local {
+    /// What a request is, if it is answered here.
+    pub(super) fn of(request: &CallRequest) -> Option<Self> {
+        match request.method() {
+            "resources/subscribe" | "resources/unsubscribe" => Some(Self::Subscription),
+            "logging/setLevel" => Some(Self::LogLevel),
+            _ => None,
+        }
+    }
+}
+
+impl Session {
+    /// Answers a request that the server is not sent.
+    pub(super) fn take_local(&mut self, local: Local, call: QueuedCall) {
+        match local {
+            Local::LogLevel => {}
+            Local::Subscription if self.subscription.announced().subscriptions => {
+                let before = self.calls.lasting().subscribed();
+                self.calls.lasting().note(&call.call.request);
+                if self.calls.lasting().subscribed() != before {
+                    self.listen();
+                }
+            }
+            Local::Subscription => {
+                let message = "the server does not tell of single resources";
+                call.answer(Err(CallError::refusal(METHOD_NOT_FOUND, message, None)));
+                return;
+            }
+        }
+        call.answer(Ok(ObjectText::new().finish()));
+    }
+
+    /// Asks the server to tell what it tells of and somebody wants to hear. What it was asked before is taken back
+    /// after that, so that nothing is missed.
+    pub(super) fn listen(&mut self) {
+        let params = self.subscription.params(self.calls.lasting());
+        let open = params.map(|params| {
+            let method = "subscriptions/listen";
+            let asked = self
+                .calls
+                .ask(&mut self.link, Asked::Listen, method, &params);
+            Listening {
+                id: asked.0,
+                frame: asked.1,
+                since: Instant::now(),
+            }
+        });
+        if let Some(before) = self.subscription.replace(open) {
+            self.calls
+                .take_back(&mut self.link, before.id, before.frame);
+        }
+    }
+
+    /// The server has answered that it will tell no more, or that it has no such thing.
+    pub(super) fn stop_listening(&mut self, id: u64, answer: &Answer) {
+        match answer {
+            Answer::Error(error) if error_code(error) == METHOD_NOT_FOUND.to_string() => {
+                tracing::debug!("the server does not tell of changes");
+                self.subscription.refused(id);
+            }
+            _ => self.subscription.ended(id, Instant::now()),
+        }
+    }
+}
+
+/// What a notification says, without the mark by which we know why it came.
+pub(super) fn untagged(params: &RawJson) -> RawJson {
+    let meta = params.member("_meta");
+    let Some(meta) = meta.filter(|meta| meta.member(SUBSCRIPTION_ID).is_some()) else {
+        return params.clone();
+    };
+    let rest = meta.without_members(&[SUBSCRIPTION_ID]);
+    if rest.members().is_none_or(|members| members.is_empty()) {
+        params.without_members(&["_meta"])
+    } else {
+        params.with_member("_meta", &rest)
+    }
+}
+
+/// Whether a request was refused because of its headers.
+pub(super) fn is_header_mismatch(answer: &Answer) -> bool {
+    matches!(answer, Answer::Error(error) if error_code(error) == HEADER_MISMATCH.to_string())
+}

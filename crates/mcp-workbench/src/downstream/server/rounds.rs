@@ -1,0 +1,172 @@
+//! What a modern server answers to a call, until there is an answer for the caller: questions are asked and the
+//! call is made again with their answers, tasks are followed, and what only one era has is translated.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::{
+    Answered, ServerHandle, Urgency,
+    questions::{Answering, missing_capability, needed},
+    tasks,
+};
+use crate::{
+    call::{Call, CallRequest, Outcome, Question, Retry},
+    downstream::error::{CallError, TimeLimit},
+    era::{
+        Era, HEADER_MISMATCH, InputRequired, ResultType, result_type, to_legacy_result,
+        to_modern_result, url_elicitations,
+    },
+    wire::{ObjectText, RawJson},
+};
+
+/// How often a server may ask before it answers.
+const MAX_ROUNDS: usize = 10;
+/// The pause before a call is made again for which nothing was asked; each further one doubles it.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+
+/// Follows the answers of a modern server to a call that began at `began`. Dropping the future withdraws what is
+/// asked and what runs.
+pub(super) async fn follow(
+    server: &ServerHandle,
+    answered: Answered,
+    began: Instant,
+) -> Result<RawJson, CallError> {
+    let limit = server.about.server.times.max_call;
+    let followed = timeout_at(began + limit, follow_rounds(server, answered)).await;
+    followed.unwrap_or(Err(CallError::Timeout {
+        limit: TimeLimit::Total(limit),
+        outcome: Outcome::Unknown,
+    }))
+}
+
+async fn follow_rounds(
+    server: &ServerHandle,
+    mut answered: Answered,
+) -> Result<RawJson, CallError> {
+    let mut rounds = 0;
+    let mut pauses = 0;
+    answered = again_with_new_headers(server, answered).await?;
+    loop {
+        let Answered { call, answer, .. } = answered;
+        let result = answer?;
+        match result_type(&result) {
+            ResultType::Complete => return Ok(for_client(server, &call, &result)),
+            ResultType::Task => return tasks::follow(server, call, result).await,
+            ResultType::Unknown => return Err(CallError::UnknownAnswer),
+            ResultType::InputRequired => {}
+        }
+        let wanted = InputRequired::read(&result).ok_or(CallError::UnknownAnswer)?;
+        let answering = answering(server, &call);
+        if call.context.client.era() == Era::Modern && answering.client_can_answer(&wanted.requests)
+        {
+            return Ok(result);
+        }
+        if rounds == MAX_ROUNDS {
+            return Err(CallError::EndlessQuestions { rounds });
+        }
+        rounds += 1;
+        let responses = if wanted.requests.is_empty() {
+            sleep(pause(pauses)).await;
+            pauses += 1;
+            None
+        } else {
+            Some(answering.ask(&wanted.requests).await?)
+        };
+        let state = wanted.state;
+        answered = server
+            .call_once(with_retry(call, Retry { responses, state }))
+            .await?;
+    }
+}
+
+/// Who answers what the server asks during a call.
+pub(super) fn answering<'a>(server: &'a ServerHandle, call: &'a Call) -> Answering<'a> {
+    Answering {
+        client: &call.context.client,
+        roots: server.about.roots.as_ref(),
+    }
+}
+
+fn with_retry(mut call: Call, retry: Retry) -> Call {
+    call.context.retry = Some(retry);
+    call
+}
+
+/// Nothing the first time, then a little more each time.
+fn pause(pauses: u32) -> Duration {
+    match pauses {
+        0 => Duration::ZERO,
+        _ => FIRST_PAUSE * (1 << (pauses - 1).min(6)),
+    }
+}
+
+/// Makes a call again that was refused because of its headers: they come from the list of tools, which is read
+/// again first. The server has not run it.
+async fn again_with_new_headers(
+    server: &ServerHandle,
+    answered: Answered,
+) -> Result<Answered, CallError> {
+    let is_tool = matches!(answered.call.request, CallRequest::Tool { .. });
+    if !is_tool || !is_header_mismatch(&answered.answer) {
+        return Ok(answered);
+    }
+    let client = answered.call.context.client.lasting();
+    server.connect(Urgency::ForCall, client).await?;
+    server.call_once(answered.call).await
+}
+
+fn is_header_mismatch(answer: &Result<RawJson, CallError>) -> bool {
+    matches!(answer, Err(CallError::Refused { code, .. }) if *code == HEADER_MISMATCH.to_string())
+}
+
+/// The answer of a modern server as its client's era has it.
+fn for_client(server: &ServerHandle, call: &Call, result: &RawJson) -> RawJson {
+    let method = call.request.method();
+    let is_task = method.starts_with("tasks/");
+    let result = if is_task {
+        tasks::with_sealed_name(&server.about, &call.context.client, result)
+    } else {
+        result.clone()
+    };
+    let differs = is_task
+        || matches!(
+            method,
+            "tools/call" | "prompts/get" | "resources/read" | "completion/complete"
+        );
+    match call.context.client.era() {
+        Era::Legacy if differs => to_legacy_result(method, &result),
+        Era::Legacy | Era::Modern => result,
+    }
+}
+
+/// The result of a task in place of the answer to the call that became it.
+pub(super) fn result_of_task(call: &Call, result: &RawJson) -> RawJson {
+    let method = call.request.method();
+    match call.context.client.era() {
+        Era::Legacy => to_legacy_result(method, result),
+        Era::Modern => to_modern_result(method, result),
+    }
+}
+
+/// The answer of a legacy server for a modern client: an error that sends the user somewhere is a question there.
+pub(super) fn answer_for_modern(answered: Answered) -> Result<RawJson, CallError> {
+    let Err(CallError::Refused { error, .. }) = &answered.answer else {
+        return answered.answer;
+    };
+    let Some(wanted) = url_elicitations(error) else {
+        return answered.answer;
+    };
+    let answering = Answering {
+        client: &answered.call.context.client,
+        roots: None,
+    };
+    if answering.client_can_answer(&wanted.requests) {
+        return Ok(wanted.to_result());
+    }
+    let question = Question::Elicitation;
+    let first = wanted.requests.first();
+    let needed = first.map_or_else(|| ObjectText::new().finish(), |it| needed(question, it));
+    let required = ObjectText::new().raw(question.capability(), &needed);
+    Err(missing_capability(&required.finish()))
+}

@@ -1,0 +1,157 @@
+//! How it is found out how a server speaks, and what is remembered of it.
+
+use std::fs;
+
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use crate::harness::{Journal, Script, Setup};
+
+/// The requests that a server got before its tools were asked for, in order.
+fn greetings(journal: &Journal) -> Vec<String> {
+    let methods = journal.events("in").into_iter().filter_map(|line| {
+        let message: Value = serde_json::from_str(&line).unwrap();
+        message.get("id")?;
+        Some(message["method"].as_str()?.to_owned())
+    });
+    let before = methods.take_while(|method| method != "tools/list");
+    before.collect()
+}
+
+fn modern() -> Script {
+    Script::named(&["x"])
+        .set("era", r#""modern""#)
+        .answers("x", r#"{"content":[]}"#)
+}
+
+fn legacy() -> Script {
+    Script::named(&["x"]).answers("x", r#"{"content":[]}"#)
+}
+
+/// The verdicts that were kept.
+fn kept(setup_path: &std::path::Path) -> Vec<Value> {
+    let text = fs::read_to_string(setup_path).unwrap_or_default();
+    let kept: Value = serde_json::from_str(&text).unwrap_or_default();
+    let verdicts = kept["verdicts"].as_object().cloned().unwrap_or_default();
+    verdicts.into_iter().map(|(_, verdict)| verdict).collect()
+}
+
+#[test]
+fn every_kind_of_server_is_met_in_its_own_way() {
+    let discover = "server/discover";
+    let cases = [
+        ("modern", modern(), vec![discover], "modern"),
+        (
+            "both",
+            legacy().set("era", r#""both""#),
+            vec![discover],
+            "modern",
+        ),
+        ("refuses", legacy(), vec![discover, "initialize"], "legacy"),
+        (
+            "is silent",
+            legacy().set("unknown", r#""silent""#),
+            vec![discover, "initialize"],
+            "legacy",
+        ),
+        (
+            "ends",
+            legacy().set("unknown", r#""exit""#),
+            vec![discover, "initialize"],
+            "legacy",
+        ),
+    ];
+    for (kind, script, expected, era) in cases {
+        let setup = Setup::one(&script);
+        let cache = setup.path("cache/mcp-workbench/eras.json");
+        let mut workbench = setup.connect();
+        workbench.open("dev");
+        let journal = workbench.journal("dev", "fs");
+        assert_eq!(greetings(&journal), expected, "{kind}");
+        let verdicts = kept(&cache);
+        assert_eq!(verdicts.len(), 1, "{kind}");
+        assert_eq!(verdicts[0]["era"], era, "{kind}");
+        let result = workbench.use_tool("x", "{}");
+        assert_eq!(result.value["content"], json!([]), "{kind}");
+    }
+}
+
+#[test]
+fn an_entry_that_says_how_its_server_speaks_asks_nothing() {
+    for (era, script, greeting) in [
+        ("legacy", legacy(), "initialize"),
+        ("legacy", legacy().set("era", r#""both""#), "initialize"),
+        ("modern", modern(), "server/discover"),
+    ] {
+        let setup = Setup::new()
+            .toolbox("dev", "Development tools")
+            .server_with("fs", &script, &json!({"era": era}));
+        let cache = setup.path("cache/mcp-workbench/eras.json");
+        let mut workbench = setup.connect();
+        workbench.open("dev");
+        let journal = workbench.journal("dev", "fs");
+        assert_eq!(greetings(&journal), [greeting], "{era}");
+        assert!(kept(&cache).is_empty(), "{era}");
+    }
+}
+
+#[test]
+fn a_server_that_is_not_what_its_entry_says_is_told_so() {
+    let setup = Setup::new()
+        .toolbox("dev", "Development tools")
+        .server_with("fs", &legacy(), &json!({"era": "modern"}));
+    let mut workbench = setup.connect();
+    let opened = workbench.open("dev");
+    assert!(
+        opened
+            .line
+            .contains("answered server/discover with error -32601"),
+        "{}",
+        opened.line
+    );
+    assert!(opened.line.contains("2026-07-28"), "{}", opened.line);
+}
+
+#[test]
+fn a_server_that_ends_for_other_reasons_is_not_started_twice_each_time() {
+    let script = Script::new().set("onStart", r#"[{"exit":3}]"#);
+    let mut workbench = Setup::one(&script).connect();
+    let journal = workbench.journal("dev", "fs");
+    workbench.open("dev");
+    assert_eq!(journal.pids().len(), 2, "asked, and started again without");
+    workbench.open("dev");
+    assert_eq!(journal.pids().len(), 3, "asked no more");
+}
+
+#[test]
+fn a_verdict_holds_for_the_next_start_and_is_forgotten_when_it_fails() {
+    let directory = Setup::new();
+    let cache = directory.path("shared");
+    let cache = cache.to_str().unwrap();
+    let script = directory.write("server.json", &modern().text());
+    let run = || {
+        let mut workbench = Setup::new()
+            .env("XDG_CACHE_HOME", cache)
+            .toolbox("dev", "Development tools")
+            .entry(
+                "fs",
+                json!({"command": crate::harness::fixture_server(), "args": [script]}),
+            )
+            .connect();
+        workbench.open("dev");
+        workbench.use_tool("x", "{}").value["content"].clone()
+    };
+    assert_eq!(run(), json!([]));
+    let file = directory.path("shared/mcp-workbench/eras.json");
+    let before = fs::read_to_string(&file).unwrap();
+    assert_eq!(run(), json!([]));
+    assert_eq!(
+        fs::read_to_string(&file).unwrap(),
+        before,
+        "nothing was found out anew"
+    );
+    // What is kept says the wrong thing: the server is asked after all.
+    fs::write(&file, before.replace("modern", "legacy")).unwrap();
+    assert_eq!(run(), json!([]));
+    assert_eq!(kept(&file)[0]["era"], "modern");
+}
