@@ -23,7 +23,11 @@ pub(crate) struct Listening {
 impl Listening {
     /// Serves the configuration for clients, with these further options.
     pub(crate) fn start(options: &[&str]) -> Self {
-        let config = ConfigFile::for_clients();
+        Self::serve(ConfigFile::for_clients(), options)
+    }
+
+    /// Serves a configuration, with these further options.
+    pub(crate) fn serve(config: ConfigFile, options: &[&str]) -> Self {
         let mut child = Command::new(PROGRAM)
             .args(["serve", "--http", "127.0.0.1:0", "--config"])
             .arg(config.path())

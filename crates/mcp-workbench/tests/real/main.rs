@@ -7,12 +7,16 @@
 )]
 
 mod clients;
+mod eras;
+mod everything;
 mod inspector;
 mod listening;
 mod packages;
 mod process;
 mod remote;
 mod rmcp_client;
+mod sdk_server;
 mod servers;
 mod session;
+mod steps;
 mod workbench;
