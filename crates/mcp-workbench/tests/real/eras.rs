@@ -9,7 +9,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Map, Value, json};
 
 use crate::packages::Entry;
-use crate::steps::{Client, Era, Language, Shows, Step, Transport};
+use crate::steps::{Client, Era, Language, Shows, Step, Transport, assert_same};
 use crate::workbench::{PROGRAM, TOOLBOX};
 use crate::{everything, sdk_server};
 
@@ -19,7 +19,9 @@ static CONFORMANCE: LazyLock<Map<String, Value>> = LazyLock::new(|| {
         language: Language::TypeScript,
         era: Era::Modern,
     };
-    client.take_with(&conformance_server(), &conformance_steps()).steps
+    client
+        .take_with(&conformance_server(), &conformance_steps())
+        .steps
 });
 
 /// The fixture of the conformance suite, a server of the Rust SDK, in the modern era.
@@ -46,9 +48,18 @@ fn conformance_steps() -> Vec<Step> {
         Step::call("conformance sampling", "test_sampling")
             .with("arguments", json!({ "prompt": "Say Paris" })),
         Step::call("conformance roots", "test_input_required_result_list_roots"),
-        Step::call("conformance state", "test_input_required_result_request_state"),
-        Step::call("conformance questions", "test_input_required_result_multiple_inputs"),
-        Step::call("conformance rounds", "test_input_required_result_multi_round"),
+        Step::call(
+            "conformance state",
+            "test_input_required_result_request_state",
+        ),
+        Step::call(
+            "conformance questions",
+            "test_input_required_result_multiple_inputs",
+        ),
+        Step::call(
+            "conformance rounds",
+            "test_input_required_result_multi_round",
+        ),
     ]
 }
 
@@ -66,17 +77,41 @@ fn the_conformance_server_says_what_is_written_here() {
     assert_eq!(text("conformance sampling"), "LLM response: Paris");
     assert_eq!(text("conformance state"), "state-ok");
     assert_eq!(text("conformance questions"), "Hello, Ada!");
-    assert_eq!(CONFORMANCE["conformance questions"]["asked"].as_array().unwrap().len(), 3);
-    assert_eq!(CONFORMANCE["conformance rounds"]["asked"].as_array().unwrap().len(), 2);
-    assert_eq!(CONFORMANCE["conformance progress"]["progress"], json!(["0/100", "50/100"]));
-    assert_eq!(CONFORMANCE["conformance log"]["log"].as_array().unwrap().len(), 3);
+    assert_eq!(
+        CONFORMANCE["conformance questions"]["asked"]
+            .as_array()
+            .unwrap()
+            .len(),
+        3
+    );
+    assert_eq!(
+        CONFORMANCE["conformance rounds"]["asked"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
+    assert_eq!(
+        CONFORMANCE["conformance progress"]["progress"],
+        json!(["0/100", "50/100"])
+    );
+    assert_eq!(
+        CONFORMANCE["conformance log"]["log"]
+            .as_array()
+            .unwrap()
+            .len(),
+        3
+    );
 }
 
 /// Takes the steps of all servers that can be taken through `use_tool`, and compares what came of them.
 fn through_use_tool(language: Language, era: Era, transport: Transport) {
     let (typescript, _process) = sdk_server::entry(Era::Modern, transport);
     let conformance = conformance_server();
-    let args: Vec<_> = conformance.get_args().map(|it| it.to_str().unwrap()).collect();
+    let args: Vec<_> = conformance
+        .get_args()
+        .map(|it| it.to_str().unwrap())
+        .collect();
     let servers = json!({
         "everything": Entry::everything().config(),
         "typescript": typescript,
@@ -93,18 +128,23 @@ fn through_use_tool(language: Language, era: Era, transport: Transport) {
         ("conformance", conformance_steps()),
     ];
     for (server, its_steps) in &all {
-        steps.extend(its_steps.iter().filter_map(|step| step.through_use_tool(server)));
+        // A tool that comes with a change may be called once the change was told, and here it is not.
+        let its_steps = its_steps.iter().filter(|step| step.name() != "more");
+        steps.extend(its_steps.filter_map(|step| step.through_use_tool(server)));
     }
 
     let client = Client { language, era };
-    let mut seen = client.take_through(&servers, Shows::MetaTools, transport, &steps).steps;
+    let mut seen = client
+        .take_through(&servers, Shows::MetaTools, transport, &steps)
+        .steps;
     check_introduction(&mut seen);
     everything::check_refused_at_first(era, &seen.remove("refused at first").unwrap());
+    everything::forget_own_clock(&mut seen);
     let mut expected = everything::DIRECT.clone();
     expected.extend(sdk_server::expected());
     expected.extend(CONFORMANCE.clone());
     expected.retain(|step, _| seen.contains_key(step));
-    assert_eq!(seen, expected, "{client:?}");
+    assert_same(&seen, &expected, &format!("{client:?}"));
 }
 
 /// Checks the list of meta-tools and the opened toolbox, and takes them out.

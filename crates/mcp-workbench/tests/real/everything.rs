@@ -7,7 +7,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Map, Value, json};
 
 use crate::packages::Entry;
-use crate::steps::{Client, Era, Language, Shows, Step, Transport};
+use crate::steps::{Client, Era, Language, Shows, Step, Transport, assert_same};
 
 /// What is seen without the workbench.
 pub(crate) static DIRECT: LazyLock<Map<String, Value>> = LazyLock::new(|| {
@@ -15,12 +15,17 @@ pub(crate) static DIRECT: LazyLock<Map<String, Value>> = LazyLock::new(|| {
         language: Language::TypeScript,
         era: Era::Legacy,
     };
-    client.take_with(&Entry::everything().command(), &steps()).steps
+    let mut seen = client
+        .take_with(&Entry::everything().command(), &steps())
+        .steps;
+    forget_own_clock(&mut seen);
+    seen
 });
 
 /// The steps whose outcome is the same in both eras.
 pub(crate) fn steps() -> Vec<Step> {
-    let url = json!({ "url": "https://example.org/", "message": "Sign in", "elicitationId": "one" });
+    let url =
+        json!({ "url": "https://example.org/", "message": "Sign in", "elicitationId": "one" });
     let completed = json!({
         "ref": { "type": "ref/prompt", "name": "completable-prompt" },
         "argument": { "name": "department", "value": "S" },
@@ -42,8 +47,10 @@ pub(crate) fn steps() -> Vec<Step> {
         Step::call("decline an address", "trigger-url-elicitation")
             .with("arguments", url)
             .with("answer", "decline"),
-        Step::call("sample", "trigger-sampling-request")
-            .with("arguments", json!({ "prompt": "Say Paris", "maxTokens": 10 })),
+        Step::call("sample", "trigger-sampling-request").with(
+            "arguments",
+            json!({ "prompt": "Say Paris", "maxTokens": 10 }),
+        ),
         Step::call("roots", "get-roots-list"),
         Step::new("every tool", json!({ "do": "tools" })),
         Step::new("every prompt", json!({ "do": "prompts" })),
@@ -57,6 +64,21 @@ pub(crate) fn steps() -> Vec<Step> {
         read("document", "demo://resource/static/document/features.md"),
         read("no document", "demo://nowhere"),
     ]
+}
+
+/// The server asks for roots, and logs that it has them, a while after it was greeted: in whatever step that is.
+pub(crate) fn forget_own_clock(seen: &mut Map<String, Value>) {
+    let steps = steps();
+    for step in steps.iter().map(Step::name) {
+        let Some(outcome) = seen.get_mut(step).and_then(Value::as_object_mut) else {
+            continue;
+        };
+        outcome.remove("log");
+        if let Some(asked) = outcome.get_mut("asked").and_then(Value::as_array_mut) {
+            asked.retain(|question| question.get("roots").is_none());
+        }
+        outcome.retain(|_, value| *value != json!([]));
+    }
 }
 
 /// The call that a legacy server refuses until its user has been somewhere. A modern client is sent there.
@@ -73,11 +95,18 @@ pub(crate) fn refused_at_first() -> Step {
 /// Checks what came of it.
 pub(crate) fn check_refused_at_first(era: Era, outcome: &Value) {
     match era {
-        Era::Legacy => assert_eq!(outcome["error"]["code"], -32042, "{outcome}"),
+        Era::Legacy => {
+            let text = outcome["result"]["content"][0]["text"].as_str().unwrap();
+            assert!(text.contains("Error: MCP error -32042: "), "{outcome}");
+        }
         Era::Modern => {
-            let prerequisite = "Open this link to satisfy the prerequisite, then retry the request.";
-            let asked = json!([{ "elicitation": prerequisite }, { "elicitation": "Sign in" }]);
-            assert_eq!(outcome["asked"], asked, "{outcome}");
+            let prerequisite =
+                "Open this link to satisfy the prerequisite, then retry the request.";
+            for asked in [prerequisite, "Sign in"] {
+                let asked = json!({ "elicitation": asked });
+                let all = outcome["asked"].as_array().unwrap();
+                assert!(all.contains(&asked), "{outcome}");
+            }
             let text = outcome["result"]["content"][0]["text"].as_str().unwrap();
             assert!(text.contains("User completed"), "{text}");
         }
@@ -93,13 +122,19 @@ fn without_the_workbench_it_says_what_is_written_here() {
     assert_eq!(DIRECT["accept a form"]["asked"], form);
     assert_eq!(DIRECT["decline a form"]["asked"], form);
     assert_ne!(text("accept a form"), text("decline a form"));
-    assert_eq!(DIRECT["accept an address"]["asked"], json!([{ "elicitation": "Sign in" }]));
+    assert_eq!(
+        DIRECT["accept an address"]["asked"],
+        json!([{ "elicitation": "Sign in" }])
+    );
     assert_ne!(text("accept an address"), text("decline an address"));
     assert!(text("sample").as_str().unwrap().contains("Paris"));
     assert!(text("roots").as_str().unwrap().contains("file:///home/ada"));
     assert!(DIRECT["no document"]["error"]["code"].is_i64());
     let completed = json!(["Sales", "Support"]);
-    assert_eq!(DIRECT["complete"]["result"]["completion"]["values"], completed);
+    assert_eq!(
+        DIRECT["complete"]["result"]["completion"]["values"],
+        completed
+    );
 }
 
 fn natively(language: Language, transport: Transport) {
@@ -110,9 +145,12 @@ fn natively(language: Language, transport: Transport) {
     let servers = json!({ "everything": Entry::everything().config() });
     let mut steps = steps();
     steps.push(refused_at_first());
-    let mut seen = client.take_through(&servers, Shows::Native, transport, &steps).steps;
+    let mut seen = client
+        .take_through(&servers, Shows::Native, transport, &steps)
+        .steps;
     check_refused_at_first(Era::Modern, &seen.remove("refused at first").unwrap());
-    assert_eq!(seen, *DIRECT, "{client:?}");
+    forget_own_clock(&mut seen);
+    assert_same(&seen, &DIRECT, &format!("{client:?}"));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::packages;
 use crate::process::Process;
-use crate::steps::{Client, Era, Language, Shows, Step, Transport};
+use crate::steps::{Client, Era, Language, Shows, Step, Transport, assert_same};
 
 /// What is seen without the workbench.
 static DIRECT: LazyLock<Map<String, Value>> = LazyLock::new(|| {
@@ -17,7 +17,9 @@ static DIRECT: LazyLock<Map<String, Value>> = LazyLock::new(|| {
         language: Language::TypeScript,
         era: Era::Modern,
     };
-    client.take_with(&command(Era::Modern, Transport::Stdio), &steps()).steps
+    client
+        .take_with(&command(Era::Modern, Transport::Stdio), &steps())
+        .steps
 });
 
 /// The command that starts the server.
@@ -78,9 +80,10 @@ pub(crate) fn steps() -> Vec<Step> {
             .with("filter", json!({ "toolsListChanged": true })),
         Step::new("tools then", json!({ "do": "tools" })),
         Step::call("more", "more"),
-        Step::call("touch", "touch")
-            .with("do", "listen")
-            .with("filter", json!({ "resourceSubscriptions": ["note:///one"] })),
+        Step::call("touch", "touch").with("do", "listen").with(
+            "filter",
+            json!({ "resourceSubscriptions": ["note:///one"] }),
+        ),
         list("resources"),
         list("templates"),
         read("read", "note:///one"),
@@ -114,7 +117,11 @@ pub(crate) fn expected() -> Map<String, Value> {
     let roots = json!({ "roots": true });
     let accepted = r#"{"action":"accept","content":{"name":"Ada"}}"#;
     let text = |uri: &str, text: &str| json!({ "uri": uri, "text": text });
-    let note = with(text("note:///one", "First note"), "mimeType", json!("text/plain"));
+    let note = with(
+        text("note:///one", "First note"),
+        "mimeType",
+        json!("text/plain"),
+    );
     let numbered = text("note:///number/7", "Note number 7");
     let greeting = json!({ "type": "text", "text": "Say hello to Ada" });
     let expected = json!({
@@ -163,13 +170,16 @@ fn without_the_workbench_it_says_what_is_written_here() {
     let lists = ["tools", "tools then", "resources", "templates", "prompts"];
     let mut seen = DIRECT.clone();
     seen.retain(|name, _| !lists.contains(&name.as_str()));
-    assert_eq!(seen, expected());
+    assert_same(&seen, &expected(), "without the workbench");
     let before = names(&DIRECT, "tools", "tools");
     assert!(before.contains(&"ask_twice".to_owned()), "{before:?}");
     assert!(!before.contains(&"more".to_owned()), "{before:?}");
     assert!(names(&DIRECT, "tools then", "tools").contains(&"more".to_owned()));
     assert_eq!(names(&DIRECT, "resources", "resources"), ["one"]);
-    assert_eq!(names(&DIRECT, "templates", "resourceTemplates"), ["numbered"]);
+    assert_eq!(
+        names(&DIRECT, "templates", "resourceTemplates"),
+        ["numbered"]
+    );
     assert_eq!(names(&DIRECT, "prompts", "prompts"), ["greet"]);
 }
 
@@ -180,7 +190,8 @@ fn over_http_without_the_workbench_it_says_the_same() {
         language: Language::Python,
         era: Era::Modern,
     };
-    assert_eq!(client.take_at(&url, &steps()).steps, *DIRECT);
+    let seen = client.take_at(&url, &steps()).steps;
+    assert_same(&seen, &DIRECT, "over HTTP");
 }
 
 /// Takes the steps in native mode. A modern server is reached the way the workbench is.
@@ -190,22 +201,36 @@ fn natively(language: Language, client: Era, server: Era, transport: Transport) 
         Era::Modern => transport,
     };
     let (entry, _process) = entry(server, reached);
-    let client = Client { language, era: client };
+    let client = Client {
+        language,
+        era: client,
+    };
     let servers = json!({ "typescript": entry });
     let seen = client.take_through(&servers, Shows::Native, transport, &steps());
     assert_eq!(seen.greeting["server"], "mcp-workbench");
     assert_eq!(seen.greeting["instructions"], "Ask away");
-    assert_eq!(seen.steps, *DIRECT, "{client:?} {transport:?}, the server {server:?}");
+    let who = format!("{client:?} {transport:?}, the server {server:?}");
+    assert_same(&seen.steps, &DIRECT, &who);
 }
 
 #[test]
 fn modern_typescript_client_with_a_legacy_server_over_stdio() {
-    natively(Language::TypeScript, Era::Modern, Era::Legacy, Transport::Stdio);
+    natively(
+        Language::TypeScript,
+        Era::Modern,
+        Era::Legacy,
+        Transport::Stdio,
+    );
 }
 
 #[test]
 fn modern_typescript_client_with_a_legacy_server_over_http() {
-    natively(Language::TypeScript, Era::Modern, Era::Legacy, Transport::Http);
+    natively(
+        Language::TypeScript,
+        Era::Modern,
+        Era::Legacy,
+        Transport::Http,
+    );
 }
 
 #[test]
@@ -220,12 +245,22 @@ fn modern_python_client_with_a_legacy_server_over_http() {
 
 #[test]
 fn legacy_typescript_client_with_a_modern_server_over_stdio() {
-    natively(Language::TypeScript, Era::Legacy, Era::Modern, Transport::Stdio);
+    natively(
+        Language::TypeScript,
+        Era::Legacy,
+        Era::Modern,
+        Transport::Stdio,
+    );
 }
 
 #[test]
 fn legacy_typescript_client_with_a_modern_server_over_http() {
-    natively(Language::TypeScript, Era::Legacy, Era::Modern, Transport::Http);
+    natively(
+        Language::TypeScript,
+        Era::Legacy,
+        Era::Modern,
+        Transport::Http,
+    );
 }
 
 #[test]
@@ -240,12 +275,22 @@ fn legacy_python_client_with_a_modern_server_over_http() {
 
 #[test]
 fn modern_typescript_client_with_a_modern_server_over_stdio() {
-    natively(Language::TypeScript, Era::Modern, Era::Modern, Transport::Stdio);
+    natively(
+        Language::TypeScript,
+        Era::Modern,
+        Era::Modern,
+        Transport::Stdio,
+    );
 }
 
 #[test]
 fn modern_typescript_client_with_a_modern_server_over_http() {
-    natively(Language::TypeScript, Era::Modern, Era::Modern, Transport::Http);
+    natively(
+        Language::TypeScript,
+        Era::Modern,
+        Era::Modern,
+        Transport::Http,
+    );
 }
 
 #[test]
