@@ -41,7 +41,12 @@ fn every_kind_of_server_is_met_in_its_own_way() {
     let discover = "server/discover";
     let cases = [
         ("modern", modern(), vec![discover], "modern"),
-        ("both", legacy().set("era", r#""both""#), vec![discover], "modern"),
+        (
+            "both",
+            legacy().set("era", r#""both""#),
+            vec![discover],
+            "modern",
+        ),
         ("refuses", legacy(), vec![discover, "initialize"], "legacy"),
         (
             "is silent",
@@ -67,7 +72,7 @@ fn every_kind_of_server_is_met_in_its_own_way() {
         assert_eq!(verdicts.len(), 1, "{kind}");
         assert_eq!(verdicts[0]["era"], era, "{kind}");
         let result = workbench.use_tool("x", "{}");
-        assert_eq!(result.value["content"], json!([]), "{kind}");
+        assert_eq!(result.raw, r#"{"content":[]}"#, "{kind}");
     }
 }
 
@@ -98,11 +103,13 @@ fn a_server_that_is_not_what_its_entry_says_is_told_so() {
     let mut workbench = setup.connect();
     let opened = workbench.open("dev");
     assert!(
-        opened.line.contains("answered server/discover with error -32601"),
+        opened
+            .raw
+            .contains("answered server/discover with error -32601"),
         "{}",
-        opened.line
+        opened.raw
     );
-    assert!(opened.line.contains("2026-07-28"), "{}", opened.line);
+    assert!(opened.raw.contains("2026-07-28"), "{}", opened.raw);
 }
 
 #[test]
@@ -132,15 +139,20 @@ fn a_verdict_holds_for_the_next_start_and_is_forgotten_when_it_fails() {
             )
             .connect();
         workbench.open("dev");
-        workbench.use_tool("x", "{}").value["content"].clone()
+        workbench.use_tool("x", "{}").raw
     };
-    assert_eq!(run(), json!([]));
+    let result = r#"{"content":[]}"#;
+    assert_eq!(run(), result);
     let file = directory.path("shared/mcp-workbench/eras.json");
     let before = fs::read_to_string(&file).unwrap();
-    assert_eq!(run(), json!([]));
-    assert_eq!(fs::read_to_string(&file).unwrap(), before, "nothing was found out anew");
+    assert_eq!(run(), result);
+    assert_eq!(
+        fs::read_to_string(&file).unwrap(),
+        before,
+        "nothing was found out anew"
+    );
     // What is kept says the wrong thing: the server is asked after all.
     fs::write(&file, before.replace("modern", "legacy")).unwrap();
-    assert_eq!(run(), json!([]));
+    assert_eq!(run(), result);
     assert_eq!(kept(&file)[0]["era"], "modern");
 }
