@@ -98,17 +98,32 @@ impl Link {
         }
     }
 
-    /// Says how the server speaks, before the first request in which it is spoken to so.
+    /// The era of the server, where its transport leaves no choice.
+    pub(super) fn fixed_era(&self) -> Option<Era> {
+        match self {
+            Self::Stdio(_) => None,
+            Self::Http(link) => link.fixed_era(),
+        }
+    }
+
+    /// Says in which era the next requests are made. A probe of the modern one may be followed by the legacy one.
     pub(super) fn set_era(&mut self, era: Era) {
-        let _ = (era, &self);
+        match self {
+            // The messages themselves say it all.
+            Self::Stdio(_) => {}
+            Self::Http(link) => link.set_era(era),
+        }
     }
 
-    /// Whether a request that is taken back is withdrawn by a notification.
+    /// Whether the server is told by a message that a request was taken back.
     pub(super) fn cancels_by_notification(&self) -> bool {
-        matches!(self, Self::Stdio(_) | Self::Http(_))
+        match self {
+            Self::Stdio(_) => true,
+            Self::Http(link) => link.era() == Era::Legacy,
+        }
     }
 
-    /// Sends a request. `headers` are those of its arguments.
+    /// Sends a request. `headers` are those for arguments of its tool, where requests have headers.
     pub(super) fn request(
         &mut self,
         id: u64,
@@ -116,11 +131,9 @@ impl Link {
         params: &RawJson,
         headers: &[(String, String)],
     ) -> FrameTicket {
-        let _ = headers;
-        let frame = wire::request(id, method, params);
         match self {
-            Self::Stdio(link) => link.send(frame),
-            Self::Http(link) => link.request(id, method, frame),
+            Self::Stdio(link) => link.send(wire::request(id, method, params)),
+            Self::Http(link) => link.request(id, method, params, headers),
         }
     }
 

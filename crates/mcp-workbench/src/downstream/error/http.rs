@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::seconds;
 use crate::{
+    era::MODERN_REVISION,
     visible::visible,
     wire::{MAX_DEPTH, MAX_FRAME_BYTES},
 };
@@ -100,6 +101,12 @@ pub enum HttpFault {
         /// The status.
         status: u16,
     },
+    /// The answer of a server that knows only older revisions.
+    #[error("the server does not speak revision {MODERN_REVISION} of the protocol: {excerpt}")]
+    NotModern {
+        /// The beginning of its error.
+        excerpt: String,
+    },
     /// The answer cannot be read.
     #[error("the server's answer is not valid JSON, or nested deeper than {MAX_DEPTH} levels")]
     Unreadable,
@@ -131,6 +138,7 @@ impl HttpFault {
             Self::NotMcp { .. }
             | Self::Encoded { .. }
             | Self::NoAnswer { .. }
+            | Self::NotModern { .. }
             | Self::Unreadable
             | Self::ForeignEndpoint { .. } => "invalid_response",
             Self::TooLarge => "frame_too_large",

@@ -10,7 +10,9 @@ use reqwest::{
     redirect, retry,
 };
 
-use crate::{config::RemoteEndpoint, downstream::error::ConnectError};
+use crate::{
+    config::RemoteEndpoint, downstream::error::ConnectError, era::headers::PARAMETER_PREFIX,
+};
 
 /// How long a connection may take to be made, encryption included.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
@@ -27,6 +29,8 @@ const OURS: &[&str] = &[
     "content-length",
     "content-type",
     "last-event-id",
+    "mcp-method",
+    "mcp-name",
     "mcp-protocol-version",
     "mcp-session-id",
     "te",
@@ -51,13 +55,17 @@ pub(super) fn headers(endpoint: &RemoteEndpoint) -> Result<HeaderMap, ConnectErr
         let parsed = HeaderName::try_from(name.as_str()).map_err(|_| unusable())?;
         let mut value = HeaderValue::try_from(value.as_str()).map_err(|_| unusable())?;
         value.set_sensitive(true);
-        if OURS.contains(&parsed.as_str()) {
+        if is_ours(parsed.as_str()) {
             tracing::warn!("header '{parsed}' of the entry is not sent: it is the transport's own");
         } else {
             headers.append(parsed, value);
         }
     }
     Ok(headers)
+}
+
+fn is_ours(name: &str) -> bool {
+    OURS.contains(&name) || name.starts_with(PARAMETER_PREFIX)
 }
 
 /// A client for one server. It follows no redirects, keeps no cookies and never sends anything twice by

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use reqwest::{Response, Url};
+use reqwest::{Response, Url, header::HeaderMap};
 
 use super::{
     body::{MessageBody, Sending, Share},
@@ -38,12 +38,16 @@ pub(super) struct Outgoing<'a> {
     pub(super) frame: &'a Frame,
     pub(super) sending: &'a std::sync::Arc<Sending>,
     pub(super) agreed: &'a Agreed,
+    /// The headers of a modern request.
+    pub(super) modern: Option<&'a HeaderMap>,
 }
 
 /// Why a POST has no usable reply.
 pub(super) enum PostError {
-    /// There was none, or it was not usable.
+    /// There was none, or one that leads nowhere.
     Setback(Setback),
+    /// There was one, and it broke off or is no answer.
+    Broken(Setback),
     /// It has a status of failure.
     Refusal(Refusal),
 }
@@ -57,7 +61,7 @@ impl From<Setback> for PostError {
 impl PostError {
     pub(super) fn into_setback(self) -> Setback {
         match self {
-            Self::Setback(setback) => setback,
+            Self::Setback(setback) | Self::Broken(setback) => setback,
             Self::Refusal(refusal) => refusal.setback,
         }
     }
@@ -75,10 +79,15 @@ pub(super) async fn post(
         frame,
         sending,
         agreed,
+        modern,
     } = outgoing;
     for _ in 0..=MAX_REDIRECTS {
         let body = MessageBody::new(frame, sending, share.take());
-        let response = peer.post(url, agreed, body).send().await;
+        let mut request = peer.post(url, agreed, body);
+        if let Some(headers) = modern {
+            request = request.headers((*headers).clone());
+        }
+        let response = request.send().await;
         let response =
             response.map_err(|error| without_response(&error, sending, &peer.secrets))?;
         if response.status().is_success() {

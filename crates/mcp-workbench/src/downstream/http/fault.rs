@@ -16,7 +16,7 @@ use crate::{
     config::Secrets,
     downstream::error::HttpFault,
     visible::visible,
-    wire::{Answer, Message, parse_on_one_line},
+    wire::{Answer, Message, RawJson, parse_on_one_line},
 };
 
 /// How much of a body is read to describe it, for how long, and how much of it is shown.
@@ -95,6 +95,13 @@ pub(super) async fn not_mcp(response: Response, secrets: &Secrets) -> HttpFault 
         status: response.status().as_u16(),
         content_type: content_type(&response, secrets),
         excerpt: excerpt(&beginning(response).await, secrets),
+    }
+}
+
+/// The fault of an error by which a server shows that it is not a modern one.
+pub(super) fn not_modern(error: &RawJson, secrets: &Secrets) -> HttpFault {
+    HttpFault::NotModern {
+        excerpt: excerpt(error.as_str().as_bytes(), secrets),
     }
 }
 

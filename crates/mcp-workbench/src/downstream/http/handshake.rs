@@ -80,6 +80,7 @@ async fn send(peer: &Peer, frame: &Frame, agreed: &Agreed) -> Result<Response, H
         frame,
         sending: &Arc::new(Sending::default()),
         agreed,
+        modern: None,
     };
     let sent = post(peer, url, &outgoing, None).await;
     sent.map_err(|error| error.into_setback().fault)

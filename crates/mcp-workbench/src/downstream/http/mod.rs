@@ -1,9 +1,10 @@
-//! A server at an address: Streamable HTTP, and HTTP+SSE for servers that have nothing newer, in the
-//! revisions up to 2025-11-25. Each request is a task of the link; what it hears comes back through one
+//! A server at an address: Streamable HTTP of both eras, and HTTP+SSE for servers that have nothing newer. Each
+//! request is a task of the link; what it hears comes back through one
 //! channel, so that the order within a stream is kept. Dropping the link ends all of them.
 //!
-//! What HTTP can do to a request is decided in `request.rs`, what it means in `fault.rs`. A stateless server
-//! of revision 2026-07-28 will be a route of its own in `peer.rs`, with neither handshake nor session.
+//! What HTTP can do to a request is decided in `request.rs`, what it means in `fault.rs`. A request to a modern
+//! server stands for itself: it has headers of its own (`modern.rs`), and there is neither handshake nor session
+//! nor anything to be listened to beside it.
 
 mod address;
 mod body;
@@ -11,9 +12,12 @@ mod exchange;
 mod fault;
 mod handshake;
 mod listen;
+mod modern;
 mod peer;
 mod request;
 mod stream;
+#[cfg(test)]
+mod tests;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -39,7 +43,8 @@ use crate::{
     call::Outcome,
     config::{RemoteEndpoint, RemoteProtocol, Secrets, ServerTimes},
     contain::contain,
-    wire::{Frame, FrameTicket, Message, RequestId},
+    era::Era,
+    wire::{self, Frame, FrameTicket, Message, RawJson, RequestId},
 };
 
 /// How many messages of the server wait for its task; beyond that nothing more is read.
@@ -51,6 +56,8 @@ const FAREWELL: Duration = Duration::from_secs(2);
 pub(super) struct HttpLink {
     peer: Arc<Peer>,
     events: mpsc::Receiver<Event>,
+    /// How the next request is sent.
+    era: Era,
     tasks: JoinSet<()>,
     /// The requests that are not answered.
     running: HashMap<FrameTicket, Running>,
@@ -84,6 +91,7 @@ impl HttpLink {
         let mut link = Self {
             peer: Arc::new(Peer::new(reached, endpoint.secrets.clone(), times, sender)),
             events,
+            era: Era::Legacy,
             tasks: JoinSet::new(),
             running: HashMap::new(),
             listening: None,
@@ -99,9 +107,36 @@ impl HttpLink {
         Ok(link)
     }
 
-    /// Sends a request.
-    pub(super) fn request(&mut self, id: u64, method: &str, frame: Frame) -> FrameTicket {
+    /// The era of a server that can have no other: HTTP+SSE is older than the modern one.
+    pub(super) fn fixed_era(&self) -> Option<Era> {
+        let streamable = matches!(*self.peer.route.borrow(), Route::Streamable(_));
+        (!streamable).then_some(Era::Legacy)
+    }
+
+    /// The era of the requests that are sent.
+    pub(super) fn era(&self) -> Era {
+        self.era
+    }
+
+    /// Makes the next requests those of an era.
+    pub(super) fn set_era(&mut self, era: Era) {
+        self.era = era;
+    }
+
+    /// Sends a request. `headers` are those for arguments of its tool, which modern servers get.
+    pub(super) fn request(
+        &mut self,
+        id: u64,
+        method: &str,
+        params: &RawJson,
+        headers: &[(String, String)],
+    ) -> FrameTicket {
         self.reap();
+        let frame = wire::request(id, method, params);
+        let modern = match self.era {
+            Era::Modern => Some(modern::headers(method, params, headers)),
+            Era::Legacy => None,
+        };
         let kind = Kind::of(method);
         if kind == Kind::Initialize {
             self.initialize = Some(frame.clone());
@@ -112,6 +147,7 @@ impl HttpLink {
             peer: Arc::clone(&self.peer),
             id,
             kind,
+            modern,
             share: Some(self.peer.backlog.share(frame.len())),
             frame,
             sending: Arc::clone(&sending),
@@ -122,9 +158,14 @@ impl HttpLink {
         ticket
     }
 
-    /// Sends a notification or an answer. Whether it arrives is nobody's concern.
+    /// Sends a notification or an answer. Whether it arrives is nobody's concern. A modern server gets requests
+    /// only: it asks nothing, and hears of a cancel by the end of the stream.
     pub(super) fn send(&mut self, frame: Frame) {
         self.reap();
+        if self.era == Era::Modern {
+            tracing::debug!("a modern server is not sent notifications or answers");
+            return;
+        }
         let share = self.peer.backlog.share(frame.len());
         self.tasks.spawn(send(Arc::clone(&self.peer), frame, share));
     }
@@ -136,7 +177,7 @@ impl HttpLink {
             .spawn(handshake::complete(Arc::clone(&self.peer), version));
     }
 
-    /// Takes a request back. Its answer is not waited for any more in any case.
+    /// Takes a request back. Its answer is not waited for any more in any case, and its stream is closed.
     pub(super) fn withdraw(&mut self, request: FrameTicket) -> Outcome {
         let Some(running) = self.running.remove(&request) else {
             return Outcome::Unknown;
@@ -289,6 +330,7 @@ async fn send(peer: Arc<Peer>, frame: Frame, share: Share) {
         frame: &frame,
         sending: &Arc::new(Sending::default()),
         agreed: &peer.agreed_so_far(),
+        modern: None,
     };
     let sent = post(&peer, url, &outgoing, Some(share));
     match tokio::time::timeout(peer.times.connect, sent).await {

@@ -42,8 +42,8 @@ pub(super) enum Event {
 /// Where messages go.
 #[derive(Debug, Clone)]
 pub(super) enum Route {
-    /// Streamable HTTP: the answer to a POST holds the answer to its message. A server of revision
-    /// 2026-07-28 is reached the same way, but without session and handshake: its place is beside this.
+    /// Streamable HTTP: the answer to a POST holds the answer to its message. A modern server is reached the
+    /// same way, but without session and handshake.
     Streamable(Url),
     /// HTTP+SSE, and the server has not said yet where messages go.
     SseWaiting,

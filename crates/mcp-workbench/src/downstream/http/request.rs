@@ -4,12 +4,14 @@
 
 use std::{sync::Arc, time::Duration};
 
+use reqwest::{Response as HttpResponse, header::HeaderMap};
 use tokio::time::Instant;
 
 use super::{
     body::{Sending, Share},
     exchange::{Outgoing, PostError, Reply, post, reply},
-    fault::Setback,
+    fault::{Refusal, Setback, not_modern},
+    modern,
     peer::{Agreed, Event, Peer, Route, Stage},
     stream::ResumableStream,
 };
@@ -19,7 +21,7 @@ use crate::{
         error::HttpFault,
         link::{LinkEvent, Origin},
     },
-    wire::{self, Answer, Frame, Message, RawJson, RequestId, Response, parse_on_one_line},
+    wire::{self, Frame, Message, RequestId, parse_on_one_line},
 };
 
 /// How often a connection is tried again, and a request that may be repeated.
@@ -30,14 +32,15 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 /// The longest wait that a server may ask for.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
-/// The errors by which a server of a newer revision is known: it does not have the older transport.
-const MODERN_ERRORS: [&str; 3] = ["-32020", "-32021", "-32022"];
-
 /// What a request is, as far as its repetition is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The handshake, which is sent before anything is agreed on.
     Initialize,
+    /// Finds out whether the server is modern. Whatever does not say so fails it at once.
+    Probe,
+    /// Is answered when the server has nothing more to tell: it may take for ever.
+    Listen,
     /// Asks without effects: it may be sent again.
     Repeatable,
     /// May have effects: it is never sent again once it may have run.
@@ -48,6 +51,8 @@ impl Kind {
     pub(super) fn of(method: &str) -> Self {
         match method {
             "initialize" => Self::Initialize,
+            "server/discover" => Self::Probe,
+            "subscriptions/listen" => Self::Listen,
             "ping" | "resources/read" => Self::Repeatable,
             listing if listing.ends_with("/list") => Self::Repeatable,
             _ => Self::Once,
@@ -60,6 +65,8 @@ pub(super) struct RequestTask {
     pub(super) peer: Arc<Peer>,
     pub(super) id: u64,
     pub(super) kind: Kind,
+    /// The headers of a modern request; a legacy one has those of what was agreed on.
+    pub(super) modern: Option<HeaderMap>,
     pub(super) frame: Frame,
     pub(super) sending: Arc<Sending>,
     pub(super) share: Option<Share>,
@@ -90,22 +97,8 @@ enum Cure {
 impl RequestTask {
     /// Runs the request to its end and tells the link of it.
     pub(super) async fn run(mut self) {
-        let times = self.peer.times;
-        // Whoever waits gives up before this; it is for answers that nobody waits for any more.
-        let limit = match self.kind {
-            Kind::Once => times.max_call,
-            Kind::Repeatable => times.connect.max(times.call),
-            Kind::Initialize => times.connect,
-        };
-        let deadline = Instant::now() + self.patience();
-        let settled = tokio::time::timeout(limit, self.settle(deadline)).await;
-        let setback = match settled {
-            Ok(Ok(())) => return,
-            Ok(Err(setback)) => setback,
-            Err(_) => Setback {
-                fault: HttpFault::Slow(limit),
-                outcome: self.sending.outcome(),
-            },
+        let Err(setback) = self.settle_in_time().await else {
+            return;
         };
         let failed = LinkEvent::Failed {
             id: self.id,
@@ -115,12 +108,31 @@ impl RequestTask {
         self.peer.tell(Event::Tell(failed)).await;
     }
 
+    async fn settle_in_time(&mut self) -> Result<(), Setback> {
+        let times = self.peer.times;
+        let deadline = Instant::now() + self.patience();
+        // Whoever waits gives up before this; it is for answers that nobody waits for any more.
+        let limit = match self.kind {
+            Kind::Once => times.max_call,
+            Kind::Repeatable => times.connect.max(times.call),
+            Kind::Initialize | Kind::Probe => times.connect,
+            Kind::Listen => return self.settle(deadline).await,
+        };
+        let settled = tokio::time::timeout(limit, self.settle(deadline)).await;
+        settled.unwrap_or_else(|_| {
+            Err(Setback {
+                fault: HttpFault::Slow(limit),
+                outcome: self.sending.outcome(),
+            })
+        })
+    }
+
     /// How long whoever waits for the request waits at least.
     fn patience(&self) -> Duration {
         let times = self.peer.times;
         match self.kind {
             Kind::Once => times.call.min(times.max_call),
-            Kind::Initialize | Kind::Repeatable => times.connect,
+            Kind::Initialize | Kind::Probe | Kind::Listen | Kind::Repeatable => times.connect,
         }
     }
 
@@ -152,7 +164,7 @@ impl RequestTask {
     }
 
     async fn agreed(&self, tried: &Tried) -> Result<Agreed, Setback> {
-        if self.kind == Kind::Initialize {
+        if self.kind == Kind::Initialize || self.modern.is_some() {
             return Ok(Agreed::default());
         }
         let agreed = self.peer.agreed(tried.lost).await;
@@ -164,7 +176,7 @@ impl RequestTask {
 
     fn cure(&self, tried: &mut Tried, error: &PostError, deadline: Instant) -> Cure {
         let setback = match error {
-            PostError::Setback(setback) => setback,
+            PostError::Setback(setback) | PostError::Broken(setback) => setback,
             PostError::Refusal(refusal) => &refusal.setback,
         };
         match &setback.fault {
@@ -185,7 +197,7 @@ impl RequestTask {
                 ..
             } if self.may_fall_back(error) => Cure::FallBack,
             HttpFault::Unreachable { .. } if tried.again < MAX_CONNECTS => tried.again(),
-            fault if self.may_repeat(fault) && tried.again < MAX_REPEATS => tried.again(),
+            _ if self.may_repeat(error) && tried.again < MAX_REPEATS => tried.again(),
             _ => Cure::None,
         }
     }
@@ -193,62 +205,57 @@ impl RequestTask {
     /// Whether a refusal of the handshake can mean that the server has the older transport only.
     fn may_fall_back(&self, error: &PostError) -> bool {
         let modern = match error {
-            PostError::Refusal(refusal) => refusal.message.as_ref().is_some_and(is_modern),
-            PostError::Setback(_) => false,
+            PostError::Refusal(refusal) => {
+                let message = refusal.message.as_ref();
+                message.is_some_and(modern::is_modern_error)
+            }
+            PostError::Setback(_) | PostError::Broken(_) => false,
         };
         self.kind == Kind::Initialize
             && !modern
             && matches!(*self.peer.route.borrow(), Route::Streamable(_))
     }
 
-    fn may_repeat(&self, fault: &HttpFault) -> bool {
-        let passing = matches!(
-            fault,
-            HttpFault::Status {
-                status: 500 | 502 | 503 | 504,
-                ..
-            } | HttpFault::ConnectionLost { .. }
-                | HttpFault::StreamEnded
-        );
-        self.kind != Kind::Once && passing
+    fn may_repeat(&self, error: &PostError) -> bool {
+        let lost = |fault: &HttpFault| {
+            matches!(
+                fault,
+                HttpFault::ConnectionLost { .. } | HttpFault::StreamEnded
+            )
+        };
+        let passing = match error {
+            PostError::Setback(setback) => lost(&setback.fault),
+            // A modern server wants such a request under a new id, which is its owner's to give.
+            PostError::Broken(setback) => self.modern.is_none() && lost(&setback.fault),
+            PostError::Refusal(refusal) => {
+                let failed = matches!(
+                    refusal.setback.fault,
+                    HttpFault::Status {
+                        status: 500 | 502 | 503 | 504,
+                        ..
+                    }
+                );
+                failed && self.kind != Kind::Probe
+            }
+        };
+        passing && !matches!(self.kind, Kind::Once | Kind::Listen)
     }
 
     /// Sends the request once and passes on what comes back.
     async fn attempt(&mut self, agreed: &Agreed) -> Result<(), PostError> {
         let peer = Arc::clone(&self.peer);
         let route = peer.route().await;
+        let share = self.share.take();
         let outgoing = Outgoing {
             frame: &self.frame,
             sending: &self.sending,
             agreed,
+            modern: self.modern.as_ref(),
         };
-        let share = self.share.take();
         match route {
             Route::Streamable(url) => {
-                let response = match post(&peer, url, &outgoing, share).await {
-                    Err(PostError::Refusal(refusal)) => match refusal.message {
-                        Some(message) if self.is_answer_despite(&refusal.setback, &message) => {
-                            peer.pass_on(message, Origin::Request(self.id)).await;
-                            return Ok(());
-                        }
-                        _ => return Err(PostError::Refusal(refusal)),
-                    },
-                    response => response?,
-                };
-                if self.kind == Kind::Initialize {
-                    let session = response.headers().get("mcp-session-id").cloned();
-                    peer.stage.send_replace(Stage::Opening(session));
-                }
-                let taken = match reply(&peer, response).await {
-                    Ok(reply) => self.take(reply, agreed).await,
-                    Err(fault) => Err(fault),
-                };
-                taken.map_err(|fault| {
-                    PostError::Setback(Setback {
-                        fault,
-                        outcome: Outcome::Unknown,
-                    })
-                })
+                let posted = post(&peer, url, &outgoing, share).await;
+                self.take_posted(posted, agreed).await
             }
             Route::Sse(url) => {
                 // The answer comes on the one stream.
@@ -260,29 +267,69 @@ impl RequestTask {
         }
     }
 
+    /// Passes on what came back with a POST.
+    async fn take_posted(
+        &self,
+        posted: Result<HttpResponse, PostError>,
+        agreed: &Agreed,
+    ) -> Result<(), PostError> {
+        let response = match posted {
+            Err(PostError::Refusal(mut refusal)) => {
+                let message = refusal.message.take().map(|it| self.attributed(it));
+                return match message {
+                    Some(message) if self.is_answer_despite(&refusal.setback, &message) => {
+                        self.peer.pass_on(message, Origin::Request(self.id)).await;
+                        Ok(())
+                    }
+                    message => Err(PostError::Refusal(Refusal { message, ..refusal })),
+                };
+            }
+            posted => posted?,
+        };
+        if self.kind == Kind::Initialize {
+            let session = response.headers().get("mcp-session-id").cloned();
+            self.peer.stage.send_replace(Stage::Opening(session));
+        }
+        let taken = match reply(&self.peer, response).await {
+            Ok(reply) => self.take(reply, agreed).await,
+            Err(fault) => Err(fault),
+        };
+        taken.map_err(|fault| {
+            PostError::Broken(Setback {
+                fault,
+                outcome: Outcome::Unknown,
+            })
+        })
+    }
+
     /// Passes on what a reply holds, up to the answer to this request.
     async fn take(&self, reply: Reply, agreed: &Agreed) -> Result<(), HttpFault> {
         let response = match reply {
             Reply::Nothing(status) => return Err(HttpFault::NoAnswer { status }),
             Reply::Message(body) => {
                 let message = parse_on_one_line(&body).map_err(|_| HttpFault::Unreadable)?;
+                let message = self.attributed(message);
                 if !self.is_answer(&message) {
                     return Err(HttpFault::NoAnswer { status: 200 });
                 }
-                self.peer.pass_on(message, Origin::Request(self.id)).await;
-                return Ok(());
+                return self.pass_on_answer(message).await;
             }
             Reply::Stream(response) => response,
         };
-        let mut stream = ResumableStream::new(&self.peer, agreed, response);
+        let mut stream = if self.modern.is_some() {
+            ResumableStream::once(&self.peer, response)
+        } else {
+            ResumableStream::new(&self.peer, agreed, response)
+        };
         loop {
             let event = stream.next().await?;
             if !matches!(event.name.as_str(), "" | "message") {
                 continue;
             }
-            match parse_on_one_line(&event.data) {
+            let message = parse_on_one_line(&event.data).map(|it| self.attributed(it));
+            match message {
                 Ok(message) if self.is_answer(&message) => {
-                    self.peer.pass_on(message, Origin::Request(self.id)).await;
+                    self.pass_on_answer(message).await?;
                     stream.finish().await;
                     return Ok(());
                 }
@@ -292,6 +339,25 @@ impl RequestTask {
                 Err(_) if self.is_broken_answer(&event.data) => return Err(HttpFault::Unreadable),
                 Err(_) => tracing::debug!("an event is no message"),
             }
+        }
+    }
+
+    /// Passes on the answer, unless it shows that the server is not what was asked.
+    async fn pass_on_answer(&self, answer: Message) -> Result<(), HttpFault> {
+        if self.kind == Kind::Probe
+            && let Some(error) = modern::other_error(&answer)
+        {
+            return Err(not_modern(error, &self.peer.secrets));
+        }
+        self.peer.pass_on(answer, Origin::Request(self.id)).await;
+        Ok(())
+    }
+
+    fn attributed(&self, message: Message) -> Message {
+        if self.modern.is_some() {
+            modern::attributed(message, self.id)
+        } else {
+            message
         }
     }
 
@@ -309,8 +375,11 @@ impl RequestTask {
     /// Whether the server has answered the request in the terms of the protocol, beside its status.
     fn is_answer_despite(&self, setback: &Setback, message: &Message) -> bool {
         let plain = matches!(setback.fault, HttpFault::Status { status, .. } if status < 500 && status != 429);
-        // A handshake that is refused in other words than a newer server's is one to be tried otherwise.
-        let counts = self.kind != Kind::Initialize || is_modern(message);
+        // A first request that is refused in other words than a modern server's is one to be tried otherwise.
+        let counts = match self.kind {
+            Kind::Initialize | Kind::Probe => modern::is_modern_error(message),
+            Kind::Listen | Kind::Repeatable | Kind::Once => true,
+        };
         plain && counts && self.is_answer(message)
     }
 }
@@ -321,16 +390,4 @@ impl Tried {
         self.again += 1;
         Cure::Again(pause)
     }
-}
-
-fn is_modern(message: &Message) -> bool {
-    let Message::Response(Response {
-        answer: Answer::Error(error),
-        ..
-    }) = message
-    else {
-        return false;
-    };
-    let code = error.member("code");
-    code.is_some_and(|code: RawJson| MODERN_ERRORS.contains(&code.as_str()))
 }

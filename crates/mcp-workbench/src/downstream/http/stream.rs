@@ -88,7 +88,8 @@ impl Position {
 /// The stream of one request, resumed where that is possible. The request itself is never sent again.
 pub(super) struct ResumableStream<'a> {
     peer: &'a Peer,
-    agreed: &'a Agreed,
+    /// What it may be resumed with; a modern server resumes nothing.
+    agreed: Option<&'a Agreed>,
     stream: EventStream,
     position: Position,
     /// How often it was resumed since the last event.
@@ -98,8 +99,16 @@ pub(super) struct ResumableStream<'a> {
 impl<'a> ResumableStream<'a> {
     pub(super) fn new(peer: &'a Peer, agreed: &'a Agreed, response: Response) -> Self {
         Self {
+            agreed: Some(agreed),
+            ..Self::once(peer, response)
+        }
+    }
+
+    /// A stream that is over when it breaks.
+    pub(super) fn once(peer: &'a Peer, response: Response) -> Self {
+        Self {
             peer,
-            agreed,
+            agreed: None,
             stream: EventStream::new(response),
             position: Position {
                 last_id: None,
@@ -130,7 +139,7 @@ impl<'a> ResumableStream<'a> {
     /// Asks for the rest of the stream, a few times.
     async fn resume(&mut self) -> Result<(), HttpFault> {
         self.position.advance(&self.stream);
-        let Some(last_id) = &self.position.last_id else {
+        let (Some(agreed), Some(last_id)) = (self.agreed, &self.position.last_id) else {
             return Err(HttpFault::StreamEnded);
         };
         while self.resumes < MAX_RESUMES {
@@ -139,7 +148,7 @@ impl<'a> ResumableStream<'a> {
             let Route::Streamable(url) = self.peer.route().await else {
                 break;
             };
-            let Ok(response) = self.peer.get(url, self.agreed, Some(last_id)).send().await else {
+            let Ok(response) = self.peer.get(url, agreed, Some(last_id)).send().await else {
                 continue;
             };
             if response.status().is_success() && is_type(&response, "text/event-stream") {

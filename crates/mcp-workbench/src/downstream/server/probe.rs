@@ -74,6 +74,9 @@ impl Conversation<'_> {
 
     /// Meets a server of which nothing is known, and which has so long to come up.
     pub(super) async fn probe(&mut self, connect: Duration) -> Result<Probed, ConnectError> {
+        if self.link.fixed_era() == Some(Era::Legacy) {
+            return self.initialize().await.map(Probed::Met);
+        }
         let phase = StartPhase::Discover;
         self.speak(Dialect::modern(None, self.asks.has_roots()));
         let probe = self.send(phase, &ObjectText::new().finish());

@@ -2,3 +2,4 @@
 
 mod modern_servers;
 mod probing;
+mod remote_servers;

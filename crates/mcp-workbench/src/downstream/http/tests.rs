@@ -1,0 +1,123 @@
+//! A link to a server of each kind of answer: what is sent in the modern era, what a probe finds out, and how
+//! requests end. The start of a server and its calls have tests of their own with the whole program.
+
+mod modern;
+mod probe;
+mod remote;
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use indexmap::IndexMap;
+use tokio_util::task::TaskTracker;
+
+use self::remote::{Remote, Script};
+use super::HttpLink;
+use crate::{
+    config::{RemoteEndpoint, RemoteProtocol, Secrets, ServerTimes},
+    downstream::link::{Link, LinkEvent, Origin},
+    era::Era,
+    wire::{Answer, Message, RawJson, RequestId},
+};
+
+/// Longer than any test: what ends one is an event.
+const LONG: Duration = Duration::from_mins(1);
+
+/// A link to a server over this transport, with this limit for whatever has one.
+fn link_over(remote: &Remote, protocol: RemoteProtocol, limit: Duration) -> Link {
+    let headers = [
+        ("Authorization", "Bearer x"),
+        ("Mcp-Name", "forged"),
+        ("Mcp-Param-A", "forged"),
+    ];
+    let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let endpoint = RemoteEndpoint {
+        url: format!("http://{}/mcp", remote.address),
+        headers: IndexMap::from(headers),
+        protocol,
+        secrets: Secrets::default(),
+    };
+    let times = ServerTimes {
+        connect: limit,
+        call: limit,
+        max_call: limit,
+        idle: None,
+    };
+    let link = HttpLink::open(&endpoint, times, &TaskTracker::new()).unwrap();
+    Link::Http(Box::new(link))
+}
+
+/// A link to a modern server.
+fn modern_link(remote: &Remote) -> Link {
+    let mut link = link_over(remote, RemoteProtocol::Http, LONG);
+    link.set_era(Era::Modern);
+    link
+}
+
+fn json(text: &str) -> RawJson {
+    RawJson::parse(&Bytes::copy_from_slice(text.as_bytes())).unwrap()
+}
+
+/// A whole HTTP answer.
+fn reply(head: &str, body: &str) -> String {
+    let head = head.replace('\n', "\r\n");
+    let length = body.len();
+    format!("HTTP/1.1 {head}\r\nContent-Length: {length}\r\n\r\n{body}")
+}
+
+/// A JSON answer with this status.
+fn json_reply(status: &str, body: &str) -> String {
+    reply(&format!("{status}\nContent-Type: application/json"), body)
+}
+
+/// The beginning of a stream of events that ends with the connection.
+fn stream(events: &str) -> String {
+    format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n{events}"
+    )
+}
+
+/// Answers every request under id `n` with an empty result.
+fn empty_result(seen: &remote::Seen) -> Script {
+    let message: serde_json::Value = serde_json::from_str(&seen.body).unwrap();
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","id":{},"result":{{}}}}"#,
+        message["id"]
+    );
+    Script::Whole(json_reply("200 OK", &body))
+}
+
+/// The next thing that a link tells, in short.
+async fn heard(link: &mut Link) -> String {
+    match link.next_event().await {
+        LinkEvent::Message { message, origin } => {
+            let origin = match origin {
+                Origin::Request(id) => format!("on {id}"),
+                Origin::Connection => "on none".to_owned(),
+            };
+            format!("{origin}: {}", message_in_short(&message))
+        }
+        LinkEvent::Failed { id, fault, outcome } => {
+            format!("{id} failed: {}, {outcome:?}", fault.code())
+        }
+        LinkEvent::Lost(fault) => format!("lost: {}", fault.code()),
+        LinkEvent::Renewed => "renewed".to_owned(),
+        _ => panic!("this is of another transport"),
+    }
+}
+
+fn message_in_short(message: &Message) -> String {
+    match message {
+        Message::Request(request) => format!("request {}", request.method),
+        Message::Notification(notification) => format!("notification {}", notification.method),
+        Message::Response(response) => {
+            let id = response.id.as_ref().and_then(RequestId::as_u64);
+            let id = id.expect("what is passed on has our id");
+            match &response.answer {
+                Answer::Result(result) => format!("answer {id} {}", result.as_str()),
+                Answer::Error(error) => format!("error {id} {}", error.as_str()),
+                Answer::Invalid => format!("nonsense {id}"),
+            }
+        }
+    }
+}
