@@ -219,8 +219,11 @@ impl Session {
             return self.calls.client_of(id);
         }
         match &self.users {
-            Users::One(client) => Some(self.calls.only_client().unwrap_or(client)),
-            Users::Nobody | Users::Several => self.calls.only_client(),
+            // A modern client has nothing but its calls.
+            Users::One(client) if client.era() == Era::Legacy => {
+                Some(self.calls.only_client().unwrap_or(client))
+            }
+            Users::Nobody | Users::One(_) | Users::Several => self.calls.only_client(),
         }
     }
 

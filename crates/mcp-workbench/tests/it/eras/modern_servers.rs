@@ -267,3 +267,41 @@ fn a_call_that_is_cancelled_is_taken_back() {
     );
     wait(&journal, "notifications/cancelled", 1);
 }
+
+#[test]
+fn a_subscription_widens_what_is_listened_to_and_is_not_sent() {
+    let touch = r#"[{"change":{"method":"notifications/resources/updated","params":{"uri":"u:1"}}},{"answer":{"content":[]}}]"#;
+    let script = modern(&["touch"])
+        .set("resources", r#"[{"uri":"u:1","name":"one"}]"#)
+        .set(
+            "capabilities",
+            r#"{"tools":{},"resources":{"subscribe":true},"logging":{}}"#,
+        )
+        .on_call("touch", touch);
+    let setup = Setup::one(&script)
+        .top("toolMode", json!("native"))
+        .top("nativeToolbox", json!("dev"));
+    let mut workbench = setup.connect();
+    workbench.ask("tools/list", "{}");
+    let journal = workbench.journal("dev", "fs");
+    let granted = workbench.ask("resources/subscribe", r#"{"uri":"u:1"}"#);
+    assert!(granted.line.contains(r#""result":{}"#), "{}", granted.line);
+    let listen = &wait(&journal, "subscriptions/listen", 1)[0];
+    assert_eq!(
+        listen["notifications"],
+        json!({"resourceSubscriptions": ["u:1"]})
+    );
+    workbench.ask("tools/call", r#"{"name":"touch","arguments":{}}"#);
+    let updated = workbench.notification("notifications/resources/updated");
+    assert_eq!(updated.params.as_deref().unwrap().get(), r#"{"uri":"u:1"}"#);
+    workbench.ask("logging/setLevel", r#"{"level":"debug"}"#);
+    workbench.ask("resources/unsubscribe", r#"{"uri":"u:1"}"#);
+    wait(&journal, "notifications/cancelled", 1);
+    for method in [
+        "resources/subscribe",
+        "resources/unsubscribe",
+        "logging/setLevel",
+    ] {
+        assert!(journal.received(method).is_empty(), "{method}");
+    }
+}
