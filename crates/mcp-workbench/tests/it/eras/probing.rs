@@ -77,6 +77,29 @@ fn every_kind_of_server_is_met_in_its_own_way() {
 }
 
 #[test]
+fn a_server_that_is_slow_to_come_up_is_met_in_its_own_way_too() {
+    let slow = r#"[{"sleepMs":2500}]"#;
+    let cases = [
+        (modern().set("onStart", slow), "modern", 1),
+        (legacy().set("onStart", slow), "legacy", 1),
+        (
+            legacy().set("onStart", slow).set("unknown", r#""exit""#),
+            "legacy",
+            2,
+        ),
+    ];
+    for (script, era, starts) in cases {
+        let setup = Setup::one(&script);
+        let cache = setup.path("cache/mcp-workbench/eras.json");
+        let mut workbench = setup.connect();
+        assert_eq!(workbench.open("dev").tool_names(), ["x"], "{era}");
+        assert_eq!(workbench.use_tool("x", "{}").raw, r#"{"content":[]}"#);
+        assert_eq!(kept(&cache)[0]["era"], era);
+        assert_eq!(workbench.journal("dev", "fs").pids().len(), starts);
+    }
+}
+
+#[test]
 fn an_entry_that_says_how_its_server_speaks_asks_nothing() {
     for (era, script, greeting) in [
         ("legacy", legacy(), "initialize"),
