@@ -159,9 +159,10 @@ impl Verdicts {
     pub(super) fn get(&self, key: &VerdictKey) -> Option<Verdict> {
         let mut known = self.known();
         let known = known.get_or_insert_with(|| self.read());
-        let oldest = seconds_now().saturating_sub(LIFETIME.as_secs());
-        let verdict = known.get(&key.0).filter(|verdict| verdict.at >= oldest);
-        verdict.cloned()
+        let now = seconds_now();
+        // A clock that was set back must not make a verdict last for ever.
+        let counts = |verdict: &&Verdict| now.abs_diff(verdict.at) <= LIFETIME.as_secs();
+        known.get(&key.0).filter(counts).cloned()
     }
 
     /// Notes how a server speaks.
@@ -222,7 +223,7 @@ impl Verdicts {
         };
         let text = serde_json::to_vec(&stored)?;
         make_folder(folder)?;
-        let temporary = folder.join(format!("{FILE}.{}", std::process::id()));
+        let temporary = folder.join(format!("{FILE}.{:016x}", random_number()));
         let written = write_new(&temporary, &text);
         let written = written.and_then(|()| fs::rename(&temporary, folder.join(FILE)));
         if written.is_err() {
@@ -249,6 +250,13 @@ fn keep_newest(verdicts: &mut HashMap<String, Verdict>) {
 fn seconds_now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.unwrap_or_default().as_secs()
+}
+
+/// A number that no other workbench has, wherever it runs.
+fn random_number() -> u64 {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).expect("the system has random numbers");
+    u64::from_ne_bytes(bytes)
 }
 
 /// The folder and the file are for the user alone.

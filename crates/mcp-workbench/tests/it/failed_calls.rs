@@ -102,7 +102,11 @@ fn a_call_tries_to_start_a_server_that_is_not_up() {
     let mut workbench = setup
         .toolbox("dev", "d")
         .server("steady", &Script::named(&["a"]))
-        .server("shaky", &Script::new().set("onStart", &once))
+        .server_with(
+            "shaky",
+            &Script::new().set("onStart", &once),
+            &json!({"era": "legacy"}),
+        )
         .server_with(
             "never",
             &Script::new(),
@@ -133,7 +137,7 @@ fn a_call_that_can_never_be_sent_is_answered_all_the_same() {
     let script = r#"read a; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}'
         read b; read c; exec 0<&-; echo '{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"x","inputSchema":{"type":"object"}}]}}'
         sleep 100"#;
-    let entry = json!({"command": "sh", "args": ["-c", script]});
+    let entry = json!({"command": "sh", "args": ["-c", script], "era": "legacy"});
     let mut workbench = Setup::new()
         .toolbox("dev", "d")
         .entry("deaf", entry)

@@ -116,7 +116,11 @@ fn opening_again_retries_only_those_that_failed() {
     let mut workbench = setup
         .toolbox("dev", "d")
         .server("steady", &Script::named(&["a"]))
-        .server("shaky", &Script::named(&["b"]).set("onStart", &once))
+        .server_with(
+            "shaky",
+            &Script::named(&["b"]).set("onStart", &once),
+            &json!({"era": "legacy"}),
+        )
         .connect();
     let first = workbench.open("dev").json();
     assert_eq!(first["servers_connected"], 1);
@@ -227,7 +231,10 @@ fn each_toolbox_has_its_own_connection_and_environment() {
 fn the_handshake_is_that_of_a_client_of_2025_11_25_and_older_answers_do() {
     for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
         let script = Script::named(&["a"]).set("protocolVersion", &format!("\"{version}\""));
-        let mut workbench = Setup::one(&script).connect();
+        let mut workbench = Setup::new()
+            .toolbox("dev", "d")
+            .server_with("fs", &script, &json!({"era": "legacy"}))
+            .connect();
         assert_eq!(workbench.open("dev").tool_names(), ["a"], "{version}");
         let journal = workbench.journal("dev", "fs");
         let initialize = &journal.received("initialize")[0];

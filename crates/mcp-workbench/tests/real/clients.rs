@@ -108,6 +108,7 @@ fn python_client(mode: &str) -> Command {
 fn over_stdio(mut client: Command) -> Value {
     let config = ConfigFile::for_clients();
     client.arg(PROGRAM).arg("--config").arg(config.path());
+    client.env("XDG_CACHE_HOME", config.cache());
     summary(client)
 }
 

@@ -33,6 +33,7 @@ impl Listening {
             .arg(config.path())
             .args(options)
             .env("WORKBENCH_TOKEN", TOKEN)
+            .env("XDG_CACHE_HOME", config.cache())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

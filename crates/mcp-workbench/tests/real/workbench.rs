@@ -94,13 +94,18 @@ impl ConfigFile {
         self.folder.path().join("workbench-config.json")
     }
 
+    /// Where the workbench keeps what it finds out.
+    pub(crate) fn cache(&self) -> PathBuf {
+        self.folder.path().join("cache")
+    }
+
     /// The command that serves this configuration.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(PROGRAM);
         command
             .arg("--config")
             .arg(self.path())
-            .env("XDG_CACHE_HOME", self.folder.path().join("cache"))
+            .env("XDG_CACHE_HOME", self.cache())
             .current_dir(self.folder.path());
         command
     }

@@ -58,6 +58,22 @@ fn with_remote<T>(entry: &str, look: impl Fn(&RemoteEndpoint) -> T) -> T {
 }
 
 #[test]
+fn an_era_is_fixed_or_found_out() {
+    let era = |keys: &str| server(&format!(r#"{{"command": "x"{keys}}}"#)).0.era;
+    assert_eq!(era(""), None);
+    assert_eq!(era(r#", "era": "auto""#), None);
+    assert_eq!(era(r#", "era": "legacy""#), Some(Era::Legacy));
+    assert_eq!(era(r#", "era": "modern""#), Some(Era::Modern));
+}
+
+#[test]
+fn arguments_are_also_kept_as_they_are_written() {
+    let entry = r#"{"command": ["x", "${TOKEN}"], "args": ["a", "${OTHER}"]}"#;
+    let written = with_stdio(entry, |launch| launch.args_as_written.clone());
+    assert_eq!(written, ["${TOKEN}", "a", "${OTHER}"]);
+}
+
+#[test]
 fn defaults() {
     let (server, loaded) = server(r#"{"command": "x"}"#);
     assert_eq!(loaded.config.tool_mode, ToolMode::Proxy);

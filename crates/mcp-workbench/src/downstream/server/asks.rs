@@ -6,8 +6,10 @@ use std::{collections::HashMap, sync::Arc};
 
 use tokio::task::{AbortHandle, JoinSet};
 
+use super::questions::can_answer;
 use crate::{
     call::{ClientCapabilities, ClientHandle, ClientId, Question},
+    era::Era,
     wire::{self, Answer, Frame, ObjectText, RawJson, Request, RequestId},
 };
 
@@ -72,7 +74,9 @@ impl Asks {
         if let (Some(Question::Roots), Some(roots)) = (question, &self.roots) {
             return Some(wire::result(&request.id, roots));
         }
-        let willing = client.filter(|it| question.is_some_and(|question| it.can_answer(question)));
+        let willing = client.filter(|it| {
+            question.is_some_and(|question| is_willing(it, question, request.params.as_ref()))
+        });
         let (Some(question), Some(client)) = (question, willing) else {
             let message = format!("Method not found: {}", request.method);
             return Some(wire::error(Some(&request.id), METHOD_NOT_FOUND, &message));
@@ -116,5 +120,18 @@ impl Asks {
             };
             return (frame, client);
         }
+    }
+}
+
+/// Whether a client answers a question. What a modern one has not declared it is never asked; a legacy one decides
+/// by itself about the form of the question.
+fn is_willing(
+    client: &Arc<dyn ClientHandle>,
+    question: Question,
+    params: Option<&RawJson>,
+) -> bool {
+    match client.era() {
+        Era::Legacy => client.can_answer(question),
+        Era::Modern => can_answer(client, question, params),
     }
 }

@@ -4,11 +4,15 @@
 use tokio::time::Instant;
 
 use super::{
-    QueuedCall, conversation::error_code, pending::Asked, session::Session, subscription::Listening,
+    QueuedCall,
+    conversation::error_code,
+    pending::Asked,
+    session::{Session, Surroundings},
+    subscription::Listening,
 };
 use crate::{
     call::CallRequest,
-    downstream::error::CallError,
+    downstream::{error::CallError, event::Change},
     era::{HEADER_MISMATCH, SUBSCRIPTION_ID},
     wire::{Answer, ObjectText, RawJson},
 };
@@ -76,6 +80,29 @@ impl Session {
             self.calls
                 .take_back(&mut self.link, before.id, before.frame);
         }
+    }
+
+    /// Asks the server again after it has stopped telling. What was missed meanwhile is told at once the first
+    /// time; of a server that goes on refusing nothing more can be known until it grants the request.
+    pub(super) fn listen_again(&mut self, surroundings: &Surroundings<'_>) {
+        self.listen();
+        if self.subscription.ended_once() {
+            self.take_granted(surroundings);
+        }
+    }
+
+    /// The server tells again.
+    pub(super) fn take_granted(&mut self, surroundings: &Surroundings<'_>) {
+        if self.subscription.take_missed() {
+            self.announce_everything(surroundings);
+        }
+    }
+
+    /// Everything that the server has may have changed.
+    pub(super) fn announce_everything(&mut self, surroundings: &Surroundings<'_>) {
+        self.announce_change(surroundings.status);
+        (surroundings.tell)(Change::Prompts);
+        (surroundings.tell)(Change::Resources);
     }
 
     /// The server has answered that it will tell no more, or that it has no such thing.

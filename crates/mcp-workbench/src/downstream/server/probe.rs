@@ -19,9 +19,6 @@ use crate::{
 /// The newest revision with a handshake. An older answer is accepted, as nothing that we use differs.
 const LEGACY_REVISION: &str = "2025-11-25";
 
-/// How long a server of which nothing is known may think about `server/discover`.
-const PROBE_PATIENCE: Duration = Duration::from_secs(2);
-
 /// A server that has told how it speaks.
 pub(super) struct Met {
     pub(super) era: Era,
@@ -72,12 +69,15 @@ impl Conversation<'_> {
         }
     }
 
-    /// Meets a server of which nothing is known, and which has so long to come up.
-    pub(super) async fn probe(&mut self, connect: Duration) -> Result<Probed, ConnectError> {
+    /// Meets a server that is not known to be legacy: after so long a silence it is spoken to in both ways, and
+    /// what it answers first decides.
+    pub(super) async fn probe(&mut self, patience: Duration) -> Result<Probed, ConnectError> {
+        if self.link.fixed_era() == Some(Era::Legacy) {
+            return self.initialize().await.map(Probed::Met);
+        }
         let phase = StartPhase::Discover;
         self.speak(Dialect::modern(None, self.asks.has_roots()));
         let probe = self.send(phase, &ObjectText::new().finish());
-        let patience = PROBE_PATIENCE.min(connect / 2);
         let answer = timeout(patience, self.answer(phase, probe, None)).await;
         let unanswered = match answer {
             Ok(Ok((_, answer))) => match modern_introduction(&answer) {

@@ -30,7 +30,7 @@ impl Answering<'_> {
     /// Whether the client itself can answer all of these.
     pub(super) fn client_can_answer(&self, requests: &[InputRequest]) -> bool {
         requests.iter().all(|request| {
-            Question::named(&request.method).is_some_and(|it| self.can_answer(it, request))
+            Question::named(&request.method).is_some_and(|it| self.client_can(it, request))
         })
     }
 
@@ -79,7 +79,7 @@ impl Answering<'_> {
         let mut is_missing = false;
         for (question, request) in questions.iter().zip(requests) {
             let from_configuration = *question == Question::Roots && self.roots.is_some();
-            if !from_configuration && !self.can_answer(*question, request) {
+            if !from_configuration && !self.client_can(*question, request) {
                 is_missing = true;
                 missing = missing.with_member(question.capability(), &needed(*question, request));
             }
@@ -90,23 +90,15 @@ impl Answering<'_> {
         Ok(questions)
     }
 
-    fn can_answer(&self, question: Question, request: &InputRequest) -> bool {
-        let Some(declared) = self.client.capabilities().get(question) else {
-            return false;
-        };
-        let declares = |mode: &str| declared.member(mode).is_some();
-        match question {
-            Question::Elicitation if is_url(request) => declares(URL),
-            Question::Elicitation => declares(FORM) || !declares(URL),
-            Question::Sampling | Question::Roots => true,
-        }
+    fn client_can(&self, question: Question, request: &InputRequest) -> bool {
+        can_answer(self.client, question, request.params.as_ref())
     }
 
     /// The parameters as the client's era has them: a legacy client finds an address by an id.
     fn params(&self, question: Question, request: &InputRequest) -> Option<RawJson> {
         let params = request.params.clone()?;
         let needs_id = question == Question::Elicitation
-            && is_url(request)
+            && is_url(Some(&params))
             && self.client.era() == Era::Legacy
             && params.member("elicitationId").is_none();
         Some(if needs_id {
@@ -114,6 +106,23 @@ impl Answering<'_> {
         } else {
             params
         })
+    }
+}
+
+/// Whether a client has declared that it answers such a question, in the form in which it is asked.
+pub(super) fn can_answer(
+    client: &Arc<dyn ClientHandle>,
+    question: Question,
+    params: Option<&RawJson>,
+) -> bool {
+    let Some(declared) = client.capabilities().get(question) else {
+        return false;
+    };
+    let declares = |mode: &str| declared.member(mode).is_some();
+    match question {
+        Question::Elicitation if is_url(params) => declares(URL),
+        Question::Elicitation => declares(FORM) || !declares(URL),
+        Question::Sampling | Question::Roots => true,
     }
 }
 
@@ -130,15 +139,15 @@ pub(super) fn missing_capability(required: &RawJson) -> CallError {
 /// The capability that a question needs.
 pub(super) fn needed(question: Question, request: &InputRequest) -> RawJson {
     let nothing = ObjectText::new().finish();
-    if question == Question::Elicitation && is_url(request) {
+    if question == Question::Elicitation && is_url(request.params.as_ref()) {
         ObjectText::new().raw(URL, &nothing).finish()
     } else {
         nothing
     }
 }
 
-fn is_url(request: &InputRequest) -> bool {
-    let mode = request.params.as_ref().and_then(|it| it.member("mode"));
+fn is_url(params: Option<&RawJson>) -> bool {
+    let mode = params.and_then(|it| it.member("mode"));
     mode.is_some_and(|mode| mode.as_text().is_some_and(|mode| mode == URL))
 }
 

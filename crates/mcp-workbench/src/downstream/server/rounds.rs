@@ -1,7 +1,7 @@
 //! What a modern server answers to a call, until there is an answer for the caller: questions are asked and the
 //! call is made again with their answers, tasks are followed, and what only one era has is translated.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -111,7 +111,7 @@ async fn again_with_new_headers(
     if !is_tool || !is_header_mismatch(&answered.answer) {
         return Ok(answered);
     }
-    let client = answered.call.context.client.lasting();
+    let client = Arc::clone(&answered.call.context.client);
     server.connect(Urgency::ForCall, client).await?;
     server.call_once(answered.call).await
 }
@@ -169,4 +169,66 @@ pub(super) fn answer_for_modern(answered: Answered) -> Result<RawJson, CallError
     let needed = first.map_or_else(|| ObjectText::new().finish(), |it| needed(question, it));
     let required = ObjectText::new().raw(question.capability(), &needed);
     Err(missing_capability(&required.finish()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        call::CallContext,
+        downstream::server::test_client::{TestClient, json},
+    };
+
+    fn answered(capabilities: &'static str, error: &str) -> Answered {
+        Answered {
+            call: Call {
+                request: CallRequest::Relayed {
+                    method: "tools/call",
+                    params: json("{}"),
+                },
+                context: CallContext {
+                    client: TestClient::new(Era::Modern, capabilities).handle(),
+                    meta: None,
+                    retry: None,
+                },
+            },
+            answer: Err(CallError::Refused {
+                code: String::new(),
+                message: String::new(),
+                error: json(error),
+            }),
+            by: Some(Era::Legacy),
+        }
+    }
+
+    #[test]
+    fn an_error_that_sends_the_user_somewhere_is_a_question_for_a_modern_client() {
+        let error = r#"{"code":-32042,"message":"go","data":{"elicitations":[{"mode":"url","url":"https://x","elicitationId":"k"}]}}"#;
+        let able = answered(r#"{"elicitation":{"url":{}}}"#, error);
+        assert_eq!(
+            answer_for_modern(able).unwrap().as_str(),
+            r#"{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":{"mode":"url","url":"https://x"}}}}"#
+        );
+        let unable = answered(r#"{"elicitation":{}}"#, error);
+        let Err(CallError::Refused { error, .. }) = answer_for_modern(unable) else {
+            panic!("it cannot be answered");
+        };
+        let data = error.member("data").unwrap();
+        assert_eq!(
+            data.as_str(),
+            r#"{"requiredCapabilities":{"elicitation":{"url":{}}}}"#
+        );
+        let other = r#"{"code":-32000,"message":"no"}"#;
+        let Err(CallError::Refused { error, .. }) = answer_for_modern(answered("{}", other)) else {
+            panic!("an error stays one");
+        };
+        assert_eq!(error.as_str(), other);
+    }
+
+    #[test]
+    fn the_pause_before_a_call_is_made_again_grows() {
+        let pauses: Vec<_> = (0..4).map(|it| pause(it).as_millis()).collect();
+        assert_eq!(pauses, [0, 50, 100, 200]);
+        assert_eq!(pause(u32::MAX), FIRST_PAUSE * 64);
+    }
 }

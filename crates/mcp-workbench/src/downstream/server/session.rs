@@ -167,8 +167,7 @@ impl Session {
                 .ask(&mut self.link, Asked::Ping, method, &nothing);
         }
         if self.subscription.due().is_some_and(|due| due <= now) {
-            self.listen();
-            self.announce_everything(surroundings);
+            self.listen_again(surroundings);
         }
         if let Some(params) = self.refresh.begin_if_due(now) {
             self.request_page(&params);
@@ -219,8 +218,11 @@ impl Session {
             return self.calls.client_of(id);
         }
         match &self.users {
-            Users::One(client) => Some(self.calls.only_client().unwrap_or(client)),
-            Users::Nobody | Users::Several => self.calls.only_client(),
+            // A modern client has nothing but its calls.
+            Users::One(client) if client.era() == Era::Legacy => {
+                Some(self.calls.only_client().unwrap_or(client))
+            }
+            Users::Nobody | Users::One(_) | Users::Several => self.calls.only_client(),
         }
     }
 
@@ -310,6 +312,7 @@ impl Session {
             ("notifications/resources/updated", Some(params)) => {
                 (surroundings.tell)(Change::Resource(untagged(params)));
             }
+            ("notifications/subscriptions/acknowledged", _) => self.take_granted(surroundings),
             ("notifications/message", Some(params)) => {
                 if let Some(client) = self.meant_client(origin) {
                     client.log(params);
@@ -339,15 +342,8 @@ impl Session {
         }
     }
 
-    /// Everything that the server has may have changed.
-    fn announce_everything(&mut self, surroundings: &Surroundings<'_>) {
-        self.announce_change(surroundings.status);
-        (surroundings.tell)(Change::Prompts);
-        (surroundings.tell)(Change::Resources);
-    }
-
     /// Has the list of tools read again.
-    fn announce_change(&mut self, status: &watch::Sender<Status>) {
+    pub(super) fn announce_change(&mut self, status: &watch::Sender<Status>) {
         self.refresh.announce();
         status.send_modify(|status| status.stale = true);
     }

@@ -1,7 +1,7 @@
 //! The start of a server: process, the way it speaks, first list of tools. How it speaks is fixed by its entry,
 //! known from an earlier start, or found out.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{
     SupervisorContext,
@@ -27,6 +27,9 @@ use crate::{
 
 /// The error code of an unknown method.
 const METHOD_NOT_FOUND: i64 = -32601;
+
+/// How long a server of which nothing is known may think about `server/discover`.
+const PROBE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A server that is up.
 pub(super) struct Started {
@@ -69,7 +72,7 @@ pub(super) async fn start(
     match (server.era, key) {
         (Some(era), _) => Ok(start.in_era(era).await.map_err(in_words(era))?.0),
         (None, Some(key)) => start.as_known(key).await,
-        (None, None) => Ok(start.probing().await?.0),
+        (None, None) => Ok(start.probing(start.probe_patience()).await?.0),
     }
 }
 
@@ -115,10 +118,16 @@ impl<'a> Start<'a> {
     /// As it was found out before, if it was; what turns out to be wrong is forgotten.
     async fn as_known(&mut self, key: VerdictKey) -> Result<Started, ConnectError> {
         let verdicts = &self.context.verdicts;
-        if let Some(Verdict { era, identity, .. }) = verdicts.get(&key) {
-            match self.in_era(era).await {
+        let known = verdicts.get(&key);
+        if let Some(Verdict {
+            era: Era::Legacy,
+            identity,
+            ..
+        }) = &known
+        {
+            match self.in_era(Era::Legacy).await {
                 Ok((started, met)) => {
-                    if era == Era::Legacy && met.identity() != identity {
+                    if met.identity() != *identity {
                         // Another version may speak otherwise: it is asked at its next start.
                         verdicts.forget(&key);
                     }
@@ -128,9 +137,23 @@ impl<'a> Start<'a> {
                 Err(error) => return Err(error),
             }
         }
-        let (started, met) = self.probing().await?;
-        verdicts.put(key, met.era, met.identity());
+        let is_modern = known.is_some_and(|known| known.era == Era::Modern);
+        let patience = if is_modern {
+            // It has only to come up, as far as is known.
+            self.server.times.connect / 2
+        } else {
+            self.probe_patience()
+        };
+        let (started, met) = self.probing(patience).await?;
+        if !is_modern || met.era != Era::Modern {
+            verdicts.put(key, met.era, met.identity());
+        }
         Ok(started)
+    }
+
+    /// How long a server of which nothing is known may think about the question how it speaks.
+    fn probe_patience(&self) -> Duration {
+        PROBE_PATIENCE.min(self.server.times.connect / 2)
     }
 
     /// In a way that is settled.
@@ -144,7 +167,7 @@ impl<'a> Start<'a> {
     }
 
     /// Finds out how the server speaks. One that ends because of that is started again.
-    async fn probing(&mut self) -> Result<(Started, Met), ConnectError> {
+    async fn probing(&mut self, patience: Duration) -> Result<(Started, Met), ConnectError> {
         if *self.question == Question::Deadly {
             match self.in_era(Era::Legacy).await {
                 Err(ConnectError::Refused { .. } | ConnectError::InvalidAnswer { .. }) => {
@@ -154,7 +177,7 @@ impl<'a> Start<'a> {
             }
         }
         let mut conversation = self.open()?;
-        match conversation.probe(self.server.times.connect).await {
+        match conversation.probe(patience).await {
             Ok(Probed::Met(met)) => self.finish(conversation, Ok(met)).await,
             Ok(Probed::Ended) => {
                 tracing::debug!("ended on server/discover; started again with initialize");

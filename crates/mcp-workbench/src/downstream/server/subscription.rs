@@ -55,6 +55,8 @@ pub(super) struct Subscription {
     open: Option<Listening>,
     /// How often it has ended soon after it was opened.
     ends: u32,
+    /// Whether something may have been missed that nobody was told of.
+    missed: bool,
     /// When it is to be opened again.
     due: Option<Instant>,
 }
@@ -123,7 +125,18 @@ impl Subscription {
         }
         let pause = FIRST_PAUSE.saturating_mul(1 << self.ends.min(16));
         self.ends += 1;
+        self.missed = true;
         self.due = Some(now + pause.min(LONGEST_PAUSE));
+    }
+
+    /// Whether it has ended for the first time in a while.
+    pub(super) fn ended_once(&self) -> bool {
+        self.ends == 1
+    }
+
+    /// Whether something may have been missed; from now on somebody was told.
+    pub(super) fn take_missed(&mut self) -> bool {
+        std::mem::take(&mut self.missed)
     }
 
     /// Notes that the server has no such thing.
@@ -187,8 +200,11 @@ mod tests {
         assert_eq!(subscription.due(), Some(start + FIRST_PAUSE));
         subscription.replace(open(2, start));
         assert_eq!(subscription.due(), None);
+        assert!(subscription.ended_once() && subscription.take_missed());
+        assert!(!subscription.take_missed(), "it is told once");
         subscription.ended(2, start);
         assert_eq!(subscription.due(), Some(start + FIRST_PAUSE * 2));
+        assert!(!subscription.ended_once() && subscription.take_missed());
         subscription.replace(open(3, start));
         let later = start + LONG;
         subscription.ended(3, later);

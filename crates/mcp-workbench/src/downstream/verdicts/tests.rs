@@ -54,9 +54,12 @@ fn the_file_is_for_the_user_alone() {
 #[test]
 fn garbage_and_other_layouts_are_nothing_known() {
     let folder = TempDir::new().unwrap();
-    let good = r#"{"a":{"era":"modern","at":99999999999}}"#;
+    let now = seconds_now();
+    let good = &format!(r#"{{"a":{{"era":"modern","at":{now}}}}}"#);
+    let future = r#"{"layout":1,"verdicts":{"a":{"era":"modern","at":99999999999}}}"#;
     let cases = [
         ("", false),
+        (future, false),
         ("{", false),
         ("[]", false),
         (&format!(r#"{{"layout":2,"verdicts":{good}}}"#), false),

@@ -158,7 +158,7 @@ fn an_unknown_revision_is_told_the_known_ones() {
         String::from_utf8(frame).unwrap(),
         concat!(
             r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32022,"message":"Unsupported protocol version","#,
-            r#""data":{"supported":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"#,
+            r#""data":{"supported":["2026-07-28"],"#,
             r#""requested":"v999"}}}"#,
             "\n"
         )

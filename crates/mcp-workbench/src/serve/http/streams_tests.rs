@@ -35,6 +35,12 @@ fn read(reader: &mut StreamReader) -> (Vec<u64>, bool) {
     }
 }
 
+/// The bytes that wait, and those that are kept.
+fn held(streams: &Streams) -> (usize, usize) {
+    let state = streams.state();
+    (state.unsent, state.kept)
+}
+
 #[test]
 fn ids_are_read_as_they_are_written() {
     let id = EventId {
@@ -163,7 +169,7 @@ async fn nothing_of_a_request_without_a_session_is_kept() {
     stream.send(frame("a"));
     stream.send(frame("b"));
     assert_eq!(read(&mut one), (vec![1, 2], false));
-    assert_eq!((streams.state().unsent, streams.state().kept), (0, 0));
+    assert_eq!(held(&streams), (0, 0));
     while !streams.is_full() {
         stream.send(frame(&"x".repeat(100_000)));
     }
@@ -174,5 +180,5 @@ async fn nothing_of_a_request_without_a_session_is_kept() {
     assert!(stream.has_ended());
     let (rest, ended) = read(&mut one);
     assert!(!rest.is_empty() && ended);
-    assert_eq!((streams.state().unsent, streams.state().kept), (0, 0));
+    assert_eq!(held(&streams), (0, 0));
 }

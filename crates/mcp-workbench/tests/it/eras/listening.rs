@@ -5,7 +5,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::{modern, natively, silent, telling};
-use crate::harness::{Message, Script, Setup, TIMEOUT, Workbench, initialize_params, poll};
+use crate::harness::{Message, ModernRequest, Script, Setup, TIMEOUT, Workbench, poll};
 
 const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 const UPDATED: &str = "notifications/resources/updated";
@@ -216,11 +216,10 @@ fn a_server_hears_that_nobody_wants_a_resource_when_a_session_ends() {
 fn over_http_the_stream_of_the_request_is_what_is_listened_to() {
     let setup = natively(Setup::new().toolbox("dev", "d")).server("a", &telling());
     let served = setup.serve();
-    // A revision whose streams begin with what is said.
-    let mut client = served.client_with(&initialize_params("2025-06-18"));
     let listen = |id: &str, filter: Value| {
-        let params = modern(json!({"notifications": filter}), &json!({}));
-        let mut stream = client.begin(id, "subscriptions/listen", &params);
+        let request = ModernRequest::new("subscriptions/listen");
+        let request = request.param("notifications", &filter.to_string());
+        let mut stream = served.begin_modern(id, &request);
         assert!(stream.head().is_stream());
         stream
     };
@@ -230,7 +229,7 @@ fn over_http_the_stream_of_the_request_is_what_is_listened_to() {
         assert_eq!(stream.message().method.as_deref(), Some(ACKNOWLEDGED));
     }
     for tool in ["update", "prompts"] {
-        client.ask("tools/call", &json!({"name": tool}).to_string());
+        served.modern_response("1", &ModernRequest::call(tool, "{}"));
     }
     let told = prompts.message();
     assert!(belongs(&told, "70") && told.line.contains("prompts/list_changed"));

@@ -3,7 +3,10 @@
 mod listening;
 mod modern_client;
 mod modern_requests;
+mod modern_servers;
 mod parked_calls;
+mod probing;
+mod remote_servers;
 mod speech;
 
 use serde_json::{Value, json};

@@ -9,6 +9,12 @@ fn modern(names: &[&str]) -> Script {
     Script::named(names).set("era", r#""modern""#)
 }
 
+/// One that runs calls as tasks.
+fn with_tasks(names: &[&str]) -> Script {
+    let capabilities = r#"{"tools":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
+    modern(names).set("capabilities", capabilities)
+}
+
 /// A workbench whose client has declared `capabilities`.
 fn connect(setup: Setup, capabilities: &Value) -> Workbench {
     let mut workbench = setup.start();
@@ -55,9 +61,9 @@ fn every_request_says_who_makes_it_and_what_that_client_can_do() {
     let mut workbench = connect(Setup::one(&script), &json!({"elicitation": {}}));
     let result = workbench.use_tool("x", "{}");
     assert!(
-        result.line.contains(r#"{"content":[],"n":1e400}"#),
+        result.raw.contains(r#"{"content":[],"n":1e400}"#),
         "{}",
-        result.line
+        result.raw
     );
     let journal = workbench.journal("dev", "fs");
     for method in ["server/discover", "tools/list", "tools/call"] {
@@ -75,8 +81,7 @@ fn every_request_says_who_makes_it_and_what_that_client_can_do() {
 #[test]
 fn what_it_asks_reaches_a_legacy_client_round_by_round() {
     let rounds = r#"[{"rounds":{"rounds":[
-        {"inputRequests":{"a":{"method":"elicitation/create","params":{"message":"1"}},
-                          "b":{"method":"sampling/createMessage","params":{"messages":[]}}},
+        {"inputRequests":{"a":{"method":"elicitation/create","params":{"message":"1"}},"b":{"method":"sampling/createMessage","params":{"messages":[]}}},
          "requestState":"s1"},
         {"requestState":"s2"},
         {"inputRequests":{"c":{"method":"elicitation/create","params":{"message":"2"}}}}
@@ -94,7 +99,7 @@ fn what_it_asks_reaches_a_legacy_client_round_by_round() {
         "2"
     );
     let result = workbench.tool_result(&call);
-    assert!(!result.line.contains("resultType"), "{}", result.line);
+    assert!(!result.raw.contains("resultType"), "{}", result.raw);
     let calls = received(&workbench.journal("dev", "fs"), "tools/call");
     assert_eq!(calls.len(), 4);
     assert!(
@@ -124,7 +129,8 @@ fn a_client_that_cannot_answer_is_told_what_it_lacks() {
     let script = modern(&["ask"]).on_call("ask", rounds);
     let mut workbench = connect(Setup::one(&script), &json!({"elicitation": {}}));
     let result = workbench.use_tool("ask", "{}");
-    assert!(result.line.contains("-32021"), "{}", result.line);
+    let reason = "the client cannot answer what the server asks";
+    assert!(result.raw.contains(reason), "{}", result.raw);
     let journal = workbench.journal("dev", "fs");
     assert_eq!(received(&journal, "tools/call").len(), 1);
 }
@@ -163,9 +169,9 @@ fn answers_of_an_unknown_kind_are_refused() {
     let mut workbench = connect(Setup::one(&script), &json!({}));
     let result = workbench.use_tool("x", "{}");
     assert!(
-        result.line.contains("of a kind that is not known"),
+        result.raw.contains("of a kind that is not known"),
         "{}",
-        result.line
+        result.raw
     );
 }
 
@@ -175,7 +181,7 @@ fn a_task_is_followed_to_its_result_and_its_questions_are_asked_once() {
         {"status":"working"},
         {"status":"input_required","inputRequests":{"q":{"method":"elicitation/create","params":{"message":"m"}}}},
         {"status":"completed","result":{"resultType":"complete","content":[],"done":true}}]}}]"#;
-    let script = modern(&["slow"]).on_call("slow", task);
+    let script = with_tasks(&["slow"]).on_call("slow", task);
     let mut workbench = connect(Setup::one(&script), &json!({"elicitation": {}}));
     let call = workbench.send_use("slow", "{}");
     answer(
@@ -185,9 +191,9 @@ fn a_task_is_followed_to_its_result_and_its_questions_are_asked_once() {
     );
     let result = workbench.tool_result(&call);
     assert!(
-        result.line.contains(r#"{"content":[],"done":true}"#),
+        result.raw.contains(r#"{"content":[],"done":true}"#),
         "{}",
-        result.line
+        result.raw
     );
     let journal = workbench.journal("dev", "fs");
     let updates = received(&journal, "tasks/update");
@@ -204,12 +210,12 @@ fn a_task_that_fails_fails_the_call_and_one_that_nobody_waits_for_is_cancelled()
     let failed = r#"[{"task":{"pollIntervalMs":100,"steps":[
         {"status":"failed","error":{"code":-32000,"message":"no luck"}}]}}]"#;
     let endless = r#"[{"task":{"pollIntervalMs":100,"steps":[{"status":"working"}]}}]"#;
-    let script = modern(&["fails", "endless"])
+    let script = with_tasks(&["fails", "endless"])
         .on_call("fails", failed)
         .on_call("endless", endless);
     let mut workbench = connect(Setup::one(&script), &json!({}));
     let result = workbench.use_tool("fails", "{}");
-    assert!(result.line.contains("no luck"), "{}", result.line);
+    assert!(result.raw.contains("no luck"), "{}", result.raw);
     let journal = workbench.journal("dev", "fs");
     let call = workbench.send_use("endless", "{}");
     wait(&journal, "tasks/get", 2);
@@ -244,8 +250,7 @@ fn a_change_of_its_tools_is_heard_and_listening_goes_on_after_its_end() {
         wait(&journal, "tools/list", 2);
         workbench.use_tool("add", "{}");
         wait(&journal, "tools/list", 3);
-        let opened = workbench.open("dev");
-        assert!(opened.line.contains(r#""new""#), "{end}: {}", opened.line);
+        assert_eq!(workbench.open("dev").tool_names(), ["add", "new"], "{end}");
     }
 }
 
@@ -255,10 +260,48 @@ fn a_call_that_is_cancelled_is_taken_back() {
     let mut workbench = connect(Setup::one(&script), &json!({}));
     let call = workbench.send_use("wait", "{}");
     let journal = workbench.journal("dev", "fs");
-    journal.wait("waits", 1);
+    journal.wait("note", 1);
     workbench.notify(
         "notifications/cancelled",
         &format!(r#"{{"requestId":{call}}}"#),
     );
     wait(&journal, "notifications/cancelled", 1);
+}
+
+#[test]
+fn a_subscription_widens_what_is_listened_to_and_is_not_sent() {
+    let touch = r#"[{"change":{"method":"notifications/resources/updated","params":{"uri":"u:1"}}},{"answer":{"content":[]}}]"#;
+    let script = modern(&["touch"])
+        .set("resources", r#"[{"uri":"u:1","name":"one"}]"#)
+        .set(
+            "capabilities",
+            r#"{"tools":{},"resources":{"subscribe":true},"logging":{}}"#,
+        )
+        .on_call("touch", touch);
+    let setup = Setup::one(&script)
+        .top("toolMode", json!("native"))
+        .top("nativeToolbox", json!("dev"));
+    let mut workbench = setup.connect();
+    workbench.ask("tools/list", "{}");
+    let journal = workbench.journal("dev", "fs");
+    let granted = workbench.ask("resources/subscribe", r#"{"uri":"u:1"}"#);
+    assert!(granted.line.contains(r#""result":{}"#), "{}", granted.line);
+    let listen = &wait(&journal, "subscriptions/listen", 1)[0];
+    assert_eq!(
+        listen["notifications"],
+        json!({"resourceSubscriptions": ["u:1"]})
+    );
+    workbench.ask("tools/call", r#"{"name":"touch","arguments":{}}"#);
+    let updated = workbench.notification("notifications/resources/updated");
+    assert_eq!(updated.params.as_deref().unwrap().get(), r#"{"uri":"u:1"}"#);
+    workbench.ask("logging/setLevel", r#"{"level":"debug"}"#);
+    workbench.ask("resources/unsubscribe", r#"{"uri":"u:1"}"#);
+    wait(&journal, "notifications/cancelled", 1);
+    for method in [
+        "resources/subscribe",
+        "resources/unsubscribe",
+        "logging/setLevel",
+    ] {
+        assert!(journal.received(method).is_empty(), "{method}");
+    }
 }

@@ -247,3 +247,19 @@ fn a_cancelled_retry_cancels_the_call() {
     let plain = client.use_tool(&mut workbench, "plain");
     assert!(plain.line.contains("plain"), "{}", plain.line);
 }
+
+#[test]
+fn a_state_that_is_not_ours_is_refused() {
+    let client = Modern::client(&all());
+    let mut workbench = start(&asks(&[ask("elicitation/create", "{}")]), &client);
+    let asked = client.use_tool(&mut workbench, "ask");
+    let state = asked.result()["requestState"].as_str().unwrap().to_owned();
+    let (content, mac) = state.split_once('.').unwrap();
+    let flipped = format!("{content}.A{}", &mac[1..]);
+    for forged in [&flipped, "MQ.AAAA", "", "x"] {
+        let mut retry = client.clone();
+        retry.more.insert("requestState".into(), json!(forged));
+        let refused = retry.use_tool(&mut workbench, "ask");
+        assert_eq!(refused.error().code, -32602, "{forged}: {}", refused.line);
+    }
+}

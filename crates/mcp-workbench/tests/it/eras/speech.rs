@@ -178,3 +178,18 @@ fn dynamic_mode_shows_modern_clients_no_registered_tools_but_runs_them() {
     let done = modern.ask(&mut workbench, "tools/call", &params);
     assert!(done.raw_result().contains("1e400"), "{}", done.line);
 }
+
+#[test]
+fn what_a_legacy_server_gets_has_nothing_of_the_modern_era() {
+    let mut workbench = Setup::one(&echo()).start();
+    let modern = Modern::client(&all())
+        .meta("traceparent", json!("00-1"))
+        .meta("io.modelcontextprotocol/logLevel", json!("info"));
+    modern.open(&mut workbench);
+    modern.use_tool(&mut workbench, "echo");
+    let call = workbench.journal("dev", "fs").received("tools/call")[0].params();
+    assert_eq!(
+        call,
+        json!({"name": "echo", "arguments": {}, "_meta": {"traceparent": "00-1"}})
+    );
+}

@@ -99,6 +99,7 @@ fn banners() -> Row {
             let received = bench.journal().events("in").into_iter();
             let methods: Vec<_> = received.map(|line| Message::parse(line).method).collect();
             let expected = [
+                "server/discover",
                 "initialize",
                 "notifications/initialized",
                 "tools/list",

@@ -24,7 +24,8 @@ const FAILURES: usize = 5;
 /// A server that exits with a word at each start.
 fn never_starts(setup: Setup) -> Setup {
     let exits = r#"[{"stderr":"no way"},{"exit":1}]"#;
-    setup.server("fs", &Script::new().set("onStart", exits))
+    let script = Script::new().set("onStart", exits);
+    setup.server_with("fs", &script, &json!({"era": "legacy"}))
 }
 
 /// A server that exits at its first three starts.
@@ -37,7 +38,7 @@ fn starts_at_last(setup: Setup) -> Setup {
         })
         .collect();
     let script = Script::new().set("onStart", &Value::from(actions).to_string());
-    setup.server("fs", &script)
+    setup.server_with("fs", &script, &json!({"era": "legacy"}))
 }
 
 /// A call while the breaker is open; gives the time that it took.

@@ -102,7 +102,7 @@ fn many_opens() -> Row {
             let gate = json!({"awaitFile": setup.path("gate")});
             let actions = json!([gate, {"stderr": "no way"}, {"exit": 1}]);
             let script = Script::new().set("onStart", &actions.to_string());
-            setup.server("fs", &script)
+            setup.server_with("fs", &script, &json!({"era": "legacy"}))
         },
         act: |bench| {
             timed(|| {

@@ -79,7 +79,7 @@ fn an_old_server_is_used_when_the_entry_says_so_or_it_has_nothing_newer() {
         let refused = server
             .seen()
             .into_iter()
-            .filter(|it| it.verb == "POST" && it.path == "/mcp");
+            .filter(|it| it.verb == "POST" && it.path == "/mcp" && it.method() == "initialize");
         assert_eq!(refused.count(), usize::from(keys["type"] != "sse"));
     }
     fault.ends();

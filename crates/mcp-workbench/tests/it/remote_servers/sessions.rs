@@ -15,9 +15,10 @@ use crate::harness::Fault;
 fn requests_carry_what_the_revision_asks_for_and_the_session_is_ended() {
     let server = RemoteServer::start(|_, _| None);
     let mut workbench = server
-        .setup(
-            &json!({"headers": {"X-Key": "k1", "Accept": "text/evil", "Mcp-Session-Id": "stolen"}}),
-        )
+        .setup(&json!({
+            "era": "legacy",
+            "headers": {"X-Key": "k1", "Accept": "text/evil", "Mcp-Session-Id": "stolen"},
+        }))
         .connect();
     workbench.open("dev");
     workbench.use_tool("t", "{}");

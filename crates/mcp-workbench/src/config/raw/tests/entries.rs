@@ -173,6 +173,14 @@ fn other_values_of_the_wrong_kind_are_refused() {
             "s.headers.A: the value of a header contains a line break (write the value on one line)",
         ),
         (
+            r#"{"command": "x", "era": "modrn"}"#,
+            "s.era: unknown word `modrn` (did you mean `modern`?)",
+        ),
+        (
+            r#"{"url": "https://x", "era": "2026"}"#,
+            "s.era: unknown word `2026` (use `auto`, `legacy` or `modern`)",
+        ),
+        (
             r#"{"url": "x.example/mcp"}"#,
             "s.url: `x.example/mcp` is not an http or https URL (begin it with `https://` or `http://`)",
         ),
