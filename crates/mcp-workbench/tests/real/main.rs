@@ -13,6 +13,7 @@ mod inspector;
 mod listening;
 mod packages;
 mod process;
+mod python_server;
 mod remote;
 mod rmcp_client;
 mod sdk_server;
