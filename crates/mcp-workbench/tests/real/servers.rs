@@ -6,11 +6,13 @@ use std::process::Command;
 
 use indexmap::IndexMap;
 use pretty_assertions::assert_eq;
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::packages::{self, Entry};
 use crate::session::{Answer, Session};
+use crate::steps::Era;
 use crate::workbench::{TOOLBOX, Workbench, use_tool};
 
 /// One server behind a workbench, and the same server without it.
@@ -20,6 +22,12 @@ struct Both {
     direct: Session,
 }
 
+/// A list of tools, each as it was written.
+#[derive(Deserialize)]
+struct Listed {
+    tools: Vec<Box<RawValue>>,
+}
+
 impl Both {
     fn start(server: &'static str, entry: &Entry) -> Self {
         Self::start_apart(server, entry, entry)
@@ -27,10 +35,24 @@ impl Both {
 
     /// For a server with state: the two must not share it.
     fn start_apart(server: &'static str, behind: &Entry, alone: &Entry) -> Self {
+        Self::start_sessions(Era::Legacy, server, behind.config(), alone)
+    }
+
+    /// For a server that speaks both eras: all speak this one.
+    fn start_in(era: Era, server: &'static str, entry: &Entry) -> Self {
+        let mut config = entry.config();
+        if era == Era::Legacy {
+            // It is asked for the modern one first.
+            config["era"] = json!("legacy");
+        }
+        Self::start_sessions(era, server, config, entry)
+    }
+
+    fn start_sessions(era: Era, server: &'static str, behind: Value, alone: &Entry) -> Self {
         let mut both = Self {
             server,
-            workbench: Workbench::start(&[(server, behind.config())]),
-            direct: Session::start(alone.command()),
+            workbench: Workbench::start_in(era, &[(server, behind)]),
+            direct: Session::start_in(era, alone.command()),
         };
         both.compare_tools();
         both
@@ -48,10 +70,9 @@ impl Both {
         }
 
         let listed = self.direct.request("tools/list", &json!({})).result;
-        let listed: IndexMap<String, Vec<Box<RawValue>>> =
-            serde_json::from_str(listed.get()).unwrap();
-        assert_eq!(opened.tools.len(), listed["tools"].len());
-        for (ours, theirs) in opened.tools.iter().zip(&listed["tools"]) {
+        let listed: Listed = serde_json::from_str(listed.get()).unwrap();
+        assert_eq!(opened.tools.len(), listed.tools.len());
+        for (ours, theirs) in opened.tools.iter().zip(&listed.tools) {
             let mut ours = members(ours);
             assert_eq!(
                 ours.shift_remove("server"),
@@ -192,7 +213,16 @@ fn memory_server_keeps_its_graph_in_the_file_of_its_env() {
 
 #[test]
 fn time_server_converts_between_zones() {
-    let mut both = Both::start("time", &Entry::time());
+    convert_between_zones(Era::Legacy);
+}
+
+#[test]
+fn time_server_converts_between_zones_in_the_modern_era() {
+    convert_between_zones(Era::Modern);
+}
+
+fn convert_between_zones(era: Era) {
+    let mut both = Both::start_in(era, "time", &Entry::time());
     // Two zones without summer time, so that the answer is the same all year.
     let convert = |zone: &str| json!({ "source_timezone": zone, "time": "12:30", "target_timezone": "Asia/Tokyo" });
 
@@ -212,11 +242,20 @@ fn time_server_converts_between_zones() {
 
 #[test]
 fn git_server_reads_a_repository() {
+    read_a_repository(Era::Legacy);
+}
+
+#[test]
+fn git_server_reads_a_repository_in_the_modern_era() {
+    read_a_repository(Era::Modern);
+}
+
+fn read_a_repository(era: Era) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
     commit_a_file(&root);
     std::fs::write(root.join("later.txt"), "not committed\n").unwrap();
-    let mut both = Both::start("git", &Entry::git());
+    let mut both = Both::start_in(era, "git", &Entry::git());
     let repository = json!({ "repo_path": root });
 
     let status = both.call("git_status", &repository);

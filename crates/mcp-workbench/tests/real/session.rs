@@ -8,12 +8,14 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::process::Process;
+use crate::steps::{Era, MODERN_REVISION};
 
-/// An initialized MCP session over a child's stdio.
+/// An MCP session over a child's stdio.
 pub(crate) struct Session {
     process: Process,
     next_id: u64,
-    /// The result of `initialize`.
+    era: Era,
+    /// The result of `initialize`, or of `server/discover`.
     pub(crate) greeting: Value,
 }
 
@@ -32,11 +34,20 @@ struct Message {
 
 impl Session {
     pub(crate) fn start(command: Command) -> Self {
+        Self::start_in(Era::Legacy, command)
+    }
+
+    pub(crate) fn start_in(era: Era, command: Command) -> Self {
         let mut session = Self {
             process: Process::start(command),
             next_id: 1,
+            era,
             greeting: Value::Null,
         };
+        if era == Era::Modern {
+            session.greeting = session.request("server/discover", &json!({})).value();
+            return session;
+        }
         let params = json!({
             "protocolVersion": "2025-11-25",
             "capabilities": {},
@@ -50,6 +61,7 @@ impl Session {
     pub(crate) fn request(&mut self, method: &str, params: &Value) -> Answer {
         let id = self.next_id;
         self.next_id += 1;
+        let params = &self.introduced(params);
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
 
         let mut notifications = Vec::new();
@@ -97,6 +109,16 @@ impl Session {
                 "an answer that nobody asked for: {line}"
             );
         }
+    }
+
+    /// The parameters of a request, which in the modern era says who sends it.
+    fn introduced(&self, params: &Value) -> Value {
+        let mut params = params.clone();
+        if self.era == Era::Modern {
+            params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!(MODERN_REVISION);
+            params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+        }
+        params
     }
 
     fn send(&mut self, message: &Value) {

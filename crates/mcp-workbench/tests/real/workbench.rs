@@ -10,6 +10,7 @@ use tempfile::TempDir;
 
 use crate::packages::Entry;
 use crate::session::{Answer, Session};
+use crate::steps::Era;
 
 /// The one toolbox that `Workbench::start` configures.
 pub(crate) const TOOLBOX: &str = "real";
@@ -40,6 +41,11 @@ pub(crate) struct Opened {
 impl Workbench {
     /// Starts a workbench with these servers in one toolbox.
     pub(crate) fn start(servers: &[(&str, Value)]) -> Self {
+        Self::start_in(Era::Legacy, servers)
+    }
+
+    /// Starts one that is talked to in this era.
+    pub(crate) fn start_in(era: Era, servers: &[(&str, Value)]) -> Self {
         let servers: serde_json::Map<_, _> = servers
             .iter()
             .map(|(name, entry)| ((*name).to_owned(), entry.clone()))
@@ -48,7 +54,7 @@ impl Workbench {
             "toolboxes": { TOOLBOX: { "description": "Published servers", "mcpServers": servers } }
         }));
         Self {
-            session: Session::start(config.command()),
+            session: Session::start_in(era, config.command()),
             _config: config,
         }
     }
