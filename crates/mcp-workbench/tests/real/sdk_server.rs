@@ -75,6 +75,9 @@ pub(crate) fn steps() -> Vec<Step> {
         Step::call("ask for roots", "ask_roots"),
         Step::call("ask all at once", "ask_all"),
         Step::call("ask one after the other", "ask_twice"),
+        Step::call("count after a question", "ask_and_count")
+            .with("progress", true)
+            .with("log", "info"),
         Step::call("grow", "grow")
             .with("do", "listen")
             .with("filter", json!({ "toolsListChanged": true })),
@@ -142,6 +145,12 @@ pub(crate) fn expected() -> Map<String, Value> {
             json!([user, roots, model]),
         ),
         "ask one after the other": asked(&format!(r#"[[{accepted}],["Paris"]]"#), json!([user, model])),
+        "count after a question": {
+            "result": says(&format!("[[{accepted}]]")),
+            "asked": [user],
+            "progress": ["1/3", "2/3"],
+            "log": [{ "level": "warning", "data": "counted" }],
+        },
         "grow": with(told("grown"), "heard", json!(["tools/list_changed"])),
         "more": told("more"),
         "touch": with(told("touched"), "heard", json!(["resources/updated note:///one"])),

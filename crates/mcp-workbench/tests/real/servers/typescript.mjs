@@ -89,6 +89,17 @@ function tools(server) {
     }
     return text('counted');
   });
+  tool('ask_and_count', {}, async (args, ctx) => {
+    const asked = await asks(['ask_user'])(args, ctx);
+    if (sdk.isInputRequiredResult(asked)) return asked;
+    for (const step of [1, 2]) {
+      await report(ctx, step, 3);
+      await pause();
+    }
+    await ctx.mcpReq.log('warning', 'counted');
+    await pause();
+    return asked;
+  });
   tool('say', {}, async (_, ctx) => {
     await ctx.mcpReq.log('debug', 'quiet');
     await ctx.mcpReq.log('warning', 'loud', 'talker');
