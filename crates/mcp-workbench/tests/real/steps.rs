@@ -158,6 +158,7 @@ impl Client {
             Transport::Stdio => {
                 client.arg(PROGRAM).arg("serve").args(options);
                 client.arg("--config").arg(config.path());
+                client.env("XDG_CACHE_HOME", config.cache());
                 self.run(client, steps)
             }
             Transport::Http => {

@@ -79,7 +79,9 @@ async def session(client):
 @contextlib.asynccontextmanager
 async def server(command, *arguments):
     if not command.startswith("http://"):
-        yield StdioServerParameters(command=command, args=arguments)
+        # The SDK hands on next to nothing of its environment, and the workbench must not find what others have kept.
+        env = {"XDG_CACHE_HOME": os.environ["XDG_CACHE_HOME"]}
+        yield StdioServerParameters(command=command, args=arguments, env=env)
         return
     authorization = {"Authorization": f"Bearer {os.environ['WORKBENCH_TOKEN']}"}
     async with create_mcp_http_client(headers=authorization) as http:

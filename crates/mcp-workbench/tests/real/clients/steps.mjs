@@ -138,10 +138,11 @@ const client = new Client(
   },
 );
 const token = process.env.WORKBENCH_TOKEN;
+// The SDK hands on next to nothing of its environment, and the workbench must not find what others have kept.
 const overHttp = command.startsWith('http://');
 const transport = overHttp
   ? new StreamableHTTPClientTransport(new URL(command), token ? { authProvider: { token: async () => token } } : {})
-  : new StdioClientTransport({ command, args });
+  : new StdioClientTransport({ command, args, env: { XDG_CACHE_HOME: process.env.XDG_CACHE_HOME ?? '' } });
 reset({});
 prepare(client);
 await client.connect(transport);

@@ -194,7 +194,9 @@ def show(value):
 @contextlib.asynccontextmanager
 async def server(command, *arguments):
     if not command.startswith("http://"):
-        yield StdioServerParameters(command=command, args=arguments)
+        # The SDK hands on next to nothing of its environment, and the workbench must not find what others have kept.
+        env = {"XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", "")}
+        yield StdioServerParameters(command=command, args=arguments, env=env)
         return
     token = os.environ.get("WORKBENCH_TOKEN")
     headers = {"Authorization": f"Bearer {token}"} if token else {}

@@ -79,12 +79,13 @@ const client = new Client(
   { name: 'mcp-workbench-tests', version: '1.0.0' },
   { versionNegotiation: { mode } },
 );
+// The SDK hands on next to nothing of its environment, and the workbench must not find what others have kept.
 const overHttp = command.startsWith('http://');
 const transport = overHttp
   ? new StreamableHTTPClientTransport(new URL(command), {
       authProvider: { token: async () => process.env.WORKBENCH_TOKEN },
     })
-  : new StdioClientTransport({ command, args });
+  : new StdioClientTransport({ command, args, env: { XDG_CACHE_HOME: process.env.XDG_CACHE_HOME } });
 try {
   await client.connect(transport);
   const summary = await session(client);
