@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::listening::{Listening, introduce};
 use crate::packages;
 use crate::process::Process;
+use crate::steps::{LEGACY_REVISION, MODERN_REVISION};
 use crate::workbench::{ConfigFile, PROGRAM};
 
 const INSTRUCTIONS: &str = "\
@@ -49,44 +50,75 @@ pub(crate) fn expected() -> Value {
     })
 }
 
+/// What an SDK's client must have seen that says which revision it has agreed on.
+fn expected_with(revision: &str) -> Value {
+    let mut expected = expected();
+    expected["revision"] = json!(revision);
+    expected
+}
+
 #[test]
 fn typescript_sdk_with_the_handshake() {
-    assert_eq!(over_stdio(typescript_client("legacy")), expected());
+    assert_eq!(
+        over_stdio(typescript_client("legacy")),
+        expected_with(LEGACY_REVISION)
+    );
 }
 
 #[test]
 fn typescript_sdk_that_probes_for_newer_revisions() {
-    assert_eq!(over_stdio(typescript_client("auto")), expected());
+    assert_eq!(
+        over_stdio(typescript_client("auto")),
+        expected_with(MODERN_REVISION)
+    );
 }
 
 #[test]
 fn python_sdk_with_the_handshake() {
-    assert_eq!(over_stdio(python_client("legacy")), expected());
+    assert_eq!(
+        over_stdio(python_client("legacy")),
+        expected_with(LEGACY_REVISION)
+    );
 }
 
 #[test]
 fn python_sdk_that_probes_for_newer_revisions() {
-    assert_eq!(over_stdio(python_client("auto")), expected());
+    assert_eq!(
+        over_stdio(python_client("auto")),
+        expected_with(MODERN_REVISION)
+    );
 }
 
 #[test]
 fn typescript_sdk_over_http_with_the_handshake() {
-    assert_eq!(over_http(typescript_client("legacy")), expected());
+    assert_eq!(
+        over_http(typescript_client("legacy")),
+        expected_with(LEGACY_REVISION)
+    );
 }
 
 #[test]
 fn typescript_sdk_over_http_that_probes_for_newer_revisions() {
-    assert_eq!(over_http(typescript_client("auto")), expected());
+    assert_eq!(
+        over_http(typescript_client("auto")),
+        expected_with(MODERN_REVISION)
+    );
 }
 
 #[test]
 fn python_sdk_over_http_with_the_handshake() {
-    assert_eq!(over_http(python_client("legacy")), expected());
+    assert_eq!(
+        over_http(python_client("legacy")),
+        expected_with(LEGACY_REVISION)
+    );
 }
 
 #[test]
 fn python_sdk_over_http_that_probes_for_newer_revisions() {
-    assert_eq!(over_http(python_client("auto")), expected());
+    assert_eq!(
+        over_http(python_client("auto")),
+        expected_with(MODERN_REVISION)
+    );
 }
 
 fn typescript_client(mode: &str) -> Command {

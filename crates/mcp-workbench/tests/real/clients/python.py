@@ -52,6 +52,7 @@ async def session(client):
     unknown_tool = await use("frobnicate", {})
 
     return {
+        "revision": client.protocol_version,
         "server": client.server_info and client.server_info.name,
         "instructions": client.instructions,
         "meta_tools": [tool.name for tool in tools if tool.name in ("open_toolbox", "use_tool")],

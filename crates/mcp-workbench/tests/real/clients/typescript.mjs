@@ -53,6 +53,7 @@ async function session(client) {
   const unknownTool = await use('frobnicate', {});
 
   return {
+    revision: client.getNegotiatedProtocolVersion(),
     server: client.getServerVersion()?.name,
     instructions: client.getInstructions(),
     meta_tools: metaTools,
