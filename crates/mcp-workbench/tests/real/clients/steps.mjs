@@ -114,6 +114,9 @@ const DO = {
     const onprogress = ({ progress: done, total }) => done < total && progress.push(`${done}/${total}`);
     return { result: await call(client, step, step.progress ? { onprogress } : {}), progress };
   },
+  together: async (client, { names }) => ({
+    results: await Promise.all(names.map(async (name) => (await call(client, { name, arguments: {} })).content)),
+  }),
   cancel,
   listen,
 };

@@ -140,6 +140,10 @@ class Steps:
         options = {"progress_callback": self.on_progress} if step.get("progress") else {}
         return {"result": await self.use(step, **options), "progress": self.progress}
 
+    async def do_together(self, step):
+        calls = [self.use({"name": name, "arguments": {}}) for name in step["names"]]
+        return {"results": [result["content"] for result in await asyncio.gather(*calls)]}
+
     async def do_cancel(self, step):
         """Calls, and takes the call back as soon as it reports something."""
         reported = asyncio.Event()
