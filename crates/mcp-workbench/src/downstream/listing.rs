@@ -110,6 +110,22 @@ impl ToolList {
     pub fn get(&self, name: &str) -> Option<&ToolDefinition> {
         Some(&self.tools[*self.by_name.get(name)?])
     }
+
+    /// The headers of a call with these parameters.
+    pub(super) fn headers_of(&self, params: &RawJson) -> Vec<(String, String)> {
+        // Almost no server marks arguments, and reading the parameters for nothing costs something.
+        if self.tools.iter().all(|tool| tool.headers.is_empty()) {
+            return Vec::new();
+        }
+        let name = params.member("name");
+        let name = name.as_ref().and_then(RawJson::as_text);
+        let tool = name.and_then(|name| self.get(&name));
+        let arguments = params.member("arguments");
+        match (tool, arguments) {
+            (Some(tool), Some(arguments)) => tool.headers(&arguments),
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// A walk over the pages of a list.

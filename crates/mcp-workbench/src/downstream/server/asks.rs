@@ -8,7 +8,7 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use super::questions::can_answer;
 use crate::{
-    call::{ClientCapabilities, ClientHandle, ClientId, Question},
+    call::{ClientHandle, ClientId, Question},
     era::Era,
     wire::{self, Answer, Frame, ObjectText, RawJson, Request, RequestId},
 };
@@ -49,16 +49,23 @@ impl Asks {
         self.roots.is_some()
     }
 
-    /// What a server is told that it may ask.
-    pub(super) fn announced(&self, client: &ClientCapabilities) -> RawJson {
-        let announced = client.questions();
-        match (&self.roots, client.get(Question::Roots)) {
-            (Some(_), None) => {
-                let nothing = ObjectText::new().finish();
-                announced.with_member(Question::Roots.capability(), &nothing)
-            }
-            _ => announced,
+    /// What a server is told that it may ask, for as long as it runs: what the client can do that it is started
+    /// for. A modern client may say something else in its next request, so its server is also told of what
+    /// most clients can do, and is refused where a request says otherwise.
+    pub(super) fn announced(&self, client: Option<&Arc<dyn ClientHandle>>) -> RawJson {
+        let capabilities = client.map(|client| client.capabilities());
+        let capabilities = capabilities.unwrap_or_default();
+        let varies = client.is_some_and(|client| client.era() == Era::Modern);
+        let mut announced = capabilities.questions();
+        if varies && capabilities.get(Question::Elicitation).is_none() {
+            let forms = ObjectText::new().raw("form", &ObjectText::new().finish());
+            announced = announced.with_member(Question::Elicitation.capability(), &forms.finish());
         }
+        if (varies || self.has_roots()) && capabilities.get(Question::Roots).is_none() {
+            let nothing = ObjectText::new().finish();
+            announced = announced.with_member(Question::Roots.capability(), &nothing);
+        }
+        announced
     }
 
     /// Takes a request of the server. Returns the answer if it can be given at once.

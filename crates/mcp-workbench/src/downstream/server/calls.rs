@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc};
 use tokio::time::Instant;
 
 use super::{
-    CallTicket, QueuedCall,
+    CallTicket, QueuedCall, attribution,
     conversation::{error_code, error_message},
     dialect::Dialect,
     lasting::Lasting,
@@ -171,8 +171,7 @@ impl Calls {
             self.leave_queue(at);
         }
         if let Some((id, call)) = self.pending.remove_call(ticket) {
-            let client = call.queued.call.context.client.id();
-            self.taken_back.note(id, client, Instant::now());
+            self.taken_back.note(id, &call, Instant::now());
             withdraw(id, call.frame, "the caller cancelled", link);
             self.send_queued(link);
         }
@@ -248,8 +247,7 @@ impl Calls {
         let expired = self.pending.expire(now);
         let count = expired.len();
         for (id, call, limit) in expired {
-            let client = call.queued.call.context.client.id();
-            self.taken_back.note(id, client, now);
+            self.taken_back.note(id, &call, now);
             let outcome = withdraw(id, call.frame, "the call took too long", link);
             finish(call, Err(CallError::Timeout { limit, outcome }));
         }
@@ -275,17 +273,10 @@ impl Calls {
         }
     }
 
-    /// The client that the server works for, if it can only be one: all its calls are of that client, and
-    /// so were those that were taken back.
+    /// The client that the server means by what it says without saying to whom, if it can only be one.
     pub(super) fn only_client(&self) -> Option<&Arc<dyn ClientHandle>> {
-        let mut clients = self
-            .pending
-            .calls()
-            .map(|call| &call.queued.call.context.client);
-        let first = clients.next()?;
-        let alone = clients.all(|client| client.id() == first.id())
-            && !self.taken_back.has_other_than(first.id(), Instant::now());
-        alone.then_some(first)
+        let at_work: Vec<_> = self.pending.at_work().collect();
+        attribution::meant(&at_work, &self.taken_back, Instant::now())
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -364,9 +355,15 @@ fn finish(mut call: PendingCall, answer: Result<RawJson, CallError>) {
 
 /// Makes a call ready for a server, unless it cannot be sent to it.
 fn prepare(call: &mut QueuedCall, tools: &ToolList, dialect: Dialect) -> Result<(), CallError> {
-    if let CallRequest::Tool { name, arguments } = &call.call.request {
-        let tool = tools.get(name.as_str()).ok_or(CallError::ToolGone)?;
-        call.headers = tool.headers(arguments);
+    match &call.call.request {
+        CallRequest::Tool { name, arguments } => {
+            let tool = tools.get(name.as_str()).ok_or(CallError::ToolGone)?;
+            call.headers = tool.headers(arguments);
+        }
+        CallRequest::Relayed { method, params } if *method == "tools/call" => {
+            call.headers = tools.headers_of(params);
+        }
+        CallRequest::Relayed { .. } => {}
     }
     let retry = call.call.context.retry.as_ref();
     let has_state = retry.is_some_and(|retry| retry.state.is_some());

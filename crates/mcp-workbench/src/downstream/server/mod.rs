@@ -5,6 +5,7 @@
 //! exit or a shutdown, and exactly one of them finds it there.
 
 mod asks;
+mod attribution;
 mod calls;
 mod conversation;
 mod dialect;

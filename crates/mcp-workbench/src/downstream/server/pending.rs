@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use tokio::time::Instant;
 
-use super::{CallTicket, QueuedCall, progress::ProgressGate};
+use super::{CallTicket, QueuedCall, attribution::AtWork, progress::ProgressGate};
 use crate::{call::ClientId, config::ServerTimes, downstream::error::TimeLimit, wire::FrameTicket};
 
 /// What was asked and not answered.
@@ -130,6 +130,14 @@ impl Pending {
         };
         call.silent_until = Instant::now() + self.times.call;
         Some(call)
+    }
+
+    /// The calls that the server works on, or waits for an answer to go on with.
+    pub(super) fn at_work(&self) -> impl Iterator<Item = AtWork<'_>> {
+        self.calls().map(|call| AtWork {
+            client: &call.queued.call.context.client,
+            waits: self.questions.contains_key(&call.client()),
+        })
     }
 
     /// A client is asked something: the silence of its calls does not count until it has answered.

@@ -99,11 +99,9 @@ impl Conversation<'_> {
     /// The handshake, unless a question that was not answered in time is answered after all and decides it.
     async fn initialize_or_hear(&mut self, mut probe: Option<u64>) -> Result<Met, ConnectError> {
         self.speak(Dialect::LEGACY);
-        let capabilities = self.client.map(|client| client.capabilities());
-        let capabilities = capabilities.unwrap_or_default();
         let params = ObjectText::new()
             .member("protocolVersion", LEGACY_REVISION)
-            .raw("capabilities", &self.asks.announced(&capabilities))
+            .raw("capabilities", &self.asks.announced(self.client))
             .raw("clientInfo", &own_identity())
             .finish();
         let phase = StartPhase::Initialize;

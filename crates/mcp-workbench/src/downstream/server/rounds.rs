@@ -11,7 +11,7 @@ use super::{
     tasks,
 };
 use crate::{
-    call::{Call, CallRequest, Outcome, Question, Retry},
+    call::{Call, Outcome, Question, Retry},
     downstream::error::{CallError, TimeLimit},
     era::{
         Era, HEADER_MISMATCH, InputRequired, ResultType, result_type, to_legacy_result,
@@ -107,7 +107,7 @@ async fn again_with_new_headers(
     server: &ServerHandle,
     answered: Answered,
 ) -> Result<Answered, CallError> {
-    let is_tool = matches!(answered.call.request, CallRequest::Tool { .. });
+    let is_tool = answered.call.request.method() == "tools/call";
     if !is_tool || !is_header_mismatch(&answered.answer) {
         return Ok(answered);
     }
@@ -176,6 +176,7 @@ mod tests {
     use super::*;
     use crate::{
         call::CallContext,
+        call::CallRequest,
         downstream::server::test_client::{TestClient, json},
     };
 

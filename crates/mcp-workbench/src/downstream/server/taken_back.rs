@@ -5,7 +5,8 @@ use std::{collections::HashMap, time::Duration};
 
 use tokio::time::Instant;
 
-use crate::call::ClientId;
+use super::pending::PendingCall;
+use crate::call::{ClientId, Principal};
 
 /// How long a call that was taken back is thought of.
 const MEMORY: Duration = Duration::from_mins(1);
@@ -13,15 +14,33 @@ const MEMORY: Duration = Duration::from_mins(1);
 /// The calls of one connection that were taken back.
 #[derive(Default)]
 pub(super) struct TakenBack {
-    /// Whose they were and when, by their ids.
-    calls: HashMap<u64, (ClientId, Instant)>,
+    /// By their ids.
+    calls: HashMap<u64, TakenCall>,
+}
+
+/// A call that was taken back.
+struct TakenCall {
+    client: ClientId,
+    principal: Principal,
+    at: Instant,
 }
 
 impl TakenBack {
     /// Notes a call that is taken back.
-    pub(super) fn note(&mut self, id: u64, client: ClientId, now: Instant) {
-        self.calls.retain(|_, (_, at)| now < *at + MEMORY);
-        self.calls.insert(id, (client, now));
+    pub(super) fn note(&mut self, id: u64, call: &PendingCall, now: Instant) {
+        let client = &call.queued.call.context.client;
+        self.insert(id, client.id(), client.principal(), now);
+    }
+
+    /// Notes a call of this client.
+    pub(super) fn insert(&mut self, id: u64, client: ClientId, principal: Principal, at: Instant) {
+        self.calls.retain(|_, call| at < call.at + MEMORY);
+        let call = TakenCall {
+            client,
+            principal,
+            at,
+        };
+        self.calls.insert(id, call);
     }
 
     /// The server has answered it after all.
@@ -31,8 +50,18 @@ impl TakenBack {
 
     /// Whether the server may still work for somebody else.
     pub(super) fn has_other_than(&self, client: ClientId, now: Instant) -> bool {
-        let recent = self.calls.values().filter(|(_, at)| now < *at + MEMORY);
-        recent.into_iter().any(|(other, _)| *other != client)
+        self.recent(now).any(|call| call.client != client)
+    }
+
+    /// Whether the server may still work for another principal.
+    pub(super) fn has_other_principal_than(&self, principal: Principal, now: Instant) -> bool {
+        self.recent(now).any(|call| call.principal != principal)
+    }
+
+    fn recent(&self, now: Instant) -> impl Iterator<Item = &TakenCall> {
+        self.calls
+            .values()
+            .filter(move |call| now < call.at + MEMORY)
     }
 }
 
@@ -44,15 +73,15 @@ mod tests {
     fn a_call_is_thought_of_until_its_answer_or_for_a_minute() {
         let now = Instant::now();
         let mut calls = TakenBack::default();
-        calls.note(1, ClientId(1), now);
-        calls.note(2, ClientId(2), now);
+        calls.insert(1, ClientId(1), Principal::Anybody, now);
+        calls.insert(2, ClientId(2), Principal::Anybody, now);
         assert!(calls.has_other_than(ClientId(1), now));
         calls.answered(2);
         assert!(!calls.has_other_than(ClientId(1), now));
         assert!(calls.has_other_than(ClientId(2), now));
         let later = now + MEMORY;
         assert!(!calls.has_other_than(ClientId(2), later));
-        calls.note(3, ClientId(3), later);
+        calls.insert(3, ClientId(3), Principal::Anybody, later);
         assert_eq!(calls.calls.len(), 1, "the old one is forgotten");
     }
 }

@@ -17,6 +17,7 @@ use crate::{
 pub(super) struct TestClient {
     pub(super) id: u64,
     pub(super) era: Era,
+    pub(super) principal: Principal,
     pub(super) capabilities: &'static str,
     pub(super) log_level: Option<&'static str>,
     pub(super) progress_token: Option<&'static str>,
@@ -31,6 +32,7 @@ impl TestClient {
         Self {
             id: 0,
             era,
+            principal: Principal::Anybody,
             capabilities,
             log_level: None,
             progress_token: None,
@@ -67,7 +69,7 @@ impl ClientHandle for TestClient {
     }
 
     fn principal(&self) -> Principal {
-        Principal::Anybody
+        self.principal
     }
 
     fn era(&self) -> Era {

@@ -179,6 +179,33 @@ fn two_calls_at_once_never_cross() {
 }
 
 #[test]
+fn one_call_can_ask_while_another_waits_for_its_answer() {
+    let client = Modern::client(&all());
+    let asking = |of: &str| {
+        let params = json!({"message": format!("of {of}")}).to_string();
+        format!("[{},{TELL}]", ask("elicitation/create", &params))
+    };
+    let script = Script::named(&["a", "b"])
+        .on_call("a", &asking("a"))
+        .on_call("b", &asking("b"));
+    let mut workbench = start(&script, &client);
+    let asked = ["a", "b"].map(|tool| client.use_tool(&mut workbench, tool));
+    for (tool, asked) in ["a", "b"].iter().zip(&asked) {
+        let question = format!("of {tool}");
+        assert!(asked.line.contains(&question), "{}", asked.line);
+    }
+    for (tool, asked) in ["a", "b"].iter().zip(&asked) {
+        let answer = json!({"action": "accept", "content": {"to": tool}});
+        let retry = client
+            .clone()
+            .answering(asked, &[(&keys(asked)[0], answer)]);
+        let done = retry.use_tool(&mut workbench, tool);
+        let told = format!(r#"{{"to":"{tool}"}}"#);
+        assert!(done.line.contains(&told), "{}", done.line);
+    }
+}
+
+#[test]
 fn a_question_that_could_belong_to_two_calls_is_refused() {
     let client = Modern::client(&all());
     let script = Script::named(&["wait", "ask"])
