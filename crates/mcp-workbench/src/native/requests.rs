@@ -254,7 +254,7 @@ impl Native {
         }
         match &self.servers_with(ServerFamily::Resources)[..] {
             [(server, _)] => Ok(Route::unchanged(uri, server.clone())),
-            _ => Err(NativeError::resource_not_found(uri, client.era())),
+            _ => Err(NativeError::ResourceNotFound(uri.to_owned())),
         }
     }
 

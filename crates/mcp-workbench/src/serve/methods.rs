@@ -99,6 +99,16 @@ impl Reply {
         }
     }
 
+    /// The refusal of a resource that nobody has, as the legacy era has it.
+    pub(super) fn resource_not_found(uri: &str) -> Self {
+        let error = json!({
+            "code": code::RESOURCE_NOT_FOUND,
+            "message": format!("Resource not found: {uri}"),
+            "data": { "uri": uri },
+        });
+        Self::ErrorAsSent(RawJson::of(&error))
+    }
+
     /// The refusal of parameters.
     pub(super) fn invalid_params(message: impl Into<String>) -> Self {
         Self::Error {
@@ -218,10 +228,7 @@ pub(super) async fn read_linked(
     let owner = workbench.links().owner(&uri);
     let server = owner.as_ref().and_then(|owner| workbench.server(owner));
     let (Some(owner), Some(server)) = (&owner, server) else {
-        return Reply::Error {
-            code: code::RESOURCE_NOT_FOUND,
-            message: format!("Resource not found: {uri}"),
-        };
+        return Reply::resource_not_found(&uri);
     };
     let call = Call {
         request: CallRequest::Relayed {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{
-    ServeContext, code,
+    ServeContext,
     exchange::{Attached, Exchange, ModernCaller},
     listen,
     log_level::LogLevel,
@@ -229,9 +229,6 @@ fn to_modern(reply: Reply, method: &str) -> Reply {
     match reply {
         Reply::Result(result) => Reply::Result(era::to_modern_result(method, &result)),
         Reply::ErrorAsSent(error) => Reply::ErrorAsSent(era::to_modern_error(&error)),
-        Reply::Error { code, message } if code == code::RESOURCE_NOT_FOUND => {
-            Reply::invalid_params(message)
-        }
         error @ Reply::Error { .. } => error,
     }
 }

@@ -95,7 +95,8 @@ pub(super) fn note_log_level(caller: &Caller, params: Option<&RawJson>) {
 fn refusal(native: &Native, method: &str, error: NativeError) -> Reply {
     match error {
         NativeError::NotOffered => Reply::method_not_found(method),
-        NativeError::Invalid { code, message } => Reply::Error { code, message },
+        NativeError::Invalid(message) => Reply::invalid_params(message),
+        NativeError::ResourceNotFound(uri) => Reply::resource_not_found(&uri),
         NativeError::Refused(error) => Reply::ErrorAsSent(error),
         NativeError::Failed {
             server,

@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
         mpsc,
     },
     thread,
@@ -214,6 +214,27 @@ fn a_changed_list_is_announced_without_being_asked() {
     announce.send(()).unwrap();
     server.wait("tools/list", 2);
     assert_eq!(workbench.open("dev").tool_names(), ["t", "new"]);
+}
+
+#[test]
+fn a_call_waits_until_the_server_can_ask() {
+    let listening = AtomicBool::new(false);
+    let server = RemoteServer::start(move |seen, out| {
+        if seen.verb == "GET" {
+            thread::park_timeout(std::time::Duration::from_millis(100));
+            listening.store(true, Ordering::SeqCst);
+            out.stream();
+            out.wait_closed();
+            return Some(Then::Close);
+        }
+        (seen.method() == "tools/call").then(|| {
+            let listening = listening.load(Ordering::SeqCst);
+            out.json(&seen.answer(&json!({"content": [], "listening": listening}).to_string()))
+        })
+    });
+    let mut workbench = connect(&server);
+    let result = workbench.use_tool("t", "{}");
+    assert_eq!(result.raw, r#"{"content":[],"listening":true}"#);
 }
 
 #[test]
