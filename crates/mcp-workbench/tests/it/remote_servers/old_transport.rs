@@ -61,7 +61,7 @@ fn an_old_server_is_used_when_the_entry_says_so_or_it_has_nothing_newer() {
         15,
         "F38a",
         "knows only HTTP+SSE: answers a POST with 404, 405 or 400",
-        "the old transport is used after one POST, or at once where the entry says so; calls succeed",
+        "the old transport is used after server/discover and initialize were refused, or at once where the entry says so; calls succeed",
     );
     for (keys, refusal) in [
         (json!({"type": "sse"}), "500 Never asked"),
