@@ -132,7 +132,9 @@ pub type RoomFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// Who is behind a client, as far as that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Principal {
-    /// Whoever comes, where no token is required.
+    /// Whoever has started us.
+    Local,
+    /// Whoever comes over HTTP, where no token is required.
     Anybody,
     /// Whoever carries the token of this number.
     Holder(usize),

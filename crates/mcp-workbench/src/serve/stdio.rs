@@ -28,7 +28,7 @@ pub async fn serve(workbench: Arc<Workbench>, stop: impl Future<Output = ()>) {
     };
     let output = ClientOutput::Pipe(output);
     let context = ServeContext::new(Arc::clone(&workbench));
-    let connection = Connection::new(context.clone(), output, Principal::Anybody);
+    let connection = Connection::new(context.clone(), output, Principal::Local);
     let client = async {
         tokio::select! {
             () = read_requests(&connection, &closed, stop) => {}

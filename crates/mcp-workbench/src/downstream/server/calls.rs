@@ -13,7 +13,7 @@ use super::{
     taken_back::TakenBack,
 };
 use crate::{
-    call::{CallRequest, ClientHandle, ClientId, Outcome},
+    call::{CallRequest, ClientHandle, ClientId, Outcome, Question},
     config::{Secrets, ServerTimes},
     downstream::{
         error::{CallError, TimeLimit},
@@ -277,6 +277,12 @@ impl Calls {
     pub(super) fn only_client(&self) -> Option<&Arc<dyn ClientHandle>> {
         let at_work: Vec<_> = self.pending.at_work().collect();
         attribution::meant(&at_work, &self.taken_back, Instant::now())
+    }
+
+    /// Whether a client whose call the server works on can be asked something.
+    pub(super) fn somebody_can_answer(&self, question: Question) -> bool {
+        let mut at_work = self.pending.at_work();
+        at_work.any(|call| call.client.can_answer(question))
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -10,6 +10,7 @@ mod calls;
 mod conversation;
 mod dialect;
 mod health;
+mod held;
 mod lasting;
 mod limiter;
 mod local;

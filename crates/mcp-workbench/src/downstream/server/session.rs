@@ -13,8 +13,8 @@ use super::{
     Command, QueuedCall, Status,
     asks::Asks,
     calls::Calls,
-    conversation::{Taken, answer_server},
     health::Health,
+    held::HeldQuestions,
     lasting::Lasting,
     local::{Local, is_header_mismatch, untagged},
     pending::Asked,
@@ -60,7 +60,9 @@ pub(super) struct Session {
     pub(super) calls: Calls,
     refresh: Refresh,
     pub(super) health: Health,
-    asks: Asks,
+    pub(super) asks: Asks,
+    /// What it has asked that could belong to several calls.
+    pub(super) held: HeldQuestions,
     users: Users,
     /// What a modern server is asked to tell.
     pub(super) subscription: Subscription,
@@ -89,6 +91,7 @@ impl Session {
             calls: Calls::new(started.next_id, server.times, lasting, started.dialect),
             subscription: Subscription::new(started.announced),
             asks: started.asks,
+            held: HeldQuestions::default(),
             users: client.map_or(Users::Nobody, |client| Users::One(client.lasting())),
             refresh: Refresh::default(),
             health: Health::default(),
@@ -111,6 +114,7 @@ impl Session {
             status, shutdown, ..
         } = surroundings;
         loop {
+            self.release_held();
             let held_up = self.users.held_up();
             // A server is not blamed for the time in which nobody listens to it.
             let due = held_up.is_none().then(|| self.due()).flatten();
@@ -146,6 +150,7 @@ impl Session {
             self.health.due(),
             self.link.stalls_at(),
             self.subscription.due(),
+            self.held.due(),
             self.idle_at(),
         ];
         moments.into_iter().flatten().min()
@@ -213,7 +218,7 @@ impl Session {
 
     /// The client that the server means, if that can be told. What comes on the stream of a request belongs
     /// to that request and to nobody else.
-    fn meant_client(&self, origin: Origin) -> Option<&Arc<dyn ClientHandle>> {
+    pub(super) fn meant_client(&self, origin: Origin) -> Option<&Arc<dyn ClientHandle>> {
         if let Origin::Request(id) = origin {
             return self.calls.client_of(id);
         }
@@ -264,13 +269,7 @@ impl Session {
             }
             // A modern server has no business to ask like this, and must not be answered.
             Message::Request(_) if self.calls.era() == Era::Modern => {}
-            Message::Request(request) => {
-                let client = self.meant_client(origin).cloned();
-                let taken = answer_server(request, client.as_ref(), &mut self.asks, &mut self.link);
-                if let (Taken::Asked, Some(client)) = (taken, client) {
-                    self.calls.question_opened(client.id());
-                }
-            }
+            Message::Request(request) => self.take_question(request, origin),
         }
     }
 
@@ -336,6 +335,7 @@ impl Session {
                 self.subscription.ended(ours, Instant::now());
             }
             _ => {
+                self.held.cancel(id);
                 let client = self.asks.cancel(id);
                 self.close_question(client);
             }

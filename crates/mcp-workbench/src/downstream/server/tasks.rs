@@ -56,7 +56,7 @@ pub(in crate::downstream) fn open_task(
 
 fn holder(principal: Principal) -> Option<usize> {
     match principal {
-        Principal::Anybody => None,
+        Principal::Local | Principal::Anybody => None,
         Principal::Holder(number) => Some(number),
     }
 }
