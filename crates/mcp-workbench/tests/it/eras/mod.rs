@@ -1,5 +1,6 @@
 //! The two eras side by side: clients and servers of each, in every combination.
 
+mod asking_moments;
 mod listening;
 mod modern_client;
 mod modern_requests;
