@@ -5,6 +5,7 @@
 
 use std::{
     collections::HashMap,
+    future::pending,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -16,10 +17,12 @@ use tokio::{
     sync::Notify,
     time::{Instant, sleep, sleep_until},
 };
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use super::{exchange::Exchange, methods::Reply};
 use crate::{
     call::Principal,
+    contain::{Panicked, contain},
     era::{INPUT_RESPONSES, InputRequired, REQUEST_STATE},
     seal::{SealPurpose, Sealer},
     wire::{RawJson, Request},
@@ -36,6 +39,8 @@ const GATHERING: Duration = Duration::from_millis(5);
 pub(super) struct RunningCall {
     exchange: Arc<Exchange>,
     answer: Pin<Box<dyn Future<Output = Reply> + Send>>,
+    /// Whether it goes on without anybody who waits for it.
+    by_itself: bool,
 }
 
 impl RunningCall {
@@ -47,12 +52,26 @@ impl RunningCall {
         Self {
             exchange,
             answer: Box::pin(answer),
+            by_itself: false,
         }
     }
 
     /// What the call is for.
     pub(super) fn exchange(&self) -> &Arc<Exchange> {
         &self.exchange
+    }
+
+    /// Goes on while nobody waits for it, until it is dropped: others may wait for what it holds.
+    fn go_on_by_itself(&mut self, tasks: &TaskTracker) {
+        if !self.by_itself {
+            let answer = std::mem::replace(&mut self.answer, Box::pin(pending()));
+            let task = AbortOnDropHandle::new(tasks.spawn(contain(answer)));
+            self.answer = Box::pin(async move {
+                let reply = task.await.ok().and_then(Result::ok);
+                reply.unwrap_or_else(|| Reply::internal_error(Panicked.to_string()))
+            });
+            self.by_itself = true;
+        }
     }
 
     /// Runs until there is an answer; nothing if the client is asked something first.
@@ -93,6 +112,8 @@ pub(super) struct ParkedCalls {
     sealer: Sealer,
     table: Mutex<Table>,
     changed: Notify,
+    /// The calls that go on by themselves.
+    tasks: TaskTracker,
 }
 
 #[derive(Default)]
@@ -124,9 +145,10 @@ impl ParkedCalls {
     }
 
     /// Lets a call wait for the answers to what it has asked.
-    fn park(&self, call: RunningCall, request: &Request, principal: Principal) -> Reply {
+    fn park(&self, mut call: RunningCall, request: &Request, principal: Principal) -> Reply {
         let requests = call.exchange.open_questions();
         call.exchange.detach();
+        call.go_on_by_itself(&self.tasks);
         let parked = Parked {
             call,
             principal,
