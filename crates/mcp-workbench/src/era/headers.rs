@@ -119,13 +119,32 @@ impl ParameterHeader {
         }
     }
 
-    /// Whether a header says what a call says. `given` is the header as it was sent.
+    /// Whether a header says what a call says. `given` is the header as it was sent. None agrees with an
+    /// argument that stands twice: who reads which of them is not known.
     pub fn agrees(&self, given: Option<&str>, arguments: &RawJson) -> bool {
+        if self.stands_twice(arguments) {
+            return false;
+        }
         match (given.map(decode), self.value(arguments)) {
             (None, None) => true,
             (Some(Some(given)), Some(value)) => given == value || self.same_number(&given, &value),
             _ => false,
         }
+    }
+
+    /// Whether the way to the argument leads to several.
+    fn stands_twice(&self, arguments: &RawJson) -> bool {
+        let mut value = arguments.clone();
+        for key in &self.path {
+            let members = value.members().unwrap_or_default();
+            let mut named = members.into_iter().filter(|member| member.key == *key);
+            match (named.next().map(|member| member.value), named.next()) {
+                (Some(_), Some(_)) => return true,
+                (Some(only), None) => value = only,
+                (None, _) => return false,
+            }
+        }
+        false
     }
 
     /// Whether two texts are one whole number: `1` and `1.0` are.

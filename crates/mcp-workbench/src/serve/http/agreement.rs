@@ -71,26 +71,27 @@ pub(super) fn check(headers: &HeaderMap, request: &Request) -> Result<(), Disagr
     ModernMeta::read(meta.as_ref())?;
     check_value(headers, METHOD, Some(&request.method))?;
     if let Some(member) = name_member(&request.method) {
-        let name = params.and_then(|params| params.member(member));
+        let name = sole(params, member, NAME)?;
         let name = name.as_ref().and_then(RawJson::as_text);
         check_value(headers, NAME, name.as_deref())?;
     }
     Ok(())
 }
 
-/// Checks the headers of the arguments that the input schema of a tool marks. Others mean nothing.
+/// Checks the headers of the arguments in the parameters of a call that the input schema of its tool marks.
+/// Others mean nothing.
 pub(super) fn check_parameters(
     headers: &HeaderMap,
     schema: &RawJson,
-    arguments: Option<&RawJson>,
+    params: Option<&RawJson>,
 ) -> Result<(), Disagreement> {
     // Marks that cannot be followed bind nobody.
     let marked = ParameterHeader::all_in(schema).unwrap_or_default();
-    let nothing = ObjectText::new().finish();
-    let arguments = arguments.unwrap_or(&nothing);
     for parameter in marked {
+        let arguments = sole(params, "arguments", &parameter.header)?;
+        let arguments = arguments.unwrap_or_else(|| ObjectText::new().finish());
         let given = only(headers, &parameter.header)?;
-        if !parameter.agrees(given, arguments) {
+        if !parameter.agrees(given, &arguments) {
             return Err(match given {
                 Some(_) => Disagreement::Contradicts(parameter.header),
                 None => Disagreement::Missing(parameter.header),
@@ -129,6 +130,21 @@ fn check_value(
             Some(given) if Some(given.as_str()) == in_body => Ok(()),
             Some(_) => Err(Disagreement::Contradicts(name.to_owned())),
         },
+    }
+}
+
+/// The member that a header repeats. It may stand once: whoever reads the body after us may take another one.
+fn sole(
+    object: Option<&RawJson>,
+    name: &str,
+    header: &str,
+) -> Result<Option<RawJson>, Disagreement> {
+    let members = object.and_then(RawJson::members).unwrap_or_default();
+    let mut named = members.into_iter().filter(|member| member.key == name);
+    let value = named.next().map(|member| member.value);
+    match named.next() {
+        Some(_) => Err(Disagreement::Contradicts(header.to_owned())),
+        None => Ok(value),
     }
 }
 

@@ -141,6 +141,12 @@ fn the_name_stands_in_a_header() {
             "mcp-name:u:2",
             "-32020",
         ),
+        (
+            "resources/read",
+            r#""uri":"u:1","uri":"u:2","#,
+            "mcp-name:u:1",
+            "-32020",
+        ),
         ("tasks/get", r#""taskId":"t","#, "mcp-name:t", "0"),
         ("tasks/cancel", r#""taskId":"t","#, "", "-32020"),
     ] {
@@ -204,9 +210,19 @@ fn marked_arguments_stand_in_headers() {
         ("mcp-param-n:2", r#"{"n":1}"#, wrong("n")),
         ("mcp-param-other:x", r#"{"other":"y"}"#, Ok(())),
         ("", r#"{"region":null}"#, Ok(())),
+        (
+            "mcp-param-region:eu",
+            r#"{"region":"eu","region":"us"}"#,
+            wrong("region"),
+        ),
+        (
+            "mcp-param-region:eu",
+            r#"{"region":"eu"},"arguments":{"region":"us"}"#,
+            wrong("region"),
+        ),
     ] {
-        let arguments = json(arguments);
-        let checked = check_parameters(&headers(given), &schema, Some(&arguments));
+        let params = json(&format!(r#"{{"arguments":{arguments}}}"#));
+        let checked = check_parameters(&headers(given), &schema, Some(&params));
         assert_eq!(checked, expected, "{given} {arguments:?}");
     }
     assert_eq!(check_parameters(&headers(""), &schema, None), Ok(()));

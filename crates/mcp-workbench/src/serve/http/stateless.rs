@@ -111,10 +111,7 @@ fn check(
     let name = name.as_ref().and_then(RawJson::as_text);
     let schema = name.and_then(|name| input_schema(workbench, &name));
     match schema {
-        Some(schema) => {
-            let arguments = params.and_then(|params| params.member("arguments"));
-            agreement::check_parameters(headers, &schema, arguments.as_ref())
-        }
+        Some(schema) => agreement::check_parameters(headers, &schema, params),
         None => Ok(()),
     }
 }
