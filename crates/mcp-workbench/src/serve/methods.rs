@@ -225,6 +225,11 @@ pub(super) async fn read_linked(
     let (Some(uri), Some(params)) = (uri, params) else {
         return Reply::invalid_params("uri: Expected string");
     };
+    let members = params.members().unwrap_or_default();
+    if members.iter().filter(|member| member.key == "uri").count() > 1 {
+        // The server may read another one than we have looked at.
+        return Reply::invalid_params("uri: stands twice");
+    }
     let owner = workbench.links().owner(&uri);
     let server = owner.as_ref().and_then(|owner| workbench.server(owner));
     let (Some(owner), Some(server)) = (&owner, server) else {

@@ -125,6 +125,9 @@ fn a_resource_that_a_result_links_to_can_be_read() {
         workbench.ask("resources/read", params).raw_result(),
         format!(r#"{{"contents":[],"got":{params},"n":1e400}}"#)
     );
+    let other_too = r#"{"uri":"u:1","uri":"file:///secret"}"#;
+    let refused = workbench.ask("resources/read", other_too);
+    assert_eq!(refused.error().code, -32602, "{}", refused.line);
     assert_eq!(
         workbench.ask("resources/list", "{}").raw_result(),
         r#"{"resources":[]}"#
