@@ -178,8 +178,9 @@ impl ClientHandle for ModernCaller {
     }
 
     fn notify(&self, frame: Frame) {
-        if let Some(output) = self.0.output() {
-            output.notify(frame);
+        // Said while nobody can answer the request, so that nothing follows the answer.
+        if let Some(attached) = &self.0.state().attached {
+            attached.output.notify(frame);
         }
     }
 
@@ -201,13 +202,17 @@ impl ClientHandle for ModernCaller {
     }
 
     fn log(&self, params: &RawJson) {
-        let wanted = {
-            let state = self.0.state();
-            state.attached.as_ref().and_then(|it| it.log_level)
+        let state = self.0.state();
+        let Some(attached) = &state.attached else {
+            return;
         };
         let level = LogLevel::of_message(params);
-        if wanted.is_some_and(|wanted| level.is_some_and(|level| level >= wanted)) {
-            self.notify(wire::notification("notifications/message", Some(params)));
+        if attached
+            .log_level
+            .is_some_and(|wanted| level >= Some(wanted))
+        {
+            let message = wire::notification("notifications/message", Some(params));
+            attached.output.notify(message);
         }
     }
 
