@@ -28,6 +28,8 @@ use crate::{
 
 /// The method that only the modern era has, and that needs nothing to be recognised by.
 const DISCOVER: &str = "server/discover";
+/// The method of a request that is answered when it is over.
+const LISTEN: &str = "subscriptions/listen";
 
 /// How long what we say of ourselves may be kept: it does not change while we run.
 const OWN_HINTS: CacheHints = CacheHints {
@@ -104,10 +106,12 @@ pub(super) async fn answer(
     output: ClientOutput,
     principal: Principal,
 ) -> Reply {
+    // What servers say while they are made ready to be listened to must not come before the acknowledgement.
+    let hears_calls = request.method != LISTEN;
     let attached = Attached {
         output,
-        log_level: said.log_level,
-        progress_token: said.progress_token,
+        log_level: said.log_level.filter(|_| hears_calls),
+        progress_token: said.progress_token.filter(|_| hears_calls),
     };
     let call = match context.parked.handle(said.retry.state.as_ref()) {
         Handle::Ours(handle) => match context.parked.take(handle, request, principal) {
@@ -146,7 +150,7 @@ async fn run(
     request: Request,
 ) -> Reply {
     let reply = match request.method.as_str() {
-        "subscriptions/listen" => listen::listen(&workbench, client, &request).await,
+        LISTEN => listen::listen(&workbench, client, &request).await,
         method if method.starts_with("tasks/") => tasks::answer(&workbench, client, &request).await,
         _ => dispatch(&workbench, Requester::Modern { client, retry }, &request).await,
     };

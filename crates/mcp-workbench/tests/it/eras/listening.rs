@@ -244,6 +244,21 @@ fn over_http_the_stream_of_the_request_is_what_is_listened_to() {
 }
 
 #[test]
+fn the_acknowledgement_is_the_first_that_a_listener_hears() {
+    let log = json!({"method": "notifications/message", "params": {"level": "error", "data": "d"}});
+    let actions = json!([{"notify": log}, {"answer": {}}]).to_string();
+    let script = telling().on_method("resources/subscribe", &actions);
+    let setup = natively(Setup::new().toolbox("dev", "d")).server("a", &script);
+    let mut workbench = setup.start();
+    let request = ModernRequest::new("subscriptions/listen")
+        .param("notifications", r#"{"resourceSubscriptions":["u:1"]}"#)
+        .log_level("debug");
+    workbench.send_modern(&request);
+    let first = workbench.next_message();
+    assert_eq!(first.method.as_deref(), Some(ACKNOWLEDGED));
+}
+
+#[test]
 fn a_filter_that_cannot_be_read_is_refused() {
     let mut workbench = connect(&[("a", silent())]);
     for (params, message) in [
