@@ -2,7 +2,6 @@
 
 mod asking_moments;
 mod listening;
-mod modern_client;
 mod modern_requests;
 mod modern_servers;
 mod parked_calls;

@@ -4,8 +4,12 @@
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use super::modern_client::{Modern, all, keys, use_params};
-use crate::harness::{Script, Setup, Workbench};
+use crate::harness::{
+    InputRequired, ModernClient, ModernRequest, Script, Setup, Workbench, use_arguments,
+};
+
+/// Everything that a client can be asked.
+const ALL: &str = r#"{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{}}"#;
 
 const TELL: &str =
     r#"{"line":"{\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":{\"content\":[],\"told\":$REPLY}}"}"#;
@@ -23,11 +27,31 @@ fn asks(actions: &[String]) -> Script {
         .answers("plain", r#"{"content":[],"plain":1}"#)
 }
 
-fn start(script: &Script, client: &Modern) -> Workbench {
-    let mut workbench = Setup::one(script).start();
-    let opened = client.open(&mut workbench);
-    assert_eq!(opened.result().get("isError"), None, "{}", opened.line);
+/// A tool of the server that asks the client to be filled in, and tells what it was told.
+fn eliciting(message: &str) -> String {
+    let params = json!({"message": message}).to_string();
+    format!("[{},{TELL}]", ask("elicitation/create", &params))
+}
+
+fn start(script: &Script) -> Workbench {
+    start_all(Setup::one(script))
+}
+
+fn start_all(setup: Setup) -> Workbench {
+    let mut workbench = setup.start();
+    let opened = workbench.call_modern(&ModernRequest::open("dev").capabilities(ALL));
+    assert!(!opened.failed(), "{}", opened.raw);
     workbench
+}
+
+/// A call of a client that can be asked everything.
+fn calling(tool: &str) -> ModernRequest {
+    ModernRequest::use_tool(tool, "{}").capabilities(ALL)
+}
+
+/// The same with one raw answer to everything that was asked.
+fn answered(request: &ModernRequest, asked: &InputRequired, answer: &str) -> ModernRequest {
+    request.retry(asked, &asked.responses(|_, _| answer.to_owned()))
 }
 
 #[test]
@@ -51,16 +75,12 @@ fn a_question_is_an_answer_and_the_answer_goes_back_byte_for_byte() {
         ),
     ];
     for (method, params, answer) in rows {
-        let client = Modern::client(&all());
-        let mut workbench = start(&asks(&[ask(method, params)]), &client);
-        let asked = client.use_tool(&mut workbench, "ask");
-        let [key] = &keys(&asked)[..] else {
-            panic!("{}", asked.line);
-        };
+        let mut workbench = start(&asks(&[ask(method, params)]));
+        let asked = workbench.ask_for_questions(&calling("ask"));
+        let (key, _) = asked.only();
         let question = format!(r#""{key}":{{"method":"{method}","params":{params}}}"#);
-        assert!(asked.line.contains(&question), "{}", asked.line);
-        let retry = client.answering(&asked, &[(key, serde_json::from_str(answer).unwrap())]);
-        let done = retry.use_tool(&mut workbench, "ask");
+        assert!(asked.raw.contains(&question), "{}", asked.raw);
+        let done = workbench.ask_modern(&answered(&calling("ask"), &asked, answer));
         assert_eq!(done.result()["resultType"], "complete");
         let told = format!(r#""result":{answer}"#);
         assert!(done.line.contains(&told), "{}", done.line);
@@ -70,23 +90,18 @@ fn a_question_is_an_answer_and_the_answer_goes_back_byte_for_byte() {
 #[test]
 fn several_rounds_are_asked_one_after_the_other() {
     let elicit = |message: &str| {
-        ask(
-            "elicitation/create",
-            &json!({"message": message}).to_string(),
-        )
+        let params = json!({"message": message}).to_string();
+        ask("elicitation/create", &params)
     };
-    let client = Modern::client(&all());
     let script = asks(&[elicit("one"), elicit("two"), elicit("three")]);
-    let mut workbench = start(&script, &client);
-    let mut asked = client.use_tool(&mut workbench, "ask");
-    for message in ["one", "two", "three"] {
-        assert!(asked.line.contains(message), "{}", asked.line);
-        let key = &keys(&asked)[0];
-        let answer = json!({"action": "accept", "content": {"n": message}});
-        let retry = client.clone().answering(&asked, &[(key, answer)]);
-        asked = retry.use_tool(&mut workbench, "ask");
-    }
-    assert!(asked.line.contains(r#"{"n":"three"}"#), "{}", asked.line);
+    let mut workbench = start(&script);
+    let mut messages = Vec::new();
+    let done = workbench.answer_all(&calling("ask"), |_, question| {
+        messages.push(question["params"]["message"].clone());
+        json!({"action": "accept", "content": {"n": messages.last()}}).to_string()
+    });
+    assert_eq!(messages, ["one", "two", "three"]);
+    assert!(done.line.contains(r#"{"n":"three"}"#), "{}", done.line);
     let calls = workbench.journal("dev", "fs").received("tools/call");
     assert_eq!(calls.len(), 1, "the call was made once");
 }
@@ -94,188 +109,125 @@ fn several_rounds_are_asked_one_after_the_other() {
 #[test]
 fn a_server_is_refused_what_its_client_did_not_declare_in_this_request() {
     let script = asks(&[ask("sampling/createMessage", "{}")]);
-    let mut workbench = start(&script, &Modern::client(&all()));
-    let client = Modern::client(&json!({"elicitation": {}}));
-    let done = client.use_tool(&mut workbench, "ask");
+    let mut workbench = start(&script);
+    let request = calling("ask").capabilities(r#"{"elicitation":{}}"#);
+    let done = workbench.ask_modern(&request);
     assert!(done.line.contains("-32601"), "{}", done.line);
     assert_eq!(done.result()["resultType"], "complete");
 }
 
 #[test]
 fn what_is_not_answered_is_asked_again() {
-    let client = Modern::client(&all());
-    let mut workbench = start(&asks(&[ask("elicitation/create", "{}")]), &client);
-    let asked = client.use_tool(&mut workbench, "ask");
-    let key = keys(&asked)[0].clone();
-    let none = client.clone().answering(&asked, &[("other", json!({}))]);
-    let again = none.use_tool(&mut workbench, "ask");
-    assert_eq!(keys(&again), [&*key]);
-    assert!(again.result()["requestState"] != asked.result()["requestState"]);
-    let broken = client.clone().answering(&again, &[(&key, json!(7))]);
-    let again = broken.use_tool(&mut workbench, "ask");
-    assert_eq!(keys(&again), [&*key]);
-    let answer = json!({"action": "cancel"});
-    let retry = client.answering(&again, &[(&key, answer)]);
-    let done = retry.use_tool(&mut workbench, "ask");
-    assert!(
-        done.line.contains(r#"{"action":"cancel"}"#),
-        "{}",
-        done.line
-    );
+    let mut workbench = start(&asks(&[ask("elicitation/create", "{}")]));
+    let request = calling("ask");
+    let asked = workbench.ask_for_questions(&request);
+    let (key, _) = asked.only();
+    let again = workbench.ask_for_questions(&request.retry(&asked, r#"{"other":{}}"#));
+    assert_eq!(again.only().0, key);
+    assert!(again.state != asked.state);
+    let again = workbench.ask_for_questions(&answered(&request, &again, "7"));
+    assert_eq!(again.only().0, key);
+    let again = workbench.ask_for_questions(&request.retry_bare(&again));
+    assert_eq!(again.only().0, key);
+    let answer = r#"{"action":"cancel"}"#;
+    let done = workbench.ask_modern(&answered(&request, &again, answer));
+    assert!(done.line.contains(answer), "{}", done.line);
 }
 
 #[test]
 fn a_state_is_good_once_and_for_its_own_request() {
-    let client = Modern::client(&all());
-    let mut workbench = start(&asks(&[ask("elicitation/create", "{}")]), &client);
-    let asked = client.use_tool(&mut workbench, "ask");
-    let key = keys(&asked)[0].clone();
-    let retry = client
-        .clone()
-        .answering(&asked, &[(&key, json!({"action": "accept"}))]);
-    let other = retry.use_tool(&mut workbench, "plain");
-    assert_eq!(other.error().code, -32602, "{}", other.line);
-    let read = retry.ask(&mut workbench, "resources/read", &json!({"uri": "x:y"}));
-    assert_eq!(read.error().code, -32602, "{}", read.line);
-    let done = retry.use_tool(&mut workbench, "ask");
+    let mut workbench = start(&asks(&[ask("elicitation/create", "{}")]));
+    let asked = workbench.ask_for_questions(&calling("ask"));
+    let with_state = |request: ModernRequest| answered(&request, &asked, r#"{"action":"accept"}"#);
+    let read = ModernRequest::new("resources/read").param("uri", r#""x:y""#);
+    for other in [calling("plain"), read] {
+        let refused = workbench.ask_modern(&with_state(other));
+        assert_eq!(refused.error().code, -32602, "{}", refused.line);
+    }
+    let done = workbench.ask_modern(&with_state(calling("ask")));
     assert!(done.line.contains("told"), "{}", done.line);
-    let replayed = retry.use_tool(&mut workbench, "ask");
+    let replayed = workbench.ask_modern(&with_state(calling("ask")));
     assert_eq!(replayed.error().code, -32602, "{}", replayed.line);
 }
 
 #[test]
 fn two_calls_at_once_never_cross() {
-    let client = Modern::client(&all());
     let script = Script::named(&["a", "b"])
-        .on_call(
-            "a",
-            &format!(
-                "[{},{TELL}]",
-                ask("elicitation/create", r#"{"message":"of a"}"#)
-            ),
-        )
-        .on_call(
-            "b",
-            &format!(
-                "[{},{TELL}]",
-                ask("elicitation/create", r#"{"message":"of b"}"#)
-            ),
-        );
-    let mut workbench = Setup::one(&script).server("other", &script).start();
-    client.open(&mut workbench);
-    let other = json!({"name": "use_tool", "arguments": {
-        "tool": {"toolbox": "dev", "server": "other", "tool": "b"}, "arguments": {}}});
-    let one = client.ask(&mut workbench, "tools/call", &use_params("a"));
-    let two = client.ask(&mut workbench, "tools/call", &other);
-    assert!(one.line.contains("of a") && two.line.contains("of b"));
-    let (first, second) = (keys(&one)[0].clone(), keys(&two)[0].clone());
-    let answer = |text: &str| json!({"action": "accept", "content": {"of": text}});
-    let retry = client.clone().answering(&two, &[(&second, answer("b"))]);
-    let done = retry.ask(&mut workbench, "tools/call", &other);
-    assert!(done.line.contains(r#"{"of":"b"}"#), "{}", done.line);
-    let retry = client.clone().answering(&one, &[(&first, answer("a"))]);
-    let done = retry.use_tool(&mut workbench, "a");
-    assert!(done.line.contains(r#"{"of":"a"}"#), "{}", done.line);
-}
-
-#[test]
-fn one_call_can_ask_while_another_waits_for_its_answer() {
-    let client = Modern::client(&all());
-    let asking = |of: &str| {
-        let params = json!({"message": format!("of {of}")}).to_string();
-        format!("[{},{TELL}]", ask("elicitation/create", &params))
-    };
-    let script = Script::named(&["a", "b"])
-        .on_call("a", &asking("a"))
-        .on_call("b", &asking("b"));
-    let mut workbench = start(&script, &client);
-    let asked = ["a", "b"].map(|tool| client.use_tool(&mut workbench, tool));
-    for (tool, asked) in ["a", "b"].iter().zip(&asked) {
-        let question = format!("of {tool}");
-        assert!(asked.line.contains(&question), "{}", asked.line);
-    }
-    for (tool, asked) in ["a", "b"].iter().zip(&asked) {
-        let answer = json!({"action": "accept", "content": {"to": tool}});
-        let retry = client
-            .clone()
-            .answering(asked, &[(&keys(asked)[0], answer)]);
-        let done = retry.use_tool(&mut workbench, tool);
-        let told = format!(r#"{{"to":"{tool}"}}"#);
-        assert!(done.line.contains(&told), "{}", done.line);
+        .on_call("a", &eliciting("of a"))
+        .on_call("b", &eliciting("of b"));
+    let other = use_arguments(["dev", "other", "b"], Some("{}"));
+    let other = ModernRequest::call("use_tool", &other).capabilities(ALL);
+    // Calls of one server as well as of two.
+    for requests in [[calling("a"), other], [calling("a"), calling("b")]] {
+        let mut workbench = start_all(Setup::one(&script).server("other", &script));
+        let asked = requests
+            .each_ref()
+            .map(|request| workbench.ask_for_questions(request));
+        for (asked, message) in asked.iter().zip(["of a", "of b"]) {
+            assert_eq!(asked.only().1["params"]["message"], message);
+        }
+        for (at, to) in [(1, "b"), (0, "a")] {
+            let answer = json!({"action": "accept", "content": {"to": to}}).to_string();
+            let retry = answered(&requests[at], &asked[at], &answer);
+            let done = workbench.ask_modern(&retry);
+            let told = format!(r#"{{"to":"{to}"}}"#);
+            assert!(done.line.contains(&told), "{}", done.line);
+        }
     }
 }
 
 #[test]
 fn a_question_waits_until_it_can_only_belong_to_one_call() {
-    let client = Modern::client(&all());
-    let mut setup = Setup::one(&Script::new());
+    let setup = Setup::new().toolbox("dev", "d");
     let gate = setup.path("gate");
     let slow = json!([{"awaitFile": gate}, {"answer": {"content": [], "slow": 1}}]);
     let asking = ask("elicitation/create", "{}");
     let script = Script::named(&["slow", "ask"])
         .on_call("slow", &slow.to_string())
         .on_call("ask", &format!(r#"[{{"journal":"asks"}},{asking},{TELL}]"#));
-    setup = setup.server("asker", &script);
-    let mut workbench = setup.start();
-    client.open(&mut workbench);
-    let call = |tool: &str| {
-        let tool = json!({"toolbox": "dev", "server": "asker", "tool": tool});
-        json!({"name": "use_tool", "arguments": {"tool": tool, "arguments": {}}})
-    };
-    let slow = client.send(&mut workbench, "tools/call", &call("slow"));
-    let asking = client.send(&mut workbench, "tools/call", &call("ask"));
-    workbench.journal("dev", "asker").wait("note", 1);
-    std::fs::write(gate, "").unwrap();
+    let mut workbench = start_all(setup.server("fs", &script));
+    let slow = workbench.send_modern(&calling("slow"));
+    let asking = workbench.send_modern(&calling("ask"));
+    workbench.journal("dev", "fs").wait("note", 1);
+    workbench.setup.write("gate", "");
     assert_eq!(workbench.response(&slow).result()["slow"], 1);
-    let asked = workbench.response(&asking);
-    let answer = json!({"action": "accept"});
-    let retry = client.answering(&asked, &[(&keys(&asked)[0], answer)]);
-    let done = retry.ask(&mut workbench, "tools/call", &call("ask"));
+    let asked = InputRequired::of(&workbench.response(&asking));
+    let retry = answered(&calling("ask"), &asked, r#"{"action":"accept"}"#);
+    let done = workbench.ask_modern(&retry);
     assert!(done.line.contains("told"), "{}", done.line);
 }
 
 #[test]
 fn a_question_that_could_belong_to_two_calls_is_refused() {
-    let client = Modern::client(&all());
     let script = Script::named(&["wait", "ask"])
         .on_call("wait", "[]")
-        .on_call(
-            "ask",
-            &format!("[{},{TELL}]", ask("elicitation/create", "{}")),
-        );
-    let mut workbench = start(&script, &client);
-    client.send_use(&mut workbench, "wait");
-    let done = client.use_tool(&mut workbench, "ask");
+        .on_call("ask", &eliciting("who?"));
+    let mut workbench = start(&script);
+    workbench.send_modern(&calling("wait"));
+    let done = workbench.ask_modern(&calling("ask"));
     let words = "it cannot be told which of several calls asks this";
     assert!(done.line.contains(words), "{}", done.line);
 }
 
 #[test]
 fn progress_and_logs_follow_the_request_that_waits() {
-    let progress = |n: u32| {
-        format!(
-            r#"{{"line":"{{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{{\"progressToken\":$TOKEN,\"progress\":{n}}}}}"}}"#
-        )
-    };
-    let log = r#"{"line":"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":\"said\"}}"}"#;
+    let progress = |n: u32| json!({"progress": {"progress": n}}).to_string();
+    let log =
+        json!({"method": "notifications/message", "params": {"level": "info", "data": "said"}});
     let actions = [
         progress(1),
         ask("elicitation/create", "{}"),
         progress(2),
-        log.to_owned(),
+        json!({"notify": log}).to_string(),
     ];
-    let client = Modern::client(&all());
-    let mut workbench = start(&asks(&actions), &client);
-    let first = client.clone().meta("progressToken", json!("one"));
-    let asked = first.use_tool(&mut workbench, "ask");
-    let key = keys(&asked)[0].clone();
+    let mut workbench = start(&asks(&actions));
+    let request = calling("ask");
+    let asked = workbench.ask_for_questions(&request.clone().progress_token(r#""one""#));
     let heard = workbench.notification("notifications/progress");
     assert_eq!(heard.params()["progressToken"], "one");
-    let retry = client
-        .meta("progressToken", json!("two"))
-        .meta("io.modelcontextprotocol/logLevel", json!("info"))
-        .answering(&asked, &[(&key, json!({"action": "accept"}))]);
-    let done = retry.use_tool(&mut workbench, "ask");
+    let retry = answered(&request, &asked, r#"{"action":"accept"}"#);
+    let retry = retry.progress_token(r#""two""#).log_level("info");
+    let done = workbench.ask_modern(&retry);
     assert!(done.line.contains("told"), "{}", done.line);
     let heard = workbench.notification("notifications/progress");
     assert_eq!(heard.params()["progressToken"], "two");
@@ -290,33 +242,29 @@ fn a_cancelled_retry_cancels_the_call() {
         r#"{"progress":{"progress":1}}"#.to_owned(),
         r#""awaitCancel""#.to_owned(),
     ];
-    let client = Modern::client(&all()).meta("progressToken", json!(1));
-    let mut workbench = start(&asks(&actions), &client);
-    let asked = client.use_tool(&mut workbench, "ask");
-    let key = keys(&asked)[0].clone();
-    let answer = json!({"action": "accept"});
-    let retry = client.clone().answering(&asked, &[(&key, answer)]);
-    let id = retry.send_use(&mut workbench, "ask");
+    let mut workbench = start(&asks(&actions));
+    let request = calling("ask").progress_token("1");
+    let asked = workbench.ask_for_questions(&request);
+    let retry = answered(&request, &asked, r#"{"action":"accept"}"#);
+    let id = workbench.send_modern(&retry);
     workbench.notification("notifications/progress");
     let cancelled = format!(r#"{{"requestId":{id}}}"#);
     workbench.notify("notifications/cancelled", &cancelled);
     workbench.journal("dev", "fs").wait("cancelled", 1);
-    let plain = client.use_tool(&mut workbench, "plain");
+    let plain = workbench.ask_modern(&calling("plain"));
     assert!(plain.line.contains("plain"), "{}", plain.line);
 }
 
 #[test]
 fn a_state_that_is_not_ours_is_refused() {
-    let client = Modern::client(&all());
-    let mut workbench = start(&asks(&[ask("elicitation/create", "{}")]), &client);
-    let asked = client.use_tool(&mut workbench, "ask");
-    let state = asked.result()["requestState"].as_str().unwrap().to_owned();
+    let mut workbench = start(&asks(&[ask("elicitation/create", "{}")]));
+    let asked = workbench.ask_for_questions(&calling("ask"));
+    let state = asked.state.expect("a state");
     let (content, mac) = state.split_once('.').unwrap();
     let flipped = format!("{content}.A{}", &mac[1..]);
     for forged in [&flipped, "MQ.AAAA", "", "x"] {
-        let mut retry = client.clone();
-        retry.more.insert("requestState".into(), json!(forged));
-        let refused = retry.use_tool(&mut workbench, "ask");
+        let retry = calling("ask").param("requestState", &json!(forged).to_string());
+        let refused = workbench.ask_modern(&retry);
         assert_eq!(refused.error().code, -32602, "{forged}: {}", refused.line);
     }
 }

@@ -3,8 +3,7 @@
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use super::modern_client::{Modern, REVISION, all};
-use crate::harness::{Script, Setup};
+use crate::harness::{MODERN, ModernClient, ModernRequest, Script, Setup, Workbench};
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -13,12 +12,21 @@ fn echo() -> Script {
     Script::named(&["echo"]).answers("echo", r#"{"content":[],"n":1e400}"#)
 }
 
+/// The result of a request that says no more than every request must.
+fn ask(workbench: &mut Workbench, method: &str) -> Value {
+    workbench.ask_modern(&ModernRequest::new(method)).result()
+}
+
+fn open(workbench: &mut Workbench) {
+    let opened = workbench.call_modern(&ModernRequest::open("dev"));
+    assert!(!opened.failed(), "{}", opened.raw);
+}
+
 #[test]
 fn discover_says_what_is_served() {
     let mut workbench = Setup::one(&echo()).start();
-    let found = Modern::client(&json!({})).ask(&mut workbench, "server/discover", &json!({}));
-    let result = found.result();
-    assert_eq!(result["supportedVersions"], json!([REVISION]));
+    let result = ask(&mut workbench, "server/discover");
+    assert_eq!(result["supportedVersions"], json!([MODERN]));
     assert_eq!(result["resultType"], "complete");
     assert_eq!(result["cacheScope"], "public");
     assert!(result["ttlMs"].as_u64().unwrap() > 0);
@@ -37,14 +45,13 @@ fn discover_says_what_is_served() {
 #[test]
 fn both_eras_are_served_on_one_connection_in_any_order() {
     let mut workbench = Setup::one(&echo()).start();
-    let modern = Modern::client(&all());
-    let list = modern.ask(&mut workbench, "tools/list", &json!({}));
-    assert_eq!(list.result()["resultType"], "complete");
-    modern.open(&mut workbench);
+    let list = ask(&mut workbench, "tools/list");
+    assert_eq!(list["resultType"], "complete");
+    open(&mut workbench);
     workbench.initialize();
     let legacy = workbench.use_tool("echo", "{}");
     assert_eq!(legacy.raw, r#"{"content":[],"n":1e400}"#);
-    let done = modern.use_tool(&mut workbench, "echo");
+    let done = workbench.ask_modern(&ModernRequest::use_tool("echo", "{}"));
     assert_eq!(
         done.raw_result(),
         r#"{"resultType":"complete","content":[],"n":1e400}"#
@@ -52,9 +59,7 @@ fn both_eras_are_served_on_one_connection_in_any_order() {
     let legacy = workbench.ask("tools/list", "{}").result();
     assert_eq!(legacy.get("resultType"), None);
     assert_eq!(legacy.get("ttlMs"), None);
-    let list = modern
-        .ask(&mut workbench, "tools/list", &json!({}))
-        .result();
+    let list = ask(&mut workbench, "tools/list");
     assert_eq!(list["tools"], legacy["tools"]);
     assert_eq!(list["cacheScope"], "public");
 }
@@ -62,7 +67,7 @@ fn both_eras_are_served_on_one_connection_in_any_order() {
 #[test]
 fn a_legacy_request_still_needs_initialize() {
     let mut workbench = Setup::one(&echo()).start();
-    Modern::client(&json!({})).open(&mut workbench);
+    open(&mut workbench);
     let refused = workbench.ask("tools/list", "{}");
     assert_eq!(refused.error().code, -32602);
 }
@@ -70,16 +75,16 @@ fn a_legacy_request_still_needs_initialize() {
 #[test]
 fn a_modern_request_must_say_who_sends_it() {
     let rows: [(Value, i64, &str); 6] = [
-        (json!({VERSION: REVISION}), -32602, CAPABILITIES),
+        (json!({VERSION: MODERN}), -32602, CAPABILITIES),
         (json!({CAPABILITIES: {}}), -32602, VERSION),
         (json!({VERSION: 1, CAPABILITIES: {}}), -32602, VERSION),
         (
-            json!({VERSION: REVISION, CAPABILITIES: []}),
+            json!({VERSION: MODERN, CAPABILITIES: []}),
             -32602,
             CAPABILITIES,
         ),
         (
-            json!({VERSION: REVISION, CAPABILITIES: {}, "io.modelcontextprotocol/logLevel": "loud"}),
+            json!({VERSION: MODERN, CAPABILITIES: {}, "io.modelcontextprotocol/logLevel": "loud"}),
             -32602,
             "logLevel",
         ),
@@ -101,13 +106,12 @@ fn a_modern_request_must_say_who_sends_it() {
     let refused = workbench.ask("tools/list", &unknown.to_string());
     let data: Value = serde_json::from_str(&refused.line).unwrap();
     assert_eq!(data["error"]["data"]["requested"], "2099-01-01");
-    assert_eq!(data["error"]["data"]["supported"], json!([REVISION]));
+    assert_eq!(data["error"]["data"]["supported"], json!([MODERN]));
 }
 
 #[test]
 fn what_only_the_legacy_era_has_is_not_there_for_modern_clients() {
     let mut workbench = Setup::one(&echo()).start();
-    let modern = Modern::client(&all());
     for method in [
         "initialize",
         "ping",
@@ -116,7 +120,7 @@ fn what_only_the_legacy_era_has_is_not_there_for_modern_clients() {
         "prompts/list",
         "no/such",
     ] {
-        let refused = modern.ask(&mut workbench, method, &json!({}));
+        let refused = workbench.ask_modern(&ModernRequest::new(method));
         assert_eq!(refused.error().code, -32601, "{method}");
     }
 }
@@ -124,40 +128,39 @@ fn what_only_the_legacy_era_has_is_not_there_for_modern_clients() {
 #[test]
 fn errors_have_the_codes_of_the_era_of_their_client() {
     let mut workbench = Setup::one(&echo()).start();
-    let read = json!({"uri": "no:such"});
-    let modern = Modern::client(&all()).ask(&mut workbench, "resources/read", &read);
-    assert_eq!(modern.error().code, -32602);
+    let read = ModernRequest::new("resources/read").param("uri", r#""no:such""#);
+    assert_eq!(workbench.ask_modern(&read).error().code, -32602);
     workbench.initialize();
-    let legacy = workbench.ask("resources/read", &read.to_string());
+    let legacy = workbench.ask("resources/read", r#"{"uri":"no:such"}"#);
     assert_eq!(legacy.error().code, -32002);
 }
 
 #[test]
 fn a_log_message_needs_a_level_and_belongs_to_its_request() {
-    let log = r#"{"line":"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"warning\",\"data\":\"d\"}}"}"#;
-    let script = Script::named(&["log"]).on_call("log", &format!(r#"[{log},{{"answer":{{}}}}]"#));
+    let log =
+        json!({"method": "notifications/message", "params": {"level": "warning", "data": "d"}});
+    let actions = json!([{"notify": log}, {"answer": {}}]).to_string();
+    let script = Script::named(&["log"]).on_call("log", &actions);
     let mut workbench = Setup::one(&script).start();
-    let modern = Modern::client(&all());
-    modern.open(&mut workbench);
+    open(&mut workbench);
     for (level, heard) in [
         (None, 0),
         (Some("error"), 0),
         (Some("info"), 1),
         (Some("warning"), 1),
     ] {
-        let client = match level {
-            Some(level) => modern
-                .clone()
-                .meta("io.modelcontextprotocol/logLevel", json!(level)),
-            None => modern.clone(),
+        let request = ModernRequest::use_tool("log", "{}");
+        let request = match level {
+            Some(level) => request.log_level(level),
+            None => request,
         };
         let before = logged(&workbench);
-        client.use_tool(&mut workbench, "log");
+        workbench.ask_modern(&request);
         assert_eq!(logged(&workbench) - before, heard, "{level:?}");
     }
 }
 
-fn logged(workbench: &crate::harness::Workbench) -> usize {
+fn logged(workbench: &Workbench) -> usize {
     workbench.said().matches("notifications/message").count()
 }
 
@@ -165,28 +168,19 @@ fn logged(workbench: &crate::harness::Workbench) -> usize {
 fn dynamic_mode_shows_modern_clients_no_registered_tools_but_runs_them() {
     let setup = Setup::one(&echo()).top("toolMode", json!("dynamic"));
     let mut workbench = setup.start();
-    let modern = Modern::client(&all());
-    let before = modern
-        .ask(&mut workbench, "tools/list", &json!({}))
-        .result();
-    modern.open(&mut workbench);
-    let after = modern
-        .ask(&mut workbench, "tools/list", &json!({}))
-        .result();
-    assert_eq!(before, after);
-    let params = json!({"name": "dev__fs__echo", "arguments": {}});
-    let done = modern.ask(&mut workbench, "tools/call", &params);
+    let before = ask(&mut workbench, "tools/list");
+    open(&mut workbench);
+    assert_eq!(ask(&mut workbench, "tools/list"), before);
+    let done = workbench.ask_modern(&ModernRequest::call("dev__fs__echo", "{}"));
     assert!(done.raw_result().contains("1e400"), "{}", done.line);
 }
 
 #[test]
 fn what_a_legacy_server_gets_has_nothing_of_the_modern_era() {
     let mut workbench = Setup::one(&echo()).start();
-    let modern = Modern::client(&all())
-        .meta("traceparent", json!("00-1"))
-        .meta("io.modelcontextprotocol/logLevel", json!("info"));
-    modern.open(&mut workbench);
-    modern.use_tool(&mut workbench, "echo");
+    open(&mut workbench);
+    let request = ModernRequest::use_tool("echo", "{}").log_level("info");
+    workbench.ask_modern(&request.meta("traceparent", r#""00-1""#));
     let call = workbench.journal("dev", "fs").received("tools/call")[0].params();
     assert_eq!(
         call,

@@ -27,7 +27,7 @@ pub(crate) use http::{HttpConnection, HttpRequest, HttpResponse};
 pub(crate) use http_client::{HttpClient, Served, TOKEN, request_text, use_params};
 pub(crate) use journal::Journal;
 pub(crate) use message::Message;
-pub(crate) use modern::{InputRequired, ModernClient, ModernRequest, asks};
+pub(crate) use modern::{InputRequired, MODERN, ModernClient, ModernRequest, asks};
 pub(crate) use processes::{
     alive, cpu_time, exhaust_descriptors, kill, limit_descriptors, memory_peak, survivors, zombies,
 };
