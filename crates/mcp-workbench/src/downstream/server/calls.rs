@@ -10,6 +10,7 @@ use super::{
     dialect::Dialect,
     lasting::Lasting,
     pending::{Asked, Pending, PendingCall},
+    reports::report,
     taken_back::TakenBack,
 };
 use crate::{
@@ -353,8 +354,8 @@ fn withdraw(id: u64, frame: FrameTicket, reason: &str, link: &mut Link) -> Outco
 
 /// Answers a call, after the last that was heard of its progress.
 fn finish(mut call: PendingCall, answer: Result<RawJson, CallError>) {
-    if let Some(report) = call.progress.release() {
-        call.queued.call.context.client.notify(report);
+    if let Some(params) = call.progress.release() {
+        report(&*call.queued.call.context.client, &params);
     }
     call.queued.answer(answer);
 }

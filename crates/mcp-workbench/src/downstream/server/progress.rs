@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::wire::Frame;
+use crate::wire::RawJson;
 
 /// How many reports may come at once, and how often another one may.
 const BURST: u32 = 100;
@@ -17,7 +17,8 @@ pub(super) struct ProgressGate {
     credit: u32,
     /// When the credit was last given.
     credited_at: Instant,
-    held: Option<Frame>,
+    /// The parameters of the report that waits, as the server sent them.
+    held: Option<RawJson>,
 }
 
 impl ProgressGate {
@@ -30,7 +31,7 @@ impl ProgressGate {
     }
 
     /// Takes a report; returns what is to be sent now.
-    pub(super) fn pass(&mut self, report: Frame, now: Instant) -> Option<Frame> {
+    pub(super) fn pass(&mut self, report: RawJson, now: Instant) -> Option<RawJson> {
         self.give_credit(now);
         if self.credit == 0 {
             self.held = Some(report);
@@ -47,7 +48,7 @@ impl ProgressGate {
     }
 
     /// What was held back and is due.
-    pub(super) fn release_due(&mut self, now: Instant) -> Option<Frame> {
+    pub(super) fn release_due(&mut self, now: Instant) -> Option<RawJson> {
         self.due().filter(|due| *due <= now)?;
         self.give_credit(now);
         self.credit = self.credit.saturating_sub(1);
@@ -55,7 +56,7 @@ impl ProgressGate {
     }
 
     /// What was held back, now that the call is over.
-    pub(super) fn release(&mut self) -> Option<Frame> {
+    pub(super) fn release(&mut self) -> Option<RawJson> {
         self.held.take()
     }
 
@@ -72,14 +73,9 @@ impl ProgressGate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire;
 
-    fn report(number: u32) -> Frame {
-        wire::notification(&number.to_string(), None)
-    }
-
-    fn text(frame: Option<Frame>) -> Option<String> {
-        frame.map(|frame| String::from_utf8(frame.to_vec()).unwrap())
+    fn report(number: u32) -> RawJson {
+        RawJson::of(&number)
     }
 
     #[test]
@@ -95,10 +91,7 @@ mod tests {
         }
         assert_eq!(gate.due(), Some(start + PAUSE));
         assert!(gate.release_due(start).is_none());
-        assert_eq!(
-            text(gate.release_due(start + PAUSE)),
-            text(Some(report(999)))
-        );
+        assert_eq!(gate.release_due(start + PAUSE), Some(report(999)));
         assert_eq!(gate.due(), None);
     }
 
@@ -109,7 +102,7 @@ mod tests {
         for number in 0..=BURST {
             gate.pass(report(number), start);
         }
-        assert_eq!(text(gate.release()), text(Some(report(BURST))));
+        assert_eq!(gate.release(), Some(report(BURST)));
         assert!(gate.release().is_none());
     }
 

@@ -3,7 +3,10 @@
 use tokio::time::Instant;
 
 use super::calls::Calls;
-use crate::wire::{self, RawJson};
+use crate::{
+    call::ClientHandle,
+    wire::{self, RawJson},
+};
 
 impl Calls {
     /// Passes progress on with the caller's own token in place of ours.
@@ -13,22 +16,25 @@ impl Calls {
         let Some(call) = id.and_then(|id| self.pending.progress(id)) else {
             return;
         };
-        let context = &call.queued.call.context;
-        if let Some(token) = context.client.progress_token() {
-            let params = params.with_member("progressToken", &token);
-            let report = wire::notification("notifications/progress", Some(&params));
-            if let Some(report) = call.progress.pass(report, Instant::now()) {
-                context.client.notify(report);
-            }
+        if let Some(params) = call.progress.pass(params.clone(), Instant::now()) {
+            report(&*call.queued.call.context.client, &params);
         }
     }
 
     /// Passes on progress that was held back and is due.
     pub(super) fn release_progress(&mut self, now: Instant) {
         for call in self.pending.calls_mut() {
-            if let Some(report) = call.progress.release_due(now) {
-                call.queued.call.context.client.notify(report);
+            if let Some(params) = call.progress.release_due(now) {
+                report(&*call.queued.call.context.client, &params);
             }
         }
+    }
+}
+
+/// Tells a client of progress, under the token of the request that it waits for now.
+pub(super) fn report(client: &dyn ClientHandle, params: &RawJson) {
+    if let Some(token) = client.progress_token() {
+        let params = params.with_member("progressToken", &token);
+        client.notify(wire::notification("notifications/progress", Some(&params)));
     }
 }

@@ -236,6 +236,23 @@ fn progress_and_logs_follow_the_request_that_waits() {
 }
 
 #[test]
+fn progress_that_was_held_back_is_told_to_the_request_that_waits() {
+    let report = json!([{"progress": {"progress": 1}}]);
+    let flood = json!({"repeat": {"times": 150, "actions": report}}).to_string();
+    let mut workbench = start(&asks(&[flood, ask("elicitation/create", "{}")]));
+    let request = calling("ask");
+    let asked = workbench.ask_for_questions(&request.clone().progress_token(r#""one""#));
+    let retry = answered(&request, &asked, r#"{"action":"accept"}"#);
+    workbench.ask_modern(&retry.progress_token(r#""two""#));
+    let said = workbench.said();
+    let (_, after) = said.split_once("requestState").expect("a question");
+    assert!(
+        !after.contains(r#""progressToken":"one","progress""#),
+        "{after}"
+    );
+}
+
+#[test]
 fn a_cancelled_retry_cancels_the_call() {
     let actions = [
         ask("elicitation/create", "{}"),
