@@ -34,15 +34,30 @@ fn only_what_may_be_answered_with_questions_is() {
     assert_eq!(done.result()["told"]["error"]["code"], -32601);
 }
 
+/// A server that wants to know the roots before it tells its tools.
+fn curious() -> Script {
+    let tell = r#"{"answer":{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}}"#;
+    let actions = format!(r#"[{{"request":{{"method":"roots/list"}}}},{tell}]"#);
+    Script::new()
+        .answers("echo", r#"{"content":[]}"#)
+        .on_method("tools/list", &actions)
+}
+
+#[test]
+fn a_client_can_be_asked_while_it_opens() {
+    let mut workbench = Setup::one(&curious()).start();
+    let open = ModernRequest::open("dev").capabilities(CAN_ALL);
+    let opened = workbench.answer_all(&open, |_, _| r#"{"roots":[]}"#.to_owned());
+    assert_eq!(opened.result().get("isError"), None, "{}", opened.line);
+    let used = workbench.call_modern(&ModernRequest::use_tool("echo", "{}"));
+    assert!(!used.failed(), "{}", used.raw);
+}
+
 #[test]
 fn a_client_that_was_asked_while_it_opens_holds_up_nobody() {
-    let actions = r#"[{"request":{"method":"roots/list"}},"builtIn"]"#;
-    let script = Script::named(&["echo"])
-        .answers("echo", r#"{"content":[]}"#)
-        .on_method("tools/list", actions);
     let entry = json!({"connectTimeoutMs": 500});
     let setup = Setup::new().toolbox("dev", "d");
-    let mut workbench = setup.server_with("fs", &script, &entry).start();
+    let mut workbench = setup.server_with("fs", &curious(), &entry).start();
     let open = ModernRequest::open("dev").capabilities(CAN_ALL);
     let asked = workbench.ask_modern(&open);
     assert!(asks(&asked), "{}", asked.line);
