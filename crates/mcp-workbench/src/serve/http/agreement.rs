@@ -9,7 +9,7 @@ use crate::{
         self, HEADER_MISMATCH, MODERN_REVISION, MetaProblem, ModernMeta, UNSUPPORTED_VERSION,
         headers::{METHOD, NAME, PROTOCOL_VERSION, ParameterHeader, decode, name_member},
     },
-    serve::code,
+    serve::{code, log_level::LogLevel},
     wire::{self, Frame, ObjectText, RawJson, Request, RequestId},
 };
 
@@ -34,6 +34,9 @@ pub(super) enum Disagreement {
     /// The body does not say who sends it.
     #[error("Invalid params: {0}")]
     Meta(#[from] MetaProblem),
+    /// The body names no level of log messages that there is.
+    #[error("Invalid params: _meta: {LOG_LEVEL} is unknown", LOG_LEVEL = era::LOG_LEVEL)]
+    LogLevel,
 }
 
 impl Disagreement {
@@ -43,7 +46,7 @@ impl Disagreement {
                 HEADER_MISMATCH
             }
             Self::Version(_) => UNSUPPORTED_VERSION,
-            Self::Meta(_) => code::INVALID_PARAMS,
+            Self::Meta(_) | Self::LogLevel => code::INVALID_PARAMS,
         }
     }
 
@@ -68,7 +71,13 @@ pub(super) fn check(headers: &HeaderMap, request: &Request) -> Result<(), Disagr
     let params = request.params.as_ref();
     let meta = params.and_then(|params| params.member("_meta"));
     check_version(headers, meta.as_ref())?;
-    ModernMeta::read(meta.as_ref())?;
+    let said = ModernMeta::read(meta.as_ref())?;
+    if said
+        .log_level
+        .is_some_and(|it| LogLevel::named(&it).is_none())
+    {
+        return Err(Disagreement::LogLevel);
+    }
     check_value(headers, METHOD, Some(&request.method))?;
     if let Some(member) = name_member(&request.method) {
         let name = sole(params, member, NAME)?;

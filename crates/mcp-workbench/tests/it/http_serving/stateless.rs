@@ -78,6 +78,9 @@ fn the_revision_stands_in_header_and_body() {
     let body = |params: &str| request_text("5", "tools/list", params);
     let other = meta().to_string().replace("2026-07-28", "v999");
     let other = body(&format!(r#"{{"_meta":{other}}}"#));
+    let mut loud = meta();
+    loud["io.modelcontextprotocol/logLevel"] = json!("loud");
+    let loud = body(&json!({"_meta": loud}).to_string());
     let session = list().header("mcp-session-id", "x");
     let doubled = list().header(VERSION, "2026-07-28");
     let unknown = list().with(VERSION, "v999").body(&other);
@@ -90,6 +93,7 @@ fn the_revision_stands_in_header_and_body() {
         ("another in the body", list().body(&other), 400, -32020),
         ("unknown", unknown, 400, -32022),
         ("no _meta", list().body(&body("{}")), 400, -32602),
+        ("unknown level", list().body(&loud), 400, -32602),
     ] {
         check(&served, case);
     }
