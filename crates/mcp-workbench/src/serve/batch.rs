@@ -3,8 +3,13 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{caller::Caller, connection::Connection, output::ClientOutput};
-use crate::wire::Frame;
+use bytes::Bytes;
+
+use super::{
+    caller::Caller, connection::Connection, output::ClientOutput, revision::Revision,
+    unreadable::refusal,
+};
+use crate::wire::{self, Frame, Message, RawJson};
 
 /// The place for the answer to one request.
 pub(super) enum ReplyPlace {
@@ -41,6 +46,33 @@ impl ReplyPlace {
         match self {
             Self::Line(output) => output.end(),
             Self::Batch(_) => {}
+        }
+    }
+}
+
+impl Connection {
+    /// The elements of a batch, if that is what the frame is and the revision has batches.
+    pub(super) fn batch(&self, frame: &Bytes) -> Option<Vec<RawJson>> {
+        if !self.revision().is_some_and(Revision::has_batches) {
+            return None;
+        }
+        let elements = RawJson::parse(frame).ok()?.elements()?;
+        (!elements.is_empty()).then_some(elements)
+    }
+
+    /// Takes the messages of a batch; its one answer goes to `output`.
+    pub(super) fn take_batch(self: &Arc<Self>, messages: &[RawJson], output: ClientOutput) {
+        let batch = BatchPart::new(output);
+        for message in messages {
+            match Message::parse(message.as_bytes()) {
+                Ok(message) => {
+                    self.take_message(message, ReplyPlace::Batch(batch.clone()), 0);
+                }
+                Err(error) => {
+                    let (id, code, message) = refusal(&error);
+                    batch.add(wire::error(id, code, &message));
+                }
+            }
         }
     }
 }

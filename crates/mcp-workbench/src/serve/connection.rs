@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 
 use super::{
     ServeContext,
-    batch::{BatchPart, ReplyPlace},
+    batch::ReplyPlace,
     caller::Caller,
     code,
     in_flight::{InFlight, Running},
@@ -21,7 +21,7 @@ use super::{
     output::ClientOutput,
     questions::Questions,
     revision::Revision,
-    unreadable::{refusal, refusal_frame},
+    unreadable::refusal_frame,
 };
 use crate::{
     call::{ClientCapabilities, ClientId, Principal},
@@ -214,31 +214,6 @@ impl Connection {
                 Some(messages) => self.take_batch(&messages, self.output.clone()),
                 None => self.refuse_frame(&error, frame),
             },
-        }
-    }
-
-    /// The elements of a batch, if that is what the frame is and the revision has batches.
-    pub(super) fn batch(&self, frame: &Bytes) -> Option<Vec<RawJson>> {
-        if !self.revision().is_some_and(Revision::has_batches) {
-            return None;
-        }
-        let elements = RawJson::parse(frame).ok()?.elements()?;
-        (!elements.is_empty()).then_some(elements)
-    }
-
-    /// Takes the messages of a batch; its one answer goes to `output`.
-    pub(super) fn take_batch(self: &Arc<Self>, messages: &[RawJson], output: ClientOutput) {
-        let batch = BatchPart::new(output);
-        for message in messages {
-            match Message::parse(message.as_bytes()) {
-                Ok(message) => {
-                    self.take_message(message, ReplyPlace::Batch(batch.clone()), 0);
-                }
-                Err(error) => {
-                    let (id, code, message) = refusal(&error);
-                    batch.add(wire::error(id, code, &message));
-                }
-            }
         }
     }
 
