@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 
 use super::{
-    caller::Caller, connection::Connection, output::ClientOutput, revision::Revision,
+    caller::Caller, code, connection::Connection, modern, output::ClientOutput, revision::Revision,
     unreadable::refusal,
 };
 use crate::wire::{self, Frame, Message, RawJson};
@@ -65,6 +65,16 @@ impl Connection {
         let batch = BatchPart::new(output);
         for message in messages {
             match Message::parse(message.as_bytes()) {
+                // It would come past the checks of its headers, and a listener would keep the others waiting.
+                Ok(Message::Request(request)) if modern::is_modern(&request) => {
+                    let refusal =
+                        "Invalid request: one that stands for itself is not part of a batch";
+                    batch.add(wire::error(
+                        Some(&request.id),
+                        code::INVALID_REQUEST,
+                        refusal,
+                    ));
+                }
                 Ok(message) => {
                     self.take_message(message, ReplyPlace::Batch(batch.clone()), 0);
                 }

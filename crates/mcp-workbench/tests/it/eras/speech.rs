@@ -65,6 +65,21 @@ fn both_eras_are_served_on_one_connection_in_any_order() {
 }
 
 #[test]
+fn a_modern_request_is_no_part_of_a_batch() {
+    let mut workbench = Setup::one(&echo()).start();
+    workbench.initialize_as("2025-03-26");
+    let list = ModernRequest::new("tools/list").text("2");
+    workbench.send_line(&format!(
+        r#"[{{"jsonrpc":"2.0","id":1,"method":"ping"}},{list}]"#
+    ));
+    let answers: Value = serde_json::from_str(&workbench.next_line()).unwrap();
+    let answers = answers.as_array().unwrap();
+    let of = |id: u64| answers.iter().find(|it| it["id"] == id).unwrap();
+    assert_eq!(of(1)["result"], json!({}));
+    assert_eq!(of(2)["error"]["code"], -32600);
+}
+
+#[test]
 fn a_legacy_request_still_needs_initialize() {
     let mut workbench = Setup::one(&echo()).start();
     open(&mut workbench);
