@@ -3,6 +3,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use tokio::sync::Semaphore;
+
 use self::parked::ParkedCalls;
 use crate::workbench::Workbench;
 
@@ -33,6 +35,8 @@ struct ServeContext {
     workbench: Arc<Workbench>,
     /// The calls that wait for modern clients.
     parked: Arc<ParkedCalls>,
+    /// A permit for every request that may listen: those never end by themselves, and must leave room for others.
+    listeners: Arc<Semaphore>,
 }
 
 impl ServeContext {
@@ -40,9 +44,13 @@ impl ServeContext {
         Self {
             workbench,
             parked: Arc::default(),
+            listeners: Arc::new(Semaphore::new(MAX_LISTENERS)),
         }
     }
 }
+
+/// How many requests listen at once, of all clients.
+const MAX_LISTENERS: usize = 256;
 
 /// How long requests that were read may still take when the end has come.
 const GRACE: Duration = Duration::from_secs(1);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{
-    ServeContext,
+    MAX_LISTENERS, ServeContext,
     exchange::{Attached, Exchange, ModernCaller},
     listen,
     log_level::LogLevel,
@@ -127,7 +127,7 @@ pub(super) async fn answer(
             let exchange = Exchange::new(principal, attached, said.capabilities, asks);
             let retries = said.retry != Retry::default();
             let run = run(
-                Arc::clone(&context.workbench),
+                context.clone(),
                 ModernCaller(Arc::clone(&exchange)),
                 retries.then_some(said.retry),
                 request.clone(),
@@ -144,15 +144,19 @@ fn may_ask(method: &str) -> bool {
 }
 
 async fn run(
-    workbench: Arc<Workbench>,
+    context: ServeContext,
     client: ModernCaller,
     retry: Option<Retry>,
     request: Request,
 ) -> Reply {
+    let workbench = &context.workbench;
     let reply = match request.method.as_str() {
-        LISTEN => listen::listen(&workbench, client, &request).await,
-        method if method.starts_with("tasks/") => tasks::answer(&workbench, client, &request).await,
-        _ => dispatch(&workbench, Requester::Modern { client, retry }, &request).await,
+        LISTEN => match context.listeners.try_acquire() {
+            Ok(_permit) => listen::listen(workbench, client, &request).await,
+            Err(_) => Reply::internal_error(format!("more than {MAX_LISTENERS} requests listen")),
+        },
+        method if method.starts_with("tasks/") => tasks::answer(workbench, client, &request).await,
+        _ => dispatch(workbench, Requester::Modern { client, retry }, &request).await,
     };
     to_modern(reply, &request.method)
 }

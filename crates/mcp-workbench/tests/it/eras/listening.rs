@@ -5,7 +5,9 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::{modern, natively, silent, telling};
-use crate::harness::{Message, ModernRequest, Script, Setup, TIMEOUT, Workbench, poll};
+use crate::harness::{
+    Message, ModernClient, ModernRequest, Script, Setup, TIMEOUT, Workbench, poll,
+};
 
 const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 const UPDATED: &str = "notifications/resources/updated";
@@ -256,6 +258,25 @@ fn the_acknowledgement_is_the_first_that_a_listener_hears() {
     workbench.send_modern(&request);
     let first = workbench.next_message();
     assert_eq!(first.method.as_deref(), Some(ACKNOWLEDGED));
+}
+
+#[test]
+fn so_many_listen_at_once_and_the_others_are_refused() {
+    let mut workbench = Setup::new().start();
+    for id in 0..256 {
+        listen(&mut workbench, &id.to_string(), &json!({}));
+    }
+    let request = ModernRequest::new("subscriptions/listen").param("notifications", "{}");
+    let refused = workbench.ask_modern(&request);
+    assert_eq!(refused.error().code, -32603, "{}", refused.line);
+    cancel(&mut workbench, "7");
+    // The end of a request is not told to whoever has cancelled it.
+    let listening = poll(TIMEOUT, || {
+        let id = workbench.send_modern(&request);
+        let first = workbench.message(|it| it.answers(&id) || it.line.contains(ACKNOWLEDGED));
+        first.method
+    });
+    assert_eq!(listening.as_deref(), Some(ACKNOWLEDGED));
 }
 
 #[test]
