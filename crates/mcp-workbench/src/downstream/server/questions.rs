@@ -109,13 +109,15 @@ impl Answering<'_> {
     }
 }
 
-/// Whether a client has declared that it answers such a question, in the form in which it is asked.
+/// Whether a client has declared that it answers such a question, in the form in which it is asked, and can be
+/// asked at all.
 pub(super) fn can_answer(
     client: &Arc<dyn ClientHandle>,
     question: Question,
     params: Option<&RawJson>,
 ) -> bool {
-    let Some(declared) = client.capabilities().get(question) else {
+    let declared = client.capabilities().get(question);
+    let Some(declared) = declared.filter(|_| client.can_answer(question)) else {
         return false;
     };
     let declares = |mode: &str| declared.member(mode).is_some();
