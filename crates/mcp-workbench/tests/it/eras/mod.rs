@@ -1,5 +1,6 @@
 //! The two eras side by side: clients and servers of each, in every combination.
 
+mod broken_off;
 mod listening;
 mod modern_client;
 mod modern_requests;
