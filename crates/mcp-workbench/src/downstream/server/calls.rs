@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::{
     CallTicket, QueuedCall, attribution,
-    conversation::{error_code, error_message},
+    conversation::call_answer,
     dialect::Dialect,
     lasting::Lasting,
     pending::{Asked, Pending, PendingCall},
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     call::{CallRequest, ClientHandle, ClientId, Outcome, Question},
-    config::{Secrets, ServerTimes},
+    config::ServerTimes,
     downstream::{
         error::{CallError, TimeLimit},
         link::Link,
@@ -119,8 +119,8 @@ impl Calls {
     }
 
     /// Whether the server is of use to somebody even without calls.
-    pub(super) fn has_subscriptions(&self) -> bool {
-        self.lasting.has_subscriptions()
+    pub(super) fn is_waited_for(&self) -> bool {
+        self.lasting.is_waited_for()
     }
 
     /// A client is asked something for the server.
@@ -186,7 +186,9 @@ impl Calls {
         link: &mut Link,
     ) -> Option<(Asked, Answer)> {
         let Some(asked) = self.pending.remove(id) else {
-            self.taken_back.answered(id);
+            if self.taken_back.answered(id) {
+                self.cancel_late_task(&answer, link);
+            }
             return None;
         };
         match asked {
@@ -367,7 +369,9 @@ fn prepare(call: &mut QueuedCall, tools: &ToolList, dialect: Dialect) -> Result<
             let tool = tools.get(name.as_str()).ok_or(CallError::ToolGone)?;
             call.headers = tool.headers(arguments);
         }
-        CallRequest::Relayed { method, params } if *method == "tools/call" => {
+        CallRequest::Relayed { method, params }
+            if dialect.era == Era::Modern && *method == "tools/call" =>
+        {
             call.headers = tools.headers_of(params);
         }
         CallRequest::Relayed { .. } => {}
@@ -383,16 +387,4 @@ fn prepare(call: &mut QueuedCall, tools: &ToolList, dialect: Dialect) -> Result<
         ));
     }
     Ok(())
-}
-
-fn call_answer(answer: Answer, secrets: &Secrets) -> Result<RawJson, CallError> {
-    match answer {
-        Answer::Result(result) => Ok(result),
-        Answer::Error(error) => Err(CallError::Refused {
-            code: error_code(&error),
-            message: error_message(&error, secrets),
-            error,
-        }),
-        Answer::Invalid => Err(CallError::InvalidAnswer),
-    }
 }

@@ -8,7 +8,7 @@ use crate::{
     call::ClientHandle,
     config::Secrets,
     downstream::{
-        error::{ConnectError, GiveUp, StartPhase},
+        error::{CallError, ConnectError, GiveUp, StartPhase},
         link::{Link, LinkEvent},
     },
     era::Era,
@@ -210,5 +210,18 @@ pub(super) fn refused(phase: StartPhase, answer: &Answer, secrets: &Secrets) -> 
             message: error_message(error, secrets),
         },
         Answer::Result(_) | Answer::Invalid => ConnectError::InvalidAnswer { phase },
+    }
+}
+
+/// The answer to a call.
+pub(super) fn call_answer(answer: Answer, secrets: &Secrets) -> Result<RawJson, CallError> {
+    match answer {
+        Answer::Result(result) => Ok(result),
+        Answer::Error(error) => Err(CallError::Refused {
+            code: error_code(&error),
+            message: error_message(&error, secrets),
+            error,
+        }),
+        Answer::Invalid => Err(CallError::InvalidAnswer),
     }
 }

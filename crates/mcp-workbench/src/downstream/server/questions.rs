@@ -109,7 +109,8 @@ impl Answering<'_> {
     }
 }
 
-/// Whether a client answers such a question now, and has declared the form in which it is asked.
+/// Whether a client has declared that it answers such a question, in the form in which it is asked, and can be
+/// asked at all.
 pub(super) fn can_answer(
     client: &Arc<dyn ClientHandle>,
     question: Question,

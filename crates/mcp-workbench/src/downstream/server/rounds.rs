@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{
-    Answered, ServerHandle, Urgency,
+    Answered, Followed, ServerHandle, Urgency,
     questions::{Answering, missing_capability, needed},
     tasks,
 };
@@ -46,6 +46,7 @@ async fn follow_rounds(
 ) -> Result<RawJson, CallError> {
     let mut rounds = 0;
     let mut pauses = 0;
+    let mut followed = None;
     answered = again_with_new_headers(server, answered).await?;
     loop {
         let Answered { call, answer, .. } = answered;
@@ -66,6 +67,7 @@ async fn follow_rounds(
             return Err(CallError::EndlessQuestions { rounds });
         }
         rounds += 1;
+        followed.get_or_insert_with(|| Followed::begin(server));
         let responses = if wanted.requests.is_empty() {
             sleep(pause(pauses)).await;
             pauses += 1;
@@ -74,9 +76,7 @@ async fn follow_rounds(
             Some(answering.ask(&wanted.requests).await?)
         };
         let state = wanted.state;
-        answered = server
-            .call_once(with_retry(call, Retry { responses, state }))
-            .await?;
+        answered = go_on(server, call, Retry { responses, state }).await?;
     }
 }
 
@@ -88,9 +88,15 @@ pub(super) fn answering<'a>(server: &'a ServerHandle, call: &'a Call) -> Answeri
     }
 }
 
-fn with_retry(mut call: Call, retry: Retry) -> Call {
+/// Makes a call again with the answers to what was asked.
+async fn go_on(server: &ServerHandle, mut call: Call, retry: Retry) -> Result<Answered, CallError> {
     call.context.retry = Some(retry);
-    call
+    let answered = server.call_once(call).await;
+    let answered = answered.map_err(CallError::after_it_began)?;
+    Ok(Answered {
+        answer: answered.answer.map_err(CallError::after_it_began),
+        ..answered
+    })
 }
 
 /// Nothing the first time, then a little more each time.

@@ -92,6 +92,7 @@ impl Waiting {
             }
             Command::Call(call) => self.calls.push_back(call),
             Command::Cancel(ticket) => self.calls.retain(|call| call.ticket != ticket),
+            Command::Follow(following) => self.lasting.follow(following),
         }
     }
 
@@ -326,6 +327,10 @@ impl Supervisor {
             }
             SessionEnd::Idle => {
                 tracing::info!("stopped: nobody used it");
+                session.end(|_| CallError::Internal)
+            }
+            SessionEnd::Replaced => {
+                tracing::info!("speaks otherwise than it did, and is met anew");
                 session.end(|_| CallError::Internal)
             }
             SessionEnd::Shutdown(since) => {

@@ -285,3 +285,30 @@ fn a_state_that_is_not_ours_is_refused() {
         assert_eq!(refused.error().code, -32602, "{forged}: {}", refused.line);
     }
 }
+
+#[test]
+fn a_request_that_may_not_be_answered_with_a_question_is_not() {
+    let complete = format!(
+        r#"[{},{{"answer":{{"completion":{{"values":[]}}}}}}]"#,
+        ask("elicitation/create", r#"{"message":"m"}"#)
+    );
+    let script = Script::named(&["x"])
+        .set(
+            "capabilities",
+            r#"{"tools":{},"prompts":{},"completions":{}}"#,
+        )
+        .set("prompts", r#"[{"name":"p"}]"#)
+        .on_method("completion/complete", &complete);
+    let mut workbench = super::natively(Setup::one(&script)).start();
+    let request = ModernRequest::new("completion/complete")
+        .capabilities(ALL)
+        .param("ref", r#"{"type":"ref/prompt","name":"p"}"#)
+        .param("argument", r#"{"name":"a","value":""}"#);
+    let completed = workbench.ask_modern(&request);
+    assert_eq!(
+        completed.result()["resultType"],
+        "complete",
+        "{}",
+        completed.line
+    );
+}
