@@ -1,9 +1,9 @@
 //! `subscriptions/listen`: a request that is answered when it is over, and until then hears of what changes. What is
 //! told is what it asked for and what can change at all; each message says which request it belongs to.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use tokio::sync::broadcast::error::RecvError;
+use tokio::{sync::broadcast::error::RecvError, time::sleep};
 
 use super::{exchange::ModernCaller, methods::Reply, native, output::ClientOutput, tasks};
 use crate::{
@@ -30,6 +30,9 @@ const RESOURCES: &str = "resourcesListChanged";
 const URIS: &str = "resourceSubscriptions";
 const TASK_IDS: &str = "taskIds";
 
+/// How often is looked whether a client that did not keep up has read enough.
+const NEXT_LOOK: Duration = Duration::from_secs(1);
+
 /// Tells a client what changes until the workbench ends. Dropping the future ends it too.
 pub(super) async fn listen(
     workbench: &Workbench,
@@ -47,14 +50,15 @@ pub(super) async fn listen(
     let Some(output) = client.output() else {
         return Reply::internal_error("the client has gone");
     };
-    let stream = Subscription {
+    let mut stream = Subscription {
         id: request.id.clone(),
         output,
+        missed: false,
     };
     match workbench.native() {
         Some(native) => {
             let client: Arc<dyn ClientHandle> = Arc::new(client);
-            tell_changes(workbench, native, &client, &filter.changes, &stream).await;
+            tell_changes(workbench, native, &client, &filter.changes, &mut stream).await;
         }
         // Without native mode our lists do not change.
         None => {
@@ -71,7 +75,7 @@ async fn tell_changes(
     native: &Native,
     client: &Arc<dyn ClientHandle>,
     wanted: &Changes,
-    stream: &Subscription,
+    stream: &mut Subscription,
 ) {
     native::open_if_closed(workbench, native, client).await;
     // What changes from here on is told; what the opening has brought is no change.
@@ -80,8 +84,10 @@ async fn tell_changes(
     let watch = native.watch(wanted, client).await;
     stream.acknowledge(&watch.changes);
     loop {
+        stream.catch_up(&watch.changes);
         tokio::select! {
             () = workbench.silent() => return,
+            () = sleep(NEXT_LOOK), if stream.missed => {}
             Ok(()) = tools.changed(), if watch.changes.tools => stream.tell(TOOLS_CHANGED, None),
             event = events.recv() => match event {
                 Ok(event) => stream.tell_event(&watch, &event),
@@ -162,6 +168,8 @@ fn filter_of(changes: &Changes) -> RawJson {
 struct Subscription {
     id: RequestId,
     output: ClientOutput,
+    /// The client did not keep up, and was not told of something.
+    missed: bool,
 }
 
 impl Subscription {
@@ -173,11 +181,26 @@ impl Subscription {
         self.output.send(self.tagged(ACKNOWLEDGED, Some(&params)));
     }
 
-    fn tell(&self, method: &str, params: Option<&RawJson>) {
-        self.output.notify(self.tagged(method, params));
+    fn tell(&mut self, method: &str, params: Option<&RawJson>) {
+        if self.output.is_full() {
+            self.missed = true;
+        } else {
+            self.output.send(self.tagged(method, params));
+        }
     }
 
-    fn tell_event(&self, watch: &Watch, event: &ServerEvent) {
+    /// Tells what was missed, once the client has read enough.
+    fn catch_up(&mut self, changes: &Changes) {
+        if self.missed && !self.output.is_full() {
+            self.missed = false;
+            if changes.tools {
+                self.tell(TOOLS_CHANGED, None);
+            }
+            self.tell_all(changes);
+        }
+    }
+
+    fn tell_event(&mut self, watch: &Watch, event: &ServerEvent) {
         if watch.concerns(event) {
             match &event.change {
                 Change::Prompts => self.tell(PROMPTS_CHANGED, None),
@@ -189,7 +212,7 @@ impl Subscription {
 
     /// What was missed is not known, so all that is watched may have changed. Changes of tools are not
     /// missed: they come another way.
-    fn tell_all(&self, changes: &Changes) {
+    fn tell_all(&mut self, changes: &Changes) {
         if changes.prompts {
             self.tell(PROMPTS_CHANGED, None);
         }
@@ -231,14 +254,48 @@ mod tests {
     use super::*;
     use crate::serve::output::{PipeOutput, write_frames};
 
-    /// What is written to a client whose request has the id 7.
-    async fn said(speak: impl FnOnce(&Subscription)) -> Vec<String> {
-        let (output, frames) = PipeOutput::channel();
-        let subscription = Subscription {
+    fn subscription(output: ClientOutput) -> Subscription {
+        Subscription {
             id: RequestId::from_json(RawJson::of(&7)).unwrap(),
-            output: ClientOutput::Pipe(output),
+            output,
+            missed: false,
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_client_missed_that_did_not_keep_up_is_told_when_it_has_read() {
+        let (output, frames) = PipeOutput::channel();
+        let output = ClientOutput::Pipe(output);
+        let mut listener = subscription(output.clone());
+        let changes = Changes {
+            tools: true,
+            ..Changes::default()
         };
-        speak(&subscription);
+        let large = RawJson::of(&"x".repeat(65 * 1024 * 1024));
+        output.send(wire::notification("large", Some(&large)));
+        listener.tell(TOOLS_CHANGED, None);
+        listener.catch_up(&changes);
+        let mut written = Vec::new();
+        let mut writer = Box::pin(write_frames(frames, &mut written));
+        tokio::select! {
+            biased;
+            () = output.has_room() => {}
+            _ = &mut writer => panic!("the client has gone"),
+        }
+        for _ in 0..2 {
+            listener.catch_up(&changes);
+        }
+        drop((listener, output));
+        writer.await.unwrap();
+        let text = String::from_utf8(written).unwrap();
+        assert_eq!(text.matches(TOOLS_CHANGED).count(), 1);
+    }
+
+    /// What is written to a client whose request has the id 7.
+    async fn said(speak: impl FnOnce(&mut Subscription)) -> Vec<String> {
+        let (output, frames) = PipeOutput::channel();
+        let mut subscription = subscription(ClientOutput::Pipe(output));
+        speak(&mut subscription);
         drop(subscription);
         let mut written = Vec::new();
         write_frames(frames, &mut written).await.unwrap();
