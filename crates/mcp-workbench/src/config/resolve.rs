@@ -180,6 +180,7 @@ impl Resolver<'_> {
             command,
             args: line,
             args_as_written: arguments_as_written(raw),
+            names_cwd: cwd.is_some(),
             cwd: cwd.unwrap_or_else(|| self.environment.start_directory().into()),
             environment: ChildEnvironment {
                 inherited: self.inherited(taken, raw),

@@ -100,6 +100,8 @@ pub struct StdioLaunch {
     pub args_as_written: Vec<String>,
     /// The directory it runs in.
     pub cwd: PathBuf,
+    /// Whether the entry names that directory; else it is the one that the workbench was started in.
+    pub names_cwd: bool,
     /// The variables it gets.
     pub environment: ChildEnvironment,
     /// Values that came from variables and must not appear in messages.

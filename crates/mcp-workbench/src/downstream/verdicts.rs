@@ -4,6 +4,7 @@
 
 use std::{
     collections::HashMap,
+    ffi::OsStr,
     fs,
     io::{self, Write},
     path::{Path, PathBuf},
@@ -33,6 +34,12 @@ const MAX_FILE_BYTES: u64 = 1024 * 1024;
 const MAX_IDENTITY_CHARACTERS: usize = 100;
 /// How long a verdict counts: servers learn.
 const LIFETIME: Duration = Duration::from_hours(7 * 24);
+
+/// How the names of files end that interpreters run.
+const PROGRAMS: [&str; 15] = [
+    "cjs", "cts", "dll", "exe", "jar", "js", "mjs", "mts", "php", "ps1", "py", "pyz", "rb", "sh",
+    "ts",
+];
 
 /// The verdicts on all servers.
 pub(super) struct Verdicts {
@@ -100,6 +107,10 @@ impl VerdictKey {
 fn add_launch(hash: &mut Sha256, launch: &StdioLaunch) {
     add(hash, b"program");
     add(hash, launch.command.as_bytes());
+    if launch.names_cwd {
+        // What `npm start` is depends on where it is said.
+        add(hash, launch.cwd.as_os_str().as_encoded_bytes());
+    }
     for argument in &launch.args_as_written {
         add(hash, argument.as_bytes());
     }
@@ -112,8 +123,18 @@ fn add_launch(hash: &mut Sha256, launch: &StdioLaunch) {
         add_file(hash, &launch.cwd.join(program));
     }
     for argument in &launch.args {
-        add_file(hash, &launch.cwd.join(argument));
+        let file = launch.cwd.join(argument);
+        if is_program(&file) {
+            add_file(hash, &file);
+        }
     }
+}
+
+/// Whether a file among the arguments may be what is run, as far as its name tells. Others, such as a database,
+/// change while the server runs.
+fn is_program(file: &Path) -> bool {
+    let extension = file.extension().and_then(OsStr::to_str);
+    extension.is_some_and(|it| PROGRAMS.contains(&it.to_ascii_lowercase().as_str()))
 }
 
 /// Adds a part in a way that two parts never look like one.
@@ -166,14 +187,14 @@ impl Verdicts {
     }
 
     /// Notes how a server speaks.
-    pub(super) fn put(&self, key: VerdictKey, era: Era, identity: ServerIdentity) {
+    pub(super) fn put(&self, key: &VerdictKey, era: Era, identity: ServerIdentity) {
         let verdict = Verdict {
             era,
             identity,
             at: seconds_now(),
         };
         self.change(|known| {
-            known.insert(key.0, verdict);
+            known.insert(key.0.clone(), verdict.clone());
         });
     }
 
@@ -186,19 +207,23 @@ impl Verdicts {
         }
     }
 
-    /// Makes a change in what others may have written meanwhile.
-    fn change(&self, change: impl FnOnce(&mut HashMap<String, Verdict>)) {
+    /// Makes a change in what others may have written meanwhile. Where nothing can be written, it is made in what
+    /// this process knows.
+    fn change(&self, change: impl Fn(&mut HashMap<String, Verdict>)) {
         let mut known = self.known();
-        let mut verdicts = match &self.folder {
-            Some(_) => self.read(),
-            None => known.take().unwrap_or_default(),
+        let Some(folder) = &self.folder else {
+            return change(known.get_or_insert_default());
         };
+        let mut verdicts = self.read();
         change(&mut verdicts);
         keep_newest(&mut verdicts);
-        if let Err(error) = self.write(&verdicts) {
-            tracing::debug!("what was found out of servers is not kept: {error}");
+        match write(folder, &verdicts) {
+            Ok(()) => *known = Some(verdicts),
+            Err(error) => {
+                tracing::debug!("what was found out of servers is not kept: {error}");
+                change(known.get_or_insert(verdicts));
+            }
         }
-        *known = Some(verdicts);
     }
 
     fn read(&self) -> HashMap<String, Verdict> {
@@ -212,29 +237,26 @@ impl Verdicts {
         stored.map(|stored| stored.verdicts).unwrap_or_default()
     }
 
-    /// Writes a new file and puts it in the place of the old one, so that nobody ever reads half of it.
-    fn write(&self, verdicts: &HashMap<String, Verdict>) -> io::Result<()> {
-        let Some(folder) = &self.folder else {
-            return Ok(());
-        };
-        let stored = Stored {
-            layout: LAYOUT,
-            verdicts: verdicts.clone(),
-        };
-        let text = serde_json::to_vec(&stored)?;
-        make_folder(folder)?;
-        let temporary = folder.join(format!("{FILE}.{:016x}", random_number()));
-        let written = write_new(&temporary, &text);
-        let written = written.and_then(|()| fs::rename(&temporary, folder.join(FILE)));
-        if written.is_err() {
-            let _ = fs::remove_file(&temporary);
-        }
-        written
-    }
-
     fn known(&self) -> MutexGuard<'_, Option<HashMap<String, Verdict>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Writes a new file and puts it in the place of the old one, so that nobody ever reads half of it.
+fn write(folder: &Path, verdicts: &HashMap<String, Verdict>) -> io::Result<()> {
+    let stored = Stored {
+        layout: LAYOUT,
+        verdicts: verdicts.clone(),
+    };
+    let text = serde_json::to_vec(&stored)?;
+    make_folder(folder)?;
+    let temporary = folder.join(format!("{FILE}.{:016x}", random_number()));
+    let written = write_new(&temporary, &text);
+    let written = written.and_then(|()| fs::rename(&temporary, folder.join(FILE)));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written
 }
 
 fn keep_newest(verdicts: &mut HashMap<String, Verdict>) {

@@ -146,7 +146,7 @@ impl<'a> Start<'a> {
         };
         let (started, met) = self.probing(patience).await?;
         if !is_modern || met.era != Era::Modern {
-            verdicts.put(key, met.era, met.identity());
+            verdicts.put(&key, met.era, met.identity());
         }
         Ok(started)
     }

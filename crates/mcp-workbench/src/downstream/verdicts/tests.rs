@@ -18,13 +18,13 @@ fn what_one_workbench_finds_out_another_knows() {
     let place = Some(folder.path().join("deep/mcp-workbench"));
     let one = Verdicts::new(place.clone());
     assert_eq!(one.get(&key("a")), None);
-    one.put(key("a"), Era::Modern, identity());
+    one.put(&key("a"), Era::Modern, identity());
     let other = Verdicts::new(place.clone());
     let verdict = other.get(&key("a")).unwrap();
     assert_eq!((verdict.era, verdict.identity), (Era::Modern, identity()));
     // Neither takes away what the other has written since it last looked.
-    other.put(key("b"), Era::Legacy, ServerIdentity::default());
-    one.put(key("c"), Era::Legacy, ServerIdentity::default());
+    other.put(&key("b"), Era::Legacy, ServerIdentity::default());
+    one.put(&key("c"), Era::Legacy, ServerIdentity::default());
     let third = Verdicts::new(place);
     assert!(
         ["a", "b", "c"]
@@ -43,7 +43,7 @@ fn the_file_is_for_the_user_alone() {
     let folder = TempDir::new().unwrap();
     let place = folder.path().join("mcp-workbench");
     let verdicts = Verdicts::new(Some(place.clone()));
-    verdicts.put(key("a"), Era::Modern, identity());
+    verdicts.put(&key("a"), Era::Modern, identity());
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&place), 0o700);
     assert_eq!(mode(&place.join(FILE)), 0o600);
@@ -74,7 +74,7 @@ fn garbage_and_other_layouts_are_nothing_known() {
         fs::write(folder.path().join(FILE), text).unwrap();
         let verdicts = Verdicts::new(Some(folder.path().into()));
         assert_eq!(verdicts.get(&key("a")).is_some(), known, "{text}");
-        verdicts.put(key("b"), Era::Legacy, identity());
+        verdicts.put(&key("b"), Era::Legacy, identity());
         assert!(verdicts.get(&key("b")).is_some(), "{text}");
     }
 }
@@ -86,8 +86,11 @@ fn a_place_that_cannot_be_written_is_no_error() {
     fs::write(&file, "").unwrap();
     for place in [Some(file.join("below")), None] {
         let verdicts = Verdicts::new(place);
-        verdicts.put(key("a"), Era::Modern, identity());
+        verdicts.put(&key("a"), Era::Modern, identity());
+        verdicts.put(&key("b"), Era::Legacy, identity());
         assert!(verdicts.get(&key("a")).is_some());
+        verdicts.forget(&key("b"));
+        assert!(verdicts.get(&key("a")).is_some() && verdicts.get(&key("b")).is_none());
     }
 }
 
@@ -113,13 +116,14 @@ fn a_key_follows_the_program_and_its_files_and_shows_nothing() {
     let folder = TempDir::new().unwrap();
     let script = folder.path().join("server.py");
     fs::write(&script, "one").unwrap();
-    let key = |args: &[&str], written: &[&str]| {
+    let key_in = |cwd: Option<&Path>, args: &[&str], written: &[&str]| {
         let list = |texts: &[&str]| texts.iter().map(|it| (*it).to_owned()).collect();
         let launch = StdioLaunch {
             command: "no-such-program".into(),
             args: list(args),
             args_as_written: list(written),
-            cwd: folder.path().into(),
+            cwd: cwd.unwrap_or(folder.path()).into(),
+            names_cwd: cwd.is_some(),
             environment: crate::config::ChildEnvironment {
                 inherited: Vec::new(),
                 file: None,
@@ -131,6 +135,7 @@ fn a_key_follows_the_program_and_its_files_and_shows_nothing() {
         add_launch(&mut hash, &launch);
         hash.finalize().to_vec()
     };
+    let key = |args: &[&str], written: &[&str]| key_in(None, args, written);
     let before = key(&["server.py"], &["server.py"]);
     assert_eq!(key(&["server.py"], &["server.py"]), before);
     // The value of a variable is no part of it.
@@ -141,4 +146,12 @@ fn a_key_follows_the_program_and_its_files_and_shows_nothing() {
     );
     fs::write(&script, "longer").unwrap();
     assert_ne!(key(&["server.py"], &["server.py"]), before);
+    let elsewhere = |name: &str| key_in(Some(&folder.path().join(name)), &["x"], &["x"]);
+    assert_ne!(elsewhere("one"), elsewhere("other"));
+    // What the server works on changes without another program.
+    let database = folder.path().join("notes.db");
+    fs::write(&database, "one").unwrap();
+    let before = key(&["notes.db"], &["notes.db"]);
+    fs::write(&database, "longer").unwrap();
+    assert_eq!(key(&["notes.db"], &["notes.db"]), before);
 }
