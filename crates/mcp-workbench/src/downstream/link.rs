@@ -106,6 +106,11 @@ impl Link {
         }
     }
 
+    /// Whether the server is at an address and no child process.
+    pub(super) fn is_remote(&self) -> bool {
+        matches!(self, Self::Http(_))
+    }
+
     /// Says in which era the next requests are made. A probe of the modern one may be followed by the legacy one.
     pub(super) fn set_era(&mut self, era: Era) {
         match self {

@@ -191,6 +191,11 @@ impl ConnectError {
         )
     }
 
+    /// Whether the server has answered, and not as it must.
+    pub(in crate::downstream) fn is_refused(&self) -> bool {
+        matches!(self, Self::Refused { .. } | Self::InvalidAnswer { .. })
+    }
+
     /// Whether it may have failed because the server speaks otherwise than was thought.
     pub(in crate::downstream) fn may_be_the_era(&self) -> bool {
         match self {

@@ -157,6 +157,18 @@ impl HttpFault {
         }
     }
 
+    /// Whether the same request may go through another time: the server was busy, or out of reach.
+    pub(in crate::downstream) fn may_pass(&self) -> bool {
+        match self {
+            Self::Status { status, .. } => *status == 429 || *status >= 500,
+            Self::Unreachable { .. }
+            | Self::ConnectionLost { .. }
+            | Self::StreamEnded
+            | Self::Slow(_) => true,
+            _ => false,
+        }
+    }
+
     /// When to try again, where the server said it.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {

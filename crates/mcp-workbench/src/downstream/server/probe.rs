@@ -24,6 +24,17 @@ pub(super) struct Met {
     pub(super) era: Era,
     /// What it said of itself: the result of `initialize` or of `server/discover`.
     pub(super) said: RawJson,
+    /// How certain it is that it speaks so.
+    pub(super) certainty: Certainty,
+}
+
+/// How certain it is how a server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Certainty {
+    /// It has shown it.
+    Shown,
+    /// Something stood in the way of the question: another time it may answer otherwise.
+    Guessed,
 }
 
 /// What came of meeting a server of which nothing is known.
@@ -32,6 +43,8 @@ pub(super) enum Probed {
     Met(Met),
     /// It has ended because of a question that it does not know.
     Ended,
+    /// It has refused the handshake, and was not heard on the question.
+    Unclear(ConnectError),
 }
 
 impl Met {
@@ -79,19 +92,23 @@ impl Conversation<'_> {
         self.speak(Dialect::modern(None, self.asks.has_roots()));
         let probe = self.send(phase, &ObjectText::new().finish());
         let answer = timeout(patience, self.answer(phase, probe, None)).await;
-        let unanswered = match answer {
+        let (unanswered, certainty) = match answer {
             Ok(Ok((_, answer))) => match modern_introduction(&answer) {
                 Some(said) => return Ok(Probed::Met(self.met_modern(said))),
-                None => None,
+                None => (None, Certainty::Shown),
             },
             Ok(Err(ConnectError::Exited { .. })) => return Ok(Probed::Ended),
             Ok(Err(error)) if !is_refusal(&error) => return Err(error),
-            Ok(Err(_)) => None,
-            Err(_) => Some(probe),
+            Ok(Err(error)) => (None, shown_by(&error)),
+            // A process that is silent will be so again; a remote server has never a reason to be.
+            Err(_) if self.link.is_remote() => (Some(probe), Certainty::Guessed),
+            Err(_) => (Some(probe), Certainty::Shown),
         };
         match self.initialize_or_hear(unanswered).await {
+            Ok(met) if met.era == Era::Legacy => Ok(Probed::Met(Met { certainty, ..met })),
             // It was slow to read the question.
             Err(ConnectError::Exited { .. }) if unanswered.is_some() => Ok(Probed::Ended),
+            Err(error) if unanswered.is_some() && is_refusal(&error) => Ok(Probed::Unclear(error)),
             met => met.map(Probed::Met),
         }
     }
@@ -125,14 +142,20 @@ impl Conversation<'_> {
             return Err(ConnectError::InvalidAnswer { phase });
         };
         self.link.initialized(&version);
-        let era = Era::Legacy;
-        Ok(Met { era, said })
+        Ok(Met {
+            era: Era::Legacy,
+            said,
+            certainty: Certainty::Shown,
+        })
     }
 
     fn met_modern(&mut self, said: RawJson) -> Met {
         self.speak(Dialect::modern(Some(&said), self.asks.has_roots()));
-        let era = Era::Modern;
-        Met { era, said }
+        Met {
+            era: Era::Modern,
+            said,
+            certainty: Certainty::Shown,
+        }
     }
 }
 
@@ -143,6 +166,14 @@ fn is_refusal(error: &ConnectError) -> bool {
         ConnectError::Http { fault } => !matches!(fault, HttpFault::Unreachable { .. }),
         ConnectError::InvalidAnswer { .. } | ConnectError::Refused { .. } => true,
         _ => false,
+    }
+}
+
+/// Whether the failure of the question shows how the server speaks, or has passed another time.
+fn shown_by(error: &ConnectError) -> Certainty {
+    match error {
+        ConnectError::Http { fault } if fault.may_pass() => Certainty::Guessed,
+        _ => Certainty::Shown,
     }
 }
 

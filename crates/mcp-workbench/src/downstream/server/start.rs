@@ -3,12 +3,14 @@
 
 use std::{sync::Arc, time::Duration};
 
+use tokio::time::timeout;
+
 use super::{
     SupervisorContext,
     asks::Asks,
     conversation::{Conversation, error_code, refused},
     dialect::Dialect,
-    probe::{Met, Probed},
+    probe::{Certainty, Met, Probed},
     subscription::Announced,
 };
 use crate::{
@@ -30,6 +32,8 @@ const METHOD_NOT_FOUND: i64 = -32601;
 
 /// How long a server of which nothing is known may think about `server/discover`.
 const PROBE_PATIENCE: Duration = Duration::from_secs(2);
+/// How long one may think about it that has refused the handshake.
+const SECOND_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A server that is up.
 pub(super) struct Started {
@@ -145,7 +149,8 @@ impl<'a> Start<'a> {
             self.probe_patience()
         };
         let (started, met) = self.probing(patience).await?;
-        if !is_modern || met.era != Era::Modern {
+        let is_new = !is_modern || met.era != Era::Modern;
+        if is_new && met.certainty == Certainty::Shown {
             verdicts.put(&key, met.era, met.identity());
         }
         Ok(started)
@@ -170,9 +175,7 @@ impl<'a> Start<'a> {
     async fn probing(&mut self, patience: Duration) -> Result<(Started, Met), ConnectError> {
         if *self.question == Question::Deadly {
             match self.in_era(Era::Legacy).await {
-                Err(ConnectError::Refused { .. } | ConnectError::InvalidAnswer { .. }) => {
-                    *self.question = Question::Harmless;
-                }
+                Err(error) if error.is_refused() => *self.question = Question::Harmless,
                 started => return started,
             }
         }
@@ -183,9 +186,32 @@ impl<'a> Start<'a> {
                 tracing::debug!("ended on server/discover; started again with initialize");
                 drop(conversation);
                 *self.question = Question::Deadly;
-                self.in_era(Era::Legacy).await
+                match self.in_era(Era::Legacy).await {
+                    Err(error) if error.is_refused() => self.modern_after_all(error).await,
+                    started => started,
+                }
+            }
+            Ok(Probed::Unclear(error)) => {
+                let error = error.redacted(conversation.link.secrets());
+                drop(conversation);
+                self.modern_after_all(error).await
             }
             Err(error) => self.finish(conversation, Err(error)).await,
+        }
+    }
+
+    /// A server that has refused the handshake may be a modern one that is slow, or has ended for another reason
+    /// when it was asked. If it is not, the refusal is what counts.
+    async fn modern_after_all(
+        &mut self,
+        refusal: ConnectError,
+    ) -> Result<(Started, Met), ConnectError> {
+        match timeout(SECOND_PATIENCE, self.in_era(Era::Modern)).await {
+            Ok(Ok(started)) => {
+                *self.question = Question::Harmless;
+                Ok(started)
+            }
+            Ok(Err(_)) | Err(_) => Err(refusal),
         }
     }
 

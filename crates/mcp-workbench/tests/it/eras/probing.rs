@@ -5,7 +5,7 @@ use std::fs;
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use crate::harness::{Journal, Script, Setup};
+use crate::harness::{Journal, RemoteFixture, Script, Setup, raw_string};
 
 /// The requests that a server got before its tools were asked for, in order.
 fn greetings(journal: &Journal) -> Vec<String> {
@@ -178,4 +178,48 @@ fn a_verdict_holds_for_the_next_start_and_is_forgotten_when_it_fails() {
     fs::write(&file, before.replace("modern", "legacy")).unwrap();
     assert_eq!(run(), result);
     assert_eq!(kept(&file)[0]["era"], "modern");
+}
+
+#[test]
+fn a_modern_server_that_ends_at_its_first_start_is_asked_again() {
+    let setup = Setup::new().toolbox("dev", "Development tools");
+    let file = raw_string(setup.path("started").to_str().unwrap());
+    let start = format!(r#"[{{"once":{{"file":{file},"actions":[{{"exit":3}}]}}}}]"#);
+    let mut workbench = setup
+        .server("fs", &modern().set("onStart", &start))
+        .connect();
+    assert_eq!(workbench.open("dev").tool_names(), ["x"]);
+}
+
+/// What a modern server says of itself, when it has thought about it.
+const SLOWLY: &str = r#"[{"sleepMs":2500},{"answer":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}}]"#;
+
+#[test]
+fn a_modern_server_that_thinks_for_long_is_met_after_it_has_refused_the_handshake() {
+    let script = modern().on_method("server/discover", SLOWLY);
+    let setup = Setup::one(&script);
+    let cache = setup.path("cache/mcp-workbench/eras.json");
+    let mut workbench = setup.connect();
+    assert_eq!(workbench.open("dev").tool_names(), ["x"]);
+    assert_eq!(kept(&cache)[0]["era"], "modern");
+    let server = RemoteFixture::start(&script);
+    let setup = server.setup();
+    let cache = setup.path("cache/mcp-workbench/eras.json");
+    let mut workbench = setup.connect();
+    assert_eq!(workbench.open("dev").tool_names(), ["x"]);
+    assert_eq!(kept(&cache)[0]["era"], "modern");
+}
+
+#[test]
+fn what_a_remote_server_has_not_said_is_not_kept() {
+    let script = legacy()
+        .set("era", r#""both""#)
+        .on_method("server/discover", SLOWLY);
+    let server = RemoteFixture::start(&script);
+    let setup = server.setup();
+    let cache = setup.path("cache/mcp-workbench/eras.json");
+    let mut workbench = setup.connect();
+    assert_eq!(workbench.open("dev").tool_names(), ["x"]);
+    assert_eq!(server.journal().received("initialize").len(), 1);
+    assert_eq!(kept(&cache), Vec::<Value>::new());
 }
