@@ -88,6 +88,12 @@ pub enum CallError {
         /// The method of the question.
         question: &'static str,
     },
+    /// The server has had the call, and it could not be gone on with.
+    #[error("the call was begun and could not be gone on with: {cause}")]
+    BrokenOff {
+        /// What stood in the way.
+        cause: Box<Self>,
+    },
     /// The task that the call became was cancelled.
     #[error("the task that the call became was cancelled")]
     TaskCancelled,
@@ -131,6 +137,17 @@ impl CallError {
         }
     }
 
+    /// The same of a call that the server has had before: that a later request for it was not sent does not undo
+    /// the first. What the server answers is its answer.
+    pub(in crate::downstream) fn after_it_began(self) -> Self {
+        match self.outcome() {
+            None | Some(Outcome::Unknown) => self,
+            Some(Outcome::NotSent | Outcome::Rejected) => Self::BrokenOff {
+                cause: Box::new(self),
+            },
+        }
+    }
+
     /// The stable code for programs.
     pub fn code(&self) -> &'static str {
         match self {
@@ -147,6 +164,7 @@ impl CallError {
             | Self::EndlessQuestions { .. }
             | Self::UnreadableAnswer => "invalid_response",
             Self::Unanswered { .. } => "input_missing",
+            Self::BrokenOff { cause } => cause.code(),
             Self::TaskCancelled => "task_cancelled",
             Self::TooLarge { .. } => "frame_too_large",
             Self::Overloaded { .. } => "overloaded",
@@ -164,6 +182,7 @@ impl CallError {
             | Self::UnknownAnswer
             | Self::EndlessQuestions { .. }
             | Self::Unanswered { .. }
+            | Self::BrokenOff { .. }
             | Self::TaskCancelled
             | Self::UnreadableAnswer
             | Self::TooLarge { .. } => Some(Outcome::Unknown),
@@ -180,6 +199,7 @@ impl CallError {
         match self {
             Self::Connect(error) => error.stderr(),
             Self::Exited { stderr, .. } | Self::GivenUp { stderr, .. } => stderr,
+            Self::BrokenOff { cause } => cause.stderr(),
             _ => &[],
         }
     }
@@ -189,6 +209,7 @@ impl CallError {
         match self {
             Self::Connect(error) => error.retry_after(),
             Self::Http { fault, .. } => fault.retry_after(),
+            Self::BrokenOff { cause } => cause.retry_after(),
             _ => None,
         }
     }

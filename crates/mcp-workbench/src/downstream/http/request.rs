@@ -53,7 +53,7 @@ impl Kind {
             "initialize" => Self::Initialize,
             "server/discover" => Self::Probe,
             "subscriptions/listen" => Self::Listen,
-            "ping" | "resources/read" => Self::Repeatable,
+            "ping" | "resources/read" | "tasks/get" => Self::Repeatable,
             listing if listing.ends_with("/list") => Self::Repeatable,
             _ => Self::Once,
         }

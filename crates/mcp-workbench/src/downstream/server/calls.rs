@@ -186,7 +186,9 @@ impl Calls {
         link: &mut Link,
     ) -> Option<(Asked, Answer)> {
         let Some(asked) = self.pending.remove(id) else {
-            self.taken_back.answered(id);
+            if self.taken_back.answered(id) {
+                self.cancel_late_task(&answer, link);
+            }
             return None;
         };
         match asked {
@@ -367,7 +369,9 @@ fn prepare(call: &mut QueuedCall, tools: &ToolList, dialect: Dialect) -> Result<
             let tool = tools.get(name.as_str()).ok_or(CallError::ToolGone)?;
             call.headers = tool.headers(arguments);
         }
-        CallRequest::Relayed { method, params } if *method == "tools/call" => {
+        CallRequest::Relayed { method, params }
+            if dialect.era == Era::Modern && *method == "tools/call" =>
+        {
             call.headers = tools.headers_of(params);
         }
         CallRequest::Relayed { .. } => {}

@@ -17,7 +17,7 @@ pub(super) enum Asked {
     List,
     /// A sign of life.
     Ping,
-    /// Something that held before the server came back.
+    /// Something whose answer is of no concern: what held before the server came back, or a cancel.
     Again,
     /// To be told of changes.
     Listen,

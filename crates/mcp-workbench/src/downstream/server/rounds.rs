@@ -74,9 +74,7 @@ async fn follow_rounds(
             Some(answering.ask(&wanted.requests).await?)
         };
         let state = wanted.state;
-        answered = server
-            .call_once(with_retry(call, Retry { responses, state }))
-            .await?;
+        answered = go_on(server, call, Retry { responses, state }).await?;
     }
 }
 
@@ -88,9 +86,15 @@ pub(super) fn answering<'a>(server: &'a ServerHandle, call: &'a Call) -> Answeri
     }
 }
 
-fn with_retry(mut call: Call, retry: Retry) -> Call {
+/// Makes a call again with the answers to what was asked.
+async fn go_on(server: &ServerHandle, mut call: Call, retry: Retry) -> Result<Answered, CallError> {
     call.context.retry = Some(retry);
-    call
+    let answered = server.call_once(call).await;
+    let answered = answered.map_err(CallError::after_it_began)?;
+    Ok(Answered {
+        answer: answered.answer.map_err(CallError::after_it_began),
+        ..answered
+    })
 }
 
 /// Nothing the first time, then a little more each time.

@@ -43,9 +43,9 @@ impl TakenBack {
         self.calls.insert(id, call);
     }
 
-    /// The server has answered it after all.
-    pub(super) fn answered(&mut self, id: u64) {
-        self.calls.remove(&id);
+    /// The server has answered it after all; false if there is no such call.
+    pub(super) fn answered(&mut self, id: u64) -> bool {
+        self.calls.remove(&id).is_some()
     }
 
     /// Whether the server may still work for somebody else.
@@ -76,7 +76,7 @@ mod tests {
         calls.insert(1, ClientId(1), Principal::Anybody, now);
         calls.insert(2, ClientId(2), Principal::Anybody, now);
         assert!(calls.has_other_than(ClientId(1), now));
-        calls.answered(2);
+        assert!(calls.answered(2) && !calls.answered(2));
         assert!(!calls.has_other_than(ClientId(1), now));
         assert!(calls.has_other_than(ClientId(2), now));
         let later = now + MEMORY;

@@ -8,17 +8,19 @@ use tokio::time::sleep;
 
 use super::{
     About, Command, ServerHandle,
+    calls::Calls,
     conversation::{error_code, error_message},
+    pending::Asked,
     rounds::{answering, result_of_task},
 };
 use crate::{
     call::{Call, CallContext, CallRequest, ClientHandle, Principal},
     config::{Secrets, Transport},
-    downstream::error::CallError,
-    era::{Era, INPUT_RESPONSES, InputRequired, TASKS_EXTENSION},
+    downstream::{error::CallError, link::Link},
+    era::{Era, INPUT_RESPONSES, InputRequired, ResultType, TASKS_EXTENSION, result_type},
     ident::ServerIdentifier,
     seal::{SealPurpose, Sealer},
-    wire::{ObjectText, RawJson},
+    wire::{Answer, ObjectText, RawJson},
 };
 
 /// How often a task is asked for, where its server does not say, and the bounds of what it may say.
@@ -27,6 +29,7 @@ const SHORTEST_POLL: Duration = Duration::from_millis(100);
 const LONGEST_POLL: Duration = Duration::from_secs(30);
 
 const TASK_ID: &str = "taskId";
+const CANCEL: &str = "tasks/cancel";
 
 /// What the name of a task says to us.
 #[derive(Serialize, Deserialize)]
@@ -158,7 +161,7 @@ impl Follower<'_> {
         Ok(())
     }
 
-    /// Asks the server about the task. One that cannot be asked about cannot be cancelled either.
+    /// Asks the server about the task. A server that is gone, or says that it has no such task, has nothing to cancel.
     async fn send(
         &mut self,
         method: &'static str,
@@ -167,8 +170,14 @@ impl Follower<'_> {
         let request = self.request(method, responses);
         let answer = self.server.call_once(request).await;
         let answer = answer.and_then(|answered| answered.answer);
-        self.is_over = answer.is_err();
-        answer
+        self.is_over = matches!(&answer, Err(error) if is_gone(error));
+        answer.map_err(|error| match error {
+            // That the task cannot be asked about is no answer to the call.
+            CallError::Refused { .. } => CallError::BrokenOff {
+                cause: Box::new(error),
+            },
+            error => error.after_it_began(),
+        })
     }
 
     fn request(&self, method: &'static str, responses: Option<&RawJson>) -> Call {
@@ -214,8 +223,35 @@ impl Drop for Follower<'_> {
     fn drop(&mut self) {
         if !self.is_over {
             // Whether that succeeds is nobody's concern.
-            let (cancel, _) = self.server.queued(self.request("tasks/cancel", None));
+            let (cancel, _) = self.server.queued(self.request(CANCEL, None));
             let _ = self.server.commands.send(Command::Call(cancel));
+        }
+    }
+}
+
+/// Whether nothing is left of a task about which its server cannot be asked.
+fn is_gone(error: &CallError) -> bool {
+    matches!(
+        error,
+        CallError::Refused { .. }
+            | CallError::Connect(_)
+            | CallError::Exited { .. }
+            | CallError::GivenUp { .. }
+            | CallError::ShuttingDown { .. }
+            | CallError::Internal
+    )
+}
+
+impl Calls {
+    /// Cancels the task that a call has become after it was taken back: nobody knows of it but the server.
+    pub(super) fn cancel_late_task(&mut self, answer: &Answer, link: &mut Link) {
+        let Answer::Result(task) = answer else { return };
+        if self.era() == Era::Modern
+            && result_type(task) == ResultType::Task
+            && let Some(name) = task.member(TASK_ID)
+        {
+            let params = ObjectText::new().raw(TASK_ID, &name).finish();
+            self.ask(link, Asked::Again, CANCEL, &params);
         }
     }
 }

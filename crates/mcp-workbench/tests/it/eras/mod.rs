@@ -1,6 +1,7 @@
 //! The two eras side by side: clients and servers of each, in every combination.
 
 mod asking_moments;
+mod broken_off;
 mod listening;
 mod modern_requests;
 mod modern_servers;

@@ -1,0 +1,102 @@
+//! Calls to modern servers that cannot be gone on with: what is said of their effects, and what the server is told.
+
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use crate::harness::{Script, Setup, TIMEOUT, ToolResult, Workbench, poll, raw_string};
+
+const TASKS: &str = r#"{"tools":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
+
+fn modern(names: &[&str]) -> Script {
+    Script::named(names)
+        .set("era", r#""modern""#)
+        .set("capabilities", TASKS)
+}
+
+/// A workbench whose client can be asked for forms.
+fn connect(setup: Setup) -> Workbench {
+    let mut workbench = setup.start();
+    let params = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"elicitation": {}},
+        "clientInfo": {"name": "it", "version": "1"},
+    });
+    workbench.ask("initialize", &params.to_string());
+    workbench.notify("notifications/initialized", "{}");
+    workbench.open("dev");
+    workbench
+}
+
+/// The details of a failure that a program reads.
+fn details(result: &ToolResult) -> Value {
+    let result: Value = serde_json::from_str(&result.raw).unwrap();
+    result["_meta"]["mcp-workbench/error"].clone()
+}
+
+/// A server that comes up once and never again.
+fn only_once(setup: &Setup, script: Script) -> Script {
+    let file = raw_string(setup.path("started").to_str().unwrap());
+    let start =
+        format!(r#"[{{"once":{{"file":{file},"actions":[],"otherwise":[{{"exit":1}}]}}}}]"#);
+    script.set("onStart", &start)
+}
+
+#[test]
+fn a_task_whose_server_does_not_come_back_may_have_run() {
+    let setup = Setup::new().toolbox("dev", "Development tools");
+    let task = r#"[{"task":{"pollIntervalMs":300,"steps":[{"status":"working"}]}},{"exit":1}]"#;
+    let script = only_once(&setup, modern(&["slow"]).on_call("slow", task));
+    let mut workbench = connect(setup.server("fs", &script));
+    let result = workbench.use_tool("slow", "{}");
+    assert_eq!(details(&result)["outcome"], "unknown", "{}", result.raw);
+    assert_eq!(details(&result)["code"], "server_start_failed");
+}
+
+#[test]
+fn a_task_that_its_server_has_forgotten_may_have_run() {
+    let task = r#"[{"task":{"pollIntervalMs":300,"steps":[{"status":"working"}]}},{"exit":1}]"#;
+    let script = modern(&["slow"]).on_call("slow", task);
+    let mut workbench = connect(Setup::one(&script));
+    let result = workbench.use_tool("slow", "{}");
+    assert_eq!(details(&result)["outcome"], "unknown", "{}", result.raw);
+    assert_eq!(details(&result)["code"], "server_error");
+}
+
+#[test]
+fn a_call_that_was_asked_for_and_cannot_be_made_again_may_have_run() {
+    let setup = Setup::new().toolbox("dev", "Development tools");
+    let rounds = r#"[{"rounds":{"rounds":[
+        {"inputRequests":{"a":{"method":"elicitation/create","params":{"message":"1"}}}}]}}]"#;
+    let script = modern(&["ask", "end"])
+        .on_call("ask", rounds)
+        .on_call("end", r#"[{"exit":1}]"#);
+    let script = only_once(&setup, script);
+    let mut workbench = connect(setup.server("fs", &script));
+    let call = workbench.send_use("ask", "{}");
+    let question = workbench.notification("elicitation/create");
+    workbench.use_tool("end", "{}");
+    let id = question.id().unwrap();
+    workbench.send_line(&format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"action":"decline"}}}}"#
+    ));
+    let result = workbench.tool_result(&call);
+    assert_eq!(details(&result)["outcome"], "unknown", "{}", result.raw);
+}
+
+#[test]
+fn a_call_that_becomes_a_task_after_it_was_cancelled_is_cancelled_as_one() {
+    let task = r#"[{"journal":"waits"},"awaitCancel",{"task":{"pollIntervalMs":100,"steps":[{"status":"working"}]}}]"#;
+    let script = modern(&["slow"]).on_call("slow", task);
+    let mut workbench = connect(Setup::one(&script));
+    let call = workbench.send_use("slow", "{}");
+    let journal = workbench.journal("dev", "fs");
+    journal.wait("note", 1);
+    workbench.notify(
+        "notifications/cancelled",
+        &format!(r#"{{"requestId":{call}}}"#),
+    );
+    let cancelled = poll(TIMEOUT, || {
+        (journal.received("tasks/cancel").len() == 1).then_some(())
+    });
+    assert!(cancelled.is_some(), "{}", journal.lines().join("\n"));
+}
