@@ -284,7 +284,10 @@ impl Session {
             return;
         };
         self.used_at = Instant::now();
-        if self.calls.era() == Era::Modern && is_header_mismatch(&response.answer) {
+        if self.calls.era() == Era::Modern
+            && self.calls.pending.is_call(id)
+            && is_header_mismatch(&response.answer)
+        {
             // The headers of calls come from the list, so the list is not what the server has now.
             self.announce_change(status);
         }

@@ -100,3 +100,29 @@ fn a_call_that_becomes_a_task_after_it_was_cancelled_is_cancelled_as_one() {
     });
     assert!(cancelled.is_some(), "{}", journal.lines().join("\n"));
 }
+
+#[test]
+fn a_list_that_is_refused_because_of_headers_is_not_read_again_and_again() {
+    let refused = r#"[{"error":{"code":-32020,"message":"header mismatch"}}]"#;
+    let list = r#"[{"answer":{"tools":[{"name":"change","inputSchema":{}},{"name":"later","inputSchema":{}}]}}]"#;
+    let lists = format!(r#"[{{"inTurn":[{list},{refused},[{{"exit":1}}]]}}]"#);
+    let change =
+        r#"[{"change":{"method":"notifications/tools/list_changed"}},{"answer":{"content":[]}}]"#;
+    let capabilities = r#"{"tools":{"listChanged":true}}"#;
+    let script = Script::new()
+        .set("era", r#""modern""#)
+        .set("capabilities", capabilities)
+        .on_method("tools/list", &lists)
+        .on_call("change", change)
+        .on_call("later", r#"[{"sleepMs":1500},{"answer":{"content":[]}}]"#);
+    let mut workbench = connect(Setup::one(&script));
+    let journal = workbench.journal("dev", "fs");
+    poll(TIMEOUT, || {
+        (journal.received("subscriptions/listen").len() == 1).then_some(())
+    });
+    workbench.use_tool("change", "{}");
+    poll(TIMEOUT, || {
+        (journal.received("tools/list").len() == 2).then_some(())
+    });
+    assert_eq!(workbench.use_tool("later", "{}").raw, r#"{"content":[]}"#);
+}
