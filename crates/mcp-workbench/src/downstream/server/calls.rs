@@ -119,8 +119,8 @@ impl Calls {
     }
 
     /// Whether the server is of use to somebody even without calls.
-    pub(super) fn has_subscriptions(&self) -> bool {
-        self.lasting.has_subscriptions()
+    pub(super) fn is_waited_for(&self) -> bool {
+        self.lasting.is_waited_for()
     }
 
     /// A client is asked something for the server.

@@ -1,8 +1,9 @@
 //! What was asked of a server that must still hold when it has ended and come back: the resources that
-//! clients have subscribed to, and the level of its log messages.
+//! clients have subscribed to, the level of its log messages, and how many calls will be gone on with.
 
 use std::collections::HashMap;
 
+use super::Following;
 use crate::{call::CallRequest, wire::RawJson};
 
 const SUBSCRIBE: &str = "resources/subscribe";
@@ -15,6 +16,8 @@ pub(super) struct Lasting {
     /// The parameters of the subscriptions, by what they subscribe to.
     subscriptions: HashMap<RawJson, RawJson>,
     log_level: Option<RawJson>,
+    /// How many calls are between two of their requests.
+    followed: usize,
 }
 
 impl Lasting {
@@ -54,8 +57,16 @@ impl Lasting {
         subscribed
     }
 
-    /// Whether somebody waits for what the server will tell.
-    pub(super) fn has_subscriptions(&self) -> bool {
-        !self.subscriptions.is_empty()
+    /// Notes that a call is between two of its requests, or not any more.
+    pub(super) fn follow(&mut self, following: Following) {
+        self.followed = match following {
+            Following::Began => self.followed + 1,
+            Following::Ended => self.followed.saturating_sub(1),
+        };
+    }
+
+    /// Whether somebody waits for what the server will tell, or will come back with more of a call.
+    pub(super) fn is_waited_for(&self) -> bool {
+        !self.subscriptions.is_empty() || self.followed > 0
     }
 }

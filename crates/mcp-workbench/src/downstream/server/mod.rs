@@ -105,7 +105,7 @@ pub enum Phase {
 }
 
 /// What the task is asked for. The channel has no bound of its own: the requests of all clients
-/// together are bounded where they are read, and each sends at most two of these.
+/// together are bounded where they are read, and each has at most a few of these here at once.
 enum Command {
     /// Be up, with a list that is current.
     Connect {
@@ -117,6 +117,17 @@ enum Command {
     Call(QueuedCall),
     /// The caller is no longer interested.
     Cancel(CallTicket),
+    /// A call is between two of its requests, or not any more.
+    Follow(Following),
+}
+
+/// Where a call stands that takes several requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Following {
+    /// It will be gone on with: the server is not idle.
+    Began,
+    /// It is over.
+    Ended,
 }
 
 /// Who needs a server to be up.
@@ -242,6 +253,25 @@ impl ServerHandle {
             answered_by: None,
         };
         (queued, answer)
+    }
+}
+
+/// Keeps a server from being idle while a call of it is between two of its requests.
+struct Followed<'a> {
+    commands: &'a mpsc::UnboundedSender<Command>,
+}
+
+impl<'a> Followed<'a> {
+    fn begin(server: &'a ServerHandle) -> Self {
+        let commands = &server.commands;
+        let _ = commands.send(Command::Follow(Following::Began));
+        Self { commands }
+    }
+}
+
+impl Drop for Followed<'_> {
+    fn drop(&mut self) {
+        let _ = self.commands.send(Command::Follow(Following::Ended));
     }
 }
 

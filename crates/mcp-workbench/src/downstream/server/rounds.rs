@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{
-    Answered, ServerHandle, Urgency,
+    Answered, Followed, ServerHandle, Urgency,
     questions::{Answering, missing_capability, needed},
     tasks,
 };
@@ -46,6 +46,7 @@ async fn follow_rounds(
 ) -> Result<RawJson, CallError> {
     let mut rounds = 0;
     let mut pauses = 0;
+    let mut followed = None;
     answered = again_with_new_headers(server, answered).await?;
     loop {
         let Answered { call, answer, .. } = answered;
@@ -66,6 +67,7 @@ async fn follow_rounds(
             return Err(CallError::EndlessQuestions { rounds });
         }
         rounds += 1;
+        followed.get_or_insert_with(|| Followed::begin(server));
         let responses = if wanted.requests.is_empty() {
             sleep(pause(pauses)).await;
             pauses += 1;

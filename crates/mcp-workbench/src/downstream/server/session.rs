@@ -200,6 +200,10 @@ impl Session {
                 let _ = reply.send(Ok(tools));
             }
             Command::Cancel(ticket) => self.calls.cancel(ticket, &mut self.link),
+            Command::Follow(following) => {
+                self.used_at = Instant::now();
+                self.calls.lasting().follow(following);
+            }
         }
     }
 
@@ -365,7 +369,7 @@ impl Session {
 
     fn idle_at(&self) -> Option<Instant> {
         let idle = self.server.times.idle?;
-        let unused = self.calls.is_empty() && !self.calls.has_subscriptions();
+        let unused = self.calls.is_empty() && !self.calls.is_waited_for();
         unused.then_some(self.used_at + idle)
     }
 

@@ -92,6 +92,7 @@ impl Waiting {
             }
             Command::Call(call) => self.calls.push_back(call),
             Command::Cancel(ticket) => self.calls.retain(|call| call.ticket != ticket),
+            Command::Follow(following) => self.lasting.follow(following),
         }
     }
 

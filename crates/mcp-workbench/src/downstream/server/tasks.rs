@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
 use super::{
-    About, Command, ServerHandle,
+    About, Command, Followed, ServerHandle,
     calls::Calls,
     conversation::{error_code, error_message},
     pending::Asked,
@@ -96,6 +96,7 @@ pub(super) async fn follow(
     if client.era() == Era::Modern && client.capabilities().has_extension(TASKS_EXTENSION) {
         return Ok(with_sealed_name(&server.about, client, &task));
     }
+    let _followed = Followed::begin(server);
     let name = task.member(TASK_ID).ok_or(CallError::UnknownAnswer)?;
     let mut follower = Follower {
         server,

@@ -126,3 +126,28 @@ fn a_list_that_is_refused_because_of_headers_is_not_read_again_and_again() {
     });
     assert_eq!(workbench.use_tool("later", "{}").raw, r#"{"content":[]}"#);
 }
+
+#[test]
+fn a_server_is_not_idle_while_its_client_is_asked() {
+    let rounds = r#"[{"rounds":{"rounds":[
+        {"inputRequests":{"a":{"method":"elicitation/create","params":{"message":"1"}}}}]}}]"#;
+    let script = modern(&["ask"]).on_call("ask", rounds);
+    let other = Script::named(&["later"])
+        .on_call("later", r#"[{"sleepMs":600},{"answer":{"content":[]}}]"#);
+    let setup = Setup::new()
+        .toolbox("dev", "Development tools")
+        .server_with("fs", &script, &json!({"idleTimeoutMs": 200}))
+        .server("other", &other);
+    let mut workbench = connect(setup);
+    let call = workbench.send_use("ask", "{}");
+    let question = workbench.notification("elicitation/create");
+    workbench.use_tool_of(["dev", "other", "later"], "{}");
+    let id = question.id().unwrap();
+    workbench.send_line(&format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{{"action":"decline"}}}}"#
+    ));
+    workbench.tool_result(&call);
+    let journal = workbench.journal("dev", "fs");
+    let calls = journal.events("in");
+    assert_eq!(journal.pids().len(), 1, "{}", calls.join("\n"));
+}
