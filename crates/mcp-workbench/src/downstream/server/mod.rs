@@ -19,6 +19,7 @@ mod probe;
 mod progress;
 mod questions;
 mod refresh;
+mod replaced;
 mod reports;
 mod rounds;
 mod session;

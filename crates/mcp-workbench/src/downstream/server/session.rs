@@ -16,9 +16,10 @@ use super::{
     health::Health,
     held::HeldQuestions,
     lasting::Lasting,
-    local::{Local, is_header_mismatch, untagged},
+    local::{Local, untagged},
     pending::Asked,
     refresh::Refresh,
+    replaced::Speech,
     start::{Started, list_rules},
     subscription::Subscription,
     supervisor::{Waiting, sleep_until},
@@ -49,6 +50,8 @@ pub(super) enum SessionEnd {
     GivenUp(GiveUp),
     /// Nobody used it for its `idleTimeoutMs`.
     Idle,
+    /// Another server is at its address now.
+    Replaced,
     /// The workbench is ending, since then.
     Shutdown(Instant),
 }
@@ -66,6 +69,8 @@ pub(super) struct Session {
     users: Users,
     /// What a modern server is asked to tell.
     pub(super) subscription: Subscription,
+    /// Whether it speaks as it did when it was met.
+    pub(super) speech: Speech,
     used_at: Instant,
 }
 
@@ -95,6 +100,7 @@ impl Session {
             users: client.map_or(Users::Nobody, |client| Users::One(client.lasting())),
             refresh: Refresh::default(),
             health: Health::default(),
+            speech: Speech::default(),
             used_at: Instant::now(),
         };
         match session.calls.era() {
@@ -114,6 +120,9 @@ impl Session {
             status, shutdown, ..
         } = surroundings;
         loop {
+            if self.is_replaced() {
+                return SessionEnd::Replaced;
+            }
             self.release_held();
             let held_up = self.users.held_up();
             // A server is not blamed for the time in which nobody listens to it.
@@ -242,13 +251,7 @@ impl Session {
                 self.take_message(message, origin, surroundings);
             }
             LinkEvent::Failed { id, fault, outcome } => {
-                let fault = Box::new(fault);
-                let error = CallError::Http { fault, outcome };
-                match self.calls.failed(id, error, &mut self.link) {
-                    Some(Asked::List) => self.take_page(&Answer::Invalid, surroundings.status),
-                    Some(Asked::Listen) => self.subscription.ended(id, Instant::now()),
-                    _ => {}
-                }
+                self.take_failure(id, (fault, outcome), surroundings);
             }
             LinkEvent::Renewed => {
                 self.calls.repeat_lasting(&mut self.link);
@@ -288,18 +291,14 @@ impl Session {
             return;
         };
         self.used_at = Instant::now();
-        if self.calls.era() == Era::Modern
-            && self.calls.pending.is_call(id)
-            && is_header_mismatch(&response.answer)
-        {
-            // The headers of calls come from the list, so the list is not what the server has now.
-            self.announce_change(status);
+        if matches!(response.answer, Answer::Error(_)) && self.calls.pending.is_call(id) {
+            self.take_refusal(&response.answer, status);
         }
         match self.calls.answer(id, response.answer, &mut self.link) {
             Some((Asked::List, answer)) => self.take_page(&answer, status),
             Some((Asked::Listen, answer)) => self.stop_listening(id, &answer),
-            // An answer to a ping is a sign of life like any other. An answer to nothing is late or
-            // doubled, and nobody waits for it.
+            Some((Asked::Ping, _)) => self.take_sign_of_life(),
+            // An answer to nothing is late or doubled, and nobody waits for it.
             _ => self.calls.send_queued(&mut self.link),
         }
     }
@@ -360,7 +359,7 @@ impl Session {
             .ask(&mut self.link, Asked::List, "tools/list", params);
     }
 
-    fn take_page(&mut self, answer: &Answer, status: &watch::Sender<Status>) {
+    pub(super) fn take_page(&mut self, answer: &Answer, status: &watch::Sender<Status>) {
         let rules = list_rules(&self.server, self.calls.era());
         if let Some(params) = self.refresh.take_page(answer, &rules, status) {
             self.request_page(&params);

@@ -329,6 +329,10 @@ impl Supervisor {
                 tracing::info!("stopped: nobody used it");
                 session.end(|_| CallError::Internal)
             }
+            SessionEnd::Replaced => {
+                tracing::info!("speaks otherwise than it did, and is met anew");
+                session.end(|_| CallError::Internal)
+            }
             SessionEnd::Shutdown(since) => {
                 session.closing_since(since);
                 session.end(|outcome| CallError::ShuttingDown { outcome })

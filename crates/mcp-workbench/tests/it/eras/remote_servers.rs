@@ -95,3 +95,23 @@ fn a_call_that_is_cancelled_ends_its_stream_and_says_nothing() {
     journal.wait("note", 2);
     assert!(journal.received("notifications/cancelled").is_empty());
 }
+
+#[test]
+fn one_that_is_replaced_by_one_of_the_other_era_is_met_anew() {
+    let script = |era: &str| {
+        let script = Script::named(&["x"]).set("era", &format!(r#""{era}""#));
+        script.answers("x", r#"{"content":[]}"#)
+    };
+    for (before, after) in [("legacy", "modern"), ("modern", "legacy")] {
+        let server = RemoteFixture::start(&script(before));
+        let mut workbench = server.setup().connect();
+        workbench.open("dev");
+        assert_eq!(workbench.use_tool("x", "{}").raw, r#"{"content":[]}"#);
+        let _server = server.replaced_by(&script(after));
+        // That the first of them fail is what shows it.
+        let answered = poll(TIMEOUT, || {
+            (workbench.use_tool("x", "{}").raw == r#"{"content":[]}"#).then_some(())
+        });
+        assert!(answered.is_some(), "{before}: {}", workbench.stderr());
+    }
+}

@@ -25,12 +25,23 @@ pub(crate) struct RemoteFixture {
 impl RemoteFixture {
     /// Starts it at a free port.
     pub(crate) fn start(script: &Script) -> Self {
+        Self::start_at(0, script)
+    }
+
+    /// Ends it and starts another one in its place.
+    pub(crate) fn replaced_by(self, script: &Script) -> Self {
+        let port = self.address.port();
+        drop(self);
+        Self::start_at(port, script)
+    }
+
+    fn start_at(port: u16, script: &Script) -> Self {
         let directory = TempDir::new().expect("a directory for the server");
         let file = directory.path().join("journal");
         let path = raw_string(file.to_str().expect("a readable path"));
         let script = script.clone().set("journal", &path).text();
         let mut child = Command::new(fixture_server())
-            .args(["http", "--port", "0", "--script", &script])
+            .args(["http", "--port", &port.to_string(), "--script", &script])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
