@@ -2,10 +2,13 @@
 //! was, or that a remote server was replaced by one that speaks otherwise. The session with such a one is ended as
 //! soon as nobody waits for an answer, and the next need meets it anew.
 
+use std::time::Duration;
+
 use tokio::{sync::watch, time::Instant};
 
 use super::{
     Status,
+    conversation::error_code,
     local::is_header_mismatch,
     pending::Asked,
     session::{Session, Surroundings},
@@ -13,14 +16,25 @@ use super::{
 use crate::{
     call::Outcome,
     downstream::error::{CallError, HttpFault},
-    era::{Era, is_modern_code},
-    wire::{Answer, ObjectText},
+    era::{Era, HEADER_MISMATCH, UNSUPPORTED_VERSION, is_modern_code},
+    wire::{Answer, ObjectText, RawJson},
 };
 
+/// The least time between two questions how a server speaks: most refusals mean nothing but themselves.
+const PAUSE: Duration = Duration::from_secs(10);
+
 /// Whether a server speaks as it did when it was met.
+#[derive(Debug, Default)]
+pub(super) struct Speech {
+    known: Known,
+    /// When it was last asked.
+    asked_at: Option<Instant>,
+}
+
+/// What is known of how a server speaks now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Speech {
-    /// As far as is known.
+enum Known {
+    /// As it did, as far as is known.
     #[default]
     AsMet,
     /// It is being asked.
@@ -32,7 +46,7 @@ pub(super) enum Speech {
 impl Session {
     /// Whether the server has to be met anew, and nobody waits for an answer.
     pub(super) fn is_replaced(&self) -> bool {
-        self.speech == Speech::Otherwise && self.calls.is_empty()
+        self.speech.known == Known::Otherwise && self.calls.is_empty()
     }
 
     /// Looks at the refusal of a call.
@@ -44,8 +58,8 @@ impl Session {
                 self.announce_change(status);
             }
             Era::Modern if !is_modern_code(error) => self.ask_how_it_speaks(),
-            Era::Legacy if self.link.is_remote() && is_modern_code(error) => {
-                self.speech = Speech::Otherwise;
+            Era::Legacy if self.link.is_remote() && misses_the_era(error) => {
+                self.speech.known = Known::Otherwise;
             }
             Era::Modern | Era::Legacy => {}
         }
@@ -65,11 +79,11 @@ impl Session {
         match self.calls.failed(id, error, &mut self.link) {
             Some(Asked::List) => self.take_page(&Answer::Invalid, surroundings.status),
             Some(Asked::Listen) => self.subscription.ended(id, Instant::now()),
-            Some(Asked::Ping) if self.speech == Speech::Asked => {
-                self.speech = if not_modern {
-                    Speech::Otherwise
+            Some(Asked::Ping) if self.speech.known == Known::Asked => {
+                self.speech.known = if not_modern {
+                    Known::Otherwise
                 } else {
-                    Speech::AsMet
+                    Known::AsMet
                 };
             }
             _ if was_call && not_modern && self.calls.era() == Era::Modern => {
@@ -81,20 +95,33 @@ impl Session {
 
     /// The server has answered a question how it speaks.
     pub(super) fn take_sign_of_life(&mut self) {
-        if self.speech == Speech::Asked {
-            self.speech = Speech::AsMet;
+        if self.speech.known == Known::Asked {
+            self.speech.known = Known::AsMet;
         }
     }
 
     /// Asks a remote server that was modern whether it is. What a process is does not change.
     fn ask_how_it_speaks(&mut self) {
-        if self.link.is_remote() && self.speech == Speech::AsMet {
-            self.speech = Speech::Asked;
+        let now = Instant::now();
+        let is_due = self.speech.asked_at.is_none_or(|at| at + PAUSE <= now);
+        if is_due && self.link.is_remote() && self.speech.known == Known::AsMet {
+            self.speech = Speech {
+                known: Known::Asked,
+                asked_at: Some(now),
+            };
             let nothing = ObjectText::new().finish();
             self.calls
                 .ask(&mut self.link, Asked::Ping, "server/discover", &nothing);
         }
     }
+}
+
+/// Whether an error is one that a modern server gives to a legacy request.
+fn misses_the_era(error: &RawJson) -> bool {
+    let code = error_code(error);
+    [HEADER_MISMATCH, UNSUPPORTED_VERSION]
+        .iter()
+        .any(|it| it.to_string() == code)
 }
 
 /// Whether a fault may come of a server that is not modern.

@@ -120,6 +120,9 @@ impl Session {
             status, shutdown, ..
         } = surroundings;
         loop {
+            if self.is_replaced() {
+                return SessionEnd::Replaced;
+            }
             self.release_held();
             if self.is_replaced() {
                 return SessionEnd::Replaced;
