@@ -65,6 +65,45 @@ pub struct CallContext {
     pub meta: Option<RawJson>,
     /// What the caller answers to questions that came in place of an earlier answer.
     pub retry: Option<Retry>,
+    /// How much progress the caller was told of.
+    pub progress: ToldProgress,
+}
+
+/// How much progress a caller was told of. A call that is made again because its server asked for something begins
+/// anew at its server; to the caller it is one call, whose progress only grows. Most calls tell of none, and take
+/// no room for it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ToldProgress(Option<Box<Told>>);
+
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Told {
+    /// Before the call was made again.
+    before: Option<f64>,
+    now: Option<f64>,
+}
+
+impl ToldProgress {
+    /// The call is made again.
+    pub fn begin_again(&mut self) {
+        if let Some(told) = &mut self.0 {
+            told.before = told.now;
+        }
+    }
+
+    /// Notes a report; false if it says no more than what was told before the call was made again.
+    pub fn note(&mut self, report: &RawJson) -> bool {
+        let progress = report.member("progress");
+        let progress = progress.and_then(|it| it.as_str().parse::<f64>().ok());
+        let Some(progress) = progress else {
+            return true;
+        };
+        let told = self.0.get_or_insert_default();
+        if told.before.is_some_and(|before| progress <= before) {
+            return false;
+        }
+        told.now = Some(progress);
+        true
+    }
 }
 
 /// What a modern client adds to a request that it makes again, because it was asked for input.

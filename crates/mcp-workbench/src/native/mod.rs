@@ -96,11 +96,16 @@ impl Native {
     /// the legacy era.
     pub fn discover(&self) -> Introduced {
         let mut introduced = self.introduce();
-        let catalogue = self.toolbox.catalogue();
-        if catalogue.iter().any(|(_, list)| list.introduction.tasks) {
+        if self.has_tasks() {
             introduced.capabilities["extensions"] = json!({ TASKS_EXTENSION: {} });
         }
         introduced
+    }
+
+    /// Whether a server of the open toolbox may run calls as tasks.
+    pub fn has_tasks(&self) -> bool {
+        let catalogue = self.toolbox.catalogue();
+        catalogue.iter().any(|(_, list)| list.introduction.tasks)
     }
 
     /// What the servers of the open toolbox have, for the answer to `initialize`.

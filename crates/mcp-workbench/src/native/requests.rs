@@ -12,7 +12,7 @@ use super::{
     subscriptions::{Resource, SUBSCRIBE, Subscriber, UNSUBSCRIBE},
 };
 use crate::{
-    call::{Call, CallContext, CallRequest, ClientHandle},
+    call::{Call, CallContext, CallRequest, ClientHandle, ToldProgress},
     downstream::{CallError, ListWalk, ServerFamily, ServerHandle, Step},
     era::{CacheHints, Era},
     ident::ServerName,
@@ -344,6 +344,7 @@ pub(super) fn relayed(
             client: Arc::clone(client),
             meta: None,
             retry: None,
+            progress: ToldProgress::default(),
         },
     }
 }

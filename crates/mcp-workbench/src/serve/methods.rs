@@ -9,7 +9,7 @@ use super::{
     revision::Revision,
 };
 use crate::{
-    call::{Call, CallContext, CallRequest, ClientCapabilities, ClientHandle, Retry},
+    call::{Call, CallContext, CallRequest, ClientCapabilities, ClientHandle, Retry, ToldProgress},
     downstream::CallError,
     meta::{self, MetaReply, MetaTool},
     wire::{self, Frame, Kind, ObjectText, RawJson, Request, RequestId},
@@ -47,12 +47,14 @@ impl Requester {
                     client: Arc::new(caller.with_progress_token(progress_token)),
                     meta,
                     retry: None,
+                    progress: ToldProgress::default(),
                 }
             }
             Self::Modern { client, retry } => CallContext {
                 client: Arc::new(client),
                 meta,
                 retry,
+                progress: ToldProgress::default(),
             },
         }
     }

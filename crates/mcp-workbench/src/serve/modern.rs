@@ -22,6 +22,7 @@ use crate::{
         REQUEST_STATE, SERVER_INFO, TASKS_EXTENSION,
     },
     meta,
+    native::Native,
     wire::{ObjectText, RawJson, Request},
     workbench::Workbench,
 };
@@ -155,7 +156,9 @@ async fn run(
             Ok(_permit) => listen::listen(workbench, client, &request).await,
             Err(_) => Reply::internal_error(format!("more than {MAX_LISTENERS} requests listen")),
         },
-        method if method.starts_with("tasks/") => tasks::answer(workbench, client, &request).await,
+        method if method.starts_with("tasks/") && has_tasks(workbench) => {
+            tasks::answer(workbench, client, &request).await
+        }
         _ => dispatch(workbench, Requester::Modern { client, retry }, &request).await,
     };
     to_modern(reply, &request.method)
@@ -174,6 +177,11 @@ async fn dispatch(workbench: &Workbench, requester: Requester, request: &Request
         ("resources/templates/list", None) => own_list(params, "resourceTemplates", &[]),
         (method, None) => Reply::method_not_found(method),
     }
+}
+
+/// Whether a server may run calls as tasks. In native mode that is announced only if one does.
+fn has_tasks(workbench: &Workbench) -> bool {
+    workbench.native().is_none_or(Native::has_tasks)
 }
 
 /// Whether only the legacy era has a method.

@@ -30,7 +30,7 @@ use crate::{
 
 /// How long a call waits for its client.
 const PATIENCE: Duration = Duration::from_mins(10);
-/// How many calls of one principal wait at once.
+/// How many calls of one principal wait at once; beyond that the oldest ends.
 const MAX_PARKED: usize = 32;
 /// How long is waited for more questions after one, so that those which belong together are told together.
 const GATHERING: Duration = Duration::from_millis(5);
@@ -122,6 +122,21 @@ struct Table {
     handles: u64,
 }
 
+impl Table {
+    /// Adds a call under a handle of its own. Where a principal has too many, its oldest ends: clients forget what
+    /// they were asked, and a call that was forgotten must not be in the way of one that was not.
+    fn insert(&mut self, parked: Parked) -> (u64, Option<Parked>) {
+        let same = self.calls.iter();
+        let same = same.filter(|(_, it)| it.principal == parked.principal);
+        let handles: Vec<u64> = same.map(|(handle, _)| *handle).collect();
+        let oldest = handles.iter().min().filter(|_| handles.len() >= MAX_PARKED);
+        let displaced = oldest.and_then(|oldest| self.calls.remove(oldest));
+        self.handles += 1;
+        self.calls.insert(self.handles, parked);
+        (self.handles, displaced)
+    }
+}
+
 /// What a client sends back to go on with a call.
 pub(super) enum Handle {
     /// A handle of ours.
@@ -155,19 +170,9 @@ impl ParkedCalls {
             digest: digest(request),
             until: Instant::now() + PATIENCE,
         };
-        let handle = {
-            let mut table = self.table();
-            let of_principal = |parked: &&Parked| parked.principal == principal;
-            if table.calls.values().filter(of_principal).count() >= MAX_PARKED {
-                return Reply::internal_error(format!(
-                    "more than {MAX_PARKED} calls wait for answers of their client"
-                ));
-            }
-            table.handles += 1;
-            let handle = table.handles;
-            table.calls.insert(handle, parked);
-            handle
-        };
+        let (handle, displaced) = self.table().insert(parked);
+        // Dropped outside of the lock: its server is told.
+        drop(displaced);
         self.changed.notify_one();
         let sealed = self
             .sealer

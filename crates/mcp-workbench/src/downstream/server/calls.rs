@@ -357,7 +357,7 @@ fn withdraw(id: u64, frame: FrameTicket, reason: &str, link: &mut Link) -> Outco
 /// Answers a call, after the last that was heard of its progress.
 fn finish(mut call: PendingCall, answer: Result<RawJson, CallError>) {
     if let Some(params) = call.progress.release() {
-        report(&*call.queued.call.context.client, &params);
+        report(&mut call.queued.call.context, &params);
     }
     call.queued.answer(answer);
 }
@@ -367,12 +367,12 @@ fn prepare(call: &mut QueuedCall, tools: &ToolList, dialect: Dialect) -> Result<
     match &call.call.request {
         CallRequest::Tool { name, arguments } => {
             let tool = tools.get(name.as_str()).ok_or(CallError::ToolGone)?;
-            call.headers = tool.headers(arguments);
+            call.headers = tool.headers(arguments).into();
         }
         CallRequest::Relayed { method, params }
             if dialect.era == Era::Modern && *method == "tools/call" =>
         {
-            call.headers = tools.headers_of(params);
+            call.headers = tools.headers_of(params).into();
         }
         CallRequest::Relayed { .. } => {}
     }

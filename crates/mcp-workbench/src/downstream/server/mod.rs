@@ -154,7 +154,7 @@ struct QueuedCall {
     /// How often the server has ended before a byte of the call could be sent.
     put_back: u32,
     /// The headers of its arguments.
-    headers: Vec<(String, String)>,
+    headers: Box<[(String, String)]>,
     /// How the server speaks that has answered it.
     answered_by: Option<Era>,
 }
@@ -250,7 +250,7 @@ impl ServerHandle {
             call,
             reply,
             put_back: 0,
-            headers: Vec::new(),
+            headers: Box::default(),
             answered_by: None,
         };
         (queued, answer)

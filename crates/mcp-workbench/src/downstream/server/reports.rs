@@ -4,7 +4,7 @@ use tokio::time::Instant;
 
 use super::calls::Calls;
 use crate::{
-    call::ClientHandle,
+    call::CallContext,
     wire::{self, RawJson},
 };
 
@@ -17,7 +17,7 @@ impl Calls {
             return;
         };
         if let Some(params) = call.progress.pass(params.clone(), Instant::now()) {
-            report(&*call.queued.call.context.client, &params);
+            report(&mut call.queued.call.context, &params);
         }
     }
 
@@ -25,16 +25,20 @@ impl Calls {
     pub(super) fn release_progress(&mut self, now: Instant) {
         for call in self.pending.calls_mut() {
             if let Some(params) = call.progress.release_due(now) {
-                report(&*call.queued.call.context.client, &params);
+                report(&mut call.queued.call.context, &params);
             }
         }
     }
 }
 
 /// Tells a client of progress, under the token of the request that it waits for now.
-pub(super) fn report(client: &dyn ClientHandle, params: &RawJson) {
-    if let Some(token) = client.progress_token() {
+pub(super) fn report(context: &mut CallContext, params: &RawJson) {
+    if let Some(token) = context.client.progress_token()
+        && context.progress.note(params)
+    {
         let params = params.with_member("progressToken", &token);
-        client.notify(wire::notification("notifications/progress", Some(&params)));
+        context
+            .client
+            .notify(wire::notification("notifications/progress", Some(&params)));
     }
 }

@@ -91,6 +91,7 @@ pub(super) fn answering<'a>(server: &'a ServerHandle, call: &'a Call) -> Answeri
 /// Makes a call again with the answers to what was asked.
 async fn go_on(server: &ServerHandle, mut call: Call, retry: Retry) -> Result<Answered, CallError> {
     call.context.retry = Some(retry);
+    call.context.progress.begin_again();
     let answered = server.call_once(call).await;
     let answered = answered.map_err(CallError::after_it_began)?;
     Ok(Answered {
@@ -181,8 +182,8 @@ pub(super) fn answer_for_modern(answered: Answered) -> Result<RawJson, CallError
 mod tests {
     use super::*;
     use crate::{
-        call::CallContext,
         call::CallRequest,
+        call::{CallContext, ToldProgress},
         downstream::server::test_client::{TestClient, json},
     };
 
@@ -197,6 +198,7 @@ mod tests {
                     client: TestClient::new(Era::Modern, capabilities).handle(),
                     meta: None,
                     retry: None,
+                    progress: ToldProgress::default(),
                 },
             },
             answer: Err(CallError::Refused {

@@ -14,7 +14,7 @@ use super::{
     rounds::{answering, result_of_task},
 };
 use crate::{
-    call::{Call, CallContext, CallRequest, ClientHandle, Principal},
+    call::{Call, CallContext, CallRequest, ClientHandle, Principal, ToldProgress},
     config::{Secrets, Transport},
     downstream::{error::CallError, link::Link},
     era::{Era, INPUT_RESPONSES, InputRequired, ResultType, TASKS_EXTENSION, result_type},
@@ -197,6 +197,7 @@ impl Follower<'_> {
                 client: Arc::clone(&context.client),
                 meta: context.meta.clone(),
                 retry: None,
+                progress: ToldProgress::default(),
             },
         }
     }

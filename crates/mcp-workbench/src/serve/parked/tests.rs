@@ -116,16 +116,18 @@ async fn a_call_is_its_principals_and_its_requests() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn so_many_calls_of_one_principal_wait_and_no_more() {
+async fn beyond_so_many_calls_of_one_principal_the_oldest_ends() {
     let calls = ParkedCalls::default();
-    for _ in 0..MAX_PARKED {
-        park(&calls, Principal::Anybody).await;
+    let other = park(&calls, Principal::Holder(0)).await;
+    let mut states = Vec::new();
+    for _ in 0..=MAX_PARKED {
+        states.push(park(&calls, Principal::Anybody).await);
     }
-    let refused = calls
-        .run(asking(1), &request("{}"), Principal::Anybody)
-        .await;
-    assert!(matches!(refused, Reply::Error { code: -32603, .. }));
-    park(&calls, Principal::Holder(0)).await;
+    assert!(take(&calls, &states[0], Principal::Anybody).is_err());
+    for state in &states[1..] {
+        assert!(take(&calls, state, Principal::Anybody).is_ok());
+    }
+    assert!(take(&calls, &other, Principal::Holder(0)).is_ok());
 }
 
 #[tokio::test(start_paused = true)]

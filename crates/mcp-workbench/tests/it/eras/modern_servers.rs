@@ -79,6 +79,26 @@ fn every_request_says_who_makes_it_and_what_that_client_can_do() {
 }
 
 #[test]
+fn the_progress_of_a_call_only_grows_however_often_it_is_made() {
+    let rounds = r#"[{"progress":{"progress":5}},
+        {"rounds":{"rounds":[{"requestState":"s1"},{"requestState":"s2"}],
+            "then":[{"progress":{"progress":7}},{"answer":{"content":[]}}]}}]"#;
+    let script = modern(&["ask"]).on_call("ask", rounds);
+    let mut workbench = connect(Setup::one(&script), &json!({}));
+    let identifier = json!({"toolbox": "dev", "server": "fs", "tool": "ask"});
+    let params = json!({
+        "name": "use_tool", "arguments": {"tool": identifier},
+        "_meta": {"progressToken": "t"},
+    });
+    workbench.ask("tools/call", &params.to_string());
+    let calls = received(&workbench.journal("dev", "fs"), "tools/call");
+    assert_eq!(calls.len(), 3);
+    let told = workbench.said();
+    let told = told.matches("notifications/progress").count();
+    assert_eq!(told, 2, "{}", workbench.said());
+}
+
+#[test]
 fn what_it_asks_reaches_a_legacy_client_round_by_round() {
     let rounds = r#"[{"rounds":{"rounds":[
         {"inputRequests":{"a":{"method":"elicitation/create","params":{"message":"1"}},"b":{"method":"sampling/createMessage","params":{"messages":[]}}},

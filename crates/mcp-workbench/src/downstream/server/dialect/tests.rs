@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 
 use super::*;
 use crate::{
-    call::{CallContext, Retry},
+    call::{CallContext, Retry, ToldProgress},
     downstream::server::test_client::{TestClient, json},
 };
 
@@ -19,6 +19,7 @@ fn call(client: TestClient, request: CallRequest, meta: Option<&str>) -> Call {
             client: client.handle(),
             meta: meta.map(json),
             retry: None,
+            progress: ToldProgress::default(),
         },
     }
 }

@@ -4,7 +4,7 @@ use tokio::sync::oneshot;
 
 use super::*;
 use crate::{
-    call::{Call, CallContext, CallRequest, ClientId},
+    call::{Call, CallContext, CallRequest, ClientId, ToldProgress},
     downstream::server::test_client::TestClient,
     era::Era,
     wire::{ObjectText, Outbox},
@@ -27,10 +27,11 @@ fn queued(ticket: u64) -> QueuedCall {
                 client: TestClient::new(Era::Legacy, "{}").handle(),
                 meta: None,
                 retry: None,
+                progress: ToldProgress::default(),
             },
         },
         reply: oneshot::channel().0,
-        headers: Vec::new(),
+        headers: Box::default(),
         answered_by: None,
     }
 }
