@@ -6,10 +6,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::taken_back::TakenBack;
-use crate::{
-    call::{ClientHandle, Principal},
-    era::Era,
-};
+use crate::{call::ClientHandle, era::Era};
 
 /// A call that a server works on.
 pub(super) struct AtWork<'a> {
@@ -20,7 +17,8 @@ pub(super) struct AtWork<'a> {
 
 /// The client that is meant, if it can only be one: all calls are of that client, and so were those that were
 /// taken back. Every call of a modern client counts as a client of its own; there, while all are of one
-/// principal who is known, it is the only one whose call does not wait for an answer.
+/// principal, it is the only one whose call does not wait for an answer. Without tokens everybody is one principal:
+/// whoever serves so does not tell clients apart.
 pub(super) fn meant<'a>(
     at_work: &[AtWork<'a>],
     taken_back: &TakenBack,
@@ -33,10 +31,9 @@ pub(super) fn meant<'a>(
         return Some(first);
     }
     let principal = first.principal();
-    let is_only_principal = principal != Principal::Anybody
-        && at_work
-            .iter()
-            .all(|it| it.client.era() == Era::Modern && it.client.principal() == principal)
+    let is_only_principal = at_work
+        .iter()
+        .all(|it| it.client.era() == Era::Modern && it.client.principal() == principal)
         && !taken_back.has_other_principal_than(principal, now);
     let mut working = at_work.iter().filter(|it| !it.waits);
     match (working.next(), working.next()) {
@@ -48,7 +45,10 @@ pub(super) fn meant<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{call::ClientId, downstream::server::test_client::TestClient};
+    use crate::{
+        call::{ClientId, Principal},
+        downstream::server::test_client::TestClient,
+    };
 
     fn client(id: u64, era: Era, principal: Principal) -> Arc<dyn ClientHandle> {
         let mut client = TestClient::new(era, "{}");
@@ -74,13 +74,7 @@ mod tests {
         let [one, other] = [Principal::Holder(0), Principal::Holder(1)];
         let modern = |id, principal| client(id, Era::Modern, principal);
         let legacy = |id| client(id, Era::Legacy, one);
-        let anybody = Principal::Anybody;
-        let rows: [(&str, Vec<_>, Option<u64>); 9] = [
-            (
-                "two that nobody knows",
-                vec![(modern(1, anybody), true), (modern(2, anybody), false)],
-                None,
-            ),
+        let rows: [(&str, Vec<_>, Option<u64>); 8] = [
             ("no call", vec![], None),
             ("one call", vec![(modern(1, one), false)], Some(1)),
             ("one that waits", vec![(modern(1, one), true)], Some(1)),
