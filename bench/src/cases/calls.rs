@@ -1,0 +1,142 @@
+//! Calls through targets that stay open: round trips, throughput with many in flight, CPU time, and results of
+//! several sizes.
+
+use std::time::Duration;
+
+use super::Run;
+use crate::{
+    processes::{cpu_nanoseconds, own_processes},
+    session::{Budget, Session, SessionError},
+    stats::percentile,
+    store::Store,
+    target::{Layout, Target},
+};
+
+/// How many calls are in flight.
+pub(super) const IN_FLIGHT: [usize; 4] = [1, 16, 64, 256];
+/// How large results are.
+const SIZES: [usize; 4] = [1 << 10, 64 << 10, 1 << 20, 10 << 20];
+const PERCENTILES: [(&str, f64); 4] = [("p10", 0.1), ("p50", 0.5), ("p90", 0.9), ("p99", 0.99)];
+/// How long a target may take for one part of a round.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A target that is open.
+struct Open {
+    target: Target,
+    session: Session,
+    pids: Vec<u32>,
+}
+
+pub(super) fn run(run: &mut Run, targets: &[Target]) {
+    let mut open = Vec::new();
+    for target in targets {
+        if let Some(session) = run.ready(target, Layout::SMALL) {
+            let pids = own_processes(session.pid());
+            open.push(Open {
+                target: target.clone(),
+                session,
+                pids,
+            });
+        }
+    }
+    let budget = run.plan.budget();
+    for round in 0..run.plan.rounds {
+        if run.is_late() {
+            break;
+        }
+        let parts: [fn(&mut Open, &mut Store, usize, Budget) -> Result<(), SessionError>; 3] =
+            [round_trips, throughput, sizes];
+        for part in parts {
+            open.retain_mut(|it| {
+                it.session.limit(LIMIT);
+                let result = part(it, &mut run.store, round, budget);
+                let target = it.target.clone();
+                run.noted(&target, "calls", result).is_some()
+            });
+        }
+    }
+}
+
+fn round_trips(
+    it: &mut Open,
+    store: &mut Store,
+    round: usize,
+    budget: Budget,
+) -> Result<(), SessionError> {
+    // What the others did since has left the caches cold.
+    let warm_up = Budget {
+        time: budget.time / 5,
+        calls: 100,
+    };
+    it.session.sequential(0, warm_up)?;
+    let times = it.session.sequential(0, budget)?;
+    for (name, part) in PERCENTILES {
+        if let Some(value) = percentile(&times, part) {
+            store.put(
+                &format!("round trip {name}, µs"),
+                it.target.name(),
+                round,
+                value,
+            );
+        }
+    }
+    Ok(())
+}
+
+fn throughput(
+    it: &mut Open,
+    store: &mut Store,
+    round: usize,
+    budget: Budget,
+) -> Result<(), SessionError> {
+    for count in IN_FLIGHT {
+        let budget = Budget {
+            calls: usize::MAX,
+            ..budget
+        };
+        let warm_up = Budget {
+            calls: 2 * count,
+            ..budget
+        };
+        it.session.in_flight(count, warm_up)?;
+        let before = cpu_nanoseconds(&it.pids);
+        let (calls, seconds) = it.session.in_flight(count, budget)?;
+        let spent = cpu_nanoseconds(&it.pids) - before;
+        #[expect(clippy::cast_precision_loss, reason = "a count of calls")]
+        let calls = calls as f64;
+        let name = it.target.name();
+        store.put(
+            &format!("calls a second, {count} in flight"),
+            name,
+            round,
+            calls / seconds,
+        );
+        store.put(
+            &format!("CPU a call, {count} in flight, µs"),
+            name,
+            round,
+            spent / calls / 1e3,
+        );
+    }
+    Ok(())
+}
+
+fn sizes(
+    it: &mut Open,
+    store: &mut Store,
+    round: usize,
+    budget: Budget,
+) -> Result<(), SessionError> {
+    for bytes in SIZES {
+        let budget = Budget {
+            calls: 200,
+            ..budget
+        };
+        let times = it.session.sequential(bytes, budget)?;
+        if let Some(value) = percentile(&times, 0.5) {
+            let case = format!("result of {} KiB p50, µs", bytes >> 10);
+            store.put(&case, it.target.name(), round, value);
+        }
+    }
+    Ok(())
+}

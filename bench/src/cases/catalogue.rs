@@ -1,0 +1,61 @@
+//! Whether a call costs more when there is more that could be called.
+
+use super::Run;
+use crate::{
+    session::{Budget, Session},
+    stats::percentile,
+    target::{Layout, Target},
+};
+
+const LAYOUTS: [(&str, Layout); 3] = [
+    ("call p50 with one small server, µs", Layout::SMALL),
+    (
+        "call p50 with 5000 tools, µs",
+        Layout {
+            servers: 1,
+            tools: 5000,
+            start_delay: 0,
+        },
+    ),
+    (
+        "call p50 with 50 servers, µs",
+        Layout {
+            servers: 50,
+            tools: 5,
+            start_delay: 0,
+        },
+    ),
+];
+
+pub(super) fn run(run: &mut Run) {
+    let mut open: Vec<(Target, &str, Session)> = Vec::new();
+    for target in run.gateways() {
+        for (case, layout) in LAYOUTS {
+            if let Some(session) = run.ready(&target, layout) {
+                open.push((target.clone(), case, session));
+            }
+        }
+    }
+    let budget = run.plan.budget();
+    let warm_up = Budget {
+        calls: 100,
+        ..budget
+    };
+    for round in 0..run.plan.rounds {
+        if run.is_late() {
+            return;
+        }
+        open.retain_mut(|(target, case, session)| {
+            session.limit(std::time::Duration::from_secs(60));
+            let result = session
+                .sequential(0, warm_up)
+                .and_then(|_| session.sequential(0, budget));
+            let times = run.noted(target, case, result);
+            let median = times.and_then(|times| percentile(&times, 0.5));
+            if let Some(value) = median {
+                run.store.put(case, target.name(), round, value);
+            }
+            median.is_some()
+        });
+    }
+}

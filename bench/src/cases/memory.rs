@@ -1,0 +1,129 @@
+//! What the own processes of a target hold: before and after its servers are opened, after a large result, and
+//! over very many calls.
+
+use std::time::Duration;
+
+use super::Run;
+use crate::{
+    processes::{memory, own_processes},
+    session::{Budget, Session, SessionError},
+    store::Store,
+    target::{Layout, Prepared, Target},
+};
+
+const OPEN: [(&str, Layout); 3] = [
+    ("one server", Layout::SMALL),
+    (
+        "50 servers",
+        Layout {
+            servers: 50,
+            tools: 5,
+            start_delay: 0,
+        },
+    ),
+    (
+        "5000 tools",
+        Layout {
+            servers: 1,
+            tools: 5000,
+            start_delay: 0,
+        },
+    ),
+];
+/// How often memory is looked at during growth.
+const STEPS: usize = 10;
+const LIMIT: Duration = Duration::from_secs(300);
+
+pub(super) fn run(run: &mut Run) {
+    for target in run.targets.clone() {
+        for (what, layout) in OPEN {
+            if run.is_late() {
+                return;
+            }
+            if layout.servers * layout.tools > 1 && !target.is_gateway() {
+                continue;
+            }
+            let Some(prepared) = run.prepare(&target, layout) else {
+                break;
+            };
+            let result = look(prepared, &target, what, &mut run.store);
+            if run.noted(&target, "memory", result).is_none() {
+                break;
+            }
+        }
+    }
+}
+
+fn look(
+    prepared: Prepared,
+    target: &Target,
+    what: &str,
+    store: &mut Store,
+) -> Result<(), SessionError> {
+    let mut session = Session::spawn(prepared)?;
+    session.initialize()?;
+    if what == "one server" {
+        note(&session, target, "at rest", store);
+    }
+    session.open()?;
+    session.first_call()?;
+    note(&session, target, what, store);
+    if what == "one server" {
+        let few = Budget {
+            time: Duration::from_secs(20),
+            calls: 5,
+        };
+        session.sequential(10 << 20, few)?;
+        let peak = memory(&own_processes(session.pid())).peak;
+        store.put(
+            "peak memory after results of 10 MiB, MB",
+            target.name(),
+            0,
+            peak,
+        );
+    }
+    Ok(())
+}
+
+fn note(session: &Session, target: &Target, what: &str, store: &mut Store) {
+    let memory = memory(&own_processes(session.pid()));
+    store.put(
+        &format!("memory {what}, MB"),
+        target.name(),
+        0,
+        memory.resident,
+    );
+    store.put(
+        &format!("memory {what}, proportional, MB"),
+        target.name(),
+        0,
+        memory.proportional,
+    );
+}
+
+/// How memory grows between a tenth of very many calls and all of them.
+pub(super) fn growth(run: &mut Run) {
+    for target in run.targets.clone() {
+        if !matches!(target, Target::Relay | Target::Workbench | Target::Native) {
+            continue;
+        }
+        let Some(mut session) = run.ready(&target, Layout::SMALL) else {
+            continue;
+        };
+        session.limit(LIMIT);
+        for step in 0..=STEPS {
+            let pids = own_processes(session.pid());
+            run.store.put(
+                "memory over calls, MB",
+                target.name(),
+                step,
+                memory(&pids).resident,
+            );
+            let calls = run.plan.growth_calls / STEPS;
+            let result = session.in_flight(64, Budget { time: LIMIT, calls });
+            if run.noted(&target, "growth", result).is_none() {
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The cases, each of which goes over its targets in rounds. A target that fails is noted and left out of the rest of
+//! the case; the others go on.
+
+mod calls;
+mod catalogue;
+mod memory;
+mod opening;
+mod starting;
+
+use std::{
+    io::{self, Write},
+    time::{Duration, Instant},
+};
+
+use crate::{
+    session::{Budget, Session, SessionError},
+    store::Store,
+    target::{Layout, Prepared, Programs, Target},
+};
+
+/// How much is measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan {
+    /// How many rounds of calls.
+    pub rounds: usize,
+    /// How many rounds of starts.
+    pub starts: usize,
+    /// For how long calls are made to one target in one round.
+    pub slice: Duration,
+    /// How many calls the growth is looked at over.
+    pub growth_calls: usize,
+}
+
+impl Plan {
+    /// About two minutes.
+    pub const QUICK: Self = Self {
+        rounds: 7,
+        starts: 7,
+        slice: Duration::from_millis(60),
+        growth_calls: 100_000,
+    };
+    /// As the published figures are made.
+    pub const FULL: Self = Self {
+        rounds: 21,
+        starts: 15,
+        slice: Duration::from_millis(120),
+        growth_calls: 1_000_000,
+    };
+
+    fn budget(&self) -> Budget {
+        Budget {
+            time: self.slice,
+            calls: 4_000,
+        }
+    }
+}
+
+/// A run: what is measured, and what was found.
+pub struct Run {
+    /// Where the programs are.
+    pub programs: Programs,
+    /// How much is measured.
+    pub plan: Plan,
+    /// What is compared over pipes.
+    pub targets: Vec<Target>,
+    /// What is compared over HTTP.
+    pub http_targets: Vec<Target>,
+    /// After this no further round begins.
+    pub deadline: Instant,
+    /// What was found.
+    pub store: Store,
+}
+
+/// The names of the cases, in the order in which they run.
+pub const CASES: &[&str] = &[
+    "calls",
+    "http",
+    "start",
+    "open",
+    "catalogue",
+    "memory",
+    "growth",
+];
+
+impl Run {
+    /// Runs one case.
+    pub fn case(&mut self, name: &str) {
+        // Whoever does not read the progress is not told.
+        let _ = writeln!(io::stderr(), "bench: {name}");
+        match name {
+            "calls" => calls::run(self, &self.targets.clone()),
+            "http" => calls::run(self, &self.http_targets.clone()),
+            "start" => starting::run(self),
+            "open" => opening::run(self),
+            "catalogue" => catalogue::run(self),
+            "memory" => memory::run(self),
+            "growth" => memory::growth(self),
+            _ => {}
+        }
+    }
+
+    fn is_late(&self) -> bool {
+        Instant::now() >= self.deadline
+    }
+
+    fn gateways(&self) -> Vec<Target> {
+        let targets = self.targets.iter();
+        targets.filter(|it| it.is_gateway()).cloned().collect()
+    }
+
+    fn prepare(&mut self, target: &Target, layout: Layout) -> Option<Prepared> {
+        match target.prepare(&self.programs, layout) {
+            Ok(prepared) => Some(prepared),
+            Err(error) => {
+                self.store.fail(target.name(), error.to_string());
+                None
+            }
+        }
+    }
+
+    /// Starts a target and makes it ready for calls.
+    fn ready(&mut self, target: &Target, layout: Layout) -> Option<Session> {
+        let prepared = self.prepare(target, layout)?;
+        self.noted(target, "start", Session::ready(prepared))
+    }
+
+    /// Notes a failure; the rest of the case goes on without the target.
+    fn noted<T>(
+        &mut self,
+        target: &Target,
+        what: &str,
+        result: Result<T, SessionError>,
+    ) -> Option<T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(error) => {
+                let why = format!("{what}: {error}");
+                let _ = writeln!(io::stderr(), "bench: {}: {why}", target.name());
+                self.store.fail(target.name(), why);
+                None
+            }
+        }
+    }
+}

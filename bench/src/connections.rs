@@ -1,0 +1,207 @@
+//! Streamable HTTP to a process that listens: one connection for calls one after the other, and one for each
+//! call in flight.
+
+use std::{
+    io::{self, BufRead, BufReader, Write},
+    net::TcpStream,
+    process::{Child, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, poll},
+    process::Signal,
+};
+
+use crate::{
+    http::{HttpMessage, MessageBuffer},
+    session::{Budget, SessionError, read_answer, write_request},
+    target::Prepared,
+    watchdog::{Watchdog, end},
+};
+
+/// A process that listens, and the connections to it. Dropping it ends the process.
+pub struct Connections {
+    child: Child,
+    watchdog: Watchdog,
+    address: String,
+    /// What goes into every request from the answer to `initialize` on.
+    session_headers: String,
+    open: Vec<Connection>,
+    body: Vec<u8>,
+    message: Vec<u8>,
+}
+
+struct Connection {
+    stream: TcpStream,
+    buffer: MessageBuffer,
+}
+
+impl Connections {
+    /// Starts the process and waits until it says where it listens.
+    pub fn spawn(prepared: &Prepared) -> Result<Self, SessionError> {
+        let mut child = prepared
+            .command()
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let watchdog = Watchdog::over(&child);
+        let stderr = child.stderr.take().ok_or(SessionError::Ended)?;
+        let mut lines = BufReader::new(stderr).lines();
+        let address = loop {
+            let line = lines.next().ok_or(SessionError::Ended)??;
+            if let Some((_, address)) = line.split_once("listening on http://") {
+                break address.trim_end_matches("/mcp").to_owned();
+            }
+        };
+        // The pipe is read so that the target never waits for it.
+        thread::spawn(move || lines.for_each(drop));
+        let first = Connection::open(&address)?;
+        Ok(Self {
+            child,
+            watchdog,
+            address,
+            session_headers: String::new(),
+            open: vec![first],
+            body: Vec::new(),
+            message: Vec::new(),
+        })
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn limit(&self, time: Duration) {
+        self.watchdog.limit(time);
+    }
+
+    /// Sends a message that has no answer but its receipt.
+    pub(crate) fn notify(&mut self, message: &[u8]) -> Result<(), SessionError> {
+        self.body.clear();
+        self.body.extend_from_slice(message);
+        self.post(0)?;
+        self.open[0].wait().map(drop)
+    }
+
+    /// Sends a request and gives its result to `read`.
+    pub(crate) fn ask<T>(
+        &mut self,
+        id: u64,
+        method: &str,
+        params: &str,
+        read: impl Fn(&str) -> T,
+    ) -> Result<T, SessionError> {
+        self.body.clear();
+        write_request(&mut self.body, id, method, params);
+        self.post(0)?;
+        let message = self.open[0].wait()?;
+        if method == "initialize" {
+            self.session_headers = "mcp-protocol-version: 2025-06-18\r\n".to_owned();
+            if let Some(session) = message.header("mcp-session-id") {
+                self.session_headers += &format!("mcp-session-id: {session}\r\n");
+            }
+        }
+        match read_answer(message.json())? {
+            Some((answered, result)) if answered == id => Ok(read(result)),
+            _ => Err(SessionError::Unexpected(message.head)),
+        }
+    }
+
+    /// Keeps `count` calls in flight until the budget is used up; returns how many were answered.
+    pub(crate) fn in_flight(
+        &mut self,
+        first: u64,
+        params: &str,
+        count: usize,
+        budget: Budget,
+    ) -> Result<usize, SessionError> {
+        while self.open.len() < count {
+            self.open.push(Connection::open(&self.address)?);
+        }
+        let began = Instant::now();
+        let mut sent = 0;
+        let mut done = 0;
+        while sent < count {
+            self.call(sent, first + sent as u64, params)?;
+            sent += 1;
+        }
+        while done < sent {
+            for index in self.readable(count)? {
+                let connection = &mut self.open[index];
+                if !connection.buffer.fill(&mut connection.stream)? {
+                    return Err(SessionError::Ended);
+                }
+                let Some(message) = connection.buffer.take() else {
+                    continue;
+                };
+                read_answer(message.json())?;
+                done += 1;
+                if sent < budget.calls && began.elapsed() < budget.time {
+                    self.call(index, first + sent as u64, params)?;
+                    sent += 1;
+                }
+            }
+        }
+        Ok(done)
+    }
+
+    /// Waits until some of the first `count` connections have something; returns which.
+    fn readable(&self, count: usize) -> io::Result<Vec<usize>> {
+        let streams = self.open[..count]
+            .iter()
+            .map(|connection| &connection.stream);
+        let mut waiting: Vec<_> = streams.map(|it| PollFd::new(it, PollFlags::IN)).collect();
+        poll(&mut waiting, None)?;
+        let ready = waiting.iter().enumerate();
+        let ready = ready.filter(|(_, it)| !it.revents().is_empty());
+        Ok(ready.map(|(index, _)| index).collect())
+    }
+
+    fn call(&mut self, index: usize, id: u64, params: &str) -> Result<(), SessionError> {
+        self.body.clear();
+        write_request(&mut self.body, id, "tools/call", params);
+        self.post(index)
+    }
+
+    /// Posts the body on a connection with one write.
+    fn post(&mut self, index: usize) -> Result<(), SessionError> {
+        self.message.clear();
+        let (address, length) = (&self.address, self.body.len());
+        write!(
+            self.message,
+            "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
+             accept: application/json, text/event-stream\r\n{}content-length: {length}\r\n\r\n",
+            self.session_headers
+        )?;
+        self.message.extend_from_slice(&self.body);
+        Ok(self.open[index].stream.write_all(&self.message)?)
+    }
+}
+
+impl Connection {
+    fn open(address: &str) -> io::Result<Self> {
+        let stream = TcpStream::connect(address)?;
+        stream.set_nodelay(true)?;
+        Ok(Self {
+            stream,
+            buffer: MessageBuffer::default(),
+        })
+    }
+
+    fn wait(&mut self) -> Result<HttpMessage, SessionError> {
+        let message = self.buffer.next(&mut self.stream)?;
+        message.ok_or(SessionError::Ended)
+    }
+}
+
+impl Drop for Connections {
+    fn drop(&mut self) {
+        // It may have ended by itself; it has no other way to learn that nobody needs it any more.
+        end(self.child.id(), Signal::TERM);
+        self.watchdog.limit(Duration::from_secs(5));
+        let _ = self.child.wait();
+    }
+}

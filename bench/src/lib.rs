@@ -1,0 +1,20 @@
+//! What the workbench costs: a load generator, an echo server, a bare relay, and the comparison of targets
+//! that stand between the two. Everything runs on one CPU, rounds go over all targets in turn, and ratios are made within a
+//! round.
+
+pub mod cases;
+pub mod connections;
+pub mod echo;
+pub mod goals;
+pub mod http;
+pub mod lines;
+pub mod peers;
+pub mod pipes;
+mod plot;
+pub mod processes;
+pub mod report;
+pub mod session;
+pub mod stats;
+pub mod store;
+pub mod target;
+mod watchdog;

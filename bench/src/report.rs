@@ -1,0 +1,213 @@
+//! What was found, as tables in Markdown and as JSON.
+
+use std::{fs, io, path::Path};
+
+use serde::Serialize;
+
+use crate::{
+    goals::{self, Row, Verdict},
+    peers::PEERS,
+    plot,
+    store::{Record, Store},
+    target::Target,
+};
+
+/// The machine, as far as it matters.
+#[derive(Debug, Serialize)]
+pub struct Machine {
+    cores: usize,
+    cpu: String,
+    kernel: String,
+}
+
+impl Machine {
+    /// This one.
+    pub fn this() -> Self {
+        let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let model = info
+            .lines()
+            .find_map(|line| line.strip_prefix("model name"));
+        let model = model
+            .unwrap_or("unknown")
+            .trim_start_matches([' ', '\t', ':']);
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        // What follows the numbers is how somebody called a build.
+        let numbers = release.split('-').next().unwrap_or_default();
+        Self {
+            cores: std::thread::available_parallelism().map_or(0, usize::from),
+            cpu: model.to_owned(),
+            kernel: format!("Linux {}", numbers.trim()),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Results<'a> {
+    machine: &'a Machine,
+    command: &'a str,
+    goals: &'a [Row],
+    records: Vec<Record<'a>>,
+}
+
+/// Everything that a run leaves behind.
+pub struct Report<'a> {
+    /// Where it was measured.
+    pub machine: &'a Machine,
+    /// How the run was started.
+    pub command: &'a str,
+    /// What was found.
+    pub store: &'a Store,
+    /// What was compared over pipes.
+    pub targets: &'a [Target],
+    /// What was compared over HTTP.
+    pub http_targets: &'a [Target],
+}
+
+impl Report<'_> {
+    /// All tables.
+    pub fn text(&self) -> String {
+        let machine = self.machine;
+        let mut text = format!(
+            "`{}`, {} cores of {}, {}, everything on one CPU.\n",
+            self.command, machine.cores, machine.cpu, machine.kernel
+        );
+        let names: Vec<_> = self.targets.iter().skip(1).map(Target::name).collect();
+        let rows = goals::rows(self.store, &names);
+        text += &section("Goals", &goal_table(&rows, &names));
+        let names: Vec<_> = self.http_targets.iter().skip(1).map(Target::name).collect();
+        let rows = goals::http_rows(self.store, &names);
+        text += &section("HTTP", &goal_table(&rows, &names));
+        text += &section("All figures", &self.all());
+        text += &self.failures();
+        text
+    }
+
+    /// Writes the tables, the JSON and the plots into a folder.
+    pub fn write(&self, folder: &Path) -> io::Result<()> {
+        fs::create_dir_all(folder)?;
+        let names: Vec<_> = self.targets.iter().map(Target::name).collect();
+        let goals = goals::rows(self.store, &names);
+        let results = Results {
+            machine: self.machine,
+            command: self.command,
+            goals: &goals,
+            records: self.store.records(),
+        };
+        fs::write(
+            folder.join("results.json"),
+            serde_json::to_string_pretty(&results)?,
+        )?;
+        fs::write(folder.join("tables.md"), self.text())?;
+        for (name, svg) in plot::plots(self.store, &names) {
+            fs::write(folder.join(name), svg)?;
+        }
+        Ok(())
+    }
+
+    /// Medians with the middle half of the rounds, for every case and target.
+    fn all(&self) -> String {
+        let mut table = String::from(
+            "| case | target | median | middle half | x direct |\n| --- | --- | --- | --- | --- |\n",
+        );
+        for record in self.store.records() {
+            let direct = if record.target.contains("http") {
+                "direct-http"
+            } else {
+                "direct"
+            };
+            let ratio = self
+                .store
+                .ratio((record.case, record.target), (record.case, direct));
+            let figure = record.figure;
+            table += &format!(
+                "| {} | {} | {} | {} to {} | {} |\n",
+                record.case,
+                record.target,
+                digits(figure.median),
+                digits(figure.low),
+                digits(figure.high),
+                ratio.map_or("–".to_owned(), |ratio| digits(ratio.median)),
+            );
+        }
+        table
+    }
+
+    fn failures(&self) -> String {
+        if self.store.failures().is_empty() {
+            return String::new();
+        }
+        let mut list = String::new();
+        for (target, reasons) in self.store.failures() {
+            for reason in reasons {
+                list += &format!("- {target}: {reason}\n");
+            }
+        }
+        section("Not measured", &list)
+    }
+}
+
+fn section(title: &str, text: &str) -> String {
+    format!("\n### {title}\n\n{text}")
+}
+
+/// A table with a column for each target. A figure that misses what is acceptable is marked with two
+/// exclamation marks, one that only misses the goal with one.
+fn goal_table(rows: &[Row], names: &[&str]) -> String {
+    let mut table = format!("| what | {} | at least | goal |\n", names.join(" | "));
+    table += &format!("|{}\n", " --- |".repeat(names.len() + 3));
+    for row in rows
+        .iter()
+        .filter(|row| row.cells.iter().any(Option::is_some))
+    {
+        let cells = row.cells.iter().zip(&row.verdicts).zip(names);
+        let cells: Vec<_> = cells
+            .map(|((cell, verdict), name)| cell_text(*cell, *verdict, name))
+            .collect();
+        let limit = |limit: f64| {
+            if limit.is_nan() {
+                "–".to_owned()
+            } else {
+                limit.to_string()
+            }
+        };
+        table += &format!(
+            "| {} | {} | {} | {} |\n",
+            row.what,
+            cells.join(" | "),
+            limit(row.at_least),
+            limit(row.goal)
+        );
+    }
+    table
+}
+
+/// Only the workbench is judged.
+fn cell_text(cell: Option<f64>, verdict: Verdict, name: &str) -> String {
+    let Some(value) = cell else {
+        return "–".to_owned();
+    };
+    let is_ours = name.starts_with("workbench") || name.starts_with("native");
+    let mark = match verdict {
+        Verdict::Acceptable if is_ours => " !",
+        Verdict::Missed if is_ours => " !!",
+        _ => "",
+    };
+    format!("{}{mark}", digits(value))
+}
+
+/// Three digits that count.
+pub(crate) fn digits(value: f64) -> String {
+    match value.abs() {
+        100.0.. => format!("{value:.0}"),
+        10.0.. => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// The peers and their versions.
+pub fn peers() -> String {
+    let lines = PEERS
+        .iter()
+        .map(|peer| format!("{}: {}\n", peer.name, peer.package));
+    lines.collect()
+}

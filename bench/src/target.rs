@@ -1,0 +1,356 @@
+//! What is measured: how each target is started in front of some echo servers, and how a tool is called
+//! through it.
+
+use std::{
+    fs,
+    io::{self, BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::peers::{Peer, PeerError};
+
+/// What stands behind a target.
+#[derive(Debug, Clone, Copy)]
+pub struct Layout {
+    /// How many servers.
+    pub servers: usize,
+    /// How many tools each of them has.
+    pub tools: usize,
+    /// How many milliseconds each takes to start.
+    pub start_delay: u64,
+}
+
+impl Layout {
+    /// One server with one tool.
+    pub const SMALL: Self = Self {
+        servers: 1,
+        tools: 1,
+        start_delay: 0,
+    };
+}
+
+/// Something that stands between a client and servers, or nothing.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Target {
+    /// The echo server itself.
+    Direct,
+    /// The relay.
+    Relay,
+    /// The workbench, with `use_tool`.
+    Workbench,
+    /// The workbench in native mode.
+    Native,
+    /// The echo server over HTTP.
+    DirectHttp,
+    /// The relay between connections.
+    RelayHttp,
+    /// The workbench, HTTP on both sides.
+    WorkbenchHttp,
+    /// The workbench in native mode, HTTP on both sides.
+    NativeHttp,
+    /// The workbench, HTTP to the client and pipes to the server.
+    WorkbenchHttpToStdio,
+    /// The workbench, pipes to the client and HTTP to the server.
+    WorkbenchStdioToHttp,
+    /// Another program that does this job.
+    Peer(&'static Peer),
+}
+
+/// Where the programs are.
+#[derive(Debug, Clone)]
+pub struct Programs {
+    /// The folder of our own programs.
+    pub own: PathBuf,
+    /// The folder that peers are installed in.
+    pub peers: PathBuf,
+}
+
+impl Programs {
+    /// One of our own programs.
+    pub fn own(&self, name: &str) -> String {
+        self.own.join(name).to_string_lossy().into_owned()
+    }
+}
+
+/// A server that is started over HTTP beside a target. Dropping it ends it.
+struct Companion(Child);
+
+impl Drop for Companion {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A target with everything that is needed to start and to call it.
+pub struct Prepared {
+    arguments: Vec<String>,
+    environment: Vec<(String, String)>,
+    /// Whether its client comes over HTTP.
+    pub is_http: bool,
+    /// The request that lists the tools, if they must be listed before a call.
+    pub open: Option<(String, String)>,
+    /// How many tools that must give.
+    pub least_tools: usize,
+    /// The text of a call before and after its arguments.
+    call: [String; 2],
+    folder: TempDir,
+    companion: Option<Companion>,
+}
+
+impl Prepared {
+    /// The command that starts it.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.arguments[0]);
+        command
+            .args(&self.arguments[1..])
+            .current_dir(self.folder.path());
+        command.envs(self.environment.iter().map(|(key, value)| (key, value)));
+        command
+    }
+
+    /// The parameters of a call for text of `bytes` bytes.
+    pub fn call(&self, bytes: usize) -> String {
+        format!(r#"{}{{"bytes":{bytes}}}{}"#, self.call[0], self.call[1])
+    }
+}
+
+/// The name of a server.
+pub fn server_name(number: usize) -> String {
+    format!("s{number}")
+}
+
+/// The name of the tool that is called.
+pub const TOOL: &str = "s0_echo_0";
+
+/// How a server is started.
+pub fn echo_command(programs: &Programs, number: usize, layout: Layout) -> Vec<String> {
+    let mut command = vec![programs.own("bench-echo")];
+    let options = [
+        ("--prefix", format!("s{number}_")),
+        ("--tools", layout.tools.to_string()),
+        ("--start-delay", layout.start_delay.to_string()),
+    ];
+    for (option, value) in options {
+        command.extend([option.to_owned(), value]);
+    }
+    command
+}
+
+/// The entries of the servers, in the form that all clients share.
+pub fn mcp_servers(programs: &Programs, layout: Layout) -> Value {
+    let entries = (0..layout.servers).map(|number| {
+        let command = echo_command(programs, number, layout);
+        let entry = json!({ "command": command[0], "args": command[1..] });
+        (server_name(number), entry)
+    });
+    Value::Object(entries.collect())
+}
+
+impl Target {
+    /// The targets that need nothing from elsewhere.
+    pub const OWN: [Self; 4] = [Self::Direct, Self::Relay, Self::Workbench, Self::Native];
+    /// Those over HTTP.
+    pub const HTTP: [Self; 6] = [
+        Self::DirectHttp,
+        Self::RelayHttp,
+        Self::WorkbenchHttp,
+        Self::NativeHttp,
+        Self::WorkbenchHttpToStdio,
+        Self::WorkbenchStdioToHttp,
+    ];
+
+    /// What it is called in results.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Relay => "relay",
+            Self::Workbench => "workbench",
+            Self::Native => "native",
+            Self::DirectHttp => "direct-http",
+            Self::RelayHttp => "relay-http",
+            Self::WorkbenchHttp => "workbench-http",
+            Self::NativeHttp => "native-http",
+            Self::WorkbenchHttpToStdio => "workbench-http-stdio",
+            Self::WorkbenchStdioToHttp => "workbench-stdio-http",
+            Self::Peer(peer) => peer.name,
+        }
+    }
+
+    /// Whether servers stand behind it, so that there can be many.
+    pub fn is_gateway(&self) -> bool {
+        match self {
+            Self::Workbench | Self::Native => true,
+            Self::Peer(peer) => peer.is_gateway,
+            _ => false,
+        }
+    }
+
+    /// Writes its configuration, and starts what must run beside it.
+    pub fn prepare(&self, programs: &Programs, layout: Layout) -> Result<Prepared, PeerError> {
+        let folder = tempfile::tempdir()?;
+        let echo = echo_command(programs, 0, layout);
+        let with = |first: &[&str]| {
+            [
+                first.iter().map(|&it| it.to_owned()).collect(),
+                echo.clone(),
+            ]
+            .concat()
+        };
+        let plain = |arguments| Prepared::plain(arguments, layout);
+        let own = |name| programs.own(name);
+        let mut prepared = match self {
+            Self::Direct => plain(echo)(folder),
+            Self::Relay => plain(with(&[&own("bench-relay")]))(folder),
+            Self::DirectHttp => plain(with_http(echo, "127.0.0.1:0"))(folder),
+            Self::RelayHttp => {
+                let (companion, address) = Companion::start(with_http(echo, "127.0.0.1:0"))?;
+                let relay = own("bench-relay");
+                let arguments = [&relay, "--listen", "127.0.0.1:0", "--to", &address];
+                let arguments = arguments.map(str::to_owned).to_vec();
+                let mut prepared = plain(arguments)(folder);
+                prepared.companion = Some(companion);
+                prepared
+            }
+            Self::Peer(peer) => return peer.prepare(programs, layout, folder),
+            _ => self.workbench(programs, layout, folder)?,
+        };
+        prepared.is_http = self.name().contains("http") && *self != Self::WorkbenchStdioToHttp;
+        Ok(prepared)
+    }
+
+    /// The echo server with this number, as a client starts it that has no gateway.
+    pub fn direct(programs: &Programs, number: usize, layout: Layout) -> io::Result<Prepared> {
+        let one = Layout {
+            servers: 1,
+            ..layout
+        };
+        Ok(Prepared::plain(echo_command(programs, number, layout), one)(tempfile::tempdir()?))
+    }
+
+    fn workbench(
+        &self,
+        programs: &Programs,
+        layout: Layout,
+        folder: TempDir,
+    ) -> io::Result<Prepared> {
+        let is_native = matches!(self, Self::Native | Self::NativeHttp);
+        let http_client = !matches!(
+            self,
+            Self::Workbench | Self::Native | Self::WorkbenchStdioToHttp
+        );
+        let http_server = matches!(
+            self,
+            Self::WorkbenchHttp | Self::NativeHttp | Self::WorkbenchStdioToHttp
+        );
+        let (companion, servers) = if http_server {
+            let echo = with_http(echo_command(programs, 0, layout), "127.0.0.1:0");
+            let (companion, address) = Companion::start(echo)?;
+            let servers =
+                json!({ "s0": { "type": "http", "url": format!("http://{address}/mcp") } });
+            (Some(companion), servers)
+        } else {
+            (None, mcp_servers(programs, layout))
+        };
+        let config = json!({ "toolboxes": { "bench": {
+            "description": "Everything that is measured", "mcpServers": servers } } });
+        let path = write(&folder, "workbench-config.json", &config.to_string())?;
+        let mut arguments = vec![
+            programs.own("mcp-workbench"),
+            "--config".to_owned(),
+            path,
+            "serve".to_owned(),
+        ];
+        let mut add = |more: &[&str]| arguments.extend(more.iter().map(|&it| it.to_owned()));
+        if is_native {
+            add(&["--native", "bench"]);
+        }
+        if http_client {
+            add(&["--http", "127.0.0.1:0", "--no-auth"]);
+        }
+        let mut prepared = Prepared::plain(arguments, layout)(folder);
+        prepared.companion = companion;
+        if !is_native {
+            prepared.open = Some(call("open_toolbox", &json!({ "toolbox": "bench" })));
+            let tool = json!({ "toolbox": "bench", "server": "s0", "tool": TOOL });
+            prepared.call = [
+                format!(r#"{{"name":"use_tool","arguments":{{"tool":{tool},"arguments":"#),
+                "}}".to_owned(),
+            ];
+        }
+        Ok(prepared)
+    }
+}
+
+impl Prepared {
+    /// A target that shows the servers' tools under their own names.
+    pub fn plain(arguments: Vec<String>, layout: Layout) -> impl FnOnce(TempDir) -> Self {
+        move |folder| Self {
+            arguments,
+            environment: Vec::new(),
+            is_http: false,
+            open: Some(("tools/list".to_owned(), "{}".to_owned())),
+            least_tools: layout.servers * layout.tools,
+            call: [format!(r#"{{"name":"{TOOL}","arguments":"#), "}".to_owned()],
+            folder,
+            companion: None,
+        }
+    }
+
+    /// Sets how a tool is called: the text before and after its arguments.
+    #[must_use]
+    pub fn called(mut self, before: &str, after: &str) -> Self {
+        self.call = [before.to_owned(), after.to_owned()];
+        self
+    }
+
+    /// Adds variables of the environment.
+    #[must_use]
+    pub fn with_environment(mut self, environment: Vec<(String, String)>) -> Self {
+        self.environment = environment;
+        self
+    }
+}
+
+/// The method and the parameters of a call.
+pub fn call(name: &str, arguments: &Value) -> (String, String) {
+    let params = json!({ "name": name, "arguments": arguments });
+    ("tools/call".to_owned(), params.to_string())
+}
+
+/// Writes a file of a configuration; returns its path.
+pub fn write(folder: &TempDir, name: &str, text: &str) -> io::Result<String> {
+    let path: &Path = &folder.path().join(name);
+    fs::write(path, text)?;
+    Ok(path.to_string_lossy().into_owned())
+}
+
+fn with_http(mut echo: Vec<String>, address: &str) -> Vec<String> {
+    echo.extend(["--http".to_owned(), address.to_owned()]);
+    echo
+}
+
+impl Companion {
+    /// Starts a server and waits for its address.
+    fn start(command: Vec<String>) -> io::Result<(Self, String)> {
+        let mut child = Command::new(&command[0])
+            .args(&command[1..])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let stderr = child.stderr.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        let companion = Self(child);
+        let mut line = String::new();
+        BufReader::new(stderr).read_line(&mut line)?;
+        let address = line.trim().strip_prefix("listening on http://");
+        let address = address.and_then(|it| it.strip_suffix("/mcp"));
+        let address = address.ok_or(io::ErrorKind::ConnectionRefused)?.to_owned();
+        Ok((companion, address))
+    }
+}
