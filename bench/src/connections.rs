@@ -21,6 +21,10 @@ use crate::{
     watchdog::{Watchdog, end},
 };
 
+/// How long a target may take until it listens, and how often that is tried.
+const PATIENCE: Duration = Duration::from_secs(20);
+const PACE: Duration = Duration::from_millis(2);
+
 /// A process that listens, and the connections to it. Dropping it ends the process.
 pub struct Connections {
     child: Child,
@@ -50,15 +54,13 @@ impl Connections {
         let watchdog = Watchdog::over(&child);
         let stderr = child.stderr.take().ok_or(SessionError::Ended)?;
         let mut lines = BufReader::new(stderr).lines();
-        let address = loop {
-            let line = lines.next().ok_or(SessionError::Ended)??;
-            if let Some((_, address)) = line.split_once("listening on http://") {
-                break address.trim_end_matches("/mcp").to_owned();
-            }
+        let address = match &prepared.address {
+            Some(address) => address.clone(),
+            None => announced(&mut lines)?,
         };
         // The pipe is read so that the target never waits for it.
         thread::spawn(move || lines.for_each(drop));
-        let first = Connection::open(&address)?;
+        let first = Connection::open_patiently(&address)?;
         Ok(Self {
             child,
             watchdog,
@@ -181,7 +183,28 @@ impl Connections {
     }
 }
 
+/// The address that the target says it listens at.
+fn announced(lines: &mut impl Iterator<Item = io::Result<String>>) -> Result<String, SessionError> {
+    loop {
+        let line = lines.next().ok_or(SessionError::Ended)??;
+        if let Some((_, address)) = line.split_once("listening on http://") {
+            return Ok(address.trim_end_matches("/mcp").to_owned());
+        }
+    }
+}
+
 impl Connection {
+    /// Waits until somebody listens.
+    fn open_patiently(address: &str) -> io::Result<Self> {
+        let began = Instant::now();
+        loop {
+            match Self::open(address) {
+                Err(_) if began.elapsed() < PATIENCE => thread::park_timeout(PACE),
+                done => return done,
+            }
+        }
+    }
+
     fn open(address: &str) -> io::Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;

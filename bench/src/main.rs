@@ -75,8 +75,11 @@ fn prepare(arguments: &Arguments) -> io::Result<Run> {
     let own = own.parent().map(PathBuf::from).unwrap_or_default();
     let peers = own.with_file_name("bench-peers");
     let mut targets = Target::OWN.to_vec();
+    let mut http_targets = Target::HTTP.to_vec();
     if !arguments.quick || !arguments.targets.is_empty() {
-        targets.extend(PEERS.iter().map(Target::Peer));
+        let (http, pipes): (Vec<_>, Vec<_>) = PEERS.iter().partition(|peer| peer.has_http());
+        targets.extend(pipes.into_iter().map(Target::Peer));
+        http_targets.extend(http.into_iter().map(Target::Peer));
     }
     let wanted = |target: &Target| {
         let is_base = target.name().starts_with("direct") || target.name().starts_with("relay");
@@ -92,7 +95,7 @@ fn prepare(arguments: &Arguments) -> io::Result<Run> {
             Plan::FULL
         },
         targets: targets.into_iter().filter(wanted).collect(),
-        http_targets: Target::HTTP.into_iter().filter(wanted).collect(),
+        http_targets: http_targets.into_iter().filter(wanted).collect(),
         deadline: Instant::now() + Duration::from_mins(arguments.minutes),
         store: Store::default(),
     })

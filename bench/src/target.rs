@@ -77,7 +77,7 @@ impl Programs {
 }
 
 /// A server that is started over HTTP beside a target. Dropping it ends it.
-struct Companion(Child);
+pub(crate) struct Companion(Child);
 
 impl Drop for Companion {
     fn drop(&mut self) {
@@ -100,7 +100,10 @@ pub struct Prepared {
     /// The text of a call before and after its arguments.
     call: [String; 2],
     folder: TempDir,
-    companion: Option<Companion>,
+    /// What runs beside it.
+    pub(crate) companion: Option<Companion>,
+    /// Where it listens, if that is not for it to choose.
+    pub(crate) address: Option<String>,
 }
 
 impl Prepared {
@@ -186,7 +189,7 @@ impl Target {
     pub fn is_gateway(&self) -> bool {
         match self {
             Self::Workbench | Self::Native => true,
-            Self::Peer(peer) => peer.is_gateway,
+            Self::Peer(peer) => peer.is_gateway(),
             _ => false,
         }
     }
@@ -207,9 +210,9 @@ impl Target {
         let mut prepared = match self {
             Self::Direct => plain(echo)(folder),
             Self::Relay => plain(with(&[&own("bench-relay")]))(folder),
-            Self::DirectHttp => plain(with_http(echo, "127.0.0.1:0"))(folder),
+            Self::DirectHttp => plain(with_http(echo))(folder),
             Self::RelayHttp => {
-                let (companion, address) = Companion::start(with_http(echo, "127.0.0.1:0"))?;
+                let (companion, address) = Companion::start(&with_http(echo))?;
                 let relay = own("bench-relay");
                 let arguments = [&relay, "--listen", "127.0.0.1:0", "--to", &address];
                 let arguments = arguments.map(str::to_owned).to_vec();
@@ -249,8 +252,8 @@ impl Target {
             Self::WorkbenchHttp | Self::NativeHttp | Self::WorkbenchStdioToHttp
         );
         let (companion, servers) = if http_server {
-            let echo = with_http(echo_command(programs, 0, layout), "127.0.0.1:0");
-            let (companion, address) = Companion::start(echo)?;
+            let echo = with_http(echo_command(programs, 0, layout));
+            let (companion, address) = Companion::start(&echo)?;
             let servers =
                 json!({ "s0": { "type": "http", "url": format!("http://{address}/mcp") } });
             (Some(companion), servers)
@@ -299,6 +302,7 @@ impl Prepared {
             call: [format!(r#"{{"name":"{TOOL}","arguments":"#), "}".to_owned()],
             folder,
             companion: None,
+            address: None,
         }
     }
 
@@ -306,6 +310,14 @@ impl Prepared {
     #[must_use]
     pub fn called(mut self, before: &str, after: &str) -> Self {
         self.call = [before.to_owned(), after.to_owned()];
+        self
+    }
+
+    /// Sets how the tools are listed, where they are not shown under their own names.
+    #[must_use]
+    pub fn opened_by(mut self, request: (String, String)) -> Self {
+        self.open = Some(request);
+        self.least_tools = 0;
         self
     }
 
@@ -330,14 +342,15 @@ pub fn write(folder: &TempDir, name: &str, text: &str) -> io::Result<String> {
     Ok(path.to_string_lossy().into_owned())
 }
 
-fn with_http(mut echo: Vec<String>, address: &str) -> Vec<String> {
-    echo.extend(["--http".to_owned(), address.to_owned()]);
+/// The same server over HTTP, at a port of its choice.
+pub(crate) fn with_http(mut echo: Vec<String>) -> Vec<String> {
+    echo.extend(["--http", "127.0.0.1:0"].map(str::to_owned));
     echo
 }
 
 impl Companion {
     /// Starts a server and waits for its address.
-    fn start(command: Vec<String>) -> io::Result<(Self, String)> {
+    pub(crate) fn start(command: &[String]) -> io::Result<(Self, String)> {
         let mut child = Command::new(&command[0])
             .args(&command[1..])
             .stdin(Stdio::null())
