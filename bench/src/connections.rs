@@ -120,6 +120,7 @@ impl Connections {
         count: usize,
         budget: Budget,
     ) -> Result<usize, SessionError> {
+        self.reopen()?;
         while self.open.len() < count {
             self.open.push(Connection::open(&self.address)?);
         }
@@ -148,6 +149,16 @@ impl Connections {
             }
         }
         Ok(done)
+    }
+
+    /// Opens again what the target has closed because it was idle.
+    pub(crate) fn reopen(&mut self) -> io::Result<()> {
+        for connection in &mut self.open {
+            if connection.is_closed()? {
+                *connection = Connection::open(&self.address)?;
+            }
+        }
+        Ok(())
     }
 
     /// Waits until some of the first `count` connections have something; returns which.
@@ -212,6 +223,13 @@ impl Connection {
             stream,
             buffer: MessageBuffer::default(),
         })
+    }
+
+    fn is_closed(&self) -> io::Result<bool> {
+        self.stream.set_nonblocking(true)?;
+        let waits = self.stream.peek(&mut [0]);
+        self.stream.set_nonblocking(false)?;
+        Ok(!matches!(waits, Err(error) if error.kind() == io::ErrorKind::WouldBlock))
     }
 
     fn wait(&mut self) -> Result<HttpMessage, SessionError> {

@@ -7,6 +7,7 @@ pub mod connections;
 pub mod echo;
 pub mod goals;
 pub mod http;
+pub mod instructions;
 pub mod lines;
 pub mod peers;
 pub mod pipes;

@@ -2,6 +2,7 @@
 
 use std::{
     error::Error,
+    fs,
     io::{self, Write},
     path::PathBuf,
     time::{Duration, Instant},
@@ -9,6 +10,7 @@ use std::{
 
 use bench::{
     cases::{CASES, Plan, Run},
+    instructions::{count, table},
     peers::PEERS,
     report::{Machine, Report, peers},
     store::Store,
@@ -38,6 +40,9 @@ struct Arguments {
     /// Where the results go
     #[arg(long, value_name = "FOLDER", default_value = "target/bench")]
     output: PathBuf,
+    /// Count instructions with valgrind instead of measuring times
+    #[arg(long)]
+    instructions: bool,
     /// Print the peers with their versions
     #[arg(long)]
     list_peers: bool,
@@ -53,6 +58,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     cpus.set(arguments.cpu);
     sched_setaffinity(None, &cpus)?;
     let mut run = prepare(&arguments)?;
+    if arguments.instructions {
+        let counts = table(&count(&run.programs)?);
+        fs::create_dir_all(&arguments.output)?;
+        fs::write(arguments.output.join("instructions.md"), &counts)?;
+        return Ok(write!(io::stdout(), "{counts}")?);
+    }
     for name in CASES {
         if arguments.only.is_empty() || arguments.only.iter().any(|it| it == name) {
             run.case(name);

@@ -197,6 +197,9 @@ impl Session {
     /// Calls one after the other for text of `bytes` bytes; how many microseconds each took.
     pub fn sequential(&mut self, bytes: usize, budget: Budget) -> Result<Vec<f64>, SessionError> {
         let params = self.prepared.call(bytes);
+        if let Link::Http(connections) = &mut self.link {
+            connections.reopen()?;
+        }
         let began = Instant::now();
         let mut times = Vec::with_capacity(budget.calls.min(10_000));
         while times.len() < budget.calls && (times.len() < 5 || began.elapsed() < budget.time) {
@@ -230,6 +233,13 @@ impl Session {
         }?;
         self.next_id += done as u64;
         Ok((done, began.elapsed().as_secs_f64()))
+    }
+
+    /// Makes this many calls with `count` of them in flight.
+    pub fn in_flight_exactly(&mut self, count: usize, calls: usize) -> Result<(), SessionError> {
+        let time = Duration::from_mins(5);
+        self.limit(time);
+        self.in_flight(count, Budget { time, calls }).map(drop)
     }
 
     fn ask(&mut self, method: &str, params: &str) -> Result<String, SessionError> {

@@ -321,6 +321,13 @@ impl Prepared {
         self
     }
 
+    /// Has it started by another program.
+    #[must_use]
+    pub fn under(mut self, program: Vec<String>) -> Self {
+        self.arguments.splice(0..0, program);
+        self
+    }
+
     /// Adds variables of the environment.
     #[must_use]
     pub fn with_environment(mut self, environment: Vec<(String, String)>) -> Self {
