@@ -101,7 +101,8 @@ impl Connections {
         self.post(0)?;
         let message = self.open[0].wait()?;
         if method == "initialize" {
-            self.session_headers = "mcp-protocol-version: 2025-06-18\r\n".to_owned();
+            self.session_headers.clear();
+            self.session_headers += "mcp-protocol-version: 2025-06-18\r\n";
             if let Some(session) = message.header("mcp-session-id") {
                 self.session_headers += &format!("mcp-session-id: {session}\r\n");
             }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use self::Measure::{Growth, Hops, Times, TimesOwn, Value};
 use crate::store::Store;
 
 /// One figure of a row.
@@ -25,32 +26,30 @@ struct Goal {
     what: &'static str,
     measure: Measure,
     at_least: f64,
-    goal: f64,
+    aim: f64,
     /// Whether more is better.
     more: bool,
 }
 
-const fn less(what: &'static str, measure: Measure, at_least: f64, goal: f64) -> Goal {
+const fn less(what: &'static str, measure: Measure, at_least: f64, aim: f64) -> Goal {
     Goal {
         what,
         measure,
         at_least,
-        goal,
+        aim,
         more: false,
     }
 }
 
-const fn more(what: &'static str, measure: Measure, at_least: f64, goal: f64) -> Goal {
+const fn more(what: &'static str, measure: Measure, at_least: f64, aim: f64) -> Goal {
     Goal {
         what,
         measure,
         at_least,
-        goal,
+        aim,
         more: true,
     }
 }
-
-use Measure::{Growth, Hops, Times, TimesOwn, Value};
 
 /// Over pipes.
 const GOALS: &[Goal] = &[
@@ -260,13 +259,13 @@ impl Goal {
             what: self.what,
             cells,
             at_least: self.at_least,
-            goal: self.goal,
+            goal: self.aim,
             verdicts,
         }
     }
 
     fn verdict(&self, cell: Option<f64>) -> Verdict {
-        let Some(value) = cell.filter(|_| !self.goal.is_nan()) else {
+        let Some(value) = cell.filter(|_| !self.aim.is_nan()) else {
             return Verdict::None;
         };
         let reaches = |limit: f64| {
@@ -276,7 +275,7 @@ impl Goal {
                 value <= limit
             }
         };
-        match (reaches(self.goal), reaches(self.at_least)) {
+        match (reaches(self.aim), reaches(self.at_least)) {
             (true, _) => Verdict::Goal,
             (false, true) => Verdict::Acceptable,
             (false, false) => Verdict::Missed,

@@ -39,21 +39,14 @@ impl<S: AsFd> LineBuffer<S> {
                 self.start = line.end + 1;
                 return Ok(Some(&self.buffer[line]));
             }
-            let before = self.start;
             self.make_room();
             searched = self.end;
-            debug_assert!(self.start <= before, "lines only move to the front");
             let count = rustix::io::read(&self.source, &mut self.buffer[self.end..])?;
             if count == 0 {
                 return Ok(None);
             }
             self.end += count;
         }
-    }
-
-    /// Whether another line can be had without waiting.
-    pub fn has_line(&self) -> bool {
-        memchr::memchr(b'\n', &self.buffer[self.start..self.end]).is_some()
     }
 
     fn make_room(&mut self) {

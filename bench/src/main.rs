@@ -4,7 +4,7 @@ use std::{
     error::Error,
     fs,
     io::{self, Write},
-    path::PathBuf,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -12,7 +12,7 @@ use bench::{
     cases::{CASES, Plan, Run},
     instructions::{count, table},
     peers::PEERS,
-    report::{Machine, Report, peers},
+    report::{Machine, Report, publish},
     store::Store,
     target::{Programs, Target},
 };
@@ -43,15 +43,15 @@ struct Arguments {
     /// Count instructions with valgrind instead of measuring times
     #[arg(long)]
     instructions: bool,
-    /// Print the peers with their versions
+    /// Measure nothing; put the results of the last run into docs/benchmarks.md
     #[arg(long)]
-    list_peers: bool,
+    publish: bool,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
-    if arguments.list_peers {
-        return Ok(write!(io::stdout(), "{}", peers())?);
+    if arguments.publish {
+        return Ok(publish(&arguments.output, Path::new("docs"))?);
     }
     let machine = Machine::this();
     let mut cpus = CpuSet::new();

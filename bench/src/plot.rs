@@ -59,9 +59,12 @@ fn picture(title: &str, bars: &[(&str, f64)]) -> String {
     let most = values().fold(f64::MIN, f64::max);
     let least = values().fold(f64::MAX, f64::min);
     let is_wide = most / least > 20.0;
-    let part = |value: f64| match is_wide {
-        true => (value / least * 1.5).ln() / (most / least * 1.5).ln(),
-        false => value / most,
+    let part = |value: f64| {
+        if is_wide {
+            (value / least * 1.5).ln() / (most / least * 1.5).ln()
+        } else {
+            value / most
+        }
     };
     let mut y = TOP;
     let mut body = String::new();

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use crate::{
     goals::{self, Row, Verdict},
-    peers::PEERS,
     plot,
     store::{Record, Store},
     target::Target,
@@ -71,13 +70,17 @@ impl Report<'_> {
             "`{}`, {} cores of {}, {}, everything on one CPU.\n",
             self.command, machine.cores, machine.cpu, machine.kernel
         );
+        let targets = self.targets.iter().chain(self.http_targets);
+        let packages: Vec<_> = targets.filter_map(Target::package).collect();
+        if !packages.is_empty() {
+            text += &format!("Peers: {}.\n", packages.join(", "));
+        }
         let names: Vec<_> = self.targets.iter().skip(1).map(Target::name).collect();
         let rows = goals::rows(self.store, &names);
         text += &section("Goals", &goal_table(&rows, &names));
         let names: Vec<_> = self.http_targets.iter().skip(1).map(Target::name).collect();
         let rows = goals::http_rows(self.store, &names);
         text += &section("HTTP", &goal_table(&rows, &names));
-        text += &section("All figures", &self.all());
         text += &self.failures();
         text
     }
@@ -98,6 +101,7 @@ impl Report<'_> {
             serde_json::to_string_pretty(&results)?,
         )?;
         fs::write(folder.join("tables.md"), self.text())?;
+        fs::write(folder.join("figures.md"), self.figures())?;
         for (name, svg) in plot::plots(self.store, &names) {
             fs::write(folder.join(name), svg)?;
         }
@@ -105,7 +109,7 @@ impl Report<'_> {
     }
 
     /// Medians with the middle half of the rounds, for every case and target.
-    fn all(&self) -> String {
+    fn figures(&self) -> String {
         let mut table = String::from(
             "| case | target | median | middle half | x direct |\n| --- | --- | --- | --- | --- |\n",
         );
@@ -195,6 +199,48 @@ fn cell_text(cell: Option<f64>, verdict: Verdict, name: &str) -> String {
     format!("{}{mark}", digits(value))
 }
 
+/// Puts the results of the last run, and the instructions if they were counted, into the page about them.
+pub fn publish(results: &Path, docs: &Path) -> io::Result<()> {
+    let page = docs.join("benchmarks.md");
+    let mut text = fs::read_to_string(&page)?;
+    for name in ["tables", "instructions"] {
+        let Ok(table) = fs::read_to_string(results.join(format!("{name}.md"))) else {
+            continue;
+        };
+        text = with_part(&text, name, &table);
+    }
+    fs::write(page, text)?;
+    let folder = docs.join("benchmarks");
+    fs::create_dir_all(&folder)?;
+    let figures = fs::read_to_string(results.join("figures.md"))?;
+    fs::write(
+        folder.join("figures.md"),
+        format!("# All figures of the run\n\n{figures}"),
+    )?;
+    for entry in fs::read_dir(results)? {
+        let path = entry?.path();
+        if let Some(name) = path
+            .file_name()
+            .filter(|_| path.extension() == Some("svg".as_ref()))
+        {
+            fs::copy(&path, folder.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+/// The page with another text between the marks of a part.
+fn with_part(page: &str, name: &str, part: &str) -> String {
+    let (begin, end) = (
+        format!("<!-- {name} -->"),
+        format!("<!-- end of {name} -->"),
+    );
+    match (page.split_once(&begin), page.split_once(&end)) {
+        (Some((before, _)), Some((_, after))) => format!("{before}{begin}\n{part}{end}{after}"),
+        _ => page.to_owned(),
+    }
+}
+
 /// Three digits that count.
 pub(crate) fn digits(value: f64) -> String {
     match value.abs() {
@@ -204,10 +250,21 @@ pub(crate) fn digits(value: f64) -> String {
     }
 }
 
-/// The peers and their versions.
-pub fn peers() -> String {
-    let lines = PEERS
-        .iter()
-        .map(|peer| format!("{}: {}\n", peer.name, peer.package));
-    lines.collect()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_the_page_is_replaced_between_its_marks() {
+        let page = "a\n<!-- x -->\nold\n<!-- end of x -->\nb\n";
+        let expected = "a\n<!-- x -->\nnew\n<!-- end of x -->\nb\n";
+        assert_eq!(with_part(page, "x", "new\n"), expected);
+        assert_eq!(with_part(page, "y", "new\n"), page);
+    }
+
+    #[test]
+    fn figures_have_three_digits() {
+        let texts = [0.123_4, 1.234, 12.34, 123.4, 12_340.0].map(digits);
+        assert_eq!(texts, ["0.12", "1.23", "12.3", "123", "12340"]);
+    }
 }

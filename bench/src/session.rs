@@ -94,9 +94,10 @@ pub const INITIALIZE: &str = r#"{"protocolVersion":"2025-06-18","capabilities":{
 impl Session {
     /// Starts the target's process, and no more.
     pub fn spawn(prepared: Prepared) -> Result<Self, SessionError> {
-        let link = match prepared.is_http {
-            false => Link::Pipes(Pipes::spawn(&prepared)?),
-            true => Link::Http(Connections::spawn(&prepared)?),
+        let link = if prepared.is_http {
+            Link::Http(Connections::spawn(&prepared)?)
+        } else {
+            Link::Pipes(Pipes::spawn(&prepared)?)
         };
         Ok(Self {
             link,

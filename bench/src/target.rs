@@ -185,6 +185,14 @@ impl Target {
         }
     }
 
+    /// Where a peer comes from, with its version.
+    pub fn package(&self) -> Option<&'static str> {
+        match self {
+            Self::Peer(peer) => Some(peer.package),
+            _ => None,
+        }
+    }
+
     /// Whether servers stand behind it, so that there can be many.
     pub fn is_gateway(&self) -> bool {
         match self {
@@ -198,32 +206,23 @@ impl Target {
     pub fn prepare(&self, programs: &Programs, layout: Layout) -> Result<Prepared, PeerError> {
         let folder = tempfile::tempdir()?;
         let echo = echo_command(programs, 0, layout);
-        let with = |first: &[&str]| {
-            [
-                first.iter().map(|&it| it.to_owned()).collect(),
-                echo.clone(),
-            ]
-            .concat()
-        };
+        let relay = programs.own("bench-relay");
         let plain = |arguments| Prepared::plain(arguments, layout);
-        let own = |name| programs.own(name);
         let mut prepared = match self {
             Self::Direct => plain(echo)(folder),
-            Self::Relay => plain(with(&[&own("bench-relay")]))(folder),
+            Self::Relay => plain([vec![relay], echo].concat())(folder),
             Self::DirectHttp => plain(with_http(echo))(folder),
             Self::RelayHttp => {
                 let (companion, address) = Companion::start(&with_http(echo))?;
-                let relay = own("bench-relay");
                 let arguments = [&relay, "--listen", "127.0.0.1:0", "--to", &address];
-                let arguments = arguments.map(str::to_owned).to_vec();
-                let mut prepared = plain(arguments)(folder);
+                let mut prepared = plain(arguments.map(str::to_owned).to_vec())(folder);
                 prepared.companion = Some(companion);
                 prepared
             }
             Self::Peer(peer) => return peer.prepare(programs, layout, folder),
             _ => self.workbench(programs, layout, folder)?,
         };
-        prepared.is_http = self.name().contains("http") && *self != Self::WorkbenchStdioToHttp;
+        prepared.is_http = self.has_http_client();
         Ok(prepared)
     }
 
@@ -242,51 +241,59 @@ impl Target {
         layout: Layout,
         folder: TempDir,
     ) -> io::Result<Prepared> {
-        let is_native = matches!(self, Self::Native | Self::NativeHttp);
-        let http_client = !matches!(
-            self,
-            Self::Workbench | Self::Native | Self::WorkbenchStdioToHttp
-        );
-        let http_server = matches!(
-            self,
-            Self::WorkbenchHttp | Self::NativeHttp | Self::WorkbenchStdioToHttp
-        );
-        let (companion, servers) = if http_server {
-            let echo = with_http(echo_command(programs, 0, layout));
-            let (companion, address) = Companion::start(&echo)?;
-            let servers =
-                json!({ "s0": { "type": "http", "url": format!("http://{address}/mcp") } });
-            (Some(companion), servers)
-        } else {
-            (None, mcp_servers(programs, layout))
-        };
+        let (companion, servers) = self.workbench_servers(programs, layout)?;
         let config = json!({ "toolboxes": { "bench": {
             "description": "Everything that is measured", "mcpServers": servers } } });
         let path = write(&folder, "workbench-config.json", &config.to_string())?;
-        let mut arguments = vec![
-            programs.own("mcp-workbench"),
-            "--config".to_owned(),
-            path,
-            "serve".to_owned(),
-        ];
-        let mut add = |more: &[&str]| arguments.extend(more.iter().map(|&it| it.to_owned()));
+        let program = programs.own("mcp-workbench");
+        let mut arguments = vec![program.as_str(), "--config", &path, "serve"];
+        let is_native = matches!(self, Self::Native | Self::NativeHttp);
         if is_native {
-            add(&["--native", "bench"]);
+            arguments.extend(["--native", "bench"]);
         }
-        if http_client {
-            add(&["--http", "127.0.0.1:0", "--no-auth"]);
+        if self.has_http_client() {
+            arguments.extend(["--http", "127.0.0.1:0", "--no-auth"]);
         }
+        let arguments = arguments.into_iter().map(str::to_owned).collect();
         let mut prepared = Prepared::plain(arguments, layout)(folder);
         prepared.companion = companion;
-        if !is_native {
-            prepared.open = Some(call("open_toolbox", &json!({ "toolbox": "bench" })));
-            let tool = json!({ "toolbox": "bench", "server": "s0", "tool": TOOL });
-            prepared.call = [
-                format!(r#"{{"name":"use_tool","arguments":{{"tool":{tool},"arguments":"#),
-                "}}".to_owned(),
-            ];
+        if is_native {
+            return Ok(prepared);
         }
-        Ok(prepared)
+        prepared.open = Some(call("open_toolbox", &json!({ "toolbox": "bench" })));
+        let tool = json!({ "toolbox": "bench", "server": "s0", "tool": TOOL });
+        let before = format!(r#"{{"name":"use_tool","arguments":{{"tool":{tool},"arguments":"#);
+        Ok(prepared.called(&before, "}}"))
+    }
+
+    /// The entries of the servers, and the one that must be started for them.
+    fn workbench_servers(
+        &self,
+        programs: &Programs,
+        layout: Layout,
+    ) -> io::Result<(Option<Companion>, Value)> {
+        if !matches!(
+            self,
+            Self::WorkbenchHttp | Self::NativeHttp | Self::WorkbenchStdioToHttp
+        ) {
+            return Ok((None, mcp_servers(programs, layout)));
+        }
+        let echo = with_http(echo_command(programs, 0, layout));
+        let (companion, address) = Companion::start(&echo)?;
+        let entry = json!({ "type": "http", "url": format!("http://{address}/mcp") });
+        Ok((Some(companion), json!({ "s0": entry })))
+    }
+
+    /// Whether its client comes over HTTP.
+    fn has_http_client(&self) -> bool {
+        matches!(
+            self,
+            Self::DirectHttp
+                | Self::RelayHttp
+                | Self::WorkbenchHttp
+                | Self::NativeHttp
+                | Self::WorkbenchHttpToStdio
+        )
     }
 }
 

@@ -12,7 +12,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 
 /// How long a target may be silent if nothing else is said.
-const USUAL: Duration = Duration::from_secs(60);
+const USUAL: Duration = Duration::from_mins(1);
 /// How often the watchdog looks.
 const PACE: Duration = Duration::from_secs(1);
 

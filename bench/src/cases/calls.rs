@@ -18,7 +18,11 @@ pub(super) const IN_FLIGHT: [usize; 4] = [1, 16, 64, 256];
 const SIZES: [usize; 4] = [1 << 10, 64 << 10, 1 << 20, 10 << 20];
 const PERCENTILES: [(&str, f64); 4] = [("p10", 0.1), ("p50", 0.5), ("p90", 0.9), ("p99", 0.99)];
 /// How long a target may take for one part of a round.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
+
+/// One part of a round.
+type Part = fn(&mut Open, &mut Store, usize, Budget) -> Result<(), SessionError>;
+const PARTS: [Part; 3] = [round_trips, throughput, sizes];
 
 /// A target that is open.
 struct Open {
@@ -44,9 +48,7 @@ pub(super) fn run(run: &mut Run, targets: &[Target]) {
         if run.is_late() {
             break;
         }
-        let parts: [fn(&mut Open, &mut Store, usize, Budget) -> Result<(), SessionError>; 3] =
-            [round_trips, throughput, sizes];
-        for part in parts {
+        for part in PARTS {
             open.retain_mut(|it| {
                 it.session.limit(LIMIT);
                 let result = part(it, &mut run.store, round, budget);

@@ -1,11 +1,16 @@
 //! Whether a call costs more when there is more that could be called.
 
+use std::time::Duration;
+
 use super::Run;
 use crate::{
     session::{Budget, Session},
     stats::percentile,
     target::{Layout, Target},
 };
+
+/// How long a target may take for one part of a round.
+const LIMIT: Duration = Duration::from_mins(1);
 
 const LAYOUTS: [(&str, Layout); 3] = [
     ("call p50 with one small server, µs", Layout::SMALL),
@@ -46,7 +51,7 @@ pub(super) fn run(run: &mut Run) {
             return;
         }
         open.retain_mut(|(target, case, session)| {
-            session.limit(std::time::Duration::from_secs(60));
+            session.limit(LIMIT);
             let result = session
                 .sequential(0, warm_up)
                 .and_then(|_| session.sequential(0, budget));

@@ -32,7 +32,7 @@ const OPEN: [(&str, Layout); 3] = [
 ];
 /// How often memory is looked at during growth.
 const STEPS: usize = 10;
-const LIMIT: Duration = Duration::from_secs(300);
+const LIMIT: Duration = Duration::from_mins(5);
 
 pub(super) fn run(run: &mut Run) {
     for target in run.targets.clone() {
