@@ -19,6 +19,9 @@ use bench::{
 use clap::Parser;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
+/// How long a run may take if nothing else is said.
+const USUAL_MINUTES: u64 = 30;
+
 /// Measures what stands between a client and MCP servers
 #[derive(Parser)]
 struct Arguments {
@@ -35,7 +38,7 @@ struct Arguments {
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     cpu: usize,
     /// After so many minutes no further round begins
-    #[arg(long, value_name = "M", default_value_t = 30)]
+    #[arg(long, value_name = "M", default_value_t = USUAL_MINUTES)]
     minutes: u64,
     /// Where the results go
     #[arg(long, value_name = "FOLDER", default_value = "target/bench")]
@@ -117,6 +120,9 @@ fn command(arguments: &Arguments) -> String {
     let mut command = String::from("./scripts/bench");
     if arguments.quick {
         command += " --quick";
+    }
+    if arguments.minutes != USUAL_MINUTES {
+        command += &format!(" --minutes {}", arguments.minutes);
     }
     for (option, names) in [
         ("--only", &arguments.only),

@@ -77,10 +77,10 @@ impl Report<'_> {
         }
         let names: Vec<_> = self.targets.iter().skip(1).map(Target::name).collect();
         let rows = goals::rows(self.store, &names);
-        text += &section("Goals", &goal_table(&rows, &names));
+        text += &goal_section("Goals", &rows, &names);
         let names: Vec<_> = self.http_targets.iter().skip(1).map(Target::name).collect();
         let rows = goals::http_rows(self.store, &names);
-        text += &section("HTTP", &goal_table(&rows, &names));
+        text += &goal_section("HTTP", &rows, &names);
         text += &self.failures();
         text
     }
@@ -152,6 +152,16 @@ impl Report<'_> {
 
 fn section(title: &str, text: &str) -> String {
     format!("\n### {title}\n\n{text}")
+}
+
+/// A section with a table, unless nothing of it was measured.
+fn goal_section(title: &str, rows: &[Row], names: &[&str]) -> String {
+    let is_measured = rows.iter().any(|row| row.cells.iter().any(Option::is_some));
+    if is_measured {
+        section(title, &goal_table(rows, names))
+    } else {
+        String::new()
+    }
 }
 
 /// A table with a column for each target. A figure that misses what is acceptable is marked with two
