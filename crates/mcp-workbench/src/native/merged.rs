@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use indexmap::IndexMap;
+
 use super::uri_template;
 use crate::{
     downstream::ServerFamily, era::CacheHints, ident::ServerName, toolbox::unique_name,
@@ -51,7 +53,8 @@ pub(super) struct Merged {
     pub(super) shown: Vec<RawJson>,
     /// How long it may be kept: as long as the list of every server that it was made of.
     pub(super) hints: CacheHints,
-    routes: Vec<Route>,
+    /// By what the client uses, in the order of `shown`.
+    routes: IndexMap<String, Route>,
 }
 
 /// A list of one server.
@@ -108,11 +111,12 @@ impl Merged {
             } else {
                 item.with_member("name", &RawJson::of(&shown))
             });
-            merged.routes.push(Route {
-                shown,
+            let route = Route {
+                shown: shown.clone(),
                 original: name,
                 server,
-            });
+            };
+            merged.routes.insert(shown, route);
         }
         merged
     }
@@ -128,7 +132,8 @@ impl Merged {
             };
             if taken.insert(value.clone()) {
                 merged.shown.push(item);
-                merged.routes.push(Route::unchanged(&value, server));
+                let route = Route::unchanged(&value, server);
+                merged.routes.insert(value, route);
             }
         }
         merged
@@ -140,19 +145,24 @@ impl Merged {
         Self {
             shown: Vec::new(),
             hints: hints.reduce(CacheHints::and).unwrap_or(CacheHints::NONE),
-            routes: Vec::new(),
+            routes: IndexMap::new(),
         }
     }
 
     /// Whose the name or URI is.
     pub(super) fn route(&self, shown: &str) -> Option<&Route> {
-        self.routes.iter().find(|route| route.shown == shown)
+        self.routes.get(shown)
+    }
+
+    /// What the client is shown under a name or URI.
+    pub(super) fn item(&self, shown: &str) -> Option<&RawJson> {
+        self.shown.get(self.routes.get_index_of(shown)?)
     }
 
     /// Whose the first template is that a URI matches.
     pub(super) fn matching(&self, uri: &str) -> Option<&Route> {
         self.routes
-            .iter()
+            .values()
             .find(|route| uri_template::matches(&route.original, uri))
     }
 }
@@ -225,7 +235,7 @@ mod tests {
             ],
             64,
         );
-        let names: HashSet<_> = merged.routes.iter().map(|route| &route.shown).collect();
+        let names: HashSet<_> = merged.routes.values().map(|route| &route.shown).collect();
         assert_eq!(names.len(), 3);
     }
 

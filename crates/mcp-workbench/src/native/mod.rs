@@ -6,6 +6,7 @@ mod error;
 mod merged;
 mod nobody;
 mod requests;
+mod shown_tools;
 mod subscriptions;
 mod uri_template;
 mod watch;
@@ -32,6 +33,7 @@ use crate::{
 
 pub use error::NativeError;
 use merged::{Family, Merged};
+use shown_tools::ShownTools;
 use subscriptions::{Subscriber, Subscriptions, resource_of};
 pub use watch::{Changes, Watch};
 
@@ -49,6 +51,8 @@ struct Known {
     /// Counts the changes that servers have told of.
     generation: u64,
     lists: HashMap<Family, Kept>,
+    /// The tools as they were last shown.
+    tools: Option<ShownTools>,
     events: broadcast::Receiver<ServerEvent>,
 }
 
@@ -81,6 +85,7 @@ impl Native {
             known: Mutex::new(Known {
                 generation: 0,
                 lists: HashMap::new(),
+                tools: None,
                 events,
             }),
             subscriptions: Arc::new(subscriptions),

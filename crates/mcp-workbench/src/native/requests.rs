@@ -9,6 +9,7 @@ use super::{
     Kept, Native,
     error::NativeError,
     merged::{Family, Listed, Merged, Route},
+    shown_tools::ShownTools,
     subscriptions::{Resource, SUBSCRIBE, Subscriber, UNSUBSCRIBE},
 };
 use crate::{
@@ -67,25 +68,19 @@ impl Native {
         Ok(list_result("tools", &tools.shown, hints, era))
     }
 
-    fn tools(&self) -> Merged {
-        let lists = self.toolbox.catalogue().into_iter().map(|(server, list)| {
-            let items = list.tools().iter().map(|tool| tool.definition.clone());
-            Listed {
-                server,
-                items: items.collect(),
-                hints: list.hints,
-            }
-        });
-        Merged::by_name(lists.collect(), self.name_limit)
+    fn tools(&self) -> Arc<Merged> {
+        let catalogue = self.toolbox.catalogue();
+        let mut known = self.known();
+        let kept = known.tools.as_ref().and_then(|tools| tools.of(&catalogue));
+        kept.unwrap_or_else(|| {
+            let tools = ShownTools::merge(catalogue, self.name_limit);
+            Arc::clone(known.tools.insert(tools).merged())
+        })
     }
 
     /// The definition of a tool as a client sees it.
     pub fn shown_tool(&self, name: &str) -> Option<RawJson> {
-        let mut shown = self.tools().shown.into_iter();
-        shown.find(|tool| {
-            let shown = tool.member("name");
-            shown.as_ref().and_then(RawJson::as_text).as_deref() == Some(name)
-        })
+        self.tools().item(name).cloned()
     }
 
     async fn call_tool(&self, params: &RawJson, context: CallContext) -> Answered {
