@@ -288,7 +288,8 @@ impl Connection {
     /// The answer to a request; none if it was cancelled.
     async fn answer(&self, request: &Request, caller: Caller, running: &Running) -> Option<Reply> {
         let revision = self.revision().unwrap_or_default();
-        let answer = methods::answer(self.workbench(), caller, revision, request);
+        // On the heap: it is large, and would be copied into each future around it.
+        let answer = Box::pin(methods::answer(self.workbench(), caller, revision, request));
         self.settle(request, contain(answer), running).await
     }
 
