@@ -97,6 +97,7 @@ impl ProcessTable {
         let pipes = take_pipes(&mut child);
         let process = Process {
             child_ended: self.child_ended.subscribe(),
+            may_have_ended: true,
             child,
             pid,
             marker,
@@ -250,6 +251,8 @@ impl ProcessTable {
 /// One server's tree.
 pub struct Process {
     child_ended: watch::Receiver<()>,
+    /// Whether a child has ended since the last look at this one. Looking costs a system call.
+    may_have_ended: bool,
     child: Child,
     pid: Pid,
     marker: String,
@@ -259,21 +262,33 @@ pub struct Process {
 impl Process {
     /// Waits for the end of the leader and leaves it unreaped. Cancel-safe.
     pub(in crate::downstream) async fn exited(&mut self) -> Exit {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
         loop {
-            match waitid(WaitId::Pid(self.pid), options) {
-                Ok(None) => {}
-                Ok(Some(status)) => {
-                    return match (status.exit_status(), status.terminating_signal()) {
-                        (Some(code), _) => Exit::Code(code),
-                        (_, Some(signal)) => Exit::Signal(signal),
-                        _ => Exit::Closed,
-                    };
+            if self.may_have_ended {
+                // Noted before the look, so that an end after it is looked for anew.
+                self.child_ended.mark_unchanged();
+                self.may_have_ended = false;
+                if let Some(exit) = self.look() {
+                    self.may_have_ended = true;
+                    return exit;
                 }
-                Err(_) => return Exit::Closed,
             }
             // The sender is in the table, which we hold.
             let _ = self.child_ended.changed().await;
+            self.may_have_ended = true;
+        }
+    }
+
+    /// How the leader has ended, if it has.
+    fn look(&self) -> Option<Exit> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        match waitid(WaitId::Pid(self.pid), options) {
+            Ok(None) => None,
+            Ok(Some(status)) => match (status.exit_status(), status.terminating_signal()) {
+                (Some(code), _) => Some(Exit::Code(code)),
+                (_, Some(signal)) => Some(Exit::Signal(signal)),
+                _ => Some(Exit::Closed),
+            },
+            Err(_) => Some(Exit::Closed),
         }
     }
 
