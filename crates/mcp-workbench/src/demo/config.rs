@@ -44,11 +44,13 @@ fn client_configuration(program: &str) -> Value {
 }
 
 /// The entry of one server. The workbench expands `${…}` in it, so a path that holds `${` is
-/// escaped; the client's snippet is read by others and is not.
+/// escaped; the client's snippet is read by others and is not. How our own servers speak is known, so it need not
+/// be found out, and a demonstration leaves nothing behind.
 fn entry(program: &str, server: DemoServer) -> Value {
     json!({
         "command": program.replace("${", "$${"),
-        "args": ["demo-server", server.name()]
+        "args": ["demo-server", server.name()],
+        "era": "legacy"
     })
 }
 
@@ -62,6 +64,7 @@ mod tests {
     fn the_configuration_names_every_server_in_order() {
         let text = configuration("/opt/mcp workbench/\"bin\"");
         let program = "/opt/mcp workbench/\"bin\"";
+        let server = |name: &str| json!({ "command": program, "args": ["demo-server", name], "era": "legacy" });
         assert_eq!(
             serde_json::from_str::<Value>(&text).unwrap(),
             json!({
@@ -71,9 +74,9 @@ mod tests {
                 "toolboxes": { "desk": {
                     "description": DESCRIPTION,
                     "mcpServers": {
-                        "clock": { "command": program, "args": ["demo-server", "clock"] },
-                        "calculator": { "command": program, "args": ["demo-server", "calculator"] },
-                        "notes": { "command": program, "args": ["demo-server", "notes"] }
+                        "clock": server("clock"),
+                        "calculator": server("calculator"),
+                        "notes": server("notes")
                     }
                 } }
             })

@@ -301,3 +301,12 @@ fn every_file_of_tests_is_run() {
     }
     none(&findings);
 }
+
+#[test]
+fn the_product_runs_where_no_package_is_named() {
+    let root = Path::new(CRATE).ancestors().nth(2).unwrap();
+    let manifest = fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    // The README's first command is `cargo run`.
+    let members = "\ndefault-members = [\"crates/mcp-workbench\"]\n";
+    assert!(manifest.contains(members), "{manifest}");
+}

@@ -17,7 +17,7 @@ fn asks(method: &str, params: &str) -> Script {
 }
 
 /// A workbench whose client has declared `capabilities`.
-fn connect(setup: Setup, capabilities: &Value) -> Workbench {
+pub(crate) fn connect(setup: Setup, capabilities: &Value) -> Workbench {
     let mut workbench = setup.start();
     let params = json!({
         "protocolVersion": "2025-11-25",

@@ -97,8 +97,10 @@ fn serve_by_name_is_the_default() {
 
 #[test]
 fn the_demo_runs_by_itself() {
-    let finished = Setup::new().start_with(&["demo"]).finish();
+    let mut demo = Setup::new().start_with(&["demo"]);
+    let finished = demo.finish();
     assert!(finished.status.success(), "{}", all_output(&finished));
+    assert!(!demo.setup.path("cache/mcp-workbench").exists());
     let stdout = finished.stdout.join("\n");
     for word in ["open_toolbox", "use_tool", "## Available Toolboxes"] {
         assert!(stdout.contains(word), "no {word:?} in {stdout}");

@@ -3,7 +3,10 @@
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use crate::harness::{Journal, Script, Setup, TIMEOUT, Workbench, poll};
+use crate::{
+    asking_back::connect,
+    harness::{Journal, Script, Setup, TIMEOUT, Workbench, poll},
+};
 
 fn modern(names: &[&str]) -> Script {
     Script::named(names).set("era", r#""modern""#)
@@ -13,20 +16,6 @@ fn modern(names: &[&str]) -> Script {
 fn with_tasks(names: &[&str]) -> Script {
     let capabilities = r#"{"tools":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
     modern(names).set("capabilities", capabilities)
-}
-
-/// A workbench whose client has declared `capabilities`.
-fn connect(setup: Setup, capabilities: &Value) -> Workbench {
-    let mut workbench = setup.start();
-    let params = json!({
-        "protocolVersion": "2025-11-25",
-        "capabilities": capabilities,
-        "clientInfo": {"name": "it", "version": "1"},
-    });
-    workbench.ask("initialize", &params.to_string());
-    workbench.notify("notifications/initialized", "{}");
-    workbench.open("dev");
-    workbench
 }
 
 fn received(journal: &Journal, method: &str) -> Vec<Value> {
