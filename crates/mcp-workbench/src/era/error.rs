@@ -1,7 +1,7 @@
 //! Errors of one era as the other era has them.
 
 use super::input::{InputRequest, InputRequired};
-use crate::wire::{Kind, ObjectText, RawJson};
+use crate::wire::{Kind, ObjectText, RawJson, code};
 
 /// A header and the body of a request contradict each other, or a required header is missing.
 pub const HEADER_MISMATCH: i64 = -32020;
@@ -14,8 +14,6 @@ pub const UNSUPPORTED_VERSION: i64 = -32022;
 const RESOURCE_NOT_FOUND: &str = "-32002";
 /// The user has to follow addresses first, in the legacy era.
 const URL_ELICITATION_REQUIRED: &str = "-32042";
-/// What the modern era has in place of an unknown resource.
-const INVALID_PARAMS: i64 = -32602;
 
 /// Whether an error is one by which a modern server is known.
 pub fn is_modern_code(error: &RawJson) -> bool {
@@ -30,7 +28,7 @@ pub fn is_modern_code(error: &RawJson) -> bool {
 /// The error of a legacy server as a modern client gets it.
 pub fn to_modern_error(error: &RawJson) -> RawJson {
     if has_code(error, RESOURCE_NOT_FOUND) {
-        error.with_member("code", &RawJson::of(&INVALID_PARAMS))
+        error.with_member("code", &RawJson::of(&code::INVALID_PARAMS))
     } else {
         error.clone()
     }

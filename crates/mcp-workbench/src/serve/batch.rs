@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 
 use super::{
-    caller::Caller, code, connection::Connection, modern, output::ClientOutput, revision::Revision,
+    caller::Caller, connection::Connection, modern, output::ClientOutput, revision::Revision,
     unreadable::refusal,
 };
-use crate::wire::{self, Frame, Message, RawJson};
+use crate::wire::{self, Frame, Message, RawJson, code};
 
 /// The place for the answer to one request.
 pub(super) enum ReplyPlace {

@@ -13,7 +13,6 @@ use super::{
     ServeContext,
     batch::ReplyPlace,
     caller::Caller,
-    code,
     in_flight::{InFlight, Running},
     log_level::LogLevel,
     methods::{self, Reply},
@@ -28,7 +27,7 @@ use crate::{
     contain::{Panicked, contain},
     wire::{
         self, Line, MAX_FRAME_BYTES, Message, Notification, ParseError, RawJson, Request,
-        RequestId, id_from_head, id_from_tail,
+        RequestId, code, id_from_head, id_from_tail,
     },
     workbench::Workbench,
 };

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{
-    caller::Caller, code, connection::Agreed, exchange::ModernCaller, log_level::LogLevel, native,
-    revision::Revision,
+    RESOURCE_NOT_FOUND, caller::Caller, connection::Agreed, exchange::ModernCaller,
+    log_level::LogLevel, native, revision::Revision,
 };
 use crate::{
     call::{Call, CallContext, CallRequest, ClientCapabilities, ClientHandle, Retry, ToldProgress},
     downstream::CallError,
     meta::{self, MetaReply, MetaTool},
-    wire::{self, Frame, Kind, ObjectText, RawJson, Request, RequestId},
+    wire::{self, Frame, Kind, ObjectText, RawJson, Request, RequestId, code},
     workbench::Workbench,
 };
 
@@ -104,7 +104,7 @@ impl Reply {
     /// The refusal of a resource that nobody has, as the legacy era has it.
     pub(super) fn resource_not_found(uri: &str) -> Self {
         let error = json!({
-            "code": code::RESOURCE_NOT_FOUND,
+            "code": RESOURCE_NOT_FOUND,
             "message": format!("Resource not found: {uri}"),
             "data": { "uri": uri },
         });

@@ -57,12 +57,5 @@ const GRACE: Duration = Duration::from_secs(1);
 /// How long the last answers may take to be written.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// The codes of JSON-RPC errors that we answer with.
-mod code {
-    pub(super) const PARSE_ERROR: i64 = -32700;
-    pub(super) const INVALID_REQUEST: i64 = -32600;
-    pub(super) const METHOD_NOT_FOUND: i64 = -32601;
-    pub(super) const INVALID_PARAMS: i64 = -32602;
-    pub(super) const INTERNAL_ERROR: i64 = -32603;
-    pub(super) const RESOURCE_NOT_FOUND: i64 = -32002;
-}
+/// The code for a resource that nobody has, in the legacy era.
+const RESOURCE_NOT_FOUND: i64 = -32002;

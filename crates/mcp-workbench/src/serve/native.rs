@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use super::{
     caller::Caller,
-    code,
     log_level::LogLevel,
     methods::{Reply, Requester},
 };
@@ -17,7 +16,7 @@ use crate::{
     meta,
     native::{Native, NativeError},
     toolbox::Opened,
-    wire::{ObjectText, RawJson, Request},
+    wire::{ObjectText, RawJson, Request, code},
     workbench::Workbench,
 };
 

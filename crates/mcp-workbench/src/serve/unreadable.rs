@@ -2,8 +2,9 @@
 
 use bytes::Bytes;
 
-use super::code;
-use crate::wire::{self, Frame, InvalidMessage, ParseError, RequestId, ScanError, recover_id};
+use crate::wire::{
+    self, Frame, InvalidMessage, ParseError, RequestId, ScanError, code, recover_id,
+};
 
 /// The answer to a frame that is no message, with its id if one can be found in it.
 pub(super) fn refusal_frame(error: &ParseError, frame: &Bytes) -> Frame {

@@ -1,6 +1,7 @@
 //! Bytes in, bytes out: frames, JSON spans, ids and splicing. Nothing here does IO, and nothing
 //! here knows an MCP method. A message is scanned once; what is relayed stays the bytes that came.
 
+pub mod code;
 mod compose;
 mod json;
 mod lines;

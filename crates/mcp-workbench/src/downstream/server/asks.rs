@@ -10,15 +10,11 @@ use super::questions::can_answer;
 use crate::{
     call::{ClientHandle, ClientId, Question},
     era::Era,
-    wire::{self, Answer, Frame, ObjectText, RawJson, Request, RequestId},
+    wire::{self, Answer, Frame, ObjectText, RawJson, Request, RequestId, code},
 };
 
 /// How many questions a server may have open at once.
 const MAX_QUESTIONS: usize = 100;
-
-/// The JSON-RPC codes that a server is refused with.
-const METHOD_NOT_FOUND: i64 = -32601;
-const INTERNAL_ERROR: i64 = -32603;
 
 /// The questions of one server that are not answered yet. Dropping it withdraws them.
 pub(super) struct Asks {
@@ -86,11 +82,19 @@ impl Asks {
         });
         let (Some(question), Some(client)) = (question, willing) else {
             let message = format!("Method not found: {}", request.method);
-            return Some(wire::error(Some(&request.id), METHOD_NOT_FOUND, &message));
+            return Some(wire::error(
+                Some(&request.id),
+                code::METHOD_NOT_FOUND,
+                &message,
+            ));
         };
         if self.running.len() >= MAX_QUESTIONS || self.by_id.contains_key(&request.id) {
             let message = format!("more than {MAX_QUESTIONS} questions at once, or one id twice");
-            return Some(wire::error(Some(&request.id), INTERNAL_ERROR, &message));
+            return Some(wire::error(
+                Some(&request.id),
+                code::INTERNAL_ERROR,
+                &message,
+            ));
         }
         let answer = client.ask(question, request.params.as_ref());
         let id = request.id.clone();
@@ -122,7 +126,7 @@ impl Asks {
                 Some(Answer::Result(result)) => wire::result(&id, &result),
                 Some(Answer::Error(error)) => wire::error_as_sent(&id, &error),
                 Some(Answer::Invalid) | None => {
-                    wire::error(Some(&id), INTERNAL_ERROR, "the client gave no answer")
+                    wire::error(Some(&id), code::INTERNAL_ERROR, "the client gave no answer")
                 }
             };
             return (frame, client);

@@ -22,7 +22,7 @@ use crate::{
         listing::ToolList,
     },
     era::Era,
-    wire::{self, Answer, FrameTicket, ObjectText, RawJson},
+    wire::{self, Answer, FrameTicket, ObjectText, RawJson, code},
 };
 
 /// How many calls a server has at once, and how many more may wait for it.
@@ -30,9 +30,6 @@ const MAX_IN_FLIGHT: usize = 64;
 const MAX_WAITING: usize = 256;
 /// How many bytes may wait for it, in calls that were not sent and in what it does not read.
 const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
-
-/// The error code of parameters that cannot be used.
-const INVALID_PARAMS: i64 = -32602;
 
 /// How often a call is kept for another start of a server that ends before the call is sent.
 const MAX_PUT_BACK: u32 = 2;
@@ -381,7 +378,7 @@ fn prepare(call: &mut QueuedCall, tools: &ToolList, dialect: Dialect) -> Result<
     if has_state && dialect.era == Era::Legacy {
         // Whatever gave it out, it was not this server.
         return Err(CallError::refusal(
-            INVALID_PARAMS,
+            code::INVALID_PARAMS,
             "requestState is not known",
             None,
         ));

@@ -13,16 +13,13 @@ use super::{
 use crate::{
     call::Question,
     downstream::link::Origin,
-    wire::{self, Request, RequestId},
+    wire::{self, Request, RequestId, code},
 };
 
 /// How long a question waits.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How many of them wait.
 const MAX_HELD: usize = 32;
-
-/// The code that a server is refused with.
-const INTERNAL_ERROR: i64 = -32603;
 
 /// The questions that wait, oldest first.
 #[derive(Default)]
@@ -92,7 +89,7 @@ impl Session {
                 refused = true;
                 let words = "it cannot be told which of several calls asks this";
                 let id = Some(&held.request.id);
-                self.link.send(wire::error(id, INTERNAL_ERROR, words));
+                self.link.send(wire::error(id, code::INTERNAL_ERROR, words));
             } else {
                 let until = if refused { now + PATIENCE } else { held.until };
                 self.held.held.push(Held { until, ..held });

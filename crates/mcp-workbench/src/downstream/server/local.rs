@@ -14,11 +14,8 @@ use crate::{
     call::CallRequest,
     downstream::{error::CallError, event::Change},
     era::{HEADER_MISMATCH, SUBSCRIPTION_ID},
-    wire::{Answer, ObjectText, RawJson},
+    wire::{Answer, ObjectText, RawJson, code},
 };
-
-/// The error code of a method that a server does not have.
-const METHOD_NOT_FOUND: i64 = -32601;
 
 /// A request that is answered here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +51,11 @@ impl Session {
             }
             Local::Subscription => {
                 let message = "the server does not tell of single resources";
-                call.answer(Err(CallError::refusal(METHOD_NOT_FOUND, message, None)));
+                call.answer(Err(CallError::refusal(
+                    code::METHOD_NOT_FOUND,
+                    message,
+                    None,
+                )));
                 return;
             }
         }
@@ -108,7 +109,7 @@ impl Session {
     /// The server has answered that it will tell no more, or that it has no such thing.
     pub(super) fn stop_listening(&mut self, id: u64, answer: &Answer) {
         match answer {
-            Answer::Error(error) if error_code(error) == METHOD_NOT_FOUND.to_string() => {
+            Answer::Error(error) if error_code(error) == code::METHOD_NOT_FOUND.to_string() => {
                 tracing::debug!("the server does not tell of changes");
                 self.subscription.refused(id);
             }

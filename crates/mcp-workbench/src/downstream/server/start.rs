@@ -24,11 +24,8 @@ use crate::{
         verdicts::{Verdict, VerdictKey},
     },
     era::Era,
-    wire::Answer,
+    wire::{Answer, code},
 };
-
-/// The error code of an unknown method.
-const METHOD_NOT_FOUND: i64 = -32601;
 
 /// How long a server of which nothing is known may think about `server/discover`.
 const PROBE_PATIENCE: Duration = Duration::from_secs(2);
@@ -256,7 +253,7 @@ async fn list(conversation: &mut Conversation<'_>) -> Result<ListWalk, ConnectEr
         let answer = conversation.request(phase, &walk.params()).await?;
         let step = match &answer {
             Answer::Result(page) => walk.accept(page),
-            Answer::Error(error) if error_code(error) == METHOD_NOT_FOUND.to_string() => {
+            Answer::Error(error) if error_code(error) == code::METHOD_NOT_FOUND.to_string() => {
                 // A server without tools may still be useful for what else it has.
                 Some(Step::Done)
             }

@@ -9,8 +9,8 @@ use crate::{
         self, HEADER_MISMATCH, MODERN_REVISION, MetaProblem, ModernMeta, UNSUPPORTED_VERSION,
         headers::{METHOD, NAME, PROTOCOL_VERSION, ParameterHeader, decode, name_member},
     },
-    serve::{code, log_level::LogLevel},
-    wire::{self, Frame, ObjectText, RawJson, Request, RequestId},
+    serve::log_level::LogLevel,
+    wire::{self, Frame, ObjectText, RawJson, Request, RequestId, code},
 };
 
 /// Why a request without a session is not taken.

@@ -12,8 +12,8 @@ use super::{
     limits::{MAX_CONNECTIONS, MAX_RUNNING, MAX_SESSIONS, MAX_STATELESS},
 };
 use crate::{
-    serve::{code, revision::Revision},
-    wire::{self, Frame, MAX_FRAME_BYTES},
+    serve::revision::Revision,
+    wire::{self, Frame, MAX_FRAME_BYTES, code},
 };
 
 /// The code of refusals that are about HTTP and not about the message.

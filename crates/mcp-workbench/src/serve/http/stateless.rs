@@ -30,8 +30,8 @@ use super::{
 use crate::{
     call::Principal,
     era::{HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION},
-    serve::{ServeContext, batch::ReplyPlace, code, connection::Connection, output::ClientOutput},
-    wire::{Frame, Message, RawJson, Request},
+    serve::{ServeContext, batch::ReplyPlace, connection::Connection, output::ClientOutput},
+    wire::{Frame, Message, RawJson, Request, code},
     workbench::Workbench,
 };
 
