@@ -5,7 +5,7 @@ use bytes::Bytes;
 use thiserror::Error;
 
 use super::{
-    json::{Kind, RawJson, unescape, walk_members},
+    json::{Key, Kind, RawJson, walk_members},
     scan::{Flaws, ScanError, Scanner},
 };
 
@@ -181,7 +181,11 @@ impl Envelope {
         }
         let mut envelope = Self::default();
         walk_members(&mut scanner, |key, value| {
-            envelope.note(&unescape(&frame[key]), RawJson::trusted(frame.slice(value)));
+            if let Some(slot) = envelope.slot(key) {
+                let value = RawJson::trusted(frame.slice(value));
+                let is_doubled = slot.replace(value).is_some();
+                envelope.doubled |= is_doubled;
+            }
         })?;
         scanner.skip_whitespace();
         if scanner.position() < frame.len() {
@@ -190,17 +194,17 @@ impl Envelope {
         Ok((envelope, scanner.flaws))
     }
 
-    fn note(&mut self, key: &str, value: RawJson) {
-        let slot = match key {
-            "jsonrpc" => &mut self.jsonrpc,
-            "id" => &mut self.id,
-            "method" => &mut self.method,
-            "params" => &mut self.params,
-            "result" => &mut self.result,
-            "error" => &mut self.error,
-            _ => return,
-        };
-        self.doubled |= slot.replace(value).is_some();
+    /// Where the value of a key belongs.
+    fn slot(&mut self, key: Key<'_>) -> Option<&mut Option<RawJson>> {
+        match &*key.bytes() {
+            b"jsonrpc" => Some(&mut self.jsonrpc),
+            b"id" => Some(&mut self.id),
+            b"method" => Some(&mut self.method),
+            b"params" => Some(&mut self.params),
+            b"result" => Some(&mut self.result),
+            b"error" => Some(&mut self.error),
+            _ => None,
+        }
     }
 
     pub(super) fn into_message(self) -> Result<Message, InvalidMessage> {
