@@ -157,6 +157,14 @@ impl Workbench {
         }
     }
 
+    /// The server that has a tool, if that is known without waiting.
+    pub fn find_known(&self, tool: &ToolIdentifier) -> Option<&ServerHandle> {
+        let toolbox = self.toolboxes.get(&tool.toolbox)?;
+        toolbox.opened()?;
+        let server = toolbox.servers().get(&tool.server)?;
+        server.knows(tool.tool.as_str()).then_some(server)
+    }
+
     /// The names that a caller may have meant, where a lookup failed.
     pub fn known_names(&self, tool: &ToolIdentifier, error: &LookupError) -> Vec<String> {
         let toolbox = self.toolboxes.get(&tool.toolbox);

@@ -9,13 +9,17 @@ mod registered;
 mod use_tool;
 
 use crate::{
-    call::CallContext, downstream::CallError, ident::ToolIdentifier, wire::RawJson,
+    call::CallContext,
+    downstream::{CallError, ServerHandle},
+    ident::ToolIdentifier,
+    wire::RawJson,
     workbench::Workbench,
 };
 
 use failure::Failure;
 pub use instructions::instructions;
 pub use registered::call_registered;
+pub use use_tool::ReadyCall;
 
 /// Our own tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +59,18 @@ impl MetaTool {
             Self::UseTool => use_tool::run(workbench, arguments, context).await,
         };
         MetaReply::of(result)
+    }
+}
+
+/// A call by a meta-tool that can be sent without waiting for anything: its server and its arguments.
+pub fn ready<'a>(
+    workbench: &'a Workbench,
+    name: &str,
+    arguments: &RawJson,
+) -> Option<(&'a ServerHandle, RawJson, ReadyCall)> {
+    match MetaTool::named(name)? {
+        MetaTool::UseTool => use_tool::ready(workbench, arguments),
+        MetaTool::OpenToolbox => None,
     }
 }
 

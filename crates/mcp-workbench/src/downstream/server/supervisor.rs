@@ -69,7 +69,7 @@ pub(in crate::downstream) struct Supervisor {
 #[derive(Default)]
 pub(super) struct Waiting {
     pub(super) connects: Vec<ConnectReply>,
-    pub(super) calls: VecDeque<QueuedCall>,
+    pub(super) calls: VecDeque<Box<QueuedCall>>,
     /// Whether somebody asks for the server itself and not only for a call.
     pub(super) asked_for: bool,
     /// What must hold when the server has come back.
@@ -371,7 +371,7 @@ enum Need {
 }
 
 /// Waits for a moment; for ever if there is none.
-pub(super) async fn sleep_until(moment: Option<Instant>) {
+async fn sleep_until(moment: Option<Instant>) {
     match moment {
         Some(moment) => tokio::time::sleep_until(moment).await,
         None => std::future::pending().await,
