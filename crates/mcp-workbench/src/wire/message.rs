@@ -152,11 +152,14 @@ pub(super) struct Envelope {
 impl Message {
     /// Reads one message; text that is broken inside strings is refused.
     pub fn parse(frame: &Bytes) -> Result<Self, ParseError> {
-        let (envelope, flaws) = Envelope::scan(frame)?;
-        if flaws.raw_control {
+        if let Err(error) = std::str::from_utf8(frame) {
+            return Err(ScanError::Syntax(error.valid_up_to()).into());
+        }
+        let scanned = Envelope::scan(frame)?;
+        if scanned.flaws.raw_control {
             return Err(ScanError::Syntax(0).into());
         }
-        Ok(envelope.into_message()?)
+        Ok(scanned.envelope.into_message()?)
     }
 }
 
@@ -168,12 +171,18 @@ fn not_an_object(frame: &Bytes) -> Result<InvalidMessage, ScanError> {
     })
 }
 
+/// A message that has been looked at.
+pub(super) struct Scanned {
+    pub(super) envelope: Envelope,
+    /// What in its text could be mended.
+    pub(super) flaws: Flaws,
+    /// Whether there are line ends between its tokens.
+    pub(super) has_line_ends: bool,
+}
+
 impl Envelope {
-    /// Reads the members of one message, and tells what in its text could be mended.
-    pub(super) fn scan(frame: &Bytes) -> Result<(Self, Flaws), ParseError> {
-        if let Err(error) = std::str::from_utf8(frame) {
-            return Err(ScanError::Syntax(error.valid_up_to()).into());
-        }
+    /// Reads the members of one message, which is valid UTF-8.
+    pub(super) fn scan(frame: &Bytes) -> Result<Scanned, ParseError> {
         let mut scanner = Scanner::new(frame);
         scanner.skip_whitespace();
         if scanner.peek() != Some(b'{') {
@@ -191,7 +200,11 @@ impl Envelope {
         if scanner.position() < frame.len() {
             return Err(ScanError::Syntax(scanner.position()).into());
         }
-        Ok((envelope, scanner.flaws))
+        Ok(Scanned {
+            envelope,
+            flaws: scanner.flaws,
+            has_line_ends: scanner.has_line_ends,
+        })
     }
 
     /// Where the value of a key belongs.

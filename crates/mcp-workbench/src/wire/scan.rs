@@ -26,6 +26,13 @@ pub(super) struct Flaws {
     pub(super) raw_control: bool,
 }
 
+impl Flaws {
+    /// Whether there is one.
+    pub(super) fn any(self) -> bool {
+        self != Self::default()
+    }
+}
+
 /// A cursor over JSON text.
 pub(super) struct Scanner<'a> {
     bytes: &'a [u8],
@@ -35,6 +42,8 @@ pub(super) struct Scanner<'a> {
     /// One bit a surrounding container, the innermost lowest: set for an object.
     objects: u128,
     pub(super) flaws: Flaws,
+    /// Whether the white space between tokens has a line end.
+    pub(super) has_line_ends: bool,
     /// Whether the last string has an escape or a control character.
     special: bool,
 }
@@ -47,6 +56,7 @@ impl<'a> Scanner<'a> {
             depth: 0,
             objects: 0,
             flaws: Flaws::default(),
+            has_line_ends: false,
             special: false,
         }
     }
@@ -66,7 +76,8 @@ impl<'a> Scanner<'a> {
     }
 
     pub(super) fn skip_whitespace(&mut self) {
-        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.bytes.get(self.at) {
+        while let Some(byte @ (b' ' | b'\t' | b'\n' | b'\r')) = self.bytes.get(self.at) {
+            self.has_line_ends |= matches!(byte, b'\n' | b'\r');
             self.at += 1;
         }
     }
