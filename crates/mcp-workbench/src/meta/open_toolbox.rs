@@ -21,7 +21,8 @@ const NAMES_CHARACTERS: usize = 1500;
 
 /// The definition, with the toolboxes of this configuration.
 pub(super) fn definition(workbench: &Workbench) -> RawJson {
-    let names: Vec<&str> = workbench.toolbox_names().map(ToolboxName::as_str).collect();
+    let names = workbench.toolbox_names();
+    let names: Vec<&str> = names.iter().map(ToolboxName::as_str).collect();
     let mut toolbox = Map::new();
     toolbox.insert("type".into(), "string".into());
     toolbox.insert("description".into(), "Name of the toolbox".into());
@@ -51,7 +52,10 @@ pub(super) async fn run(
     arguments: &RawJson,
     context: &CallContext,
 ) -> Result<RawJson, Failure> {
-    let available = || workbench.toolbox_names().map(ToString::to_string).collect();
+    let available = || {
+        let names = workbench.toolbox_names();
+        names.iter().map(ToString::to_string).collect()
+    };
     let mut problems = Vec::new();
     let reader = ParameterReader::read(arguments, "", &[TOOLBOX], old_name, &mut problems);
     let toolbox = match arguments.members() {
@@ -70,10 +74,10 @@ pub(super) async fn run(
             available: available(),
         });
     };
-    match workbench.open(found, &context.client).await {
+    match workbench.open(&found, &context.client).await {
         Ok(opened) => Ok(opened.result.clone()),
         Err(error) => Err(Failure::NotOpened {
-            toolbox: found.config().name.clone(),
+            toolbox: found.name().clone(),
             error,
         }),
     }
