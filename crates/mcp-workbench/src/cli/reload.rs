@@ -76,13 +76,18 @@ struct Reloader {
 impl Reloader {
     fn new(workbench: Arc<Workbench>, source: Source) -> Self {
         let file = source.environment.absolute(&source.file);
-        Self {
+        let mut reloader = Self {
             workbench,
             seen: HashMap::from([(file.clone(), source.fingerprint)]),
             file,
             source,
             told_of_polling: false,
+        };
+        // Servers read theirs at their start, which is later.
+        for file in &reloader.files()[1..] {
+            reloader.note(file.clone());
         }
+        reloader
     }
 
     /// The files that the running configuration is made of, its own file first.
@@ -128,7 +133,7 @@ impl Reloader {
         }
     }
 
-    /// The files that are not as they were. Of one that is seen for the first time nothing is known.
+    /// The files that are not as they were. One that is named for the first time is as it was.
     fn changed_files(&mut self) -> Vec<PathBuf> {
         let mut changed = Vec::new();
         for file in self.files() {

@@ -283,7 +283,7 @@ impl Supervisor {
                 session.end(|_| CallError::Internal)
             }
             SessionEnd::Retired => {
-                tracing::info!("stopped: it is no longer configured");
+                tracing::info!("stopped: the configuration has changed");
                 session.end(|_| CallError::Internal)
             }
             SessionEnd::Replaced => {
