@@ -20,6 +20,9 @@ fn described(edited: &mut Edited, words: &str) -> String {
     edited.text()
 }
 
+/// A way to write a text to a file, by its name.
+type Way<'a> = (&'static str, &'a dyn Fn(&str));
+
 #[test]
 fn a_file_may_be_saved_in_any_way() {
     let setup = Setup::one(&Script::new());
@@ -28,7 +31,7 @@ fn a_file_may_be_saved_in_any_way() {
     let mut workbench = setup.connect();
     assert_eq!(description(&mut workbench), "Development tools");
     let before = pid(&mut workbench, "fs");
-    let ways: [(&str, &dyn Fn(&str)); 4] = [
+    let ways: [Way<'_>; 4] = [
         ("in place", &|text| fs::write(&file, text).unwrap()),
         ("moved over", &|text| save(&file, text)),
         ("removed first", &|text| {

@@ -209,7 +209,12 @@ fn times_are_taken_up_by_a_server_that_runs() {
     edited.fs()["callTimeoutMs"] = json!(50);
     edited.take_up(&workbench);
     let failed = workbench.use_tool("hang", "{}");
-    assert_eq!(failed.failure()["code"], "call_timeout", "{}", failed.error());
+    assert_eq!(
+        failed.failure()["code"],
+        "call_timeout",
+        "{}",
+        failed.error()
+    );
     assert_eq!(pid(&mut workbench, "fs"), before);
 }
 
