@@ -3,7 +3,7 @@
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use super::{Edited, pid};
+use super::{Edited, pid, wait_count};
 use crate::harness::{Script, Setup, TIMEOUT, Workbench, alive, kill, poll};
 
 /// A server with a call that ends when the file `go` of the test is there.
@@ -185,18 +185,16 @@ fn filters_of_a_server_that_rests_hold_when_it_comes_back() {
     let mut edited = Edited::of(&setup);
     let mut workbench = setup.connect();
     workbench.open("dev");
-    let before = pid(&mut workbench, "fs");
-    kill(before, rustix::process::Signal::KILL);
-    workbench.wait_stderr("killed by signal 9");
-    edited.fs()["toolFilters"] = json!(["!echo"]);
-    edited.take_up(&workbench);
-    assert!(
-        workbench
-            .use_tool("echo", "{}")
-            .error()
-            .contains("not found")
-    );
-    assert_eq!(workbench.open("dev").tool_names(), ["pid"]);
+    for (times, filters) in [json!(["!echo"]), json!(["*"])].into_iter().enumerate() {
+        let running = pid(&mut workbench, "fs");
+        kill(running, rustix::process::Signal::KILL);
+        wait_count(&workbench, "killed by signal 9", times + 1);
+        edited.fs()["toolFilters"] = filters;
+        edited.take_up(&workbench);
+        let offered = workbench.use_tool("echo", "{}");
+        assert_eq!(offered.failed(), times == 0, "{}", offered.raw);
+    }
+    assert_eq!(workbench.open("dev").tool_names(), ["echo", "pid"]);
 }
 
 #[test]
