@@ -27,7 +27,15 @@ pub(super) fn load_configuration(
 ) -> Result<Loaded, ConfigurationError> {
     let located =
         locate(flag, environment).map_err(|error| ConfigurationError::NotFound { error })?;
-    load(&located.file, environment).map_err(|error| match error {
+    load_file(&located.file, environment)
+}
+
+/// Loads a configuration file.
+pub(super) fn load_file(
+    file: &Path,
+    environment: &Environment,
+) -> Result<Loaded, ConfigurationError> {
+    load(file, environment).map_err(|error| match error {
         LoadError::Invalid(problems) => ConfigurationError::Invalid { problems },
         error => ConfigurationError::NotUsable { error },
     })

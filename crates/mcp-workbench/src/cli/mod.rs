@@ -6,6 +6,7 @@ mod configuration;
 mod demo;
 mod http;
 mod output;
+mod reload;
 mod serve;
 mod token;
 

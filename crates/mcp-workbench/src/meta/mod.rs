@@ -2,11 +2,16 @@
 //! definition, its parameters and its run.
 
 mod failure;
+mod fitting;
 mod instructions;
 mod open_toolbox;
 mod parameters;
 mod registered;
 mod use_tool;
+
+use serde_json::{Value, json};
+
+use std::sync::Arc;
 
 use crate::{
     call::CallContext,
@@ -63,11 +68,11 @@ impl MetaTool {
 }
 
 /// A call by a meta-tool that can be sent without waiting for anything: its server and its arguments.
-pub fn ready<'a>(
-    workbench: &'a Workbench,
+pub fn ready(
+    workbench: &Workbench,
     name: &str,
     arguments: &RawJson,
-) -> Option<(&'a ServerHandle, RawJson, ReadyCall)> {
+) -> Option<(Arc<ServerHandle>, RawJson, ReadyCall)> {
     match MetaTool::named(name)? {
         MetaTool::UseTool => use_tool::ready(workbench, arguments),
         MetaTool::OpenToolbox => None,
@@ -98,6 +103,12 @@ pub fn failed_call(tool: ToolIdentifier, error: CallError) -> RawJson {
 /// The words for a call that failed.
 pub fn failed_call_text(tool: ToolIdentifier, error: CallError) -> String {
     Failure::call_failed(tool, error).to_string()
+}
+
+/// What clients are told of a meta-tool besides: one that hides tools until its model searches for them must not
+/// hide the way to all the others.
+fn hints() -> Value {
+    json!({ "anthropic/alwaysLoad": true })
 }
 
 /// The definitions of all meta-tools, as `tools/list` shows them.

@@ -1,10 +1,13 @@
 //! `use_tool`: runs one tool of an open toolbox and returns what its server answered, as it answered.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::{
     MetaReply,
     failure::Failure,
+    hints,
     parameters::{Key, ParameterProblem, ParameterReader},
 };
 use crate::{
@@ -69,6 +72,7 @@ pub(super) fn definition() -> RawJson {
             "required": ["tool"],
             "additionalProperties": false,
         },
+        "_meta": hints(),
     }))
 }
 
@@ -157,10 +161,10 @@ impl ReadyCall {
 }
 
 /// The server and the arguments of a call that can be sent without waiting for anything.
-pub(super) fn ready<'a>(
-    workbench: &'a Workbench,
+pub(super) fn ready(
+    workbench: &Workbench,
     parameters: &RawJson,
-) -> Option<(&'a ServerHandle, RawJson, ReadyCall)> {
+) -> Option<(Arc<ServerHandle>, RawJson, ReadyCall)> {
     let (tool, arguments) = read(parameters).ok()?;
     let server = workbench.find_known(&tool)?;
     Some((server, arguments, ReadyCall(tool)))

@@ -54,8 +54,8 @@ impl Native {
     }
 
     /// The server of a call.
-    pub fn server_of(&self, call: &RoutedCall) -> Option<&ServerHandle> {
-        self.toolbox.servers().get(&call.route.server)
+    pub fn server_of(&self, call: &RoutedCall) -> Option<Arc<ServerHandle>> {
+        self.toolbox.server(&call.route.server)
     }
 
     pub(super) async fn call_tool(&self, params: &RawJson, context: CallContext) -> Answered {

@@ -25,7 +25,7 @@ use crate::{
 
 /// A call that can be sent at once.
 pub(super) struct DirectCall {
-    server: ServerHandle,
+    server: Arc<ServerHandle>,
     request: CallRequest,
     meta: Option<RawJson>,
     kind: DirectKind,
@@ -69,7 +69,7 @@ impl Connection {
         let context = Requester::Legacy(place.caller(self)).into_context(meta);
         let ticket = server.ticket();
         // Noted before the call is sent, so that its end finds it.
-        let runs = Runs::AtServer(server.clone(), ticket);
+        let runs = Runs::AtServer(Arc::clone(&server), ticket);
         let running = self.in_flight().begin(id.clone(), runs);
         let rest = Rest {
             connection: Arc::clone(self),
@@ -101,7 +101,7 @@ impl Connection {
             native.toolbox().opened()?;
             let call = native.route_call(params).ok()?;
             return Some(DirectCall {
-                server: native.server_of(&call)?.clone(),
+                server: native.server_of(&call)?,
                 request: call.request(),
                 meta: params.member("_meta"),
                 kind: DirectKind::Native(call),
@@ -110,7 +110,7 @@ impl Connection {
         let params = methods::CallParams::read(Some(params)).ok()?;
         let (server, arguments, call) = meta::ready(workbench, &params.name, &params.arguments)?;
         Some(DirectCall {
-            server: server.clone(),
+            server,
             request: call.request(arguments),
             meta: params.meta,
             kind: DirectKind::Meta(call),

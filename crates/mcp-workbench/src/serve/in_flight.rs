@@ -1,7 +1,7 @@
 //! The requests of one client that run, so that a cancel finds them. Two requests with one id both run;
 //! a cancel of that id means both.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use slab::Slab;
 use tokio_util::sync::CancellationToken;
@@ -29,7 +29,7 @@ pub(super) enum Runs {
     /// In a task of its own, which watches this.
     InTask(CancellationToken),
     /// At a server, as a call.
-    AtServer(ServerHandle, CallTicket),
+    AtServer(Arc<ServerHandle>, CallTicket),
 }
 
 /// Names a request until its end.

@@ -4,6 +4,7 @@
 mod architecture;
 mod arguments;
 mod asking_back;
+mod auto_open;
 mod commands;
 mod configuration;
 mod corpus;
@@ -22,6 +23,7 @@ mod open_toolbox;
 mod opening;
 mod progress_cancel;
 mod protocol;
+mod reload;
 mod remote_servers;
 mod results;
 mod shutdown;

@@ -47,7 +47,10 @@ impl Session {
                         return end;
                     }
                 }
-                Some(command) = commands.recv() => self.take_commands(command, commands, surroundings),
+                command = commands.recv() => match command {
+                    Some(command) => self.take_commands(command, commands, surroundings),
+                    None => return SessionEnd::Retired,
+                },
                 (answer, client) = self.asks.next_answer() => {
                     self.link.send(answer);
                     self.close_question(client);

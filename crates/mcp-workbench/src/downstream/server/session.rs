@@ -19,8 +19,8 @@ use super::{
     replaced::Speech,
     start::{Started, list_rules},
     subscription::Subscription,
-    supervisor::Waiting,
     users::Users,
+    waiting::Waiting,
 };
 use crate::{
     call::{ClientHandle, ClientId, Outcome},
@@ -47,6 +47,8 @@ pub(super) enum SessionEnd {
     GivenUp(GiveUp),
     /// Nobody used it for its `idleTimeoutMs`.
     Idle,
+    /// Nobody has a way to it any more.
+    Retired,
     /// Another server is at its address now.
     Replaced,
     /// The workbench is ending, since then.
@@ -55,7 +57,7 @@ pub(super) enum SessionEnd {
 
 /// A connection to a server that is up.
 pub(super) struct Session {
-    server: Arc<Server>,
+    pub(super) server: Arc<Server>,
     pub(super) link: Link,
     pub(super) calls: Calls,
     pub(super) refresh: Refresh,
@@ -68,7 +70,7 @@ pub(super) struct Session {
     pub(super) subscription: Subscription,
     /// Whether it speaks as it did when it was met.
     pub(super) speech: Speech,
-    used_at: Instant,
+    pub(super) used_at: Instant,
 }
 
 /// What is around a session: where it publishes what it learns, and what ends it.
@@ -123,6 +125,7 @@ impl Session {
                 self.used_at = Instant::now();
                 self.calls.lasting().follow(following);
             }
+            change => self.take_change(change, status),
         }
     }
 
@@ -274,12 +277,6 @@ impl Session {
         if let Some(params) = self.refresh.take_page(answer, &rules, status) {
             self.request_page(&params);
         }
-    }
-
-    pub(super) fn idle_at(&self) -> Option<Instant> {
-        let idle = self.server.times.idle?;
-        let unused = self.calls.is_empty() && !self.calls.is_waited_for();
-        unused.then_some(self.used_at + idle)
     }
 
     /// The last lines of the server's stderr.
