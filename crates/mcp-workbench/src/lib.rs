@@ -22,11 +22,12 @@
 //! In native mode `native` finds the server by name or URI, and there are no meta-tools.
 //!
 //! A module uses only what stands below it: `cli`, `demo`, `serve`, `meta`, `workbench`, `native`, `toolbox`,
-//! `downstream`, `config`, `call`, `era`, `pipe`, `wire`, `contain`, `seal`, `near`, `visible`, `ident`,
+//! `downstream`, `clients`, `config`, `call`, `era`, `pipe`, `wire`, `contain`, `seal`, `near`, `visible`, `ident`,
 //! `telemetry`.
 
 pub mod call;
 pub mod cli;
+pub mod clients;
 pub mod config;
 mod contain;
 pub mod demo;
