@@ -1,13 +1,20 @@
 //! The command line: one file a command. Arguments are parsed, a command runs, and what it says becomes
 //! an exit code.
 
+mod call;
 mod check;
 mod configuration;
 mod demo;
+mod doctor;
 mod http;
+mod list;
 mod output;
+mod probe;
 mod serve;
+mod signals;
+mod terminal;
 mod token;
+mod typed;
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
@@ -27,9 +34,9 @@ struct Arguments {
     #[arg(long, value_name = "FILE", global = true)]
     config: Option<PathBuf>,
 
-    /// How much is logged to stderr
-    #[arg(long, value_name = "LEVEL", global = true, default_value = "info")]
-    log_level: LogLevel,
+    /// How much is logged to stderr [default: info while serving, error elsewhere]
+    #[arg(long, value_name = "LEVEL", global = true)]
+    log_level: Option<LogLevel>,
 
     #[command(subcommand)]
     command: Option<Command>,
@@ -41,6 +48,12 @@ enum Command {
     Serve(serve::ServeArguments),
     /// Check the configuration and show what it holds
     Check,
+    /// List toolboxes, servers and, with --tools, what the servers have
+    List(list::ListArguments),
+    /// Call a tool
+    Call(call::CallArguments),
+    /// Start every server and say what is wrong with it
+    Doctor(doctor::DoctorArguments),
     /// Show a session with the built-in demo toolbox
     Demo {
         /// Print the demo's configuration instead, to be pasted into a client
@@ -93,12 +106,20 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let colour = environment
         .variable("NO_COLOR")
         .is_none_or(std::ffi::OsStr::is_empty);
-    telemetry::start_logging(arguments.log_level.into(), colour);
+    let level = arguments.log_level.unwrap_or(match arguments.command {
+        None | Some(Command::Serve(_)) => LogLevel::Info,
+        // What is worth knowing is in the output.
+        Some(_) => LogLevel::Error,
+    });
+    telemetry::start_logging(level.into(), colour);
     let config = arguments.config.as_deref();
     let done = match arguments.command {
         None => serve::run_stdio(config, &environment),
         Some(Command::Serve(arguments)) => serve::run(config, arguments, &environment),
         Some(Command::Check) => check::run(config, &environment),
+        Some(Command::List(arguments)) => list::run(config, &arguments, &environment),
+        Some(Command::Call(arguments)) => call::run(config, &arguments, &environment),
+        Some(Command::Doctor(arguments)) => doctor::run(config, &arguments, &environment),
         Some(Command::Demo {
             print_config: false,
         }) => demo::run(colour),

@@ -14,6 +14,7 @@ mod expand;
 mod faults;
 mod filters;
 mod glob;
+mod literals;
 mod load;
 mod locate;
 mod problems;
@@ -29,6 +30,7 @@ pub use self::{
     dotenv::LineFault,
     environment::Environment,
     filters::ToolFilters,
+    literals::LiteralPlace,
     load::{LoadError, Loaded, load, parse},
     locate::{CONFIG_FILE, CONFIG_VARIABLE, ConfigSource, LocateError, Located, locate},
     problems::{
