@@ -11,7 +11,7 @@ use super::{
     check::how_reached,
     configuration::{choose_toolbox, load_configuration},
     output,
-    probe::{Probed, look_at_all, with_workbench},
+    probe::{Probed, look_at, with_workbench},
     terminal::{Column, Ink, Look, Progress, Table, count},
 };
 use crate::{
@@ -49,7 +49,7 @@ pub(super) fn run(
     let listing = if arguments.tools {
         let progress = Progress::on_stderr(environment, "starting servers");
         let found = with_workbench(config, async |workbench| {
-            look_at_all(&workbench, &progress).await
+            look_at(&workbench, None, &progress).await
         })?;
         listing.with_tools(&found)
     } else {

@@ -14,6 +14,7 @@ mod serve;
 mod signals;
 mod terminal;
 mod token;
+mod tokens;
 mod typed;
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
@@ -54,6 +55,8 @@ enum Command {
     Call(call::CallArguments),
     /// Start every server and say what is wrong with it
     Doctor(doctor::DoctorArguments),
+    /// Count what the definitions of tools cost a model
+    Tokens(tokens::TokensArguments),
     /// Show a session with the built-in demo toolbox
     Demo {
         /// Print the demo's configuration instead, to be pasted into a client
@@ -120,6 +123,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Some(Command::List(arguments)) => list::run(config, &arguments, &environment),
         Some(Command::Call(arguments)) => call::run(config, &arguments, &environment),
         Some(Command::Doctor(arguments)) => doctor::run(config, &arguments, &environment),
+        Some(Command::Tokens(arguments)) => tokens::run(config, &arguments, &environment),
         Some(Command::Demo {
             print_config: false,
         }) => demo::run(colour),

@@ -1,10 +1,14 @@
 //! From what was found of the servers to findings about them.
 
-use std::{path::Path, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use indexmap::IndexMap;
 
-use super::{finding::Finding, whereabouts::elsewhere};
+use super::{
+    finding::{FileFinding, Finding, StartFinding},
+    tool_finding::ToolFinding,
+    whereabouts::elsewhere,
+};
 use crate::{
     cli::{check::how_reached, probe::Probed},
     clients::{CLIENTS, NameFault, limits},
@@ -29,11 +33,12 @@ pub(super) fn of_configuration(loaded: &Loaded) -> Vec<Finding> {
         .iter()
         .filter(|it| !is_told_of_server(it, config));
     let problems = loaded.warnings.iter().chain(unset).cloned();
-    let mut findings: Vec<Finding> = problems.map(Finding::Configuration).collect();
+    let problems = problems.map(FileFinding::Problem);
+    let mut findings: Vec<Finding> = problems.map(Finding::File).collect();
     let places = literal_places(config);
     if !places.is_empty() && is_readable_by_all(&config.file) {
         let file = config.file.clone();
-        findings.push(Finding::ExposedFile { file, places });
+        findings.push(Finding::File(FileFinding::Exposed { file, places }));
     }
     findings
 }
@@ -90,31 +95,44 @@ pub(super) fn of_server(
     let exposed =
         secrets.filter(|place| matches!(place, LiteralPlace::Argument(_) | LiteralPlace::Url));
     let mut findings: Vec<Finding> = exposed
-        .map(|place| Finding::LiteralSecret { place })
+        .map(|place| Finding::File(FileFinding::LiteralSecret { place }))
         .collect();
     match &probed.tools {
-        Err(error) => match &**error {
-            ConnectError::Unset(variables) => {
-                findings.extend(variables.iter().cloned().map(Finding::Unset));
-            }
-            ConnectError::CommandNotFound { command } => findings.push(Finding::CommandNotFound {
-                command: command.clone(),
-                elsewhere: elsewhere(command, environment),
-            }),
-            _ => findings.push(Finding::NotUp {
-                error: error.clone(),
-                by_hand: by_hand(server),
-            }),
-        },
+        Err(error) => {
+            let failures = of_failure(error, server, environment);
+            findings.extend(failures.into_iter().map(Finding::Start));
+        }
         Ok(list) => {
             if probed.took >= SLOW_START {
-                findings.push(Finding::SlowStart { took: probed.took });
+                findings.push(Finding::Start(StartFinding::Slow { took: probed.took }));
             }
-            findings.extend(of_list(list, server));
-            findings.extend(of_names(list, probed, config));
+            let of_tools = of_list(list, server).into_iter();
+            let of_tools = of_tools.chain(of_names(list, probed, config));
+            findings.extend(of_tools.map(Finding::Tools));
         }
     }
     findings
+}
+
+/// Why a server is not up.
+fn of_failure(
+    error: &Arc<ConnectError>,
+    server: &Server,
+    environment: &Environment,
+) -> Vec<StartFinding> {
+    match &**error {
+        ConnectError::Unset(variables) => {
+            variables.iter().cloned().map(StartFinding::Unset).collect()
+        }
+        ConnectError::CommandNotFound { command } => vec![StartFinding::CommandNotFound {
+            command: command.clone(),
+            elsewhere: elsewhere(command, environment),
+        }],
+        _ => vec![StartFinding::NotUp {
+            error: Arc::clone(error),
+            by_hand: by_hand(server),
+        }],
+    }
 }
 
 /// How a server is started by hand, without secrets.
@@ -128,19 +146,19 @@ fn by_hand(server: &Server) -> String {
     }
 }
 
-fn of_list(list: &ToolList, server: &Server) -> Vec<Finding> {
+fn of_list(list: &ToolList, server: &Server) -> Vec<ToolFinding> {
     let mut findings = Vec::new();
     if list.tools().is_empty() {
-        findings.push(Finding::NoTools {
-            left_after_filters: server.filters == ToolFilters::default(),
+        findings.push(ToolFinding::None {
+            is_filtered: server.filters != ToolFilters::default(),
         });
     }
     let withheld = list.withheld.iter().cloned();
-    findings.extend(withheld.map(|it| Finding::Withheld {
+    findings.extend(withheld.map(|it| ToolFinding::Withheld {
         tool: it.tool,
         reason: it.reason,
     }));
-    findings.extend(list.notices.iter().cloned().map(Finding::Notice));
+    findings.extend(list.notices.iter().cloned().map(ToolFinding::Notice));
     findings
 }
 
@@ -150,11 +168,11 @@ fn is_shown(config: &Config, probed: &Probed) -> bool {
 }
 
 /// Names that clients cannot take. Dynamic mode makes names that they can.
-fn of_names(list: &ToolList, probed: &Probed, config: &Config) -> Vec<Finding> {
+fn of_names(list: &ToolList, probed: &Probed, config: &Config) -> Vec<ToolFinding> {
     if config.tool_mode == ToolMode::Dynamic {
         return Vec::new();
     }
-    let shown_as_they_are = is_shown(config, probed);
+    let is_shown = is_shown(config, probed);
     let (mut long, mut refused) = (Affected::default(), Affected::default());
     for client in CLIENTS {
         let Some(limit) = limits(client.name).name else {
@@ -170,14 +188,14 @@ fn of_names(list: &ToolList, probed: &Probed, config: &Config) -> Vec<Finding> {
     }
     let mut findings = Vec::new();
     if !long.tools.is_empty() {
-        findings.push(Finding::LongNames {
+        findings.push(ToolFinding::LongNames {
             tools: long.tools,
             clients: long.clients,
-            shown_as_they_are,
+            is_shown,
         });
     }
-    if shown_as_they_are && !refused.tools.is_empty() {
-        findings.push(Finding::RefusedNames {
+    if is_shown && !refused.tools.is_empty() {
+        findings.push(ToolFinding::RefusedNames {
             tools: refused.tools,
             clients: refused.clients,
         });
@@ -215,8 +233,8 @@ pub(super) fn of_toolbox(probed: &[&Probed], config: &Config) -> Vec<Finding> {
         }
     }
     let doubled = by_name.into_iter().filter(|(_, servers)| servers.len() > 1);
-    let mut findings: Vec<Finding> = doubled
-        .map(|(tool, servers)| Finding::DoubledTool {
+    let mut findings: Vec<ToolFinding> = doubled
+        .map(|(tool, servers)| ToolFinding::Doubled {
             tool: tool.to_owned(),
             servers,
         })
@@ -231,8 +249,8 @@ pub(super) fn of_toolbox(probed: &[&Probed], config: &Config) -> Vec<Finding> {
         });
         let clients: Vec<_> = over.collect();
         if !clients.is_empty() {
-            findings.push(Finding::TooManyTools { count, clients });
+            findings.push(ToolFinding::TooMany { count, clients });
         }
     }
-    findings
+    findings.into_iter().map(Finding::Tools).collect()
 }

@@ -4,18 +4,22 @@ mod examine;
 mod finding;
 mod remedy;
 mod report;
+mod tool_finding;
 mod whereabouts;
 
 use std::{path::Path, process::ExitCode};
 
 use clap::Args;
 
-use self::report::{Report, ServerReport, ToolboxReport};
+use self::{
+    finding::Finding,
+    report::{Report, ServerReport, ToolboxReport},
+};
 use super::{
     Done,
     configuration::{choose_toolbox, load_configuration},
     output,
-    probe::{Probed, look_at_all, with_workbench},
+    probe::{Probed, look_at, with_workbench},
     terminal::{Look, Progress},
 };
 use crate::{
@@ -69,7 +73,7 @@ fn examine_servers(
 ) -> Result<Vec<ToolboxReport>, super::probe::ProbeError> {
     let progress = Progress::on_stderr(environment, "starting servers");
     with_workbench(loaded.config, async |workbench| {
-        let mut found = look_at_all(&workbench, &progress).await;
+        let mut found = look_at(&workbench, None, &progress).await;
         let config = workbench.config();
         let reports = workbench.toolbox_names().map(|name| {
             let (own, others) = found.drain(..).partition(|it| it.toolbox == *name);
@@ -87,9 +91,10 @@ fn examine_toolbox(
     environment: &Environment,
 ) -> ToolboxReport {
     let findings = examine::of_toolbox(&probed.iter().collect::<Vec<_>>(), config);
-    let servers = probed.into_iter().map(|probed| ServerReport {
-        findings: examine::of_server(&probed, config, environment),
-        probed,
+    let servers = probed.into_iter().map(|probed| {
+        let mut findings = examine::of_server(&probed, config, environment);
+        findings.sort_by_key(Finding::level);
+        ServerReport { probed, findings }
     });
     ToolboxReport {
         name: name.to_string(),

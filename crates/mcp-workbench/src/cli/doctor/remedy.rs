@@ -5,13 +5,12 @@ use crate::downstream::{ConnectError, GiveUp, HttpFault};
 /// What stands in the stderr of servers that died, in lower case, and what helps. The first that fits counts.
 const LAST_WORDS: &[(&[&str], &str)] = &[
     (
-        &["npm error 404", "npm err! 404", "e404"],
+        &["npm error 404", "npm err! 404", "code e404"],
         "the registry has no such package: correct its name in \"args\"",
     ),
     (
         &[
-            "enotfound",
-            "eai_again",
+            "getaddrinfo",
             "econnrefused",
             "network is unreachable",
             "dns error",
@@ -35,7 +34,7 @@ const LAST_WORDS: &[(&[&str], &str)] = &[
             "unsupported engine",
             "ebadengine",
             "requires node",
-            "unexpected token",
+            "syntaxerror: unexpected",
             "requires-python",
         ],
         "it wants another version of its runtime",
@@ -56,7 +55,8 @@ const LAST_WORDS: &[(&[&str], &str)] = &[
         &[
             "api key",
             "api_key",
-            "token",
+            "_token",
+            "access token",
             "environment variable",
             "credential",
             "must be set",

@@ -209,7 +209,7 @@ mod tests {
     fn filled(params: &Value, typed: &str) -> (Value, String) {
         let mut shown = String::new();
         let result = fill_in(params, &mut typed.as_bytes(), &mut |text| {
-            shown.push_str(text)
+            shown.push_str(text);
         });
         (result, shown)
     }

@@ -14,7 +14,7 @@ use super::signals::Signals;
 use crate::{config::Config, workbench::Workbench};
 
 pub(super) use client::Shell;
-pub(super) use servers::{Probed, look_at_all};
+pub(super) use servers::{Probed, look_at};
 
 /// Why a command with servers of its own has not run to its end.
 #[derive(Debug, Error)]

@@ -31,12 +31,18 @@ pub(in crate::cli) struct Probed {
     pub(in crate::cli) took: Duration,
 }
 
-/// Starts all servers of a workbench, and shows how it goes.
-pub(in crate::cli) async fn look_at_all(workbench: &Workbench, progress: &Progress) -> Vec<Probed> {
+/// Starts the servers of a toolbox, or of all where none is chosen, and shows how it goes.
+pub(in crate::cli) async fn look_at(
+    workbench: &Workbench,
+    chosen: Option<&str>,
+    progress: &Progress,
+) -> Vec<Probed> {
     let places = Arc::new(Semaphore::new(AT_ONCE));
     let mut looking = JoinSet::new();
     for name in workbench.toolbox_names() {
-        let Some(toolbox) = workbench.toolbox(name.as_str()) else {
+        let wanted = chosen.is_none_or(|chosen| chosen == name.as_str());
+        let toolbox = workbench.toolbox(name.as_str());
+        let Some(toolbox) = toolbox.filter(|_| wanted) else {
             continue;
         };
         for (server, handle) in toolbox
@@ -56,7 +62,7 @@ pub(in crate::cli) async fn look_at_all(workbench: &Workbench, progress: &Progre
             looking.spawn(async move {
                 let _place = places.acquire().await;
                 progress.begin(number, &label);
-                let (tools, took) = look_at(&handle, &progress).await;
+                let (tools, took) = start(&handle, &progress).await;
                 progress.done(number);
                 let probed = Probed {
                     toolbox,
@@ -73,7 +79,7 @@ pub(in crate::cli) async fn look_at_all(workbench: &Workbench, progress: &Progre
     found.into_iter().map(|(_, probed)| probed).collect()
 }
 
-async fn look_at(
+async fn start(
     server: &ServerHandle,
     progress: &Progress,
 ) -> (Result<Arc<ToolList>, Arc<ConnectError>>, Duration) {
