@@ -10,6 +10,7 @@ mod corpus;
 mod dynamic;
 mod environment;
 mod eras;
+mod everyday;
 mod failed_calls;
 mod faults;
 mod filters;

@@ -25,7 +25,7 @@ use super::{
     Done,
     configuration::{choose_server, load_configuration},
     output,
-    probe::{Shell, with_workbench},
+    probe::{Shell, last_moment, with_workbench},
     terminal::{Look, Progress},
 };
 use crate::{
@@ -34,7 +34,7 @@ use crate::{
     ident::{ServerName, ToolIdentifier, ToolName, ToolboxName},
     meta::{self, MetaReply, MetaTool},
     visible::visible,
-    wire::RawJson,
+    wire::{ObjectText, RawJson},
     workbench::Workbench,
 };
 
@@ -123,10 +123,14 @@ pub(super) fn run(
     let outcome = with_workbench(config, async |workbench| {
         let call = call(&workbench, tool, given, shell);
         let call = progress.during(call);
-        match limit {
-            Some(limit) => tokio::time::timeout(limit, call).await.ok(),
-            None => Some(call.await),
+        let Some(limit) = limit else {
+            return Some(call.await);
+        };
+        let in_time = tokio::time::timeout(limit, call).await;
+        if in_time.is_err() {
+            last_moment().await;
         }
+        in_time.ok()
     })?;
     let Some(outcome) = outcome else {
         let seconds = arguments.timeout.unwrap_or_default();
@@ -170,7 +174,9 @@ async fn call(workbench: &Workbench, tool: ToolIdentifier, given: Given, shell: 
     let client: Arc<dyn ClientHandle> = Arc::new(shell);
     let context = || CallContext {
         client: Arc::clone(&client),
-        meta: None,
+        meta: client
+            .progress_token()
+            .map(|token| ObjectText::new().raw("progressToken", &token).finish()),
         retry: None,
         progress: ToldProgress::default(),
     };

@@ -101,7 +101,7 @@ impl ClientHandle for Shell {
         let message = RawJson::parse(&frame.to_vec().into()).ok();
         let params = message.and_then(|message| message.member("params"));
         if let Some(params) = params {
-            self.progress.note(0, &progress_words(&params));
+            self.progress.note(&progress_words(&params));
         }
     }
 

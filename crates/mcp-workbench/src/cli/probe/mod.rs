@@ -5,16 +5,19 @@ mod client;
 mod elicitation;
 mod servers;
 
-use std::{io, sync::Arc};
+use std::{io, sync::Arc, time::Duration};
 
 use thiserror::Error;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::signals::Signals;
 use crate::{config::Config, workbench::Workbench};
 
 pub(super) use client::Shell;
 pub(super) use servers::{Probed, look_at};
+
+/// For how long a server can still be told that a call is given up.
+const LAST_MOMENT: Duration = Duration::from_millis(100);
 
 /// Why a command with servers of its own has not run to its end.
 #[derive(Debug, Error)]
@@ -43,6 +46,9 @@ pub(super) fn with_workbench<T>(
             done = work(Arc::clone(&workbench)) => Ok(done),
             () = signals.next() => Err(ProbeError::Interrupted),
         };
+        if done.is_err() {
+            last_moment().await;
+        }
         tokio::select! {
             () = workbench.shut_down(Instant::now()) => {}
             () = signals.next() => {}
@@ -52,4 +58,9 @@ pub(super) fn with_workbench<T>(
     // A thread may still be reading a terminal; the end of the process ends it.
     runtime.shutdown_background();
     done
+}
+
+/// Lets servers hear that calls were given up, before their end begins.
+pub(super) async fn last_moment() {
+    sleep(LAST_MOMENT).await;
 }

@@ -38,9 +38,11 @@ struct State {
     title: String,
     since: Instant,
     items: Vec<Item>,
+    /// How it goes on, in words.
+    note: String,
     done: usize,
-    /// How many lines of ours stand on the terminal.
-    drawn: usize,
+    /// The lines of ours that stand on the terminal.
+    drawn: Vec<String>,
     /// Whether the lines stay away, because a person is asked something.
     paused: bool,
 }
@@ -49,7 +51,6 @@ struct State {
 struct Item {
     number: usize,
     label: String,
-    note: String,
     since: Instant,
 }
 
@@ -61,8 +62,9 @@ impl Progress {
             title: title.to_owned(),
             since: Instant::now(),
             items: Vec::new(),
+            note: String::new(),
             done: 0,
-            drawn: 0,
+            drawn: Vec::new(),
             paused: false,
         };
         Self {
@@ -81,19 +83,15 @@ impl Progress {
             state.items.push(Item {
                 number,
                 label: label.to_owned(),
-                note: String::new(),
                 since: Instant::now(),
             });
         }
     }
 
-    /// Says something about an item.
-    pub(in crate::cli) fn note(&self, number: usize, note: &str) {
+    /// Says how it goes on; the last such words are a line of their own.
+    pub(in crate::cli) fn note(&self, note: &str) {
         if let Some(mut state) = self.state() {
-            let item = state.items.iter_mut().find(|item| item.number == number);
-            if let Some(item) = item {
-                note.clone_into(&mut item.note);
-            }
+            note.clone_into(&mut state.note);
         }
     }
 
@@ -149,11 +147,11 @@ impl Progress {
             if !state.paused && now - state.since >= APPEARS_AFTER {
                 let width = width_of(io::stderr());
                 let lines = state.lines(now, width.saturating_sub(1));
-                let mut text = state.erased();
-                state.drawn = lines.len();
-                text.push_str(&lines.join("\n"));
-                text.push('\n');
-                output::live(&text);
+                if lines != state.drawn {
+                    let erased = state.erased();
+                    output::live(&format!("{erased}{}\n", lines.join("\n")));
+                    state.drawn = lines;
+                }
             }
         }
     }
@@ -167,7 +165,7 @@ impl Progress {
 impl State {
     /// What takes the lines away that stand there.
     fn erased(&mut self) -> String {
-        match std::mem::take(&mut self.drawn) {
+        match std::mem::take(&mut self.drawn).len() {
             0 => String::new(),
             lines => format!("{}{lines}{}", ERASE.0, ERASE.1),
         }
@@ -179,11 +177,11 @@ impl State {
         if self.done > 0 {
             lines[0].push_str(&format!(", {} done", self.done));
         }
+        if !self.note.is_empty() {
+            lines.push(format!("  {}", self.note));
+        }
         for item in self.items.iter().take(MAX_LINES) {
             let mut line = format!("  {}", item.label);
-            if !item.note.is_empty() {
-                line.push_str(&format!(": {}", item.note));
-            }
             if seconds(item.since) > 0 {
                 line.push_str(&format!(" ({} s)", seconds(item.since)));
             }
@@ -216,15 +214,15 @@ mod tests {
         let items = (0..items).map(|number| Item {
             number,
             label: format!("dev/{number}"),
-            note: String::new(),
             since: now,
         });
         State {
             title: "starting".to_owned(),
             since: now,
             items: items.collect(),
+            note: String::new(),
             done: 0,
-            drawn: 0,
+            drawn: Vec::new(),
             paused: false,
         }
     }
@@ -235,10 +233,10 @@ mod tests {
         let later = now + Duration::from_secs(3);
         let mut few = state(now, 1);
         few.done = 2;
-        few.items[0].note = "half of it".to_owned();
+        few.note = "half of it".to_owned();
         assert_eq!(
             few.lines(later, 80),
-            ["starting (3 s), 2 done", "  dev/0: half of it (3 s)"]
+            ["starting (3 s), 2 done", "  half of it", "  dev/0 (3 s)"]
         );
         let lines = state(now, 10).lines(later, 8);
         assert_eq!(lines.len(), MAX_LINES + 2);
@@ -253,7 +251,7 @@ mod tests {
     fn lines_are_taken_away_once() {
         let mut state = state(Instant::now(), 1);
         assert_eq!(state.erased(), "");
-        state.drawn = 2;
+        state.drawn = vec![String::new(); 2];
         assert_eq!(state.erased(), "\r\u{1b}[2A\u{1b}[J");
         assert_eq!(state.erased(), "");
     }
