@@ -12,7 +12,7 @@ use super::{
     configuration::{choose_toolbox, load_configuration},
     output,
     probe::{Probed, look_at, with_workbench},
-    terminal::{Column, Ink, Look, Progress, Table, count},
+    terminal::{Column, Ink, Look, Progress, Table, count, cut},
 };
 use crate::{
     config::{Config, Environment, RemoteProtocol, Server, ToolMode, Toolbox, Transport},
@@ -21,6 +21,9 @@ use crate::{
     visible::visible,
     wire::RawJson,
 };
+
+/// How much of a tool's name and parameters is shown.
+const SIGNATURE_WIDTH: usize = 60;
 
 /// What is listed.
 #[derive(Args)]
@@ -147,7 +150,7 @@ impl Listing {
     }
 
     fn render(&self, look: Look) -> String {
-        let mut text = format!("{}\n", self.file);
+        let mut text = format!("{}\n", visible(&self.file));
         if self.toolboxes.is_empty() {
             text.push_str("no toolboxes\n");
         }
@@ -236,10 +239,26 @@ impl ListedServer {
 fn tool_table(tools: &[Value], look: Look) -> String {
     let mut table = Table::new([Column::Text(""), Column::Text("")]);
     for tool in tools {
-        let text = |key: &str| visible(tool[key].as_str().unwrap_or_default()).into_owned();
-        table.row([text("name"), text("description")]);
+        let description = tool["description"].as_str().unwrap_or_default();
+        table.row([signature(tool), visible(description).into_owned()]);
     }
     table.render(look, "    ")
+}
+
+/// The name of a tool with its parameters, those that may be left out with a question mark.
+fn signature(tool: &Value) -> String {
+    let schema = &tool["inputSchema"];
+    let required = schema["required"].as_array();
+    let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|it| it == name));
+    let parameters = schema["properties"].as_object().into_iter().flatten();
+    let parameters = parameters.map(|(name, _)| {
+        let mark = if is_required(name) { "" } else { "?" };
+        format!("{name}{mark}")
+    });
+    let parameters: Vec<String> = parameters.collect();
+    let name = tool["name"].as_str().unwrap_or_default();
+    let text = format!("{name}({})", parameters.join(", "));
+    cut(&visible(&text), SIGNATURE_WIDTH)
 }
 
 impl Found {

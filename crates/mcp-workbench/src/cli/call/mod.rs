@@ -117,7 +117,7 @@ pub(super) fn run(
     choose_server(&mut config, &arguments.toolbox, &arguments.server)?;
     config.tool_mode = ToolMode::Proxy;
     let tool = identifier(arguments);
-    let progress = Progress::on_stderr(environment, &format!("calling {}", Path3(&tool)));
+    let progress = Progress::on_stderr(environment, &format!("calling {}", ShownTool(&tool)));
     let shell = Shell::caller(progress.clone(), !given.took_stdin());
     let limit = arguments.timeout.map(Duration::from_secs);
     let outcome = with_workbench(config, async |workbench| {
@@ -148,9 +148,9 @@ fn identifier(arguments: &CallArguments) -> ToolIdentifier {
 }
 
 /// A tool in a sentence.
-struct Path3<'a>(&'a ToolIdentifier);
+struct ShownTool<'a>(&'a ToolIdentifier);
 
-impl fmt::Display for Path3<'_> {
+impl fmt::Display for ShownTool<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ToolIdentifier {
             toolbox,

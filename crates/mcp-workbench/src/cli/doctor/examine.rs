@@ -254,3 +254,31 @@ pub(super) fn of_toolbox(probed: &[&Probed], config: &Config) -> Vec<Finding> {
     }
     findings.into_iter().map(Finding::Tools).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::parse;
+
+    #[test]
+    fn a_start_is_slow_from_a_threshold_on() {
+        let environment = Environment::new([], "/start".into(), None);
+        let text =
+            r#"{"toolboxes": {"a": {"description": "d", "mcpServers": {"b": {"command": "x"}}}}}"#;
+        let loaded = parse(text, Path::new("c.json"), &environment).unwrap();
+        let config = &loaded.config;
+        let (name, toolbox) = config.toolboxes.first().unwrap();
+        let codes = |took: Duration| {
+            let probed = Probed {
+                toolbox: name.clone(),
+                server: Arc::clone(&toolbox.servers[0]),
+                tools: Ok(Arc::default()),
+                took,
+            };
+            let findings = of_server(&probed, config, &environment);
+            findings.iter().map(Finding::code).collect::<Vec<_>>()
+        };
+        assert_eq!(codes(SLOW_START), ["slow_start", "no_tools"]);
+        assert_eq!(codes(SLOW_START / 2), ["no_tools"]);
+    }
+}

@@ -58,7 +58,7 @@ impl Report {
 
     /// The report in words.
     pub(super) fn render(&self, look: Look) -> String {
-        let mut text = format!("{}\n", self.file);
+        let mut text = format!("{}\n", visible(&self.file));
         push_findings(&mut text, &self.configuration, look, "  ");
         for toolbox in &self.toolboxes {
             let name = look.paint(Ink::Strong, &visible(&toolbox.name));
@@ -155,12 +155,14 @@ fn push_findings(text: &mut String, findings: &[Finding], look: Look, indent: &s
             Level::Wrong => look.paint(Ink::Bad, "wrong:"),
             Level::Remark => look.paint(Ink::Notable, "remark:"),
         };
-        text.push_str(&format!("{indent}{word} {finding}\n"));
+        let words = finding.to_string();
+        text.push_str(&format!("{indent}{word} {}\n", visible(&words)));
         for line in finding.stderr() {
             let line = look.paint(Ink::Faint, &format!("| {}", visible(line)));
             text.push_str(&format!("{indent}  {line}\n"));
         }
-        text.push_str(&format!("{indent}  hint: {}\n", finding.remedy()));
+        let remedy = finding.remedy();
+        text.push_str(&format!("{indent}  hint: {}\n", visible(&remedy)));
     }
 }
 

@@ -39,44 +39,51 @@ pub(in crate::cli) async fn look_at(
 ) -> Vec<Probed> {
     let places = Arc::new(Semaphore::new(AT_ONCE));
     let mut looking = JoinSet::new();
-    for name in workbench.toolbox_names() {
+    for (name, toolbox) in &workbench.config().toolboxes {
         let wanted = chosen.is_none_or(|chosen| chosen == name.as_str());
-        let toolbox = workbench.toolbox(name.as_str());
-        let Some(toolbox) = toolbox.filter(|_| wanted) else {
+        let Some(handles) = workbench.toolbox(name.as_str()).filter(|_| wanted) else {
             continue;
         };
-        for (server, handle) in toolbox
-            .config()
-            .servers
-            .values()
-            .zip(toolbox.servers().values())
-        {
-            let number = looking.len();
-            let (places, progress) = (Arc::clone(&places), progress.clone());
-            let label = format!(
-                "{}/{}",
-                visible(name.as_str()),
-                visible(server.name.as_str())
-            );
-            let (toolbox, server, handle) = (name.clone(), Arc::clone(server), handle.clone());
-            looking.spawn(async move {
-                let _place = places.acquire().await;
-                progress.begin(number, &label);
-                let (tools, took) = start(&handle, &progress).await;
-                progress.done(number);
-                let probed = Probed {
-                    toolbox,
-                    server,
-                    tools,
-                    took,
-                };
-                (number, probed)
-            });
+        for (server, handle) in toolbox.servers.values().zip(handles.servers().values()) {
+            let look = Look {
+                number: looking.len(),
+                toolbox: name.clone(),
+                server: Arc::clone(server),
+                handle: handle.clone(),
+            };
+            looking.spawn(look.take(Arc::clone(&places), progress.clone()));
         }
     }
     let mut found = progress.during(looking.join_all()).await;
     found.sort_by_key(|(number, _)| *number);
     found.into_iter().map(|(_, probed)| probed).collect()
+}
+
+/// A look at one server.
+struct Look {
+    /// Its place among the others.
+    number: usize,
+    toolbox: ToolboxName,
+    server: Arc<Server>,
+    handle: ServerHandle,
+}
+
+impl Look {
+    /// Waits for a place among those that are started at once, and starts the server.
+    async fn take(self, places: Arc<Semaphore>, progress: Progress) -> (usize, Probed) {
+        let _place = places.acquire().await;
+        let name = format!("{}/{}", self.toolbox, self.server.name);
+        progress.begin(self.number, &visible(&name));
+        let (tools, took) = start(&self.handle, &progress).await;
+        progress.done(self.number);
+        let probed = Probed {
+            toolbox: self.toolbox,
+            server: self.server,
+            tools,
+            took,
+        };
+        (self.number, probed)
+    }
 }
 
 async fn start(

@@ -33,7 +33,7 @@ pub(super) fn render(costs: &Costs, look: Look) -> String {
     let servers: usize = costs.toolboxes.iter().map(|it| it.servers.len()).sum();
     let mut text = format!(
         "{}\n{} with {}\n",
-        costs.file,
+        visible(&costs.file),
         count(servers, "server"),
         count(costs.tools(), "tool")
     );

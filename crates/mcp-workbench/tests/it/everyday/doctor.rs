@@ -172,6 +172,22 @@ fn a_file_with_credentials_that_everybody_can_read_is_wrong() {
 
 #[test]
 fn native_mode_shows_names_to_clients() {
+    let many: Vec<String> = (0..90).map(|number| format!("tool_{number}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let setup = Setup::one(&Script::named(&many))
+        .top("toolMode", json!("native"))
+        .top("nativeToolbox", json!("dev"));
+    let (finished, _setup) = run(setup, &["doctor", "--json"]);
+    let report = document(&finished);
+    let of_toolbox = &report["toolboxes"][0]["findings"];
+    assert_eq!(codes(of_toolbox), ["too_many_tools"]);
+    assert!(
+        of_toolbox[0]["text"]
+            .as_str()
+            .unwrap()
+            .contains("Cursor (80)"),
+        "{of_toolbox}"
+    );
     let setup = Setup::one(&Script::named(&["files.read"]))
         .top("toolMode", json!("native"))
         .top("nativeToolbox", json!("dev"));

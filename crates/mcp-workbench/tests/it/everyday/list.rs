@@ -71,7 +71,7 @@ fn tools_are_listed_in_words() {
     let text = finished.stdout.join("\n");
     for part in [
         "fs: 2 tools (protocol 2025-11-25)",
-        "    read",
+        "    read()\n    write()",
         "gone: failed: command 'no-such-program-anywhere' not found",
     ] {
         assert!(text.contains(part), "no {part:?} in {text}");
