@@ -178,10 +178,7 @@ impl Member<'_> {
             return self.start..self.space_end(self.end);
         }
         let line_start = self.start - indent.len();
-        if ends_line {
-            return self.break_before(line_start)..self.space_end(end);
-        }
-        if self.stands_under_a_line_comment() {
+        if !ends_line && self.stands_under_a_line_comment() {
             // The brace follows on the same line, and must not get into that comment.
             return self.start..end;
         }
