@@ -9,6 +9,7 @@
 
 mod child_env;
 mod dotenv;
+mod edit;
 mod environment;
 mod expand;
 mod faults;
@@ -27,6 +28,10 @@ mod transport;
 pub use self::{
     child_env::EnvFileError,
     dotenv::LineFault,
+    edit::{
+        ConfigText, EditError, JsoncText, WriteError, create_new, replace_unchanged,
+        write_atomically,
+    },
     environment::Environment,
     filters::ToolFilters,
     load::{LoadError, Loaded, load, parse},
