@@ -41,7 +41,12 @@ fn parse_json(text: &str) -> Result<Value, SyntaxError> {
 }
 
 fn parse_toml(text: &str) -> Result<Value, SyntaxError> {
-    let document = toml_edit::Document::parse(text).map_err(|error| {
+    Ok(of_item(parse_toml_text(text)?.as_item()))
+}
+
+/// A TOML text with its comments and layout.
+pub(super) fn parse_toml_text(text: &str) -> Result<toml_edit::Document<&str>, SyntaxError> {
+    toml_edit::Document::parse(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
         let before = text.get(..at).unwrap_or_default();
         SyntaxError {
@@ -49,8 +54,7 @@ fn parse_toml(text: &str) -> Result<Value, SyntaxError> {
             column: before.chars().rev().take_while(|it| *it != '\n').count() + 1,
             what: error.message().to_owned(),
         }
-    })?;
-    Ok(of_item(document.as_item()))
+    })
 }
 
 fn of_item(item: &Item) -> Value {

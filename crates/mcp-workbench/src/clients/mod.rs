@@ -3,7 +3,8 @@
 //! [`CLIENTS`] says where each keeps its servers and how it spells them, [`limits()`] what it can take.
 //! [`find()`] reads the files that exist: the content becomes one JSON value (`document`), in which the
 //! entries are found (`read`) and put into our words (`translate`, `interpolate`), each with its [`Remark`]s.
-//! [`identity()`] says which of them are the same.
+//! [`identity()`] says which of them are the same. [`OwnEntry`] is the workbench as a server of a client, and
+//! [`ClientText`] a client's file into which it is put.
 
 mod client;
 mod document;
@@ -13,11 +14,13 @@ mod find;
 mod identity;
 mod interpolate;
 mod limits;
+mod own_entry;
 mod read;
 mod remark;
 mod secret;
 mod table;
 mod translate;
+mod write;
 
 pub use self::{
     client::{
@@ -29,8 +32,10 @@ pub use self::{
     find::{FoundFile, FoundServer, ReadError, find, read_text, servers_in},
     identity::{Identity, identity},
     limits::{Beyond, Counted, Limits, NameFault, NameLimit, ToolLimit, limits},
+    own_entry::{OwnEntry, needed_variables},
     read::ClientEntry,
     remark::{Remark, ValueSource},
     table::{CLIENTS, client},
     translate::{Imported, Reading},
+    write::{ClientEditError, ClientText},
 };
