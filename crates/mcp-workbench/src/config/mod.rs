@@ -34,8 +34,10 @@ pub use self::{
     },
     environment::Environment,
     filters::ToolFilters,
-    load::{LoadError, Loaded, load, parse},
-    locate::{CONFIG_FILE, CONFIG_VARIABLE, ConfigSource, LocateError, Located, locate},
+    load::{LoadError, Loaded, load, parse, read_text},
+    locate::{
+        CONFIG_FILE, CONFIG_VARIABLE, ConfigSource, LocateError, Located, locate, user_config_file,
+    },
     problems::{
         Fault, JsonType, KeyFault, Named, Place, Problem, Problems, ReferenceFault, Scope,
         Severity, TransportFault, ValueFault,

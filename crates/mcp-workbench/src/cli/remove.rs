@@ -1,0 +1,79 @@
+//! `remove`: takes a server or a whole toolbox out of the configuration.
+
+use std::{path::Path, process::ExitCode};
+
+use clap::Args;
+use thiserror::Error;
+
+use super::{
+    Done,
+    editing::{EditArguments, Editing, Outcome},
+    output,
+};
+use crate::{config::Environment, visible::visible};
+
+/// What goes.
+#[derive(Args)]
+pub(super) struct RemoveArguments {
+    /// The toolbox
+    toolbox: String,
+
+    /// The server that is removed; without it, the whole toolbox
+    name: Option<String>,
+
+    /// Remove a toolbox that has servers
+    #[arg(long, conflicts_with = "name")]
+    with_servers: bool,
+
+    #[command(flatten)]
+    edit: EditArguments,
+}
+
+/// More would go than was said.
+#[derive(Debug, Error)]
+#[error(
+    "the toolbox `{}` has servers: {}\n  hint: name one of them, or remove all with --with-servers",
+    visible(.toolbox), listed(.servers)
+)]
+struct HasServers {
+    toolbox: String,
+    servers: Vec<String>,
+}
+
+/// Removes what the arguments name.
+pub(super) fn run(
+    config: Option<&Path>,
+    arguments: &RemoveArguments,
+    environment: &Environment,
+) -> Done {
+    let RemoveArguments { toolbox, name, .. } = arguments;
+    let mut editing = Editing::open(config, environment)?;
+    let file = editing.file.clone();
+    let removed = match name {
+        Some(name) => editing.text.remove_server(toolbox, name),
+        None => {
+            let servers = editing.text.server_names(toolbox);
+            let servers = servers.map_err(|error| editing.refused(error))?;
+            if !servers.is_empty() && !arguments.with_servers {
+                let toolbox = toolbox.clone();
+                return Err(HasServers { toolbox, servers }.into());
+            }
+            editing.text.remove_toolbox(toolbox)
+        }
+    };
+    removed.map_err(|error| editing.refused(error))?;
+    if editing.finish(&arguments.edit, environment)? == Outcome::Written {
+        let toolbox = visible(toolbox);
+        let what = match name {
+            Some(name) => format!("server `{}` from the toolbox `{toolbox}`", visible(name)),
+            None => format!("toolbox `{toolbox}`"),
+        };
+        output::remark(&format!("removed the {what} in {}", file.display()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn listed(names: &[String]) -> String {
+    let names: Vec<_> = names.iter().map(|name| visible(name)).collect();
+    names.join(", ")
+}
