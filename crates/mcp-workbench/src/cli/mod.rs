@@ -8,7 +8,9 @@ mod configuration;
 mod demo;
 mod editing;
 mod http;
+mod import;
 mod init;
+mod install;
 mod man;
 mod output;
 mod plain_secrets;
@@ -58,6 +60,10 @@ enum Command {
     Serve(serve::ServeArguments),
     /// Write a configuration to begin with
     Init(init::InitArguments),
+    /// Take over the servers of the MCP clients on this machine
+    Import(import::ImportArguments),
+    /// Put the workbench into the configuration of an MCP client
+    Install(install::InstallArguments),
     /// Add a server to a toolbox of the configuration
     Add(add::AddArguments),
     /// Remove a server or a toolbox from the configuration
@@ -142,6 +148,8 @@ fn run(command: Command, config: Option<&Path>, environment: &Environment, colou
     match command {
         Command::Serve(arguments) => serve::run(config, arguments, environment),
         Command::Init(arguments) => init::run(config, &arguments, environment),
+        Command::Import(arguments) => import::run(config, &arguments, environment),
+        Command::Install(arguments) => install::run(config, &arguments, environment),
         Command::Add(arguments) => add::run(config, &arguments, environment),
         Command::Remove(arguments) => remove::run(config, &arguments, environment),
         Command::Enable(arguments) => switch::run(config, Switch::On, &arguments, environment),

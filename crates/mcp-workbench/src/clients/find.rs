@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde_json::{Map, Value};
+
 use super::{
     client::{Client, Format, Scope, System},
     document::{self, SyntaxError},
@@ -38,6 +40,8 @@ pub struct FoundServer {
     pub name: String,
     /// The directory that it is for, if it is for one.
     pub project: Option<PathBuf>,
+    /// What stands there.
+    pub entry: Map<String, Value>,
     /// What it is.
     pub reading: Reading,
 }
@@ -118,6 +122,7 @@ pub fn servers_in(
         reading: translate(client, &entry),
         name: entry.name,
         project: entry.project,
+        entry: entry.entry,
     });
     Ok(servers.collect())
 }

@@ -15,9 +15,11 @@ mod identity;
 mod interpolate;
 mod limits;
 mod own_entry;
+mod own_servers;
 mod read;
 mod remark;
 mod secret;
+mod summary;
 mod table;
 mod translate;
 mod write;
@@ -33,6 +35,7 @@ pub use self::{
     identity::{Identity, identity},
     limits::{Beyond, Counted, Limits, NameFault, NameLimit, ToolLimit, limits},
     own_entry::{OwnEntry, needed_variables},
+    own_servers::{OwnServer, own_servers},
     read::ClientEntry,
     remark::{Remark, ValueSource},
     table::{CLIENTS, client},

@@ -133,6 +133,16 @@ impl OwnEntry<'_> {
         }
     }
 
+    /// The entry as it will stand in the client's file, without what is around it.
+    pub fn lines(&self, client: &Client) -> Vec<String> {
+        if client.format != Format::Json {
+            return self.snippet(client).lines().map(str::to_owned).collect();
+        }
+        let member = format!("{:#}", json!({self.name: self.value(client)}));
+        let lines = member.lines().filter(|line| line.starts_with(' '));
+        lines.map(|line| line[2..].to_owned()).collect()
+    }
+
     /// The link that makes the client add the entry, if it has such links.
     pub fn link(&self, client: &Client) -> Option<String> {
         let entry = self.value(client);
@@ -153,9 +163,9 @@ impl OwnEntry<'_> {
     }
 }
 
-/// The variables that a configuration needs to be set, in the order of the file. One with a default is not
-/// needed, and what every client passes on is left out.
-pub fn needed_variables(text: &str, file: &Path) -> Vec<String> {
+/// The variables that a client has to pass on for a configuration: those that it refers to without a default,
+/// and those that servers inherit by name, where they are set. What every client passes on is left out.
+pub fn needed_variables(text: &str, file: &Path, environment: &Environment) -> Vec<String> {
     let nothing_set = Environment::new([], "/".into(), Some("/".into()));
     let mut needed: Vec<String> = Vec::new();
     let mut add = |name: &str| {
@@ -180,7 +190,7 @@ pub fn needed_variables(text: &str, file: &Path) -> Vec<String> {
         for (_, server) in members(&toolbox["mcpServers"]) {
             let listed = server["inheritEnv"].as_array().cloned().unwrap_or_default();
             let names = listed.iter().filter_map(Value::as_str);
-            for name in names.filter(|name| !name.contains('*')) {
+            for name in names.filter(|name| environment.variable(name).is_some()) {
                 add(name);
             }
         }

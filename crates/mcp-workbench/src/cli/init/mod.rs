@@ -151,7 +151,7 @@ fn next_steps(file: &Path, toolbox: &str, environment: &Environment) -> String {
 }
 
 /// A word as a shell wants it.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let plain = |it: char| it.is_alphanumeric() || "-_./:@+".contains(it);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

@@ -118,9 +118,11 @@ fn the_variables_that_a_configuration_needs_are_found() {
             "d": {"command": "${userHome}/x", "inheritEnv": ["E", "F_*"]},
         }}},
     }"#;
-    assert_eq!(needed_variables(text, Path::new("c.json")), ["A", "C", "E"]);
-    assert_eq!(
-        needed_variables("{", Path::new("c.json")),
-        Vec::<String>::new()
-    );
+    let needed = |variables: &[&str]| {
+        let variables = variables.iter().map(|name| (name.into(), "set".into()));
+        let environment = Environment::new(variables, "/".into(), None);
+        needed_variables(text, Path::new("c.json"), &environment)
+    };
+    assert_eq!(needed(&[]), ["A", "C"]);
+    assert_eq!(needed(&["A", "E", "F_1"]), ["A", "C", "E"]);
 }
