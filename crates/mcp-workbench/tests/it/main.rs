@@ -4,6 +4,7 @@
 mod architecture;
 mod arguments;
 mod asking_back;
+mod clients;
 mod commands;
 mod configuration;
 mod corpus;

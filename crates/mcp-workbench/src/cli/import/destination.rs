@@ -23,6 +23,9 @@ const NEW_FILE: &str = "// The configuration of MCP Workbench: toolboxes, and th
 /// How many names of servers a description holds.
 const NAMED_SERVERS: usize = 8;
 
+/// How many clients it names.
+const NAMED_CLIENTS: usize = 3;
+
 /// The file that gets the servers.
 pub(super) struct Destination {
     /// The file.
@@ -146,11 +149,11 @@ fn description(toolbox: &str, additions: &[Addition<'_>]) -> String {
     } else {
         ""
     };
-    let text = format!(
-        "Servers from {}: {}{more}",
-        clients.join(", "),
-        names.join(", ")
-    );
+    let from = match clients.as_slice() {
+        few if few.len() <= NAMED_CLIENTS => few.join(", "),
+        many => format!("{} clients", many.len()),
+    };
+    let text = format!("Servers from {from}: {}{more}", names.join(", "));
     text.replace("${", "$${")
 }
 

@@ -23,7 +23,7 @@ pub(super) struct Change {
     differs: bool,
     /// Whether our entry is put in or changed.
     sets_ours: bool,
-    /// The servers that are taken out.
+    /// The servers that are taken out, as they are shown.
     removed: Vec<String>,
     /// The servers that the workbench has too, and that stay.
     doubled: Vec<String>,
@@ -82,7 +82,13 @@ impl Change {
                 Relation::Ours => change.also_ours.push(server.name),
                 Relation::Other => change.others.push(server.name),
                 Relation::Doubled if replace => {
-                    change.removed.push(server.name.clone());
+                    let shown = visible(&server.name).into_owned();
+                    change.removed.push(match &section {
+                        Some(project) => {
+                            format!("{shown} (in {})", visible(&project.to_string_lossy()))
+                        }
+                        None => shown,
+                    });
                     gone.push((server.name, section));
                 }
                 Relation::Doubled => change.doubled.push(server.name),
@@ -110,7 +116,7 @@ impl Change {
             }
         }
         for name in &self.removed {
-            text.push_str(&format!("- {}\n", visible(name)));
+            text.push_str(&format!("- {name}\n"));
         }
         text
     }

@@ -115,6 +115,9 @@ pub(super) enum InstallError {
     /// Nobody has agreed.
     #[error("nothing was written\n  hint: add --yes, or --dry-run to see the change alone")]
     NotConfirmed,
+    /// The person said no.
+    #[error("nothing was written, as you wished")]
+    Declined,
     /// There is nothing of ours.
     #[error("there is nothing to undo in {}", file.display())]
     NothingToUndo { file: PathBuf },
@@ -230,7 +233,7 @@ fn confirm(yes: bool) -> Result<(), InstallError> {
     let _ = io::stdin().lock().read_line(&mut line);
     match line.trim().to_ascii_lowercase().as_str() {
         "y" | "yes" => Ok(()),
-        _ => Err(InstallError::NotConfirmed),
+        _ => Err(InstallError::Declined),
     }
 }
 
