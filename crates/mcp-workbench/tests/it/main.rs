@@ -4,10 +4,12 @@
 mod architecture;
 mod arguments;
 mod asking_back;
+mod cli_reference;
 mod commands;
 mod configuration;
 mod corpus;
 mod dynamic;
+mod editing;
 mod environment;
 mod eras;
 mod failed_calls;
