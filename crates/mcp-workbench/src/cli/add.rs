@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::{
     Done,
-    editing::{EditArguments, Editing, EditingError, Outcome},
+    editing::{EditArguments, Editing, EditingError, Outcome, usual_description},
     output,
     plain_secrets::plain_secrets,
 };
@@ -156,7 +156,7 @@ fn prepare_toolbox(
         let (name, near) = (name.clone(), near.to_owned());
         return Err(ProbablyMisspelt { name, near }.into());
     }
-    let description = format!("Tools for {name}");
+    let description = usual_description(name);
     make_toolbox(editing, name, &description)?;
     Ok(Prepared::Made(description))
 }

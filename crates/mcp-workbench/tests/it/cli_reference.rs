@@ -75,6 +75,11 @@ fn shells_can_complete_every_command() {
         for command in commands() {
             assert!(script.contains(&command), "no {command} for {shell}");
         }
+        assert!(script.contains("log-level"), "no options for {shell}");
+        assert!(
+            !script.contains("demo-server"),
+            "what is hidden is not completed"
+        );
     }
     assert_eq!(run(&["completions", "tcl"]).status.code(), Some(2));
 }

@@ -153,6 +153,12 @@ pub(super) fn write_new(
     Ok(Outcome::Written)
 }
 
+/// The description of a toolbox of which only the name is known.
+pub(super) fn usual_description(toolbox: &str) -> String {
+    // In a description, unlike in a name, references to variables mean something.
+    format!("Tools for {}", toolbox.replace("${", "$${"))
+}
+
 /// Everything that the loader finds in a text.
 struct Findings {
     errors: Vec<Problem>,
