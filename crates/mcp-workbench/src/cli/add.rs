@@ -2,13 +2,13 @@
 
 use std::{path::Path, process::ExitCode};
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
 use super::{
     Done,
-    editing::{EditArguments, Editing, EditingError, Outcome},
+    editing::{EditArguments, Editing, EditingError, Outcome, usual_description},
     output,
     plain_secrets::plain_secrets,
 };
@@ -16,6 +16,7 @@ use crate::{config::Environment, near::nearest, visible::visible};
 
 /// The server and where it goes.
 #[derive(Args)]
+#[command(group(ArgGroup::new("server").required(true).args(["url", "command"])))]
 pub(super) struct AddArguments {
     /// The toolbox that gets the server; it is made if it is not there
     toolbox: String,
@@ -34,15 +35,15 @@ pub(super) struct AddArguments {
     cwd: Option<String>,
 
     /// The address of a remote server, instead of a command
-    #[arg(long, conflicts_with_all = ["command", "env", "cwd"])]
+    #[arg(long, conflicts_with_all = ["env", "cwd"])]
     url: Option<String>,
 
     /// A header of every request to the remote server; '${VAR}' works here too
-    #[arg(long = "header", value_name = "NAME: VALUE", requires = "url", value_parser = header)]
+    #[arg(long = "header", value_name = "NAME: VALUE", conflicts_with = "command", value_parser = header)]
     headers: Vec<Pair>,
 
     /// How the remote server is reached [default: found out]
-    #[arg(long = "type", value_name = "TYPE", requires = "url")]
+    #[arg(long = "type", value_name = "TYPE", conflicts_with = "command")]
     kind: Option<RemoteType>,
 
     /// What the toolbox is for, if it is made
@@ -53,7 +54,7 @@ pub(super) struct AddArguments {
     edit: EditArguments,
 
     /// The program and its arguments, after `--`
-    #[arg(last = true, required_unless_present = "url")]
+    #[arg(last = true)]
     command: Vec<String>,
 }
 
@@ -85,21 +86,18 @@ pub(super) fn run(
     environment: &Environment,
 ) -> Done {
     let mut editing = Editing::open(config, environment)?;
-    let file = editing.file.clone();
     let toolbox = prepare_toolbox(&mut editing, arguments)?;
     let entry = arguments.entry();
     let added = editing
         .text
         .add_server(&arguments.toolbox, &arguments.name, &entry);
     added.map_err(|error| editing.refused(error))?;
-    let outcome = editing.finish(&arguments.edit, environment)?;
-    if outcome == Outcome::Written {
-        output::remark(&format!(
-            "added the server `{}` to the toolbox `{}` in {}",
-            visible(&arguments.name),
-            visible(&arguments.toolbox),
-            file.display()
-        ));
+    let done = format!(
+        "added the server `{}` to the toolbox `{}`",
+        visible(&arguments.name),
+        visible(&arguments.toolbox)
+    );
+    if editing.finish(&arguments.edit, environment, &done)? == Outcome::Written {
         toolbox.remark(&arguments.toolbox);
     }
     for secret in plain_secrets(&entry) {
@@ -158,7 +156,7 @@ fn prepare_toolbox(
         let (name, near) = (name.clone(), near.to_owned());
         return Err(ProbablyMisspelt { name, near }.into());
     }
-    let description = format!("Tools for {name}");
+    let description = usual_description(name);
     make_toolbox(editing, name, &description)?;
     Ok(Prepared::Made(description))
 }

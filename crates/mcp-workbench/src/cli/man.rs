@@ -9,7 +9,7 @@ use clap_mangen::{
 };
 use thiserror::Error;
 
-use super::{Arguments, Done, output};
+use super::{Arguments, Done, PROGRAM, output};
 use crate::{near::nearest, visible::visible};
 
 /// What the page is about.
@@ -99,7 +99,8 @@ pub(super) fn run(arguments: &ManArguments) -> Done {
         None => program,
     };
     let mut page = Vec::new();
-    Man::new(command).render(&mut page)?;
+    let source = format!("{PROGRAM} {}", env!("CARGO_PKG_VERSION"));
+    Man::new(command).source(source).render(&mut page)?;
     let mut more = Roff::new();
     for (title, entries) in [
         ("EXIT STATUS", EXIT_STATUS),

@@ -84,7 +84,7 @@ enum Command {
     Schema,
     /// Print a script with which a shell completes commands and options
     Completions(completions::CompletionsArguments),
-    /// Print the manual page
+    /// Print the manual page of the program or of a command
     Man(man::ManArguments),
     /// Be one of the demo's servers
     #[command(hide = true)]

@@ -75,13 +75,20 @@ pub(super) fn plain_secrets(entry: &Value) -> Vec<PlainSecret> {
             .filter(named)
             .map(|(name, _)| PlainSecret::Header(name)),
     );
-    let arguments = entry["args"].as_array().into_iter().flatten().enumerate();
-    for (n, argument) in arguments {
-        let text = argument.as_str().unwrap_or_default();
-        let (name, value) = text.split_once('=').unwrap_or(("", text));
-        if is_plain_secret(name, value) {
+    let arguments = entry["args"].as_array().into_iter().flatten();
+    let mut before = "";
+    for (n, argument) in arguments.filter_map(Value::as_str).enumerate() {
+        let (name, value) = argument
+            .split_once(['=', ':'])
+            .unwrap_or((before, argument));
+        if is_plain_secret(name, value.trim_start()) {
             found.push(PlainSecret::Argument(n + 1));
         }
+        before = if argument.starts_with('-') {
+            argument
+        } else {
+            ""
+        };
     }
     if entry["url"].as_str().is_some_and(has_plain_secret) {
         found.push(PlainSecret::Address);
@@ -147,7 +154,8 @@ mod tests {
     #[test]
     fn secrets_are_told_from_settings_and_references() {
         let entry = json!({
-            "args": ["--token=abcdefgh", "--token=${T}", "sk-12345678", "--port=808080", "plain"],
+            "args": ["--token=abcdefgh", "--token=${T}", "sk-12345678", "--port=808080", "plain",
+                "--api-key", "12345678", "87654321", "--header", "Authorization: Bearer 12345678"],
             "env": {"API_TOKEN": "12345678", "OTHER_TOKEN": "${OTHER}", "LEVEL": "information", "PASSWORD": ""},
             "headers": {"authorization": "Bearer 12345678", "X-Trace": "12345678"},
             "url": "https://user:pass@x.test/mcp",
@@ -159,6 +167,8 @@ mod tests {
                 PlainSecret::Header("authorization".into()),
                 PlainSecret::Argument(1),
                 PlainSecret::Argument(3),
+                PlainSecret::Argument(7),
+                PlainSecret::Argument(10),
                 PlainSecret::Address,
             ]
         );

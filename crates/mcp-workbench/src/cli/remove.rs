@@ -7,8 +7,7 @@ use thiserror::Error;
 
 use super::{
     Done,
-    editing::{EditArguments, Editing, Outcome},
-    output,
+    editing::{EditArguments, Editing},
 };
 use crate::{config::Environment, visible::visible};
 
@@ -48,7 +47,6 @@ pub(super) fn run(
 ) -> Done {
     let RemoveArguments { toolbox, name, .. } = arguments;
     let mut editing = Editing::open(config, environment)?;
-    let file = editing.file.clone();
     let removed = match name {
         Some(name) => editing.text.remove_server(toolbox, name),
         None => {
@@ -62,14 +60,15 @@ pub(super) fn run(
         }
     };
     removed.map_err(|error| editing.refused(error))?;
-    if editing.finish(&arguments.edit, environment)? == Outcome::Written {
-        let toolbox = visible(toolbox);
-        let what = match name {
-            Some(name) => format!("server `{}` from the toolbox `{toolbox}`", visible(name)),
-            None => format!("toolbox `{toolbox}`"),
-        };
-        output::remark(&format!("removed the {what} in {}", file.display()));
-    }
+    let toolbox = visible(toolbox);
+    let done = match name {
+        Some(name) => format!(
+            "removed the server `{}` of the toolbox `{toolbox}`",
+            visible(name)
+        ),
+        None => format!("removed the toolbox `{toolbox}`"),
+    };
+    editing.finish(&arguments.edit, environment, &done)?;
     Ok(ExitCode::SUCCESS)
 }
 

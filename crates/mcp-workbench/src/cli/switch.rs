@@ -42,25 +42,25 @@ pub(super) fn run(
 ) -> Done {
     let SwitchArguments { toolbox, name, .. } = arguments;
     let mut editing = Editing::open(config, environment)?;
-    let file = editing.file.clone();
     let switched = editing
         .text
         .set_enabled(toolbox, name.as_deref(), switch == Switch::On);
     switched.map_err(|error| editing.refused(error))?;
-    let outcome = editing.finish(&arguments.edit, environment)?;
     let state = match switch {
         Switch::On => "enabled",
         Switch::Off => "disabled",
     };
     let toolbox = visible(toolbox);
-    let what = match name {
-        Some(name) => format!("the server `{}` of the toolbox `{toolbox}`", visible(name)),
-        None => format!("all servers of the toolbox `{toolbox}`"),
+    let (what, are) = match name {
+        Some(name) => {
+            let what = format!("the server `{}` of the toolbox `{toolbox}`", visible(name));
+            (what, "is")
+        }
+        None => (format!("all servers of the toolbox `{toolbox}`"), "are"),
     };
-    match outcome {
-        Outcome::Written => output::remark(&format!("{state} {what} in {}", file.display())),
-        Outcome::Same => output::remark(&format!("nothing to change: {state} already: {what}")),
-        Outcome::Shown => {}
+    let done = format!("{state} {what}");
+    if editing.finish(&arguments.edit, environment, &done)? == Outcome::Same {
+        output::remark(&format!("nothing to change: {what} {are} {state} already"));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -62,7 +62,9 @@ impl LocateError {
     /// What to do about it.
     pub fn remedy(&self) -> &'static str {
         match self {
-            Self::FlagMissing { .. } => "correct the path after --config",
+            Self::FlagMissing { .. } => {
+                "correct the path after --config, or write the file with `mcp-workbench init`"
+            }
             Self::VariableMissing { .. } => "correct the path in WORKBENCH_CONFIG, or unset it",
             Self::NothingFound { .. } => {
                 "write one with `mcp-workbench init`, name a file with --config, or try \

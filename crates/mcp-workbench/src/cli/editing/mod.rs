@@ -9,6 +9,7 @@ use clap::Args;
 use thiserror::Error;
 
 use super::{
+    PROGRAM,
     configuration::{ConfigurationError, read_configuration},
     output,
 };
@@ -94,18 +95,21 @@ impl Editing {
         }
     }
 
-    /// Writes what has changed, unless it has new faults. What is to be remarked about it is said.
+    /// Writes what has changed, unless it has new faults, and says that it is `done` and what is to be
+    /// remarked about it.
     pub(super) fn finish(
         self,
         arguments: &EditArguments,
         environment: &Environment,
+        done: &str,
     ) -> Result<Outcome, EditingError> {
         let after = self.text.finish();
         if after == self.before {
             return Ok(Outcome::Same);
         }
-        let findings = Findings::of(&after, &self.file, environment);
-        let findings = findings.new_since(&Findings::of(&self.before, &self.file, environment));
+        let all = Findings::of(&after, &self.file, environment);
+        let has_errors = !all.errors.is_empty();
+        let findings = all.new_since(&Findings::of(&self.before, &self.file, environment));
         if !findings.errors.is_empty() {
             return Err(EditingError::Invalid(findings.errors));
         }
@@ -114,8 +118,14 @@ impl Editing {
             return Ok(Outcome::Shown);
         }
         replace_unchanged(&self.file, &self.before, &after)?;
+        output::remark(&format!("{done} in {}", self.file.display()));
         for problem in findings.remarks {
             output::remark(&problem.to_string());
+        }
+        if has_errors {
+            output::remark(&format!(
+                "the file had errors before, and has them still\n  hint: `{PROGRAM} check` lists them"
+            ));
         }
         Ok(Outcome::Written)
     }
@@ -141,6 +151,12 @@ pub(super) fn write_new(
         output::remark(&problem.to_string());
     }
     Ok(Outcome::Written)
+}
+
+/// The description of a toolbox of which only the name is known.
+pub(super) fn usual_description(toolbox: &str) -> String {
+    // In a description, unlike in a name, references to variables mean something.
+    format!("Tools for {}", toolbox.replace("${", "$${"))
 }
 
 /// Everything that the loader finds in a text.

@@ -18,7 +18,10 @@ use super::{
     editing::{EditArguments, Outcome, write_new},
     output,
 };
-use crate::config::{CONFIG_FILE, CONFIG_VARIABLE, Environment, WriteError, user_config_file};
+use crate::{
+    config::{CONFIG_FILE, CONFIG_VARIABLE, Environment, locate, user_config_file},
+    visible::visible,
+};
 
 /// What the file begins with.
 #[derive(Args)]
@@ -84,16 +87,9 @@ pub(super) fn run(
         }
         None => First::default(),
     };
-    let written = write_new(&file, &first.text(), &arguments.edit, environment);
-    match written {
-        Err(super::editing::EditingError::Write(WriteError::Exists { file })) => {
-            return Err(InitError::Exists(file).into());
-        }
-        other => {
-            if other? == Outcome::Written {
-                output::remark(&next_steps(&file, &first.toolbox, environment));
-            }
-        }
+    let outcome = write_new(&file, &first.text(), &arguments.edit, environment)?;
+    if outcome == Outcome::Written {
+        output::remark(&next_steps(&file, &first.toolbox, environment));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -126,23 +122,31 @@ impl InitArguments {
 
 /// What to do with the new file.
 fn next_steps(file: &Path, toolbox: &str, environment: &Environment) -> String {
-    let found = crate::config::locate(None, environment).is_ok_and(|it| it.file == file);
-    let program = if found {
-        PROGRAM.to_owned()
+    let is_found = locate(None, environment).is_ok_and(|it| it.file == file);
+    let shown = file.display().to_string();
+    let with = if is_found {
+        String::new()
     } else {
-        format!("{PROGRAM} --config {}", quoted(&file.display().to_string()))
+        format!(", each with --config {}", quoted(&shown))
     };
-    let toolbox = quoted(toolbox);
-    let mut text = format!(
-        "wrote {}\n\nnext:\n  \
-         {program} import\n      take over the servers of the MCP clients on this machine\n  \
-         {program} add {toolbox} NAME -- COMMAND\n      add a server\n  \
-         {program} check\n      check the file\n  \
-         {program} install --client NAME\n      put the workbench into a client",
-        file.display()
-    );
+    let steps = [
+        ("import".to_owned(), "take over the servers of MCP clients"),
+        (
+            format!("add {} NAME -- COMMAND", quoted(toolbox)),
+            "add a server",
+        ),
+        ("check".to_owned(), "check the file"),
+        (
+            "install --client NAME".to_owned(),
+            "put the workbench into a client",
+        ),
+    ];
+    let mut text = format!("wrote {shown}\n\nnext{with}:");
+    for (command, what) in steps {
+        text.push_str(&format!("\n  {PROGRAM} {command:<32}  {what}"));
+    }
     let variable = environment.variable(CONFIG_VARIABLE);
-    if !found && variable.is_some_and(|value| !value.is_empty()) {
+    if !is_found && variable.is_some_and(|value| !value.is_empty()) {
         text.push_str(&format!(
             "\n\n{CONFIG_VARIABLE} names another file, which is used where --config is not given"
         ));
@@ -156,5 +160,5 @@ pub(super) fn quoted(word: &str) -> String {
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
-    format!("'{}'", crate::visible::visible(word).replace('\'', "'\\''"))
+    format!("'{}'", visible(word).replace('\'', "'\\''"))
 }

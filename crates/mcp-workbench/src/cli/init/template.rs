@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use crate::{cli::add::program_entry, config::ConfigText};
+use crate::{
+    cli::{add::program_entry, editing::usual_description},
+    config::ConfigText,
+};
 
 /// The file with a toolbox and no server. `@toolbox` and `@description` are put in.
 const TEMPLATE: &str = r#"// The configuration of MCP Workbench: toolboxes, and the servers in them.
@@ -63,7 +66,7 @@ impl First {
     pub(super) fn named(toolbox: &str) -> Self {
         Self {
             toolbox: toolbox.to_owned(),
-            description: format!("Tools for {toolbox}"),
+            description: usual_description(toolbox),
             server: None,
         }
     }

@@ -3,7 +3,7 @@
 //!
 //! [`JsoncText`] is any JSON with comments; a change is worked out on the syntax tree as a few replaced parts of
 //! the text, so that everything else keeps its bytes. [`ConfigText`] knows the toolboxes and servers in it.
-//! [`write_atomically`] and its kin put a text on disk whole or not at all.
+//! [`write_atomically`] and the functions beside it put a text on disk whole or not at all.
 
 mod error;
 mod render;

@@ -13,7 +13,7 @@ const MOST_LINKS: usize = 40;
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// It is there already, and was not to be.
-    #[error("`{}` exists already", file.display())]
+    #[error("`{}` exists already\n  hint: choose another name", file.display())]
     Exists {
         /// The file.
         file: PathBuf,
