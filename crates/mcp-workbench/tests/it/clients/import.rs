@@ -1,12 +1,12 @@
 //! `import`: what is found, what our file becomes, and what is said.
 
-use std::fs;
+use std::{fs, path::Path};
 
-use mcp_workbench::clients::{CLIENTS, ClientName, Scope, client};
+use mcp_workbench::clients::{CLIENTS, Client, ClientName, Scope, client};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use super::machine::{Machine, read};
+use super::machine::{Machine, read, write};
 use crate::harness::{Script, Setup};
 
 /// Something that must not be printed.
@@ -14,7 +14,7 @@ const SECRET: &str = "hunter2-hunter2-hunter2";
 
 fn cursor(machine: &Machine, servers: &Value) {
     let text = json!({"mcpServers": servers}).to_string();
-    machine.write(&machine.client_file(client(ClientName::Cursor)), &text);
+    write(&machine.client_file(client(ClientName::Cursor)), &text);
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn every_client_is_read_and_what_they_share_is_taken_once() {
         .iter()
         .map(|place| place["client"].as_str().unwrap())
         .collect();
-    let words: Vec<String> = CLIENTS.iter().map(|client| client.word()).collect();
+    let words: Vec<String> = CLIENTS.iter().map(Client::word).collect();
     assert_eq!(places, words);
     insta::assert_snapshot!(read(&machine.config()));
 }
@@ -59,7 +59,7 @@ fn toolboxes_are_made_by_client_and_names_are_told_apart() {
         &json!({"db": {"command": "one"}, "git": {"url": "https://git.example.com"}}),
     );
     let file = machine.client_file(client(ClientName::Kiro));
-    machine.write(
+    write(
         &file,
         r#"{"mcpServers": {"db": {"command": "two"}, "again": {"command": "one"}}}"#,
     );
@@ -90,7 +90,7 @@ fn our_file_is_extended_in_place_and_once() {
     let machine = Machine::new();
     let text = "{\n  // mine\n  \"_note\": 1,\n  \"toolboxes\": {\n    \"dev\": {\n      \"description\": \"d\", // why\n      \"mcpServers\": {\n        \"a\": { \"command\": \"x\" },\n      },\n    },\n  },\n}\n";
     let file = machine.path("work/workbench-config.json");
-    machine.write(&file, text);
+    write(&file, text);
     cursor(
         &machine,
         &json!({"same": {"command": "x"}, "new": {"command": "y"}}),
@@ -170,11 +170,11 @@ fn a_file_with_secrets_is_for_its_owner_alone() {
         .ends_with(0)
         .says(&["only you may read it"]);
     assert_eq!(mode(&machine), 0o600);
-    machine.write(&machine.config(), "{\"toolboxes\": {}}");
+    write(&machine.config(), "{\"toolboxes\": {}}");
     fs::set_permissions(machine.config(), fs::Permissions::from_mode(0o644)).unwrap();
     machine.run(&["import"]).ends_with(0);
     assert_eq!(mode(&machine), 0o600);
-    machine.write(&machine.config(), "{\"toolboxes\": {}}");
+    write(&machine.config(), "{\"toolboxes\": {}}");
     fs::set_permissions(machine.config(), fs::Permissions::from_mode(0o644)).unwrap();
     cursor(
         &machine,
@@ -189,7 +189,7 @@ fn a_broken_file_is_told_and_the_others_are_read() {
     let machine = Machine::new();
     cursor(&machine, &json!({"a": {"command": "x"}}));
     let broken = machine.client_file(client(ClientName::Codex));
-    machine.write(&broken, &format!("model = \"x\"\ntoken = {SECRET}\n"));
+    write(&broken, &format!("model = \"x\"\ntoken = {SECRET}\n"));
     let place = format!("{}:2:", broken.display());
     let ran = machine
         .run(&["import"])
@@ -225,7 +225,7 @@ fn a_file_of_ours_that_is_wrong_is_left_alone() {
     let machine = Machine::new();
     cursor(&machine, &json!({"a": {"command": "x"}}));
     let text = "{\"toolboxes\": {\"t\": {}}}";
-    machine.write(&machine.config(), text);
+    write(&machine.config(), text);
     machine
         .run(&["import"])
         .ends_with(1)
@@ -251,8 +251,8 @@ fn the_file_that_is_named_is_made() {
 fn files_of_a_project_are_read_from_where_one_works() {
     let machine = Machine::new();
     let file = machine.client_file_for(client(ClientName::VsCode), Scope::Project);
-    machine.write(&machine.path("work/server.py"), "");
-    machine.write(
+    write(&machine.path("work/server.py"), "");
+    write(
         &file,
         r#"{"servers": {"a": {"command": "python", "args": ["server.py", "${workspaceFolder}/x"]}, "b": {"command": "./run"}}}"#,
     );
@@ -281,4 +281,18 @@ fn a_server_that_was_taken_over_works() {
     let mut workbench = setup.text(&read(&machine.config())).connect();
     let opened = workbench.open("cursor").json();
     assert_eq!(opened["servers_connected"], 1);
+}
+
+#[test]
+fn the_guide_names_every_client() {
+    let guide =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides/import-and-install.md");
+    let guide = read(&guide);
+    for client in CLIENTS {
+        assert!(
+            guide.contains(&format!("| `{}`", client.word())),
+            "{}",
+            client.title
+        );
+    }
 }

@@ -6,7 +6,7 @@ use mcp_workbench::clients::{CLIENTS, Client, ClientName, Format, Scope, client}
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use super::machine::{Machine, read, sample};
+use super::machine::{Machine, read, sample, write};
 use crate::harness::Setup;
 
 /// A machine with our file, which has the shared server of all samples, and all clients.
@@ -21,7 +21,7 @@ pub(super) fn configure(machine: &Machine) {
     let config = json!({"toolboxes": {"t": {"description": "d", "mcpServers": {
         "s": {"command": "npx", "args": ["-y", "shared-server"], "env": {"KEY": "${SHARED_KEY}"}},
     }}}});
-    machine.write(&machine.config(), &config.to_string());
+    write(&machine.config(), &config.to_string());
 }
 
 /// The clients that we write to.
@@ -126,7 +126,7 @@ fn replace_reaches_the_sections_of_projects() {
     let shared =
         json!({"command": "npx", "args": ["-y", "shared-server"], "env": {"KEY": "${SHARED_KEY}"}});
     let text = json!({"projects": {"/p": {"mcpServers": {"x": shared, "y": {"command": "y"}}, "history": [1]}}});
-    machine.write(&file, &text.to_string());
+    write(&file, &text.to_string());
     machine
         .run(&["install", "--client", "claude-code", "--replace", "--yes"])
         .ends_with(0);
@@ -229,7 +229,7 @@ fn a_client_with_yaml_gets_the_lines_to_paste() {
 fn a_name_that_another_server_has_is_left_alone() {
     let machine = prepared();
     let file = machine.client_file(client(ClientName::Kiro));
-    machine.write(
+    write(
         &file,
         r#"{"mcpServers": {"workbench": {"command": "bench"}}}"#,
     );
@@ -256,7 +256,7 @@ fn a_file_that_is_broken_is_left_alone() {
         (ClientName::Codex, "model = \n"),
     ] {
         let file = machine.client_file(client(name));
-        machine.write(&file, text);
+        write(&file, text);
         let before = machine.files();
         let ran = machine
             .run(&["install", "--client", &name.word(), "--yes"])
@@ -331,7 +331,7 @@ fn permissions_and_links_stay() {
     let machine = prepared();
     let file = machine.client_file(client(ClientName::Kiro));
     let real = machine.path("home/dotfiles/kiro.json");
-    machine.write(&real, &read(&file));
+    write(&real, &read(&file));
     fs::remove_file(&file).unwrap();
     symlink(&real, &file).unwrap();
     fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).unwrap();

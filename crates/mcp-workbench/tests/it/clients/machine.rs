@@ -41,7 +41,7 @@ impl Machine {
     pub(super) fn with_all_clients() -> Self {
         let machine = Self::new();
         for client in CLIENTS {
-            machine.write(&machine.client_file(client), &sample(client));
+            write(&machine.client_file(client), &sample(client));
         }
         machine
     }
@@ -78,12 +78,6 @@ impl Machine {
             .lines()
             .filter(|line| !line.trim_start().starts_with("//"));
         serde_json::from_str(&lines.collect::<String>()).expect("JSON below its comments")
-    }
-
-    /// Writes a file, with its folders.
-    pub(super) fn write(&self, path: &Path, text: &str) {
-        fs::create_dir_all(path.parent().expect("a folder")).expect("folders can be made");
-        fs::write(path, text).expect("files can be written");
     }
 
     /// Runs the workbench in the directory of work, without a terminal.
@@ -164,4 +158,10 @@ pub(super) fn sample(client: &Client) -> String {
 #[track_caller]
 pub(super) fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Writes a file, with its folders.
+pub(super) fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().expect("a folder")).expect("folders can be made");
+    fs::write(path, text).expect("files can be written");
 }

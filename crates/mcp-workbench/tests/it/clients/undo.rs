@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 
 use super::{
     install::{configure, prepared, writable},
-    machine::{Machine, read},
+    machine::{Machine, read, write},
 };
 
 #[test]
@@ -81,7 +81,7 @@ fn strange_layouts_come_back() {
     ];
     for (name, text) in cases {
         let file = machine.client_file(client(name));
-        machine.write(&file, text);
+        write(&file, text);
         let before = machine.files();
         let ran = machine.run(&["install", "--client", &name.word(), "--yes"]);
         if ran.code == 0 {
@@ -117,7 +117,7 @@ fn in_a_file_that_has_changed_since_only_our_entry_goes() {
             ClientName::Cursor => text.replace("// Servers of", "// Changed:"),
             _ => text.replace("\"numStartups\": 42", "\"numStartups\": 43"),
         };
-        machine.write(&file, &changed(&read(&file)));
+        write(&file, &changed(&read(&file)));
         let before = machine.files();
         machine
             .run(&["install", "--client", &word, "--undo", "--dry-run"])
@@ -169,7 +169,7 @@ fn installs_are_taken_back_one_by_one() {
 fn an_entry_of_our_name_that_is_not_ours_stays() {
     let machine = prepared();
     let file = machine.client_file(client(ClientName::Kiro));
-    machine.write(
+    write(
         &file,
         r#"{"mcpServers": {"workbench": {"command": "bench"}}}"#,
     );
