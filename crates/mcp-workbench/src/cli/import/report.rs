@@ -223,11 +223,11 @@ impl Report<'_> {
         let files = self
             .searched
             .iter()
-            .map(|it| json!({"client": it.client.word(), "file": it.file, "servers": it.servers}));
+            .map(|it| json!({"client": it.client.word(), "file": it.file.to_string_lossy(), "servers": it.servers}));
         let findings = self.findings.iter().map(|finding| self.finding(finding));
         let unreadable = self.unreadable.iter().map(ToString::to_string);
         let value = json!({
-            "file": self.file,
+            "file": self.file.to_string_lossy(),
             "written": self.written,
             "searched": files.collect::<Vec<_>>(),
             "servers": findings.collect::<Vec<_>>(),
@@ -279,8 +279,8 @@ fn servers(count: usize) -> String {
 fn place(place: &Place) -> Value {
     json!({
         "client": place.client.word(),
-        "file": place.file,
-        "project": place.project,
+        "file": place.file.to_string_lossy(),
+        "project": place.project.as_deref().map(Path::to_string_lossy),
         "name": place.name,
     })
 }

@@ -27,11 +27,14 @@ use super::{
 use crate::{
     clients::{
         Client, ClientEditError, ClientName, Format, Interpolation, OwnEntry, ReadError, client,
-        needed_variables, own_servers,
+        limits, needed_variables, own_servers,
     },
     config::{Environment, WriteError, create_new, replace_unchanged},
     visible::visible,
 };
+
+/// The longest name of a tool of ours.
+const LONGEST_TOOL: &str = "open_toolbox";
 
 /// Which client, and how.
 #[derive(Args)]
@@ -112,6 +115,20 @@ pub(super) enum InstallError {
         visible(.name), file.display()
     )]
     NameTaken { name: String, file: PathBuf },
+    /// The client could not use our tools under the name.
+    #[error(
+        "{client} cannot use the tools of a server with the name `{}`\n  \
+         hint: choose one of at most {longest} characters with --name",
+        visible(.name)
+    )]
+    NameTooLong {
+        client: &'static str,
+        name: String,
+        longest: usize,
+    },
+    /// No file of a client can hold its path.
+    #[error("the path `{}` is not UTF-8 text\n  hint: move the configuration", .0.display())]
+    NotText(PathBuf),
     /// Nobody has agreed.
     #[error("nothing was written\n  hint: add --yes, or --dry-run to see the change alone")]
     NotConfirmed,
@@ -147,11 +164,14 @@ pub(super) fn run(
     load_configuration(config, environment)?;
     let (file, text) = read_configuration(config, environment)?;
     let program = stable_program(environment)?;
-    let file_text = file.to_string_lossy();
+    let config = file
+        .to_str()
+        .ok_or_else(|| InstallError::NotText(file.clone()))?;
+    name_fits(client, &arguments.name)?;
     let own = OwnEntry {
         name: &arguments.name,
         program: &program,
-        config: &file_text,
+        config,
         variables: &needed_variables(&text, &file, environment),
     };
     if arguments.print {
@@ -183,6 +203,22 @@ pub(super) fn run(
     remarks.extend(variable_remark(client, &own, environment));
     report(&target, &backup, remarks, arguments.project);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether the client can use our tools under a name: it has a limit for the two together.
+fn name_fits(client: &Client, name: &str) -> Result<(), InstallError> {
+    let Some(limit) = limits(client.name).name else {
+        return Ok(());
+    };
+    let length = limit.length(name, LONGEST_TOOL);
+    if length <= limit.longest {
+        return Ok(());
+    }
+    Err(InstallError::NameTooLong {
+        client: client.title,
+        name: name.to_owned(),
+        longest: limit.longest - limit.length("", LONGEST_TOOL),
+    })
 }
 
 /// The file to be written; a client whose file is not ours to write gets the snippet.

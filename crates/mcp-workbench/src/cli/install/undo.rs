@@ -25,8 +25,8 @@ pub(super) fn run(
         file: target.path.clone(),
     };
     let now = target.text.as_deref().ok_or_else(nothing)?;
-    let newest = Backup::all(&target.path).into_iter().next();
-    let said = match newest.filter(|it| it.fits(now)) {
+    let mut backups = Backup::all(&target.path).into_iter();
+    let said = match backups.find(|it| it.fits(now)) {
         Some(backup) => restore(target, now, &backup, arguments.dry_run)?,
         None => {
             let program = stable_program(environment)?;

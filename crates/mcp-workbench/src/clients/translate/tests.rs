@@ -1,6 +1,7 @@
 use std::fs;
 
 use pretty_assertions::assert_eq;
+use proptest::prelude::*;
 
 use super::*;
 use crate::clients::client;
@@ -238,5 +239,66 @@ fn what_is_relative_to_a_project_stays_so() {
             imported(ClientName::Cursor, &entry, Some(project)).entry,
             expected
         );
+    }
+}
+
+/// Any JSON, in which keys that mean something are frequent.
+fn any_json() -> impl Strategy<Value = Value> {
+    let text = r"(\$\{|\}|[a:/~. -]|npx|stdio|https://h){0,4}";
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        text.prop_map(Value::from),
+    ];
+    let keys = [
+        "command",
+        "cmd",
+        "args",
+        "env",
+        "envs",
+        "environment",
+        "url",
+        "uri",
+        "httpUrl",
+        "headers",
+        "type",
+        "transport",
+        "cwd",
+        "envFile",
+        "env_vars",
+        "env_keys",
+        "path",
+        "tools",
+        "requestOptions",
+        "disabled",
+        "",
+    ];
+    leaf.prop_recursive(3, 24, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((prop::sample::select(keys.to_vec()), inner), 0..6).prop_map(
+                |members| {
+                    let members = members
+                        .into_iter()
+                        .map(|(key, value)| (key.to_owned(), value));
+                    Value::Object(members.collect())
+                }
+            ),
+        ]
+    })
+}
+
+proptest! {
+    /// Whatever stands in a client's file, what comes out is an entry that is reached in one way.
+    #[test]
+    fn no_entry_makes_it_panic(entry in any_json(), which in 0..crate::clients::CLIENTS.len()) {
+        let client = &crate::clients::CLIENTS[which];
+        let Value::Object(entry) = entry else { return Ok(()) };
+        let found = ClientEntry { name: "x".to_owned(), entry, project: Some("/nowhere".into()) };
+        if let Reading::Server(imported) = translate(client, &found) {
+            let has = |key: &str| imported.entry.get(key).is_some();
+            prop_assert!(has("command") != has("url"), "{}", imported.entry);
+        }
     }
 }

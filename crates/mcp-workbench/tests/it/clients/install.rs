@@ -248,6 +248,39 @@ fn a_name_that_another_server_has_is_left_alone() {
 }
 
 #[test]
+fn a_name_that_the_client_cannot_use_is_refused() {
+    let machine = prepared();
+    let before = machine.files();
+    let longest = "n".repeat(64 - "mcp____open_toolbox".len());
+    let longer = format!("{longest}n");
+    machine
+        .run(&[
+            "install",
+            "--client",
+            "claude-code",
+            "--yes",
+            "--name",
+            &longer,
+        ])
+        .ends_with(1)
+        .says(&[&format!("at most {} characters", longest.len())]);
+    assert_eq!(machine.files(), before);
+    machine
+        .run(&[
+            "install",
+            "--client",
+            "claude-code",
+            "--yes",
+            "--name",
+            &longest,
+        ])
+        .ends_with(0);
+    machine
+        .run(&["install", "--client", "kiro", "--yes", "--name", &longer])
+        .ends_with(0);
+}
+
+#[test]
 fn a_file_that_is_broken_is_left_alone() {
     let machine = prepared();
     for (name, text) in [
