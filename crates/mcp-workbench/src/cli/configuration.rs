@@ -1,13 +1,17 @@
 //! Loading the configuration for a command, and choosing a part of it, with what a person should do where that
 //! fails.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use thiserror::Error;
 
 use crate::{
     config::{
         Config, Environment, LoadError, Loaded, LocateError, Problems, Toolbox, load, locate,
+        read_text,
     },
     ident::{ServerName, ToolboxName},
     near::nearest,
@@ -108,12 +112,30 @@ pub(super) fn load_configuration(
     flag: Option<&Path>,
     environment: &Environment,
 ) -> Result<Loaded, ConfigurationError> {
-    let located =
-        locate(flag, environment).map_err(|error| ConfigurationError::NotFound { error })?;
-    load(&located.file, environment).map_err(|error| match error {
+    load(&find(flag, environment)?, environment).map_err(not_usable)
+}
+
+/// Finds the configuration and reads its text, which may be wrong.
+pub(super) fn read_configuration(
+    flag: Option<&Path>,
+    environment: &Environment,
+) -> Result<(PathBuf, String), ConfigurationError> {
+    let file = find(flag, environment)?;
+    let text = read_text(&file, environment).map_err(not_usable)?;
+    Ok((file, text))
+}
+
+fn find(flag: Option<&Path>, environment: &Environment) -> Result<PathBuf, ConfigurationError> {
+    let located = locate(flag, environment);
+    let located = located.map_err(|error| ConfigurationError::NotFound { error })?;
+    Ok(located.file)
+}
+
+fn not_usable(error: LoadError) -> ConfigurationError {
+    match error {
         LoadError::Invalid(problems) => ConfigurationError::Invalid { problems },
         error => ConfigurationError::NotUsable { error },
-    })
+    }
 }
 
 fn hint(remedy: Option<&str>) -> String {

@@ -32,6 +32,14 @@ pub(super) fn json(document: &impl serde::Serialize) {
     data("\n");
 }
 
+/// Asks the person at the terminal; the answer is typed behind it.
+pub(super) fn prompt(text: &str) {
+    let mut stderr = io::stderr().lock();
+    let _ = stderr
+        .write_all(text.as_bytes())
+        .and_then(|()| stderr.flush());
+}
+
 /// Reports why a command failed, with its causes.
 pub(super) fn failure(error: &dyn Error) -> ExitCode {
     let mut text = format!("error: {error}\n");

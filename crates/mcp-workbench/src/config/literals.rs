@@ -131,6 +131,10 @@ fn secret_arguments(arguments: &[String]) -> Vec<usize> {
         let before = option.take();
         let (name, value) = match argument.split_once('=') {
             Some((name, value)) if is_option(name) || is_variable(name) => (Some(name), value),
+            _ if argument.contains(": ") => {
+                let header = argument.split_once(": ").unwrap_or_default();
+                (Some(header.0), header.1)
+            }
             _ if is_option(argument) => {
                 option = Some(argument);
                 continue;
@@ -217,7 +221,8 @@ mod tests {
 
     #[test]
     fn credentials_in_arguments_are_found() {
-        let cases: [(&[&str], &[usize]); 10] = [
+        let cases: [(&[&str], &[usize]); 11] = [
+            (&["--header", "Authorization: Bearer abcdefgh1234"], &[1]),
             (&["--token", "abcdefgh1234"], &[1]),
             (&["--api-key=abcdefgh1234", "x"], &[0]),
             (&["run", "-e", "GITHUB_TOKEN=abcdefgh1234"], &[2]),

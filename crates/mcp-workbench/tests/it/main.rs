@@ -4,10 +4,13 @@
 mod architecture;
 mod arguments;
 mod asking_back;
+mod cli_reference;
+mod clients;
 mod commands;
 mod configuration;
 mod corpus;
 mod dynamic;
+mod editing;
 mod environment;
 mod eras;
 mod everyday;
