@@ -4,7 +4,7 @@ use std::{fmt::Write, path::Path, process::ExitCode};
 
 use super::{Done, configuration::load_configuration, output};
 use crate::{
-    config::{Environment, Loaded, Server, ToolMode, Transport},
+    config::{Environment, LiteralPlace, Loaded, Server, ToolMode, Transport},
     visible::visible,
 };
 
@@ -59,13 +59,33 @@ fn describe(loaded: &Loaded) -> Result<String, std::fmt::Error> {
     Ok(text)
 }
 
-/// How a server is reached, without the values that came from variables.
-fn how_reached(server: &Server) -> String {
+/// How a server is reached, without the values that came from variables and what looks like a credential.
+pub(super) fn how_reached(server: &Server) -> String {
+    let literal = server.literal_secrets();
     let text = match &server.transport {
         Transport::Stdio(launch) => {
-            let words = std::iter::once(&launch.command).chain(&launch.args);
-            let words = words.map(|word| launch.secrets.redact(word).into_owned());
-            words.collect::<Vec<_>>().join(" ")
+            let args = launch.args.iter().enumerate().map(|(index, word)| {
+                if literal.contains(&LiteralPlace::Argument(index)) {
+                    hidden(word)
+                } else {
+                    launch.secrets.redact(word).into_owned()
+                }
+            });
+            let command = launch.secrets.redact(&launch.command).into_owned();
+            std::iter::once(command)
+                .chain(args)
+                .collect::<Vec<_>>()
+                .join(" ")
+        }
+        Transport::Remote(endpoint) if literal.contains(&LiteralPlace::Url) => {
+            let url = endpoint.url.split('?').next().unwrap_or_default();
+            match url
+                .split_once("://")
+                .and_then(|(scheme, rest)| Some((scheme, rest.split_once('@')?.1)))
+            {
+                Some((scheme, rest)) => format!("{scheme}://{HIDDEN}@{rest}"),
+                None => format!("{url}?{HIDDEN}"),
+            }
         }
         Transport::Remote(endpoint) => endpoint.secrets.redact(&endpoint.url).into_owned(),
         Transport::Unset(variables) => {
@@ -77,4 +97,15 @@ fn how_reached(server: &Server) -> String {
         }
     };
     visible(&text).into_owned()
+}
+
+/// What stands where a credential stood.
+const HIDDEN: &str = "[redacted]";
+
+/// An argument without its value.
+fn hidden(argument: &str) -> String {
+    match argument.split_once('=') {
+        Some((name, _)) => format!("{name}={HIDDEN}"),
+        None => HIDDEN.to_owned(),
+    }
 }

@@ -1,10 +1,22 @@
-//! Loading the configuration for a command, with what a person should do where that fails.
+//! Loading the configuration for a command, and choosing a part of it, with what a person should do where that
+//! fails.
 
-use std::path::Path;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use thiserror::Error;
 
-use crate::config::{Environment, LoadError, Loaded, LocateError, Problems, load, locate};
+use crate::{
+    config::{
+        Config, Environment, LoadError, Loaded, LocateError, Problems, Toolbox, load, locate,
+        read_text,
+    },
+    ident::{ServerName, ToolboxName},
+    near::nearest,
+    visible::visible,
+};
 
 /// Why there is no configuration to work with.
 #[derive(Debug, Error)]
@@ -20,14 +32,87 @@ pub(super) enum ConfigurationError {
     Invalid { problems: Problems },
 }
 
+/// The configuration has nothing of a name that the command line has.
+#[derive(Debug, Error)]
+#[error("{}\n  hint: {}", .what, .remedy)]
+pub(super) struct UnknownName {
+    what: String,
+    remedy: String,
+}
+
+impl UnknownName {
+    /// There is no such toolbox.
+    pub(super) fn toolbox(name: &str, config: &Config) -> Self {
+        let known = config.toolboxes.keys().map(ToolboxName::as_str);
+        Self {
+            what: format!("there is no toolbox `{}`", visible(name)),
+            remedy: remedy(
+                nearest(name, known),
+                "name a toolbox of the configuration; `mcp-workbench list` shows them",
+            ),
+        }
+    }
+
+    /// There is no such server in a toolbox.
+    pub(super) fn server(name: &str, toolbox: &Toolbox) -> Self {
+        let known = toolbox.servers.keys().map(ServerName::as_str);
+        Self {
+            what: format!(
+                "there is no server `{}` in toolbox `{}`, or it is disabled",
+                visible(name),
+                visible(toolbox.name.as_str())
+            ),
+            remedy: remedy(
+                nearest(name, known),
+                "name a server of the toolbox; `mcp-workbench list` shows them",
+            ),
+        }
+    }
+}
+
+fn remedy(near: Option<&str>, otherwise: &str) -> String {
+    match near {
+        Some(near) => format!("did you mean `{}`?", visible(near)),
+        None => otherwise.to_owned(),
+    }
+}
+
+/// Leaves only one toolbox in the configuration; all of them where none is named.
+pub(super) fn choose_toolbox(config: &mut Config, name: Option<&str>) -> Result<(), UnknownName> {
+    let Some(name) = name else { return Ok(()) };
+    if !config.toolboxes.contains_key(name) {
+        return Err(UnknownName::toolbox(name, config));
+    }
+    config.toolboxes.retain(|known, _| known.as_str() == name);
+    Ok(())
+}
+
+/// Leaves only one server of one toolbox in the configuration.
+pub(super) fn choose_server(
+    config: &mut Config,
+    toolbox: &str,
+    server: &str,
+) -> Result<(), UnknownName> {
+    choose_toolbox(config, Some(toolbox))?;
+    for chosen in config.toolboxes.values_mut() {
+        let Some((name, found)) = chosen.servers.get_key_value(server) else {
+            return Err(UnknownName::server(server, chosen));
+        };
+        *chosen = Arc::new(Toolbox {
+            name: chosen.name.clone(),
+            description: chosen.description.clone(),
+            servers: [(name.clone(), Arc::clone(found))].into(),
+        });
+    }
+    Ok(())
+}
+
 /// Finds and loads the configuration; `flag` is the value of `--config`.
 pub(super) fn load_configuration(
     flag: Option<&Path>,
     environment: &Environment,
 ) -> Result<Loaded, ConfigurationError> {
-    let located =
-        locate(flag, environment).map_err(|error| ConfigurationError::NotFound { error })?;
-    load_file(&located.file, environment)
+    load_file(&find(flag, environment)?, environment)
 }
 
 /// Loads a configuration file.
@@ -35,10 +120,30 @@ pub(super) fn load_file(
     file: &Path,
     environment: &Environment,
 ) -> Result<Loaded, ConfigurationError> {
-    load(file, environment).map_err(|error| match error {
+    load(file, environment).map_err(not_usable)
+}
+
+/// Finds the configuration and reads its text, which may be wrong.
+pub(super) fn read_configuration(
+    flag: Option<&Path>,
+    environment: &Environment,
+) -> Result<(PathBuf, String), ConfigurationError> {
+    let file = find(flag, environment)?;
+    let text = read_text(&file, environment).map_err(not_usable)?;
+    Ok((file, text))
+}
+
+fn find(flag: Option<&Path>, environment: &Environment) -> Result<PathBuf, ConfigurationError> {
+    let located = locate(flag, environment);
+    let located = located.map_err(|error| ConfigurationError::NotFound { error })?;
+    Ok(located.file)
+}
+
+fn not_usable(error: LoadError) -> ConfigurationError {
+    match error {
         LoadError::Invalid(problems) => ConfigurationError::Invalid { problems },
         error => ConfigurationError::NotUsable { error },
-    })
+    }
 }
 
 fn hint(remedy: Option<&str>) -> String {

@@ -1,36 +1,63 @@
 //! The command line: one file a command. Arguments are parsed, a command runs, and what it says becomes
 //! an exit code.
 
+mod add;
+mod call;
 mod check;
+mod completions;
 mod configuration;
 mod demo;
+mod doctor;
+mod editing;
 mod http;
+mod import;
+mod init;
+mod install;
+mod list;
+mod man;
 mod output;
+mod plain_secrets;
+mod probe;
 mod reload;
+mod remove;
+mod schema;
 mod serve;
+mod signals;
+mod switch;
+mod terminal;
 mod token;
+mod tokens;
+mod typed;
 
-use std::{ffi::OsString, path::PathBuf, process::ExitCode};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 use clap::{Parser, Subcommand, ValueEnum};
 use tracing::level_filters::LevelFilter;
 
+use self::switch::Switch;
 use crate::{config::Environment, demo::DemoServer, telemetry};
+
+/// The name of the program, as it is called.
+const PROGRAM: &str = "mcp-workbench";
 
 /// One MCP server in front of all the others.
 ///
 /// Without a command it serves MCP over stdin and stdout.
 #[derive(Parser)]
-#[command(name = "mcp-workbench", version, max_term_width = 100)]
+#[command(name = PROGRAM, version, max_term_width = 100)]
 struct Arguments {
     /// The configuration file [default: `$WORKBENCH_CONFIG`, ./workbench-config.json, or
     /// mcp-workbench/workbench-config.json in your configuration directory]
     #[arg(long, value_name = "FILE", global = true)]
     config: Option<PathBuf>,
 
-    /// How much is logged to stderr
-    #[arg(long, value_name = "LEVEL", global = true, default_value = "info")]
-    log_level: LogLevel,
+    /// How much is logged to stderr [default: info while serving, error elsewhere]
+    #[arg(long, value_name = "LEVEL", global = true)]
+    log_level: Option<LogLevel>,
 
     #[command(subcommand)]
     command: Option<Command>,
@@ -40,14 +67,42 @@ struct Arguments {
 enum Command {
     /// Serve MCP over stdin and stdout (the default), or over HTTP
     Serve(serve::ServeArguments),
+    /// Write a configuration to begin with
+    Init(init::InitArguments),
+    /// Take over the servers of the MCP clients on this machine
+    Import(import::ImportArguments),
+    /// Put the workbench into the configuration of an MCP client
+    Install(install::InstallArguments),
+    /// Add a server to a toolbox of the configuration
+    Add(add::AddArguments),
+    /// Remove a server or a toolbox from the configuration
+    Remove(remove::RemoveArguments),
+    /// Switch servers of the configuration on
+    Enable(switch::SwitchArguments),
+    /// Switch servers off, leaving them in the configuration
+    Disable(switch::SwitchArguments),
     /// Check the configuration and show what it holds
     Check,
+    /// List toolboxes, servers and, with --tools, what the servers have
+    List(list::ListArguments),
+    /// Call a tool
+    Call(call::CallArguments),
+    /// Start every server and say what is wrong with it
+    Doctor(doctor::DoctorArguments),
+    /// Count what the definitions of tools cost a model
+    Tokens(tokens::TokensArguments),
     /// Show a session with the built-in demo toolbox
     Demo {
         /// Print the demo's configuration instead, to be pasted into a client
         #[arg(long)]
         print_config: bool,
     },
+    /// Print the JSON Schema of the configuration
+    Schema,
+    /// Print a script with which a shell completes commands and options
+    Completions(completions::CompletionsArguments),
+    /// Print the manual page of the program or of a command
+    Man(man::ManArguments),
     /// Be one of the demo's servers
     #[command(hide = true)]
     DemoServer {
@@ -94,21 +149,46 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let colour = environment
         .variable("NO_COLOR")
         .is_none_or(std::ffi::OsStr::is_empty);
-    telemetry::start_logging(arguments.log_level.into(), colour);
+    let level = arguments.log_level.unwrap_or(match arguments.command {
+        None | Some(Command::Serve(_)) => LogLevel::Info,
+        // What is worth knowing is in the output.
+        Some(_) => LogLevel::Error,
+    });
+    telemetry::start_logging(level.into(), colour);
     let config = arguments.config.as_deref();
     let done = match arguments.command {
         None => serve::run_stdio(config, &environment),
-        Some(Command::Serve(arguments)) => serve::run(config, arguments, &environment),
-        Some(Command::Check) => check::run(config, &environment),
-        Some(Command::Demo {
-            print_config: false,
-        }) => demo::run(colour),
-        Some(Command::Demo { print_config: true }) => demo::print_config(),
-        Some(Command::DemoServer { server }) => demo::be_server(server),
+        Some(command) => run(command, config, &environment, colour),
     };
     match done {
         Ok(code) => code,
         Err(error) => output::failure(&*error),
+    }
+}
+
+fn run(command: Command, config: Option<&Path>, environment: &Environment, colour: bool) -> Done {
+    match command {
+        Command::Serve(arguments) => serve::run(config, arguments, environment),
+        Command::Init(arguments) => init::run(config, &arguments, environment),
+        Command::Import(arguments) => import::run(config, &arguments, environment),
+        Command::Install(arguments) => install::run(config, &arguments, environment),
+        Command::Add(arguments) => add::run(config, &arguments, environment),
+        Command::Remove(arguments) => remove::run(config, &arguments, environment),
+        Command::Enable(arguments) => switch::run(config, Switch::On, &arguments, environment),
+        Command::Disable(arguments) => switch::run(config, Switch::Off, &arguments, environment),
+        Command::Check => check::run(config, environment),
+        Command::List(arguments) => list::run(config, &arguments, environment),
+        Command::Call(arguments) => call::run(config, &arguments, environment),
+        Command::Doctor(arguments) => doctor::run(config, &arguments, environment),
+        Command::Tokens(arguments) => tokens::run(config, &arguments, environment),
+        Command::Demo {
+            print_config: false,
+        } => demo::run(colour),
+        Command::Demo { print_config: true } => demo::print_config(),
+        Command::Schema => Ok(schema::run()),
+        Command::Completions(arguments) => completions::run(&arguments),
+        Command::Man(arguments) => man::run(&arguments),
+        Command::DemoServer { server } => demo::be_server(server),
     }
 }
 

@@ -16,6 +16,30 @@ pub(super) fn remark(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
+/// Writes what moves on a terminal, as it is.
+pub(super) fn live(text: &str) {
+    if !text.is_empty() {
+        let mut stderr = io::stderr().lock();
+        let _ = stderr.write_all(text.as_bytes());
+        let _ = stderr.flush();
+    }
+}
+
+/// Prints one JSON document for a program to read.
+pub(super) fn json(document: &impl serde::Serialize) {
+    let text = serde_json::to_string_pretty(document).expect("our own documents have string keys");
+    data(&text);
+    data("\n");
+}
+
+/// Asks the person at the terminal; the answer is typed behind it.
+pub(super) fn prompt(text: &str) {
+    let mut stderr = io::stderr().lock();
+    let _ = stderr
+        .write_all(text.as_bytes())
+        .and_then(|()| stderr.flush());
+}
+
 /// Reports why a command failed, with its causes.
 pub(super) fn failure(error: &dyn Error) -> ExitCode {
     let mut text = format!("error: {error}\n");

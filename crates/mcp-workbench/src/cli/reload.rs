@@ -7,8 +7,8 @@ use thiserror::Error;
 use tokio::time::sleep;
 
 use super::{
-    configuration::{ConfigurationError, load_file},
-    serve::{UnknownToolbox, show_natively},
+    configuration::{ConfigurationError, UnknownName, load_file},
+    serve::show_natively,
 };
 use crate::{
     config::{Environment, FileWatch, Fingerprint, Loaded, wait_for_writer},
@@ -42,7 +42,7 @@ enum ReloadError {
     Configuration(#[from] ConfigurationError),
     /// The toolbox that the command line names is not in it.
     #[error(transparent)]
-    Native(#[from] UnknownToolbox),
+    Native(#[from] UnknownName),
     /// It is good, but not for the workbench as it runs.
     #[error(transparent)]
     Renew(#[from] RenewError),

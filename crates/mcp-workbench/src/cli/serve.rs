@@ -8,22 +8,20 @@ use std::{
 };
 
 use clap::Args;
-use thiserror::Error;
 use tokio_util::task::TaskTracker;
 
 use super::{
     Done,
-    configuration::{ConfigurationError, load_configuration},
+    configuration::{ConfigurationError, UnknownName, load_configuration},
     demo::program,
     http::{HttpArguments, HttpError},
     output,
     reload::{self, ReloadSignal, Source},
+    signals::Signals,
 };
 use crate::{
     config::{Environment, Loaded, ToolMode, parse},
     demo,
-    ident::ToolboxName,
-    near::nearest,
     serve::{
         http::{ENDPOINT_PATH, HttpListener, HttpOptions},
         stdio,
@@ -97,35 +95,16 @@ fn found(config: Option<&Path>, environment: &Environment) -> Result<Loaded, Con
     Ok(loaded)
 }
 
-/// There is no toolbox of the name that `--native` has.
-#[derive(Debug, Error)]
-#[error("there is no toolbox `{name}`\n  hint: {}", remedy(.near.as_deref()))]
-pub(super) struct UnknownToolbox {
-    name: String,
-    near: Option<String>,
-}
-
-fn remedy(near: Option<&str>) -> String {
-    match near {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => "name a toolbox of the configuration; `mcp-workbench check` lists them".to_owned(),
-    }
-}
-
 /// Chooses native mode for the toolbox that the command line names.
 pub(super) fn show_natively(
     mut loaded: Loaded,
     toolbox: Option<&str>,
-) -> Result<Loaded, UnknownToolbox> {
+) -> Result<Loaded, UnknownName> {
     let Some(name) = toolbox else {
         return Ok(loaded);
     };
     let Some((name, _)) = loaded.config.toolboxes.get_key_value(name) else {
-        let known = loaded.config.toolboxes.keys().map(ToolboxName::as_str);
-        return Err(UnknownToolbox {
-            near: nearest(name, known).map(str::to_owned),
-            name: name.to_owned(),
-        });
+        return Err(UnknownName::toolbox(name, &loaded.config));
     };
     loaded.config.tool_mode = ToolMode::Native(name.clone());
     Ok(loaded)
@@ -188,53 +167,4 @@ async fn serve_over(
         }
     }
     Ok(())
-}
-
-/// The signals that end the workbench in order.
-#[cfg(unix)]
-struct Signals {
-    all: [tokio::signal::unix::Signal; 3],
-}
-
-#[cfg(unix)]
-impl Signals {
-    fn listen() -> std::io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self {
-            all: [
-                signal(SignalKind::interrupt())?,
-                signal(SignalKind::terminate())?,
-                signal(SignalKind::hangup())?,
-            ],
-        })
-    }
-
-    /// Waits for one of them.
-    async fn next(&mut self) {
-        let [interrupt, terminate, hangup] = &mut self.all;
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hangup.recv() => {}
-        }
-    }
-}
-
-/// The signal that ends the workbench in order.
-#[cfg(not(unix))]
-struct Signals;
-
-#[cfg(not(unix))]
-impl Signals {
-    #[expect(clippy::unnecessary_wraps, reason = "the same shape as on Unix")]
-    fn listen() -> std::io::Result<Self> {
-        Ok(Self)
-    }
-
-    /// Waits for it.
-    async fn next(&mut self) {
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending().await
-        }
-    }
 }

@@ -93,8 +93,13 @@ impl LoadError {
 
 /// Loads a configuration file. A relative path is seen from the start directory.
 pub fn load(file: &Path, environment: &Environment) -> Result<Loaded, LoadError> {
-    let text = read(file, &environment.absolute(file))?;
+    let text = read_text(file, environment)?;
     Ok(parse(&text, file, environment)?)
+}
+
+/// Reads the text of a configuration file. A relative path is seen from the start directory.
+pub fn read_text(file: &Path, environment: &Environment) -> Result<String, LoadError> {
+    read(file, &environment.absolute(file))
 }
 
 /// Makes a configuration of the content of a file. The file itself is not touched: its path is for

@@ -62,11 +62,13 @@ impl LocateError {
     /// What to do about it.
     pub fn remedy(&self) -> &'static str {
         match self {
-            Self::FlagMissing { .. } => "correct the path after --config",
+            Self::FlagMissing { .. } => {
+                "correct the path after --config, or write the file with `mcp-workbench init`"
+            }
             Self::VariableMissing { .. } => "correct the path in WORKBENCH_CONFIG, or unset it",
             Self::NothingFound { .. } => {
-                "name a file with --config, or try `mcp-workbench demo`; \
-                 `mcp-workbench demo --print-config` prints a configuration to start from"
+                "write one with `mcp-workbench init`, name a file with --config, or try \
+                 `mcp-workbench demo`"
             }
         }
     }
@@ -90,7 +92,7 @@ pub fn locate(flag: Option<&Path>, environment: &Environment) -> Result<Located,
             Some(environment.absolute(Path::new(CONFIG_FILE))),
             ConfigSource::StartDirectory,
         ),
-        (user_file(environment), ConfigSource::UserDirectory),
+        (user_config_file(environment), ConfigSource::UserDirectory),
     ];
     let mut looked_at = Vec::new();
     for (file, source) in candidates {
@@ -114,7 +116,7 @@ fn existing(file: PathBuf, source: ConfigSource) -> Result<Located, PathBuf> {
 }
 
 /// The configuration file in the user's configuration directory.
-fn user_file(environment: &Environment) -> Option<PathBuf> {
+pub fn user_config_file(environment: &Environment) -> Option<PathBuf> {
     let given = |variable: &str| {
         let directory = PathBuf::from(environment.variable(variable)?);
         directory.is_absolute().then_some(directory)
@@ -266,6 +268,7 @@ mod tests {
             )
         );
         assert!(error.remedy().contains("--config"));
+        assert!(error.remedy().contains("mcp-workbench init"));
         assert!(error.remedy().contains("mcp-workbench demo"));
     }
 }

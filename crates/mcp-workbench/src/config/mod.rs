@@ -10,11 +10,13 @@
 
 mod child_env;
 mod dotenv;
+mod edit;
 mod environment;
 mod expand;
 mod faults;
 mod filters;
 mod glob;
+mod literals;
 mod load;
 mod locate;
 mod problems;
@@ -29,10 +31,17 @@ mod watch;
 pub use self::{
     child_env::EnvFileError,
     dotenv::LineFault,
+    edit::{
+        ConfigText, EditError, JsoncText, WriteError, create_new, replace_unchanged,
+        write_atomically,
+    },
     environment::Environment,
     filters::ToolFilters,
-    load::{LoadError, Loaded, load, parse},
-    locate::{CONFIG_FILE, CONFIG_VARIABLE, ConfigSource, LocateError, Located, locate},
+    literals::LiteralPlace,
+    load::{LoadError, Loaded, load, parse, read_text},
+    locate::{
+        CONFIG_FILE, CONFIG_VARIABLE, ConfigSource, LocateError, Located, locate, user_config_file,
+    },
     problems::{
         Fault, JsonType, KeyFault, Named, Place, Problem, Problems, ReferenceFault, Scope,
         Severity, TransportFault, ValueFault,

@@ -91,6 +91,19 @@ pub(super) struct Remarks {
     pub(super) warnings: Vec<Problem>,
 }
 
+impl Place {
+    /// The place of a byte of a text.
+    pub(super) fn of_byte(text: &str, at: usize, path: &str) -> Self {
+        let before = text.get(..at).unwrap_or(text);
+        let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+        Self {
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+            path: path.into(),
+        }
+    }
+}
+
 impl Problem {
     /// How bad it is.
     pub fn severity(&self) -> Severity {

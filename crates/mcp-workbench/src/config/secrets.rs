@@ -196,7 +196,8 @@ fn is_plain_variable(name: &str) -> bool {
         || PLAIN_ENDINGS.iter().any(|part| name.ends_with(part))
 }
 
-fn is_plain_value(value: &str) -> bool {
+/// Whether a value is so short or common that it hides nothing.
+pub(super) fn is_plain_value(value: &str) -> bool {
     let length = value.chars().count();
     let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
     length < SHORTEST

@@ -1,13 +1,17 @@
 //! What a server says of itself at its start.
 
 use crate::{
-    era::TASKS_EXTENSION,
+    era::{Era, MODERN_REVISION, SERVER_INFO, TASKS_EXTENSION},
     wire::{Kind, RawJson},
 };
 
 /// What a server said of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Introduction {
+    /// The revision of the protocol that is spoken with it; empty where it was never met.
+    pub revision: String,
+    /// Its own name and version, as far as it tells them.
+    pub product: Option<String>,
     /// How it wants to be used, in its words.
     pub instructions: Option<String>,
     /// The families of requests besides tools that it answers.
@@ -52,8 +56,8 @@ impl ServerFamily {
 }
 
 impl Introduction {
-    /// Reads the result of `initialize`.
-    pub(super) fn of(result: &RawJson) -> Self {
+    /// Reads the result of `initialize`, or of `server/discover`.
+    pub(super) fn of(result: &RawJson, era: Era) -> Self {
         let instructions = result.member("instructions");
         let instructions = instructions.and_then(|it| Some(it.as_text()?.into_owned()));
         let declared = result.member("capabilities");
@@ -65,6 +69,8 @@ impl Introduction {
         let families = families.filter(|family| capability(family.capability()).is_some());
         let subscribe = capability("resources").and_then(|it| it.member("subscribe"));
         Self {
+            revision: revision(result, era),
+            product: product(result, era),
             instructions: instructions.filter(|text| !text.is_empty()),
             families: families.collect(),
             subscriptions: subscribe.is_some_and(|it| it.is_true()),
@@ -76,4 +82,31 @@ impl Introduction {
     pub fn has(&self, family: ServerFamily) -> bool {
         self.families.contains(&family)
     }
+}
+
+/// The revision that is spoken: a legacy server chooses it, a modern one is spoken to in ours.
+fn revision(result: &RawJson, era: Era) -> String {
+    let chosen = result.member("protocolVersion");
+    match (era, chosen.as_ref().and_then(RawJson::as_text)) {
+        (Era::Legacy, Some(chosen)) => chosen.into_owned(),
+        (Era::Legacy, None) => String::new(),
+        (Era::Modern, _) => MODERN_REVISION.to_owned(),
+    }
+}
+
+/// What the server calls itself, with its version.
+fn product(result: &RawJson, era: Era) -> Option<String> {
+    let identity = match era {
+        Era::Legacy => result.member("serverInfo"),
+        Era::Modern => result
+            .member("_meta")
+            .and_then(|meta| meta.member(SERVER_INFO)),
+    };
+    let identity = identity?;
+    let part = |name: &str| Some(identity.member(name)?.as_text()?.into_owned());
+    let name = part("name")?;
+    Some(match part("version") {
+        Some(version) => format!("{name} {version}"),
+        None => name,
+    })
 }

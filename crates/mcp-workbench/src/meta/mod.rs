@@ -95,6 +95,18 @@ impl MetaReply {
     }
 }
 
+/// Runs a tool as `use_tool` does, for a caller that tells the answers of servers from failures of ours: those are
+/// the error, in the form in which a model reads them.
+pub async fn call_tool(
+    workbench: &Workbench,
+    tool: ToolIdentifier,
+    arguments: RawJson,
+    context: CallContext,
+) -> Result<MetaReply, RawJson> {
+    let reply = use_tool::call(workbench, tool, arguments, context).await;
+    reply.map_err(|failure| failure.to_result())
+}
+
 /// The result of a call that failed, for a model to read.
 pub fn failed_call(tool: ToolIdentifier, error: CallError) -> RawJson {
     Failure::call_failed(tool, error).to_result()

@@ -13,3 +13,4 @@ pub use dynamic::{Registry, registered_definition, unique_name};
 pub use links::Links;
 pub use open::{OpenError, Toolbox};
 pub use opened::{Opened, ServerFailure};
+pub use render::render;

@@ -24,7 +24,7 @@ struct WithheldTool<'a> {
 }
 
 /// The result of `open_toolbox`.
-pub(super) fn render(
+pub fn render(
     toolbox: &Toolbox,
     catalogue: &[(ServerName, Arc<ToolList>)],
     failures: &[ServerFailure],

@@ -21,6 +21,7 @@ const LAYERS: &[&str] = &[
     "downstream",
     "policy",
     "search",
+    "clients",
     "config",
     "call",
     "era",

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// JSON with comments and trailing commas, and nothing looser.
-const SYNTAX: ParseOptions = ParseOptions {
+pub(in crate::config) const SYNTAX: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_trailing_commas: true,
     allow_loose_object_property_names: false,
@@ -209,14 +209,16 @@ fn unknown_key(
     reader.report(entry.key_start, &entry.node.path, fault);
 }
 
-fn empty_file() -> Fault {
+/// What is wrong with a file that holds no value.
+pub(in crate::config) fn empty_file() -> Fault {
     Fault::Syntax {
         what: "the file is empty".into(),
         remedy: "the smallest configuration is `{\"toolboxes\": {}}`",
     }
 }
 
-fn syntax_fault(error: &ParseError) -> Fault {
+/// What the parser says, with what usually helps.
+pub(in crate::config) fn syntax_fault(error: &ParseError) -> Fault {
     let remedy = match error.kind() {
         ParseErrorKind::ExpectedComma => "put a comma here",
         ParseErrorKind::SingleQuotedStringsNotAllowed

@@ -8,7 +8,8 @@ mod server;
 mod types;
 
 pub(super) use self::{
-    file::read,
+    file::{SYNTAX, empty_file, read, syntax_fault},
+    reader::{json_type, member},
     types::{
         RawCommand, RawConfig, RawEra, RawInheritEnv, RawServer, RawToolMode, RawToolbox, Text,
     },

@@ -182,14 +182,7 @@ impl<'a> Reader<'a> {
 
     /// Notes that a value has the wrong type.
     pub(super) fn wrong_type(&mut self, node: &Node<'_>, expected: &'static str) {
-        let found = match node.value {
-            Value::StringLit(_) => JsonType::String,
-            Value::NumberLit(_) => JsonType::Number,
-            Value::BooleanLit(_) => JsonType::Boolean,
-            Value::Object(_) => JsonType::Object,
-            Value::Array(_) => JsonType::Array,
-            Value::NullKeyword(_) => JsonType::Null,
-        };
+        let found = json_type(node.value);
         self.report_value(node, ValueFault::WrongType { expected, found });
     }
 
@@ -218,6 +211,18 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// The type of a value.
+pub(in crate::config) fn json_type(value: &Value<'_>) -> JsonType {
+    match value {
+        Value::StringLit(_) => JsonType::String,
+        Value::NumberLit(_) => JsonType::Number,
+        Value::BooleanLit(_) => JsonType::Boolean,
+        Value::Object(_) => JsonType::Object,
+        Value::Array(_) => JsonType::Array,
+        Value::NullKeyword(_) => JsonType::Null,
+    }
+}
+
 /// Whether a value is `null`, which for an optional key is as if it were not there.
 pub(super) fn is_null(node: &Node<'_>) -> bool {
     matches!(node.value, Value::NullKeyword(_))
@@ -225,7 +230,7 @@ pub(super) fn is_null(node: &Node<'_>) -> bool {
 
 /// The path of a member: `toolboxes.dev`, or `toolboxes["my tools"]` where the name would be
 /// misread.
-fn member(path: &str, key: &str) -> String {
+pub(in crate::config) fn member(path: &str, key: &str) -> String {
     let plain = !key.is_empty()
         && !key.contains(|it: char| {
             it.is_whitespace() || it.is_control() || matches!(it, '.' | '[' | ']' | '"')

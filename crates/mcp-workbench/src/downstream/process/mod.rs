@@ -22,7 +22,7 @@ use tokio::{
 
 #[cfg(target_os = "linux")]
 pub use linux::{Process, ProcessTable};
-pub(super) use lookup::find_program;
+pub use lookup::find_program;
 #[cfg(not(target_os = "linux"))]
 pub use portable::{Process, ProcessTable};
 

@@ -239,7 +239,7 @@ impl<'a> Start<'a> {
         let (met, walk) = listed.map_err(|error| error.redacted(conversation.link.secrets()))?;
         let rules = list_rules(self.server, met.era);
         let started = Started {
-            tools: walk.finish(&rules, Introduction::of(&met.said)),
+            tools: walk.finish(&rules, Introduction::of(&met.said, met.era)),
             announced: Announced::of(&met.said),
             dialect: conversation.dialect,
             link: conversation.link,

@@ -217,7 +217,8 @@ impl Setup {
         serde_json::to_string_pretty(&config).expect("a configuration is JSON")
     }
 
-    fn command(&self) -> Command {
+    /// The command that starts the workbench, without arguments of its own.
+    pub(crate) fn command(&self) -> Command {
         let mut command = match self.shell {
             Some(shell) => {
                 let mut command = Command::new("sh");

@@ -1,0 +1,235 @@
+//! `add`: puts a server into a toolbox of the configuration.
+
+use std::{path::Path, process::ExitCode};
+
+use clap::{ArgGroup, Args, ValueEnum};
+use serde_json::{Map, Value, json};
+use thiserror::Error;
+
+use super::{
+    Done,
+    editing::{EditArguments, Editing, EditingError, Outcome, usual_description},
+    output,
+    plain_secrets::plain_secrets,
+};
+use crate::{config::Environment, near::nearest, visible::visible};
+
+/// The server and where it goes.
+#[derive(Args)]
+#[command(group(ArgGroup::new("server").required(true).args(["url", "command"])))]
+pub(super) struct AddArguments {
+    /// The toolbox that gets the server; it is made if it is not there
+    toolbox: String,
+
+    /// The name of the server
+    name: String,
+
+    /// A variable of the program; write '${VAR}' for a value that the workbench has in its own
+    /// environment
+    #[arg(short, long, value_name = "KEY=VALUE", value_parser = variable)]
+    env: Vec<Pair>,
+
+    /// The directory that the program runs in, seen from the folder of the configuration file
+    /// [default: where the workbench is started]
+    #[arg(long, value_name = "DIRECTORY")]
+    cwd: Option<String>,
+
+    /// The address of a remote server, instead of a command
+    #[arg(long, conflicts_with_all = ["env", "cwd"])]
+    url: Option<String>,
+
+    /// A header of every request to the remote server; '${VAR}' works here too
+    #[arg(long = "header", value_name = "NAME: VALUE", conflicts_with = "command", value_parser = header)]
+    headers: Vec<Pair>,
+
+    /// How the remote server is reached [default: found out]
+    #[arg(long = "type", value_name = "TYPE", conflicts_with = "command")]
+    kind: Option<RemoteType>,
+
+    /// What the toolbox is for, if it is made
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+
+    #[command(flatten)]
+    edit: EditArguments,
+
+    /// The program and its arguments, after `--`
+    #[arg(last = true)]
+    command: Vec<String>,
+}
+
+/// A name and its value.
+type Pair = (String, String);
+
+/// The words for `--type`.
+#[derive(Clone, Copy, ValueEnum)]
+enum RemoteType {
+    Http,
+    Sse,
+}
+
+/// Why it is not clear where the server should go.
+#[derive(Debug, Error)]
+#[error(
+    "there is no toolbox `{}`\n  hint: did you mean `{}`? Say what a new one is for with --description",
+    visible(.name), visible(.near)
+)]
+struct ProbablyMisspelt {
+    name: String,
+    near: String,
+}
+
+/// Adds the server.
+pub(super) fn run(
+    config: Option<&Path>,
+    arguments: &AddArguments,
+    environment: &Environment,
+) -> Done {
+    let mut editing = Editing::open(config, environment)?;
+    let toolbox = prepare_toolbox(&mut editing, arguments)?;
+    let entry = arguments.entry();
+    let added = editing
+        .text
+        .add_server(&arguments.toolbox, &arguments.name, &entry);
+    added.map_err(|error| editing.refused(error))?;
+    let done = format!(
+        "added the server `{}` to the toolbox `{}`",
+        visible(&arguments.name),
+        visible(&arguments.toolbox)
+    );
+    if editing.finish(&arguments.edit, environment, &done)? == Outcome::Written {
+        toolbox.remark(&arguments.toolbox);
+    }
+    for secret in plain_secrets(&entry) {
+        output::remark(&secret.to_string());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What was done for the toolbox of a new server.
+enum Prepared {
+    /// It is there.
+    Known,
+    /// It is there, and the description that was given is not needed.
+    KnownAndDescribed,
+    /// It was made with this description, which nobody gave.
+    Made(String),
+    /// It was made as was said.
+    MadeAsSaid,
+}
+
+impl Prepared {
+    fn remark(&self, toolbox: &str) {
+        let toolbox = visible(toolbox);
+        match self {
+            Self::Known | Self::MadeAsSaid => {}
+            Self::KnownAndDescribed => output::remark(&format!(
+                "the toolbox `{toolbox}` was there already; its description is as it was"
+            )),
+            Self::Made(description) => output::remark(&format!(
+                "the toolbox is new; its description is \"{}\"\n  \
+                 hint: models choose by it, so say in the file what the tools are for",
+                visible(description)
+            )),
+        }
+    }
+}
+
+fn prepare_toolbox(
+    editing: &mut Editing,
+    arguments: &AddArguments,
+) -> Result<Prepared, Box<dyn std::error::Error>> {
+    let name = &arguments.toolbox;
+    let known = editing.text.toolboxes();
+    let known = known.map_err(|error| editing.refused(error))?;
+    if known.contains(name) {
+        return Ok(match arguments.description {
+            Some(_) => Prepared::KnownAndDescribed,
+            None => Prepared::Known,
+        });
+    }
+    if let Some(description) = &arguments.description {
+        make_toolbox(editing, name, description)?;
+        return Ok(Prepared::MadeAsSaid);
+    }
+    if let Some(near) = nearest(name, known.iter().map(String::as_str)) {
+        let (name, near) = (name.clone(), near.to_owned());
+        return Err(ProbablyMisspelt { name, near }.into());
+    }
+    let description = usual_description(name);
+    make_toolbox(editing, name, &description)?;
+    Ok(Prepared::Made(description))
+}
+
+fn make_toolbox(editing: &mut Editing, name: &str, text: &str) -> Result<(), EditingError> {
+    let made = editing.text.add_toolbox(name, text);
+    made.map_err(|error| editing.refused(error))
+}
+
+impl AddArguments {
+    /// The entry of the server.
+    fn entry(&self) -> Value {
+        let Some(url) = &self.url else {
+            let mut entry = program_entry(&self.command);
+            if !self.env.is_empty() {
+                entry.insert("env".into(), members(&self.env));
+            }
+            if let Some(cwd) = &self.cwd {
+                entry.insert("cwd".into(), json!(cwd));
+            }
+            return entry.into();
+        };
+        let mut entry = Map::new();
+        if let Some(kind) = self.kind {
+            entry.insert("type".into(), json!(kind.word()));
+        }
+        entry.insert("url".into(), json!(url));
+        if !self.headers.is_empty() {
+            entry.insert("headers".into(), members(&self.headers));
+        }
+        entry.into()
+    }
+}
+
+impl RemoteType {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Sse => "sse",
+        }
+    }
+}
+
+/// The entry of a program that is started with these words.
+pub(super) fn program_entry(words: &[String]) -> Map<String, Value> {
+    let mut entry = Map::new();
+    if let [program, arguments @ ..] = words {
+        entry.insert("command".into(), json!(program));
+        if !arguments.is_empty() {
+            entry.insert("args".into(), json!(arguments));
+        }
+    }
+    entry
+}
+
+/// Pairs as an object; of a name that was given twice, the last value counts.
+fn members(pairs: &[Pair]) -> Value {
+    let pairs = pairs.iter().cloned();
+    Value::Object(pairs.map(|(name, value)| (name, value.into())).collect())
+}
+
+fn variable(text: &str) -> Result<Pair, &'static str> {
+    let (name, value) = text.split_once('=').ok_or("write KEY=VALUE")?;
+    if name.trim().is_empty() {
+        return Err("the name of a variable is not empty");
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+fn header(text: &str) -> Result<Pair, &'static str> {
+    let (name, value) = text.split_once(':').ok_or("write 'NAME: VALUE'")?;
+    if name.trim().is_empty() {
+        return Err("the name of a header is not empty");
+    }
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}

@@ -1,0 +1,296 @@
+//! The arguments of a call as a person writes them: a JSON object, or word by word.
+
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::{
+    cli::typed::{self, SchemaType, WrongType},
+    near::nearest,
+    visible::visible,
+    wire::{Kind, ObjectText, RawJson},
+};
+
+/// What is wrong with the arguments.
+#[derive(Debug, PartialEq, Eq, Error)]
+pub(super) enum ArgumentError {
+    /// The text of an object is not JSON.
+    #[error(
+        "the arguments are not valid JSON\n  hint: write one object, such as '{{\"path\": \"a.txt\"}}'"
+    )]
+    NotJson,
+    /// JSON, but no object.
+    #[error(
+        "the arguments are a JSON {}, not an object\n  hint: write one object, such as '{{\"path\": \"a.txt\"}}'",
+        .0.name()
+    )]
+    NotAnObject(Kind),
+    /// A word that is no argument.
+    #[error(
+        "`{}` is no argument\n  hint: write key=value, key:=JSON, one JSON object, or - to read one from stdin",
+        visible(.0)
+    )]
+    NotAWord(String),
+    /// The JSON behind `:=` is none.
+    #[error("{}: `{}` is not valid JSON\n  hint: write key=value for plain text", visible(.0), visible(.1))]
+    NotJsonValue(String, String),
+    /// A key that stands twice and is no list.
+    #[error("{} stands twice\n  hint: only a list may have several values", visible(.0))]
+    Doubled(String),
+    /// A value of another type than the schema says.
+    #[error("{}: {error}{}", visible(.key), meant(.near.as_deref()))]
+    WrongType {
+        /// The key.
+        key: String,
+        /// What was expected.
+        error: WrongType,
+        /// The key that was perhaps meant.
+        near: Option<String>,
+    },
+}
+
+fn meant(near: Option<&str>) -> String {
+    near.map_or_else(String::new, |near| {
+        format!("\n  hint: did you mean `{}`?", visible(near))
+    })
+}
+
+/// The arguments as they were given.
+#[derive(Debug)]
+pub(super) enum Given {
+    /// A whole object.
+    Object {
+        /// The object.
+        object: RawJson,
+        /// Whether it came from stdin.
+        from_stdin: bool,
+    },
+    /// Word by word, in their order.
+    Words(Vec<Word>),
+}
+
+/// One `key=value` or `key:=JSON`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Word {
+    key: String,
+    value: WordValue,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum WordValue {
+    /// To be read as the schema says.
+    Text(String),
+    /// As it is.
+    Json(RawJson),
+}
+
+impl Given {
+    /// Reads the words of the command line; `read_stdin` is used where they say so.
+    pub(super) fn read<E>(
+        words: &[String],
+        read_stdin: impl FnOnce() -> Result<Vec<u8>, E>,
+    ) -> Result<Result<Self, E>, ArgumentError> {
+        match words {
+            [word] if word == "-" => {
+                let bytes = match read_stdin() {
+                    Ok(bytes) => bytes,
+                    Err(error) => return Ok(Err(error)),
+                };
+                let object = object(bytes)?;
+                Ok(Ok(Self::Object {
+                    object,
+                    from_stdin: true,
+                }))
+            }
+            [word] if word.trim_start().starts_with(['{', '[', '"']) => {
+                let object = object(word.clone().into_bytes())?;
+                Ok(Ok(Self::Object {
+                    object,
+                    from_stdin: false,
+                }))
+            }
+            words => {
+                let words: Result<_, _> = words.iter().map(|word| Word::read(word)).collect();
+                Ok(Ok(Self::Words(words?)))
+            }
+        }
+    }
+
+    /// Whether stdin was read for them.
+    pub(super) fn took_stdin(&self) -> bool {
+        matches!(
+            self,
+            Self::Object {
+                from_stdin: true,
+                ..
+            }
+        )
+    }
+
+    /// The object that the tool gets; `schema` is that of its arguments.
+    pub(super) fn typed(self, schema: &Value) -> Result<RawJson, ArgumentError> {
+        match self {
+            Self::Object { object, .. } => Ok(object),
+            Self::Words(words) => assembled(&words, schema),
+        }
+    }
+}
+
+/// A text that must be a JSON object. An empty one is the empty object.
+fn object(bytes: Vec<u8>) -> Result<RawJson, ArgumentError> {
+    if bytes.trim_ascii().is_empty() {
+        return Ok(ObjectText::new().finish());
+    }
+    let value = RawJson::parse(&bytes.into()).map_err(|_| ArgumentError::NotJson)?;
+    if value.kind() != Kind::Object {
+        return Err(ArgumentError::NotAnObject(value.kind()));
+    }
+    // Line breaks between the tokens would end the message that the object is spliced into.
+    Ok(value.minified())
+}
+
+impl Word {
+    fn read(word: &str) -> Result<Self, ArgumentError> {
+        let refused = || ArgumentError::NotAWord(word.to_owned());
+        let (key, value) = word.split_once('=').ok_or_else(refused)?;
+        let (key, value) = match key.strip_suffix(':') {
+            None => (key, WordValue::Text(value.to_owned())),
+            Some(key) => {
+                let json = RawJson::parse(&value.to_owned().into());
+                let json = json
+                    .map_err(|_| ArgumentError::NotJsonValue(key.to_owned(), value.to_owned()))?;
+                (key, WordValue::Json(json.minified()))
+            }
+        };
+        if key.is_empty() {
+            return Err(refused());
+        }
+        Ok(Self {
+            key: key.to_owned(),
+            value,
+        })
+    }
+}
+
+/// The object that words make.
+fn assembled(words: &[Word], schema: &Value) -> Result<RawJson, ArgumentError> {
+    let properties = &schema["properties"];
+    let mut members: Vec<(&str, Vec<RawJson>)> = Vec::new();
+    for word in words {
+        let value = word.typed(properties)?;
+        match members.iter_mut().find(|(key, _)| *key == word.key) {
+            Some((_, values)) => values.push(value),
+            None => members.push((&word.key, vec![value])),
+        }
+    }
+    let mut text = ObjectText::new();
+    for (key, values) in members {
+        let value = match &values[..] {
+            [value] => value.clone(),
+            values => joined(key, values, &properties[key])?,
+        };
+        text = text.raw(key, &value);
+    }
+    Ok(text.finish())
+}
+
+impl Word {
+    fn typed(&self, properties: &Value) -> Result<RawJson, ArgumentError> {
+        let text = match &self.value {
+            WordValue::Json(json) => return Ok(json.clone()),
+            WordValue::Text(text) => text,
+        };
+        typed::typed(text, &properties[&self.key]).map_err(|error| {
+            let known = properties.as_object().into_iter().flatten();
+            let known = known.map(|(key, _)| key.as_str());
+            ArgumentError::WrongType {
+                near: nearest(&self.key, known).map(str::to_owned),
+                key: self.key.clone(),
+                error,
+            }
+        })
+    }
+}
+
+/// The values of a key that stands several times: a list, if it is one.
+fn joined(key: &str, values: &[RawJson], schema: &Value) -> Result<RawJson, ArgumentError> {
+    if !typed::types(schema).contains(&SchemaType::Array) {
+        return Err(ArgumentError::Doubled(key.to_owned()));
+    }
+    let elements = values.iter().flat_map(|value| match value.elements() {
+        Some(elements) => elements,
+        None => vec![value.clone()],
+    });
+    Ok(RawJson::array(&elements.collect::<Vec<_>>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(words: &[&str], stdin: &str, schema: &Value) -> Result<String, ArgumentError> {
+        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        let given = Given::read(&words, || Ok::<_, ()>(stdin.as_bytes().to_vec()))?.unwrap();
+        Ok(given.typed(schema)?.as_str().to_owned())
+    }
+
+    fn schema() -> Value {
+        json!({"type": "object", "properties": {
+            "path": {"type": "string"},
+            "limit": {"type": "integer"},
+            "tags": {"type": "array", "items": {"type": "string"}},
+            "deep": {"type": "object"},
+        }})
+    }
+
+    #[test]
+    fn arguments_are_read_in_every_form() {
+        let cases: [(&[&str], &str, &str); 11] = [
+            (&[], "", "{}"),
+            (&["{}"], "", "{}"),
+            (&[" {\"a\":\n 1e400} "], "", "{\"a\":1e400}"),
+            (&["-"], "{\"a\": [1]}\n", "{\"a\":[1]}"),
+            (&["-"], "", "{}"),
+            (
+                &["path=a=b", "limit=5"],
+                "",
+                "{\"path\":\"a=b\",\"limit\":5}",
+            ),
+            (&["other=5"], "", "{\"other\":\"5\"}"),
+            (&["other:={\"a\": 1}"], "", "{\"other\":{\"a\":1}}"),
+            (
+                &["tags=a", "limit:=\"x\"", "tags=b"],
+                "",
+                "{\"tags\":[\"a\",\"b\"],\"limit\":\"x\"}",
+            ),
+            (&["tags=[\"a\", \"b\"]"], "", "{\"tags\":[\"a\",\"b\"]}"),
+            (&["path="], "", "{\"path\":\"\"}"),
+        ];
+        for (words, stdin, object) in cases {
+            assert_eq!(read(words, stdin, &schema()).unwrap(), object, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        let cases: [(&[&str], &str); 9] = [
+            (&["{\"a\""], "not valid JSON"),
+            (&["[1]"], "a JSON array, not an object"),
+            (&["word"], "`word` is no argument"),
+            (&["=x"], "`=x` is no argument"),
+            (&["a:={"], "a: `{` is not valid JSON"),
+            (&["path=a", "path=b"], "path stands twice"),
+            (
+                &["limit=many"],
+                "limit: expected a whole number, found `many`",
+            ),
+            (&["deep=x"], "deep: expected a JSON object"),
+            (&["{}", "a=b"], "`{}` is no argument"),
+        ];
+        for (words, problem) in cases {
+            let error = read(words, "", &schema()).unwrap_err().to_string();
+            assert!(error.contains(problem), "{error}");
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! `call`: one call of a tool from the shell, the way that `use_tool` makes it, with only its server started.
+
+mod arguments;
+mod result;
+mod save;
+
+use std::{
+    fmt,
+    io::{self, Read},
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+    time::Duration,
+};
+
+use clap::Args;
+use serde_json::{Value, json};
+use thiserror::Error;
+
+use self::{
+    arguments::{ArgumentError, Given},
+    save::{SaveError, Target},
+};
+use super::{
+    Done,
+    configuration::{choose_server, load_configuration},
+    output,
+    probe::{Shell, last_moment, with_workbench},
+    terminal::{Look, Progress},
+};
+use crate::{
+    call::{CallContext, ClientHandle, ToldProgress},
+    config::{Environment, ToolMode},
+    ident::{ServerName, ToolIdentifier, ToolName, ToolboxName},
+    meta::{self, MetaReply, MetaTool},
+    visible::visible,
+    wire::{ObjectText, RawJson},
+    workbench::Workbench,
+};
+
+/// The tool has answered that it failed.
+const EXIT_TOOL_ERROR: u8 = 3;
+
+/// The arguments are not what the tool takes.
+const EXIT_USAGE: u8 = 2;
+
+/// What is called, and how its result is shown.
+#[derive(Args)]
+pub(super) struct CallArguments {
+    /// The toolbox
+    toolbox: String,
+
+    /// The server
+    server: String,
+
+    /// The tool
+    tool: String,
+
+    /// The arguments: one JSON object, or `-` to read it from stdin, or `key=value` (typed as the tool's schema
+    /// says) and `key:=JSON`
+    #[arg(value_name = "ARGUMENT")]
+    arguments: Vec<String>,
+
+    /// Print the result as the server sent it
+    #[arg(long)]
+    json: bool,
+
+    /// Save the first image, sound or file of the result here, further ones beside it; the text if there is none
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// How long the start of the server and the call may take together
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: Option<u64>,
+}
+
+/// Why there is no result.
+#[derive(Debug, Error)]
+enum CallCommandError {
+    /// It took too long.
+    #[error("no result within {0} s\n  hint: give it more time with --timeout, or leave that out")]
+    Timeout(u64),
+    /// Stdin cannot be read.
+    #[error("stdin cannot be read")]
+    Stdin(#[source] io::Error),
+    /// The server has refused the call in the protocol.
+    #[error("the server refused the call: {}", visible(.0.as_str()))]
+    Refused(RawJson),
+}
+
+/// How a call ended.
+enum Outcome {
+    /// With a result of the tool.
+    Result(RawJson),
+    /// With a failure of ours, in the form of a result.
+    Failure(RawJson),
+    /// With an answer that is no result.
+    Refused(RawJson),
+    /// Before it was made.
+    Arguments(ArgumentError),
+}
+
+/// Makes the call.
+pub(super) fn run(
+    config: Option<&Path>,
+    arguments: &CallArguments,
+    environment: &Environment,
+) -> Done {
+    let given = match Given::read(&arguments.arguments, read_stdin) {
+        Ok(given) => given?,
+        Err(error) => return Ok(wrong_arguments(&error)),
+    };
+    let target = arguments.output.as_deref();
+    let target = target.map(|file| Target::new(&environment.absolute(file)));
+    let target = target.transpose()?;
+    let mut config = load_configuration(config, environment)?.config;
+    choose_server(&mut config, &arguments.toolbox, &arguments.server)?;
+    config.tool_mode = ToolMode::Proxy;
+    let tool = identifier(arguments);
+    let progress = Progress::on_stderr(environment, &format!("calling {}", ShownTool(&tool)));
+    let shell = Shell::caller(progress.clone(), !given.took_stdin());
+    let limit = arguments.timeout.map(Duration::from_secs);
+    let outcome = with_workbench(config, async |workbench| {
+        let call = call(&workbench, tool, given, shell);
+        let call = progress.during(call);
+        let Some(limit) = limit else {
+            return Some(call.await);
+        };
+        let in_time = tokio::time::timeout(limit, call).await;
+        if in_time.is_err() {
+            last_moment().await;
+        }
+        in_time.ok()
+    })?;
+    let Some(outcome) = outcome else {
+        let seconds = arguments.timeout.unwrap_or_default();
+        return Err(CallCommandError::Timeout(seconds).into());
+    };
+    show(outcome, arguments.json, target, environment)
+}
+
+fn identifier(arguments: &CallArguments) -> ToolIdentifier {
+    ToolIdentifier {
+        toolbox: ToolboxName::from(arguments.toolbox.as_str()),
+        server: ServerName::from(arguments.server.as_str()),
+        tool: ToolName::from(arguments.tool.as_str()),
+    }
+}
+
+/// A tool in a sentence.
+struct ShownTool<'a>(&'a ToolIdentifier);
+
+impl fmt::Display for ShownTool<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ToolIdentifier {
+            toolbox,
+            server,
+            tool,
+        } = self.0;
+        let path = format!("{toolbox}/{server}/{tool}");
+        f.write_str(&visible(&path))
+    }
+}
+
+fn read_stdin() -> Result<Vec<u8>, Box<dyn std::error::Error>> {
+    let mut bytes = Vec::new();
+    let read = io::stdin().lock().read_to_end(&mut bytes);
+    read.map_err(CallCommandError::Stdin)?;
+    Ok(bytes)
+}
+
+/// Starts the server, reads the arguments as the tool's schema says, and calls.
+async fn call(workbench: &Workbench, tool: ToolIdentifier, given: Given, shell: Shell) -> Outcome {
+    let client: Arc<dyn ClientHandle> = Arc::new(shell);
+    let context = || CallContext {
+        client: Arc::clone(&client),
+        meta: client
+            .progress_token()
+            .map(|token| ObjectText::new().raw("progressToken", &token).finish()),
+        retry: None,
+        progress: ToldProgress::default(),
+    };
+    let open = RawJson::of(&json!({ "toolbox": tool.toolbox.as_str() }));
+    match MetaTool::OpenToolbox.run(workbench, &open, context()).await {
+        MetaReply::Result(opened) if is_error(&opened) => return Outcome::Failure(opened),
+        MetaReply::Result(_) => {}
+        MetaReply::Refused(error) => return Outcome::Refused(error),
+    }
+    let arguments = match given.typed(&schema(workbench, &tool)) {
+        Ok(arguments) => arguments,
+        Err(error) => return Outcome::Arguments(error),
+    };
+    match meta::call_tool(workbench, tool, arguments, context()).await {
+        Ok(MetaReply::Result(result)) => Outcome::Result(result),
+        Ok(MetaReply::Refused(error)) => Outcome::Refused(error),
+        Err(failure) => Outcome::Failure(failure),
+    }
+}
+
+/// The schema of the tool's arguments, as far as it is known.
+fn schema(workbench: &Workbench, tool: &ToolIdentifier) -> Value {
+    let schema = || {
+        let toolbox = workbench.toolbox(tool.toolbox.as_str())?;
+        let tools = toolbox.server(&tool.server)?.status().tools?;
+        let schema = tools
+            .get(tool.tool.as_str())?
+            .definition
+            .member("inputSchema")?;
+        serde_json::from_str(schema.as_str()).ok()
+    };
+    schema().unwrap_or_default()
+}
+
+fn is_error(result: &RawJson) -> bool {
+    result.member("isError").is_some_and(|it| it.is_true())
+}
+
+/// Shows what came of the call.
+fn show(
+    outcome: Outcome,
+    as_json: bool,
+    target: Option<Target>,
+    environment: &Environment,
+) -> Done {
+    let (result, code) = match outcome {
+        Outcome::Arguments(error) => return Ok(wrong_arguments(&error)),
+        Outcome::Refused(error) => return Err(CallCommandError::Refused(error).into()),
+        Outcome::Failure(result) => (result, ExitCode::FAILURE),
+        Outcome::Result(result) if is_error(&result) => (result, ExitCode::from(EXIT_TOOL_ERROR)),
+        Outcome::Result(result) => (result, ExitCode::SUCCESS),
+    };
+    let failed = is_error(&result);
+    if as_json {
+        output::data(&format!("{}\n", result.as_str()));
+    } else if failed {
+        output::remark(result::render(&result, result::Reader::Person).trim_end());
+    }
+    if failed {
+        return Ok(code);
+    }
+    match target {
+        Some(target) => save(&result, &target)?,
+        None if as_json => {}
+        None => {
+            let reader = match Look::of_stdout(environment).width() {
+                Some(_) => result::Reader::Person,
+                None => result::Reader::Program,
+            };
+            output::data(&result::render(&result, reader));
+        }
+    }
+    Ok(code)
+}
+
+fn save(result: &RawJson, target: &Target) -> Result<(), SaveError> {
+    for (file, bytes) in target.save(result)? {
+        output::remark(&format!("saved {}, {bytes} bytes", file.display()));
+    }
+    Ok(())
+}
+
+fn wrong_arguments(error: &ArgumentError) -> ExitCode {
+    output::remark(&format!("error: {error}"));
+    ExitCode::from(EXIT_USAGE)
+}

@@ -1,0 +1,125 @@
+//! Saving what a result holds: images, sounds and files as they are, or the text where there is none of these.
+//! Nothing is overwritten.
+
+use std::{
+    fs, io,
+    io::Write,
+    path::{Path, PathBuf},
+};
+
+use base64::{
+    Engine,
+    alphabet::STANDARD,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
+};
+use thiserror::Error;
+
+use super::result::{Reader, render};
+use crate::wire::RawJson;
+
+/// Servers do not agree on the padding.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// Why a result could not be saved.
+#[derive(Debug, Error)]
+pub(super) enum SaveError {
+    /// There is such a file.
+    #[error("{} exists\n  hint: name another file, or move it away", .0.display())]
+    Exists(PathBuf),
+    /// The system refuses it.
+    #[error("{} cannot be written", file.display())]
+    Unwritable {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// What the server sent is no base64.
+    #[error("what the server sent for {} is not valid base64", .0.display())]
+    NotBase64(PathBuf),
+}
+
+/// Where a result is saved.
+pub(super) struct Target {
+    file: PathBuf,
+}
+
+impl Target {
+    /// A file that is not there yet: it is looked for before the call, which may have effects.
+    pub(super) fn new(file: &Path) -> Result<Self, SaveError> {
+        if file.try_exists().unwrap_or(false) {
+            return Err(SaveError::Exists(file.to_owned()));
+        }
+        let folder = file.parent().filter(|folder| !folder.is_dir());
+        match folder {
+            Some(_) => Err(SaveError::Unwritable {
+                file: file.to_owned(),
+                source: io::Error::new(io::ErrorKind::NotFound, "its folder does not exist"),
+            }),
+            None => Ok(Self {
+                file: file.to_owned(),
+            }),
+        }
+    }
+
+    /// Saves what a result holds; returns the files with their sizes.
+    pub(super) fn save(&self, result: &RawJson) -> Result<Vec<(PathBuf, usize)>, SaveError> {
+        let encoded = blobs(result);
+        if encoded.is_empty() {
+            let text = render(result, Reader::Program);
+            return Ok(vec![write(self.file.clone(), text.as_bytes())?]);
+        }
+        let mut saved = Vec::new();
+        for (index, encoded) in encoded.iter().enumerate() {
+            let file = self.numbered(index);
+            let bytes = BASE64.decode(encoded);
+            let bytes = bytes.map_err(|_| SaveError::NotBase64(file.clone()))?;
+            saved.push(write(file, &bytes)?);
+        }
+        Ok(saved)
+    }
+
+    /// The file for the blob of an index: `a.png`, `a-2.png`, `a-3.png`.
+    fn numbered(&self, index: usize) -> PathBuf {
+        if index == 0 {
+            return self.file.clone();
+        }
+        let stem = self.file.file_stem().unwrap_or_default().to_string_lossy();
+        let mut name = format!("{stem}-{}", index + 1);
+        if let Some(extension) = self.file.extension() {
+            name.push_str(&format!(".{}", extension.to_string_lossy()));
+        }
+        self.file.with_file_name(name)
+    }
+}
+
+/// What stands in a result in base64.
+fn blobs(result: &RawJson) -> Vec<String> {
+    let content = result.member("content").and_then(|it| it.elements());
+    let blobs = content.unwrap_or_default().into_iter().filter_map(|item| {
+        let resource = item.member("resource");
+        let blob = match &resource {
+            Some(resource) => resource.member("blob"),
+            None => item.member("data"),
+        };
+        Some(blob?.as_text()?.into_owned())
+    });
+    blobs.collect()
+}
+
+fn write(file: PathBuf, bytes: &[u8]) -> Result<(PathBuf, usize), SaveError> {
+    let opened = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&file);
+    let written = opened.and_then(|mut opened| opened.write_all(bytes));
+    match written {
+        Ok(()) => Ok((file, bytes.len())),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(SaveError::Exists(file)),
+        Err(source) => Err(SaveError::Unwritable { file, source }),
+    }
+}

@@ -1,0 +1,284 @@
+//! From what was found of the servers to findings about them.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use indexmap::IndexMap;
+
+use super::{
+    finding::{FileFinding, Finding, StartFinding},
+    tool_finding::ToolFinding,
+    whereabouts::elsewhere,
+};
+use crate::{
+    cli::{check::how_reached, probe::Probed},
+    clients::{CLIENTS, NameFault, limits},
+    config::{
+        Config, Environment, Fault, LiteralPlace, Loaded, Problem, ReferenceFault, Server,
+        ToolFilters, ToolMode, Transport,
+    },
+    downstream::{ConnectError, ToolList},
+};
+
+/// From when on a start is slow: Codex waits for 10 s, and people for less.
+const SLOW_START: Duration = Duration::from_secs(5);
+
+/// The name under which clients know the workbench.
+const OWN_NAME: &str = "workbench";
+
+/// What is to be said about the configuration file.
+pub(super) fn of_configuration(loaded: &Loaded) -> Vec<Finding> {
+    let config = &loaded.config;
+    let unset = loaded
+        .unset
+        .iter()
+        .filter(|it| !is_told_of_server(it, config));
+    let problems = loaded.warnings.iter().chain(unset).cloned();
+    let problems = problems.map(FileFinding::Problem);
+    let mut findings: Vec<Finding> = problems.map(Finding::File).collect();
+    let places = literal_places(config);
+    if !places.is_empty() && is_readable_by_all(&config.file) {
+        let file = config.file.clone();
+        findings.push(Finding::File(FileFinding::Exposed { file, places }));
+    }
+    findings
+}
+
+/// Whether a variable that is not set is told of with its server.
+fn is_told_of_server(problem: &Problem, config: &Config) -> bool {
+    if !matches!(
+        &problem.fault,
+        Fault::Reference(ReferenceFault::Unset { .. })
+    ) {
+        return false;
+    }
+    let servers = config.toolboxes.values().flat_map(|it| it.servers.values());
+    let mut unset = servers.filter_map(|server| match &server.transport {
+        Transport::Unset(variables) => Some(variables),
+        _ => None,
+    });
+    unset.any(|variables| variables.iter().any(|it| it.path == problem.place.path))
+}
+
+fn literal_places(config: &Config) -> Vec<String> {
+    let mut places = Vec::new();
+    for toolbox in config.toolboxes.values() {
+        for server in toolbox.servers.values() {
+            let found = server.literal_secrets().into_iter();
+            places.extend(found.map(|it| format!("{}/{}: {it}", toolbox.name, server.name)));
+        }
+    }
+    places
+}
+
+#[cfg(unix)]
+fn is_readable_by_all(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    file.metadata()
+        .is_ok_and(|metadata| metadata.permissions().mode() & 0o004 != 0)
+}
+
+/// Elsewhere the user's own directory is private by the rules of the system.
+#[cfg(not(unix))]
+fn is_readable_by_all(_: &Path) -> bool {
+    false
+}
+
+/// What is to be said about one server.
+pub(super) fn of_server(
+    probed: &Probed,
+    config: &Config,
+    environment: &Environment,
+) -> Vec<Finding> {
+    let server = &probed.server;
+    let secrets = server.literal_secrets().into_iter();
+    // In `env` and `headers` they are where they belong; that others can read the file is another matter.
+    let exposed =
+        secrets.filter(|place| matches!(place, LiteralPlace::Argument(_) | LiteralPlace::Url));
+    let mut findings: Vec<Finding> = exposed
+        .map(|place| Finding::File(FileFinding::LiteralSecret { place }))
+        .collect();
+    match &probed.tools {
+        Err(error) => {
+            let failures = of_failure(error, server, environment);
+            findings.extend(failures.into_iter().map(Finding::Start));
+        }
+        Ok(list) => {
+            if probed.took >= SLOW_START {
+                findings.push(Finding::Start(StartFinding::Slow { took: probed.took }));
+            }
+            let of_tools = of_list(list, server).into_iter();
+            let of_tools = of_tools.chain(of_names(list, probed, config));
+            findings.extend(of_tools.map(Finding::Tools));
+        }
+    }
+    findings
+}
+
+/// Why a server is not up.
+fn of_failure(
+    error: &Arc<ConnectError>,
+    server: &Server,
+    environment: &Environment,
+) -> Vec<StartFinding> {
+    match &**error {
+        ConnectError::Unset(variables) => {
+            variables.iter().cloned().map(StartFinding::Unset).collect()
+        }
+        ConnectError::CommandNotFound { command } => vec![StartFinding::CommandNotFound {
+            command: command.clone(),
+            elsewhere: elsewhere(command, environment),
+        }],
+        _ => vec![StartFinding::NotUp {
+            error: Arc::clone(error),
+            by_hand: by_hand(server),
+        }],
+    }
+}
+
+/// How a server is started by hand, without secrets.
+fn by_hand(server: &Server) -> String {
+    let command = how_reached(server);
+    match &server.transport {
+        Transport::Stdio(launch) if launch.names_cwd => {
+            format!("cd {} && {command}", launch.cwd.display())
+        }
+        _ => command,
+    }
+}
+
+fn of_list(list: &ToolList, server: &Server) -> Vec<ToolFinding> {
+    let mut findings = Vec::new();
+    if list.tools().is_empty() {
+        findings.push(ToolFinding::None {
+            is_filtered: server.filters != ToolFilters::default(),
+        });
+    }
+    let withheld = list.withheld.iter().cloned();
+    findings.extend(withheld.map(|it| ToolFinding::Withheld {
+        tool: it.tool,
+        reason: it.reason,
+    }));
+    findings.extend(list.notices.iter().cloned().map(ToolFinding::Notice));
+    findings
+}
+
+/// Whether clients see the tools of a toolbox under their own names.
+fn is_shown(config: &Config, probed: &Probed) -> bool {
+    matches!(&config.tool_mode, ToolMode::Native(shown) if *shown == probed.toolbox)
+}
+
+/// Names that clients cannot take. Dynamic mode makes names that they can.
+fn of_names(list: &ToolList, probed: &Probed, config: &Config) -> Vec<ToolFinding> {
+    if config.tool_mode == ToolMode::Dynamic {
+        return Vec::new();
+    }
+    let is_shown = is_shown(config, probed);
+    let (mut long, mut refused) = (Affected::default(), Affected::default());
+    for client in CLIENTS {
+        let Some(limit) = limits(client.name).name else {
+            continue;
+        };
+        for tool in list.tools() {
+            match limit.fault(OWN_NAME, tool.name.as_str()) {
+                Some(NameFault::TooLong { .. }) => long.add(tool.name.as_str(), client.title),
+                Some(NameFault::Character { .. }) => refused.add(tool.name.as_str(), client.title),
+                None => {}
+            }
+        }
+    }
+    let mut findings = Vec::new();
+    if !long.tools.is_empty() {
+        findings.push(ToolFinding::LongNames {
+            tools: long.tools,
+            clients: long.clients,
+            is_shown,
+        });
+    }
+    if is_shown && !refused.tools.is_empty() {
+        findings.push(ToolFinding::RefusedNames {
+            tools: refused.tools,
+            clients: refused.clients,
+        });
+    }
+    findings
+}
+
+/// Tools with a fault, and the clients that mind it.
+#[derive(Default)]
+struct Affected {
+    tools: Vec<String>,
+    clients: Vec<&'static str>,
+}
+
+impl Affected {
+    fn add(&mut self, tool: &str, client: &'static str) {
+        if !self.tools.iter().any(|known| known == tool) {
+            self.tools.push(tool.to_owned());
+        }
+        if !self.clients.contains(&client) {
+            self.clients.push(client);
+        }
+    }
+}
+
+/// What is to be said about the servers of one toolbox together.
+pub(super) fn of_toolbox(probed: &[&Probed], config: &Config) -> Vec<Finding> {
+    let mut by_name: IndexMap<&str, Vec<String>> = IndexMap::new();
+    let mut count = 0;
+    for probed in probed {
+        for tool in probed.tools.iter().flat_map(|list| list.tools()) {
+            count += 1;
+            let servers = by_name.entry(tool.name.as_str()).or_default();
+            servers.push(probed.server.name.to_string());
+        }
+    }
+    let doubled = by_name.into_iter().filter(|(_, servers)| servers.len() > 1);
+    let mut findings: Vec<ToolFinding> = doubled
+        .map(|(tool, servers)| ToolFinding::Doubled {
+            tool: tool.to_owned(),
+            servers,
+        })
+        .collect();
+    if probed
+        .first()
+        .is_some_and(|probed| is_shown(config, probed))
+    {
+        let over = CLIENTS.iter().filter_map(|client| {
+            let most = limits(client.name).tools?.most;
+            (count > most).then_some((client.title, most))
+        });
+        let clients: Vec<_> = over.collect();
+        if !clients.is_empty() {
+            findings.push(ToolFinding::TooMany { count, clients });
+        }
+    }
+    findings.into_iter().map(Finding::Tools).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::parse;
+
+    #[test]
+    fn a_start_is_slow_from_a_threshold_on() {
+        let environment = Environment::new([], "/start".into(), None);
+        let text =
+            r#"{"toolboxes": {"a": {"description": "d", "mcpServers": {"b": {"command": "x"}}}}}"#;
+        let loaded = parse(text, Path::new("c.json"), &environment).unwrap();
+        let config = &loaded.config;
+        let (name, toolbox) = config.toolboxes.first().unwrap();
+        let codes = |took: Duration| {
+            let probed = Probed {
+                toolbox: name.clone(),
+                server: Arc::clone(&toolbox.servers[0]),
+                tools: Ok(Arc::default()),
+                took,
+            };
+            let findings = of_server(&probed, config, &environment);
+            findings.iter().map(Finding::code).collect::<Vec<_>>()
+        };
+        assert_eq!(codes(SLOW_START), ["slow_start", "no_tools"]);
+        assert_eq!(codes(SLOW_START / 2), ["no_tools"]);
+    }
+}

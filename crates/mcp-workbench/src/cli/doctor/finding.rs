@@ -1,0 +1,243 @@
+//! What a doctor finds: data, how bad it is, and the words for it with what to do.
+
+use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+
+use crate::{
+    config::{LiteralPlace, Problem, Severity, UnsetVariable},
+    downstream::ConnectError,
+    visible::visible,
+};
+
+use super::{remedy::remedy, tool_finding::ToolFinding, whereabouts::what_to_install};
+
+/// How many names a sentence lists.
+const LISTED: usize = 5;
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Level {
+    /// Something does not work, or is open to others.
+    Wrong,
+    /// Everything works, but somebody may want to know.
+    Remark,
+}
+
+/// Something that was found.
+#[derive(Debug)]
+pub(super) enum Finding {
+    /// About the configuration file.
+    File(FileFinding),
+    /// About the start of a server.
+    Start(StartFinding),
+    /// About the tools of servers that are up.
+    Tools(ToolFinding),
+}
+
+/// Something about the configuration file.
+#[derive(Debug)]
+pub(super) enum FileFinding {
+    /// The file has something to say.
+    Problem(Problem),
+    /// Everybody can read credentials in it.
+    Exposed { file: PathBuf, places: Vec<String> },
+    /// A credential is part of a command line or an address.
+    LiteralSecret { place: LiteralPlace },
+}
+
+/// Something about the start of a server.
+#[derive(Debug)]
+pub(super) enum StartFinding {
+    /// A variable is not set.
+    Unset(UnsetVariable),
+    /// Its program is not on its PATH.
+    CommandNotFound {
+        command: String,
+        elsewhere: Vec<PathBuf>,
+    },
+    /// It is not up for another reason.
+    NotUp {
+        error: Arc<ConnectError>,
+        /// How it is started by hand, or its address.
+        by_hand: String,
+    },
+    /// It took long.
+    Slow { took: Duration },
+}
+
+impl Finding {
+    /// How bad it is.
+    pub(super) fn level(&self) -> Level {
+        let is_wrong = match self {
+            Self::File(FileFinding::Problem(problem)) => problem.severity() == Severity::Error,
+            Self::File(FileFinding::Exposed { .. }) => true,
+            Self::File(FileFinding::LiteralSecret { .. }) | Self::Tools(_) => false,
+            Self::Start(finding) => !matches!(finding, StartFinding::Slow { .. }),
+        };
+        if is_wrong {
+            Level::Wrong
+        } else {
+            Level::Remark
+        }
+    }
+
+    /// The stable word for programs.
+    pub(super) fn code(&self) -> &'static str {
+        match self {
+            Self::File(FileFinding::Problem(_)) => "configuration",
+            Self::File(FileFinding::Exposed { .. }) => "file_exposed",
+            Self::File(FileFinding::LiteralSecret { .. }) => "literal_secret",
+            Self::Start(StartFinding::Unset(_)) => "variable_not_set",
+            Self::Start(StartFinding::CommandNotFound { .. }) => "command_not_found",
+            Self::Start(StartFinding::NotUp { error, .. }) => error.code(),
+            Self::Start(StartFinding::Slow { .. }) => "slow_start",
+            Self::Tools(finding) => finding.code(),
+        }
+    }
+
+    /// The last lines of a server's stderr.
+    pub(super) fn stderr(&self) -> &[String] {
+        match self {
+            Self::Start(StartFinding::NotUp { error, .. }) => error.stderr(),
+            _ => &[],
+        }
+    }
+
+    /// What to do about it.
+    pub(super) fn remedy(&self) -> String {
+        match self {
+            Self::File(finding) => finding.remedy(),
+            Self::Start(finding) => finding.remedy(),
+            Self::Tools(finding) => finding.remedy().to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(finding) => finding.fmt(f),
+            Self::Start(finding) => finding.fmt(f),
+            Self::Tools(finding) => finding.fmt(f),
+        }
+    }
+}
+
+impl FileFinding {
+    fn remedy(&self) -> String {
+        match self {
+            Self::Problem(problem) => problem.remedy(),
+            Self::Exposed { file, .. } => format!(
+                "chmod 600 {}, or take the values from variables: \"${{NAME}}\"",
+                file.display()
+            ),
+            Self::LiteralSecret {
+                place: LiteralPlace::Argument(_),
+            } => "everybody on this machine can see it while the server runs; use \"env\", and a \
+                  variable: \"${NAME}\""
+                .to_owned(),
+            Self::LiteralSecret { .. } => "take it from a variable: \"${NAME}\"".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for FileFinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Problem(problem) => {
+                let place = &problem.place;
+                write!(f, "line {}, column {}: ", place.line, place.column)?;
+                if !place.path.is_empty() {
+                    write!(f, "{}: ", visible(&place.path))?;
+                }
+                write!(f, "{}", problem.fault)
+            }
+            Self::Exposed { file, places } => write!(
+                f,
+                "everybody on this machine can read {}, which holds credentials ({})",
+                file.display(),
+                listed(places)
+            ),
+            Self::LiteralSecret { place } => {
+                let place = place.to_string();
+                write!(f, "{} holds what looks like a credential", visible(&place))
+            }
+        }
+    }
+}
+
+impl StartFinding {
+    fn remedy(&self) -> String {
+        match self {
+            Self::Unset(unset) => {
+                let name = &unset.variable;
+                format!(
+                    "set {name} where the workbench is started, or give it a default: ${{{name}:-…}}"
+                )
+            }
+            Self::CommandNotFound { command, elsewhere } => match elsewhere.first() {
+                Some(place) => format!(
+                    "write its whole path as \"command\": \"{}\", or put its folder on the PATH that \
+                     the server gets",
+                    visible(&place.display().to_string())
+                ),
+                None => what_to_install(command)
+                    .unwrap_or("install it, or write its whole path as \"command\"")
+                    .to_owned(),
+            },
+            Self::NotUp { error, by_hand } => remedy(error, by_hand),
+            Self::Slow { .. } => {
+                "nothing has to be done; a program that is installed starts faster \
+                                  than one that npx or uvx fetches"
+                    .to_owned()
+            }
+        }
+    }
+}
+
+impl fmt::Display for StartFinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unset(unset) => write!(f, "{unset}"),
+            Self::CommandNotFound { command, elsewhere } => {
+                write!(f, "command '{}' not found", visible(command))?;
+                let places = elsewhere.iter().map(|it| it.display().to_string());
+                let places: Vec<String> = places.collect();
+                if places.is_empty() {
+                    f.write_str(", neither on the PATH of the server nor in the usual places")
+                } else {
+                    write!(
+                        f,
+                        " on the PATH of the server; it is at {}",
+                        listed(&places)
+                    )
+                }
+            }
+            Self::NotUp { error, .. } => f.write_str(&first_part(error)),
+            Self::Slow { took } => write!(f, "its start took {:.1} s", took.as_secs_f64()),
+        }
+    }
+}
+
+/// The words for an error without the lines of stderr, which are shown below it.
+fn first_part(error: &ConnectError) -> String {
+    let words = error.to_string();
+    match words.split_once("; stderr: ") {
+        Some((before, _)) => before.to_owned(),
+        None => words,
+    }
+}
+
+/// Some of the names.
+pub(super) fn listed(names: &[String]) -> String {
+    let shown: Vec<_> = names
+        .iter()
+        .take(LISTED)
+        .map(|name| visible(name))
+        .collect();
+    let mut text = shown.join(", ");
+    if names.len() > LISTED {
+        text.push_str(&format!(" and {} more", names.len() - LISTED));
+    }
+    text
+}

@@ -1,0 +1,221 @@
+//! The report of a doctor: for a person, and for a program.
+
+use serde::Serialize;
+
+use super::finding::{Finding, Level};
+use crate::{
+    cli::{
+        probe::Probed,
+        terminal::{Ink, Look, count},
+    },
+    visible::visible,
+};
+
+/// Everything that was found.
+pub(super) struct Report {
+    /// The configuration file.
+    pub(super) file: String,
+    /// What concerns the file.
+    pub(super) configuration: Vec<Finding>,
+    /// What concerns toolboxes, in the order of the file.
+    pub(super) toolboxes: Vec<ToolboxReport>,
+}
+
+/// What was found of a toolbox.
+pub(super) struct ToolboxReport {
+    pub(super) name: String,
+    pub(super) findings: Vec<Finding>,
+    pub(super) servers: Vec<ServerReport>,
+}
+
+/// What was found of a server.
+pub(super) struct ServerReport {
+    pub(super) probed: Probed,
+    pub(super) findings: Vec<Finding>,
+}
+
+impl Report {
+    fn findings(&self) -> impl Iterator<Item = &Finding> {
+        let of_toolboxes = self.toolboxes.iter().flat_map(|toolbox| {
+            let of_servers = toolbox.servers.iter().flat_map(|server| &server.findings);
+            toolbox.findings.iter().chain(of_servers)
+        });
+        self.configuration.iter().chain(of_toolboxes)
+    }
+
+    fn count(&self, level: Level) -> usize {
+        self.findings().filter(|it| it.level() == level).count()
+    }
+
+    /// Whether nothing is wrong.
+    pub(super) fn is_healthy(&self) -> bool {
+        self.count(Level::Wrong) == 0
+    }
+
+    fn servers(&self) -> impl Iterator<Item = &ServerReport> {
+        self.toolboxes.iter().flat_map(|it| &it.servers)
+    }
+
+    /// The report in words.
+    pub(super) fn render(&self, look: Look) -> String {
+        let mut text = format!("{}\n", visible(&self.file));
+        push_findings(&mut text, &self.configuration, look, "  ");
+        for toolbox in &self.toolboxes {
+            let name = look.paint(Ink::Strong, &visible(&toolbox.name));
+            text.push_str(&format!("\n{name}\n"));
+            for server in &toolbox.servers {
+                server.render(&mut text, look);
+            }
+            if toolbox.servers.is_empty() {
+                text.push_str("  no servers\n");
+            }
+            push_findings(&mut text, &toolbox.findings, look, "  ");
+        }
+        text.push_str(&format!("\n{}\n", self.summary(look)));
+        text
+    }
+
+    fn summary(&self, look: Look) -> String {
+        let servers = self.servers().count();
+        let up = self.servers().filter(|it| it.probed.tools.is_ok()).count();
+        let (wrong, remarks) = (self.count(Level::Wrong), self.count(Level::Remark));
+        let (ink, verdict) = if wrong == 0 {
+            (Ink::Good, "nothing is wrong".to_owned())
+        } else {
+            (Ink::Bad, count(wrong, "problem"))
+        };
+        let mut text = format!(
+            "{}, {up} up; {}",
+            count(servers, "server"),
+            look.paint(ink, &verdict)
+        );
+        if remarks > 0 {
+            text.push_str(&format!(", {}", count(remarks, "remark")));
+        }
+        text
+    }
+
+    /// The report as a document.
+    pub(super) fn document(&self) -> ReportDocument<'_> {
+        ReportDocument {
+            file: &self.file,
+            healthy: self.is_healthy(),
+            wrong: self.count(Level::Wrong),
+            remarks: self.count(Level::Remark),
+            findings: documents(&self.configuration),
+            toolboxes: self.toolboxes.iter().map(ToolboxReport::document).collect(),
+        }
+    }
+}
+
+impl ToolboxReport {
+    fn document(&self) -> ToolboxDocument<'_> {
+        ToolboxDocument {
+            name: &self.name,
+            findings: documents(&self.findings),
+            servers: self.servers.iter().map(ServerReport::document).collect(),
+        }
+    }
+}
+
+impl ServerReport {
+    fn render(&self, text: &mut String, look: Look) {
+        let name = visible(self.probed.server.name.as_str());
+        let seconds = self.probed.took.as_secs_f64();
+        match &self.probed.tools {
+            Ok(list) => text.push_str(&format!(
+                "  {name}: {}, {}, protocol {}, {seconds:.1} s\n",
+                look.paint(Ink::Good, "up"),
+                count(list.tools().len(), "tool"),
+                visible(&list.introduction.revision),
+            )),
+            Err(_) => text.push_str(&format!("  {name}: {}\n", look.paint(Ink::Bad, "failed"))),
+        }
+        push_findings(text, &self.findings, look, "    ");
+    }
+
+    fn document(&self) -> ServerDocument<'_> {
+        let list = self.probed.tools.as_ref().ok();
+        let introduction = list.map(|list| &list.introduction);
+        ServerDocument {
+            name: self.probed.server.name.as_str(),
+            status: if list.is_some() { "up" } else { "failed" },
+            milliseconds: u64::try_from(self.probed.took.as_millis()).unwrap_or(u64::MAX),
+            tools: list.map(|list| list.tools().len()),
+            protocol: introduction.map(|it| it.revision.as_str()),
+            product: introduction.and_then(|it| it.product.as_deref()),
+            findings: documents(&self.findings),
+        }
+    }
+}
+
+fn push_findings(text: &mut String, findings: &[Finding], look: Look, indent: &str) {
+    for finding in findings {
+        let word = match finding.level() {
+            Level::Wrong => look.paint(Ink::Bad, "wrong:"),
+            Level::Remark => look.paint(Ink::Notable, "remark:"),
+        };
+        let words = finding.to_string();
+        text.push_str(&format!("{indent}{word} {}\n", visible(&words)));
+        for line in finding.stderr() {
+            let line = look.paint(Ink::Faint, &format!("| {}", visible(line)));
+            text.push_str(&format!("{indent}  {line}\n"));
+        }
+        let remedy = finding.remedy();
+        text.push_str(&format!("{indent}  hint: {}\n", visible(&remedy)));
+    }
+}
+
+fn documents(findings: &[Finding]) -> Vec<FindingDocument> {
+    let documents = findings.iter().map(|finding| FindingDocument {
+        level: finding.level(),
+        code: finding.code(),
+        text: finding.to_string(),
+        hint: finding.remedy(),
+        stderr: finding
+            .stderr()
+            .iter()
+            .map(|line| visible(line).into_owned())
+            .collect(),
+    });
+    documents.collect()
+}
+
+/// The report, for a program.
+#[derive(Serialize)]
+pub(super) struct ReportDocument<'a> {
+    file: &'a str,
+    healthy: bool,
+    wrong: usize,
+    remarks: usize,
+    findings: Vec<FindingDocument>,
+    toolboxes: Vec<ToolboxDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct ToolboxDocument<'a> {
+    name: &'a str,
+    findings: Vec<FindingDocument>,
+    servers: Vec<ServerDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct ServerDocument<'a> {
+    name: &'a str,
+    status: &'static str,
+    milliseconds: u64,
+    tools: Option<usize>,
+    protocol: Option<&'a str>,
+    product: Option<&'a str>,
+    findings: Vec<FindingDocument>,
+}
+
+#[derive(Serialize)]
+struct FindingDocument {
+    level: Level,
+    code: &'static str,
+    text: String,
+    hint: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    stderr: Vec<String>,
+}

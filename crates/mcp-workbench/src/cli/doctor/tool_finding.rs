@@ -1,0 +1,122 @@
+//! What a doctor finds about the tools of servers that are up. All of it is worth knowing, and none of it is wrong.
+
+use std::fmt;
+
+use super::finding::listed;
+use crate::visible::visible;
+
+/// Something about the tools of a server, or of the servers of a toolbox.
+#[derive(Debug)]
+pub(super) enum ToolFinding {
+    /// A server has none.
+    None {
+        /// Whether the configuration may have taken them out.
+        is_filtered: bool,
+    },
+    /// A tool is not offered.
+    Withheld { tool: String, reason: String },
+    /// Something about the list of tools.
+    Notice(String),
+    /// Names that are too long for clients.
+    LongNames {
+        tools: Vec<String>,
+        clients: Vec<&'static str>,
+        /// Whether clients see the names at all.
+        is_shown: bool,
+    },
+    /// Names with characters that clients refuse.
+    RefusedNames {
+        tools: Vec<String>,
+        clients: Vec<&'static str>,
+    },
+    /// More tools than clients show.
+    TooMany {
+        count: usize,
+        clients: Vec<(&'static str, usize)>,
+    },
+    /// Servers of one toolbox have tools of the same name.
+    Doubled { tool: String, servers: Vec<String> },
+}
+
+impl ToolFinding {
+    /// The stable word for programs.
+    pub(super) fn code(&self) -> &'static str {
+        match self {
+            Self::None { .. } => "no_tools",
+            Self::Withheld { .. } => "tool_withheld",
+            Self::Notice(_) => "notice",
+            Self::LongNames { .. } => "name_too_long",
+            Self::RefusedNames { .. } => "name_refused",
+            Self::TooMany { .. } => "too_many_tools",
+            Self::Doubled { .. } => "duplicate_tool",
+        }
+    }
+
+    /// What to do about it.
+    pub(super) fn remedy(&self) -> &'static str {
+        match self {
+            Self::None { is_filtered: true } => "check what its \"toolFilters\" leave",
+            Self::None { is_filtered: false } => {
+                "it may have prompts or resources only; native mode shows them"
+            }
+            Self::Withheld { .. } | Self::Notice(_) => "tell whoever makes the server",
+            Self::LongNames { is_shown: true, .. } | Self::RefusedNames { .. } => {
+                "use \"toolMode\": \"proxy\", in which they are not names of the client's"
+            }
+            Self::LongNames {
+                is_shown: false, ..
+            } => {
+                "nothing has to be done: use_tool takes any name; in native mode they would be cut or \
+                 refused"
+            }
+            Self::TooMany { .. } => {
+                "take tools out with \"toolFilters\", or use \"toolMode\": \"proxy\""
+            }
+            Self::Doubled { .. } => {
+                "nothing has to be done: they are told apart by their server; \"toolFilters\" can take \
+                 one out"
+            }
+        }
+    }
+}
+
+impl fmt::Display for ToolFinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::None { .. } => f.write_str("it offers no tools"),
+            Self::Withheld { tool, reason } => {
+                let (tool, reason) = (visible(tool), visible(reason));
+                write!(f, "tool '{tool}' is not offered: {reason}")
+            }
+            Self::Notice(notice) => write!(f, "{}", visible(notice)),
+            Self::LongNames { tools, clients, .. } => {
+                let clients = clients.join(", ");
+                write!(
+                    f,
+                    "names that are too long for {clients}: {}",
+                    listed(tools)
+                )
+            }
+            Self::RefusedNames { tools, clients } => {
+                let clients = clients.join(", ");
+                let tools = listed(tools);
+                write!(f, "names with characters that {clients} refuse: {tools}")
+            }
+            Self::TooMany { count, clients } => {
+                let clients = clients.iter();
+                let clients = clients.map(|(client, most)| format!("{client} ({most})"));
+                let clients: Vec<String> = clients.collect();
+                let clients = clients.join(", ");
+                write!(f, "{count} tools, which is more than these show: {clients}")
+            }
+            Self::Doubled { tool, servers } => {
+                let tool = visible(tool);
+                write!(
+                    f,
+                    "tool '{tool}' is in several servers: {}",
+                    listed(servers)
+                )
+            }
+        }
+    }
+}

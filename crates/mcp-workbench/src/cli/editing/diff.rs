@@ -1,0 +1,210 @@
+//! The difference of two texts by lines, as `diff -u` shows it.
+
+use std::{fmt::Write, path::Path};
+
+use crate::visible::visible;
+
+/// How many lines that stay are shown around a change.
+const CONTEXT: usize = 3;
+
+/// More lines than this, multiplied, are not compared one by one.
+const MOST_COMPARED: usize = 4_000_000;
+
+/// What happens to a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Line<'t> {
+    Kept(&'t str),
+    Removed(&'t str),
+    Added(&'t str),
+}
+
+/// The difference of the content of a file before and after, empty where there is none.
+pub(super) fn unified(file: &Path, before: &str, after: &str) -> String {
+    let lines = compare(&split(before), &split(after));
+    let hunks = hunks(&lines);
+    if hunks.is_empty() {
+        return String::new();
+    }
+    let old = if before.is_empty() {
+        Path::new("/dev/null")
+    } else {
+        file
+    };
+    let mut text = format!("--- {}\n+++ {}\n", old.display(), file.display());
+    for hunk in hunks {
+        write_hunk(&mut text, &lines, hunk);
+    }
+    text
+}
+
+fn split(text: &str) -> Vec<&str> {
+    text.split_inclusive('\n').collect()
+}
+
+/// All lines in order, each with what happens to it.
+fn compare<'t>(before: &[&'t str], after: &[&'t str]) -> Vec<Line<'t>> {
+    let same = |(a, b): &(&&str, &&str)| a == b;
+    let head = before.iter().zip(after).take_while(same).count();
+    let (old, new) = (&before[head..], &after[head..]);
+    let tail = old
+        .iter()
+        .rev()
+        .zip(new.iter().rev())
+        .take_while(same)
+        .count();
+    let (old, new) = (&old[..old.len() - tail], &new[..new.len() - tail]);
+    let kept = |lines: &[&'t str]| {
+        lines
+            .iter()
+            .map(|line| Line::Kept(line))
+            .collect::<Vec<_>>()
+    };
+    let mut lines = kept(&before[..head]);
+    lines.extend(changed(old, new));
+    lines.extend(kept(&before[before.len() - tail..]));
+    lines
+}
+
+/// The shortest way from old to new lines.
+fn changed<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<Line<'t>> {
+    if old.len().saturating_mul(new.len()) > MOST_COMPARED {
+        let removed = old.iter().map(|line| Line::Removed(line));
+        return removed
+            .chain(new.iter().map(|line| Line::Added(line)))
+            .collect();
+    }
+    let common = common_lengths(old, new);
+    let (mut a, mut b) = (0, 0);
+    let mut lines = Vec::new();
+    while a < old.len() || b < new.len() {
+        if a < old.len() && b < new.len() && old[a] == new[b] {
+            lines.push(Line::Kept(old[a]));
+            (a, b) = (a + 1, b + 1);
+        } else if b == new.len() || (a < old.len() && common[a + 1][b] >= common[a][b + 1]) {
+            lines.push(Line::Removed(old[a]));
+            a += 1;
+        } else {
+            lines.push(Line::Added(new[b]));
+            b += 1;
+        }
+    }
+    lines
+}
+
+/// For each pair of ends, how many lines they have in common in order.
+fn common_lengths(old: &[&str], new: &[&str]) -> Vec<Vec<usize>> {
+    let mut common = vec![vec![0; new.len() + 1]; old.len() + 1];
+    for a in (0..old.len()).rev() {
+        for b in (0..new.len()).rev() {
+            common[a][b] = if old[a] == new[b] {
+                common[a + 1][b + 1] + 1
+            } else {
+                common[a + 1][b].max(common[a][b + 1])
+            };
+        }
+    }
+    common
+}
+
+/// The parts to show: changes with what stands around them.
+fn hunks(lines: &[Line<'_>]) -> Vec<std::ops::Range<usize>> {
+    let mut hunks: Vec<std::ops::Range<usize>> = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        if matches!(line, Line::Kept(_)) {
+            continue;
+        }
+        let (start, end) = (
+            at.saturating_sub(CONTEXT),
+            (at + 1 + CONTEXT).min(lines.len()),
+        );
+        match hunks.last_mut() {
+            Some(last) if start <= last.end => last.end = end,
+            _ => hunks.push(start..end),
+        }
+    }
+    hunks
+}
+
+fn write_hunk(text: &mut String, lines: &[Line<'_>], hunk: std::ops::Range<usize>) {
+    let old = |lines: &[Line<'_>]| {
+        lines
+            .iter()
+            .filter(|it| !matches!(it, Line::Added(_)))
+            .count()
+    };
+    let new = |lines: &[Line<'_>]| {
+        lines
+            .iter()
+            .filter(|it| !matches!(it, Line::Removed(_)))
+            .count()
+    };
+    let (before, shown) = (&lines[..hunk.start], &lines[hunk]);
+    let side = |skipped: usize, count: usize| {
+        let first = skipped + usize::from(count > 0);
+        format!("{first},{count}")
+    };
+    let old_side = side(old(before), old(shown));
+    let new_side = side(new(before), new(shown));
+    let _ = writeln!(text, "@@ -{old_side} +{new_side} @@");
+    for line in shown {
+        let (mark, line) = match line {
+            Line::Kept(line) => (' ', line),
+            Line::Removed(line) => ('-', line),
+            Line::Added(line) => ('+', line),
+        };
+        let _ = writeln!(text, "{mark}{}", shown_line(line));
+        if !line.ends_with('\n') {
+            text.push_str("\\ No newline at end of file\n");
+        }
+    }
+}
+
+/// A line for a terminal: nothing hidden but the tabs and the line break that it has.
+fn shown_line(line: &str) -> String {
+    let line = line.trim_end_matches(['\r', '\n']);
+    let parts: Vec<_> = line.split('\t').map(visible).collect();
+    parts.join("\t")
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    #[test]
+    fn changes_are_shown_with_what_stands_around_them() {
+        let before = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n";
+        let after = "1\n2\n3\n4\nfive\n6\n7\n8\n9\n10\n11\n\t\u{1b}[0m12";
+        assert_eq!(
+            unified(Path::new("a.json"), before, after),
+            "--- a.json\n+++ a.json\n@@ -2,11 +2,11 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n 9\n 10\n \
+             11\n-12\n+\t⟦U+001B⟧[0m12\n\\ No newline at end of file\n"
+        );
+        assert_eq!(unified(Path::new("a.json"), before, before), "");
+    }
+
+    #[test]
+    fn far_changes_are_shown_apart() {
+        let numbers: Vec<String> = (0..20).map(|n| n.to_string()).collect();
+        let before = numbers.join("\r\n");
+        let after = before
+            .replace("2\r\n3", "2\r\nnew\r\n3")
+            .replace("15\r\n", "");
+        let shown = unified(Path::new("a.json"), &before, &after);
+        let heads: Vec<&str> = shown.lines().filter(|it| it.starts_with("@@")).collect();
+        assert_eq!(heads, ["@@ -1,6 +1,7 @@", "@@ -13,7 +14,6 @@"]);
+        assert!(
+            shown.contains("\n+new\n") && shown.contains("\n-15\n"),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn a_new_file_is_all_new() {
+        assert_eq!(
+            unified(Path::new("a.json"), "", "{\n}\n"),
+            "--- /dev/null\n+++ a.json\n@@ -0,0 +1,2 @@\n+{\n+}\n"
+        );
+    }
+}

@@ -1,0 +1,198 @@
+//! What all commands share that edit the configuration: reading it, checking what an edit would make of it,
+//! showing the difference, and writing.
+
+mod diff;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use thiserror::Error;
+
+use super::{
+    PROGRAM,
+    configuration::{ConfigurationError, read_configuration},
+    output,
+};
+use crate::config::{
+    ConfigText, EditError, Environment, Problem, WriteError, create_new, parse, replace_unchanged,
+};
+
+/// What every editing command understands.
+#[derive(Args)]
+pub(super) struct EditArguments {
+    /// Show what would change, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Why a configuration was not edited. The file is as it was.
+#[derive(Debug, Error)]
+pub(super) enum EditingError {
+    /// There is no file to edit.
+    #[error(transparent)]
+    Configuration(#[from] ConfigurationError),
+    /// The text of the file is no configuration.
+    #[error("{}:{error}", file.display())]
+    Unusable {
+        file: PathBuf,
+        error: Box<EditError>,
+    },
+    /// The edit is not possible.
+    #[error(transparent)]
+    Edit(Box<EditError>),
+    /// The file would be wrong afterwards.
+    #[error("this would make the configuration invalid\n{}", listed(.0))]
+    Invalid(Vec<Problem>),
+    /// The file could not be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// What became of an edit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The file is written.
+    Written,
+    /// The difference was shown, as was asked.
+    Shown,
+    /// There was nothing to change.
+    Same,
+}
+
+/// A configuration file that is being edited.
+pub(super) struct Editing {
+    /// The file.
+    pub(super) file: PathBuf,
+    /// Its text, to be changed.
+    pub(super) text: ConfigText,
+    before: String,
+}
+
+impl Editing {
+    /// Reads the configuration that is found; `flag` is the value of `--config`.
+    pub(super) fn open(
+        flag: Option<&Path>,
+        environment: &Environment,
+    ) -> Result<Self, EditingError> {
+        let (file, before) = read_configuration(flag, environment)?;
+        match ConfigText::parse(&before) {
+            Ok(text) => Ok(Self { file, text, before }),
+            Err(error) => Err(EditingError::Unusable {
+                file,
+                error: error.into(),
+            }),
+        }
+    }
+
+    /// An error of an edit, with the name of the file where it has a place.
+    pub(super) fn refused(&self, error: EditError) -> EditingError {
+        match error {
+            EditError::Unusable { .. } => EditingError::Unusable {
+                file: self.file.clone(),
+                error: error.into(),
+            },
+            error => EditingError::Edit(error.into()),
+        }
+    }
+
+    /// Writes what has changed, unless it has new faults, and says that it is `done` and what is to be
+    /// remarked about it.
+    pub(super) fn finish(
+        self,
+        arguments: &EditArguments,
+        environment: &Environment,
+        done: &str,
+    ) -> Result<Outcome, EditingError> {
+        let after = self.text.finish();
+        if after == self.before {
+            return Ok(Outcome::Same);
+        }
+        let all = Findings::of(&after, &self.file, environment);
+        let has_errors = !all.errors.is_empty();
+        let findings = all.new_since(&Findings::of(&self.before, &self.file, environment));
+        if !findings.errors.is_empty() {
+            return Err(EditingError::Invalid(findings.errors));
+        }
+        if arguments.dry_run {
+            output::data(&diff::unified(&self.file, &self.before, &after));
+            return Ok(Outcome::Shown);
+        }
+        replace_unchanged(&self.file, &self.before, &after)?;
+        output::remark(&format!("{done} in {}", self.file.display()));
+        for problem in findings.remarks {
+            output::remark(&problem.to_string());
+        }
+        if has_errors {
+            output::remark(&format!(
+                "the file had errors before, and has them still\n  hint: `{PROGRAM} check` lists them"
+            ));
+        }
+        Ok(Outcome::Written)
+    }
+}
+
+/// Writes a new configuration file, unless it has faults.
+pub(super) fn write_new(
+    file: &Path,
+    text: &str,
+    arguments: &EditArguments,
+    environment: &Environment,
+) -> Result<Outcome, EditingError> {
+    let findings = Findings::of(text, file, environment);
+    if !findings.errors.is_empty() {
+        return Err(EditingError::Invalid(findings.errors));
+    }
+    if arguments.dry_run {
+        output::data(&diff::unified(file, "", text));
+        return Ok(Outcome::Shown);
+    }
+    create_new(file, text)?;
+    for problem in findings.remarks {
+        output::remark(&problem.to_string());
+    }
+    Ok(Outcome::Written)
+}
+
+/// The description of a toolbox of which only the name is known.
+pub(super) fn usual_description(toolbox: &str) -> String {
+    // In a description, unlike in a name, references to variables mean something.
+    format!("Tools for {}", toolbox.replace("${", "$${"))
+}
+
+/// Everything that the loader finds in a text.
+struct Findings {
+    errors: Vec<Problem>,
+    /// Warnings and variables that are not set. Of a text with errors they are not known.
+    remarks: Vec<Problem>,
+}
+
+impl Findings {
+    fn of(text: &str, file: &Path, environment: &Environment) -> Self {
+        match parse(text, file, environment) {
+            Ok(loaded) => Self {
+                errors: Vec::new(),
+                remarks: [loaded.warnings, loaded.unset].concat(),
+            },
+            Err(problems) => Self {
+                errors: problems.iter().cloned().collect(),
+                remarks: Vec::new(),
+            },
+        }
+    }
+
+    /// What was not found before. Lines may have moved, so paths tell.
+    fn new_since(mut self, before: &Self) -> Self {
+        let known = |problem: &Problem, list: &[Problem]| {
+            let mut list = list.iter();
+            list.any(|it| it.place.path == problem.place.path && it.remedy() == problem.remedy())
+        };
+        self.errors.retain(|it| !known(it, &before.errors));
+        self.remarks.retain(|it| !known(it, &before.remarks));
+        self
+    }
+}
+
+fn listed(problems: &[Problem]) -> String {
+    let problems: Vec<String> = problems.iter().map(Problem::to_string).collect();
+    problems.join("\n")
+}

@@ -1,0 +1,187 @@
+//! Our own file, which an import extends or makes.
+
+use std::{
+    fs::{self, OpenOptions},
+    io,
+    path::{Path, PathBuf},
+};
+
+use super::{Addition, ImportError};
+use crate::{
+    cli::configuration::{ConfigurationError, load_configuration},
+    config::{
+        CONFIG_VARIABLE, ConfigText, EditError, Environment, LocateError, WriteError, locate,
+        parse, read_text, replace_unchanged, user_config_file,
+    },
+};
+
+/// A file that is made begins with this.
+const NEW_FILE: &str = "// The configuration of MCP Workbench: toolboxes, and the servers in them.\n\
+     // Comments and trailing commas are allowed. `mcp-workbench check` checks this file.\n\
+     {\n  \"toolboxes\": {}\n}\n";
+
+/// How many names of servers a description holds.
+const NAMED_SERVERS: usize = 8;
+
+/// How many clients it names.
+const NAMED_CLIENTS: usize = 3;
+
+/// The file that gets the servers.
+pub(super) struct Destination {
+    /// The file.
+    pub(super) file: PathBuf,
+    /// Its text, if it is there.
+    before: Option<String>,
+}
+
+impl Destination {
+    /// The configuration that is found or named, or else a new one: where it was named, or in the user's
+    /// configuration directory. One that is wrong is refused.
+    pub(super) fn find(
+        flag: Option<&Path>,
+        environment: &Environment,
+    ) -> Result<Self, ImportError> {
+        let file = match locate(flag, environment) {
+            Ok(located) => located.file,
+            Err(LocateError::FlagMissing { file } | LocateError::VariableMissing { file }) => {
+                return Ok(Self { file, before: None });
+            }
+            Err(LocateError::NothingFound { .. }) => {
+                let file = user_config_file(environment).ok_or(ImportError::NoDirectory)?;
+                return Ok(Self { file, before: None });
+            }
+        };
+        load_configuration(Some(&file), environment)?;
+        let text = read_text(&file, environment)
+            .map_err(|error| ConfigurationError::NotUsable { error })?;
+        Ok(Self {
+            file,
+            before: Some(text),
+        })
+    }
+
+    /// The text, if there is one.
+    pub(super) fn text(&self) -> &str {
+        self.before.as_deref().unwrap_or_default()
+    }
+
+    /// The text with new servers.
+    pub(super) fn with(
+        &self,
+        additions: &[Addition<'_>],
+        environment: &Environment,
+    ) -> Result<String, ImportError> {
+        let after = edited(self.before.as_deref().unwrap_or(NEW_FILE), additions);
+        let after = after.map_err(|error| ImportError::Edit {
+            file: self.file.clone(),
+            error: error.into(),
+        })?;
+        match parse(&after, &self.file, environment) {
+            Ok(_) => Ok(after),
+            Err(problems) => Err(ImportError::Invalid { problems }),
+        }
+    }
+
+    /// Writes the text. With secrets in it, nobody else may read the file.
+    pub(super) fn write(&self, text: &str, secret: bool) -> Result<(), WriteError> {
+        let failed = |source: io::Error| WriteError::Failed {
+            file: self.file.clone(),
+            source,
+        };
+        match &self.before {
+            Some(before) => {
+                if secret {
+                    make_private(&self.file).map_err(failed)?;
+                }
+                replace_unchanged(&self.file, before, text)
+            }
+            None => {
+                if let Some(folder) = self.file.parent() {
+                    fs::create_dir_all(folder).map_err(failed)?;
+                }
+                create(&self.file, secret).map_err(failed)?;
+                replace_unchanged(&self.file, "", text).inspect_err(|_| {
+                    // It is empty and ours.
+                    let _ = fs::remove_file(&self.file);
+                })
+            }
+        }
+    }
+
+    /// The option that makes other commands find the file, if they would not.
+    pub(super) fn option(file: &Path, environment: &Environment) -> Option<PathBuf> {
+        let named = environment.variable(CONFIG_VARIABLE);
+        let found = locate(None, environment).is_ok_and(|it| it.file == file);
+        let would_be = user_config_file(environment).is_some_and(|it| it == file)
+            && named.is_none_or(std::ffi::OsStr::is_empty);
+        (!found && !would_be).then(|| file.to_owned())
+    }
+}
+
+fn edited(before: &str, additions: &[Addition<'_>]) -> Result<String, EditError> {
+    let mut text = ConfigText::parse(before)?;
+    for addition in additions {
+        if !text.toolboxes()?.contains(&addition.toolbox) {
+            let description = description(&addition.toolbox, additions);
+            text.add_toolbox(&addition.toolbox, &description)?;
+        }
+        text.add_server(&addition.toolbox, &addition.name, &addition.new.entry)?;
+    }
+    Ok(text.finish())
+}
+
+/// What a new toolbox is for: models choose by it, so it names what is inside.
+fn description(toolbox: &str, additions: &[Addition<'_>]) -> String {
+    let inside: Vec<&Addition<'_>> = additions
+        .iter()
+        .filter(|it| it.toolbox == toolbox)
+        .collect();
+    let mut clients: Vec<&str> = Vec::new();
+    for place in inside.iter().filter_map(|it| it.finding.places.first()) {
+        if !clients.contains(&place.client.title) {
+            clients.push(place.client.title);
+        }
+    }
+    let names = inside.iter().take(NAMED_SERVERS).map(|it| it.name.as_str());
+    let names: Vec<&str> = names.collect();
+    let more = if inside.len() > names.len() {
+        ", …"
+    } else {
+        ""
+    };
+    let from = match clients.as_slice() {
+        few if few.len() <= NAMED_CLIENTS => few.join(", "),
+        many => format!("{} clients", many.len()),
+    };
+    let text = format!("Servers from {from}: {}{more}", names.join(", "));
+    text.replace("${", "$${")
+}
+
+/// Makes an empty file.
+fn create(file: &Path, private: bool) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    if private {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    #[cfg(not(unix))]
+    let _ = private;
+    options.open(file).map(drop)
+}
+
+/// Takes the permissions of others away.
+fn make_private(file: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = fs::metadata(file)?.permissions().mode();
+        if mode & 0o077 != 0 {
+            fs::set_permissions(file, fs::Permissions::from_mode(mode & 0o700))?;
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = file;
+    Ok(())
+}

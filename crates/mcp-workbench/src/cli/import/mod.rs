@@ -1,0 +1,214 @@
+//! `import`: takes over the servers that other MCP clients have on this machine.
+
+mod destination;
+mod plan;
+mod question;
+mod report;
+
+use std::{
+    io::{self, IsTerminal},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use clap::Args;
+use thiserror::Error;
+
+use self::{
+    destination::Destination,
+    plan::{Addition, Finding, Grouping, Kind, assign, gather},
+    report::{Report, Searched},
+};
+use super::{Done, configuration::ConfigurationError, demo::program, output};
+use crate::{
+    clients::{CLIENTS, Client, ClientName, FoundFile, ReadError, client, find, own_servers},
+    config::{EditError, Environment, Problems, WriteError},
+};
+
+/// What is taken over, and where it goes.
+#[derive(Args)]
+pub(super) struct ImportArguments {
+    /// Only from these clients [default: from all that are found]
+    #[arg(long, value_name = "CLIENT", value_delimiter = ',')]
+    from: Vec<ClientName>,
+
+    /// Make a toolbox for each client (the default where nobody can be asked)
+    #[arg(long, conflicts_with = "toolbox")]
+    by_client: bool,
+
+    /// Put all servers into this toolbox
+    #[arg(long, value_name = "NAME", value_parser = filled)]
+    toolbox: Option<String>,
+
+    /// Show what would be done, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Print the result as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why nothing was taken over. Our file is as it was.
+#[derive(Debug, Error)]
+pub(super) enum ImportError {
+    /// Our own file cannot be used.
+    #[error(transparent)]
+    Configuration(#[from] ConfigurationError),
+    /// Nobody knows where our file should be.
+    #[error("there is no configuration directory\n  hint: set HOME, or name a file with --config")]
+    NoDirectory,
+    /// There is nothing to take over.
+    #[error(
+        "no servers were found in the files of {clients}\n  \
+         hint: start it in the directory of a project that has some, or add servers with `mcp-workbench add`"
+    )]
+    NothingFound { clients: String },
+    /// Files were found, and none of them can be read.
+    #[error("nothing could be read")]
+    NothingReadable,
+    /// The person stopped it.
+    #[error("nothing was written, as you wished")]
+    Stopped,
+    /// Our file cannot be changed.
+    #[error("{}:{error}", file.display())]
+    Edit {
+        file: PathBuf,
+        error: Box<EditError>,
+    },
+    /// Our file would be wrong.
+    #[error("this would make the configuration invalid\n{problems}")]
+    Invalid { problems: Problems },
+    /// Our file cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+/// Finds servers and takes them over.
+pub(super) fn run(
+    config: Option<&Path>,
+    arguments: &ImportArguments,
+    environment: &Environment,
+) -> Done {
+    let destination = Destination::find(config, environment)?;
+    let clients = arguments.clients();
+    let (files, unreadable) = readable(find(&clients, environment));
+    for error in &unreadable {
+        output::remark(&format!("warning: {error}"));
+    }
+    let own = program()?;
+    let known = own_servers(destination.text());
+    let searched: Vec<Searched> = files.iter().map(Searched::of).collect();
+    let findings = gather(files, &known, Path::new(&own));
+    if findings.is_empty() {
+        return Err(nothing(&clients, &unreadable).into());
+    }
+    if !arguments.json {
+        output::data(&report::searched_table(&searched, environment.home()));
+    }
+    let grouping = arguments.grouping(&findings)?;
+    let taken = |toolbox: &str, name: &str| {
+        let mut known = known.iter();
+        known.any(|it| it.toolbox == toolbox && it.name == name)
+    };
+    let additions = assign(&findings, &grouping, taken);
+    let written = !arguments.dry_run && !additions.is_empty();
+    let text = destination.with(&additions, environment)?;
+    if written {
+        let secret = additions.iter().any(|it| it.new.holds_secret());
+        destination.write(&text, secret)?;
+    }
+    let report = Report {
+        file: &destination.file,
+        searched: &searched,
+        findings: &findings,
+        additions: &additions,
+        unreadable: &unreadable,
+        written,
+        home: environment.home(),
+    };
+    if arguments.json {
+        output::data(&report.json());
+    } else {
+        output::data(&report.table());
+        output::remark(&report.remarks());
+        output::remark(&report.next_steps(environment));
+    }
+    Ok(if unreadable.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+impl ImportArguments {
+    fn clients(&self) -> Vec<&'static Client> {
+        if self.from.is_empty() {
+            return CLIENTS.iter().collect();
+        }
+        let mut clients: Vec<&'static Client> = Vec::new();
+        for name in &self.from {
+            if !clients.iter().any(|known| known.name == *name) {
+                clients.push(client(*name));
+            }
+        }
+        clients
+    }
+
+    /// How servers become toolboxes: as was said, or as the person at the terminal says.
+    fn grouping(&self, findings: &[Finding]) -> Result<Grouping, ImportError> {
+        if let Some(toolbox) = &self.toolbox {
+            return Ok(Grouping::One(toolbox.clone()));
+        }
+        let mut clients: Vec<String> = Vec::new();
+        let new = findings.iter().filter(|it| matches!(it.kind, Kind::New(_)));
+        for place in new.filter_map(|finding| finding.places.first()) {
+            let word = place.client.word();
+            if !clients.contains(&word) {
+                clients.push(word);
+            }
+        }
+        let asks = io::stdin().is_terminal() && io::stderr().is_terminal();
+        if self.by_client || self.json || !asks || clients.is_empty() {
+            return Ok(Grouping::ByClient);
+        }
+        question::grouping(&clients, &mut io::stdin().lock(), output::prompt)
+            .ok_or(ImportError::Stopped)
+    }
+}
+
+/// The files that can be read, and why the others cannot.
+fn readable(files: Vec<FoundFile>) -> (Vec<FoundFile>, Vec<ReadError>) {
+    let mut good = Vec::new();
+    let mut errors = Vec::new();
+    for file in files {
+        match file.servers {
+            Err(error) => errors.push(error),
+            Ok(servers) => good.push(FoundFile {
+                servers: Ok(servers),
+                ..file
+            }),
+        }
+    }
+    (good, errors)
+}
+
+fn nothing(clients: &[&Client], unreadable: &[ReadError]) -> ImportError {
+    if !unreadable.is_empty() {
+        return ImportError::NothingReadable;
+    }
+    ImportError::NothingFound {
+        clients: match clients {
+            [client] => client.title.to_owned(),
+            clients => format!("{} clients", clients.len()),
+        },
+    }
+}
+
+/// A text that is not only white space.
+pub(super) fn filled(text: &str) -> Result<String, &'static str> {
+    if text.trim().is_empty() {
+        return Err("a name is not empty");
+    }
+    Ok(text.to_owned())
+}

@@ -1,0 +1,254 @@
+//! What an import would do: which servers were found, which of them are new, and where each goes.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::{
+    clients::{Client, FoundFile, FoundServer, Identity, OwnServer, Reading, Remark, identity},
+    config::{Environment, parse},
+};
+
+/// A server, wherever it was found.
+#[derive(Debug, PartialEq)]
+pub(super) struct Finding {
+    /// The name that it had first.
+    pub(super) name: String,
+    /// Everywhere where it was found.
+    pub(super) places: Vec<Place>,
+    /// What it is to us.
+    pub(super) kind: Kind,
+}
+
+/// Where a server was found.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    /// The client.
+    pub(super) client: &'static Client,
+    /// The file.
+    pub(super) file: PathBuf,
+    /// The directory that the server is for, if it is for one.
+    pub(super) project: Option<PathBuf>,
+    /// The name that it has there.
+    pub(super) name: String,
+}
+
+impl PartialEq for Place {
+    fn eq(&self, other: &Self) -> bool {
+        let key = |it: &Self| {
+            (
+                it.client.name,
+                it.file.clone(),
+                it.project.clone(),
+                it.name.clone(),
+            )
+        };
+        key(self) == key(other)
+    }
+}
+
+/// What a server is to us.
+#[derive(Debug, PartialEq)]
+pub(super) enum Kind {
+    /// We do not have it.
+    New(New),
+    /// We have it.
+    Present {
+        /// In this toolbox.
+        toolbox: String,
+        /// Under this name.
+        name: String,
+        /// What it is.
+        identity: Identity,
+    },
+    /// It is the workbench.
+    Ourselves,
+    /// It is no server that anybody else could use.
+    NotAServer,
+    /// It has something in it that our file cannot have, at these places of the entry.
+    Unusable(Vec<String>),
+}
+
+/// A server that we do not have.
+#[derive(Debug, PartialEq)]
+pub(super) struct New {
+    /// What it is.
+    pub(super) identity: Identity,
+    /// The entry for our file.
+    pub(super) entry: Value,
+    /// What has to be said of it.
+    pub(super) remarks: Vec<Remark>,
+}
+
+/// How servers become toolboxes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Grouping {
+    /// One toolbox for each client.
+    ByClient,
+    /// All in one.
+    One(String),
+}
+
+/// A new server with its place in our file.
+#[derive(Debug)]
+pub(super) struct Addition<'f> {
+    /// The toolbox.
+    pub(super) toolbox: String,
+    /// The name.
+    pub(super) name: String,
+    /// Where it was found.
+    pub(super) finding: &'f Finding,
+    /// What is added.
+    pub(super) new: &'f New,
+}
+
+/// Sorts what was found: servers that are the same become one, in the order of the files.
+pub(super) fn gather(files: Vec<FoundFile>, known: &[OwnServer], program: &Path) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    for file in files {
+        for server in file.servers.into_iter().flatten() {
+            let place = Place {
+                client: file.client,
+                file: file.path.clone(),
+                project: server.project.clone(),
+                name: server.name.clone(),
+            };
+            add(&mut findings, place, server, known, program);
+        }
+    }
+    findings
+}
+
+fn add(
+    findings: &mut Vec<Finding>,
+    place: Place,
+    server: FoundServer,
+    known: &[OwnServer],
+    program: &Path,
+) {
+    let kind = kind_of(server.reading, known, program);
+    if let Some(identity) = kind.identity() {
+        let mut same = findings.iter_mut();
+        if let Some(same) = same.find(|it| it.kind.identity() == Some(identity)) {
+            same.places.push(place);
+            if let (Kind::New(one), Kind::New(other)) = (&mut same.kind, kind) {
+                one.join(other);
+            }
+            return;
+        }
+    }
+    findings.push(Finding {
+        name: server.name,
+        places: vec![place],
+        kind,
+    });
+}
+
+fn kind_of(reading: Reading, known: &[OwnServer], program: &Path) -> Kind {
+    let Reading::Server(imported) = reading else {
+        return Kind::NotAServer;
+    };
+    let Some(identity) = identity(&imported.entry) else {
+        return Kind::NotAServer;
+    };
+    if identity.is_ours(program) {
+        return Kind::Ourselves;
+    }
+    let mut known = known.iter();
+    if let Some(present) = known.find(|it| it.identity.as_ref() == Some(&identity)) {
+        return Kind::Present {
+            toolbox: present.toolbox.clone(),
+            name: present.name.clone(),
+            identity,
+        };
+    }
+    let wrong = wrong_places(&imported.entry);
+    if !wrong.is_empty() {
+        return Kind::Unusable(wrong);
+    }
+    Kind::New(New {
+        identity,
+        entry: imported.entry,
+        remarks: imported.remarks,
+    })
+}
+
+/// The places of an entry that our file could not have. Their values are not told: they may be secrets.
+fn wrong_places(entry: &Value) -> Vec<String> {
+    let config = json!({"toolboxes": {"t": {"description": "d", "mcpServers": {"s": entry}}}});
+    let nothing_set = Environment::new([], "/".into(), None);
+    let Err(problems) = parse(&config.to_string(), Path::new("entry"), &nothing_set) else {
+        return Vec::new();
+    };
+    let place = |path: &str| {
+        let below = path.strip_prefix("toolboxes.t.mcpServers.s");
+        below.unwrap_or(path).trim_start_matches('.').to_owned()
+    };
+    problems.iter().map(|it| place(&it.place.path)).collect()
+}
+
+/// Gives every new server a toolbox, and a name that is free in it: its own, or with the client's behind it.
+/// `taken` knows the names that our file has already.
+pub(super) fn assign<'f>(
+    findings: &'f [Finding],
+    grouping: &Grouping,
+    taken: impl Fn(&str, &str) -> bool,
+) -> Vec<Addition<'f>> {
+    let mut additions: Vec<Addition<'f>> = Vec::new();
+    for finding in findings {
+        let (Kind::New(new), Some(first)) = (&finding.kind, finding.places.first()) else {
+            continue;
+        };
+        let client = first.client.word();
+        let toolbox = match grouping {
+            Grouping::ByClient => client.clone(),
+            Grouping::One(name) => name.clone(),
+        };
+        let own = match finding.name.trim() {
+            "" => &client,
+            _ => &finding.name,
+        };
+        let numbered = (2..).map(|number| format!("{own}-{client}-{number}"));
+        let mut names = [own.clone(), format!("{own}-{client}")]
+            .into_iter()
+            .chain(numbered);
+        let name = names.find(|name| {
+            let mut added = additions.iter();
+            !taken(&toolbox, name) && !added.any(|it| it.toolbox == toolbox && it.name == *name)
+        });
+        additions.push(Addition {
+            toolbox,
+            name: name.unwrap_or_else(|| own.clone()),
+            finding,
+            new,
+        });
+    }
+    additions
+}
+
+impl Kind {
+    fn identity(&self) -> Option<&Identity> {
+        match self {
+            Self::New(New { identity, .. }) | Self::Present { identity, .. } => Some(identity),
+            Self::Ourselves | Self::NotAServer | Self::Unusable(_) => None,
+        }
+    }
+}
+
+impl New {
+    /// Whether it holds a secret as it is.
+    pub(super) fn holds_secret(&self) -> bool {
+        let mut remarks = self.remarks.iter();
+        remarks.any(|it| matches!(it, Remark::LiteralSecret { .. }))
+    }
+
+    /// Takes in the same server of another place: who has it switched on wins, as long as it can be used.
+    fn join(&mut self, other: Self) {
+        if self.entry.get("disabled").is_some() && other.entry.get("disabled").is_none() {
+            *self = other;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,304 @@
+//! What an import says: a table, remarks and the next steps, or JSON.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::{
+    destination::Destination,
+    plan::{Addition, Finding, Kind, Place},
+};
+use crate::{
+    cli::PROGRAM,
+    clients::{Client, FoundFile, ReadError},
+    config::Environment,
+    visible::visible,
+};
+
+/// Everything that is to be said.
+pub(super) struct Report<'r> {
+    /// Our file.
+    pub(super) file: &'r Path,
+    /// The files that were read.
+    pub(super) searched: &'r [Searched],
+    /// The servers.
+    pub(super) findings: &'r [Finding],
+    /// Those that are new.
+    pub(super) additions: &'r [Addition<'r>],
+    /// The files that could not be read.
+    pub(super) unreadable: &'r [ReadError],
+    /// Whether our file was written.
+    pub(super) written: bool,
+    /// The home directory, which is shown as `~`.
+    pub(super) home: Option<&'r Path>,
+}
+
+/// A file that was read.
+pub(super) struct Searched {
+    client: &'static Client,
+    file: PathBuf,
+    /// How many servers it has.
+    servers: usize,
+}
+
+impl Searched {
+    /// What is to be said of a file.
+    pub(super) fn of(file: &FoundFile) -> Self {
+        Self {
+            client: file.client,
+            file: file.path.clone(),
+            servers: file.servers.as_ref().map_or(0, Vec::len),
+        }
+    }
+}
+
+/// The files that have servers, one a line.
+pub(super) fn searched_table(searched: &[Searched], home: Option<&Path>) -> String {
+    let with_servers = searched.iter().filter(|it| it.servers > 0);
+    let rows: Vec<[String; 3]> = with_servers
+        .map(|it| {
+            [
+                it.client.title.to_owned(),
+                shown(&it.file, home),
+                servers(it.servers),
+            ]
+        })
+        .collect();
+    format!("{}\n", columns(&rows))
+}
+
+impl Report<'_> {
+    /// The servers, one a line, and where they were found.
+    pub(super) fn table(&self) -> String {
+        let mut rows = vec![["server", "toolbox", "what", "found in"].map(str::to_owned)];
+        for finding in self.findings {
+            let (toolbox, name, what) = match &finding.kind {
+                Kind::New(_) => {
+                    let mut additions = self.additions.iter();
+                    let Some(it) = additions.find(|it| std::ptr::eq(it.finding, finding)) else {
+                        continue;
+                    };
+                    let off = it.new.entry.get("disabled").map_or("", |_| " (disabled)");
+                    let what = format!("{}{off}", it.new.identity.summary());
+                    (it.toolbox.clone(), it.name.as_str(), what)
+                }
+                Kind::Present {
+                    toolbox,
+                    name,
+                    identity,
+                } => (
+                    format!("{toolbox} (there already)"),
+                    name.as_str(),
+                    identity.summary(),
+                ),
+                Kind::Ourselves => (
+                    "-".to_owned(),
+                    finding.name.as_str(),
+                    "the workbench itself".to_owned(),
+                ),
+                Kind::Unusable(_) => (
+                    "-".to_owned(),
+                    finding.name.as_str(),
+                    "cannot be taken over".to_owned(),
+                ),
+                Kind::NotAServer => continue,
+            };
+            rows.push([
+                visible(name).into_owned(),
+                visible(&toolbox).into_owned(),
+                visible(&what).into_owned(),
+                self.places(finding, name),
+            ]);
+        }
+        columns(&rows)
+    }
+
+    /// Where a server was found, with the name that it had there if it is another.
+    fn places(&self, finding: &Finding, name: &str) -> String {
+        let places = finding.places.iter().map(|place| {
+            let mut text = place.client.title.to_owned();
+            if let Some(project) = &place.project {
+                text.push_str(&format!(" in {}", shown(project, self.home)));
+            }
+            if place.name != name {
+                text.push_str(&format!(" (as {})", visible(&place.name)));
+            }
+            text
+        });
+        let mut texts: Vec<String> = places.collect();
+        texts.dedup();
+        texts.join(", ")
+    }
+
+    /// What should be known or done about single servers, and what happened in all.
+    pub(super) fn remarks(&self) -> String {
+        let mut lines = Vec::new();
+        for addition in self.additions {
+            let remarks = addition.new.remarks.iter();
+            let name = visible(&addition.name);
+            lines.extend(remarks.map(|remark| format!("{name}: {remark}")));
+        }
+        for finding in self.findings {
+            if let Kind::Unusable(places) = &finding.kind {
+                let (name, places) = (visible(&finding.name), places.join(", "));
+                lines.push(format!(
+                    "{name}: the workbench cannot have what stands at {}; add it by hand",
+                    visible(&places)
+                ));
+            }
+        }
+        lines.push(self.outcome());
+        format!("\n{}", lines.join("\n"))
+    }
+
+    fn outcome(&self) -> String {
+        let count = |is: fn(&Kind) -> bool| self.findings.iter().filter(|it| is(&it.kind)).count();
+        let file = shown(self.file, self.home);
+        let added = servers(self.additions.len());
+        let mut text = match (self.additions.len(), self.written) {
+            (0, _) => format!("nothing to add to {file}"),
+            (_, true) => format!("added {added} to {file}"),
+            (_, false) => format!("nothing was written; {added} would be added to {file}"),
+        };
+        let present = count(|it| matches!(it, Kind::Present { .. }));
+        if present > 0 {
+            text.push_str(&format!("; {present} there already"));
+        }
+        for (number, what) in [
+            (
+                count(|it| matches!(it, Kind::Ourselves)),
+                "the workbench itself",
+            ),
+            (
+                count(|it| matches!(it, Kind::NotAServer)),
+                "built into a client",
+            ),
+        ] {
+            if number > 0 {
+                text.push_str(&format!("; left out: {what} ({number})"));
+            }
+        }
+        let holds_secret = self.additions.iter().any(|it| it.new.holds_secret());
+        if self.written && holds_secret && cfg!(unix) {
+            text.push_str("\nit holds secrets, so only you may read it");
+        }
+        text
+    }
+
+    /// What to do now.
+    pub(super) fn next_steps(&self, environment: &Environment) -> String {
+        let option = Destination::option(self.file, environment);
+        let option = option.map_or_else(String::new, |file| {
+            format!(
+                " --config {}",
+                crate::cli::init::quoted(&file.display().to_string())
+            )
+        });
+        if !self.written && !self.additions.is_empty() {
+            return format!("\nnext: {PROGRAM}{option} import, without --dry-run");
+        }
+        let mut text = format!(
+            "\nnext:\n  {PROGRAM}{option} doctor\n      start every server once, and say what is wrong"
+        );
+        let mut named: Vec<&str> = Vec::new();
+        for Searched {
+            client, servers, ..
+        } in self.searched
+        {
+            if *servers > 0 && client.can_be_written() && !named.contains(&client.title) {
+                named.push(client.title);
+                text.push_str(&format!(
+                    "\n  {PROGRAM}{option} install --client {} --replace\n      \
+                     put the workbench into {}, in the place of the servers that it has now",
+                    client.word(),
+                    client.title
+                ));
+            }
+        }
+        text
+    }
+
+    /// Everything for a program.
+    pub(super) fn json(&self) -> String {
+        let files = self
+            .searched
+            .iter()
+            .map(|it| json!({"client": it.client.word(), "file": it.file.to_string_lossy(), "servers": it.servers}));
+        let findings = self.findings.iter().map(|finding| self.finding(finding));
+        let unreadable = self.unreadable.iter().map(ToString::to_string);
+        let value = json!({
+            "file": self.file.to_string_lossy(),
+            "written": self.written,
+            "searched": files.collect::<Vec<_>>(),
+            "servers": findings.collect::<Vec<_>>(),
+            "unreadable": unreadable.collect::<Vec<_>>(),
+        });
+        format!("{value:#}\n")
+    }
+
+    fn finding(&self, finding: &Finding) -> Value {
+        let mut additions = self.additions.iter();
+        let addition = additions.find(|it| std::ptr::eq(it.finding, finding));
+        let (status, toolbox, name) = match (&finding.kind, addition) {
+            (Kind::New(_), Some(it)) => ("new", Some(&it.toolbox), Some(&it.name)),
+            (Kind::Present { toolbox, name, .. }, _) => ("present", Some(toolbox), Some(name)),
+            (Kind::Ourselves, _) => ("workbench", None, None),
+            (Kind::Unusable(_), _) => ("unusable", None, None),
+            (Kind::NotAServer | Kind::New(_), _) => ("not_a_server", None, None),
+        };
+        let remarks = addition.map(|it| it.new.remarks.iter());
+        let remarks = remarks.into_iter().flatten();
+        let remarks = remarks.map(|it| json!({"code": it.code(), "text": it.to_string()}));
+        json!({
+            "status": status,
+            "toolbox": toolbox,
+            "name": name,
+            "places": finding.places.iter().map(place).collect::<Vec<_>>(),
+            "remarks": remarks.collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// A path, with `~` for the home directory.
+fn shown(path: &Path, home: Option<&Path>) -> String {
+    let below = home.and_then(|home| path.strip_prefix(home).ok());
+    let text = match below {
+        Some(below) => Path::new("~").join(below).display().to_string(),
+        None => path.display().to_string(),
+    };
+    visible(&text).into_owned()
+}
+
+fn servers(count: usize) -> String {
+    match count {
+        1 => "1 server".to_owned(),
+        count => format!("{count} servers"),
+    }
+}
+
+fn place(place: &Place) -> Value {
+    json!({
+        "client": place.client.word(),
+        "file": place.file.to_string_lossy(),
+        "project": place.project.as_deref().map(Path::to_string_lossy),
+        "name": place.name,
+    })
+}
+
+/// Rows as lines, with columns as wide as they need to be.
+fn columns<const N: usize>(rows: &[[String; N]]) -> String {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..N).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let cells = row.iter().zip(&widths);
+        let cells = cells.map(|(cell, width)| format!("{cell:<width$}"));
+        let line = cells.collect::<Vec<_>>().join("  ");
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}

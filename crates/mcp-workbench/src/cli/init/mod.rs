@@ -1,0 +1,164 @@
+//! `init`: writes a configuration to begin with, with comments that explain it.
+
+mod questions;
+mod template;
+
+use std::{
+    io::{self, IsTerminal},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use clap::Args;
+use thiserror::Error;
+
+use self::{questions::ask, template::First};
+use super::{
+    Done, PROGRAM,
+    editing::{EditArguments, Outcome, write_new},
+    output,
+};
+use crate::{
+    config::{CONFIG_FILE, CONFIG_VARIABLE, Environment, locate, user_config_file},
+    visible::visible,
+};
+
+/// What the file begins with.
+#[derive(Args)]
+pub(super) struct InitArguments {
+    /// Write the file to your configuration directory, where it is found from everywhere
+    #[arg(long, conflicts_with = "config")]
+    global: bool,
+
+    /// The name of the first toolbox; with it, nothing is asked
+    #[arg(long, value_name = "NAME")]
+    toolbox: Option<String>,
+
+    /// What that toolbox is for
+    #[arg(long, value_name = "TEXT", requires = "toolbox")]
+    description: Option<String>,
+
+    /// The name of its first server, whose command stands after `--`
+    #[arg(long, value_name = "NAME", requires_all = ["toolbox", "command"])]
+    server: Option<String>,
+
+    #[command(flatten)]
+    edit: EditArguments,
+
+    /// The program of the first server and its arguments, after `--`
+    #[arg(last = true, requires = "toolbox")]
+    command: Vec<String>,
+}
+
+/// Why no file was written.
+#[derive(Debug, Error)]
+enum InitError {
+    /// A file is there.
+    #[error(
+        "`{}` exists already, and is left as it is\n  \
+         hint: change it with `{PROGRAM} add`, or name another file with --config",
+        .0.display()
+    )]
+    Exists(PathBuf),
+    /// Nobody knows where the user's configuration is.
+    #[error("there is no configuration directory\n  hint: set HOME, or name a file with --config")]
+    NoDirectory,
+    /// The person went away.
+    #[error("nothing was written, because not all questions were answered")]
+    Unanswered,
+}
+
+/// Writes the file.
+pub(super) fn run(
+    config: Option<&Path>,
+    arguments: &InitArguments,
+    environment: &Environment,
+) -> Done {
+    let file = destination(config, arguments, environment)?;
+    // Asked before anything else: whoever has a file should not have to answer questions first.
+    if file.symlink_metadata().is_ok() {
+        return Err(InitError::Exists(file).into());
+    }
+    let asks = io::stdin().is_terminal() && io::stderr().is_terminal();
+    let first = match &arguments.toolbox {
+        Some(toolbox) => arguments.first(toolbox),
+        None if asks => {
+            ask(&mut io::stdin().lock(), output::prompt)?.ok_or(InitError::Unanswered)?
+        }
+        None => First::default(),
+    };
+    let outcome = write_new(&file, &first.text(), &arguments.edit, environment)?;
+    if outcome == Outcome::Written {
+        output::remark(&next_steps(&file, &first.toolbox, environment));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn destination(
+    config: Option<&Path>,
+    arguments: &InitArguments,
+    environment: &Environment,
+) -> Result<PathBuf, InitError> {
+    if arguments.global {
+        return user_config_file(environment).ok_or(InitError::NoDirectory);
+    }
+    Ok(environment.absolute(config.unwrap_or(Path::new(CONFIG_FILE))))
+}
+
+impl InitArguments {
+    fn first(&self, toolbox: &str) -> First {
+        let mut first = First::named(toolbox);
+        if let Some(description) = &self.description {
+            first.description.clone_from(description);
+        }
+        if !self.command.is_empty() {
+            let name = self.server.clone();
+            let name = name.unwrap_or_else(|| template::name_of(&self.command));
+            first.server = Some((name, self.command.clone()));
+        }
+        first
+    }
+}
+
+/// What to do with the new file.
+fn next_steps(file: &Path, toolbox: &str, environment: &Environment) -> String {
+    let is_found = locate(None, environment).is_ok_and(|it| it.file == file);
+    let shown = file.display().to_string();
+    let with = if is_found {
+        String::new()
+    } else {
+        format!(", each with --config {}", quoted(&shown))
+    };
+    let steps = [
+        ("import".to_owned(), "take over the servers of MCP clients"),
+        (
+            format!("add {} NAME -- COMMAND", quoted(toolbox)),
+            "add a server",
+        ),
+        ("check".to_owned(), "check the file"),
+        (
+            "install --client NAME".to_owned(),
+            "put the workbench into a client",
+        ),
+    ];
+    let mut text = format!("wrote {shown}\n\nnext{with}:");
+    for (command, what) in steps {
+        text.push_str(&format!("\n  {PROGRAM} {command:<32}  {what}"));
+    }
+    let variable = environment.variable(CONFIG_VARIABLE);
+    if !is_found && variable.is_some_and(|value| !value.is_empty()) {
+        text.push_str(&format!(
+            "\n\n{CONFIG_VARIABLE} names another file, which is used where --config is not given"
+        ));
+    }
+    text
+}
+
+/// A word as a shell wants it.
+pub(super) fn quoted(word: &str) -> String {
+    let plain = |it: char| it.is_alphanumeric() || "-_./:@+".contains(it);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", visible(word).replace('\'', "'\\''"))
+}

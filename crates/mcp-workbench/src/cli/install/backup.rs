@@ -1,0 +1,144 @@
+//! Copies of clients' files as they were. A copy lies beside its file; its name says when it was made and what
+//! the file became, so that an undo knows whether anybody has changed the file since.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write},
+    path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use sha2::{Digest, Sha256};
+
+use super::{InstallError, target::Target};
+
+/// What stands between the name of the file and what is known of the copy.
+const MARK: &str = ".workbench-backup-";
+
+/// What the copy of a file that was not there ends with.
+const ABSENT: &str = "-new";
+
+/// A copy of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Backup {
+    /// The copy.
+    pub(super) path: PathBuf,
+    /// When it was made, in seconds.
+    time: u64,
+    /// What the file became.
+    became: String,
+    /// Whether there was no file.
+    was_absent: bool,
+}
+
+impl Backup {
+    /// Copies a file that is about to get another text.
+    pub(super) fn make(target: &Target, after: &str) -> Result<Self, InstallError> {
+        let time = SystemTime::now().duration_since(UNIX_EPOCH);
+        let mut time = time.map_or(0, |time| time.as_secs());
+        // The newest copy is the one that an undo takes, whatever the clock says.
+        let newest = Self::all(&target.path).into_iter().map(|it| it.time).max();
+        time = time.max(newest.map_or(0, |newest| newest + 1));
+        let became = digest(after);
+        let was_absent = target.text.is_none();
+        let absent = if was_absent { ABSENT } else { "" };
+        let name = target
+            .path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy();
+        let name = format!("{name}{MARK}{time}-{became}{absent}");
+        let path = target.path.with_file_name(name);
+        let copied = copy(&path, target);
+        copied.map_err(|source| InstallError::Backup {
+            file: path.clone(),
+            source,
+        })?;
+        Ok(Self {
+            path,
+            time,
+            became,
+            was_absent,
+        })
+    }
+
+    /// All copies of a file, the newest first.
+    pub(super) fn all(file: &Path) -> Vec<Self> {
+        let folder = file.parent().filter(|it| !it.as_os_str().is_empty());
+        let entries = fs::read_dir(folder.unwrap_or(Path::new(".")));
+        let begin = format!(
+            "{}{MARK}",
+            file.file_name().unwrap_or_default().to_string_lossy()
+        );
+        let mut backups: Vec<Self> = entries
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| Self::of_name(&entry.ok()?.path(), &begin))
+            .collect();
+        backups.sort_by_key(|it| std::cmp::Reverse(it.time));
+        backups
+    }
+
+    fn of_name(path: &Path, begin: &str) -> Option<Self> {
+        let name = path.file_name()?.to_str()?.strip_prefix(begin)?;
+        let (time, became) = name.split_once('-')?;
+        let known = became.strip_suffix(ABSENT);
+        Some(Self {
+            path: path.to_owned(),
+            time: time.parse().ok()?,
+            became: known.unwrap_or(became).to_owned(),
+            was_absent: known.is_some(),
+        })
+    }
+
+    /// Whether the file has the text that it got when this copy was made.
+    pub(super) fn fits(&self, now: &str) -> bool {
+        self.became == digest(now)
+    }
+
+    /// What the file was; `None` if it was not there.
+    pub(super) fn text(&self) -> Result<Option<String>, InstallError> {
+        if self.was_absent {
+            return Ok(None);
+        }
+        let text = fs::read_to_string(&self.path);
+        text.map(Some).map_err(|source| InstallError::Backup {
+            file: self.path.clone(),
+            source,
+        })
+    }
+
+    /// Removes the copy, which nobody needs any more. One that cannot be removed harms nothing.
+    pub(super) fn discard(&self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// A text in a few characters.
+fn digest(text: &str) -> String {
+    let mut short = String::new();
+    for byte in Sha256::digest(text.as_bytes()).iter().take(8) {
+        short.push_str(&format!("{byte:02x}"));
+    }
+    short
+}
+
+/// Writes the copy, which nobody else may read before it has the permissions of its file.
+fn copy(path: &Path, target: &Target) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    let mut file = options.open(path)?;
+    if let Some(text) = &target.text {
+        file.write_all(text.as_bytes())?;
+        file.set_permissions(fs::metadata(&target.path)?.permissions())?;
+    }
+    file.sync_all()
+}

@@ -1,0 +1,230 @@
+//! What an install makes of a client's file.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::{InstallError, target::Target};
+use crate::{
+    cli::PROGRAM,
+    clients::{
+        ClientEditError, ClientText, FoundServer, Identity, OwnEntry, OwnServer, ReadError,
+        Reading, Scope, identity, servers_in,
+    },
+    visible::visible,
+};
+
+/// A change of a client's file.
+#[derive(Debug)]
+pub(super) struct Change {
+    /// The text after it.
+    pub(super) text: String,
+    /// Whether it differs from what is there.
+    differs: bool,
+    /// Whether our entry is put in or changed.
+    sets_ours: bool,
+    /// The servers that are taken out, as they are shown.
+    removed: Vec<String>,
+    /// The servers that the workbench has too, and that stay.
+    doubled: Vec<String>,
+    /// The servers that only the client has.
+    others: Vec<String>,
+    /// Other entries that start the workbench.
+    also_ours: Vec<String>,
+}
+
+/// What a server in the client's file is to us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Relation {
+    /// It is the workbench.
+    Ours,
+    /// The workbench has it too.
+    Doubled,
+    /// Only the client has it.
+    Other,
+}
+
+impl Change {
+    /// Works out the change.
+    pub(super) fn of(
+        target: &Target,
+        own: &OwnEntry<'_>,
+        known: &[OwnServer],
+        replace: bool,
+    ) -> Result<Self, InstallError> {
+        let before = target.text.as_deref().unwrap_or_default();
+        let servers = servers(target, before)?;
+        let value = own.value(target.client);
+        let mut change = Self {
+            text: String::new(),
+            differs: false,
+            sets_ours: true,
+            removed: Vec::new(),
+            doubled: Vec::new(),
+            others: Vec::new(),
+            also_ours: Vec::new(),
+        };
+        let mut gone: Vec<(String, Option<PathBuf>)> = Vec::new();
+        for server in servers {
+            let relation = relation(&server, known, own.program);
+            let section = section(target, &server);
+            if server.name == own.name && section.is_none() {
+                if relation != Relation::Ours {
+                    return Err(InstallError::NameTaken {
+                        name: server.name,
+                        file: target.path.clone(),
+                    });
+                }
+                change.sets_ours = Value::Object(server.entry) != value;
+                continue;
+            }
+            match relation {
+                Relation::Ours => change.also_ours.push(server.name),
+                Relation::Other => change.others.push(server.name),
+                Relation::Doubled if replace => {
+                    let shown = visible(&server.name).into_owned();
+                    change.removed.push(match &section {
+                        Some(project) => {
+                            format!("{shown} (in {})", visible(&project.to_string_lossy()))
+                        }
+                        None => shown,
+                    });
+                    gone.push((server.name, section));
+                }
+                Relation::Doubled => change.doubled.push(server.name),
+            }
+        }
+        let ours = change.sets_ours.then_some((own.name, &value));
+        change.text = edited(target, before, ours, &gone)?;
+        change.differs = change.text != before;
+        Ok(change)
+    }
+
+    /// Whether the file stays as it is.
+    pub(super) fn is_nothing(&self) -> bool {
+        !self.differs
+    }
+
+    /// What would change: our entry, and the names of the servers that go. Their entries may hold secrets.
+    pub(super) fn preview(&self, target: &Target, own: &OwnEntry<'_>) -> String {
+        let new = if target.text.is_none() { " (new)" } else { "" };
+        let key = target.client.key.join(".");
+        let mut text = format!("{}{new}, {key}:\n", target.path.display());
+        if self.sets_ours {
+            for line in own.lines(target.client) {
+                text.push_str(&format!("+ {}\n", visible(&line)));
+            }
+        }
+        for name in &self.removed {
+            text.push_str(&format!("- {name}\n"));
+        }
+        text
+    }
+
+    /// What should be known of the other servers in the file.
+    pub(super) fn remarks(&self, target: &Target, replace: bool) -> Vec<String> {
+        let client = target.client;
+        let listed = |names: &[String]| {
+            let names: Vec<_> = names.iter().map(|name| visible(name)).collect();
+            names.join(", ")
+        };
+        let mut lines = Vec::new();
+        if !self.doubled.is_empty() && !replace {
+            lines.push(format!(
+                "the workbench has these too: {}; with --replace they are taken out of {}",
+                listed(&self.doubled),
+                client.title
+            ));
+        }
+        if !self.others.is_empty() {
+            lines.push(format!(
+                "these stay in {}: {}; `{PROGRAM} import --from {}` takes them over",
+                client.title,
+                listed(&self.others),
+                client.word()
+            ));
+        }
+        if !self.also_ours.is_empty() {
+            lines.push(format!(
+                "these start a workbench as well: {}; one is enough",
+                listed(&self.also_ours)
+            ));
+        }
+        lines
+    }
+}
+
+/// The servers that stand in a text of the client's file.
+pub(super) fn servers(target: &Target, text: &str) -> Result<Vec<FoundServer>, InstallError> {
+    let servers = servers_in(target.client, text, target.scope, &target.directory);
+    servers.map_err(|error| {
+        let file = target.path.clone();
+        ReadError::Syntax { file, error }.into()
+    })
+}
+
+/// Whether an entry starts the workbench.
+pub(super) fn is_ours(server: &FoundServer, program: &str) -> bool {
+    what(server).is_some_and(|it| it.is_ours(Path::new(program)))
+}
+
+fn what(server: &FoundServer) -> Option<Identity> {
+    match &server.reading {
+        Reading::Server(imported) => identity(&imported.entry),
+        Reading::NotAServer => None,
+    }
+}
+
+fn relation(server: &FoundServer, known: &[OwnServer], program: &str) -> Relation {
+    if is_ours(server, program) {
+        return Relation::Ours;
+    }
+    let Reading::Server(imported) = &server.reading else {
+        return Relation::Other;
+    };
+    let identity = identity(&imported.entry);
+    let disabled = imported.entry.get("disabled").is_some();
+    let doubled = identity.is_some_and(|identity| {
+        let mut known = known.iter().filter(|it| disabled || !it.disabled);
+        known.any(|it| it.identity.as_ref() == Some(&identity))
+    });
+    if doubled {
+        Relation::Doubled
+    } else {
+        Relation::Other
+    }
+}
+
+/// The section of a project that a server stands in, if it does not stand at the top.
+fn section(target: &Target, server: &FoundServer) -> Option<PathBuf> {
+    match target.scope {
+        Scope::User => server.project.clone(),
+        Scope::Project => None,
+    }
+}
+
+/// The text with our entry, and without some servers.
+fn edited(
+    target: &Target,
+    before: &str,
+    ours: Option<(&str, &Value)>,
+    gone: &[(String, Option<PathBuf>)],
+) -> Result<String, InstallError> {
+    if ours.is_none() && gone.is_empty() {
+        return Ok(before.to_owned());
+    }
+    let edit = || -> Result<String, ClientEditError> {
+        let mut text = ClientText::parse(target.client, before)?;
+        for (name, section) in gone {
+            text.remove(name, section.as_deref())?;
+        }
+        if let Some((name, entry)) = ours {
+            text.set(name, entry)?;
+        }
+        Ok(text.finish())
+    };
+    edit().map_err(|error| InstallError::Edit {
+        file: target.path.clone(),
+        error: error.into(),
+    })
+}

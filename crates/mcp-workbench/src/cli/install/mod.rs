@@ -1,0 +1,338 @@
+//! `install`: puts the workbench into the configuration of an MCP client, and takes it out again.
+
+mod backup;
+mod change;
+mod target;
+mod undo;
+
+use std::{
+    io::{self, BufRead, IsTerminal},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use clap::Args;
+use thiserror::Error;
+
+use self::{
+    backup::Backup,
+    change::Change,
+    target::{Target, stable_program},
+};
+use super::{
+    Done, PROGRAM,
+    configuration::{load_configuration, read_configuration},
+    output,
+};
+use crate::{
+    clients::{
+        Client, ClientEditError, ClientName, Format, Interpolation, OwnEntry, ReadError, client,
+        limits, needed_variables, own_servers,
+    },
+    config::{Environment, WriteError, create_new, replace_unchanged},
+    visible::visible,
+};
+
+/// The longest name of a tool of ours.
+const LONGEST_TOOL: &str = "open_toolbox";
+
+/// Which client, and how.
+#[derive(Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "flags of the command line, each by itself"
+)]
+pub(super) struct InstallArguments {
+    /// The client
+    #[arg(long, value_name = "CLIENT")]
+    client: ClientName,
+
+    /// Use the client's file of this directory, not that of the user
+    #[arg(long)]
+    project: bool,
+
+    /// Take the servers out of the client that the workbench has too
+    #[arg(long, conflicts_with_all = ["undo", "print"])]
+    replace: bool,
+
+    /// Put the client's file back as it was
+    #[arg(long, conflicts_with = "print")]
+    undo: bool,
+
+    /// Print the entry, and the link if the client has one, and change nothing
+    #[arg(long)]
+    print: bool,
+
+    /// Show what would change, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+
+    /// The name that the client calls the workbench by
+    #[arg(long, value_name = "NAME", default_value = "workbench", value_parser = super::import::filled)]
+    name: String,
+}
+
+/// Why the client's file was not changed.
+#[derive(Debug, Error)]
+pub(super) enum InstallError {
+    /// It has no such file.
+    #[error("{client} has no file for {}\n  hint: {}", if *.project { "a project" } else { "a user here" },
+        if *.project { "leave out --project" } else { "set HOME" })]
+    NoFile { client: &'static str, project: bool },
+    /// It is not written to.
+    #[error(
+        "the configuration of {client} is not changed by the workbench, because it is {}\n  \
+         hint: put the lines above into {}, under `{key}`",
+        .format.title(), file.display()
+    )]
+    ByHand {
+        client: &'static str,
+        format: Format,
+        file: PathBuf,
+        key: String,
+    },
+    /// It is no longer made.
+    #[error(
+        "{client} is no longer made, and only imported from\n  hint: {PROGRAM} import --from {word}"
+    )]
+    Discontinued { client: &'static str, word: String },
+    /// It cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// It cannot be changed.
+    #[error("{}:{error}", file.display())]
+    Edit {
+        file: PathBuf,
+        error: Box<ClientEditError>,
+    },
+    /// Another server has the name.
+    #[error(
+        "`{}` in {} is another server\n  hint: choose another name with --name",
+        visible(.name), file.display()
+    )]
+    NameTaken { name: String, file: PathBuf },
+    /// The client could not use our tools under the name.
+    #[error(
+        "{client} cannot use the tools of a server with the name `{}`\n  \
+         hint: choose one of at most {longest} characters with --name",
+        visible(.name)
+    )]
+    NameTooLong {
+        client: &'static str,
+        name: String,
+        longest: usize,
+    },
+    /// No file of a client can hold its path.
+    #[error("the path `{}` is not UTF-8 text\n  hint: move the configuration", .0.display())]
+    NotText(PathBuf),
+    /// Nobody has agreed.
+    #[error("nothing was written\n  hint: add --yes, or --dry-run to see the change alone")]
+    NotConfirmed,
+    /// The person said no.
+    #[error("nothing was written, as you wished")]
+    Declined,
+    /// There is nothing of ours.
+    #[error("there is nothing to undo in {}", file.display())]
+    NothingToUndo { file: PathBuf },
+    /// It cannot be written.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The copy of what it was cannot be made or read.
+    #[error("cannot use the backup `{}`\n  hint: check that its folder is writable", file.display())]
+    Backup {
+        file: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Puts the workbench into a client's file, or takes it out.
+pub(super) fn run(
+    config: Option<&Path>,
+    arguments: &InstallArguments,
+    environment: &Environment,
+) -> Done {
+    let client = client(arguments.client);
+    if arguments.undo {
+        let target = Target::find(client, arguments.project, environment)?;
+        return undo::run(&target, arguments, environment);
+    }
+    load_configuration(config, environment)?;
+    let (file, text) = read_configuration(config, environment)?;
+    let program = stable_program(environment)?;
+    let config = file
+        .to_str()
+        .ok_or_else(|| InstallError::NotText(file.clone()))?;
+    name_fits(client, &arguments.name)?;
+    let own = OwnEntry {
+        name: &arguments.name,
+        program: &program,
+        config,
+        variables: &needed_variables(&text, &file, environment),
+    };
+    if arguments.print {
+        output::data(&printed(&own, client));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let target = writable(client, arguments.project, environment, &own)?;
+    let change = Change::of(&target, &own, &own_servers(&text), arguments.replace)?;
+    if change.is_nothing() {
+        output::remark(&format!(
+            "{} has it already: {}",
+            client.title,
+            target.path.display()
+        ));
+        for remark in change.remarks(&target, arguments.replace) {
+            output::remark(&remark);
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let preview = change.preview(&target, &own);
+    if arguments.dry_run {
+        output::data(&preview);
+        return Ok(ExitCode::SUCCESS);
+    }
+    output::remark(&preview);
+    confirm(arguments.yes)?;
+    let backup = write(&target, &change.text)?;
+    let mut remarks = change.remarks(&target, arguments.replace);
+    remarks.extend(variable_remark(client, &own, environment));
+    report(&target, &backup, remarks, arguments.project);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whether the client can use our tools under a name: it has a limit for the two together.
+fn name_fits(client: &Client, name: &str) -> Result<(), InstallError> {
+    let Some(limit) = limits(client.name).name else {
+        return Ok(());
+    };
+    let length = limit.length(name, LONGEST_TOOL);
+    if length <= limit.longest {
+        return Ok(());
+    }
+    Err(InstallError::NameTooLong {
+        client: client.title,
+        name: name.to_owned(),
+        longest: limit.longest - limit.length("", LONGEST_TOOL),
+    })
+}
+
+/// The file to be written; a client whose file is not ours to write gets the snippet.
+fn writable(
+    client: &'static Client,
+    project: bool,
+    environment: &Environment,
+    own: &OwnEntry<'_>,
+) -> Result<Target, InstallError> {
+    if client.name == ClientName::Roo {
+        return Err(InstallError::Discontinued {
+            client: client.title,
+            word: client.word(),
+        });
+    }
+    if client.can_be_written() {
+        return Target::find(client, project, environment);
+    }
+    let file = Target::path(client, project, environment)?;
+    output::data(&own.snippet(client));
+    Err(InstallError::ByHand {
+        client: client.title,
+        format: client.format,
+        file,
+        key: client.key.join("."),
+    })
+}
+
+/// The entry to be pasted, and the link.
+fn printed(own: &OwnEntry<'_>, client: &Client) -> String {
+    let mut text = own.snippet(client);
+    if let Some(link) = own.link(client) {
+        text.push_str(&format!("\n{link}\n"));
+    }
+    text
+}
+
+/// Asks, unless it is said already.
+fn confirm(yes: bool) -> Result<(), InstallError> {
+    if yes {
+        return Ok(());
+    }
+    if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
+        return Err(InstallError::NotConfirmed);
+    }
+    output::prompt("Write it? [y/N] ");
+    let mut line = String::new();
+    let _ = io::stdin().lock().read_line(&mut line);
+    match line.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(InstallError::Declined),
+    }
+}
+
+/// Writes the file after a copy of what it was, unless somebody else has changed it meanwhile.
+fn write(target: &Target, after: &str) -> Result<Backup, InstallError> {
+    let backup = Backup::make(target, after)?;
+    let written = match &target.text {
+        Some(before) => replace_unchanged(&target.path, before, after),
+        None => create_new(&target.path, after),
+    };
+    if let Err(error) = written {
+        backup.discard();
+        return Err(error.into());
+    }
+    Ok(backup)
+}
+
+/// What was done, and what is left for the person.
+fn report(target: &Target, backup: &Backup, remarks: Vec<String>, project: bool) {
+    let client = target.client;
+    let mut lines = vec![format!("wrote {}", target.path.display())];
+    if target.text.is_some() {
+        lines.push(format!("as it was: {}", backup.path.display()));
+    }
+    lines.extend(remarks);
+    let project = if project { " --project" } else { "" };
+    lines.push(format!(
+        "start {} again to use it; `{PROGRAM} install --client {}{project} --undo` takes it back",
+        client.title,
+        client.word()
+    ));
+    output::remark(&lines.join("\n"));
+}
+
+/// What to do about variables that the client does not pass on, or that are not set.
+fn variable_remark(
+    client: &Client,
+    own: &OwnEntry<'_>,
+    environment: &Environment,
+) -> Option<String> {
+    let listed = |names: &[&str]| names.join(", ");
+    if client.interpolation == Interpolation::None {
+        let names: Vec<&str> = own.variables.iter().map(String::as_str).collect();
+        let key = client.spelling.env;
+        return (!names.is_empty()).then(|| {
+            format!(
+                "the configuration needs {}, and the file of {} cannot refer to variables: \
+                 write the values into `{key}` there, or set them where {} is started",
+                listed(&names),
+                client.title,
+                client.title
+            )
+        });
+    }
+    let unset = own.variables.iter().map(String::as_str);
+    let unset: Vec<&str> = unset
+        .filter(|name| environment.variable(name).is_none())
+        .collect();
+    (!unset.is_empty()).then(|| {
+        format!(
+            "not set here, and needed where {} is started: {}",
+            client.title,
+            listed(&unset)
+        )
+    })
+}

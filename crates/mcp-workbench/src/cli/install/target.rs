@@ -1,0 +1,83 @@
+//! The client's file that is changed, and the program that is put into it.
+
+use std::{fs, io, path::PathBuf};
+
+use super::{InstallError, PROGRAM};
+use crate::{
+    cli::demo::program,
+    clients::{Client, Scope, System, client_paths, read_text},
+    config::Environment,
+};
+
+/// A client's file.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// The client.
+    pub(super) client: &'static Client,
+    /// The file.
+    pub(super) path: PathBuf,
+    /// Whom it is for.
+    pub(super) scope: Scope,
+    /// Its text, if it is there.
+    pub(super) text: Option<String>,
+    /// The directory that a file of a project is for.
+    pub(super) directory: PathBuf,
+}
+
+impl Target {
+    /// The file of a user or a project, read.
+    pub(super) fn find(
+        client: &'static Client,
+        project: bool,
+        environment: &Environment,
+    ) -> Result<Self, InstallError> {
+        let path = Self::path(client, project, environment)?;
+        let text = match fs::symlink_metadata(&path) {
+            Ok(_) => Some(read_text(&path)?),
+            Err(_) => None,
+        };
+        Ok(Self {
+            client,
+            path,
+            scope: if project { Scope::Project } else { Scope::User },
+            text,
+            directory: environment.start_directory().to_owned(),
+        })
+    }
+
+    /// The first file that exists, or else the first that the client would read.
+    pub(super) fn path(
+        client: &'static Client,
+        project: bool,
+        environment: &Environment,
+    ) -> Result<PathBuf, InstallError> {
+        let scope = if project { Scope::Project } else { Scope::User };
+        let paths = client_paths(client, System::CURRENT, environment);
+        let mut paths: Vec<PathBuf> = paths
+            .into_iter()
+            .filter(|it| it.scope == scope)
+            .map(|it| it.path)
+            .collect();
+        if paths.is_empty() {
+            return Err(InstallError::NoFile {
+                client: client.title,
+                project,
+            });
+        }
+        let existing = paths.iter().position(|path| path.exists());
+        Ok(paths.swap_remove(existing.unwrap_or(0)))
+    }
+}
+
+/// This program by a path that survives an update: the one in PATH that leads to it, or else its own.
+pub(super) fn stable_program(environment: &Environment) -> io::Result<String> {
+    let own = program()?;
+    let real = fs::canonicalize(&own)?;
+    let name = format!("{PROGRAM}{}", std::env::consts::EXE_SUFFIX);
+    let path = environment.variable("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    let mut candidates = folders.map(|folder| folder.join(&name));
+    let found = candidates.find(|it| fs::canonicalize(it).is_ok_and(|it| it == real));
+    let found = found.and_then(|it| it.into_os_string().into_string().ok());
+    Ok(found.unwrap_or(own))
+}

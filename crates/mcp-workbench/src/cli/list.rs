@@ -1,0 +1,291 @@
+//! `list`: the toolboxes, their servers, and with `--tools` what the servers have.
+
+use std::{path::Path, process::ExitCode};
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{
+    Done,
+    check::how_reached,
+    configuration::{choose_toolbox, load_configuration},
+    output,
+    probe::{Probed, look_at, with_workbench},
+    terminal::{Column, Ink, Look, Progress, Table, count, cut},
+};
+use crate::{
+    config::{Config, Environment, RemoteProtocol, Server, ToolMode, Toolbox, Transport},
+    downstream::ToolDefinition,
+    ident::{ServerName, ToolboxName},
+    visible::visible,
+    wire::RawJson,
+};
+
+/// How much of a tool's name and parameters is shown.
+const SIGNATURE_WIDTH: usize = 60;
+
+/// What is listed.
+#[derive(Args)]
+pub(super) struct ListArguments {
+    /// Only this toolbox
+    toolbox: Option<String>,
+
+    /// Start the servers and list their tools
+    #[arg(long)]
+    tools: bool,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Lists what is configured.
+pub(super) fn run(
+    config: Option<&Path>,
+    arguments: &ListArguments,
+    environment: &Environment,
+) -> Done {
+    let mut config = load_configuration(config, environment)?.config;
+    choose_toolbox(&mut config, arguments.toolbox.as_deref())?;
+    let listing = Listing::of(&config);
+    let listing = if arguments.tools {
+        let progress = Progress::on_stderr(environment, "starting servers");
+        let found = with_workbench(config, async |workbench| {
+            look_at(&workbench, None, &progress).await
+        })?;
+        listing.with_tools(&found)
+    } else {
+        listing
+    };
+    if arguments.json {
+        output::json(&listing);
+    } else {
+        output::data(&listing.render(Look::of_stdout(environment)));
+    }
+    Ok(if listing.failed() > 0 {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// A configuration as it is listed.
+#[derive(Serialize)]
+struct Listing {
+    file: String,
+    tool_mode: &'static str,
+    toolboxes: Vec<ListedToolbox>,
+}
+
+#[derive(Serialize)]
+struct ListedToolbox {
+    #[serde(serialize_with = "as_text")]
+    name: ToolboxName,
+    description: String,
+    servers: Vec<ListedServer>,
+}
+
+#[derive(Serialize)]
+struct ListedServer {
+    #[serde(serialize_with = "as_text")]
+    name: ServerName,
+    /// `stdio`, `http`, `sse`, or `unset` where a variable is missing.
+    transport: &'static str,
+    /// Its command line or address, without secrets.
+    target: String,
+    #[serde(flatten)]
+    found: Option<Found>,
+}
+
+/// What a server was found to have.
+#[derive(Serialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+enum Found {
+    Up {
+        protocol: String,
+        product: Option<String>,
+        /// The definitions, as the server sent them.
+        tools: Vec<Value>,
+    },
+    Failed {
+        error: String,
+    },
+}
+
+impl Listing {
+    fn of(config: &Config) -> Self {
+        Self {
+            file: config.file.display().to_string(),
+            tool_mode: match config.tool_mode {
+                ToolMode::Proxy => "proxy",
+                ToolMode::Dynamic => "dynamic",
+                ToolMode::Native(_) => "native",
+            },
+            toolboxes: config.toolboxes.values().map(|it| listed(it)).collect(),
+        }
+    }
+
+    fn with_tools(mut self, found: &[Probed]) -> Self {
+        for toolbox in &mut self.toolboxes {
+            for server in &mut toolbox.servers {
+                let mut of_server = found.iter();
+                let probed = of_server
+                    .find(|it| it.toolbox == toolbox.name && it.server.name == server.name);
+                server.found = probed.map(Found::of);
+            }
+        }
+        self
+    }
+
+    fn servers(&self) -> impl Iterator<Item = &ListedServer> {
+        self.toolboxes.iter().flat_map(|it| &it.servers)
+    }
+
+    fn failed(&self) -> usize {
+        let found = self.servers().filter_map(|server| server.found.as_ref());
+        found
+            .filter(|found| matches!(found, Found::Failed { .. }))
+            .count()
+    }
+
+    fn render(&self, look: Look) -> String {
+        let mut text = format!("{}\n", visible(&self.file));
+        if self.toolboxes.is_empty() {
+            text.push_str("no toolboxes\n");
+        }
+        for toolbox in &self.toolboxes {
+            let name = look.paint(Ink::Strong, &visible(toolbox.name.as_str()));
+            text.push_str(&format!("\n{name}: {}\n", visible(&toolbox.description)));
+            if toolbox.servers.iter().any(|server| server.found.is_some()) {
+                for server in &toolbox.servers {
+                    text.push_str(&server.render(look));
+                }
+            } else {
+                text.push_str(&server_table(&toolbox.servers, look));
+            }
+        }
+        text
+    }
+}
+
+fn listed(toolbox: &Toolbox) -> ListedToolbox {
+    let servers = toolbox.servers.values().map(|server| ListedServer {
+        name: server.name.clone(),
+        transport: transport_word(server),
+        target: how_reached(server),
+        found: None,
+    });
+    ListedToolbox {
+        name: toolbox.name.clone(),
+        description: toolbox.description.clone(),
+        servers: servers.collect(),
+    }
+}
+
+fn transport_word(server: &Server) -> &'static str {
+    match &server.transport {
+        Transport::Stdio(_) => "stdio",
+        Transport::Remote(endpoint) => match endpoint.protocol {
+            RemoteProtocol::Http => "http",
+            RemoteProtocol::Sse => "sse",
+        },
+        Transport::Unset(_) => "unset",
+    }
+}
+
+fn server_table(servers: &[ListedServer], look: Look) -> String {
+    if servers.is_empty() {
+        return "  no servers\n".to_owned();
+    }
+    let columns = [
+        Column::Text("server"),
+        Column::Text("transport"),
+        Column::Text("target"),
+    ];
+    let mut table = Table::new(columns);
+    for server in servers {
+        let name = visible(server.name.as_str()).into_owned();
+        table.row([name, server.transport.to_owned(), server.target.clone()]);
+    }
+    table.render(look, "  ")
+}
+
+impl ListedServer {
+    /// The server with its tools.
+    fn render(&self, look: Look) -> String {
+        let name = visible(self.name.as_str());
+        match &self.found {
+            None => format!("  {name}\n"),
+            Some(Found::Failed { error }) => {
+                format!("  {name}: {} {error}\n", look.paint(Ink::Bad, "failed:"))
+            }
+            Some(Found::Up {
+                protocol, tools, ..
+            }) => {
+                let mut text = format!("  {name}: {}", count(tools.len(), "tool"));
+                let protocol = format!(" (protocol {})", visible(protocol));
+                text.push_str(&look.paint(Ink::Faint, &protocol));
+                text.push('\n');
+                if !tools.is_empty() {
+                    text.push_str(&tool_table(tools, look));
+                }
+                text
+            }
+        }
+    }
+}
+
+fn tool_table(tools: &[Value], look: Look) -> String {
+    let mut table = Table::new([Column::Text(""), Column::Text("")]);
+    for tool in tools {
+        let description = tool["description"].as_str().unwrap_or_default();
+        table.row([signature(tool), visible(description).into_owned()]);
+    }
+    table.render(look, "    ")
+}
+
+/// The name of a tool with its parameters, those that may be left out with a question mark.
+fn signature(tool: &Value) -> String {
+    let schema = &tool["inputSchema"];
+    let required = schema["required"].as_array();
+    let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|it| it == name));
+    let parameters = schema["properties"].as_object().into_iter().flatten();
+    let parameters = parameters.map(|(name, _)| {
+        let mark = if is_required(name) { "" } else { "?" };
+        format!("{name}{mark}")
+    });
+    let parameters: Vec<String> = parameters.collect();
+    let name = tool["name"].as_str().unwrap_or_default();
+    let text = format!("{name}({})", parameters.join(", "));
+    cut(&visible(&text), SIGNATURE_WIDTH)
+}
+
+impl Found {
+    fn of(probed: &Probed) -> Self {
+        match &probed.tools {
+            Ok(list) => Self::Up {
+                protocol: list.introduction.revision.clone(),
+                product: list.introduction.product.clone(),
+                tools: list.tools().iter().map(definition).collect(),
+            },
+            Err(error) => Self::Failed {
+                error: error.to_string(),
+            },
+        }
+    }
+}
+
+/// The definition as a value. What is no Unicode text is not parsed, and stays the text that it is.
+fn definition(tool: &ToolDefinition) -> Value {
+    let definition: &RawJson = &tool.definition;
+    serde_json::from_str(definition.as_str()).unwrap_or_else(|_| definition.as_str().into())
+}
+
+/// Writes a name as it is.
+fn as_text<Kind, S: serde::Serializer>(
+    name: &crate::ident::Name<Kind>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(name.as_str())
+}

@@ -1,0 +1,136 @@
+//! `man`: the manual page, of the program or of one command.
+
+use std::process::ExitCode;
+
+use clap::{Args, Command, CommandFactory};
+use clap_mangen::{
+    Man,
+    roff::{Roff, bold, roman},
+};
+use thiserror::Error;
+
+use super::{Arguments, Done, PROGRAM, output};
+use crate::{near::nearest, visible::visible};
+
+/// What the page is about.
+#[derive(Args)]
+pub(super) struct ManArguments {
+    /// A command [default: the whole program]
+    command: Option<String>,
+}
+
+/// There is no such command.
+#[derive(Debug, Error)]
+#[error("there is no command `{}`\n  hint: {}", visible(.name), hint(.near.as_deref()))]
+struct UnknownCommand {
+    name: String,
+    near: Option<String>,
+}
+
+/// How the program ends.
+const EXIT_STATUS: &[(&str, &str)] = &[
+    ("0", "It is done."),
+    (
+        "1",
+        "It could not be done, or something is wrong with what was checked.",
+    ),
+    ("2", "The command line is wrong."),
+    (
+        "3",
+        "The tool that was called answered with an error result.",
+    ),
+];
+
+/// The files that are read and written.
+const FILES: &[(&str, &str)] = &[
+    (
+        "./workbench-config.json",
+        "The configuration, where no file is named by --config or WORKBENCH_CONFIG.",
+    ),
+    (
+        "~/.config/mcp-workbench/workbench-config.json",
+        "The configuration, where there is none in the current directory. \
+         On Windows it is below %APPDATA%.",
+    ),
+    (
+        "~/.cache/mcp-workbench/eras.json",
+        "How each server speaks. It may be deleted at any time.",
+    ),
+    (
+        "~/.local/state/mcp-workbench/token",
+        "The token of clients over HTTP, where none is given.",
+    ),
+];
+
+/// The variables that change what the program does.
+const ENVIRONMENT: &[(&str, &str)] = &[
+    (
+        "WORKBENCH_CONFIG",
+        "The configuration file, where --config names none.",
+    ),
+    (
+        "WORKBENCH_TOKEN",
+        "The token of clients over HTTP, where --token-file names none.",
+    ),
+    (
+        "NO_COLOR",
+        "If it is set and not empty, nothing is coloured.",
+    ),
+    (
+        "XDG_CONFIG_HOME, XDG_CACHE_HOME, XDG_STATE_HOME",
+        "Used instead of ~/.config, ~/.cache and ~/.local/state.",
+    ),
+    (
+        "HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY",
+        "The proxies on the way to remote servers.",
+    ),
+    (
+        "SSL_CERT_FILE, SSL_CERT_DIR",
+        "The certificates that remote servers are checked against.",
+    ),
+];
+
+/// Prints the page.
+pub(super) fn run(arguments: &ManArguments) -> Done {
+    let mut program = Arguments::command().disable_help_subcommand(true);
+    program.build();
+    let command = match &arguments.command {
+        Some(name) => find(&program, name)?,
+        None => program,
+    };
+    let mut page = Vec::new();
+    let source = format!("{PROGRAM} {}", env!("CARGO_PKG_VERSION"));
+    Man::new(command).source(source).render(&mut page)?;
+    let mut more = Roff::new();
+    for (title, entries) in [
+        ("EXIT STATUS", EXIT_STATUS),
+        ("FILES", FILES),
+        ("ENVIRONMENT", ENVIRONMENT),
+    ] {
+        more.control("SH", [title]);
+        for (term, meaning) in entries {
+            more.control("TP", []);
+            more.text([bold(*term)]);
+            more.text([roman(*meaning)]);
+        }
+    }
+    more.to_writer(&mut page)?;
+    output::data(&String::from_utf8(page)?);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn find(program: &Command, name: &str) -> Result<Command, UnknownCommand> {
+    let known = || program.get_subcommands().filter(|it| !it.is_hide_set());
+    let found = known().find(|it| it.get_name() == name).cloned();
+    found.ok_or_else(|| UnknownCommand {
+        name: name.to_owned(),
+        near: nearest(name, known().map(Command::get_name)).map(str::to_owned),
+    })
+}
+
+fn hint(near: Option<&str>) -> String {
+    match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "`mcp-workbench --help` lists the commands".to_owned(),
+    }
+}

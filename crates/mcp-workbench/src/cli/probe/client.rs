@@ -1,0 +1,205 @@
+//! The person at the shell as a client: what servers report is shown on a terminal, and where there is one, a form
+//! can be filled in.
+
+use std::{
+    io::{self, IsTerminal},
+    sync::Arc,
+};
+
+use serde_json::json;
+
+use super::elicitation;
+use crate::{
+    call::{
+        AnswerFuture, ClientCapabilities, ClientHandle, ClientId, Principal, Question, RoomFuture,
+    },
+    cli::terminal::{Progress, cut},
+    era::Era,
+    visible::visible,
+    wire::{Frame, RawJson},
+};
+
+/// The log messages that servers are asked for.
+const LOG_LEVEL: &str = "info";
+
+/// The levels of log messages that are not shown.
+const UNSHOWN_LEVELS: &[&str] = &["debug"];
+
+/// How much of a report is shown.
+const SHOWN_CHARACTERS: usize = 2000;
+
+/// Whoever calls from a shell.
+#[derive(Clone)]
+pub(in crate::cli) struct Shell {
+    progress: Progress,
+    role: Role,
+}
+
+/// What the shell is there for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// To see what servers have.
+    Onlooker,
+    /// To make a call, whose progress and messages are of interest.
+    Caller {
+        /// Whether somebody is there who can be asked.
+        can_be_asked: bool,
+    },
+}
+
+impl Shell {
+    /// Somebody who only looks.
+    pub(in crate::cli) fn onlooker(progress: Progress) -> Self {
+        Self {
+            progress,
+            role: Role::Onlooker,
+        }
+    }
+
+    /// Somebody who makes a call; `stdin_is_free` if nothing else is read from there.
+    pub(in crate::cli) fn caller(progress: Progress, stdin_is_free: bool) -> Self {
+        let can_be_asked = stdin_is_free && progress.is_seen() && io::stdin().is_terminal();
+        Self {
+            progress,
+            role: Role::Caller { can_be_asked },
+        }
+    }
+}
+
+impl ClientHandle for Shell {
+    fn id(&self) -> ClientId {
+        ClientId(0)
+    }
+
+    fn principal(&self) -> Principal {
+        Principal::Local
+    }
+
+    fn era(&self) -> Era {
+        Era::Legacy
+    }
+
+    fn capabilities(&self) -> ClientCapabilities {
+        let can_be_asked = self.role == Role::Caller { can_be_asked: true };
+        let declared = if can_be_asked {
+            json!({ "elicitation": { "form": {} } })
+        } else {
+            json!({})
+        };
+        ClientCapabilities::of(Some(RawJson::of(&declared)))
+    }
+
+    fn log_level(&self) -> Option<&'static str> {
+        (self.role != Role::Onlooker).then_some(LOG_LEVEL)
+    }
+
+    fn progress_token(&self) -> Option<RawJson> {
+        (self.role != Role::Onlooker).then(|| RawJson::of(&0))
+    }
+
+    fn notify(&self, frame: Frame) {
+        let message = RawJson::parse(&frame.to_vec().into()).ok();
+        let params = message.and_then(|message| message.member("params"));
+        if let Some(params) = params {
+            self.progress.note(&progress_words(&params));
+        }
+    }
+
+    fn lasting(&self) -> Arc<dyn ClientHandle> {
+        Arc::new(self.clone())
+    }
+
+    fn is_full(&self) -> bool {
+        false
+    }
+
+    fn room(&self) -> RoomFuture {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn log(&self, params: &RawJson) {
+        if self.role != Role::Onlooker
+            && let Some(words) = log_words(params)
+        {
+            self.progress.say(&words);
+        }
+    }
+
+    fn ask(&self, question: Question, params: Option<&RawJson>) -> AnswerFuture {
+        match (question, params) {
+            (Question::Elicitation, Some(params)) => {
+                Box::pin(elicitation::ask(self.progress.clone(), params.clone()))
+            }
+            _ => Box::pin(std::future::ready(None)),
+        }
+    }
+}
+
+/// A report of progress in words: `12 of 40, reading`.
+fn progress_words(params: &RawJson) -> String {
+    let number = |name: &str| params.member(name).map(|it| it.as_str().to_owned());
+    let mut words = number("progress").unwrap_or_default();
+    if let Some(total) = number("total") {
+        words.push_str(&format!(" of {total}"));
+    }
+    let message = params.member("message");
+    if let Some(message) = message.as_ref().and_then(RawJson::as_text) {
+        words.push_str(&format!(", {}", visible(&message)));
+    }
+    cut(&visible(&words), SHOWN_CHARACTERS)
+}
+
+/// A log message in words: `warning (db): it is late`.
+fn log_words(params: &RawJson) -> Option<String> {
+    let level = params.member("level")?;
+    let level = level.as_text()?;
+    if UNSHOWN_LEVELS.contains(&level.as_ref()) {
+        return None;
+    }
+    let logger = params.member("logger");
+    let logger = logger.as_ref().and_then(RawJson::as_text);
+    let logger = logger.map_or_else(String::new, |logger| format!(" ({logger})"));
+    let data = params.member("data")?;
+    let data = data.as_text().unwrap_or_else(|| data.as_str().into());
+    let words = format!("{level}{logger}: {data}");
+    Some(cut(&visible(&words), SHOWN_CHARACTERS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> RawJson {
+        RawJson::parse(&text.to_owned().into()).unwrap()
+    }
+
+    #[test]
+    fn reports_are_put_into_words() {
+        let cases = [
+            (r#"{"progress":3}"#, "3"),
+            (
+                r#"{"progress":3,"total":4.5,"message":"a\u001bb"}"#,
+                "3 of 4.5, a⟦U+001B⟧b",
+            ),
+        ];
+        for (params, words) in cases {
+            assert_eq!(progress_words(&json(params)), words);
+        }
+    }
+
+    #[test]
+    fn log_messages_are_put_into_words() {
+        let cases = [
+            (r#"{"level":"info","data":"hello"}"#, Some("info: hello")),
+            (
+                r#"{"level":"error","logger":"db","data":{"a":1}}"#,
+                Some(r#"error (db): {"a":1}"#),
+            ),
+            (r#"{"level":"debug","data":"x"}"#, None),
+            (r#"{"data":"x"}"#, None),
+        ];
+        for (params, words) in cases {
+            assert_eq!(log_words(&json(params)).as_deref(), words, "{params}");
+        }
+    }
+}

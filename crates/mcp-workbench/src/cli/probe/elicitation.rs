@@ -1,0 +1,257 @@
+//! A form of a server, filled in at the terminal: one line a field.
+
+use std::io::{self, BufRead};
+
+use serde_json::{Map, Value, json};
+
+use crate::{
+    cli::{
+        output,
+        terminal::Progress,
+        typed::{self, SchemaType},
+    },
+    visible::visible,
+    wire::{Answer, RawJson},
+};
+
+/// Asks the person at the terminal what a server wants to know.
+pub(super) async fn ask(progress: Progress, params: RawJson) -> Option<Answer> {
+    progress.pause();
+    let answer = tokio::task::spawn_blocking(move || {
+        // Whoever asks next waits until this form is filled in.
+        let mut input = io::stdin().lock();
+        let params = serde_json::from_str(params.as_str()).ok()?;
+        let result = fill_in(&params, &mut input, &mut output::live);
+        Some(Answer::Result(RawJson::of(&result)))
+    });
+    let answer = answer.await.ok().flatten();
+    progress.resume();
+    answer
+}
+
+/// Goes through the fields of a form.
+fn fill_in(params: &Value, input: &mut dyn BufRead, show: &mut dyn FnMut(&str)) -> Value {
+    let message = params["message"].as_str().unwrap_or_default();
+    show(&format!("the server asks: {}\n", visible(message)));
+    if params["mode"] == "url" {
+        show("it wants an address to be opened, which is not done from here\n");
+        return json!({ "action": "decline" });
+    }
+    show("(an empty line leaves a field out; Ctrl-D declines)\n");
+    let schema = &params["requestedSchema"];
+    let required = schema["required"].as_array();
+    let mut content = Map::new();
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        let is_required = required.is_some_and(|names| names.iter().any(|it| it == name.as_str()));
+        match ask_field(name, field, is_required, &mut *input, &mut *show) {
+            Filled::With(value) => {
+                content.insert(name.clone(), value);
+            }
+            Filled::LeftOut => {}
+            Filled::Declined => {
+                show("\n");
+                return json!({ "action": "decline" });
+            }
+        }
+    }
+    if content.is_empty() && !agrees(&mut *input, &mut *show) {
+        return json!({ "action": "decline" });
+    }
+    json!({ "action": "accept", "content": content })
+}
+
+/// What became of a field.
+enum Filled {
+    With(Value),
+    LeftOut,
+    Declined,
+}
+
+/// Asks for a field until what is written can be taken.
+fn ask_field(
+    name: &str,
+    field: &Value,
+    is_required: bool,
+    input: &mut dyn BufRead,
+    show: &mut dyn FnMut(&str),
+) -> Filled {
+    loop {
+        show(&prompt(name, field, is_required));
+        let Some(line) = read_line(input) else {
+            return Filled::Declined;
+        };
+        if line.is_empty() {
+            match (field.get("default"), is_required) {
+                (Some(default), _) => return Filled::With(default.clone()),
+                (None, false) => return Filled::LeftOut,
+                (None, true) => {
+                    show("  this field is needed\n");
+                    continue;
+                }
+            }
+        }
+        match taken(&line, field) {
+            Ok(value) => return Filled::With(value),
+            Err(problem) => show(&format!("  {problem}\n")),
+        }
+    }
+}
+
+/// The line as the value of a field, or what is wrong with it.
+fn taken(line: &str, field: &Value) -> Result<Value, String> {
+    let is_list = typed::types(field).contains(&SchemaType::Array);
+    let value: Value = if is_list && !line.trim_start().starts_with('[') {
+        line.split(',')
+            .map(|part| Value::from(part.trim()))
+            .collect()
+    } else {
+        let value = typed::typed(line, field).map_err(|error| error.to_string())?;
+        serde_json::from_str(value.as_str()).map_err(|error| error.to_string())?
+    };
+    let choices = choices(field);
+    let chosen: &[Value] = value
+        .as_array()
+        .map_or(std::slice::from_ref(&value), Vec::as_slice);
+    if choices.is_empty() || chosen.iter().all(|it| choices.contains(it)) {
+        Ok(value)
+    } else {
+        Err(format!("choose from {}", listed(&choices)))
+    }
+}
+
+fn prompt(name: &str, field: &Value, is_required: bool) -> String {
+    let title = field["title"].as_str().unwrap_or(name);
+    let mut text = visible(title).into_owned();
+    if let Some(description) = field["description"].as_str() {
+        text.push_str(&format!(", {}", visible(description)));
+    }
+    let choices = choices(field);
+    if !choices.is_empty() {
+        text.push_str(&format!(" ({})", listed(&choices)));
+    }
+    if let Some(default) = field.get("default") {
+        text.push_str(&format!(" [{}]", visible(&plain(default))));
+    } else if is_required {
+        text.push_str(" (needed)");
+    }
+    format!("{text}: ")
+}
+
+/// The values that a field may have, where they are listed.
+fn choices(field: &Value) -> Vec<Value> {
+    let of_items = &field["items"];
+    let listed = |schema: &Value| -> Vec<Value> {
+        let plain = schema["enum"].as_array().into_iter().flatten().cloned();
+        let titled = ["oneOf", "anyOf"].into_iter();
+        let titled = titled.flat_map(|key| schema[key].as_array().into_iter().flatten());
+        let titled = titled.filter_map(|choice| choice.get("const").cloned());
+        plain.chain(titled).collect()
+    };
+    let own = listed(field);
+    if own.is_empty() {
+        listed(of_items)
+    } else {
+        own
+    }
+}
+
+fn listed(choices: &[Value]) -> String {
+    let words: Vec<String> = choices
+        .iter()
+        .map(|choice| visible(&plain(choice)).into_owned())
+        .collect();
+    words.join(", ")
+}
+
+/// A value as a person writes it.
+fn plain(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Asks for a yes where there is nothing to fill in.
+fn agrees(input: &mut dyn BufRead, show: &mut dyn FnMut(&str)) -> bool {
+    show("agree? [y/N]: ");
+    let line = read_line(input).unwrap_or_default();
+    matches!(line.to_ascii_lowercase().as_str(), "y" | "yes")
+}
+
+/// The next line; nothing at the end of the input.
+fn read_line(input: &mut dyn BufRead) -> Option<String> {
+    let mut line = String::new();
+    match input.read_line(&mut line) {
+        Ok(0) | Err(_) => None,
+        Ok(_) => Some(line.trim().to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form() -> Value {
+        json!({
+            "message": "Who\u{1b} are you?",
+            "requestedSchema": {
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string", "title": "Name"},
+                    "age": {"type": "integer", "description": "in years"},
+                    "colour": {"type": "string", "enum": ["red", "blue"], "default": "red"},
+                    "tags": {"type": "array", "items": {"enum": ["a", "b"]}},
+                },
+                "required": ["name"],
+            },
+        })
+    }
+
+    fn filled(params: &Value, typed: &str) -> (Value, String) {
+        let mut shown = String::new();
+        let result = fill_in(params, &mut typed.as_bytes(), &mut |text| {
+            shown.push_str(text);
+        });
+        (result, shown)
+    }
+
+    #[test]
+    fn a_form_is_filled_in_field_by_field() {
+        let (result, shown) = filled(&form(), "\nAda\nold\n36\n\nb, a\n");
+        let content = json!({"name": "Ada", "age": 36, "colour": "red", "tags": ["b", "a"]});
+        assert_eq!(result, json!({"action": "accept", "content": content}));
+        for text in [
+            "Who⟦U+001B⟧ are you?",
+            "Name (needed): ",
+            "this field is needed",
+            "age, in years: ",
+            "expected a whole number, found `old`",
+            "colour (red, blue) [red]: ",
+        ] {
+            assert!(shown.contains(text), "no {text:?} in {shown}");
+        }
+    }
+
+    #[test]
+    fn a_choice_is_one_of_the_listed_and_a_field_may_be_left_out() {
+        let (result, shown) = filled(&form(), "Ada\n\ngreen\nblue\n\n");
+        let content = json!({"name": "Ada", "colour": "blue"});
+        assert_eq!(result, json!({"action": "accept", "content": content}));
+        assert!(shown.contains("choose from red, blue"), "{shown}");
+    }
+
+    #[test]
+    fn the_end_of_the_input_declines() {
+        let declined = json!({"action": "decline"});
+        assert_eq!(filled(&form(), "Ada\n").0, declined);
+        let url = json!({"mode": "url", "message": "m", "url": "https://example.com"});
+        assert_eq!(filled(&url, "y\n").0, declined);
+    }
+
+    #[test]
+    fn a_form_without_fields_wants_a_yes() {
+        let question = json!({"message": "Go on?", "requestedSchema": {"type": "object"}});
+        assert_eq!(filled(&question, "\n").0, json!({"action": "decline"}));
+        let agreed = json!({"action": "accept", "content": {}});
+        assert_eq!(filled(&question, "y\n").0, agreed);
+    }
+}

@@ -1,0 +1,66 @@
+//! Servers for a command that runs once: a workbench of its own, its servers started for a look or for a call, and
+//! nothing left of them at the end.
+
+mod client;
+mod elicitation;
+mod servers;
+
+use std::{io, sync::Arc, time::Duration};
+
+use thiserror::Error;
+use tokio::time::{Instant, sleep};
+
+use super::signals::Signals;
+use crate::{config::Config, workbench::Workbench};
+
+pub(super) use client::Shell;
+pub(super) use servers::{Probed, look_at};
+
+/// For how long a server can still be told that a call is given up.
+const LAST_MOMENT: Duration = Duration::from_millis(100);
+
+/// Why a command with servers of its own has not run to its end.
+#[derive(Debug, Error)]
+pub(super) enum ProbeError {
+    /// There is no runtime, or no way to hear of signals.
+    #[error("the servers cannot be started")]
+    Runtime(#[from] io::Error),
+    /// A person or the system has ended it.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// Does some work with a workbench, and ends all of its servers. A signal ends the work, and a second one the wait
+/// for the servers, which the guard ends then.
+pub(super) fn with_workbench<T>(
+    config: Config,
+    work: impl AsyncFnOnce(Arc<Workbench>) -> T,
+) -> Result<T, ProbeError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let done = runtime.block_on(async {
+        let workbench = Workbench::new(Arc::new(config));
+        let mut signals = Signals::listen()?;
+        let done = tokio::select! {
+            done = work(Arc::clone(&workbench)) => Ok(done),
+            () = signals.next() => Err(ProbeError::Interrupted),
+        };
+        if done.is_err() {
+            last_moment().await;
+        }
+        tokio::select! {
+            () = workbench.shut_down(Instant::now()) => {}
+            () = signals.next() => {}
+        }
+        done
+    });
+    // A thread may still be reading a terminal; the end of the process ends it.
+    runtime.shutdown_background();
+    done
+}
+
+/// Lets servers hear that calls were given up, before their end begins.
+pub(super) async fn last_moment() {
+    sleep(LAST_MOMENT).await;
+}

@@ -1,0 +1,12 @@
+//! `schema`: the JSON Schema of the configuration, for editors.
+
+use std::process::ExitCode;
+
+use super::output;
+use crate::config::json_schema;
+
+/// Prints the schema.
+pub(super) fn run() -> ExitCode {
+    output::data(&json_schema());
+    ExitCode::SUCCESS
+}

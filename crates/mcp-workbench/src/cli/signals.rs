@@ -1,0 +1,50 @@
+//! The signals that end a command in order.
+
+/// The signals that end the workbench in order.
+#[cfg(unix)]
+pub(super) struct Signals {
+    all: [tokio::signal::unix::Signal; 3],
+}
+
+#[cfg(unix)]
+impl Signals {
+    pub(super) fn listen() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            all: [
+                signal(SignalKind::interrupt())?,
+                signal(SignalKind::terminate())?,
+                signal(SignalKind::hangup())?,
+            ],
+        })
+    }
+
+    /// Waits for one of them. Cancel-safe.
+    pub(super) async fn next(&mut self) {
+        let [interrupt, terminate, hangup] = &mut self.all;
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+            _ = hangup.recv() => {}
+        }
+    }
+}
+
+/// The signal that ends the workbench in order.
+#[cfg(not(unix))]
+pub(super) struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    #[expect(clippy::unnecessary_wraps, reason = "the same shape as on Unix")]
+    pub(super) fn listen() -> std::io::Result<Self> {
+        Ok(Self)
+    }
+
+    /// Waits for it. Cancel-safe.
+    pub(super) async fn next(&mut self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending().await
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! `enable` and `disable`: switch servers on and off without taking them out of the configuration.
+
+use std::{path::Path, process::ExitCode};
+
+use clap::Args;
+
+use super::{
+    Done,
+    editing::{EditArguments, Editing, Outcome},
+    output,
+};
+use crate::{config::Environment, visible::visible};
+
+/// What is switched.
+#[derive(Args)]
+pub(super) struct SwitchArguments {
+    /// The toolbox
+    toolbox: String,
+
+    /// The server; without it, all servers of the toolbox
+    name: Option<String>,
+
+    #[command(flatten)]
+    edit: EditArguments,
+}
+
+/// Which way a switch is turned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Switch {
+    /// The server is used.
+    On,
+    /// The server is as if it were not there.
+    Off,
+}
+
+/// Switches what the arguments name.
+pub(super) fn run(
+    config: Option<&Path>,
+    switch: Switch,
+    arguments: &SwitchArguments,
+    environment: &Environment,
+) -> Done {
+    let SwitchArguments { toolbox, name, .. } = arguments;
+    let mut editing = Editing::open(config, environment)?;
+    let switched = editing
+        .text
+        .set_enabled(toolbox, name.as_deref(), switch == Switch::On);
+    switched.map_err(|error| editing.refused(error))?;
+    let state = match switch {
+        Switch::On => "enabled",
+        Switch::Off => "disabled",
+    };
+    let toolbox = visible(toolbox);
+    let (what, are) = match name {
+        Some(name) => {
+            let what = format!("the server `{}` of the toolbox `{toolbox}`", visible(name));
+            (what, "is")
+        }
+        None => (format!("all servers of the toolbox `{toolbox}`"), "are"),
+    };
+    let done = format!("{state} {what}");
+    if editing.finish(&arguments.edit, environment, &done)? == Outcome::Same {
+        output::remark(&format!("nothing to change: {what} {are} {state} already"));
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,137 @@
+//! How text may look: with colour on a terminal that has it, and no wider than the terminal.
+
+use std::{
+    ffi::OsStr,
+    io::{self, IsTerminal},
+};
+
+use crate::config::Environment;
+
+/// The width where a terminal does not tell its own.
+const USUAL_WIDTH: usize = 80;
+
+/// What a text is printed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cli) enum Ink {
+    /// Something is as it should be.
+    Good,
+    /// Something is wrong.
+    Bad,
+    /// Something is worth a look.
+    Notable,
+    /// What matters most on its line.
+    Strong,
+    /// What matters least on its line.
+    Faint,
+}
+
+impl Ink {
+    fn code(self) -> &'static str {
+        match self {
+            Self::Good => "32",
+            Self::Bad => "31",
+            Self::Notable => "33",
+            Self::Strong => "1",
+            Self::Faint => "2",
+        }
+    }
+}
+
+/// How data on stdout may look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::cli) struct Look {
+    colour: bool,
+    /// How wide a line may be; nothing where that does not matter.
+    width: Option<usize>,
+}
+
+impl Look {
+    /// What is read by a program.
+    #[cfg(test)]
+    pub(in crate::cli) const PLAIN: Self = Self {
+        colour: false,
+        width: None,
+    };
+
+    /// What stdout can show.
+    pub(in crate::cli) fn of_stdout(environment: &Environment) -> Self {
+        let stdout = io::stdout();
+        if !stdout.is_terminal() {
+            return Self {
+                colour: false,
+                width: None,
+            };
+        }
+        Self {
+            colour: has_colour(environment),
+            width: Some(width_of(&stdout)),
+        }
+    }
+
+    /// A look with a given width, for tests.
+    #[cfg(test)]
+    pub(in crate::cli) const fn of_width(colour: bool, width: usize) -> Self {
+        Self {
+            colour,
+            width: Some(width),
+        }
+    }
+
+    /// How wide a line may be.
+    pub(in crate::cli) fn width(self) -> Option<usize> {
+        self.width
+    }
+
+    /// The text in an ink.
+    pub(in crate::cli) fn paint(self, ink: Ink, text: &str) -> String {
+        if self.colour && !text.is_empty() {
+            format!("\u{1b}[{}m{text}\u{1b}[0m", ink.code())
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+/// Whether the terminal moves its cursor when it is told to.
+pub(super) fn is_capable(environment: &Environment) -> bool {
+    environment.variable("TERM") != Some(OsStr::new("dumb"))
+}
+
+fn has_colour(environment: &Environment) -> bool {
+    let refused = environment.variable("NO_COLOR");
+    is_capable(environment) && refused.is_none_or(OsStr::is_empty)
+}
+
+/// How wide the terminal behind an output is.
+#[cfg(unix)]
+pub(super) fn width_of(output: impl std::os::fd::AsFd) -> usize {
+    let size = rustix::termios::tcgetwinsize(output);
+    let columns = size.map_or(0, |size| usize::from(size.ws_col));
+    if columns == 0 { USUAL_WIDTH } else { columns }
+}
+
+/// How wide the terminal behind an output is.
+#[cfg(not(unix))]
+pub(super) fn width_of<T>(_: T) -> usize {
+    USUAL_WIDTH
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colour_is_only_used_where_it_is_wanted() {
+        let environment = |name: &str, value: &str| {
+            Environment::new([(name.into(), value.into())], "/start".into(), None)
+        };
+        assert!(has_colour(&environment("TERM", "xterm")));
+        assert!(has_colour(&environment("NO_COLOR", "")));
+        assert!(!has_colour(&environment("NO_COLOR", "1")));
+        assert!(!has_colour(&environment("TERM", "dumb")));
+        let coloured = Look::of_width(true, 80);
+        assert_eq!(coloured.paint(Ink::Bad, "no"), "\u{1b}[31mno\u{1b}[0m");
+        assert_eq!(coloured.paint(Ink::Bad, ""), "");
+        assert_eq!(Look::PLAIN.paint(Ink::Bad, "no"), "no");
+    }
+}

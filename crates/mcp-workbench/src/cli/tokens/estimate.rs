@@ -1,0 +1,217 @@
+//! About how many tokens a text has. A real tokenizer brings megabytes of vocabulary along, and every model has
+//! another one; this counts the pieces that the tokenizer `o200k_base` would look at, and gives each the mean of
+//! what such pieces cost.
+//!
+//! The means were taken over the definitions of 209 tools of 16 published servers. For servers that are left out of
+//! the means, the estimate is within 4 % of the real count; the test below holds it to that on recorded counts, and
+//! `scripts/count-tokens` makes such a record.
+
+/// Costs are in hundredths of a token.
+const TOKEN: usize = 100;
+
+/// A word of lower-case letters, perhaps with a capital in front, by its length from 1 on: alone or after a space.
+const PLAIN_WORD: [usize; 15] = [
+    100, 100, 101, 100, 101, 102, 103, 107, 120, 108, 110, 139, 120, 145, 170,
+];
+
+/// The same after a quote, a dash or another sign that is taken with it.
+const LED_WORD: [usize; 12] = [100, 100, 104, 116, 160, 111, 126, 173, 184, 152, 200, 240];
+
+/// A word of capitals, by its length from 1 on.
+const CAPITALS: [usize; 7] = [100, 103, 113, 108, 120, 140, 190];
+
+/// A run of signs such as `":{"`, by its length from 1 on.
+const SIGNS: [usize; 8] = [100, 100, 101, 128, 207, 277, 357, 418];
+
+/// What each letter costs beyond the tables.
+const FURTHER_LETTER: usize = 25;
+const FURTHER_SIGN: usize = 50;
+
+/// A letter of another alphabet, one of a script without spaces, and a sign beyond ASCII.
+const FOREIGN_LETTER: usize = 30;
+const IDEOGRAPH: usize = 70;
+const FOREIGN_SIGN: usize = 75;
+
+/// From here on scripts have no spaces between words, or syllables for letters.
+const FIRST_IDEOGRAPH: char = '\u{2E80}';
+
+/// How many digits are one token.
+const DIGITS: usize = 3;
+
+/// About how many tokens a text has.
+pub(super) fn tokens(text: &str) -> usize {
+    let characters: Vec<char> = text.chars().collect();
+    let mut rest = &characters[..];
+    let mut cost = 0;
+    while !rest.is_empty() {
+        let (length, part) = next_piece(rest);
+        cost += part;
+        rest = &rest[length..];
+    }
+    (cost + TOKEN / 2) / TOKEN
+}
+
+/// How long the next piece is, and what it costs.
+fn next_piece(text: &[char]) -> (usize, usize) {
+    let first = text[0];
+    let is_led = !first.is_alphanumeric()
+        && !matches!(first, '\r' | '\n')
+        && text.get(1).is_some_and(|it| it.is_alphabetic());
+    if is_led || first.is_alphabetic() {
+        let lead = usize::from(is_led);
+        let word = word_length(&text[lead..]);
+        return (
+            lead + word,
+            word_cost(&text[lead..lead + word], is_led && first != ' '),
+        );
+    }
+    if first.is_numeric() {
+        let digits = text.iter().take(DIGITS);
+        return (digits.take_while(|it| it.is_numeric()).count(), TOKEN);
+    }
+    let is_sign = |it: &char| !it.is_whitespace() && !it.is_alphanumeric();
+    let lead = usize::from(first == ' ' && text.get(1).is_some_and(is_sign));
+    if is_sign(&text[lead]) {
+        let signs = text[lead..].iter().take_while(|it| is_sign(it)).count();
+        let tail = text[lead + signs..].iter();
+        let tail = tail
+            .take_while(|it| matches!(it, '\r' | '\n' | '/'))
+            .count();
+        let length = lead + signs + tail;
+        return (length, sign_cost(&text[..length]));
+    }
+    let spaces = text.iter().take_while(|it| it.is_whitespace()).count();
+    (spaces, TOKEN)
+}
+
+/// Capitals and what follows them in small letters: `inputSchema` is two words.
+fn word_length(text: &[char]) -> usize {
+    let capitals = text.iter().take_while(|it| it.is_uppercase()).count();
+    let small = text[capitals..].iter();
+    capitals
+        + small
+            .take_while(|it| it.is_alphabetic() && !it.is_uppercase())
+            .count()
+}
+
+fn word_cost(word: &[char], is_led: bool) -> usize {
+    if !word.iter().all(char::is_ascii) {
+        let letters = word.iter().map(|letter| {
+            if *letter >= FIRST_IDEOGRAPH {
+                IDEOGRAPH
+            } else {
+                FOREIGN_LETTER
+            }
+        });
+        return letters.sum::<usize>().max(TOKEN);
+    }
+    let table: &[usize] = if word.len() > 1 && word.iter().all(|it| it.is_uppercase()) {
+        &CAPITALS
+    } else if is_led {
+        &LED_WORD
+    } else {
+        &PLAIN_WORD
+    };
+    by_length(table, word.len(), FURTHER_LETTER)
+}
+
+fn sign_cost(signs: &[char]) -> usize {
+    let foreign = signs.iter().filter(|it| !it.is_ascii()).count();
+    if foreign > 0 {
+        let plain = signs.len() - foreign;
+        return (foreign * FOREIGN_SIGN + plain * FURTHER_SIGN).max(TOKEN);
+    }
+    by_length(&SIGNS, signs.len(), FURTHER_SIGN)
+}
+
+/// The entry of a table for a length; beyond its end, each further character costs `further`.
+fn by_length(table: &[usize], length: usize, further: usize) -> usize {
+    let within = length.min(table.len());
+    table[within - 1] + (length - within) * further
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::*;
+
+    /// Definitions of published servers, and how many tokens `o200k_base` makes of them.
+    const RECORD: &str = include_str!("../../../tests/data/token-counts.json");
+
+    /// By how many percent an estimate is off.
+    fn error(estimated: usize, real: usize) -> f64 {
+        let as_float = |number: usize| f64::from(u32::try_from(number).unwrap());
+        100.0 * (as_float(estimated) / as_float(real) - 1.0)
+    }
+
+    #[test]
+    fn the_estimate_is_near_the_real_count() {
+        let record: Value = serde_json::from_str(RECORD).unwrap();
+        let servers = record.as_object().unwrap();
+        assert!(servers.len() >= 10);
+        let (mut all_estimated, mut all_real) = (0, 0);
+        for (server, tools) in servers {
+            let (mut estimated, mut real) = (0, 0);
+            for tool in tools.as_array().unwrap() {
+                estimated += tokens(&tool["definition"].to_string());
+                real += usize::try_from(tool["tokens"].as_u64().unwrap()).unwrap();
+            }
+            let off = error(estimated, real);
+            assert!(
+                off.abs() < 4.0,
+                "{server}: {estimated} for {real}, {off:.1} %"
+            );
+            all_estimated += estimated;
+            all_real += real;
+        }
+        let off = error(all_estimated, all_real);
+        assert!(
+            off.abs() < 1.0,
+            "{all_estimated} for {all_real}, {off:.1} %"
+        );
+    }
+
+    #[test]
+    fn texts_of_other_kinds_are_not_far_off() {
+        let cases = [
+            ("", 0),
+            ("hello world", 2),
+            (
+                "Öffnet eine Datei und gibt ihren Inhalt zurück. Größere Dateien werden über mehrere Aufrufe gelesen, überflüssige Leerzeichen bleiben erhalten.",
+                32,
+            ),
+            (
+                "Читает содержимое файла из файловой системы. Большие файлы читаются по частям, каталоги не обрабатываются.",
+                28,
+            ),
+            (
+                "读取文件系统中的文件内容。大型文件会分段读取,目录将被忽略。请提供完整路径。",
+                25,
+            ),
+            (
+                "NODE_ENV GITHUB_PERSONAL_ACCESS_TOKEN IMPORTANT: NEVER USE THIS FOR PRODUCTION",
+                16,
+            ),
+            (
+                "✅ Use this 🚀 for fast → slow … “quotes” — dashes ⚠️ warnings",
+                20,
+            ),
+        ];
+        for (text, real) in cases {
+            let estimated = tokens(text);
+            assert!(
+                estimated.abs_diff(real) * 4 <= real,
+                "{estimated} for {real}: {text}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_has_a_count(text in "\\PC{0,60}|[a-z{}\":, \r\n]{0,60}") {
+            prop_assert!(tokens(&text) <= text.len() + 1);
+        }
+    }
+}

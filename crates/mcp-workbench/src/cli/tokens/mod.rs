@@ -1,0 +1,80 @@
+//! `tokens`: what the definitions of tools cost a model, all at once or through the workbench.
+
+mod cost;
+mod estimate;
+mod report;
+
+use std::{path::Path, process::ExitCode};
+
+use clap::Args;
+
+use self::{
+    cost::{Costs, Start},
+    report::{document, render},
+};
+use super::{
+    Done,
+    configuration::{UnknownName, load_configuration},
+    output,
+    probe::{Probed, look_at, with_workbench},
+    terminal::{Look, Progress, count},
+};
+use crate::{config::Environment, visible::visible, workbench::Workbench};
+
+/// What is counted.
+#[derive(Args)]
+pub(super) struct TokensArguments {
+    /// Only this toolbox
+    toolbox: Option<String>,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Counts the tokens of what servers offer.
+pub(super) fn run(
+    config: Option<&Path>,
+    arguments: &TokensArguments,
+    environment: &Environment,
+) -> Done {
+    let config = load_configuration(config, environment)?.config;
+    let chosen = arguments.toolbox.as_deref();
+    if let Some(name) = chosen.filter(|name| !config.toolboxes.contains_key(*name)) {
+        return Err(UnknownName::toolbox(name, &config).into());
+    }
+    let progress = Progress::on_stderr(environment, "starting servers");
+    let costs = with_workbench(config, async |workbench| {
+        costs(&workbench, chosen, &progress).await
+    })?;
+    if arguments.json {
+        output::json(&document(&costs));
+    } else {
+        output::data(&render(&costs, Look::of_stdout(environment)));
+    }
+    let failed = costs.failed();
+    if failed.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    for (place, error) in &failed {
+        output::remark(&format!("{}: {error}", visible(place)));
+    }
+    output::remark(&format!(
+        "{} not counted\n  hint: `mcp-workbench doctor` says what to do",
+        count(failed.len(), "server")
+    ));
+    Ok(ExitCode::FAILURE)
+}
+
+/// Starts the servers and counts.
+async fn costs(workbench: &Workbench, chosen: Option<&str>, progress: &Progress) -> Costs {
+    let found = look_at(workbench, chosen, progress).await;
+    let mut costs = Costs::new(&workbench.config(), Start::of(workbench));
+    for (name, toolbox) in &workbench.config().toolboxes {
+        if chosen.is_none_or(|chosen| chosen == name.as_str()) {
+            let own: Vec<&Probed> = found.iter().filter(|it| it.toolbox == *name).collect();
+            costs.add(toolbox, &own);
+        }
+    }
+    costs
+}

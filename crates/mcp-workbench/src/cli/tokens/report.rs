@@ -1,0 +1,250 @@
+//! The costs as a chart for a person, and as a document for a program.
+
+use serde::Serialize;
+
+use super::cost::{Costs, LargeTool, ServerCost};
+use crate::{
+    cli::terminal::{Column, Ink, Look, Table, bar, count, cut, grouped},
+    visible::visible,
+};
+
+/// How many of the largest definitions are shown.
+const LARGEST: usize = 10;
+
+/// The width of a bar where there is room for it, and the least.
+const BAR_WIDTH: usize = 40;
+const LEAST_BAR_WIDTH: usize = 8;
+
+/// How long a name may be in a chart.
+const NAME_WIDTH: usize = 40;
+
+/// What the numbers are counted in.
+const TOKENIZER: &str = "o200k_base";
+
+/// One line of a chart.
+struct Line {
+    name: String,
+    value: usize,
+    note: String,
+}
+
+/// The costs as a chart.
+pub(super) fn render(costs: &Costs, look: Look) -> String {
+    let servers: usize = costs.toolboxes.iter().map(|it| it.servers.len()).sum();
+    let mut text = format!(
+        "{}\n{} with {}\n",
+        visible(&costs.file),
+        count(servers, "server"),
+        count(costs.tools(), "tool")
+    );
+    for toolbox in &costs.toolboxes {
+        let lines = toolbox.servers.iter().map(server_line).collect::<Vec<_>>();
+        let name = visible(toolbox.name.as_str());
+        text.push_str(&heading(
+            look,
+            &format!("{name}, {}", about(toolbox.flat())),
+        ));
+        text.push_str(&chart(&lines, look));
+    }
+    let largest = costs
+        .largest(LARGEST)
+        .iter()
+        .map(tool_line)
+        .collect::<Vec<_>>();
+    if !largest.is_empty() {
+        text.push_str(&heading(look, "the largest definitions"));
+        text.push_str(&chart(&largest, look));
+    }
+    text.push_str(&heading(look, "what a model reads"));
+    text.push_str(&chart(&compared(costs), look));
+    text.push_str(&conclusion(costs));
+    text
+}
+
+fn heading(look: Look, text: &str) -> String {
+    format!("\n{}\n", look.paint(Ink::Strong, text))
+}
+
+fn about(tokens: usize) -> String {
+    format!("about {}", count(tokens, "token"))
+}
+
+fn server_line(server: &ServerCost) -> Line {
+    Line {
+        name: server.name.clone(),
+        value: server.total(),
+        note: match &server.tools {
+            Ok(tools) => count(tools.len(), "tool"),
+            Err(_) => "failed".to_owned(),
+        },
+    }
+}
+
+fn tool_line(tool: &LargeTool<'_>) -> Line {
+    Line {
+        name: format!("{}/{}", tool.server, tool.tool),
+        value: tool.tokens,
+        note: tool.toolbox.to_owned(),
+    }
+}
+
+/// All servers side by side, against the workbench and what it opens.
+fn compared(costs: &Costs) -> Vec<Line> {
+    let line = |name: &str, value: usize| Line {
+        name: name.to_owned(),
+        value,
+        note: String::new(),
+    };
+    let mut lines = vec![
+        line("all servers, each by itself", costs.flat()),
+        line("the workbench, at the start", costs.at_start()),
+    ];
+    if !costs.is_native() {
+        for toolbox in &costs.toolboxes {
+            if let Some(opened) = toolbox.opened {
+                lines.push(line(&format!("opening {}", toolbox.name), opened));
+            }
+        }
+    }
+    lines
+}
+
+fn chart(lines: &[Line], look: Look) -> String {
+    let largest = lines.iter().map(|line| line.value).max().unwrap_or(0);
+    let columns = [
+        Column::Text(""),
+        Column::Text(""),
+        Column::Number(""),
+        Column::Text(""),
+    ];
+    let mut table = Table::new(columns);
+    let room = bar_width(lines, look);
+    for line in lines {
+        table.row([
+            cut(&visible(&line.name), NAME_WIDTH),
+            visible(&line.note).into_owned(),
+            grouped(line.value),
+            bar(line.value, largest, room),
+        ]);
+    }
+    table.render(look, "  ")
+}
+
+/// How wide the bars can be beside the other columns.
+fn bar_width(lines: &[Line], look: Look) -> usize {
+    let Some(width) = look.width() else {
+        return BAR_WIDTH;
+    };
+    let widest = |text: fn(&Line) -> usize| lines.iter().map(text).max().unwrap_or(0);
+    let name = widest(|line| visible(&line.name).chars().count()).min(NAME_WIDTH);
+    let note = widest(|line| visible(&line.note).chars().count());
+    let number = widest(|line| grouped(line.value).chars().count());
+    // Two spaces in front of each of the four columns.
+    let used = name + note + number + 2 * 4;
+    width
+        .saturating_sub(used + 1)
+        .clamp(LEAST_BAR_WIDTH, BAR_WIDTH)
+}
+
+fn conclusion(costs: &Costs) -> String {
+    let mut text = String::from("\n");
+    match saved_percent(costs) {
+        Some(percent) if percent >= 0 => text.push_str(&format!(
+            "through the workbench a model begins with {percent} % fewer tokens, and reads of a toolbox when it \
+             opens it\n"
+        )),
+        Some(_) => text.push_str(
+            "so few tools cost less by themselves than the workbench does\n",
+        ),
+        None => {}
+    }
+    text.push_str(&format!(
+        "(estimated for {TOKENIZER}, within 4 % for definitions of tools; other models count otherwise)\n"
+    ));
+    text
+}
+
+/// How much less is read at the start; negative where it is more.
+fn saved_percent(costs: &Costs) -> Option<i64> {
+    let flat = i64::try_from(costs.flat()).ok().filter(|flat| *flat > 0)?;
+    let start = i64::try_from(costs.at_start()).ok()?;
+    Some(((flat - start) * 100).div_euclid(flat))
+}
+
+/// The costs, for a program.
+#[derive(Serialize)]
+pub(super) struct Document<'a> {
+    file: &'a str,
+    tokenizer: &'static str,
+    estimated: bool,
+    tools: usize,
+    flat_tokens: usize,
+    workbench: WorkbenchDocument,
+    saved_percent: Option<i64>,
+    toolboxes: Vec<ToolboxDocument<'a>>,
+    largest: Vec<LargeTool<'a>>,
+}
+
+/// In tokens, as the others.
+#[derive(Serialize)]
+struct WorkbenchDocument {
+    #[serde(rename = "start_tokens")]
+    start: usize,
+    #[serde(rename = "definitions_tokens")]
+    definitions: usize,
+    #[serde(rename = "instructions_tokens")]
+    instructions: usize,
+}
+
+#[derive(Serialize)]
+struct ToolboxDocument<'a> {
+    name: &'a str,
+    flat_tokens: usize,
+    open_tokens: Option<usize>,
+    servers: Vec<ServerDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct ServerDocument<'a> {
+    name: &'a str,
+    tools: usize,
+    tokens: usize,
+    instructions_tokens: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+}
+
+/// The costs as a document.
+pub(super) fn document(costs: &Costs) -> Document<'_> {
+    let toolboxes = costs.toolboxes.iter().map(|toolbox| ToolboxDocument {
+        name: toolbox.name.as_str(),
+        flat_tokens: toolbox.flat(),
+        open_tokens: toolbox.opened,
+        servers: toolbox.servers.iter().map(server_document).collect(),
+    });
+    Document {
+        file: &costs.file,
+        tokenizer: TOKENIZER,
+        estimated: true,
+        tools: costs.tools(),
+        flat_tokens: costs.flat(),
+        workbench: WorkbenchDocument {
+            start: costs.at_start(),
+            definitions: costs.start.definitions,
+            instructions: costs.start.instructions,
+        },
+        saved_percent: saved_percent(costs),
+        toolboxes: toolboxes.collect(),
+        largest: costs.largest(LARGEST),
+    }
+}
+
+fn server_document(server: &ServerCost) -> ServerDocument<'_> {
+    ServerDocument {
+        name: &server.name,
+        tools: server.count(),
+        tokens: server.total(),
+        instructions_tokens: server.instructions,
+        error: server.tools.as_ref().err().map(String::as_str),
+    }
+}

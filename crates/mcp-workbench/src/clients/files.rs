@@ -1,0 +1,169 @@
+//! Where the files of a client are on this machine.
+
+use std::path::{Path, PathBuf};
+
+use super::client::{Base, Client, ClientFile, Scope, System};
+use crate::config::Environment;
+
+/// A place where a client looks for its servers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientPath {
+    /// The file.
+    pub path: PathBuf,
+    /// Whom it is for.
+    pub scope: Scope,
+}
+
+/// The files that a client would read on a system, whether they exist or not.
+pub fn client_paths(client: &Client, system: System, environment: &Environment) -> Vec<ClientPath> {
+    let files = client.files.iter();
+    let files = files.filter(|file| file.systems.contains(&system));
+    let paths = files.filter_map(|file| {
+        Some(ClientPath {
+            path: base(file, system, environment)?.join(file.path),
+            scope: file.scope,
+        })
+    });
+    paths.collect()
+}
+
+/// The folder that the path of a file is seen from, if this user has one.
+fn base(file: &ClientFile, system: System, environment: &Environment) -> Option<PathBuf> {
+    let home = || environment.home().map(Path::to_owned);
+    match file.base {
+        Base::Home => home(),
+        Base::Variable { name, otherwise } => {
+            folder_of(name, environment).or_else(|| Some(home()?.join(otherwise)))
+        }
+        Base::Config => config_folder(environment),
+        Base::AppData => match system {
+            System::Linux => config_folder(environment),
+            System::MacOs => Some(home()?.join("Library/Application Support")),
+            System::Windows => {
+                folder_of("APPDATA", environment).or_else(|| Some(home()?.join("AppData/Roaming")))
+            }
+        },
+        Base::Project => Some(environment.start_directory().to_owned()),
+    }
+}
+
+fn config_folder(environment: &Environment) -> Option<PathBuf> {
+    folder_of("XDG_CONFIG_HOME", environment).or_else(|| Some(environment.home()?.join(".config")))
+}
+
+/// The folder that a variable names; a relative one is as good as none.
+fn folder_of(variable: &str, environment: &Environment) -> Option<PathBuf> {
+    let folder = PathBuf::from(environment.variable(variable)?);
+    folder.is_absolute().then_some(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clients::{ClientName, client};
+
+    fn first(name: ClientName, system: System, variables: &[(&str, &str)]) -> String {
+        let variables = variables
+            .iter()
+            .map(|(name, value)| (name.into(), value.into()));
+        let environment = Environment::new(variables, "/work".into(), Some("/home/me".into()));
+        let paths = client_paths(client(name), system, &environment);
+        paths[0].path.to_str().unwrap().to_owned()
+    }
+
+    /// A client, a system, variables, and its first file.
+    type Case = (
+        ClientName,
+        System,
+        &'static [(&'static str, &'static str)],
+        &'static str,
+    );
+
+    #[test]
+    fn files_are_where_each_system_has_them() {
+        use ClientName::{ClaudeCode, ClaudeDesktop, Codex, Cursor, Goose, VsCode, Zed};
+        use System::{Linux, MacOs, Windows};
+        let cases: &[Case] = &[
+            (
+                ClaudeDesktop,
+                Linux,
+                &[],
+                "/home/me/.config/Claude/claude_desktop_config.json",
+            ),
+            (
+                ClaudeDesktop,
+                MacOs,
+                &[],
+                "/home/me/Library/Application Support/Claude/claude_desktop_config.json",
+            ),
+            (
+                ClaudeDesktop,
+                Windows,
+                &[("APPDATA", "/roaming")],
+                "/roaming/Claude/claude_desktop_config.json",
+            ),
+            (ClaudeCode, Linux, &[], "/home/me/.claude.json"),
+            (
+                ClaudeCode,
+                Linux,
+                &[("CLAUDE_CONFIG_DIR", "/c")],
+                "/c/.claude.json",
+            ),
+            (
+                Cursor,
+                Windows,
+                &[("APPDATA", "/roaming")],
+                "/home/me/.cursor/mcp.json",
+            ),
+            (
+                VsCode,
+                Linux,
+                &[("XDG_CONFIG_HOME", "/x")],
+                "/x/Code/User/mcp.json",
+            ),
+            (
+                VsCode,
+                Linux,
+                &[("XDG_CONFIG_HOME", "x")],
+                "/home/me/.config/Code/User/mcp.json",
+            ),
+            (Zed, MacOs, &[], "/home/me/.config/zed/settings.json"),
+            (
+                Zed,
+                Windows,
+                &[("APPDATA", "/roaming")],
+                "/roaming/Zed/settings.json",
+            ),
+            (
+                Goose,
+                Windows,
+                &[],
+                "/home/me/AppData/Roaming/Block/goose/config/config.yaml",
+            ),
+            (
+                Codex,
+                Linux,
+                &[("CODEX_HOME", "/codex")],
+                "/codex/config.toml",
+            ),
+        ];
+        for (name, system, variables, expected) in cases {
+            assert_eq!(
+                first(*name, *system, variables),
+                *expected,
+                "{name:?} {system:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn without_a_home_only_the_project_is_left() {
+        let environment = Environment::new([], "/work".into(), None);
+        let paths = client_paths(client(ClientName::Cursor), System::Linux, &environment);
+        let project = ClientPath {
+            path: "/work/.cursor/mcp.json".into(),
+            scope: Scope::Project,
+        };
+        assert_eq!(paths, [project]);
+    }
+}

@@ -1,0 +1,154 @@
+//! Looking at the files of clients on this machine.
+
+use std::{
+    fs::File,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use serde_json::{Map, Value};
+
+use super::{
+    client::{Client, Format, Scope, System},
+    document::{self, SyntaxError},
+    files::client_paths,
+    read,
+    translate::{Reading, translate},
+};
+use crate::config::Environment;
+
+/// The largest file that is read. Some clients keep much else in theirs.
+const LARGEST_FILE: u64 = 256 * 1024 * 1024;
+
+/// A file of a client that exists.
+#[derive(Debug)]
+pub struct FoundFile {
+    /// The client.
+    pub client: &'static Client,
+    /// The file.
+    pub path: PathBuf,
+    /// Whom it is for.
+    pub scope: Scope,
+    /// Its servers, or why they cannot be read.
+    pub servers: Result<Vec<FoundServer>, ReadError>,
+}
+
+/// A server in a client's file.
+#[derive(Debug)]
+pub struct FoundServer {
+    /// The name that it has there.
+    pub name: String,
+    /// The directory that it is for, if it is for one.
+    pub project: Option<PathBuf>,
+    /// What stands there.
+    pub entry: Map<String, Value>,
+    /// What it is.
+    pub reading: Reading,
+}
+
+/// Why a client's file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// It cannot be read.
+    #[error("cannot read `{}`: {source}\n  hint: make it readable for this user", file.display())]
+    Unreadable {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It is larger than any configuration.
+    #[error("`{}` is larger than {LARGEST_FILE} bytes\n  hint: check what it is", file.display())]
+    TooLarge {
+        /// The file.
+        file: PathBuf,
+    },
+    /// It is no UTF-8 text.
+    #[error("`{}` is not UTF-8 text\n  hint: save it as UTF-8", file.display())]
+    NotText {
+        /// The file.
+        file: PathBuf,
+    },
+    /// It is not written as it should be.
+    #[error("{}:{error}\n  hint: mend it there; the client probably cannot read it either", file.display())]
+    Syntax {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        error: SyntaxError,
+    },
+}
+
+/// The files of some clients that exist on this machine, with their servers.
+pub fn find(clients: &[&'static Client], environment: &Environment) -> Vec<FoundFile> {
+    let mut found = Vec::new();
+    for &client in clients {
+        let paths = client_paths(client, System::CURRENT, environment).into_iter();
+        let paths = paths.filter(|it| it.path.is_file());
+        found.extend(paths.map(|it| FoundFile {
+            servers: servers(client, &it.path, it.scope, environment),
+            path: it.path,
+            scope: it.scope,
+            client,
+        }));
+    }
+    found
+}
+
+fn servers(
+    client: &Client,
+    file: &Path,
+    scope: Scope,
+    environment: &Environment,
+) -> Result<Vec<FoundServer>, ReadError> {
+    let text = read_text(file)?;
+    let directory = environment.start_directory();
+    servers_in(client, &text, scope, directory).map_err(|error| ReadError::Syntax {
+        file: file.into(),
+        error,
+    })
+}
+
+/// The servers in the text of a file; `directory` is the project of one that is for a project.
+pub fn servers_in(
+    client: &Client,
+    text: &str,
+    scope: Scope,
+    directory: &Path,
+) -> Result<Vec<FoundServer>, SyntaxError> {
+    let document = document::parse(text, client.format)?;
+    let entries = read::entries(client, &document, scope, directory).into_iter();
+    let servers = entries.map(|entry| FoundServer {
+        reading: translate(client, &entry),
+        name: entry.name,
+        project: entry.project,
+        entry: entry.entry,
+    });
+    Ok(servers.collect())
+}
+
+/// Reads a file of a client.
+pub fn read_text(file: &Path) -> Result<String, ReadError> {
+    let failed = |source: io::Error| ReadError::Unreadable {
+        file: file.into(),
+        source,
+    };
+    let mut bytes = Vec::new();
+    let opened = File::open(file).map_err(failed)?;
+    let read = opened.take(LARGEST_FILE + 1).read_to_end(&mut bytes);
+    if read.map_err(failed)? as u64 > LARGEST_FILE {
+        return Err(ReadError::TooLarge { file: file.into() });
+    }
+    String::from_utf8(bytes).map_err(|_| ReadError::NotText { file: file.into() })
+}
+
+impl Format {
+    /// The name of the format.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Json => "JSON",
+            Self::Toml => "TOML",
+            Self::Yaml => "YAML",
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Whether two entries are one server, and whether an entry is the workbench itself.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::fields::Fields;
+
+/// What makes a server the one that it is: its command line, its variables and where it works, or its
+/// address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Identity {
+    /// A program.
+    Program {
+        /// The program and its arguments.
+        words: Vec<String>,
+        /// The variables, sorted.
+        env: Vec<(String, String)>,
+        /// Where it works.
+        directory: Option<String>,
+    },
+    /// A remote server.
+    Remote {
+        /// The address.
+        url: String,
+    },
+}
+
+/// Programs that start others, which are named among their arguments.
+const LAUNCHERS: &[&str] = &[
+    "npx", "bunx", "pnpx", "pnpm", "yarn", "bun", "uvx", "uv", "pipx", "cmd",
+];
+
+/// The name of this program.
+const OURS: &str = "mcp-workbench";
+
+/// What an entry is, if it is a server.
+pub fn identity(entry: &Value) -> Option<Identity> {
+    let fields = Fields(entry.as_object()?);
+    if let Some(words) = fields.words() {
+        let mut env: Vec<(String, String)> = fields
+            .map(&["env"])
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value.into_owned()))
+            .collect();
+        env.sort();
+        return Some(Identity::Program {
+            words: words
+                .into_iter()
+                .map(std::borrow::Cow::into_owned)
+                .collect(),
+            env,
+            directory: fields.text(&["cwd"]).map(str::to_owned),
+        });
+    }
+    let (url, _) = fields.url()?;
+    let url = url.trim_end_matches('/').to_owned();
+    Some(Identity::Remote { url })
+}
+
+impl Identity {
+    /// Whether this is the workbench, as a program, a package, or the file of this very program.
+    pub fn is_ours(&self, program: &Path) -> bool {
+        let Self::Program { words, .. } = self else {
+            return false;
+        };
+        let Some((command, arguments)) = words.split_first() else {
+            return false;
+        };
+        let stem = stem(command);
+        if stem == OURS || Path::new(command) == program {
+            return true;
+        }
+        LAUNCHERS.contains(&stem.as_str())
+            && arguments.iter().any(|argument| {
+                let end = argument.find(['@', '=', '[']);
+                &argument[..end.unwrap_or(argument.len())] == OURS
+            })
+    }
+}
+
+/// The name of a program without its folder and its ending.
+pub(super) fn stem(command: &str) -> String {
+    let name = command.rsplit(['/', '\\']).next().unwrap_or(command);
+    let name = name.to_ascii_lowercase();
+    for ending in [".exe", ".cmd", ".bat", ".ps1"] {
+        if let Some(stem) = name.strip_suffix(ending) {
+            return stem.to_owned();
+        }
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_order_of_variables_and_the_spelling_of_the_command_do_not_matter() {
+        let one = json!({"command": "npx", "args": ["-y", "x"], "env": {"A": "1", "B": "2"}, "disabled": true});
+        let same = json!({"command": ["npx", "-y", "x"], "env": {"B": "2", "A": "1"}});
+        assert_eq!(identity(&one), identity(&same));
+        for other in [
+            json!({"command": "npx", "args": ["-y", "x"]}),
+            json!({"command": "npx", "args": ["x", "-y"], "env": {"A": "1", "B": "2"}}),
+            json!({"command": "npx", "args": ["-y", "x"], "env": {"A": "1", "B": "2"}, "cwd": "/x"}),
+            json!({"url": "https://host"}),
+        ] {
+            assert_ne!(identity(&one), identity(&other));
+        }
+        assert_eq!(
+            identity(&json!({"url": "https://host/"})),
+            identity(&json!({"url": "https://host", "headers": {"A": "b"}}))
+        );
+        assert_eq!(identity(&json!({})), None);
+    }
+
+    #[test]
+    fn the_workbench_knows_itself() {
+        let is_ours = |entry: Value| {
+            identity(&entry)
+                .expect("a server")
+                .is_ours(Path::new("/opt/renamed"))
+        };
+        for entry in [
+            json!({"command": "mcp-workbench"}),
+            json!({"command": "/usr/bin/mcp-workbench", "args": ["--config", "x"]}),
+            json!({"command": "C:\\bin\\MCP-Workbench.exe"}),
+            json!({"command": "/opt/renamed"}),
+            json!({"command": "npx", "args": ["-y", "mcp-workbench@latest"]}),
+            json!({"command": "uvx", "args": ["mcp-workbench==1.0"]}),
+            json!({"command": "cmd", "args": ["/c", "npx", "mcp-workbench"]}),
+        ] {
+            assert!(is_ours(entry.clone()), "{entry}");
+        }
+        for entry in [
+            json!({"command": "npx", "args": ["-y", "mcp-workbench-other"]}),
+            json!({"command": "cat", "args": ["mcp-workbench"]}),
+            json!({"url": "https://host/mcp-workbench"}),
+        ] {
+            assert!(!is_ours(entry.clone()), "{entry}");
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! The references of other clients' entries in our words. What we have no words for is said.
+
+use std::path::Path;
+
+use super::{
+    client::Interpolation,
+    remark::{Remark, ValueSource},
+};
+
+/// What a reference can depend on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Surroundings<'a> {
+    /// How the client writes variables.
+    pub(super) dialect: Interpolation,
+    /// The directory that the entry is for.
+    pub(super) project: Option<&'a Path>,
+}
+
+/// A text of ours, and what has to be said of it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Translated {
+    /// The text. With a reference that we do not have it is as it was.
+    pub(super) text: String,
+    /// Remarks, in order.
+    pub(super) remarks: Vec<Remark>,
+}
+
+/// What a reference becomes.
+enum Meaning {
+    /// The value of a variable.
+    Variable {
+        name: String,
+        default: Option<String>,
+        source: Option<ValueSource>,
+    },
+    /// A reference that means the same here.
+    Same(&'static str),
+    /// Plain text.
+    Text(String),
+    /// Nothing that we know.
+    Unknown,
+}
+
+/// Translates a text that stands under `key`.
+pub(super) fn translate(text: &str, key: &str, from: Surroundings<'_>) -> Translated {
+    let mut translated = Translated::default();
+    let mut rest = text;
+    while let Some(at) = rest.find(['$', '{']) {
+        translated.text.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let Some((length, meaning)) = from.reference(rest) else {
+            translated.text.push_str(&rest[..1]);
+            rest = &rest[1..];
+            continue;
+        };
+        if !translated.push(meaning, from.dialect) {
+            let reference = rest[..length].to_owned();
+            return untranslatable(text, key, reference);
+        }
+        rest = &rest[length..];
+    }
+    translated.text.push_str(rest);
+    translated
+}
+
+fn untranslatable(text: &str, key: &str, reference: String) -> Translated {
+    Translated {
+        text: text.to_owned(),
+        remarks: vec![Remark::Untranslatable {
+            key: key.to_owned(),
+            reference,
+        }],
+    }
+}
+
+impl Translated {
+    /// Adds what a reference means, if we can say it.
+    fn push(&mut self, meaning: Meaning, dialect: Interpolation) -> bool {
+        // After a `$`, what we would write is our way of writing a literal `${`.
+        let glued = self.text.ends_with('$');
+        match meaning {
+            Meaning::Text(text) => self.text.push_str(&text),
+            Meaning::Unknown => return false,
+            Meaning::Same(_) | Meaning::Variable { .. } if glued => return false,
+            Meaning::Same(reference) => self.text.push_str(reference),
+            Meaning::Variable {
+                name,
+                default,
+                source,
+            } => {
+                let default = default.map_or_else(String::new, |text| format!(":-{text}"));
+                self.text.push_str(&format!("${{{name}{default}}}"));
+                let passed_on = matches!(dialect, Interpolation::None | Interpolation::NamesIn(_));
+                let variable = name;
+                match source {
+                    Some(source) => self.remark(Remark::SetVariable { variable, source }),
+                    None if passed_on => self.remark(Remark::NowReplaced { variable }),
+                    None => {}
+                }
+            }
+        }
+        true
+    }
+
+    fn remark(&mut self, remark: Remark) {
+        if !self.remarks.contains(&remark) {
+            self.remarks.push(remark);
+        }
+    }
+}
+
+impl Surroundings<'_> {
+    /// The reference that the text begins with: its length and what it means.
+    fn reference(&self, text: &str) -> Option<(usize, Meaning)> {
+        if let Some(inside) = text.strip_prefix("${{")
+            && let Some(length) = inside.find("}}")
+        {
+            return Some((length + 5, template(inside[..length].trim())));
+        }
+        if let Some(inside) = text.strip_prefix("${") {
+            return Some(match inside.find('}') {
+                Some(length) => (length + 3, self.braces(&inside[..length])),
+                None => (2, Meaning::Text("$${".to_owned())),
+            });
+        }
+        match self.dialect {
+            Interpolation::Dollar => {
+                let name = text.strip_prefix('$')?;
+                let length = name.find(|it: char| !is_name_letter(it));
+                let name = &name[..length.unwrap_or(name.len())];
+                is_name(name).then(|| (name.len() + 1, variable(name)))
+            }
+            Interpolation::Curly => {
+                let inside = text.strip_prefix('{')?;
+                let inside = &inside[..inside.find('}')?];
+                let meaning = match inside.split_once(':')? {
+                    ("env", name) if is_name(name) => variable(name),
+                    ("env" | "file", _) => Meaning::Unknown,
+                    _ => return None,
+                };
+                Some((inside.len() + 2, meaning))
+            }
+            _ => None,
+        }
+    }
+
+    /// What stands between `${` and `}`.
+    fn braces(&self, inside: &str) -> Meaning {
+        if inside.contains("${") {
+            return Meaning::Unknown;
+        }
+        let (subject, default) = match inside.split_once(":-") {
+            Some((subject, default)) => (subject, Some(default.to_owned())),
+            None => (inside, None),
+        };
+        match subject {
+            "userHome" => return Meaning::Same("${userHome}"),
+            "workspaceFolder" | "workspaceRoot" | "cwd" => return self.project_folder(),
+            "workspaceFolderBasename" => {
+                let name = self.project.and_then(Path::file_name);
+                return name.map_or(Meaning::Unknown, |name| literal(&name.to_string_lossy()));
+            }
+            "pathSeparator" | "/" => return literal(std::path::MAIN_SEPARATOR_STR),
+            _ => {}
+        }
+        if let Some(id) = subject.strip_prefix("input:") {
+            return Meaning::Variable {
+                name: variable_of(id),
+                default: None,
+                source: Some(ValueSource::Input),
+            };
+        }
+        let name = subject.strip_prefix("env:").unwrap_or(subject);
+        if is_name(name) {
+            return Meaning::Variable {
+                name: name.to_owned(),
+                default,
+                source: None,
+            };
+        }
+        if subject.contains([':', '.']) {
+            return Meaning::Unknown;
+        }
+        Meaning::Text(format!("$${{{inside}}}"))
+    }
+
+    fn project_folder(&self) -> Meaning {
+        match self.project {
+            Some(project) => literal(&project.to_string_lossy()),
+            None => Meaning::Same("${workspaceFolder}"),
+        }
+    }
+}
+
+/// What stands between `${{` and `}}`.
+fn template(inside: &str) -> Meaning {
+    match inside.split_once('.') {
+        Some(("secrets" | "inputs", name)) if is_name(name) => Meaning::Variable {
+            name: name.to_owned(),
+            default: None,
+            source: Some(ValueSource::SecretStore),
+        },
+        _ => Meaning::Unknown,
+    }
+}
+
+fn variable(name: &str) -> Meaning {
+    Meaning::Variable {
+        name: name.to_owned(),
+        default: None,
+        source: None,
+    }
+}
+
+/// Text that holds no reference.
+fn literal(text: &str) -> Meaning {
+    Meaning::Text(text.replace("${", "$${"))
+}
+
+/// The variable that stands for something a client asks for.
+fn variable_of(id: &str) -> String {
+    let mut name: String = id
+        .chars()
+        .map(|it| {
+            if it.is_ascii_alphanumeric() {
+                it.to_ascii_uppercase()
+            } else {
+                '_'
+            }
+        })
+        .collect();
+    if !name.starts_with(|first: char| first.is_ascii_alphabetic()) {
+        name.insert_str(0, "INPUT_");
+    }
+    name
+}
+
+fn is_name(name: &str) -> bool {
+    name.starts_with(|first: char| is_name_letter(first) && !first.is_ascii_digit())
+        && name.chars().all(is_name_letter)
+}
+
+fn is_name_letter(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_'
+}
+
+#[cfg(test)]
+mod tests;

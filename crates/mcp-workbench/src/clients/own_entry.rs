@@ -1,0 +1,260 @@
+//! The entry that makes a client start the workbench, in the client's own spelling: as a value, as a snippet
+//! to be pasted, and as a link.
+
+use std::path::Path;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::{Map, Value, json};
+
+use super::{
+    client::{Client, CommandSpelling, Constant, Format, Interpolation, Link, Listing},
+    document,
+    write::table_of,
+};
+use crate::config::{Environment, Transport, parse};
+
+/// Variables that every client passes on.
+const PASSED_ANYWAY: &[&str] = &[
+    "HOME",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "TERM",
+    "USER",
+    "APPDATA",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "LOCALAPPDATA",
+    "SYSTEMDRIVE",
+    "SYSTEMROOT",
+    "TEMP",
+    "USERNAME",
+    "USERPROFILE",
+];
+
+/// The workbench as a server of a client.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnEntry<'a> {
+    /// The name that it has there.
+    pub name: &'a str,
+    /// The program, by its whole path.
+    pub program: &'a str,
+    /// The configuration, by its whole path.
+    pub config: &'a str,
+    /// The variables that the configuration needs.
+    pub variables: &'a [String],
+}
+
+impl OwnEntry<'_> {
+    /// The entry for a client.
+    pub fn value(&self, client: &Client) -> Value {
+        let mut entry = Map::new();
+        if client.listing == Listing::List {
+            entry.insert("name".into(), self.name.into());
+        }
+        let (kinds, others): (Vec<_>, Vec<_>) = client
+            .spelling
+            .always
+            .iter()
+            .partition(|(key, _)| ["type", "transport"].contains(key));
+        entry.extend(kinds.into_iter().map(constant));
+        let arguments = ["--config", self.config];
+        match client.spelling.command {
+            CommandSpelling::Line => {
+                entry.insert(
+                    "command".into(),
+                    json!([self.program, arguments[0], arguments[1]]),
+                );
+            }
+            CommandSpelling::CommandAndArgs => {
+                entry.insert("command".into(), self.program.into());
+                entry.insert("args".into(), json!(arguments));
+            }
+            CommandSpelling::CmdAndArgs => {
+                entry.insert("cmd".into(), self.program.into());
+                entry.insert("args".into(), json!(arguments));
+            }
+        }
+        entry.extend(self.environment(client));
+        entry.extend(others.into_iter().map(constant));
+        entry.into()
+    }
+
+    /// The variables, as the client passes them on; `None` where there are none, or it does not.
+    fn environment(&self, client: &Client) -> Option<(String, Value)> {
+        if self.variables.is_empty() {
+            return None;
+        }
+        if let Interpolation::NamesIn(key) = client.interpolation {
+            return Some((key.to_owned(), json!(self.variables)));
+        }
+        let mut env = Map::new();
+        for name in self.variables {
+            env.insert(name.clone(), reference(client.interpolation, name)?.into());
+        }
+        Some((client.spelling.env.to_owned(), env.into()))
+    }
+
+    /// What a person can paste into the client's file.
+    pub fn snippet(&self, client: &Client) -> String {
+        let entry = self.value(client);
+        match client.format {
+            Format::Json => {
+                let mut value = json!({self.name: entry});
+                for key in client.key.iter().rev() {
+                    value = json!({*key: value});
+                }
+                format!("{value:#}\n")
+            }
+            Format::Toml => {
+                let heading = match client.listing {
+                    Listing::List => format!("[[{}]]", client.key.join(".")),
+                    Listing::Map | Listing::MapAndProjects => {
+                        format!(
+                            "[{}.{}]",
+                            client.key.join("."),
+                            toml_edit::Key::new(self.name)
+                        )
+                    }
+                };
+                format!("{heading}\n{}", table_of(&entry))
+            }
+            Format::Yaml => {
+                let servers = match client.listing {
+                    Listing::List => json!([entry]),
+                    Listing::Map | Listing::MapAndProjects => json!({self.name: entry}),
+                };
+                let mut value = servers;
+                for key in client.key.iter().rev() {
+                    value = json!({*key: value});
+                }
+                yaml(&value, 0)
+            }
+        }
+    }
+
+    /// The entry as it will stand in the client's file, without what is around it.
+    pub fn lines(&self, client: &Client) -> Vec<String> {
+        if client.format != Format::Json {
+            return self.snippet(client).lines().map(str::to_owned).collect();
+        }
+        let member = format!("{:#}", json!({self.name: self.value(client)}));
+        let lines = member.lines().filter(|line| line.starts_with(' '));
+        lines.map(|line| line[2..].to_owned()).collect()
+    }
+
+    /// The link that makes the client add the entry, if it has such links.
+    pub fn link(&self, client: &Client) -> Option<String> {
+        let entry = self.value(client);
+        Some(match client.link? {
+            Link::Cursor => format!(
+                "cursor://anysphere.cursor-deeplink/mcp/install?name={}&config={}",
+                percent_encoded(self.name),
+                percent_encoded(&STANDARD.encode(entry.to_string()))
+            ),
+            Link::VsCode => {
+                let mut named = json!({"name": self.name});
+                if let (Value::Object(named), Value::Object(entry)) = (&mut named, entry) {
+                    named.extend(entry);
+                }
+                format!("vscode:mcp/install?{}", percent_encoded(&named.to_string()))
+            }
+        })
+    }
+}
+
+/// The variables that a client has to pass on for a configuration: those that it refers to without a default,
+/// and those that servers inherit by name, where they are set. What every client passes on is left out.
+pub fn needed_variables(text: &str, file: &Path, environment: &Environment) -> Vec<String> {
+    let nothing_set = Environment::new([], "/".into(), Some("/".into()));
+    let mut needed: Vec<String> = Vec::new();
+    let mut add = |name: &str| {
+        let passed = PASSED_ANYWAY.iter().any(|it| it.eq_ignore_ascii_case(name));
+        if !passed && !needed.iter().any(|known| known == name) {
+            needed.push(name.to_owned());
+        }
+    };
+    if let Ok(loaded) = parse(text, file, &nothing_set) {
+        let toolboxes = loaded.config.toolboxes.values();
+        for server in toolboxes.flat_map(|toolbox| toolbox.servers.values()) {
+            if let Transport::Unset(variables) = &server.transport {
+                for unset in variables {
+                    add(&unset.variable);
+                }
+            }
+        }
+    }
+    let document = document::parse(text, Format::Json).unwrap_or_default();
+    let members = |value: &Value| value.as_object().cloned().unwrap_or_default();
+    for (_, toolbox) in members(&document["toolboxes"]) {
+        for (_, server) in members(&toolbox["mcpServers"]) {
+            let listed = server["inheritEnv"].as_array().cloned().unwrap_or_default();
+            let names = listed.iter().filter_map(Value::as_str);
+            for name in names.filter(|name| environment.variable(name).is_some()) {
+                add(name);
+            }
+        }
+    }
+    needed
+}
+
+/// How a client writes the value of a variable.
+fn reference(interpolation: Interpolation, name: &str) -> Option<String> {
+    match interpolation {
+        Interpolation::None | Interpolation::NamesIn(_) => None,
+        Interpolation::Braces => Some(format!("${{{name}}}")),
+        Interpolation::EnvPrefix => Some(format!("${{env:{name}}}")),
+        Interpolation::Dollar => Some(format!("${name}")),
+        Interpolation::Curly => Some(format!("{{env:{name}}}")),
+        Interpolation::Template => Some(format!("${{{{ secrets.{name} }}}}")),
+    }
+}
+
+fn constant((key, value): &(&'static str, Constant)) -> (String, Value) {
+    let value = match value {
+        Constant::Text(text) => (*text).into(),
+        Constant::True => true.into(),
+        Constant::Texts(texts) => json!(texts),
+    };
+    ((*key).to_owned(), value)
+}
+
+/// A value in YAML. Texts are quoted as in JSON, which YAML is a superset of.
+fn yaml(value: &Value, depth: usize) -> String {
+    let indent = "  ".repeat(depth);
+    match value {
+        Value::Object(members) if !members.is_empty() => {
+            let members = members.iter().map(|(key, value)| match value {
+                Value::Object(_) | Value::Array(_) => {
+                    format!("{indent}{key}:\n{}", yaml(value, depth + 1))
+                }
+                plain => format!("{indent}{key}: {plain}\n"),
+            });
+            members.collect()
+        }
+        Value::Array(items) if !items.is_empty() => {
+            let items = items.iter().map(|item| {
+                let item = yaml(item, depth + 1);
+                format!("{indent}- {}", item.trim_start())
+            });
+            items.collect()
+        }
+        plain => format!("{indent}{plain}\n"),
+    }
+}
+
+/// A text as it may stand in the query of an address.
+fn percent_encoded(text: &str) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            encoded.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests;

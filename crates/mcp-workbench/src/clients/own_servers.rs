@@ -1,0 +1,99 @@
+//! The servers that our own configuration has already, to be compared with those of clients.
+
+use serde_json::Value;
+
+use super::{
+    client::{ClientName, Format},
+    document,
+    identity::{Identity, identity},
+    read::ClientEntry,
+    table::client,
+    translate::{Reading, translate},
+};
+
+/// A server of our configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnServer {
+    /// Its toolbox.
+    pub toolbox: String,
+    /// Its name.
+    pub name: String,
+    /// What it is, unless it is wrong.
+    pub identity: Option<Identity>,
+    /// Whether it is switched off.
+    pub disabled: bool,
+}
+
+/// The servers in the text of a configuration, in its order. A text that is wrong has none.
+pub fn own_servers(text: &str) -> Vec<OwnServer> {
+    let document = document::parse(text, Format::Json).unwrap_or_default();
+    let members = |value: Option<&Value>| {
+        let members = value.and_then(Value::as_object);
+        members.cloned().unwrap_or_default()
+    };
+    let mut servers = Vec::new();
+    for (toolbox, content) in members(document.get("toolboxes")) {
+        for (name, entry) in members(content.get("mcpServers")) {
+            servers.push(own_server(&toolbox, name, &entry));
+        }
+    }
+    servers
+}
+
+fn own_server(toolbox: &str, name: String, entry: &Value) -> OwnServer {
+    let found = ClientEntry {
+        name: name.clone(),
+        entry: entry.as_object().cloned().unwrap_or_default(),
+        project: None,
+    };
+    // Our entries are read as those of the client whose references are spelt as ours.
+    let translated = match translate(client(ClientName::ClaudeCode), &found) {
+        Reading::Server(imported) => Some(imported.entry),
+        Reading::NotAServer => None,
+    };
+    OwnServer {
+        toolbox: toolbox.to_owned(),
+        name,
+        identity: translated.as_ref().and_then(identity),
+        disabled: translated.is_some_and(|entry| entry.get("disabled").is_some()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn servers_are_compared_in_one_spelling() {
+        let text = r#"{
+            // note
+            "toolboxes": {"t": {"description": "d", "mcpServers": {
+                "a": {"command": ["npx", "x"], "environment": {"A": "${env:A}"}},
+                "b": {"serverUrl": "https://host", "enabled": false},
+                "c": {},
+            }}},
+        }"#;
+        let server = |name: &str, entry: Option<Value>, disabled: bool| OwnServer {
+            toolbox: "t".to_owned(),
+            name: name.to_owned(),
+            identity: entry.map(|entry| identity(&entry).unwrap()),
+            disabled,
+        };
+        assert_eq!(
+            own_servers(text),
+            [
+                server(
+                    "a",
+                    Some(json!({"command": "npx", "args": ["x"], "env": {"A": "${A}"}})),
+                    false
+                ),
+                server("b", Some(json!({"url": "https://host"})), true),
+                server("c", None, false),
+            ]
+        );
+        assert_eq!(own_servers("{"), []);
+        assert_eq!(own_servers("[1]"), []);
+    }
+}

@@ -1,0 +1,103 @@
+//! What has to be said of an entry that was taken over from a client. None of it quotes a value.
+
+use std::fmt;
+
+use crate::visible::visible;
+
+/// Something that a person should know, or do, about an entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Remark {
+    /// A variable has to be set, because the client got its value from elsewhere.
+    SetVariable {
+        /// The variable.
+        variable: String,
+        /// Where the client had it from.
+        source: ValueSource,
+    },
+    /// The client passed `${VARIABLE}` on as it is; the workbench replaces it.
+    NowReplaced {
+        /// The variable.
+        variable: String,
+    },
+    /// A reference that the workbench does not have. The entry is switched off until it is mended.
+    Untranslatable {
+        /// The key of the entry.
+        key: String,
+        /// The reference.
+        reference: String,
+    },
+    /// A value that looks like a secret stands in the file as it is.
+    LiteralSecret {
+        /// The key of the entry.
+        key: String,
+    },
+    /// The client signs in at the server by itself, which the workbench does not.
+    SignsIn,
+    /// The server works in this directory, because it did so there.
+    WorksIn {
+        /// The directory.
+        directory: String,
+    },
+}
+
+/// Where a client has a value from that is not in its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValueSource {
+    /// It asks for it.
+    Input,
+    /// It keeps secrets.
+    SecretStore,
+}
+
+impl Remark {
+    /// A stable word for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::SetVariable { .. } => "set_variable",
+            Self::NowReplaced { .. } => "now_replaced",
+            Self::Untranslatable { .. } => "untranslatable",
+            Self::LiteralSecret { .. } => "literal_secret",
+            Self::SignsIn => "signs_in",
+            Self::WorksIn { .. } => "works_in",
+        }
+    }
+}
+
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SetVariable { variable, source } => {
+                let was = match source {
+                    ValueSource::Input => "the client asked for it",
+                    ValueSource::SecretStore => "the client keeps it among its secrets",
+                };
+                write!(f, "set the variable {} ({was})", visible(variable))
+            }
+            Self::NowReplaced { variable } => {
+                let variable = visible(variable);
+                write!(
+                    f,
+                    "${{{variable}}} is replaced by the value of {variable} now, which the client did not do"
+                )
+            }
+            Self::Untranslatable { key, reference } => write!(
+                f,
+                "{}: `{}` means nothing to the workbench; the entry is disabled until you replace it",
+                visible(key),
+                visible(reference)
+            ),
+            Self::LiteralSecret { key } => write!(
+                f,
+                "{} holds a secret as it is; better put it into a variable and write ${{VARIABLE}}",
+                visible(key)
+            ),
+            Self::SignsIn => write!(
+                f,
+                "the client signed in there by itself; the workbench needs a header, such as Authorization"
+            ),
+            Self::WorksIn { directory } => {
+                write!(f, "it works in {}, as it did there", visible(directory))
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! A server in a few words that hold no secret: arguments and addresses may, so only what is surely a name
+//! is shown.
+
+use super::identity::{Identity, stem};
+
+/// Programs whose first plain argument names what they start.
+const NAMING: &[&str] = &[
+    "npx", "bunx", "pnpx", "uvx", "pipx", "node", "bun", "deno", "python", "python3", "uv", "pnpm",
+    "yarn", "docker", "podman", "dnx",
+];
+
+/// Words of such programs that come before the name.
+const BEFORE: &[&str] = &["run", "exec", "dlx", "x", "tool"];
+
+/// Flags that take no value.
+const PLAIN_FLAGS: &[&str] = &["-y", "--yes", "-i", "-t", "-m", "--rm", "--init"];
+
+impl Identity {
+    /// The server in a few words.
+    pub fn summary(&self) -> String {
+        match self {
+            Self::Program { words, .. } => program(words),
+            Self::Remote { url } => origin(url),
+        }
+    }
+}
+
+fn program(words: &[String]) -> String {
+    let Some((command, arguments)) = words.split_first() else {
+        return String::new();
+    };
+    let mut shown = vec![command.as_str()];
+    if NAMING.contains(&stem(command).as_str()) {
+        for word in arguments {
+            let is_flag = PLAIN_FLAGS.contains(&word.as_str());
+            if !is_flag && !is_name(word) {
+                break;
+            }
+            shown.push(word);
+            if !is_flag && !BEFORE.contains(&word.as_str()) {
+                break;
+            }
+        }
+    }
+    let rest = if shown.len() <= arguments.len() {
+        " …"
+    } else {
+        ""
+    };
+    format!("{}{rest}", shown.join(" "))
+}
+
+/// Whether a word looks like the name of a package or a script.
+fn is_name(word: &str) -> bool {
+    !word.starts_with('-')
+        && word
+            .chars()
+            .all(|it| it.is_alphanumeric() || "@/._-[]:\\".contains(it))
+        && !word.contains("://")
+}
+
+/// An address without its path, parameters and password: any of them may be a secret.
+fn origin(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return "a remote server".to_owned();
+    };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = host.rsplit('@').next().unwrap_or_default();
+    let more = if rest.trim_end_matches('/') == host {
+        ""
+    } else {
+        "/…"
+    };
+    format!("{scheme}://{host}{more}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_shown_and_nothing_else() {
+        let cases = [
+            ("npx -y @scope/server-github", "npx -y @scope/server-github"),
+            (
+                "npx -y mcp-remote https://host/hunter2",
+                "npx -y mcp-remote …",
+            ),
+            (
+                "uvx mcp-server-time --token hunter2",
+                "uvx mcp-server-time …",
+            ),
+            (
+                "docker run -i --rm -e TOKEN=hunter2 image",
+                "docker run -i --rm …",
+            ),
+            ("python -c print(hunter2)", "python …"),
+            ("node --token=hunter2 x.js", "node …"),
+            ("node https://host/hunter2", "node …"),
+            ("/opt/server hunter2", "/opt/server …"),
+            ("server", "server"),
+        ];
+        for (line, expected) in cases {
+            let words = line.split(' ').map(str::to_owned).collect();
+            let identity = Identity::Program {
+                words,
+                env: Vec::new(),
+                directory: None,
+            };
+            assert_eq!(identity.summary(), expected);
+        }
+        let cases = [
+            ("https://host", "https://host"),
+            (
+                "https://user:hunter2@host:80/hunter2?x=hunter2",
+                "https://host:80/…",
+            ),
+            ("${URL}", "a remote server"),
+        ];
+        for (url, expected) in cases {
+            let identity = Identity::Remote { url: url.into() };
+            assert_eq!(identity.summary(), expected);
+        }
+    }
+}

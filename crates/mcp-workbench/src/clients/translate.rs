@@ -1,0 +1,307 @@
+//! A client's entry as an entry of ours: our spelling, our references, and what has to be said.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    client::{Client, ClientName},
+    fields::Fields,
+    interpolate::{self, Surroundings},
+    read::ClientEntry,
+    remark::{Remark, ValueSource},
+    secret::{self, argument_secrets},
+};
+
+/// What an entry of a client is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reading {
+    /// A server.
+    Server(Imported),
+    /// Nothing that can be started or reached: built into the client, or of a kind that nobody else has.
+    NotAServer,
+}
+
+/// A server as an entry of ours.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Imported {
+    /// The entry.
+    pub entry: Value,
+    /// What has to be said of it.
+    pub remarks: Vec<Remark>,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Program,
+    Remote { old_transport: bool },
+}
+
+/// Makes an entry of ours.
+pub(super) fn translate(client: &Client, found: &ClientEntry) -> Reading {
+    let fields = Fields(&found.entry);
+    let Some(kind) = kind(client, fields) else {
+        return Reading::NotAServer;
+    };
+    let mut translation = Translation {
+        from: Surroundings {
+            dialect: client.interpolation,
+            project: found.project.as_deref(),
+        },
+        entry: Map::new(),
+        remarks: Vec::new(),
+    };
+    match kind {
+        Kind::Program => translation.program(fields),
+        Kind::Remote { old_transport } => translation.remote(fields, old_transport),
+    }
+    translation.filters(fields);
+    Reading::Server(translation.finish(fields.is_disabled()))
+}
+
+/// How an entry is reached: what it says, or else what it has. `None` where that is nothing we know.
+fn kind(client: &Client, fields: Fields<'_>) -> Option<Kind> {
+    let url = fields.url().map(|(_, key)| key);
+    let said = fields.text(&["type", "transport", "transportType"]);
+    let folded: Option<String> = said.map(|word| {
+        let letters = word.chars().filter(char::is_ascii_alphanumeric);
+        letters.map(|it| it.to_ascii_lowercase()).collect()
+    });
+    let program = fields.words().is_some();
+    match folded.as_deref() {
+        Some("stdio" | "local") => program.then_some(Kind::Program),
+        Some("sse" | "httpsse") => url.map(|_| Kind::Remote {
+            old_transport: true,
+        }),
+        Some("http" | "https" | "streamablehttp" | "httpstream" | "streamable" | "remote") => url
+            .map(|_| Kind::Remote {
+                old_transport: false,
+            }),
+        Some(_) => None,
+        None if program => Some(Kind::Program),
+        None => url.map(|key| Kind::Remote {
+            old_transport: client.name == ClientName::Gemini && key == "url",
+        }),
+    }
+}
+
+/// An entry that is being made.
+struct Translation<'a> {
+    from: Surroundings<'a>,
+    entry: Map<String, Value>,
+    remarks: Vec<Remark>,
+}
+
+impl Translation<'_> {
+    fn program(&mut self, fields: Fields<'_>) {
+        let words = fields.words().unwrap_or_default();
+        let [command, arguments @ ..] = words.as_slice() else {
+            return;
+        };
+        let text = self.text(command, "command");
+        let text = self.path(&text, is_bare(command));
+        self.entry.insert("command".into(), text.into());
+        let secrets = argument_secrets(arguments);
+        let mut translated = Vec::new();
+        for (number, argument) in arguments.iter().enumerate() {
+            let key = format!("args[{number}]");
+            translated.push(Value::from(self.text(argument, &key)));
+            if secrets.contains(&number) {
+                self.remark(Remark::LiteralSecret { key });
+            }
+        }
+        if !translated.is_empty() {
+            self.entry.insert("args".into(), translated.into());
+        }
+        self.environment(fields);
+        self.directories(fields, arguments);
+    }
+
+    fn environment(&mut self, fields: Fields<'_>) {
+        let mut variables = fields.map(&["env", "environment", "envs"]);
+        if let Some(command) = fields.inner("command") {
+            variables.extend(Fields(command.0).map(&["env"]));
+        }
+        let mut env = self.map("env", &variables);
+        for name in fields.names("env_keys") {
+            env.insert(name.to_owned(), format!("${{{name}}}").into());
+            self.remark(Remark::SetVariable {
+                variable: name.to_owned(),
+                source: ValueSource::SecretStore,
+            });
+        }
+        self.insert_map("env", env);
+        let inherited = fields.names("env_vars");
+        if !inherited.is_empty() {
+            self.entry.insert("inheritEnv".into(), inherited.into());
+        }
+    }
+
+    /// Where the program works, and the file of its variables. What is relative is so to the project.
+    fn directories(&mut self, fields: Fields<'_>, arguments: &[std::borrow::Cow<'_, str>]) {
+        for (key, spellings) in [
+            ("cwd", ["cwd", "cwd"]),
+            ("envFile", ["envFile", "env_file"]),
+        ] {
+            if let Some(text) = fields.text(&spellings) {
+                let text = self.text(text, key);
+                let text = self.path(&text, false);
+                self.entry.insert(key.into(), text.into());
+            }
+        }
+        let Some(project) = self.from.project else {
+            return;
+        };
+        let names_a_file = |word: &str| {
+            let path = Path::new(word);
+            !word.starts_with('-') && path.is_relative() && project.join(path).exists()
+        };
+        let relative = arguments
+            .iter()
+            .any(|word| !word.is_empty() && names_a_file(word));
+        if relative && !self.entry.contains_key("cwd") {
+            let directory = project.to_string_lossy().into_owned();
+            let text = directory.replace("${", "$${");
+            self.entry.insert("cwd".into(), text.into());
+            self.remark(Remark::WorksIn { directory });
+        }
+    }
+
+    fn remote(&mut self, fields: Fields<'_>, old_transport: bool) {
+        if old_transport {
+            self.entry.insert("type".into(), "sse".into());
+        }
+        let url = fields.url().map(|(url, _)| url).unwrap_or_default();
+        let text = self.text(url, "url");
+        if secret::in_url(&text) {
+            self.remark(Remark::LiteralSecret { key: "url".into() });
+        }
+        self.entry.insert("url".into(), text.into());
+        let mut given = fields.map(&["headers", "http_headers"]);
+        for around in ["requestOptions", "requestInit"] {
+            given.extend(
+                fields
+                    .inner(around)
+                    .map(|it| it.map(&["headers"]))
+                    .unwrap_or_default(),
+            );
+        }
+        let mut headers = self.map("headers", &given);
+        for (header, variable) in fields.map(&["env_http_headers"]) {
+            headers.insert(header.to_owned(), format!("${{{variable}}}").into());
+        }
+        if let Some(variable) = fields.text(&["bearer_token_env_var"]) {
+            headers.insert(
+                "Authorization".into(),
+                format!("Bearer ${{{variable}}}").into(),
+            );
+        }
+        let signs_in = ["oauth", "auth", "authProviderType", "headersHelper"];
+        if headers.is_empty()
+            && fields
+                .first(&signs_in)
+                .is_some_and(|it| *it != json!(false))
+        {
+            self.remark(Remark::SignsIn);
+        }
+        self.insert_map("headers", headers);
+    }
+
+    fn filters(&mut self, fields: Fields<'_>) {
+        let lists: [(&str, &[&str]); 3] = [
+            (
+                "includeTools",
+                &[
+                    "includeTools",
+                    "enabledTools",
+                    "enabled_tools",
+                    "available_tools",
+                    "tools",
+                ],
+            ),
+            ("excludeTools", &["excludeTools"]),
+            ("disabledTools", &["disabledTools", "disabled_tools"]),
+        ];
+        for (key, spellings) in lists {
+            let names = fields.texts(spellings);
+            if !names.is_empty() && !names.iter().any(|name| name == "*") {
+                let names: Vec<Value> = names.iter().map(|name| name.as_ref().into()).collect();
+                self.entry.insert(key.into(), names.into());
+            }
+        }
+    }
+
+    fn finish(mut self, disabled: bool) -> Imported {
+        let mut remarks = self.remarks.iter();
+        let broken = remarks.any(|remark| matches!(remark, Remark::Untranslatable { .. }));
+        if disabled || broken {
+            self.entry.insert("disabled".into(), true.into());
+        }
+        Imported {
+            entry: self.entry.into(),
+            remarks: self.remarks,
+        }
+    }
+
+    fn text(&mut self, text: &str, key: &str) -> String {
+        let translated = interpolate::translate(text, key, self.from);
+        for remark in translated.remarks {
+            self.remark(remark);
+        }
+        translated.text
+    }
+
+    fn map(
+        &mut self,
+        key: &str,
+        members: &[(&str, std::borrow::Cow<'_, str>)],
+    ) -> Map<String, Value> {
+        let mut map = Map::new();
+        for (name, value) in members {
+            let place = format!("{key}.{name}");
+            let text = self.text(value, &place);
+            if secret::in_value(name, &text) {
+                self.remark(Remark::LiteralSecret { key: place });
+            }
+            map.insert((*name).to_owned(), text.into());
+        }
+        map
+    }
+
+    fn insert_map(&mut self, key: &str, map: Map<String, Value>) {
+        if !map.is_empty() {
+            self.entry.insert(key.into(), map.into());
+        }
+    }
+
+    /// A path as our file needs it: whole, where we know what it is relative to. A bare name is looked up.
+    fn path(&self, text: &str, bare: bool) -> String {
+        if let Some(rest) = text.strip_prefix("~/") {
+            return format!("${{userHome}}/{rest}");
+        }
+        let whole = bare || text.starts_with("${") || Path::new(text).is_absolute();
+        match self.from.project {
+            Some(project) if !whole => {
+                let folder = project.to_string_lossy().replace("${", "$${");
+                let path: PathBuf = Path::new(&folder).join(text).components().collect();
+                path.to_string_lossy().into_owned()
+            }
+            _ => text.to_owned(),
+        }
+    }
+
+    fn remark(&mut self, remark: Remark) {
+        if !self.remarks.contains(&remark) {
+            self.remarks.push(remark);
+        }
+    }
+}
+
+/// Whether a command is looked up in PATH.
+fn is_bare(command: &str) -> bool {
+    !command.contains(['/', '\\']) && !command.starts_with('~')
+}
+
+#[cfg(test)]
+mod tests;

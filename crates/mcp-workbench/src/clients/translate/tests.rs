@@ -1,0 +1,304 @@
+use std::fs;
+
+use pretty_assertions::assert_eq;
+use proptest::prelude::*;
+
+use super::*;
+use crate::clients::client;
+
+fn reading(name: ClientName, entry: &Value, project: Option<&Path>) -> Reading {
+    let found = ClientEntry {
+        name: "x".to_owned(),
+        entry: entry.as_object().unwrap().clone(),
+        project: project.map(Path::to_owned),
+    };
+    translate(client(name), &found)
+}
+
+#[track_caller]
+fn imported(name: ClientName, entry: &Value, project: Option<&Path>) -> Imported {
+    match reading(name, entry, project) {
+        Reading::Server(imported) => imported,
+        Reading::NotAServer => panic!("{entry} is a server"),
+    }
+}
+
+#[test]
+fn every_spelling_of_a_program_becomes_ours() {
+    use ClientName::{
+        ClaudeCode, Continue, CopilotCli, Cursor, Gemini, Goose, MistralVibe, OpenCode, Zed,
+    };
+    let expected = json!({"command": "npx", "args": ["-y", "pkg"], "env": {"A": "${B}"}});
+    let cases = [
+        (
+            ClaudeCode,
+            json!({"type": "stdio", "command": "npx", "args": ["-y", "pkg"], "env": {"A": "${B}"}, "alwaysLoad": true}),
+        ),
+        (
+            Cursor,
+            json!({"command": "npx", "args": ["-y", "pkg"], "env": {"A": "${env:B}"}}),
+        ),
+        (
+            Gemini,
+            json!({"command": "npx", "args": ["-y", "pkg"], "env": {"A": "$B"}, "trust": true, "timeout": 5}),
+        ),
+        (
+            OpenCode,
+            json!({"type": "local", "command": ["npx", "-y", "pkg"], "environment": {"A": "{env:B}"}, "enabled": true}),
+        ),
+        (
+            Continue,
+            json!({"name": "x", "type": "stdio", "command": "npx", "args": ["-y", "pkg"], "env": {"A": "${{ secrets.B }}"}}),
+        ),
+        (
+            Goose,
+            json!({"name": "x", "type": "stdio", "cmd": "npx", "args": ["-y", "pkg"], "envs": {"A": "${B}"}, "bundled": null}),
+        ),
+        (
+            Zed,
+            json!({"command": {"path": "npx", "args": ["-y", "pkg"], "env": {"A": "${B}"}}, "settings": {}}),
+        ),
+        (
+            CopilotCli,
+            json!({"type": "local", "command": "npx", "args": ["-y", "pkg"], "env": {"A": "${B}"}, "tools": ["*"]}),
+        ),
+        (
+            MistralVibe,
+            json!({"name": "x", "transport": "stdio", "command": "npx", "args": ["-y", "pkg"], "env": {"A": "${B}"}}),
+        ),
+    ];
+    for (client, entry) in cases {
+        let imported = imported(client, &entry, None);
+        assert_eq!(imported.entry, expected, "{client:?}: {entry}");
+    }
+}
+
+#[test]
+fn every_spelling_of_a_remote_server_becomes_ours() {
+    use ClientName::{
+        Antigravity, ClaudeCode, Cline, Codex, Continue, Gemini, Goose, OpenCode, Windsurf,
+    };
+    let remote = json!({"url": "https://host/mcp"});
+    let old = json!({"type": "sse", "url": "https://host/mcp"});
+    let off = json!({"command": "npx", "disabled": true});
+    let cases = [
+        (
+            ClaudeCode,
+            json!({"type": "http", "url": "https://host/mcp"}),
+            &remote,
+        ),
+        (Windsurf, json!({"serverUrl": "https://host/mcp"}), &remote),
+        (
+            Antigravity,
+            json!({"serverUrl": "https://host/mcp"}),
+            &remote,
+        ),
+        (Gemini, json!({"httpUrl": "https://host/mcp"}), &remote),
+        (Gemini, json!({"url": "https://host/mcp"}), &old),
+        (
+            Cline,
+            json!({"type": "streamableHttp", "url": "https://host/mcp", "autoApprove": []}),
+            &remote,
+        ),
+        (
+            OpenCode,
+            json!({"type": "remote", "url": "https://host/mcp"}),
+            &remote,
+        ),
+        (
+            Continue,
+            json!({"name": "x", "type": "sse", "url": "https://host/mcp"}),
+            &old,
+        ),
+        (
+            Goose,
+            json!({"type": "streamable_http", "uri": "https://host/mcp"}),
+            &remote,
+        ),
+        (Cline, json!({"command": "npx", "disabled": true}), &off),
+        (Codex, json!({"command": "npx", "enabled": false}), &off),
+    ];
+    for (client, entry, expected) in cases {
+        let imported = imported(client, &entry, None);
+        assert_eq!(&imported.entry, expected, "{client:?}: {entry}");
+    }
+}
+
+#[test]
+fn what_codex_and_goose_say_of_variables_is_kept() {
+    let codex = json!({
+        "url": "https://host/mcp", "bearer_token_env_var": "TOKEN", "http_headers": {"X-A": "b"},
+        "env_http_headers": {"X-B": "B_VALUE"}, "tool_timeout_sec": 60,
+    });
+    assert_eq!(
+        imported(ClientName::Codex, &codex, None).entry,
+        json!({"url": "https://host/mcp", "headers": {"X-A": "b", "X-B": "${B_VALUE}", "Authorization": "Bearer ${TOKEN}"}})
+    );
+    let codex = json!({"command": "x", "env_vars": ["A", {"name": "B", "source": "remote"}], "enabled_tools": ["t"], "tools": {"t": {}}});
+    assert_eq!(
+        imported(ClientName::Codex, &codex, None).entry,
+        json!({"command": "x", "inheritEnv": ["A", "B"], "includeTools": ["t"]})
+    );
+    let goose = imported(
+        ClientName::Goose,
+        &json!({"type": "stdio", "cmd": "x", "env_keys": ["KEY"]}),
+        None,
+    );
+    assert_eq!(
+        goose.entry,
+        json!({"command": "x", "env": {"KEY": "${KEY}"}})
+    );
+    assert_eq!(goose.remarks[0].code(), "set_variable");
+}
+
+#[test]
+fn what_cannot_be_said_switches_the_entry_off() {
+    let entry = json!({"command": "x", "env": {"A": "${file:/run/a}", "N": 1, "F": true}});
+    let imported = imported(ClientName::Windsurf, &entry, None);
+    assert_eq!(
+        imported.entry,
+        json!({"command": "x", "env": {"A": "${file:/run/a}", "N": "1", "F": "true"}, "disabled": true})
+    );
+    assert_eq!(imported.remarks[0].code(), "untranslatable");
+}
+
+#[test]
+fn what_is_built_into_a_client_is_no_server() {
+    for (client, entry) in [
+        (
+            ClientName::Goose,
+            json!({"type": "builtin", "name": "developer", "enabled": true}),
+        ),
+        (ClientName::Goose, json!({"type": "platform"})),
+        (
+            ClientName::Zed,
+            json!({"source": "extension", "settings": {"token": "x"}}),
+        ),
+        (
+            ClientName::ClaudeCode,
+            json!({"type": "ws", "url": "wss://host"}),
+        ),
+        (ClientName::Cursor, json!({"command": ""})),
+        (
+            ClientName::Cursor,
+            json!({"type": "stdio", "url": "https://host"}),
+        ),
+    ] {
+        assert_eq!(
+            reading(client, &entry, None),
+            Reading::NotAServer,
+            "{entry}"
+        );
+    }
+}
+
+#[test]
+fn secrets_are_told_by_their_place_only() {
+    let entry = json!({
+        "command": "x", "args": ["--token", "hunter2-hunter2"],
+        "env": {"API_KEY": "hunter2-hunter2", "MODE": "fast", "OTHER_KEY": "${OTHER_KEY}"},
+    });
+    let remarks = imported(ClientName::Cursor, &entry, None).remarks;
+    let remarks: Vec<String> = remarks.iter().map(ToString::to_string).collect();
+    assert_eq!(remarks.len(), 2, "{remarks:?}");
+    assert!(remarks[0].starts_with("args[1] "), "{remarks:?}");
+    assert!(remarks[1].starts_with("env.API_KEY "), "{remarks:?}");
+    assert!(!remarks.concat().contains("hunter2"));
+    let remote = json!({"url": "https://host", "oauth": {"client_id": "x"}});
+    let remarks = imported(ClientName::Codex, &remote, None).remarks;
+    assert_eq!(remarks, [Remark::SignsIn]);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_relative_to_a_project_stays_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let project = folder.path();
+    fs::write(project.join("server.py"), "").unwrap();
+    let at = |path: &str| project.join(path).to_str().unwrap().to_owned();
+    let cases = [
+        (
+            json!({"command": "./bin/x", "envFile": "${workspaceFolder}/.env", "cwd": "sub"}),
+            json!({"command": at("bin/x"), "cwd": at("sub"), "envFile": at(".env")}),
+        ),
+        (
+            json!({"command": "python", "args": ["server.py"]}),
+            json!({"command": "python", "args": ["server.py"], "cwd": project.to_str().unwrap()}),
+        ),
+        (
+            json!({"command": "python", "args": ["-m", "other", "gone.py"]}),
+            json!({"command": "python", "args": ["-m", "other", "gone.py"]}),
+        ),
+        (
+            json!({"command": "~/bin/x", "cwd": "/abs"}),
+            json!({"command": "${userHome}/bin/x", "cwd": "/abs"}),
+        ),
+    ];
+    for (entry, expected) in cases {
+        assert_eq!(
+            imported(ClientName::Cursor, &entry, Some(project)).entry,
+            expected
+        );
+    }
+}
+
+/// Any JSON, in which keys that mean something are frequent.
+fn any_json() -> impl Strategy<Value = Value> {
+    let text = r"(\$\{|\}|[a:/~. -]|npx|stdio|https://h){0,4}";
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        text.prop_map(Value::from),
+    ];
+    let keys = [
+        "command",
+        "cmd",
+        "args",
+        "env",
+        "envs",
+        "environment",
+        "url",
+        "uri",
+        "httpUrl",
+        "headers",
+        "type",
+        "transport",
+        "cwd",
+        "envFile",
+        "env_vars",
+        "env_keys",
+        "path",
+        "tools",
+        "requestOptions",
+        "disabled",
+        "",
+    ];
+    leaf.prop_recursive(3, 24, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((prop::sample::select(keys.to_vec()), inner), 0..6).prop_map(
+                |members| {
+                    let members = members
+                        .into_iter()
+                        .map(|(key, value)| (key.to_owned(), value));
+                    Value::Object(members.collect())
+                }
+            ),
+        ]
+    })
+}
+
+proptest! {
+    /// Whatever stands in a client's file, what comes out is an entry that is reached in one way.
+    #[test]
+    fn no_entry_makes_it_panic(entry in any_json(), which in 0..crate::clients::CLIENTS.len()) {
+        let client = &crate::clients::CLIENTS[which];
+        let Value::Object(entry) = entry else { return Ok(()) };
+        let found = ClientEntry { name: "x".to_owned(), entry, project: Some("/nowhere".into()) };
+        if let Reading::Server(imported) = translate(client, &found) {
+            let has = |key: &str| imported.entry.get(key).is_some();
+            prop_assert!(has("command") != has("url"), "{}", imported.entry);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The text of a client's file, to be changed in place: comments, order and layout stay.
+
+mod toml;
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use self::toml::TomlText;
+pub(super) use self::toml::table_of;
+use super::{
+    client::{Client, Format, Listing},
+    document::SyntaxError,
+};
+use crate::config::{EditError, JsoncText};
+
+/// A client's file as text.
+#[derive(Debug)]
+pub struct ClientText {
+    client: &'static Client,
+    text: Text,
+}
+
+#[derive(Debug)]
+enum Text {
+    Json(JsoncText),
+    Toml(Box<TomlText>),
+}
+
+/// Why a client's file cannot be changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientEditError {
+    /// It is no JSON, or has something else where the servers should be.
+    #[error("{0}")]
+    Json(#[from] EditError),
+    /// It is no TOML.
+    #[error("{0}\n  hint: mend it there; the client probably cannot read it either")]
+    Toml(#[from] SyntaxError),
+    /// There is something else where the servers should be.
+    #[error("`{key}` is not a table of servers\n  hint: mend it, or put the entry in by hand")]
+    NoServers {
+        /// The key.
+        key: String,
+    },
+    /// Its format is only read.
+    #[error("files in {} are only read", .0.title())]
+    OnlyRead(Format),
+}
+
+impl ClientText {
+    /// The text of a file; an empty one is as good as none.
+    pub fn parse(client: &'static Client, text: &str) -> Result<Self, ClientEditError> {
+        let text = match client.format {
+            Format::Json
+                if text
+                    .trim_matches(['\u{feff}', ' ', '\t', '\r', '\n'])
+                    .is_empty() =>
+            {
+                Text::Json(JsoncText::parse("{}\n")?)
+            }
+            Format::Json => Text::Json(JsoncText::parse(text)?),
+            Format::Toml => Text::Toml(Box::new(TomlText::parse(text)?)),
+            Format::Yaml => return Err(ClientEditError::OnlyRead(client.format)),
+        };
+        Ok(Self { client, text })
+    }
+
+    /// Puts a server in, or another in the place of the one with this name.
+    pub fn set(&mut self, name: &str, entry: &Value) -> Result<(), ClientEditError> {
+        let key = self.client.key;
+        match &mut self.text {
+            Text::Json(text) => Ok(text.set(key, name, entry)?),
+            Text::Toml(text) => match self.client.listing {
+                Listing::List => text.set_in_list(key, name, entry),
+                Listing::Map | Listing::MapAndProjects => text.set(key, name, entry),
+            },
+        }
+    }
+
+    /// Takes a server out, of the section of a project if one is named. Says whether it was there.
+    pub fn remove(&mut self, name: &str, section: Option<&Path>) -> Result<bool, ClientEditError> {
+        let key = self.client.key;
+        match &mut self.text {
+            Text::Json(text) => {
+                let section = section.map(Path::to_string_lossy);
+                let mut path: Vec<&str> = Vec::new();
+                if let Some(section) = &section {
+                    path.extend(["projects", section.as_ref()]);
+                }
+                path.extend(key);
+                Ok(text.remove(&path, name)?)
+            }
+            Text::Toml(text) => Ok(text.remove(key, name)),
+        }
+    }
+
+    /// The text, as changed.
+    pub fn finish(self) -> String {
+        match self.text {
+            Text::Json(text) => text.finish(),
+            Text::Toml(text) => text.finish(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

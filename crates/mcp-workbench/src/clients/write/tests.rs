@@ -1,0 +1,146 @@
+use pretty_assertions::assert_eq;
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::clients::{ClientName, Reading, Scope, client, servers_in};
+
+fn set(name: ClientName, text: &str, entry: &Value) -> String {
+    let mut edited = ClientText::parse(client(name), text).expect("it is well formed");
+    edited.set("workbench", entry).expect("it can be put in");
+    edited.finish()
+}
+
+fn removed(name: ClientName, text: &str, server: &str) -> String {
+    let mut edited = ClientText::parse(client(name), text).expect("it is well formed");
+    assert!(edited.remove(server, None).expect("it can be taken out"));
+    edited.finish()
+}
+
+const CODEX: &str = "# my settings\nmodel = \"o3\"  # the model\n\n[mcp_servers.github]\ncommand = \"npx\"\nenv = { A = \"b\" }\n\n[profiles.x]\nmodel = \"y\"\n";
+
+#[test]
+fn a_server_is_put_into_toml_and_the_rest_stays() {
+    let entry = json!({"command": "/bin/w", "args": ["--config", "/c"], "env_vars": ["A"]});
+    let text = set(ClientName::Codex, CODEX, &entry);
+    let added = "[mcp_servers.workbench]\ncommand = \"/bin/w\"\nargs = [\"--config\", \"/c\"]\nenv_vars = [\"A\"]\n";
+    let (before, after) = text
+        .split_once(&format!("\n{added}"))
+        .expect("the entry stands there");
+    assert_eq!(format!("{before}{after}"), CODEX);
+    assert_eq!(removed(ClientName::Codex, &text, "workbench"), CODEX);
+    let fresh = set(ClientName::Codex, "", &entry);
+    assert_eq!(fresh, added);
+    let other = set(ClientName::Codex, &text, &json!({"command": "/bin/other"}));
+    assert_eq!(removed(ClientName::Codex, &other, "workbench"), CODEX);
+    assert_eq!(set(ClientName::Codex, &other, &entry), text);
+}
+
+#[test]
+fn a_server_is_put_into_a_list_of_tables() {
+    let text = "# mine\n[[mcp_servers]]\nname = \"a\"\ncommand = \"x\"\n";
+    let entry = json!({"name": "workbench", "command": "/bin/w"});
+    let changed = set(ClientName::MistralVibe, text, &entry);
+    assert_eq!(
+        changed,
+        format!("{text}\n[[mcp_servers]]\nname = \"workbench\"\ncommand = \"/bin/w\"\n")
+    );
+    assert_eq!(
+        removed(ClientName::MistralVibe, &changed, "workbench"),
+        text
+    );
+    assert_eq!(set(ClientName::MistralVibe, &changed, &entry), changed);
+}
+
+#[test]
+fn line_ends_stay_what_they_were() {
+    let text = CODEX.replace('\n', "\r\n");
+    let changed = set(ClientName::Codex, &text, &json!({"command": "x"}));
+    assert_eq!(changed.replace("\r\n", "").matches('\n').count(), 0);
+    assert_eq!(removed(ClientName::Codex, &changed, "workbench"), text);
+}
+
+#[test]
+fn an_inline_table_of_servers_is_taken_too() {
+    let text = "mcp_servers = { a = { command = \"x\" } }\n";
+    let changed = set(ClientName::Codex, text, &json!({"command": "w"}));
+    let found = servers_in(
+        client(ClientName::Codex),
+        &changed,
+        Scope::User,
+        Path::new("/"),
+    );
+    let names: Vec<String> = found.unwrap().into_iter().map(|it| it.name).collect();
+    assert_eq!(names, ["a", "workbench"]);
+}
+
+#[test]
+fn a_server_is_put_into_json_with_comments() {
+    let text = "{\n  // theme\n  \"theme\": \"dark\", // yes\n  \"context_servers\": {\n    \"a\": { \"command\": \"x\" }\n  }\n}\n";
+    let changed = set(ClientName::Zed, text, &json!({"command": "w"}));
+    assert!(
+        changed.contains("// theme") && changed.contains("// yes"),
+        "{changed}"
+    );
+    assert_eq!(removed(ClientName::Zed, &changed, "workbench"), text);
+}
+
+#[test]
+fn sections_of_projects_are_changed_by_their_path() {
+    let text =
+        r#"{"mcpServers": {"a": {}}, "projects": {"/p": {"mcpServers": {"a": {}, "b": {}}}}}"#;
+    let mut edited = ClientText::parse(client(ClientName::ClaudeCode), text).unwrap();
+    assert!(edited.remove("a", Some(Path::new("/p"))).unwrap());
+    assert!(!edited.remove("a", Some(Path::new("/q"))).unwrap());
+    let value: Value = serde_json::from_str(&edited.finish()).unwrap();
+    assert_eq!(
+        value,
+        json!({"mcpServers": {"a": {}}, "projects": {"/p": {"mcpServers": {"b": {}}}}})
+    );
+}
+
+#[test]
+fn what_is_not_as_it_should_be_is_refused() {
+    let cases = [
+        (ClientName::Cursor, "{"),
+        (ClientName::Cursor, "{\"mcpServers\": []}"),
+        (ClientName::Codex, "mcp_servers = 1"),
+        (ClientName::Codex, "[mcp_servers"),
+        (ClientName::MistralVibe, "[mcp_servers.x]\ncommand = \"x\""),
+        (ClientName::Goose, ""),
+    ];
+    for (name, text) in cases {
+        let edited = ClientText::parse(client(name), text);
+        let refused = edited.and_then(|mut it| it.set("workbench", &json!({"name": "workbench"})));
+        assert!(refused.is_err(), "{name:?}: {text}");
+    }
+}
+
+proptest! {
+    /// Whatever the file holds, ours is found in it afterwards, and taking it out again leaves the others.
+    #[test]
+    fn what_is_put_in_is_found_and_goes_again(
+        names in prop::collection::btree_set("[a-z. \"-]{1,6}", 0..4),
+        toml in any::<bool>(),
+    ) {
+        let (name, servers) = if toml {
+            let tables = names.iter().map(|name| format!("[mcp_servers.{name:?}]\ncommand = \"x\"\n"));
+            (ClientName::Codex, tables.collect::<String>())
+        } else {
+            let members: serde_json::Map<String, Value> =
+                names.iter().map(|name| (name.clone(), json!({"command": "x"}))).collect();
+            (ClientName::Cursor, json!({"mcpServers": members}).to_string())
+        };
+        let found = |text: &str| {
+            let found = servers_in(client(name), text, Scope::User, Path::new("/")).unwrap();
+            let found = found.into_iter().filter(|it| matches!(it.reading, Reading::Server(_)));
+            found.map(|it| it.name).collect::<Vec<_>>()
+        };
+        let changed = set(name, &servers, &json!({"command": "w"}));
+        let mut expected: Vec<String> = found(&servers);
+        prop_assert_eq!(expected.len(), names.len());
+        expected.push("workbench".into());
+        prop_assert_eq!(found(&changed), expected);
+        prop_assert_eq!(found(&removed(name, &changed, "workbench")), found(&servers));
+    }
+}

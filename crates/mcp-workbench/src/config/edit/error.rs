@@ -1,0 +1,90 @@
+//! Why a configuration file cannot be edited as it was asked, with the words for it.
+
+use std::fmt;
+
+use crate::{
+    config::problems::{Fault, Place},
+    visible::visible,
+};
+
+/// Why an edit is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EditError {
+    /// The text is no JSON, or something in it is not the object that it should be. It shows itself as
+    /// `LINE:COLUMN: PATH: what is wrong`, so that the name of the file can be put before it.
+    #[error("{}", Located(.place, .fault))]
+    Unusable {
+        /// Where.
+        place: Place,
+        /// What is wrong there.
+        fault: Fault,
+    },
+    /// There is no such toolbox.
+    #[error("there is no toolbox `{}`\n  hint: {}", visible(.name), hint(.near.as_deref(), "toolboxes", .known))]
+    UnknownToolbox {
+        /// The name that was given.
+        name: String,
+        /// The toolbox that was probably meant.
+        near: Option<String>,
+        /// All that there are.
+        known: Vec<String>,
+    },
+    /// There is no such server in the toolbox.
+    #[error(
+        "there is no server `{}` in the toolbox `{}`\n  hint: {}",
+        visible(.name), visible(.toolbox), hint(.near.as_deref(), "servers", .known)
+    )]
+    UnknownServer {
+        /// The toolbox.
+        toolbox: String,
+        /// The name that was given.
+        name: String,
+        /// The server that was probably meant.
+        near: Option<String>,
+        /// All that there are in the toolbox.
+        known: Vec<String>,
+    },
+    /// The toolbox exists already.
+    #[error("there is a toolbox `{}` already\n  hint: choose another name, or remove it first", visible(.name))]
+    ToolboxExists {
+        /// Its name.
+        name: String,
+    },
+    /// The server exists already.
+    #[error(
+        "there is a server `{}` in the toolbox `{}` already\n  hint: choose another name, or remove it first",
+        visible(.name), visible(.toolbox)
+    )]
+    ServerExists {
+        /// The toolbox.
+        toolbox: String,
+        /// The name of the server.
+        name: String,
+    },
+}
+
+/// A fault with its place and what to do about it.
+struct Located<'e>(&'e Place, &'e Fault);
+
+impl fmt::Display for Located<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(Place { line, column, path }, fault) = self;
+        write!(f, "{line}:{column}: ")?;
+        if !path.is_empty() {
+            write!(f, "{path}: ")?;
+        }
+        write!(f, "{fault}\n  hint: {}", fault.remedy())
+    }
+}
+
+/// What to do about a name that nothing has.
+fn hint(near: Option<&str>, kind: &str, known: &[String]) -> String {
+    match (near, known) {
+        (Some(near), _) => format!("did you mean `{}`?", visible(near)),
+        (None, []) => format!("there are no {kind}"),
+        (None, known) => {
+            let names: Vec<_> = known.iter().map(|name| visible(name)).collect();
+            format!("the {kind} are {}", names.join(", "))
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! Editing the configuration file in place, as a careful person would do it: comments, order, unknown
+//! keys, layout, line breaks and a BOM stay.
+//!
+//! [`JsoncText`] is any JSON with comments; a change is worked out on the syntax tree as a few replaced parts of
+//! the text, so that everything else keeps its bytes. [`ConfigText`] knows the toolboxes and servers in it.
+//! [`write_atomically`] and the functions beside it put a text on disk whole or not at all.
+
+mod error;
+mod render;
+mod splice;
+mod style;
+mod text;
+mod toolboxes;
+mod trivia;
+mod write;
+
+pub use self::{
+    error::EditError,
+    text::JsoncText,
+    toolboxes::ConfigText,
+    write::{WriteError, create_new, replace_unchanged, write_atomically},
+};
+
+#[cfg(test)]
+mod tests;

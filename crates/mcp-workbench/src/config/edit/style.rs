@@ -1,0 +1,97 @@
+//! How the writer of a JSON text lays it out: line breaks, the step of indentation, and whether lists end
+//! with a comma. What is added looks like what is there.
+
+use jsonc_parser::{
+    ast::{Object, Value},
+    common::Ranged,
+};
+
+use super::trivia::{comma, is_break};
+
+/// The step where a text shows none.
+const USUAL_STEP: &str = "  ";
+
+/// The habits of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Style {
+    /// What ends a line.
+    pub(super) line_break: &'static str,
+    /// What a line is further in than the one around it.
+    pub(super) step: String,
+    /// Whether the last member of an object over several lines is followed by a comma.
+    pub(super) trailing_commas: bool,
+}
+
+/// What a text shows of its habits while it is read.
+#[derive(Default)]
+struct Seen {
+    step: Option<String>,
+    with_comma: usize,
+    without_comma: usize,
+}
+
+impl Style {
+    /// The habits of a text and its value.
+    pub(super) fn of(text: &str, value: &Value<'_>) -> Self {
+        let mut seen = Seen::default();
+        seen.look_at(text, value);
+        let first_break = text.find('\n').map(|at| &text[..at]);
+        let windows = first_break.is_some_and(|line| line.ends_with('\r'));
+        Self {
+            line_break: if windows { "\r\n" } else { "\n" },
+            step: seen.step.unwrap_or_else(|| USUAL_STEP.into()),
+            trailing_commas: seen.with_comma > seen.without_comma,
+        }
+    }
+}
+
+impl Seen {
+    fn look_at(&mut self, text: &str, value: &Value<'_>) {
+        match value {
+            Value::Object(object) => {
+                self.look_at_object(text, object);
+                for property in &object.properties {
+                    self.look_at(text, &property.value);
+                }
+            }
+            Value::Array(array) => {
+                for element in &array.elements {
+                    self.look_at(text, element);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn look_at_object(&mut self, text: &str, object: &Object<'_>) {
+        let Some(last) = object.properties.last() else {
+            return;
+        };
+        let Some(indent) = own_line_indent(text, last.start()) else {
+            return;
+        };
+        let around = line_indent(text, object.start());
+        let step = indent.strip_prefix(around).filter(|step| !step.is_empty());
+        if let (None, Some(step)) = (&self.step, step) {
+            self.step = Some(step.into());
+        }
+        match comma(text, last.end()..object.end() - 1) {
+            Some(_) => self.with_comma += 1,
+            None => self.without_comma += 1,
+        }
+    }
+}
+
+/// The space before a place, if nothing else stands before it on its line.
+pub(super) fn own_line_indent(text: &str, at: usize) -> Option<&str> {
+    let start = text[..at].rfind(is_break)? + 1;
+    let before = &text[start..at];
+    before.trim_start().is_empty().then_some(before)
+}
+
+/// The space at the beginning of the line of a place.
+pub(super) fn line_indent(text: &str, at: usize) -> &str {
+    let start = text[..at].rfind(is_break).map_or(0, |end| end + 1);
+    let line = &text[start..at];
+    &line[..line.len() - line.trim_start().len()]
+}

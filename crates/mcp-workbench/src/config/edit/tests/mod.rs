@@ -1,0 +1,5 @@
+//! What edits do to a text, and what they leave alone.
+
+mod properties;
+mod toolboxes;
+mod writing;

@@ -1,0 +1,158 @@
+//! The toolboxes and servers of a configuration text.
+
+use serde_json::{Value, json};
+
+use super::{error::EditError, text::JsoncText};
+use crate::near::nearest;
+
+/// The key of the toolboxes.
+const TOOLBOXES: &str = "toolboxes";
+
+/// The key of the servers of a toolbox.
+const SERVERS: &str = "mcpServers";
+
+/// The text of a configuration file, to be changed in place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigText(JsoncText);
+
+impl ConfigText {
+    /// The text of a file. Only its form is checked: JSON with comments, and an object.
+    pub fn parse(text: &str) -> Result<Self, EditError> {
+        let text = JsoncText::parse(text)?;
+        text.keys(&[TOOLBOXES])?;
+        Ok(Self(text))
+    }
+
+    /// The names of the toolboxes, in the order of the file.
+    pub fn toolboxes(&self) -> Result<Vec<String>, EditError> {
+        self.0.keys(&[TOOLBOXES])
+    }
+
+    /// The names of the servers of a toolbox, in the order of the file, disabled ones included.
+    pub fn server_names(&self, toolbox: &str) -> Result<Vec<String>, EditError> {
+        self.known_toolbox(toolbox)?;
+        self.0.keys(&[TOOLBOXES, toolbox, SERVERS])
+    }
+
+    /// Adds a toolbox without servers.
+    pub fn add_toolbox(&mut self, name: &str, description: &str) -> Result<(), EditError> {
+        if self.toolboxes()?.iter().any(|known| known == name) {
+            return Err(EditError::ToolboxExists { name: name.into() });
+        }
+        let toolbox = json!({"description": description, SERVERS: {}});
+        self.0.set(&[TOOLBOXES], name, &toolbox)
+    }
+
+    /// Adds a server to a toolbox.
+    pub fn add_server(
+        &mut self,
+        toolbox: &str,
+        name: &str,
+        entry: &Value,
+    ) -> Result<(), EditError> {
+        if self
+            .server_names(toolbox)?
+            .iter()
+            .any(|known| known == name)
+        {
+            return Err(EditError::ServerExists {
+                toolbox: toolbox.into(),
+                name: name.into(),
+            });
+        }
+        self.0.set(&[TOOLBOXES, toolbox, SERVERS], name, entry)
+    }
+
+    /// Removes a toolbox with all its servers.
+    pub fn remove_toolbox(&mut self, name: &str) -> Result<(), EditError> {
+        self.known_toolbox(name)?;
+        self.0.remove(&[TOOLBOXES], name)?;
+        Ok(())
+    }
+
+    /// Removes a server from a toolbox.
+    pub fn remove_server(&mut self, toolbox: &str, name: &str) -> Result<(), EditError> {
+        self.known_server(toolbox, name)?;
+        self.0.remove(&[TOOLBOXES, toolbox, SERVERS], name)?;
+        Ok(())
+    }
+
+    /// Switches a server of a toolbox, or all of them, on or off. A toolbox itself has no such switch.
+    pub fn set_enabled(
+        &mut self,
+        toolbox: &str,
+        server: Option<&str>,
+        enabled: bool,
+    ) -> Result<(), EditError> {
+        let servers = match server {
+            None => self.server_names(toolbox)?,
+            Some(server) => {
+                self.known_server(toolbox, server)?;
+                vec![server.to_owned()]
+            }
+        };
+        for server in servers {
+            let path = [TOOLBOXES, toolbox, SERVERS, &server];
+            if enabled {
+                self.enable(&path)?;
+            } else {
+                self.disable(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The text, as changed.
+    pub fn finish(self) -> String {
+        self.0.finish()
+    }
+
+    fn disable(&mut self, entry: &[&str]) -> Result<(), EditError> {
+        let keys = self.0.keys(entry)?;
+        let has = |wanted: &str| keys.iter().any(|key| key == wanted);
+        if has("enabled") && !has("disabled") {
+            return self.0.set(entry, "enabled", &false.into());
+        }
+        self.0.set(entry, "disabled", &true.into())
+    }
+
+    /// What `disable` has added goes again; what somebody wrote there is changed.
+    fn enable(&mut self, entry: &[&str]) -> Result<(), EditError> {
+        if self.0.is_flag(entry, "enabled", false)? {
+            self.0.set(entry, "enabled", &true.into())?;
+        }
+        if !self.0.is_flag(entry, "disabled", true)? {
+            return Ok(());
+        }
+        if self.0.is_bare_end(entry, "disabled")? {
+            self.0.remove(entry, "disabled")?;
+            return Ok(());
+        }
+        self.0.set(entry, "disabled", &false.into())
+    }
+
+    fn known_toolbox(&self, name: &str) -> Result<(), EditError> {
+        let known = self.toolboxes()?;
+        if known.iter().any(|it| it == name) {
+            return Ok(());
+        }
+        Err(EditError::UnknownToolbox {
+            near: nearest(name, known.iter().map(String::as_str)).map(str::to_owned),
+            name: name.into(),
+            known,
+        })
+    }
+
+    fn known_server(&self, toolbox: &str, name: &str) -> Result<(), EditError> {
+        let known = self.server_names(toolbox)?;
+        if known.iter().any(|it| it == name) {
+            return Ok(());
+        }
+        Err(EditError::UnknownServer {
+            toolbox: toolbox.into(),
+            near: nearest(name, known.iter().map(String::as_str)).map(str::to_owned),
+            name: name.into(),
+            known,
+        })
+    }
+}

@@ -1,0 +1,109 @@
+//! What stands between the values of a JSON text: space, line breaks, comments and commas. The text has
+//! been parsed, so that nothing else can stand there.
+
+use std::ops::Range;
+
+/// One piece of what stands between values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// Space within a line.
+    Space,
+    /// The end of a line.
+    Break,
+    /// A comma.
+    Comma,
+    /// A comment up to the end of its line.
+    LineComment,
+    /// A comment that is closed.
+    BlockComment,
+}
+
+/// The pieces of a part of the text, with their places in the whole.
+pub(super) fn pieces(text: &str, part: Range<usize>) -> Vec<(Piece, Range<usize>)> {
+    let mut found = Vec::new();
+    let mut at = part.start;
+    while at < part.end {
+        let (piece, length) = first_piece(&text[at..part.end]);
+        found.push((piece, at..at + length));
+        at += length;
+    }
+    found
+}
+
+/// The comma of a part of the text that is in no comment.
+pub(super) fn comma(text: &str, part: Range<usize>) -> Option<usize> {
+    let pieces = pieces(text, part);
+    let comma = pieces.iter().find(|(piece, _)| *piece == Piece::Comma);
+    comma.map(|(_, range)| range.start)
+}
+
+/// Where the space and the comments that begin a part of the text end, or its first line does.
+pub(super) fn end_of_remarks(text: &str, part: Range<usize>) -> usize {
+    let mut end = part.start;
+    for (piece, range) in pieces(text, part) {
+        match piece {
+            Piece::Space => {}
+            Piece::LineComment | Piece::BlockComment => end = range.end,
+            Piece::Break | Piece::Comma => break,
+        }
+    }
+    end
+}
+
+fn first_piece(text: &str) -> (Piece, usize) {
+    if text.starts_with("\r\n") {
+        return (Piece::Break, 2);
+    }
+    if text.starts_with(is_break) {
+        return (Piece::Break, 1);
+    }
+    if text.starts_with(',') {
+        return (Piece::Comma, 1);
+    }
+    if text.starts_with("//") {
+        return (
+            Piece::LineComment,
+            text.find(is_break).unwrap_or(text.len()),
+        );
+    }
+    if let Some(comment) = text.strip_prefix("/*") {
+        let end = comment.find("*/").map(|at| at + 4);
+        return (Piece::BlockComment, end.unwrap_or(text.len()));
+    }
+    let other = |it: char| is_break(it) || it == ',' || it == '/';
+    let end = text.find(other).filter(|end| *end > 0);
+    (Piece::Space, end.unwrap_or(text.len()))
+}
+
+/// Whether a character ends a line.
+pub(super) fn is_break(character: char) -> bool {
+    matches!(character, '\n' | '\r')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commas_in_comments_are_none() {
+        let text = " /* , */ // ,\r\n\t, x";
+        let found: Vec<_> = pieces(text, 0..text.len() - 2)
+            .into_iter()
+            .map(|(piece, range)| (piece, &text[range]))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                (Piece::Space, " "),
+                (Piece::BlockComment, "/* , */"),
+                (Piece::Space, " "),
+                (Piece::LineComment, "// ,"),
+                (Piece::Break, "\r\n"),
+                (Piece::Space, "\t"),
+                (Piece::Comma, ","),
+            ]
+        );
+        assert_eq!(comma(text, 0..text.len() - 2), Some(16));
+        assert_eq!(end_of_remarks(text, 0..text.len() - 2), 13);
+    }
+}

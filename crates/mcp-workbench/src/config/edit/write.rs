@@ -1,0 +1,169 @@
+//! Putting a text on disk: whole or not at all, and never over something that nobody has looked at.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+/// How many links are followed to a file that does not exist yet.
+const MOST_LINKS: usize = 40;
+
+/// Why a file was not written. It is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// It is there already, and was not to be.
+    #[error("`{}` exists already\n  hint: choose another name", file.display())]
+    Exists {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Somebody else has changed it since it was read.
+    #[error("`{}` was changed meanwhile by somebody else\n  hint: try again", file.display())]
+    Changed {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Its permissions say that it is not to be changed.
+    #[error("`{}` is read-only\n  hint: make it writable first", file.display())]
+    ReadOnly {
+        /// The file.
+        file: PathBuf,
+    },
+    /// The system refused.
+    #[error("cannot write `{}`\n  hint: check that its folder exists and is writable", file.display())]
+    Failed {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// Replaces the content of a file, or makes it. Whoever reads it meanwhile sees the old or the new text.
+/// Permissions stay, a symbolic link stays one, and a file that is read-only is refused.
+pub fn write_atomically(file: &Path, text: &str) -> Result<(), WriteError> {
+    write_if(file, text, |_| Ok(()))
+}
+
+/// Like [`write_atomically`], for a file whose content was `before` when it was read. It is not touched if
+/// that is no longer so.
+pub fn replace_unchanged(file: &Path, before: &str, text: &str) -> Result<(), WriteError> {
+    write_if(file, text, |target| {
+        let now = fs::read(target).map_err(|source| failed(file, source))?;
+        if now == before.as_bytes() {
+            return Ok(());
+        }
+        Err(WriteError::Changed { file: file.into() })
+    })
+}
+
+/// Makes a file, with the folders that it needs. One that exists is never touched.
+pub fn create_new(file: &Path, text: &str) -> Result<(), WriteError> {
+    let failed = |source: io::Error| match source.kind() {
+        io::ErrorKind::AlreadyExists => WriteError::Exists { file: file.into() },
+        _ => failed(file, source),
+    };
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder).map_err(failed)?;
+    }
+    let mut opened = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(file)
+        .map_err(failed)?;
+    let written = opened.write_all(text.as_bytes());
+    written.and_then(|()| opened.sync_all()).map_err(|source| {
+        // What is half written is ours, and nobody wants it.
+        let _ = fs::remove_file(file);
+        failed(source)
+    })
+}
+
+/// Writes if `agree` says so in the last moment.
+fn write_if(
+    file: &Path,
+    text: &str,
+    agree: impl FnOnce(&Path) -> Result<(), WriteError>,
+) -> Result<(), WriteError> {
+    let target = follow(file).map_err(|source| failed(file, source))?;
+    let known = fs::metadata(&target).ok();
+    if known.as_ref().is_some_and(|it| it.permissions().readonly()) {
+        return Err(WriteError::ReadOnly { file: file.into() });
+    }
+    let draft = Draft::beside(&target).map_err(|source| failed(file, source))?;
+    let written = draft.write(text, known.as_ref());
+    written.map_err(|source| failed(file, source))?;
+    agree(&target)?;
+    fs::rename(&draft.path, &target).map_err(|source| failed(file, source))
+}
+
+fn failed(file: &Path, source: io::Error) -> WriteError {
+    WriteError::Failed {
+        file: file.into(),
+        source,
+    }
+}
+
+/// The file that a path leads to, over all links, whether it exists or not.
+fn follow(file: &Path) -> io::Result<PathBuf> {
+    let mut target = file.to_owned();
+    for _ in 0..MOST_LINKS {
+        match fs::read_link(&target) {
+            Ok(next) => target = target.parent().unwrap_or(Path::new("")).join(next),
+            Err(_) => return Ok(target),
+        }
+    }
+    Err(io::Error::other("too many symbolic links"))
+}
+
+/// The new content under a name of its own. It goes with this value, unless it has got its real name.
+struct Draft {
+    path: PathBuf,
+}
+
+impl Draft {
+    /// An empty draft in the folder of the file, so that it can be moved over it.
+    fn beside(target: &Path) -> io::Result<Self> {
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        let folder = target.parent().unwrap_or(Path::new(""));
+        let mut number = 0_u32;
+        loop {
+            let path = folder.join(format!(".{name}.{}-{number}.new", std::process::id()));
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(_) => return Ok(Self { path }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Fills it, with the permissions and, if possible, the owner of the file that it replaces.
+    fn write(&self, text: &str, known: Option<&fs::Metadata>) -> io::Result<()> {
+        let mut file = OpenOptions::new().write(true).open(&self.path)?;
+        if let Some(known) = known {
+            keep_owner(&file, known);
+            file.set_permissions(known.permissions())?;
+        }
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Gives a file the owner and group of another, where this user may.
+#[cfg(unix)]
+fn keep_owner(file: &File, known: &fs::Metadata) {
+    use std::os::unix::fs::{MetadataExt, fchown};
+    let _ = fchown(file, Some(known.uid()), Some(known.gid()));
+}
+
+/// Elsewhere a new file belongs to whom the folder says.
+#[cfg(not(unix))]
+fn keep_owner(_: &File, _: &fs::Metadata) {}

@@ -1,0 +1,132 @@
+//! What describes the command line: its documentation, completions, manual page and schema.
+
+use std::{fs, path::Path};
+
+use serde_json::Value;
+
+use crate::harness::{Finished, Setup};
+
+fn run(arguments: &[&str]) -> Finished {
+    Setup::new().start_with(arguments).finish()
+}
+
+#[track_caller]
+fn printed(arguments: &[&str]) -> String {
+    let finished = run(arguments);
+    assert!(finished.status.success(), "{}", finished.stderr);
+    assert_eq!(finished.stderr, "");
+    finished.stdout.join("\n")
+}
+
+/// The commands that `--help` lists.
+fn commands() -> Vec<String> {
+    let help = printed(&["--help"]);
+    let (_, listed) = help.split_once("Commands:\n").unwrap();
+    let (listed, _) = listed.split_once("\n\n").unwrap();
+    let names = listed.lines().filter_map(|line| {
+        let name = line.strip_prefix("  ")?.split(' ').next()?;
+        (!name.is_empty() && name != "help").then(|| name.to_owned())
+    });
+    let names: Vec<String> = names.collect();
+    assert!(names.contains(&"serve".to_owned()), "{names:?}");
+    names
+}
+
+#[test]
+fn every_command_and_its_options_are_documented() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cli.md");
+    let text = fs::read_to_string(file).unwrap();
+    let mut missing = Vec::new();
+    for command in commands() {
+        let Some((_, section)) = text.split_once(&format!("\n### `{command}`\n")) else {
+            missing.push(command);
+            continue;
+        };
+        let section = section.split("\n### ").next().unwrap();
+        for option in options(&command) {
+            if !section.contains(&format!("`{option}")) {
+                missing.push(format!("{command} {option}"));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "docs/cli.md lacks {missing:?}");
+}
+
+/// The long options of a command, without those of every command.
+fn options(command: &str) -> Vec<String> {
+    let help = printed(&[command, "--help"]);
+    let starts = help
+        .lines()
+        .filter(|line| line.trim_start().starts_with('-'));
+    let options = starts.filter_map(|line| {
+        let mut words = line.split([' ', ',']);
+        words.find(|word| word.starts_with("--")).map(str::to_owned)
+    });
+    let common = ["--config", "--log-level", "--help"];
+    options
+        .filter(|it| !common.contains(&it.as_str()))
+        .collect()
+}
+
+#[test]
+fn shells_can_complete_every_command() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = printed(&["completions", shell]);
+        for command in commands() {
+            assert!(script.contains(&command), "no {command} for {shell}");
+        }
+        assert!(script.contains("log-level"), "no options for {shell}");
+        assert!(
+            !script.contains("demo-server"),
+            "what is hidden is not completed"
+        );
+    }
+    assert_eq!(run(&["completions", "tcl"]).status.code(), Some(2));
+}
+
+#[test]
+fn the_manual_has_every_command_and_the_usual_sections() {
+    let page = printed(&["man"]);
+    assert!(page.contains("\n.TH mcp-workbench 1 "), "{page}");
+    for section in [
+        "NAME",
+        "SYNOPSIS",
+        "OPTIONS",
+        "\"EXIT STATUS\"",
+        "FILES",
+        "ENVIRONMENT",
+    ] {
+        assert!(page.contains(&format!("\n.SH {section}\n")), "no {section}");
+    }
+    for command in commands() {
+        assert!(
+            page.contains(&format!("mcp\\-workbench\\-{command}(1)")),
+            "no {command}"
+        );
+        let page = printed(&["man", &command]);
+        assert!(
+            page.contains(&format!("\n.TH mcp-workbench-{command} 1 ")),
+            "{page}"
+        );
+    }
+    assert!(
+        !page.contains("demo\\-server"),
+        "what is hidden is not shown"
+    );
+    let finished = run(&["man", "chekc"]);
+    assert_eq!(finished.status.code(), Some(1));
+    assert!(
+        finished.stderr.contains("did you mean `check`?"),
+        "{}",
+        finished.stderr
+    );
+}
+
+#[test]
+fn the_schema_is_the_one_that_is_kept() {
+    let schema = printed(&["schema"]);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/workbench.schema.json");
+    assert_eq!(schema + "\n", fs::read_to_string(file).unwrap());
+    let schema: Value = serde_json::from_str(&printed(&["schema"])).unwrap();
+    assert_eq!(schema["title"], "MCP Workbench configuration");
+}

@@ -1,0 +1,386 @@
+//! `install`: what becomes of a client's file.
+
+use std::fs;
+
+use mcp_workbench::clients::{CLIENTS, Client, ClientName, Format, Scope, client};
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use super::machine::{Machine, read, sample, write};
+use crate::harness::Setup;
+
+/// A machine with our file, which has the shared server of all samples, and all clients.
+pub(super) fn prepared() -> Machine {
+    let machine = Machine::with_all_clients();
+    configure(&machine);
+    machine
+}
+
+/// Writes our file.
+pub(super) fn configure(machine: &Machine) {
+    let config = json!({"toolboxes": {"t": {"description": "d", "mcpServers": {
+        "s": {"command": "npx", "args": ["-y", "shared-server"], "env": {"KEY": "${SHARED_KEY}"}},
+    }}}});
+    write(&machine.config(), &config.to_string());
+}
+
+/// The clients that we write to.
+pub(super) fn writable() -> impl Iterator<Item = &'static Client> {
+    CLIENTS.iter().filter(|client| client.can_be_written())
+}
+
+/// A JSON file of a client as a value.
+fn value(machine: &Machine, name: ClientName) -> Value {
+    let text = read(&machine.client_file(client(name)));
+    let lines = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"));
+    serde_json::from_str(&lines.collect::<String>()).expect("JSON")
+}
+
+#[test]
+fn every_client_gets_the_workbench_and_keeps_the_rest() {
+    let machine = prepared();
+    for client in writable() {
+        let word = client.word();
+        machine
+            .run(&["install", "--client", &word, "--yes"])
+            .ends_with(0)
+            .says(&["wrote ", "--undo"]);
+        let after = read(&machine.client_file(client));
+        let before = sample(client);
+        let missing: Vec<&str> = before
+            .lines()
+            .map(|line| line.trim_end_matches(','))
+            .filter(|line| {
+                client.format != Format::Json || before.lines().count() > 1 && !line.is_empty()
+            })
+            .filter(|line| !after.contains(line))
+            .collect();
+        assert_eq!(missing, Vec::<&str>::new(), "{word}:\n{after}");
+        assert!(after.contains("workbench-config.json"), "{word}:\n{after}");
+        let again = machine
+            .run(&["install", "--client", &word, "--yes"])
+            .ends_with(0);
+        assert!(
+            again.stderr.contains("has it already"),
+            "{word}: {}",
+            again.all()
+        );
+        assert_eq!(read(&machine.client_file(client)), after, "{word}");
+    }
+}
+
+#[test]
+fn variables_are_in_the_syntax_of_the_client() {
+    let machine = prepared();
+    let cases = [
+        (ClientName::ClaudeCode, "${SHARED_KEY}"),
+        (ClientName::Cursor, "${env:SHARED_KEY}"),
+        (ClientName::Gemini, "$SHARED_KEY"),
+    ];
+    for (name, reference) in cases {
+        machine
+            .run(&["install", "--client", &name.word(), "--yes"])
+            .ends_with(0);
+        let entry = &value(&machine, name)["mcpServers"]["workbench"];
+        assert_eq!(entry["env"], json!({"SHARED_KEY": reference}), "{name:?}");
+    }
+    machine
+        .run(&["install", "--client", "codex", "--yes"])
+        .ends_with(0);
+    let codex = read(&machine.client_file(client(ClientName::Codex)));
+    assert!(codex.contains("env_vars = [\"SHARED_KEY\"]"), "{codex}");
+    machine
+        .run(&["install", "--client", "claude-desktop", "--yes"])
+        .ends_with(0)
+        .says(&["SHARED_KEY", "cannot refer to variables"]);
+}
+
+#[test]
+fn replace_takes_out_what_the_workbench_has() {
+    let machine = prepared();
+    machine
+        .run(&["install", "--client", "cursor", "--yes"])
+        .ends_with(0)
+        .says(&[
+            "the workbench has these too: common",
+            "these stay in Cursor: cursor-only",
+        ]);
+    machine
+        .run(&["install", "--client", "cursor", "--replace", "--yes"])
+        .ends_with(0)
+        .says(&["- common", "these stay in Cursor: cursor-only"]);
+    let servers = value(&machine, ClientName::Cursor)["mcpServers"].clone();
+    let names: Vec<&String> = servers.as_object().unwrap().keys().collect();
+    assert_eq!(names, ["cursor-only", "workbench"]);
+    assert!(
+        read(&machine.client_file(client(ClientName::Cursor))).contains("// Servers of Cursor.")
+    );
+}
+
+#[test]
+fn replace_reaches_the_sections_of_projects() {
+    let machine = prepared();
+    let file = machine.client_file(client(ClientName::ClaudeCode));
+    let shared =
+        json!({"command": "npx", "args": ["-y", "shared-server"], "env": {"KEY": "${SHARED_KEY}"}});
+    let text = json!({"projects": {"/p": {"mcpServers": {"x": shared, "y": {"command": "y"}}, "history": [1]}}});
+    write(&file, &text.to_string());
+    machine
+        .run(&["install", "--client", "claude-code", "--replace", "--yes"])
+        .ends_with(0);
+    let after = value(&machine, ClientName::ClaudeCode);
+    assert_eq!(
+        after["projects"],
+        json!({"/p": {"mcpServers": {"y": {"command": "y"}}, "history": [1]}})
+    );
+    assert_eq!(after["mcpServers"]["workbench"]["type"], "stdio");
+}
+
+#[test]
+fn a_server_that_is_switched_off_with_us_is_not_taken_out() {
+    let machine = prepared();
+    machine.run(&["disable", "t", "s"]).ends_with(0);
+    machine
+        .run(&["install", "--client", "kiro", "--replace", "--yes"])
+        .ends_with(0);
+    assert!(value(&machine, ClientName::Kiro)["mcpServers"]["shared"].is_object());
+}
+
+#[test]
+fn without_a_terminal_nothing_is_written_unless_it_is_said() {
+    let machine = prepared();
+    let before = machine.files();
+    machine
+        .run(&["install", "--client", "cursor"])
+        .ends_with(1)
+        .says(&["+ \"workbench\": {", "hint: add --yes"]);
+    machine
+        .run(&["install", "--client", "cursor", "--dry-run"])
+        .ends_with(0)
+        .says(&["+ \"workbench\": {"]);
+    machine
+        .run(&["install", "--client", "cursor", "--print"])
+        .ends_with(0);
+    machine.run(&["install"]).ends_with(2);
+    machine
+        .run(&["install", "--client", "cursor", "--undo", "--print"])
+        .ends_with(2);
+    assert_eq!(machine.files(), before);
+}
+
+#[test]
+fn print_gives_the_entry_and_the_link() {
+    let machine = prepared();
+    let links = [
+        (
+            "cursor",
+            "\ncursor://anysphere.cursor-deeplink/mcp/install?name=workbench&config=",
+        ),
+        (
+            "vscode",
+            "\nvscode:mcp/install?%7B%22name%22%3A%22workbench%22",
+        ),
+    ];
+    for (word, link) in links {
+        let ran = machine
+            .run(&["install", "--client", word, "--print"])
+            .ends_with(0)
+            .says(&[link]);
+        let entry: Value =
+            serde_json::from_str(ran.stdout.split("\n\n").next().unwrap()).expect("JSON");
+        assert_eq!(ran.stderr, "");
+        assert!(entry.is_object());
+    }
+    let ran = machine
+        .run(&["install", "--client", "codex", "--print"])
+        .ends_with(0);
+    assert!(
+        ran.stdout.starts_with("[mcp_servers.workbench]\n"),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[test]
+fn a_client_with_yaml_gets_the_lines_to_paste() {
+    let machine = prepared();
+    let before = machine.files();
+    for word in ["goose", "continue"] {
+        let file = machine.client_file(CLIENTS.iter().find(|it| it.word() == word).unwrap());
+        let ran = machine
+            .run(&["install", "--client", word, "--yes"])
+            .ends_with(1);
+        let ran = ran.says(&["hint: put the lines above into ", file.to_str().unwrap()]);
+        let printed = machine
+            .run(&["install", "--client", word, "--print"])
+            .ends_with(0);
+        assert_eq!(ran.stdout, printed.stdout);
+    }
+    machine
+        .run(&["install", "--client", "roo", "--yes"])
+        .ends_with(1)
+        .says(&["import --from roo"]);
+    assert_eq!(machine.files(), before);
+}
+
+#[test]
+fn a_name_that_another_server_has_is_left_alone() {
+    let machine = prepared();
+    let file = machine.client_file(client(ClientName::Kiro));
+    write(
+        &file,
+        r#"{"mcpServers": {"workbench": {"command": "bench"}}}"#,
+    );
+    let before = machine.files();
+    machine
+        .run(&["install", "--client", "kiro", "--yes"])
+        .ends_with(1)
+        .says(&["another server", "hint: choose another name with --name"]);
+    assert_eq!(machine.files(), before);
+    machine
+        .run(&["install", "--client", "kiro", "--yes", "--name", "tools"])
+        .ends_with(0);
+    let servers = value(&machine, ClientName::Kiro)["mcpServers"].clone();
+    assert_eq!(servers["workbench"], json!({"command": "bench"}));
+    assert!(servers["tools"].is_object());
+}
+
+#[test]
+fn a_name_that_the_client_cannot_use_is_refused() {
+    let machine = prepared();
+    let before = machine.files();
+    let longest = "n".repeat(64 - "mcp____open_toolbox".len());
+    let longer = format!("{longest}n");
+    machine
+        .run(&[
+            "install",
+            "--client",
+            "claude-code",
+            "--yes",
+            "--name",
+            &longer,
+        ])
+        .ends_with(1)
+        .says(&[&format!("at most {} characters", longest.len())]);
+    assert_eq!(machine.files(), before);
+    machine
+        .run(&[
+            "install",
+            "--client",
+            "claude-code",
+            "--yes",
+            "--name",
+            &longest,
+        ])
+        .ends_with(0);
+    machine
+        .run(&["install", "--client", "kiro", "--yes", "--name", &longer])
+        .ends_with(0);
+}
+
+#[test]
+fn a_file_that_is_broken_is_left_alone() {
+    let machine = prepared();
+    for (name, text) in [
+        (ClientName::Cursor, "{\n  \"mcpServers\": {\n"),
+        (ClientName::Kiro, "{\"mcpServers\": []}"),
+        (ClientName::Codex, "model = \n"),
+    ] {
+        let file = machine.client_file(client(name));
+        write(&file, text);
+        let before = machine.files();
+        let ran = machine
+            .run(&["install", "--client", &name.word(), "--yes"])
+            .ends_with(1);
+        ran.says(&[file.to_str().unwrap(), "hint: "]);
+        assert_eq!(machine.files(), before, "{name:?}");
+    }
+}
+
+#[test]
+fn without_a_configuration_there_is_nothing_to_install() {
+    let machine = Machine::new();
+    machine
+        .run(&["install", "--client", "cursor", "--yes"])
+        .ends_with(1)
+        .says(&["no configuration file found"]);
+    assert_eq!(machine.files(), []);
+}
+
+#[test]
+fn a_project_has_its_own_file() {
+    let machine = prepared();
+    machine
+        .run(&["install", "--client", "claude-code", "--project", "--yes"])
+        .ends_with(0)
+        .says(&["(new)"]);
+    let file = machine.client_file_for(client(ClientName::ClaudeCode), Scope::Project);
+    assert_eq!(file, machine.path("work/.mcp.json"));
+    let entry: Value = serde_json::from_str(&read(&file)).unwrap();
+    assert_eq!(
+        entry["mcpServers"]["workbench"]["env"],
+        json!({"SHARED_KEY": "${SHARED_KEY}"})
+    );
+    machine
+        .run(&["install", "--client", "lm-studio", "--project", "--yes"])
+        .ends_with(1)
+        .says(&["hint: leave out --project"]);
+}
+
+#[test]
+fn what_was_put_in_starts_the_workbench() {
+    let machine = prepared();
+    machine
+        .run(&["install", "--client", "cursor", "--yes"])
+        .ends_with(0);
+    let entry = value(&machine, ClientName::Cursor)["mcpServers"]["workbench"].clone();
+    assert_eq!(
+        fs::canonicalize(entry["command"].as_str().unwrap()).unwrap(),
+        fs::canonicalize(env!("CARGO_BIN_EXE_mcp-workbench")).unwrap()
+    );
+    let arguments: Vec<&str> = entry["args"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    let mut workbench = Setup::new().start_with(&arguments);
+    let answer = workbench.initialize();
+    assert!(
+        answer["instructions"]
+            .as_str()
+            .unwrap()
+            .contains("**t** (1 server)"),
+        "{answer}"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn permissions_and_links_stay() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let machine = prepared();
+    let file = machine.client_file(client(ClientName::Kiro));
+    let real = machine.path("home/dotfiles/kiro.json");
+    write(&real, &read(&file));
+    fs::remove_file(&file).unwrap();
+    symlink(&real, &file).unwrap();
+    fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).unwrap();
+    machine
+        .run(&["install", "--client", "kiro", "--yes"])
+        .ends_with(0);
+    assert!(fs::symlink_metadata(&file).unwrap().is_symlink());
+    let mut copies = machine.files();
+    copies.retain(|(path, _)| path.to_string_lossy().contains("workbench-backup"));
+    let [(copy, _)] = copies.as_slice() else {
+        panic!("{copies:?}");
+    };
+    for path in [&real, copy] {
+        assert_eq!(
+            fs::metadata(path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+    }
+}

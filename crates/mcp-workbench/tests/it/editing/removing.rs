@@ -1,0 +1,74 @@
+//! `remove`.
+
+use pretty_assertions::assert_eq;
+
+use super::{Account, KEPT};
+
+#[test]
+fn a_server_goes_and_everything_else_keeps_its_bytes() {
+    let account = Account::with(KEPT);
+    account.done(&["remove", "dev", "files"]);
+    let gone = "\r\n\t\t\t\t\"files\": { \"command\": \"files\" }, // the first";
+    assert_eq!(account.text(), KEPT.replace(gone, ""));
+    account.done(&["remove", "dev", "git"]);
+    assert!(account.text().contains("\"mcpServers\": {},\r\n"));
+    account.done(&["check"]);
+}
+
+#[test]
+fn a_toolbox_with_servers_goes_only_where_that_is_said() {
+    let account = Account::with(KEPT);
+    let said = account.refused(1, &["remove", "dev"]);
+    assert!(said.contains("has servers: files, git"), "{said}");
+    assert!(said.contains("--with-servers"), "{said}");
+    account.done(&["remove", "dev", "--with-servers"]);
+    let expected = "\u{feff}// Ours.\r\n{\r\n\t\"_note\": 1,\r\n\t\"toolboxes\": {\r\n\t\t// Code.\r\n\t},\r\n}\r\n";
+    assert_eq!(account.text(), expected);
+}
+
+#[test]
+fn an_empty_toolbox_goes() {
+    let account =
+        Account::with("{\"toolboxes\": {\"a\": {\"description\": \"d\", \"mcpServers\": {}}}}");
+    account.done(&["remove", "a"]);
+    assert_eq!(account.text(), "{\"toolboxes\": {}}");
+}
+
+#[test]
+fn what_is_not_there_is_not_removed() {
+    let account = Account::with(KEPT);
+    let cases: [(&[&str], &str); 4] = [
+        (
+            &["remove", "dve"],
+            "there is no toolbox `dve`\n  hint: did you mean `dev`?",
+        ),
+        (
+            &["remove", "other", "x"],
+            "there is no toolbox `other`\n  hint: the toolboxes are dev",
+        ),
+        (
+            &["remove", "dev", "fils"],
+            "there is no server `fils` in the toolbox `dev`\n  hint: did you mean `files`?",
+        ),
+        (
+            &["remove", "dev", "other"],
+            "hint: the servers are files, git",
+        ),
+    ];
+    for (arguments, words) in cases {
+        let said = account.refused(1, arguments);
+        assert!(said.contains(words), "no {words:?} in {said}");
+    }
+}
+
+#[test]
+fn what_the_rest_of_the_file_needs_is_not_removed() {
+    let account = Account::with(
+        "{\"toolMode\": \"native\", \"nativeToolbox\": \"a\", \"toolboxes\": {\"a\": {\"description\": \"d\", \"mcpServers\": {}}}}",
+    );
+    let said = account.refused(1, &["remove", "a"]);
+    assert!(
+        said.contains(":1:41: nativeToolbox: there is no toolbox `a`"),
+        "{said}"
+    );
+}

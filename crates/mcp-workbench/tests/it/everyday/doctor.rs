@@ -1,0 +1,215 @@
+//! `doctor`.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use super::{document, exit_code, run};
+use crate::harness::{Script, Setup};
+
+/// The codes of findings.
+fn codes(findings: &Value) -> Vec<&str> {
+    let findings = findings.as_array().expect("findings").iter();
+    findings.map(|it| it["code"].as_str().unwrap()).collect()
+}
+
+/// The findings about a server of the first toolbox.
+fn findings<'a>(report: &'a Value, server: &str) -> &'a Value {
+    let mut servers = report["toolboxes"][0]["servers"].as_array().unwrap().iter();
+    let found = servers.find(|it| it["name"] == server);
+    &found.expect("the server is in the report")["findings"]
+}
+
+#[test]
+fn nothing_is_wrong_with_servers_that_are_up() {
+    let (finished, _setup) = run(Setup::one(&Script::named(&["read"])), &["doctor"]);
+    assert_eq!(exit_code(&finished), 0, "{:?}", finished.stdout);
+    assert_eq!(finished.stderr, "");
+    let text = finished.stdout.join("\n");
+    assert!(
+        text.contains("fs: up, 1 tool, protocol 2025-11-25, "),
+        "{text}"
+    );
+    assert!(text.ends_with("1 server, 1 up; nothing is wrong"), "{text}");
+}
+
+#[test]
+fn each_fault_is_told_with_its_server_and_what_to_do() {
+    let setup = Setup::one(&Script::named(&["read"]))
+        .entry("gone", json!({"command": "no-such-program-anywhere"}))
+        .entry("dies", json!({"command": "sh", "args": ["-c", "echo one >&2; echo No module named x >&2; exit 3"]}))
+        .entry("unset", json!({"command": "x", "env": {"A": "${NOT_SET}"}}))
+        .entry("away", json!({"url": "http://127.0.0.1:9/mcp"}))
+        .entry("nowhere", json!({"command": "sh", "cwd": "/no/such/folder"}));
+    let (finished, _setup) = run(setup, &["doctor", "--json"]);
+    assert_eq!(exit_code(&finished), 1);
+    assert_eq!(finished.stderr, "");
+    let report = document(&finished);
+    assert_eq!(report["healthy"], false);
+    assert_eq!(report["wrong"], 5);
+    let cases = [
+        (
+            "gone",
+            "command_not_found",
+            "not found, neither on the PATH",
+            "install it",
+        ),
+        (
+            "dies",
+            "server_start_failed",
+            "exited with code 3 before answering initialize",
+            "Python package",
+        ),
+        (
+            "unset",
+            "variable_not_set",
+            "toolboxes.dev.mcpServers.unset.env.A",
+            "set NOT_SET where",
+        ),
+        (
+            "away",
+            "server_start_failed",
+            "cannot connect",
+            "check \"url\"",
+        ),
+        (
+            "nowhere",
+            "server_start_failed",
+            "'/no/such/folder' not found",
+            "correct \"cwd\"",
+        ),
+    ];
+    for (server, code, text, hint) in cases {
+        let finding = &findings(&report, server)[0];
+        assert_eq!(finding["level"], "wrong");
+        assert_eq!(finding["code"], code);
+        let contains = |key: &str, part: &str| finding[key].as_str().unwrap().contains(part);
+        assert!(
+            contains("text", text) && contains("hint", hint),
+            "{finding}"
+        );
+    }
+    assert_eq!(
+        findings(&report, "dies")[0]["stderr"],
+        json!(["one", "No module named x"])
+    );
+    assert_eq!(findings(&report, "fs"), &json!([]));
+}
+
+#[test]
+fn a_program_that_is_not_on_the_path_is_found_in_the_usual_places() {
+    let setup = Setup::new()
+        .toolbox("dev", "d")
+        .entry("fs", json!({"command": "my-own-server-program"}));
+    let program = setup.write("home/.local/bin/my-own-server-program", "#!/bin/sh\n");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let (finished, _setup) = run(setup, &["doctor", "--json"]);
+    let report = document(&finished);
+    let finding = &findings(&report, "fs")[0];
+    let place = program.to_str().unwrap();
+    assert!(
+        finding["text"]
+            .as_str()
+            .unwrap()
+            .ends_with(&format!("it is at {place}")),
+        "{finding}"
+    );
+    assert!(
+        finding["hint"].as_str().unwrap().contains(place),
+        "{finding}"
+    );
+}
+
+#[test]
+fn remarks_do_not_fail() {
+    let long = "x".repeat(70);
+    let setup = Setup::one(&Script::named(&["read", &long]))
+        .server_with(
+            "other",
+            &Script::named(&["read"]),
+            &json!({"disabledd": true}),
+        )
+        .server("none", &Script::named(&[]))
+        .server_with(
+            "secret",
+            &Script::named(&["a"]),
+            &json!({"args": ["--token", "hunter2-literal"]}),
+        );
+    setup.write_config();
+    fs::set_permissions(setup.config(), fs::Permissions::from_mode(0o600)).unwrap();
+    let (finished, _setup) = run(setup, &["doctor", "--json"]);
+    let report = document(&finished);
+    assert_eq!(exit_code(&finished), 0, "{report}");
+    assert_eq!(codes(&report["findings"]), ["configuration"]);
+    assert_eq!(
+        codes(&report["toolboxes"][0]["findings"]),
+        ["duplicate_tool"]
+    );
+    assert_eq!(codes(findings(&report, "fs")), ["name_too_long"]);
+    assert_eq!(codes(findings(&report, "none")), ["no_tools"]);
+    assert_eq!(codes(findings(&report, "secret")), ["literal_secret"]);
+    assert_eq!(report["remarks"], 5);
+    assert!(!report.to_string().contains("hunter2"));
+}
+
+#[test]
+fn a_file_with_credentials_that_everybody_can_read_is_wrong() {
+    for (mode, expected) in [(0o644, vec!["file_exposed"]), (0o640, vec![])] {
+        let keys = json!({"env": {"API_TOKEN": "hunter2-literal"}});
+        let setup = Setup::new()
+            .toolbox("dev", "d")
+            .server_with("fs", &Script::new(), &keys);
+        setup.write_config();
+        fs::set_permissions(setup.config(), fs::Permissions::from_mode(mode)).unwrap();
+        let (finished, _setup) = run(setup, &["doctor", "--json"]);
+        let report = document(&finished);
+        assert_eq!(codes(&report["findings"]), expected);
+        assert_eq!(exit_code(&finished), i32::from(!expected.is_empty()));
+        assert!(!report.to_string().contains("hunter2"));
+    }
+}
+
+#[test]
+fn native_mode_shows_names_to_clients() {
+    let many: Vec<String> = (0..90).map(|number| format!("tool_{number}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    let setup = Setup::one(&Script::named(&many))
+        .top("toolMode", json!("native"))
+        .top("nativeToolbox", json!("dev"));
+    let (finished, _setup) = run(setup, &["doctor", "--json"]);
+    let report = document(&finished);
+    let of_toolbox = &report["toolboxes"][0]["findings"];
+    assert_eq!(codes(of_toolbox), ["too_many_tools"]);
+    assert!(
+        of_toolbox[0]["text"]
+            .as_str()
+            .unwrap()
+            .contains("Cursor (80)"),
+        "{of_toolbox}"
+    );
+    let setup = Setup::one(&Script::named(&["files.read"]))
+        .top("toolMode", json!("native"))
+        .top("nativeToolbox", json!("dev"));
+    let (finished, _setup) = run(setup, &["doctor", "--json"]);
+    let report = document(&finished);
+    assert_eq!(codes(findings(&report, "fs")), ["name_refused"]);
+    let (finished, _setup) = run(
+        Setup::one(&Script::named(&["files.read"])),
+        &["doctor", "--json"],
+    );
+    let report = document(&finished);
+    assert_eq!(findings(&report, "fs"), &json!([]));
+}
+
+#[test]
+fn a_configuration_that_cannot_be_used_is_told_as_elsewhere() {
+    let (finished, _setup) = run(Setup::new().text("{"), &["doctor", "--json"]);
+    assert_eq!(exit_code(&finished), 1);
+    assert_eq!(finished.stdout, Vec::<String>::new());
+    assert!(
+        finished.stderr.contains("the configuration cannot be used"),
+        "{}",
+        finished.stderr
+    );
+}

@@ -1,0 +1,100 @@
+//! `list`.
+
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::{document, exit_code, run};
+use crate::harness::{Script, Setup};
+
+fn two_toolboxes() -> Setup {
+    Setup::one(&Script::named(&["read", "write"]))
+        .toolbox("ops", "Operations\u{1b}[2J")
+        .entry("gone", json!({"command": "no-such-program-anywhere"}))
+}
+
+#[test]
+fn what_is_configured_is_listed_and_nothing_is_started() {
+    let setup = two_toolboxes();
+    let journal = setup.journal("dev", "fs");
+    let (finished, _setup) = run(setup, &["list"]);
+    assert_eq!(exit_code(&finished), 0, "{}", finished.stderr);
+    assert_eq!(finished.stderr, "");
+    let text = finished.stdout.join("\n");
+    for part in [
+        "dev: Development tools",
+        "ops: Operations⟦U+001B⟧[2J",
+        "gone    stdio      no-such-program-anywhere",
+    ] {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+    assert!(journal.lines().is_empty());
+}
+
+#[test]
+fn one_toolbox_can_be_chosen_and_a_wrong_name_is_told_with_the_right_one() {
+    let (finished, _setup) = run(two_toolboxes(), &["list", "dev", "--json"]);
+    let listed = document(&finished);
+    assert_eq!(listed["toolboxes"].as_array().unwrap().len(), 1);
+    assert_eq!(listed["toolboxes"][0]["name"], "dev");
+    let (finished, _setup) = run(two_toolboxes(), &["list", "devv"]);
+    assert_eq!(exit_code(&finished), 1);
+    assert_eq!(finished.stdout, Vec::<String>::new());
+    assert!(
+        finished.stderr.contains("did you mean `dev`?"),
+        "{}",
+        finished.stderr
+    );
+}
+
+#[test]
+fn tools_are_listed_as_their_servers_describe_them_and_failures_by_server() {
+    let (finished, _setup) = run(two_toolboxes(), &["list", "--tools", "--json"]);
+    assert_eq!(exit_code(&finished), 1, "a server failed");
+    assert_eq!(finished.stderr, "");
+    let listed = document(&finished);
+    let tool = |name: &str| json!({"name": name, "inputSchema": {"type": "object"}});
+    let up = &listed["toolboxes"][0]["servers"][0];
+    assert_eq!(up["status"], "up");
+    assert_eq!(up["protocol"], "2025-11-25");
+    assert_eq!(up["tools"], json!([tool("read"), tool("write")]));
+    let failed = &listed["toolboxes"][1]["servers"][0];
+    assert_eq!(failed["status"], "failed");
+    assert_eq!(
+        failed["error"],
+        "command 'no-such-program-anywhere' not found"
+    );
+}
+
+#[test]
+fn tools_are_listed_in_words() {
+    let (finished, _setup) = run(two_toolboxes(), &["list", "--tools"]);
+    let text = finished.stdout.join("\n");
+    for part in [
+        "fs: 2 tools (protocol 2025-11-25)",
+        "    read()\n    write()",
+        "gone: failed: command 'no-such-program-anywhere' not found",
+    ] {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+}
+
+#[test]
+fn credentials_are_not_shown() {
+    let setup = Setup::new()
+        .env("TOKEN", "hunter2-from-a-variable")
+        .toolbox("dev", "d")
+        .entry(
+            "a",
+            json!({"command": "x", "args": ["--token", "hunter2-literal"]}),
+        )
+        .entry("b", json!({"command": "x", "args": ["--token=${TOKEN}"]}))
+        .entry(
+            "c",
+            json!({"url": "https://example.com/mcp?api_key=hunter2-literal"}),
+        )
+        .entry("d", json!({"url": "https://me:hunter2@example.com/mcp"}));
+    let (finished, _setup) = run(setup, &["list"]);
+    let text = finished.stdout.join("\n");
+    assert!(!text.contains("hunter2"), "{text}");
+    assert_eq!(text.matches("[redacted]").count(), 4, "{text}");
+}
