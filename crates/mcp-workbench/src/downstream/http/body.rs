@@ -105,6 +105,15 @@ pub(super) struct MessageBody {
 }
 
 impl MessageBody {
+    /// Nothing.
+    pub(super) fn empty() -> Self {
+        Self {
+            parts: VecDeque::new(),
+            sending: Arc::default(),
+            share: None,
+        }
+    }
+
     pub(super) fn new(frame: &Frame, sending: &Arc<Sending>, share: Option<Share>) -> Self {
         let parts = frame.clone().into_parts().into_iter();
         Self {
