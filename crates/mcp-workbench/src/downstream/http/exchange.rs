@@ -15,7 +15,7 @@ use super::{
 use crate::{
     call::Outcome,
     downstream::error::HttpFault,
-    wire::{Frame, MAX_FRAME_BYTES},
+    wire::{Frame, MAX_FRAME_BYTES, own},
 };
 
 /// How many redirects of one request are followed.
@@ -146,9 +146,9 @@ pub(super) async fn whole(mut response: Response, limit: usize) -> Result<Bytes,
     let mut body = BytesMut::new();
     loop {
         match response.chunk().await {
-            // Most answers are one piece, which needs no copy.
+            // Most answers are one piece.
             Ok(Some(chunk)) if body.is_empty() && response.is_over() && chunk.len() <= limit => {
-                return Ok(chunk);
+                return Ok(own(chunk));
             }
             Ok(Some(chunk)) => {
                 if body.len() + chunk.len() > limit {

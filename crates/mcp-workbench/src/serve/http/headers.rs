@@ -15,6 +15,9 @@ pub(super) const JSON: &str = "application/json";
 /// Several messages.
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
 
+/// What a client of the protocol accepts.
+const BOTH: &str = "application/json, text/event-stream";
+
 /// The session that a request names; an unreadable name is nobody's.
 pub(super) fn session_id(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(SESSION_ID).iter();
@@ -70,8 +73,11 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
 
 /// Refuses a client that does not accept one of the types. Without a header it accepts all.
 pub(super) fn check_accept(headers: &HeaderMap, types: &[&'static str]) -> Result<(), Refusal> {
-    if !headers.contains_key(header::ACCEPT) {
-        return Ok(());
+    match headers.get(header::ACCEPT) {
+        None => return Ok(()),
+        // As every client of the protocol says it.
+        Some(value) if value == BOTH => return Ok(()),
+        Some(_) => {}
     }
     let values = || headers.get_all(header::ACCEPT).iter();
     let texts = || values().filter_map(|value: &HeaderValue| value.to_str().ok());

@@ -18,7 +18,7 @@ use super::{
     patience::Patience,
     refusal::Refusal,
 };
-use crate::wire::MAX_FRAME_BYTES;
+use crate::wire::{MAX_FRAME_BYTES, own};
 
 /// How many bytes one permit stands for.
 const PERMIT_BYTES: usize = 1024 * 1024;
@@ -48,7 +48,7 @@ pub(super) async fn read(
         if bytes.is_empty() && body.is_end_stream() && data.len() <= MAX_FRAME_BYTES {
             // It came at once: nobody waits with a part of it.
             return Ok(RequestBody {
-                bytes: data,
+                bytes: own(data),
                 _room: permits,
             });
         }

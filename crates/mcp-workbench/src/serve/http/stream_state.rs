@@ -1,7 +1,7 @@
 //! What is kept of the streams of one session, and what is forgotten first.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{BTreeMap, VecDeque},
     task::{Context, Waker},
 };
 
@@ -19,7 +19,7 @@ use crate::wire::Frame;
 /// What is known of all streams of a session.
 #[derive(Default)]
 pub(super) struct State {
-    pub(super) streams: HashMap<u64, Stream>,
+    pub(super) streams: BTreeMap<u64, Stream>,
     /// The number of the newest stream.
     newest: u64,
     /// How many streams of requests have not ended.
