@@ -56,14 +56,14 @@ impl Target {
         &self.0.0
     }
 
-    /// A request to it.
+    /// A request to it. On the heap, because it is handed on from future to future.
     pub(super) fn request(
         &self,
         method: Method,
         headers: HeaderMap,
         body: MessageBody,
-    ) -> Request<MessageBody> {
-        let mut request = Request::new(body);
+    ) -> Box<Request<MessageBody>> {
+        let mut request = Box::new(Request::new(body));
         *request.method_mut() = method;
         *request.uri_mut() = self.0.1.clone();
         *request.headers_mut() = headers;
@@ -111,7 +111,7 @@ impl Client {
     pub(super) async fn send(
         self: &Arc<Self>,
         target: Target,
-        mut request: Request<MessageBody>,
+        mut request: Box<Request<MessageBody>>,
     ) -> Result<Response, SendError> {
         loop {
             let kept = self.take_idle();
@@ -121,19 +121,19 @@ impl Client {
                 // On the heap: it is large and rare.
                 None => Box::pin(self.open()).await?,
             };
-            match lane.exchange(request).await {
+            match lane.exchange(*request).await {
                 Ok(response) => {
                     let (head, body) = response.into_parts();
-                    return Ok(Response {
+                    return Ok(Response(Box::new(OpenResponse {
                         head,
                         target,
                         body,
                         lane: Some(lane),
                         client: Arc::clone(self),
-                    });
+                    })));
                 }
                 Err(mut error) => match error.take_message() {
-                    Some(unsent) if was_kept => request = unsent,
+                    Some(unsent) if was_kept => *request = unsent,
                     _ => return Err(SendError::Exchange(error.into_error())),
                 },
             }
@@ -189,8 +189,11 @@ fn is_fresh(lane: &Lane) -> bool {
     lane.idle_since.elapsed() < IDLE_PATIENCE
 }
 
-/// An answer whose body is still to be read. Dropping it before that closes its connection.
-pub(super) struct Response {
+/// An answer whose body is still to be read. Dropping it before that closes its connection. On the heap, because it
+/// is handed on from future to future.
+pub(super) struct Response(Box<OpenResponse>);
+
+struct OpenResponse {
     head: Parts,
     target: Target,
     body: Incoming,
@@ -202,43 +205,45 @@ pub(super) struct Response {
 impl Response {
     /// Its status.
     pub(super) fn status(&self) -> StatusCode {
-        self.head.status
+        self.0.head.status
     }
 
     /// Its headers.
     pub(super) fn headers(&self) -> &HeaderMap {
-        &self.head.headers
+        &self.0.head.headers
     }
 
     /// Where the request went.
     pub(super) fn url(&self) -> &Url {
-        self.target.url()
+        self.0.target.url()
     }
 
     /// How long its body is, as far as that is known.
     pub(super) fn content_length(&self) -> Option<u64> {
-        self.body.size_hint().exact()
+        self.0.body.size_hint().exact()
     }
 
     /// Whether all of the body was read.
     pub(super) fn is_over(&self) -> bool {
-        self.body.is_end_stream()
+        self.0.body.is_end_stream()
     }
 
     /// The next bytes of its body; none at its end. Cancel-safe.
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, hyper::Error> {
-        let chunk = poll_fn(|context| self.poll_chunk(context)).await;
+        let chunk = poll_fn(|context| self.0.poll_chunk(context)).await;
         let over = match &chunk {
             Ok(Some(_)) => self.is_over(),
             Ok(None) => true,
             Err(_) => false,
         };
-        if over && let Some(lane) = self.lane.take() {
-            self.client.keep(lane);
+        if over && let Some(lane) = self.0.lane.take() {
+            self.0.client.keep(lane);
         }
         chunk
     }
+}
 
+impl OpenResponse {
     fn poll_chunk(
         &mut self,
         context: &mut Context<'_>,

@@ -22,6 +22,9 @@ use super::{body::MessageBody, connect::Stream};
 /// What reads and writes while it is polled. On the heap, since a lane is handed on; gone when it is over.
 type Driven = Box<Connection<Box<dyn Stream>, MessageBody>>;
 
+/// Why there is no answer, with the request if nothing of it was sent. On the heap: it is large and rare.
+type Unanswered = Box<TrySendError<Request<MessageBody>>>;
+
 /// A connection.
 pub(super) struct Lane {
     sender: SendRequest<MessageBody>,
@@ -45,7 +48,7 @@ impl Lane {
     pub(super) fn exchange(
         &mut self,
         request: Request<MessageBody>,
-    ) -> impl Future<Output = Result<Response<Incoming>, TrySendError<Request<MessageBody>>>> {
+    ) -> impl Future<Output = Result<Response<Incoming>, Unanswered>> {
         // Taken before anything is waited for, so that the future does not hold it.
         let answer = self.sender.try_send_request(request);
         let connection = &mut self.connection;
@@ -56,6 +59,7 @@ impl Lane {
                 answer.as_mut().poll(context)
             })
             .await
+            .map_err(Box::new)
         }
     }
 

@@ -8,7 +8,11 @@ use hyper::{
     HeaderMap, Method,
     header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue},
 };
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{
+    Semaphore,
+    mpsc::{self, error::TrySendError},
+    watch,
+};
 use url::Url;
 
 use super::{
@@ -130,15 +134,23 @@ impl Peer {
     }
 
     /// Tells the link something. Waits while the link does not keep up.
-    pub(super) async fn tell(&self, event: Event) {
-        // Without a link nobody wants to know.
-        let _ = self.events.send(event).await;
+    pub(super) fn tell(&self, event: Event) -> impl Future<Output = ()> {
+        let waiting = match self.events.try_send(event) {
+            // On the heap: it is large and rare.
+            Err(TrySendError::Full(event)) => Some(Box::pin(self.events.send(event))),
+            // Without a link nobody wants to know.
+            Ok(()) | Err(TrySendError::Closed(_)) => None,
+        };
+        async {
+            if let Some(waiting) = waiting {
+                let _ = waiting.await;
+            }
+        }
     }
 
     /// Passes on a message of the server.
-    pub(super) async fn pass_on(&self, message: Message, origin: Origin) {
+    pub(super) fn pass_on(&self, message: Message, origin: Origin) -> impl Future<Output = ()> {
         self.tell(Event::Tell(LinkEvent::Message { message, origin }))
-            .await;
     }
 
     /// Where messages go, once that is known. Cancel-safe.
