@@ -4,21 +4,18 @@
 use std::{
     io::{self, BufRead, BufReader, Write},
     net::TcpStream,
-    process::{Child, Stdio},
+    process::Stdio,
     thread,
     time::{Duration, Instant},
 };
 
-use rustix::{
-    event::{PollFd, PollFlags, poll},
-    process::Signal,
-};
+use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::{
     http::{HttpMessage, MessageBuffer},
-    session::{Budget, SessionError, read_answer, write_request},
+    session::{Budget, GRACE, SessionError, read_answer, write_request},
     target::Prepared,
-    watchdog::{Watchdog, end},
+    watchdog::Watched,
 };
 
 /// How long a target may take until it listens, and how often that is tried.
@@ -27,8 +24,7 @@ const PACE: Duration = Duration::from_millis(2);
 
 /// A process that listens, and the connections to it. Dropping it ends the process.
 pub struct Connections {
-    child: Child,
-    watchdog: Watchdog,
+    pub(crate) process: Watched,
     address: String,
     /// What goes into every request from the answer to `initialize` on.
     session_headers: String,
@@ -51,8 +47,8 @@ impl Connections {
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()?;
-        let watchdog = Watchdog::over(&child);
         let stderr = child.stderr.take().ok_or(SessionError::Ended)?;
+        let process = Watched::new(child);
         let mut lines = BufReader::new(stderr).lines();
         let address = match &prepared.address {
             Some(address) => address.clone(),
@@ -62,22 +58,13 @@ impl Connections {
         thread::spawn(move || lines.for_each(drop));
         let first = Connection::open_patiently(&address)?;
         Ok(Self {
-            child,
-            watchdog,
+            process,
             address,
             session_headers: String::new(),
             open: vec![first],
             body: Vec::new(),
             message: Vec::new(),
         })
-    }
-
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
-    pub(crate) fn limit(&self, time: Duration) {
-        self.watchdog.limit(time);
     }
 
     /// Sends a message that has no answer but its receipt.
@@ -242,8 +229,7 @@ impl Connection {
 impl Drop for Connections {
     fn drop(&mut self) {
         // It may have ended by itself; it has no other way to learn that nobody needs it any more.
-        end(self.child.id(), Signal::TERM);
-        self.watchdog.limit(Duration::from_secs(5));
-        let _ = self.child.wait();
+        self.process.terminate();
+        self.process.wait(GRACE);
     }
 }

@@ -36,6 +36,15 @@ const MANY: usize = 2_000;
 /// How many calls are in flight while whole calls are counted, apart from one after the other.
 const IN_FLIGHT: usize = 64;
 
+/// Whose whole calls are counted.
+const TARGETS: [Target; 5] = [
+    Target::Workbench,
+    Target::Native,
+    Target::WorkbenchHttp,
+    Target::WorkbenchHttpToStdio,
+    Target::WorkbenchStdioToHttp,
+];
+
 /// Counts everything; names, and how many instructions one time takes.
 pub fn count(programs: &Programs) -> Result<Vec<(String, f64)>, CountError> {
     let hot = programs.own("bench-hot");
@@ -46,7 +55,7 @@ pub fn count(programs: &Programs) -> Result<Vec<(String, f64)>, CountError> {
         let count = |times: usize| count_program(&hot, name, times);
         counts.push((name.to_owned(), one(count(FEW)?, count(MANY)?)));
     }
-    for target in [Target::Workbench, Target::Native] {
+    for target in TARGETS {
         for in_flight in [1, IN_FLIGHT] {
             let count = |calls| count_calls(programs, &target, in_flight, calls);
             let name = format!("whole call, {}, {in_flight} in flight", target.name());

@@ -2,29 +2,25 @@
 
 use std::{
     io,
-    process::{Child, ChildStdin, ChildStdout, Stdio},
-    time::{Duration, Instant},
+    process::{ChildStdin, ChildStdout, Stdio},
+    time::Instant,
 };
 
 use crate::{
     lines::LineBuffer,
-    session::{Budget, SessionError, read_answer, write_request},
+    session::{Budget, GRACE, SessionError, read_answer, write_request},
     target::Prepared,
-    watchdog::Watchdog,
+    watchdog::Watched,
 };
 
 /// A process and its pipes. Dropping it ends the process.
 pub struct Pipes {
-    child: Child,
+    pub(crate) process: Watched,
     /// Gone when the end has begun.
     input: Option<ChildStdin>,
     output: LineBuffer<ChildStdout>,
-    watchdog: Watchdog,
     message: Vec<u8>,
 }
-
-/// How long a target may take to end by itself.
-const GRACE: Duration = Duration::from_secs(5);
 
 impl Pipes {
     /// Starts the process.
@@ -39,20 +35,11 @@ impl Pipes {
             return Err(io::ErrorKind::BrokenPipe.into());
         };
         Ok(Self {
-            watchdog: Watchdog::over(&child),
-            child,
+            process: Watched::new(child),
             input: Some(input),
             output: LineBuffer::new(output),
             message: Vec::new(),
         })
-    }
-
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
-    pub(crate) fn limit(&self, time: Duration) {
-        self.watchdog.limit(time);
     }
 
     /// Sends a message that is not answered.
@@ -60,18 +47,6 @@ impl Pipes {
         self.message.clear();
         self.message.extend_from_slice(message);
         self.flush()
-    }
-
-    /// Sends a request and gives its result to `read`.
-    pub(crate) fn ask<T>(
-        &mut self,
-        id: u64,
-        method: &str,
-        params: &str,
-        read: impl Fn(&str) -> T,
-    ) -> Result<T, SessionError> {
-        self.request(id, method, params)?;
-        self.wait(id, read)
     }
 
     /// Waits for the answer to a request that was sent.
@@ -146,9 +121,9 @@ impl Pipes {
 impl Drop for Pipes {
     fn drop(&mut self) {
         self.input = None;
-        self.watchdog.limit(GRACE);
+        self.process.limit(GRACE);
         // Its pipes end before it does; what it still says is not wanted.
         while let Ok(Some(_)) = self.output.next_line() {}
-        let _ = self.child.wait();
+        self.process.wait(GRACE);
     }
 }

@@ -10,7 +10,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use thiserror::Error;
 
-use crate::{connections::Connections, pipes::Pipes, target::Prepared};
+use crate::{connections::Connections, pipes::Pipes, target::Prepared, watchdog::Watched};
+
+/// How long a target may take to end by itself.
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
 /// Why a target could not be measured.
 #[derive(Debug, Error)]
@@ -72,6 +75,31 @@ pub enum Link {
     Http(Connections),
 }
 
+impl Link {
+    fn process(&self) -> &Watched {
+        match self {
+            Self::Pipes(pipes) => &pipes.process,
+            Self::Http(connections) => &connections.process,
+        }
+    }
+
+    /// Sends a request and gives its result to `read`.
+    fn ask<T>(
+        &mut self,
+        id: u64,
+        (method, params): (&str, &str),
+        read: impl Fn(&str) -> T,
+    ) -> Result<T, SessionError> {
+        match self {
+            Self::Pipes(pipes) => {
+                pipes.request(id, method, params)?;
+                pipes.wait(id, read)
+            }
+            Self::Http(connections) => connections.ask(id, method, params, read),
+        }
+    }
+}
+
 /// A target that runs and a client of it.
 pub struct Session {
     link: Link,
@@ -117,18 +145,12 @@ impl Session {
 
     /// The process of the target.
     pub fn pid(&self) -> u32 {
-        match &self.link {
-            Link::Pipes(pipes) => pipes.pid(),
-            Link::Http(connections) => connections.pid(),
-        }
+        self.link.process().pid()
     }
 
     /// Ends the target's process if nothing further is asked for so long.
     pub fn limit(&self, time: Duration) {
-        match &self.link {
-            Link::Pipes(pipes) => pipes.limit(time),
-            Link::Http(connections) => connections.limit(time),
-        }
+        self.link.process().limit(time);
     }
 
     /// The beginning of the protocol.
@@ -207,10 +229,7 @@ impl Session {
             let before = Instant::now();
             let id = self.next_id;
             self.next_id += 1;
-            let length = match &mut self.link {
-                Link::Pipes(pipes) => pipes.ask(id, "tools/call", &params, str::len),
-                Link::Http(connections) => connections.ask(id, "tools/call", &params, str::len),
-            }?;
+            let length = self.link.ask(id, ("tools/call", &params), str::len)?;
             times.push(before.elapsed().as_secs_f64() * 1e6);
             if length < bytes {
                 return Err(SessionError::Unexpected(format!("only {length} bytes")));
@@ -246,10 +265,7 @@ impl Session {
     fn ask(&mut self, method: &str, params: &str) -> Result<String, SessionError> {
         let id = self.next_id;
         self.next_id += 1;
-        match &mut self.link {
-            Link::Pipes(pipes) => pipes.ask(id, method, params, str::to_owned),
-            Link::Http(connections) => connections.ask(id, method, params, str::to_owned),
-        }
+        self.link.ask(id, (method, params), str::to_owned)
     }
 }
 

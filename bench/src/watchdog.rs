@@ -20,31 +20,47 @@ const PACE: Duration = Duration::from_secs(1);
 static DEADLINES: Mutex<BTreeMap<u32, Instant>> = Mutex::new(BTreeMap::new());
 static STARTED: Once = Once::new();
 
-/// Watches one process until it is dropped.
-pub(crate) struct Watchdog {
-    pid: u32,
+/// A child of ours that is watched until it is dropped.
+pub(crate) struct Watched {
+    child: Child,
 }
 
-impl Watchdog {
+impl Watched {
     /// Watches over a child of ours.
-    pub(crate) fn over(child: &Child) -> Self {
+    pub(crate) fn new(child: Child) -> Self {
         STARTED.call_once(|| {
             thread::spawn(watch);
         });
-        let watchdog = Self { pid: child.id() };
-        watchdog.limit(USUAL);
-        watchdog
+        let watched = Self { child };
+        watched.limit(USUAL);
+        watched
+    }
+
+    /// Its id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// Sets for how long the process may go on from now.
     pub(crate) fn limit(&self, time: Duration) {
-        deadlines().insert(self.pid, Instant::now() + time);
+        deadlines().insert(self.pid(), Instant::now() + time);
+    }
+
+    /// Asks it to end by itself.
+    pub(crate) fn terminate(&self) {
+        end(self.pid(), Signal::TERM);
+    }
+
+    /// Waits for its end, which comes after `grace` at the latest.
+    pub(crate) fn wait(&mut self, grace: Duration) {
+        self.limit(grace);
+        let _ = self.child.wait();
     }
 }
 
-impl Drop for Watchdog {
+impl Drop for Watched {
     fn drop(&mut self) {
-        deadlines().remove(&self.pid);
+        deadlines().remove(&self.pid());
     }
 }
 
@@ -66,7 +82,7 @@ fn watch() {
 }
 
 /// Sends a signal to a child of ours that was not waited for yet.
-pub(crate) fn end(pid: u32, signal: Signal) {
+fn end(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, signal);
     }

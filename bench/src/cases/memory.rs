@@ -101,29 +101,42 @@ fn note(session: &Session, target: &Target, what: &str, store: &mut Store) {
     );
 }
 
-/// How memory grows between a tenth of very many calls and all of them.
+/// How memory grows between a tenth of very many calls and all of them. Peers make as many as they can in their time.
 pub(super) fn growth(run: &mut Run) {
     for target in run.targets.clone() {
-        if !matches!(target, Target::Relay | Target::Workbench | Target::Native) {
-            continue;
+        if run.is_late() {
+            return;
         }
-        let Some(mut session) = run.ready(&target, Layout::SMALL) else {
+        let time = match target {
+            Target::Direct => continue,
+            Target::Peer(_) => run.plan.growth_slice,
+            _ => LIMIT,
+        };
+        let calls = run.plan.growth_calls / STEPS;
+        let Some(session) = run.ready(&target, Layout::SMALL) else {
             continue;
         };
-        session.limit(LIMIT);
-        for step in 0..=STEPS {
-            let pids = own_processes(session.pid());
-            run.store.put(
-                "memory over calls, MB",
-                target.name(),
-                step,
-                memory(&pids).resident,
-            );
-            let calls = run.plan.growth_calls / STEPS;
-            let result = session.in_flight(64, Budget { time: LIMIT, calls });
-            if run.noted(&target, "growth", result).is_none() {
-                break;
-            }
+        let result = grow(session, &target, Budget { time, calls }, &mut run.store);
+        run.noted(&target, "growth", result);
+    }
+}
+
+fn grow(
+    mut session: Session,
+    target: &Target,
+    step: Budget,
+    store: &mut Store,
+) -> Result<(), SessionError> {
+    for round in 0..=STEPS {
+        let pids = own_processes(session.pid());
+        let resident = memory(&pids).resident;
+        store.put("memory over calls, MB", target.name(), round, resident);
+        if round < STEPS {
+            session.limit(LIMIT);
+            let (calls, _) = session.in_flight(64, step)?;
+            #[expect(clippy::cast_precision_loss, reason = "a count of calls")]
+            store.put("calls for growth", target.name(), round, calls as f64);
         }
     }
+    Ok(())
 }

@@ -29,6 +29,8 @@ pub struct Plan {
     pub slice: Duration,
     /// How many calls the growth is looked at over.
     pub growth_calls: usize,
+    /// For how long a peer makes a tenth of them: it may not get to the end.
+    pub growth_slice: Duration,
 }
 
 impl Plan {
@@ -38,6 +40,7 @@ impl Plan {
         starts: 7,
         slice: Duration::from_millis(60),
         growth_calls: 100_000,
+        growth_slice: Duration::from_secs(1),
     };
     /// As the published figures are made.
     pub const FULL: Self = Self {
@@ -45,6 +48,7 @@ impl Plan {
         starts: 11,
         slice: Duration::from_millis(100),
         growth_calls: 1_000_000,
+        growth_slice: Duration::from_secs(4),
     };
 
     fn budget(&self) -> Budget {

@@ -1,7 +1,11 @@
 //! A timer for a loop that looks at its next moment in every turn. A new timer in every turn would wake the
 //! event loop by a system call, and the moment almost never comes: it moves on with every message.
 
-use std::pin::Pin;
+use std::{
+    future::{pending, poll_fn},
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
@@ -14,9 +18,14 @@ pub(crate) struct Alarm {
 impl Alarm {
     /// Waits for a moment; for ever if there is none. Cancel-safe.
     pub(crate) async fn wait(&mut self, moment: Option<Instant>) {
-        let Some(moment) = moment else {
-            return std::future::pending().await;
-        };
+        match moment {
+            Some(moment) => poll_fn(|context| self.poll_wait(moment, context)).await,
+            None => pending().await,
+        }
+    }
+
+    /// Waits for a moment.
+    pub(crate) fn poll_wait(&mut self, moment: Instant, context: &mut Context<'_>) -> Poll<()> {
         let sleep = self
             .set
             .get_or_insert_with(|| Box::pin(sleep_until(moment)));
@@ -24,9 +33,9 @@ impl Alarm {
             sleep.as_mut().reset(moment);
         }
         loop {
-            sleep.as_mut().await;
+            ready!(sleep.as_mut().poll(context));
             if sleep.deadline() >= moment {
-                return;
+                return Poll::Ready(());
             }
             sleep.as_mut().reset(moment);
         }

@@ -8,6 +8,7 @@ mod lines;
 mod mend;
 mod message;
 mod outbox;
+mod own;
 mod recover;
 mod scan;
 mod sse;
@@ -20,6 +21,7 @@ pub use message::{
     Answer, InvalidMessage, Message, Notification, ParseError, Request, RequestId, Response,
 };
 pub use outbox::{FrameTicket, Outbox};
+pub use own::own;
 pub use recover::{id_from_head, id_from_tail, recover_answer_id, recover_id};
 pub use scan::{MAX_DEPTH, ScanError};
 pub use sse::{EventParser, EventTooLarge, StreamEvent};

@@ -2,24 +2,28 @@
 //! connection has a client of its own, so that no two servers share sockets, and none is built before it
 //! is needed.
 
-use std::time::Duration;
+use std::{net::IpAddr, sync::Arc};
 
-use reqwest::{
-    Client, ClientBuilder, Url,
-    header::{HeaderMap, HeaderName, HeaderValue},
-    redirect, retry,
+use base64::{Engine, prelude::BASE64_STANDARD};
+use hyper::{
+    Uri,
+    header::{
+        AUTHORIZATION, HOST, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHORIZATION, USER_AGENT,
+    },
 };
+use percent_encoding::percent_decode_str;
+use url::{Position, Url};
 
+use super::{
+    client::Client,
+    connect::{Connector, Proxies},
+};
 use crate::{
     config::RemoteEndpoint, downstream::error::ConnectError, era::headers::PARAMETER_PREFIX,
 };
 
-/// How long a connection may take to be made, encryption included.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
-/// How many connections are kept for the next request, and how long: a little less than servers keep them
-/// (5 s is common), since a call that meets the end of its connection cannot be sent again.
-const IDLE_CONNECTIONS: usize = 8;
-const IDLE_PATIENCE: Duration = Duration::from_secs(4);
+const OUR_NAME: HeaderValue =
+    HeaderValue::from_static(concat!("mcp-workbench/", env!("CARGO_PKG_VERSION")));
 
 /// Headers that are ours to write: they carry the transport, and an entry must not change them.
 const OURS: &[&str] = &[
@@ -68,34 +72,61 @@ fn is_ours(name: &str) -> bool {
     OURS.contains(&name) || name.starts_with(PARAMETER_PREFIX)
 }
 
-/// A client for one server. It follows no redirects, keeps no cookies and never sends anything twice by
-/// itself. The usual variables for proxies are honoured, but not for this machine itself.
-pub(super) fn client(url: &Url) -> Result<Client, ConnectError> {
-    let built = builder(url).build();
-    let built = match built {
-        // Certificates may be missing on a machine; what is not encrypted does not need them.
-        Err(_) if url.scheme() == "http" => builder(url).tls_certs_only([]).build(),
-        built => built,
-    };
-    built.map_err(|error| ConnectError::NoHttpClient {
-        reason: innermost(&error),
-    })
+/// The headers that every request has beside those of the entry: who is asked, who asks, and the credentials that an
+/// address or a proxy has. What the entry says itself stays.
+pub(super) fn add_usual(headers: &mut HeaderMap, url: &Url, client: &Client) {
+    let host = &url[Position::BeforeHost..Position::AfterPort];
+    let usual = [
+        (HOST, HeaderValue::try_from(host).ok()),
+        (USER_AGENT, Some(OUR_NAME)),
+        (AUTHORIZATION, credentials(url)),
+        (PROXY_AUTHORIZATION, client.proxy_credentials().cloned()),
+    ];
+    for (name, value) in usual {
+        if let Some(value) = value {
+            headers.entry(name).or_insert(value);
+        }
+    }
 }
 
-fn builder(url: &Url) -> ClientBuilder {
-    let builder = Client::builder()
-        .redirect(redirect::Policy::none())
-        .retry(retry::never())
-        .referer(false)
-        .connect_timeout(CONNECT_PATIENCE)
-        .pool_idle_timeout(IDLE_PATIENCE)
-        .pool_max_idle_per_host(IDLE_CONNECTIONS)
-        .user_agent(concat!("mcp-workbench/", env!("CARGO_PKG_VERSION")));
-    if is_this_machine(url) {
-        builder.no_proxy()
-    } else {
-        builder
+/// The user and the password that stand in an address, as a header.
+fn credentials(url: &Url) -> Option<HeaderValue> {
+    let decoded = |text| percent_decode_str(text).decode_utf8_lossy();
+    let (user, password) = (url.username(), url.password());
+    if user.is_empty() && password.is_none() {
+        return None;
     }
+    let both = format!(
+        "{}:{}",
+        decoded(user),
+        decoded(password.unwrap_or_default())
+    );
+    let mut value =
+        HeaderValue::try_from(format!("Basic {}", BASE64_STANDARD.encode(both))).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+/// The error of an address that no request can be made for.
+pub(super) fn unusable() -> ConnectError {
+    ConnectError::UnusableUrl {
+        reason: "it cannot stand in a request".to_owned(),
+    }
+}
+
+/// A client for one server. The usual variables for proxies are honoured, but not for this machine itself.
+pub(super) fn client(url: &Url) -> Result<Arc<Client>, ConnectError> {
+    let origin = Uri::try_from(origin(url)).map_err(|_| unusable())?;
+    let proxies = if is_this_machine(url) {
+        Proxies::None
+    } else {
+        Proxies::Usual
+    };
+    let connector = Connector::new(origin, proxies);
+    let connector = connector.map_err(|error| ConnectError::NoHttpClient {
+        reason: innermost(&error),
+    })?;
+    Ok(Client::new(connector))
 }
 
 fn is_this_machine(url: &Url) -> bool {
@@ -103,9 +134,7 @@ fn is_this_machine(url: &Url) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost"
         || host.ends_with(".localhost")
-        || address
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|it| it.is_loopback())
+        || address.parse::<IpAddr>().is_ok_and(|it| it.is_loopback())
 }
 
 /// Scheme, host and port: what may be named in messages.

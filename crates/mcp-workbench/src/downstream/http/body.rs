@@ -2,7 +2,6 @@
 //! of it went out, or if the server proved that it did not run it.
 
 use std::{
-    collections::VecDeque,
     pin::Pin,
     sync::{
         Arc,
@@ -99,16 +98,25 @@ impl Drop for Share {
 
 /// The bytes of one message on their way out.
 pub(super) struct MessageBody {
-    parts: VecDeque<Bytes>,
+    /// Those that were given out are empty.
+    parts: [Bytes; 3],
     sending: Arc<Sending>,
     share: Option<Share>,
 }
 
 impl MessageBody {
-    pub(super) fn new(frame: &Frame, sending: &Arc<Sending>, share: Option<Share>) -> Self {
-        let parts = frame.clone().into_parts().into_iter();
+    /// Nothing.
+    pub(super) fn empty() -> Self {
         Self {
-            parts: parts.filter(|part| !part.is_empty()).collect(),
+            parts: Default::default(),
+            sending: Arc::default(),
+            share: None,
+        }
+    }
+
+    pub(super) fn new(frame: &Frame, sending: &Arc<Sending>, share: Option<Share>) -> Self {
+        Self {
+            parts: frame.clone().into_parts(),
             sending: Arc::clone(sending),
             share,
         }
@@ -130,21 +138,22 @@ impl Body for MessageBody {
         _context: &mut Context<'_>,
     ) -> Poll<Option<Result<BodyFrame<Bytes>, Withdrawn>>> {
         let this = self.get_mut();
-        if this.parts.is_empty() {
+        if this.is_end_stream() {
             return Poll::Ready(None);
         }
         if !this.sending.begin() {
             return Poll::Ready(Some(Err(Withdrawn)));
         }
-        let part = this.parts.pop_front();
-        if this.parts.is_empty() {
+        let part = this.parts.iter_mut().find(|part| !part.is_empty());
+        let part = part.map(std::mem::take);
+        if this.is_end_stream() {
             this.share = None;
         }
         Poll::Ready(part.map(|part| Ok(BodyFrame::data(part))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.parts.is_empty()
+        self.parts.iter().all(Bytes::is_empty)
     }
 
     fn size_hint(&self) -> SizeHint {

@@ -3,17 +3,19 @@
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use reqwest::{Response, Url, header::HeaderMap};
+use hyper::HeaderMap;
+use url::Url;
 
 use super::{
     body::{MessageBody, Sending, Share},
+    client::{Response, Target},
     fault::{Refusal, Setback, encoded, is_type, not_mcp, redirection, refusal, without_response},
     peer::{Agreed, Peer, Route},
 };
 use crate::{
     call::Outcome,
     downstream::error::HttpFault,
-    wire::{Frame, MAX_FRAME_BYTES},
+    wire::{Frame, MAX_FRAME_BYTES, own},
 };
 
 /// How many redirects of one request are followed.
@@ -67,11 +69,11 @@ impl PostError {
     }
 }
 
-/// Sends a message to `url` and returns the response if it has a status of success. What is already known
+/// Sends a message to `target` and returns the response if it has a status of success. What is already known
 /// to be a better address for the next time is noted.
 pub(super) async fn post(
     peer: &Peer,
-    mut url: Url,
+    mut target: Target,
     outgoing: &Outgoing<'_>,
     mut share: Option<Share>,
 ) -> Result<Response, PostError> {
@@ -83,11 +85,7 @@ pub(super) async fn post(
     } = outgoing;
     for _ in 0..=MAX_REDIRECTS {
         let body = MessageBody::new(frame, sending, share.take());
-        let mut request = peer.post(url, agreed, body);
-        if let Some(headers) = modern {
-            request = request.headers((*headers).clone());
-        }
-        let response = request.send().await;
+        let response = peer.post(target, (agreed, *modern), body).await;
         let response =
             response.map_err(|error| without_response(&error, sending, &peer.secrets))?;
         if response.status().is_success() {
@@ -95,18 +93,23 @@ pub(super) async fn post(
         }
         if !response.status().is_redirection() {
             let had_session = agreed.session.is_some();
-            let refusal = refusal(response, had_session, &peer.secrets).await;
+            // On the heap: it is rare.
+            let refusal = Box::pin(refusal(response, had_session, &peer.secrets)).await;
             return Err(PostError::Refusal(refusal));
         }
         sending.rejected();
-        url = redirection(&response, &peer.secrets).map_err(rejected)?;
-        note_redirect(peer, response.url(), &url);
+        let url = redirection(&response, &peer.secrets).map_err(rejected)?;
+        target = peer.target(url).ok_or_else(|| rejected(endless()))?;
+        note_redirect(peer, response.url(), &target);
     }
-    Err(rejected(HttpFault::Redirect {
+    Err(rejected(endless()).into())
+}
+
+fn endless() -> HttpFault {
+    HttpFault::Redirect {
         status: 307,
         target: "itself, again and again".to_owned(),
-    })
-    .into())
+    }
 }
 
 /// The body of a success.
@@ -128,23 +131,31 @@ pub(super) async fn reply(peer: &Peer, response: Response) -> Result<Reply, Http
         });
     }
     if matches!(status, 202 | 204) || response.content_length() == Some(0) {
-        discard(response).await;
+        Box::pin(discard(response)).await;
         return Ok(Reply::Nothing(status));
     }
-    Err(not_mcp(response, &peer.secrets).await)
+    Err(Box::pin(not_mcp(response, &peer.secrets)).await)
 }
 
 /// A whole body of at most `limit` bytes. Time is limited by whoever waits.
 pub(super) async fn whole(mut response: Response, limit: usize) -> Result<Bytes, HttpFault> {
+    let length = response.content_length().unwrap_or_default();
+    if length > limit as u64 {
+        return Err(HttpFault::TooLarge);
+    }
     let mut body = BytesMut::new();
     loop {
         match response.chunk().await {
-            Ok(Some(chunk)) if body.is_empty() && chunk.len() <= limit => {
-                body = BytesMut::from(chunk);
+            // Most answers are one piece.
+            Ok(Some(chunk)) if body.is_empty() && response.is_over() && chunk.len() <= limit => {
+                return Ok(own(chunk));
             }
             Ok(Some(chunk)) => {
                 if body.len() + chunk.len() > limit {
                     return Err(HttpFault::TooLarge);
+                }
+                if body.is_empty() {
+                    body.reserve(usize::try_from(length).unwrap_or_default());
                 }
                 body.extend_from_slice(&chunk);
             }
@@ -166,10 +177,10 @@ fn rejected(fault: HttpFault) -> Setback {
 }
 
 /// The next message goes to the new address at once.
-fn note_redirect(peer: &Peer, old: &Url, new: &Url) {
+fn note_redirect(peer: &Peer, old: &Url, new: &Target) {
     peer.route.send_if_modified(|route| match route {
-        Route::Streamable(url) if url == old => {
-            *url = new.clone();
+        Route::Streamable(target) if target.url() == old => {
+            *target = new.clone();
             true
         }
         _ => false,

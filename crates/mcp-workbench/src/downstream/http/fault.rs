@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use reqwest::{
-    Response, StatusCode,
+use hyper::{
+    StatusCode,
     header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, LOCATION, RETRY_AFTER},
 };
+use url::Url;
 
 use super::{
     address::{innermost, origin},
     body::Sending,
+    client::{Response, SendError},
 };
 use crate::{
     call::Outcome,
@@ -41,13 +43,9 @@ pub(super) struct Refusal {
 }
 
 /// Why a request got no response at all.
-pub(super) fn without_response(
-    error: &reqwest::Error,
-    sending: &Sending,
-    secrets: &Secrets,
-) -> Setback {
+pub(super) fn without_response(error: &SendError, sending: &Sending, secrets: &Secrets) -> Setback {
     let reason = secrets.redact(&innermost(error)).into_owned();
-    if error.is_connect() || sending.outcome() == Outcome::NotSent {
+    if matches!(error, SendError::Connect(_)) || sending.outcome() == Outcome::NotSent {
         return Setback {
             fault: HttpFault::Unreachable { reason },
             outcome: sending.outcome(),
@@ -116,10 +114,7 @@ pub(super) fn encoded(response: &Response) -> Option<HttpFault> {
 }
 
 /// Where a response redirects to, if it may be followed; else the fault.
-pub(super) fn redirection(
-    response: &Response,
-    secrets: &Secrets,
-) -> Result<reqwest::Url, HttpFault> {
+pub(super) fn redirection(response: &Response, secrets: &Secrets) -> Result<Url, HttpFault> {
     let status = response.status();
     let here = response.url();
     let target = text_of(response, &LOCATION).and_then(|target| here.join(target).ok());
@@ -147,7 +142,7 @@ pub(super) fn is_type(response: &Response, wanted: &str) -> bool {
 }
 
 /// The name of a redirect's target: another origin, or another path of this one.
-pub(super) fn place(here: &reqwest::Url, target: &reqwest::Url, secrets: &Secrets) -> String {
+pub(super) fn place(here: &Url, target: &Url, secrets: &Secrets) -> String {
     if target.origin() == here.origin() {
         cut(&secrets.redact(target.path()), SHOWN_CHARACTERS)
     } else {

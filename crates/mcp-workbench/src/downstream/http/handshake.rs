@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use reqwest::{Response, header::HeaderValue};
+use hyper::header::HeaderValue;
 
 use super::{
     body::Sending,
+    client::Response,
     exchange::{Outgoing, Reply, discard, post, reply},
-    peer::{Agreed, Event, Peer, Route, Stage},
+    peer::{Agreed, Event, Peer, Route, SESSION_ID, Stage},
     stream::{EventStream, StreamEnd},
 };
 use crate::{
@@ -18,11 +19,7 @@ use crate::{
 
 /// Completes the first handshake: the server is told, and only then may requests follow.
 pub(super) async fn complete(peer: Arc<Peer>, version: Option<HeaderValue>) {
-    let agreed = Agreed {
-        generation: 1,
-        session: peer.agreed_so_far().session,
-        version,
-    };
+    let agreed = peer.agree(1, peer.agreed_so_far().session, version);
     let sent = send_initialized(&peer, &agreed).await;
     if let Err(fault) = sent {
         // What is wrong with the server shows at the first request.
@@ -51,16 +48,12 @@ pub(super) async fn renew(peer: Arc<Peer>, initialize: Frame, lost: u64) {
 }
 
 async fn handshake(peer: &Peer, initialize: &Frame, generation: u64) -> Result<Agreed, HttpFault> {
-    let response = send(peer, initialize, &Agreed::default()).await?;
-    let session = response.headers().get("mcp-session-id").cloned();
+    let response = send(peer, initialize, &peer.agreed_on_nothing()).await?;
+    let session = response.headers().get(SESSION_ID).cloned();
     let result = result_of(peer, response).await?;
     let version = result.member("protocolVersion");
     let version = version.and_then(|it| HeaderValue::try_from(it.as_text()?.as_ref()).ok());
-    let agreed = Agreed {
-        generation,
-        session,
-        version,
-    };
+    let agreed = peer.agree(generation, session, version);
     send_initialized(peer, &agreed).await?;
     Ok(agreed)
 }
@@ -73,7 +66,7 @@ async fn send_initialized(peer: &Peer, agreed: &Agreed) -> Result<(), HttpFault>
 }
 
 async fn send(peer: &Peer, frame: &Frame, agreed: &Agreed) -> Result<Response, HttpFault> {
-    let (Route::Streamable(url) | Route::Sse(url)) = peer.route().await else {
+    let (Route::Streamable(target) | Route::Sse(target)) = peer.route().await else {
         return Err(HttpFault::Internal);
     };
     let outgoing = Outgoing {
@@ -82,7 +75,7 @@ async fn send(peer: &Peer, frame: &Frame, agreed: &Agreed) -> Result<Response, H
         agreed,
         modern: None,
     };
-    let sent = post(peer, url, &outgoing, None).await;
+    let sent = post(peer, target, &outgoing, None).await;
     sent.map_err(|error| error.into_setback().fault)
 }
 

@@ -3,11 +3,12 @@
 
 use std::{sync::Arc, time::Duration};
 
-use reqwest::{Response, Url};
 use tokio::time::Instant;
+use url::Url;
 
 use super::{
     address::origin,
+    client::{Response, Target},
     fault::{encoded, is_type, not_mcp, refusal, without_response},
     peer::{Agreed, Event, Peer, Route},
     stream::{EventStream, Position, StreamEnd},
@@ -37,10 +38,10 @@ async fn hear_all(peer: &Peer, agreed: Agreed) {
     };
     let mut failures = 0;
     while failures < MAX_FAILURES {
-        let Route::Streamable(url) = peer.route().await else {
+        let Route::Streamable(target) = peer.route().await else {
             return;
         };
-        let response = peer.get(url, &agreed, position.last_id.as_deref()).send();
+        let response = peer.get(target, &agreed, position.last_id.as_deref());
         match response.await {
             Ok(response) if is_stream(&response) => {
                 peer.listening.send_replace(true);
@@ -93,8 +94,9 @@ pub(super) async fn listen_old(peer: Arc<Peer>, refused: Option<HttpFault>) {
 }
 
 async fn connect_old(peer: &Peer) -> Result<EventStream, HttpFault> {
-    let request = peer.get(peer.url.clone(), &Agreed::default(), None);
-    let response = request.send().await.map_err(|error| {
+    let nothing = peer.agreed_on_nothing();
+    let response = peer.get(peer.target.clone(), &nothing, None).await;
+    let response = response.map_err(|error| {
         // A GET has no body that could have been begun.
         let sending = super::body::Sending::default();
         without_response(&error, &sending, &peer.secrets).fault
@@ -132,7 +134,7 @@ async fn hear_old(peer: &Peer, stream: &mut EventStream) -> HttpFault {
         };
         if event.name == "endpoint" {
             match endpoint(peer, &event) {
-                Ok(url) => peer.route.send_replace(Route::Sse(url)),
+                Ok(target) => peer.route.send_replace(Route::Sse(target)),
                 Err(fault) => return fault,
             };
         } else if let Some(message) = message_in(&event) {
@@ -142,19 +144,16 @@ async fn hear_old(peer: &Peer, stream: &mut EventStream) -> HttpFault {
 }
 
 /// The address that messages go to, which must be of the same origin: the headers of the entry go there.
-fn endpoint(peer: &Peer, event: &StreamEvent) -> Result<Url, HttpFault> {
-    let target = String::from_utf8_lossy(&event.data);
-    let Ok(url) = peer.url.join(target.trim()) else {
-        return Err(HttpFault::ForeignEndpoint {
-            target: "no address".to_owned(),
-        });
-    };
-    if url.origin() == peer.url.origin() {
-        Ok(url)
+fn endpoint(peer: &Peer, event: &StreamEvent) -> Result<Target, HttpFault> {
+    let text = String::from_utf8_lossy(&event.data);
+    let here = peer.target.url();
+    let foreign = |target: String| HttpFault::ForeignEndpoint { target };
+    let no_address = || foreign("no address".to_owned());
+    let url: Url = here.join(text.trim()).map_err(|_| no_address())?;
+    if url.origin() == here.origin() {
+        peer.target(url).ok_or_else(no_address)
     } else {
-        Err(HttpFault::ForeignEndpoint {
-            target: origin(&url),
-        })
+        Err(foreign(origin(&url)))
     }
 }
 

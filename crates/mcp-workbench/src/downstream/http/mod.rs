@@ -8,20 +8,24 @@
 
 mod address;
 mod body;
+mod client;
+mod connect;
 mod exchange;
 mod fault;
 mod handshake;
+mod lane;
 mod listen;
 mod modern;
 mod peer;
 mod request;
+mod running;
 mod stream;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use reqwest::header::HeaderValue;
+use hyper::header::HeaderValue;
 use tokio::{
     sync::mpsc,
     task::{AbortHandle, JoinSet},
@@ -34,6 +38,7 @@ use self::{
     exchange::{Outgoing, discard, post},
     peer::{Event, Peer, Route, Stage},
     request::{Kind, RequestTask},
+    running::Running,
 };
 use super::{
     error::{ConnectError, HttpFault},
@@ -58,9 +63,12 @@ pub(super) struct HttpLink {
     events: mpsc::Receiver<Event>,
     /// How the next request is sent.
     era: Era,
+    /// What runs beside the requests.
     tasks: JoinSet<()>,
+    /// Runs the requests.
+    requests: TaskTracker,
     /// The requests that are not answered.
-    running: HashMap<FrameTicket, Running>,
+    running: Running,
     /// The task that hears what the server says without being asked.
     listening: Option<AbortHandle>,
     /// The handshake as it was sent, to be sent again if the session is lost.
@@ -71,11 +79,6 @@ pub(super) struct HttpLink {
     closing_since: Option<Instant>,
 }
 
-struct Running {
-    sending: Arc<Sending>,
-    task: AbortHandle,
-}
-
 impl HttpLink {
     /// Prepares the connection; nothing is sent before the first request.
     pub(super) fn open(
@@ -84,21 +87,26 @@ impl HttpLink {
         background: &TaskTracker,
     ) -> Result<Self, ConnectError> {
         let url = address::url(endpoint)?;
-        let headers = address::headers(endpoint)?;
+        let mut headers = address::headers(endpoint)?;
         let client = address::client(&url)?;
+        address::add_usual(&mut headers, &url, &client);
+        let target = client.target(url).ok_or_else(address::unusable)?;
         let (sender, events) = mpsc::channel(EVENTS);
-        let reached = (client, url, headers);
+        let reached = (client, target, headers);
         let mut link = Self {
             peer: Arc::new(Peer::new(reached, endpoint.secrets.clone(), times, sender)),
             events,
             era: Era::Legacy,
             tasks: JoinSet::new(),
-            running: HashMap::new(),
+            requests: TaskTracker::new(),
+            running: Running::default(),
             listening: None,
             initialize: None,
             background: background.clone(),
             closing_since: None,
         };
+        let end_idle = link.peer.end_idle();
+        link.tasks.spawn(end_idle);
         if endpoint.protocol == RemoteProtocol::Sse {
             link.peer.route.send_replace(Route::SseWaiting);
             link.tasks
@@ -152,10 +160,10 @@ impl HttpLink {
             frame,
             sending: Arc::clone(&sending),
         };
-        let task = self.tasks.spawn(run_contained(task));
-        let ticket = FrameTicket::from(id);
-        self.running.insert(ticket, Running { sending, task });
-        ticket
+        let task = self.requests.spawn(run_contained(task));
+        let limit = kind.limit(self.peer.times);
+        self.running
+            .begin(id, (sending, task.abort_handle()), limit)
     }
 
     /// Sends a notification or an answer. Whether it arrives is nobody's concern. A modern server gets requests
@@ -179,17 +187,12 @@ impl HttpLink {
 
     /// Takes a request back. Its answer is not waited for any more in any case, and its stream is closed.
     pub(super) fn withdraw(&mut self, request: FrameTicket) -> Outcome {
-        let Some(running) = self.running.remove(&request) else {
-            return Outcome::Unknown;
-        };
-        running.task.abort();
-        running.sending.withdraw()
+        self.running.withdraw(request)
     }
 
     /// What is known of the effects of a request that is not answered.
     pub(super) fn outcome(&self, request: FrameTicket) -> Outcome {
-        let running = self.running.get(&request);
-        running.map_or(Outcome::Unknown, |running| running.sending.outcome())
+        self.running.outcome(request)
     }
 
     /// How many bytes wait to be sent.
@@ -210,7 +213,12 @@ impl HttpLink {
     /// The next thing that happens. Cancel-safe.
     pub(super) async fn next_event(&mut self) -> LinkEvent {
         loop {
-            let Some(event) = self.events.recv().await else {
+            let event = tokio::select! {
+                biased;
+                event = self.events.recv() => event,
+                overdue = self.running.overdue() => return overdue,
+            };
+            let Some(event) = event else {
                 return LinkEvent::Lost(HttpFault::Internal);
             };
             self.reap();
@@ -246,7 +254,7 @@ impl HttpLink {
             _ => None,
         };
         if let Some(id) = id {
-            self.running.remove(&FrameTicket::from(id));
+            self.running.end(FrameTicket::from(id));
         }
     }
 
@@ -289,15 +297,16 @@ impl HttpLink {
 impl Drop for HttpLink {
     /// Dropping the link ends all of its tasks; the server is told that the session is over.
     fn drop(&mut self) {
+        self.running.abort_all();
         let agreed = self.peer.agreed_so_far();
-        let Route::Streamable(url) = self.peer.route.borrow().clone() else {
+        let Route::Streamable(target) = self.peer.route.borrow().clone() else {
             return;
         };
         if agreed.session.is_none() {
             return;
         }
         let until = self.closing_since.unwrap_or_else(Instant::now) + FAREWELL;
-        let delete = self.peer.delete(url, &agreed).send();
+        let delete = Arc::clone(&self.peer).delete(target, agreed);
         self.background.spawn(async move {
             // 405 says that the server ends sessions itself; nothing else can be done about the others.
             let _ = tokio::time::timeout_at(until, delete).await;
@@ -308,7 +317,8 @@ impl Drop for HttpLink {
 /// Runs a request; a bug of ours fails that request only.
 async fn run_contained(task: RequestTask) {
     let (peer, id) = (Arc::clone(&task.peer), task.id);
-    if contain(task.run()).await.is_err() {
+    // On the heap: it is large, and would be copied when it is begun and when it ends.
+    if contain(Box::pin(task.run())).await.is_err() {
         let failed = LinkEvent::Failed {
             id,
             fault: HttpFault::Internal,
@@ -323,7 +333,7 @@ async fn send(peer: Arc<Peer>, frame: Frame, share: Share) {
     let Ok(_permit) = peer.senders.acquire().await else {
         return;
     };
-    let (Route::Streamable(url) | Route::Sse(url)) = peer.route().await else {
+    let (Route::Streamable(target) | Route::Sse(target)) = peer.route().await else {
         return;
     };
     let outgoing = Outgoing {
@@ -332,7 +342,7 @@ async fn send(peer: Arc<Peer>, frame: Frame, share: Share) {
         agreed: &peer.agreed_so_far(),
         modern: None,
     };
-    let sent = post(&peer, url, &outgoing, Some(share));
+    let sent = post(&peer, target, &outgoing, Some(share));
     match tokio::time::timeout(peer.times.connect, sent).await {
         Ok(Ok(response)) => discard(response).await,
         Ok(Err(error)) => tracing::debug!("not taken: {}", error.into_setback().fault),

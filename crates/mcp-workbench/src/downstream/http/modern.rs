@@ -1,7 +1,7 @@
 //! What is special about a request to a server of revision 2026-07-28: it stands for itself, so that its
 //! headers repeat what its body says, and an error that came back for it is about it even without its id.
 
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::{
     era::{self, headers as names},

@@ -2,16 +2,22 @@
 //! way back to the server's task. Plain data behind watches; whoever needs something that is not there yet
 //! waits for it.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use reqwest::{
-    Client, Method, RequestBuilder, Url,
-    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue},
+use hyper::{
+    HeaderMap, Method,
+    header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue},
 };
-use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::sync::{
+    Semaphore,
+    mpsc::{self, error::TrySendError},
+    watch,
+};
+use url::Url;
 
 use super::{
     body::{Backlog, MessageBody},
+    client::{Client, Response, SendError, Target},
     fault::Setback,
 };
 use crate::{
@@ -21,11 +27,16 @@ use crate::{
         error::HttpFault,
         link::{LinkEvent, Origin},
     },
+    era::headers as names,
     wire::Message,
 };
 
 /// How many notifications and answers of ours are on their way at once.
 const SENDERS: usize = 8;
+/// Names the session in requests and in the answer to `initialize`.
+pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static(names::PROTOCOL_VERSION);
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// How long calls wait until we listen to what the server says without being asked.
 const LISTENING_PATIENCE: Duration = Duration::from_millis(500);
 
@@ -48,11 +59,11 @@ pub(super) enum Event {
 pub(super) enum Route {
     /// Streamable HTTP: the answer to a POST holds the answer to its message. A modern server is reached the
     /// same way, but without session and handshake.
-    Streamable(Url),
+    Streamable(Target),
     /// HTTP+SSE, and the server has not said yet where messages go.
     SseWaiting,
     /// HTTP+SSE: messages go here, answers come on the one stream.
-    Sse(Url),
+    Sse(Target),
 }
 
 /// Where the handshake stands.
@@ -70,21 +81,24 @@ pub(super) enum Stage {
     },
 }
 
-/// What was agreed on in a handshake.
-#[derive(Debug, Clone, Default)]
+/// What was agreed on in a handshake. Cheap to clone.
+#[derive(Debug, Clone)]
 pub(super) struct Agreed {
     /// Which handshake of this connection it was.
     pub(super) generation: u64,
+    /// Whether the server has given a session.
     pub(super) session: Option<HeaderValue>,
-    pub(super) version: Option<HeaderValue>,
+    /// What every request carries since then.
+    headers: Arc<HeaderMap>,
 }
 
 /// What all tasks of one connection share.
 pub(super) struct Peer {
-    pub(super) client: Client,
+    client: Arc<Client>,
     /// The address of the entry.
-    pub(super) url: Url,
-    pub(super) headers: HeaderMap,
+    pub(super) target: Target,
+    /// What every request carries, agreed or not.
+    headers: Arc<HeaderMap>,
     pub(super) secrets: Secrets,
     pub(super) times: ServerTimes,
     pub(super) route: watch::Sender<Route>,
@@ -99,18 +113,18 @@ pub(super) struct Peer {
 impl Peer {
     /// The shared part of a connection that has not begun.
     pub(super) fn new(
-        (client, url, headers): (Client, Url, HeaderMap),
+        (client, target, headers): (Arc<Client>, Target, HeaderMap),
         secrets: Secrets,
         times: ServerTimes,
         events: mpsc::Sender<Event>,
     ) -> Self {
         Self {
             client,
-            headers,
+            headers: Arc::new(headers),
             secrets,
             times,
-            route: watch::Sender::new(Route::Streamable(url.clone())),
-            url,
+            route: watch::Sender::new(Route::Streamable(target.clone())),
+            target,
             stage: watch::Sender::new(Stage::Opening(None)),
             listening: watch::Sender::new(false),
             backlog: Backlog::default(),
@@ -120,19 +134,31 @@ impl Peer {
     }
 
     /// Tells the link something. Waits while the link does not keep up.
-    pub(super) async fn tell(&self, event: Event) {
-        // Without a link nobody wants to know.
-        let _ = self.events.send(event).await;
+    pub(super) fn tell(&self, event: Event) -> impl Future<Output = ()> {
+        let waiting = match self.events.try_send(event) {
+            // On the heap: it is large and rare.
+            Err(TrySendError::Full(event)) => Some(Box::pin(self.events.send(event))),
+            // Without a link nobody wants to know.
+            Ok(()) | Err(TrySendError::Closed(_)) => None,
+        };
+        async {
+            if let Some(waiting) = waiting {
+                let _ = waiting.await;
+            }
+        }
     }
 
     /// Passes on a message of the server.
-    pub(super) async fn pass_on(&self, message: Message, origin: Origin) {
+    pub(super) fn pass_on(&self, message: Message, origin: Origin) -> impl Future<Output = ()> {
         self.tell(Event::Tell(LinkEvent::Message { message, origin }))
-            .await;
     }
 
     /// Where messages go, once that is known. Cancel-safe.
     pub(super) async fn route(&self) -> Route {
+        let route = self.route.borrow().clone();
+        if !matches!(route, Route::SseWaiting) {
+            return route;
+        }
         let mut route = self.route.subscribe();
         let known = route.wait_for(|route| !matches!(route, Route::SseWaiting));
         // The sender lives as long as we do.
@@ -142,6 +168,11 @@ impl Peer {
     /// What was agreed on, once that is known and newer than a generation that was lost. Cancel-safe.
     pub(super) async fn agreed(&self, lost: Option<u64>) -> Result<Agreed, HttpFault> {
         let is_new = |agreed: &Agreed| lost.is_none_or(|lost| agreed.generation > lost);
+        if let Stage::Open(agreed) = &*self.stage.borrow()
+            && is_new(agreed)
+        {
+            return Ok(agreed.clone());
+        }
         let mut stage = self.stage.subscribe();
         let known = stage
             .wait_for(|stage| match stage {
@@ -160,6 +191,9 @@ impl Peer {
     /// Waits until we listen: a server may ask there what belongs to a call, and would ask nobody. A server
     /// that leaves it open whether it has such a stream is waited for once.
     pub(super) async fn listens(&self) {
+        if *self.listening.borrow() {
+            return;
+        }
         let mut listening = self.listening.subscribe();
         let listens = listening.wait_for(|listening| *listening);
         let waited = tokio::time::timeout(LISTENING_PATIENCE, listens).await;
@@ -171,55 +205,97 @@ impl Peer {
     /// What is agreed on at this moment, complete or not.
     pub(super) fn agreed_so_far(&self) -> Agreed {
         match &*self.stage.borrow() {
-            Stage::Opening(session) => Agreed {
-                session: session.clone(),
-                ..Agreed::default()
-            },
+            Stage::Opening(session) => self.agree(0, session.clone(), None),
             Stage::Open(agreed) => agreed.clone(),
-            Stage::Broken { .. } => Agreed::default(),
+            Stage::Broken { .. } => self.agreed_on_nothing(),
         }
     }
 
-    /// A POST of a message.
-    pub(super) fn post(&self, url: Url, agreed: &Agreed, body: MessageBody) -> RequestBuilder {
+    /// Nothing, as before the first handshake.
+    pub(super) fn agreed_on_nothing(&self) -> Agreed {
+        Agreed {
+            generation: 0,
+            session: None,
+            headers: Arc::clone(&self.headers),
+        }
+    }
+
+    /// What a handshake has agreed on.
+    pub(super) fn agree(
+        &self,
+        generation: u64,
+        session: Option<HeaderValue>,
+        version: Option<HeaderValue>,
+    ) -> Agreed {
+        let mut headers = HeaderMap::clone(&self.headers);
+        if let Some(session) = &session {
+            headers.insert(SESSION_ID, session.clone());
+        }
+        if let Some(version) = version {
+            headers.insert(PROTOCOL_VERSION, version);
+        }
+        Agreed {
+            generation,
+            session,
+            headers: Arc::new(headers),
+        }
+    }
+
+    /// Posts a message. `more` are headers of its own.
+    pub(super) fn post(
+        &self,
+        target: Target,
+        (agreed, more): (&Agreed, Option<&HeaderMap>),
+        body: MessageBody,
+    ) -> impl Future<Output = Result<Response, SendError>> {
         const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
         const JSON: HeaderValue = HeaderValue::from_static("application/json");
-        let mut headers = self.headers_with(agreed);
+        let mut headers = HeaderMap::clone(&agreed.headers);
         headers.insert(ACCEPT, BOTH);
         headers.insert(CONTENT_TYPE, JSON);
-        self.client
-            .request(Method::POST, url)
-            .headers(headers)
-            .body(reqwest::Body::wrap(body))
+        if let Some(more) = more {
+            headers.extend(more.clone());
+        }
+        let request = target.request(Method::POST, headers, body);
+        self.client.send(target, request)
     }
 
-    /// A GET of a stream of events, from the event after `last_id` on if there is one.
-    pub(super) fn get(&self, url: Url, agreed: &Agreed, last_id: Option<&str>) -> RequestBuilder {
+    /// Asks for a stream of events, from the event after `last_id` on if there is one.
+    pub(super) async fn get(
+        &self,
+        target: Target,
+        agreed: &Agreed,
+        last_id: Option<&str>,
+    ) -> Result<Response, SendError> {
         const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
-        let mut headers = self.headers_with(agreed);
+        let mut headers = HeaderMap::clone(&agreed.headers);
         headers.insert(ACCEPT, EVENTS);
         if let Some(last_id) = last_id.and_then(|id| HeaderValue::try_from(id).ok()) {
-            headers.insert("last-event-id", last_id);
+            headers.insert(LAST_EVENT_ID, last_id);
         }
-        self.client.request(Method::GET, url).headers(headers)
+        let request = target.request(Method::GET, headers, MessageBody::empty());
+        self.client.send(target, request).await
     }
 
-    /// The DELETE of a session.
-    pub(super) fn delete(&self, url: Url, agreed: &Agreed) -> RequestBuilder {
-        self.client
-            .request(Method::DELETE, url)
-            .headers(self.headers_with(agreed))
+    /// Ends a session.
+    pub(super) async fn delete(
+        self: Arc<Self>,
+        target: Target,
+        agreed: Agreed,
+    ) -> Result<Response, SendError> {
+        let headers = HeaderMap::clone(&agreed.headers);
+        let request = target.request(Method::DELETE, headers, MessageBody::empty());
+        self.client.send(target, request).await
     }
 
-    fn headers_with(&self, agreed: &Agreed) -> HeaderMap {
-        let mut headers = self.headers.clone();
-        if let Some(session) = &agreed.session {
-            headers.insert("mcp-session-id", session.clone());
-        }
-        if let Some(version) = &agreed.version {
-            headers.insert("mcp-protocol-version", version.clone());
-        }
-        headers
+    /// The form of another address of this server; none if it cannot stand in a request.
+    pub(super) fn target(&self, url: Url) -> Option<Target> {
+        self.client.target(url)
+    }
+
+    /// Ends connections that nobody needs any more, for as long as it runs.
+    pub(super) fn end_idle(&self) -> impl Future<Output = ()> + use<> {
+        Arc::clone(&self.client).end_idle()
     }
 
     /// The failure of a request that was never begun.

@@ -4,19 +4,21 @@
 
 use std::{sync::Arc, time::Duration};
 
-use reqwest::{Response as HttpResponse, header::HeaderMap};
+use hyper::HeaderMap;
 use tokio::time::Instant;
 
 use super::{
     body::{Sending, Share},
+    client::Response as HttpResponse,
     exchange::{Outgoing, PostError, Reply, post, reply},
     fault::{Refusal, Setback, not_modern},
     modern,
-    peer::{Agreed, Event, Peer, Route, Stage},
+    peer::{Agreed, Event, Peer, Route, SESSION_ID, Stage},
     stream::ResumableStream,
 };
 use crate::{
     call::Outcome,
+    config::ServerTimes,
     downstream::{
         error::HttpFault,
         link::{LinkEvent, Origin},
@@ -58,6 +60,16 @@ impl Kind {
             _ => Self::Once,
         }
     }
+
+    /// How long it may take. Whoever waits gives up before that; it is for answers that nobody waits for any more.
+    pub(super) fn limit(self, times: ServerTimes) -> Option<Duration> {
+        match self {
+            Self::Once => Some(times.max_call),
+            Self::Repeatable => Some(times.connect.max(times.call)),
+            Self::Initialize | Self::Probe => Some(times.connect),
+            Self::Listen => None,
+        }
+    }
 }
 
 /// A request on its way.
@@ -97,7 +109,8 @@ enum Cure {
 impl RequestTask {
     /// Runs the request to its end and tells the link of it.
     pub(super) async fn run(mut self) {
-        let Err(setback) = self.settle_in_time().await else {
+        let deadline = Instant::now() + self.patience();
+        let Err(setback) = self.settle(deadline).await else {
             return;
         };
         let failed = LinkEvent::Failed {
@@ -106,25 +119,6 @@ impl RequestTask {
             outcome: setback.outcome,
         };
         self.peer.tell(Event::Tell(failed)).await;
-    }
-
-    async fn settle_in_time(&mut self) -> Result<(), Setback> {
-        let times = self.peer.times;
-        let deadline = Instant::now() + self.patience();
-        // Whoever waits gives up before this; it is for answers that nobody waits for any more.
-        let limit = match self.kind {
-            Kind::Once => times.max_call,
-            Kind::Repeatable => times.connect.max(times.call),
-            Kind::Initialize | Kind::Probe => times.connect,
-            Kind::Listen => return self.settle(deadline).await,
-        };
-        let settled = tokio::time::timeout(limit, self.settle(deadline)).await;
-        settled.unwrap_or_else(|_| {
-            Err(Setback {
-                fault: HttpFault::Slow(limit),
-                outcome: self.sending.outcome(),
-            })
-        })
     }
 
     /// How long whoever waits for the request waits at least.
@@ -165,7 +159,7 @@ impl RequestTask {
 
     async fn agreed(&self, tried: &Tried) -> Result<Agreed, Setback> {
         if self.kind == Kind::Initialize || self.modern.is_some() {
-            return Ok(Agreed::default());
+            return Ok(self.peer.agreed_on_nothing());
         }
         let agreed = self.peer.agreed(tried.lost).await;
         if self.kind == Kind::Once {
@@ -256,14 +250,14 @@ impl RequestTask {
             modern: self.modern.as_ref(),
         };
         match route {
-            Route::Streamable(url) => {
-                let posted = post(&peer, url, &outgoing, share).await;
+            Route::Streamable(target) => {
+                let posted = post(&peer, target, &outgoing, share).await;
                 self.take_posted(posted, agreed).await
             }
-            Route::Sse(url) => {
+            Route::Sse(target) => {
                 // The answer comes on the one stream.
-                let response = post(&peer, url, &outgoing, share).await?;
-                super::exchange::discard(response).await;
+                let response = Box::pin(post(&peer, target, &outgoing, share)).await?;
+                Box::pin(super::exchange::discard(response)).await;
                 Ok(())
             }
             Route::SseWaiting => Err(Peer::not_sent(HttpFault::Internal).into()),
@@ -290,7 +284,7 @@ impl RequestTask {
             posted => posted?,
         };
         if self.kind == Kind::Initialize {
-            let session = response.headers().get("mcp-session-id").cloned();
+            let session = response.headers().get(SESSION_ID).cloned();
             self.peer.stage.send_replace(Stage::Opening(session));
         }
         let taken = match reply(&self.peer, response).await {
@@ -319,6 +313,12 @@ impl RequestTask {
             }
             Reply::Stream(response) => response,
         };
+        // On the heap, so that what has no stream needs no room for one.
+        Box::pin(self.take_stream(response, agreed)).await
+    }
+
+    /// Passes on what a stream says, up to the answer to this request.
+    async fn take_stream(&self, response: HttpResponse, agreed: &Agreed) -> Result<(), HttpFault> {
         let mut stream = if self.modern.is_some() {
             ResumableStream::once(&self.peer, response)
         } else {

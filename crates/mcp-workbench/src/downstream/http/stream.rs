@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use reqwest::Response;
-
 use super::{
+    client::Response,
     fault::is_type,
     peer::{Agreed, Peer, Route},
 };
@@ -145,10 +144,10 @@ impl<'a> ResumableStream<'a> {
         while self.resumes < MAX_RESUMES {
             self.resumes += 1;
             tokio::time::sleep(self.position.pause).await;
-            let Route::Streamable(url) = self.peer.route().await else {
+            let Route::Streamable(target) = self.peer.route().await else {
                 break;
             };
-            let Ok(response) = self.peer.get(url, agreed, Some(last_id)).send().await else {
+            let Ok(response) = self.peer.get(target, agreed, Some(last_id)).await else {
                 continue;
             };
             if response.status().is_success() && is_type(&response, "text/event-stream") {

@@ -1,7 +1,7 @@
 //! Whether the headers of a request without a session say what its body says. Whoever stands between a client
 //! and us may have looked at the headers alone, so a contradiction is refused before anything is done.
 
-use axum::http::HeaderMap;
+use hyper::HeaderMap;
 use thiserror::Error;
 
 use crate::{

@@ -1,4 +1,4 @@
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use pretty_assertions::assert_eq;
 
 use super::{Disagreement, check, check_parameters};

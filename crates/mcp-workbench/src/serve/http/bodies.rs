@@ -7,32 +7,45 @@ use std::{
     task::{Context, Poll},
 };
 
-use axum::{
-    http::{HeaderValue, header},
-    response::Response,
-};
 use bytes::{BufMut, Bytes, BytesMut};
-use hyper::body::{Body, Frame as BodyFrame, SizeHint};
+use hyper::{
+    body::{Body, Frame as BodyFrame, SizeHint},
+    header::{self, HeaderValue},
+};
 use memchr::memchr2;
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::{
     headers::EVENT_STREAM,
     limits::{KEEP_ALIVE, RETRY_MS},
+    response::{Response, ResponseBody},
     streams::{EventId, Next, StreamReader},
 };
 use crate::wire::Frame;
 
 /// Bytes that are all there.
+#[derive(Default)]
 pub(super) struct PartsBody {
-    parts: VecDeque<Bytes>,
+    /// Those that were given out are empty.
+    parts: [Bytes; 3],
 }
 
 impl PartsBody {
     /// A message.
     pub(super) fn message(frame: Frame) -> Self {
         Self {
-            parts: frame.into_parts().into(),
+            parts: frame.into_parts(),
+        }
+    }
+
+    /// A few words.
+    pub(super) fn text(words: &'static str) -> Self {
+        Self {
+            parts: [
+                Bytes::from_static(words.as_bytes()),
+                Bytes::new(),
+                Bytes::new(),
+            ],
         }
     }
 }
@@ -45,7 +58,12 @@ impl Body for PartsBody {
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<BodyFrame<Bytes>, Infallible>>> {
-        Poll::Ready(next_part(&mut self.parts).map(Ok))
+        let part = self.parts.iter_mut().find(|part| !part.is_empty());
+        Poll::Ready(part.map(|part| Ok(BodyFrame::data(std::mem::take(part)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.parts.iter().all(Bytes::is_empty)
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -123,7 +141,7 @@ pub(super) fn event_response<B>(events: B) -> Response
 where
     B: Body<Data = Bytes, Error = Infallible> + Send + 'static,
 {
-    let mut response = Response::new(axum::body::Body::new(events));
+    let mut response = Response::new(ResponseBody::events(events));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -2,24 +2,19 @@
 
 use std::sync::Arc;
 
-use axum::{
-    Router,
-    body::Body,
-    extract::{Extension, State},
-    http::{HeaderMap, HeaderValue, StatusCode},
-    response::{IntoResponse, Response},
-    routing::{get, post},
-};
 use bytes::Bytes;
-use tokio::{sync::Semaphore, time::timeout};
+use hyper::{HeaderMap, Method, Request, StatusCode, body::Incoming, header::HeaderValue};
+use tokio::{sync::Semaphore, time::Instant};
 
 use super::{
     ENDPOINT_PATH, HEALTH_PATH,
     bodies::{EventBody, Opening, event_response, without_line_ends},
     headers::{self, EVENT_STREAM, JSON, NamedRevision},
     limits::FIRST_WORD,
-    refusal::{self, Refusal},
+    patience::Patience,
+    refusal::Refusal,
     request_body,
+    response::{self, Response, empty},
     sessions::{Session, Sessions},
     stateless::Stateless,
     streams::{Attachment, Beginning, EventStream, STANDALONE},
@@ -42,36 +37,50 @@ pub(super) struct Endpoint {
     pub(super) body_room: Arc<Semaphore>,
 }
 
-/// The routes. Who may come here at all has been checked before.
-pub(super) fn router(endpoint: Arc<Endpoint>) -> Router {
-    let methods = post(take_post)
-        .get(take_get)
-        .head(refuse_method)
-        .delete(take_delete)
-        .fallback(refuse_method);
-    Router::new()
-        .route(ENDPOINT_PATH, methods)
-        .route(HEALTH_PATH, get(|| async { "ok" }))
-        .fallback(async || Refusal::NotFound)
-        .with_state(endpoint)
+/// What the requests of one connection wait for, one after the other.
+#[derive(Default)]
+pub(super) struct Waits {
+    /// The next bytes of a body.
+    pub(super) body: Patience,
+    /// The first word of an answer.
+    pub(super) first_word: Patience,
 }
 
-async fn refuse_method() -> Refusal {
-    Refusal::MethodNotAllowed
+impl Endpoint {
+    /// Answers a request. Who may come here at all has been checked before.
+    pub(super) async fn take(
+        &self,
+        request: Request<Incoming>,
+        principal: Principal,
+        waits: &Waits,
+    ) -> Result<Response, Refusal> {
+        let (head, body) = request.into_parts();
+        match (head.uri.path(), head.method) {
+            (ENDPOINT_PATH, Method::POST) => {
+                take_post(self, (principal, waits), &head.headers, body).await
+            }
+            (ENDPOINT_PATH, Method::GET) => take_get(self, principal, &head.headers),
+            (ENDPOINT_PATH, Method::DELETE) => take_delete(self, principal, &head.headers),
+            (ENDPOINT_PATH, _) => Err(Refusal::MethodNotAllowed),
+            (HEALTH_PATH, Method::GET | Method::HEAD) => Ok(response::text("ok")),
+            (HEALTH_PATH, _) => Err(Refusal::OnlyRead),
+            _ => Err(Refusal::NotFound),
+        }
+    }
 }
 
 /// A message of the client, or a batch of them.
 async fn take_post(
-    State(endpoint): State<Arc<Endpoint>>,
-    Extension(principal): Extension<Principal>,
-    headers: HeaderMap,
-    body: Body,
+    endpoint: &Endpoint,
+    (principal, waits): (Principal, &Waits),
+    headers: &HeaderMap,
+    body: Incoming,
 ) -> Result<Response, Refusal> {
-    headers::check_content_type(&headers)?;
-    headers::check_accept(&headers, &[JSON, EVENT_STREAM])?;
-    let revision = headers::named_revision(&headers);
-    let session = find_posted(&endpoint, principal, &headers, revision)?;
-    let body = request_body::read(&headers, body, &endpoint.body_room).await?;
+    headers::check_content_type(headers)?;
+    headers::check_accept(headers, &[JSON, EVENT_STREAM])?;
+    let revision = headers::named_revision(headers);
+    let session = find_posted(endpoint, principal, headers, revision)?;
+    let body = request_body::read(headers, body, &endpoint.body_room, &waits.body).await?;
     let size = body.bytes.len();
     let posted = Posted::of(&body.bytes, session.as_deref())?;
     drop(body);
@@ -79,11 +88,11 @@ async fn take_post(
         (session, Posted::Message(message))
             if is_stateless(&message, session.as_deref(), revision) =>
         {
-            take_stateless(&endpoint, principal, &headers, (message, size)).await
+            take_stateless(endpoint, (principal, waits), headers, (message, size)).await
         }
         (Some(_), _) if revision == NamedRevision::Other => Err(Refusal::UnknownRevision),
-        (Some(session), posted) => take_posted(&session, posted, size).await,
-        (None, posted) => begin_session(&endpoint, principal, posted, size).await,
+        (Some(session), posted) => take_posted(&session, waits, posted, size).await,
+        (None, posted) => begin_session(endpoint, (principal, waits), posted, size).await,
     }
 }
 
@@ -122,7 +131,7 @@ fn is_stateless(message: &Message, session: Option<&Session>, revision: NamedRev
 /// A message that stands for itself.
 async fn take_stateless(
     endpoint: &Endpoint,
-    principal: Principal,
+    (principal, waits): (Principal, &Waits),
     headers: &HeaderMap,
     (message, size): (Message, usize),
 ) -> Result<Response, Refusal> {
@@ -130,12 +139,11 @@ async fn take_stateless(
         Message::Request(request) => {
             let (stateless, context) = (&endpoint.stateless, &endpoint.context);
             let request = (request, size);
-            stateless
-                .take_request(context, principal, headers, request)
-                .await
+            let exchange = stateless.begin_request(context, principal, headers, request)?;
+            Ok(exchange.answer(&waits.first_word).await)
         }
         // It belongs to no request and to no session, so there is nobody whom it could concern.
-        Message::Notification(_) => Ok(StatusCode::ACCEPTED.into_response()),
+        Message::Notification(_) => Ok(empty(StatusCode::ACCEPTED)),
         Message::Response(_) => Err(Refusal::NothingAsked),
     }
 }
@@ -184,7 +192,7 @@ impl Posted {
 /// The first message of a client.
 async fn begin_session(
     endpoint: &Endpoint,
-    principal: Principal,
+    (principal, waits): (Principal, &Waits),
     posted: Posted,
     size: usize,
 ) -> Result<Response, Refusal> {
@@ -203,7 +211,7 @@ async fn begin_session(
     if agreed {
         endpoint.sessions.add(&session)?;
     }
-    let mut response = answer(&session, &stream).await?;
+    let mut response = answer(&session, waits, &stream).await?;
     if agreed {
         let id = HeaderValue::from_str(&session.id).expect("hexadecimal digits");
         response.headers_mut().insert(headers::SESSION_ID, id);
@@ -214,6 +222,7 @@ async fn begin_session(
 /// A message within a session.
 async fn take_posted(
     session: &Arc<Session>,
+    waits: &Waits,
     posted: Posted,
     size: usize,
 ) -> Result<Response, Refusal> {
@@ -232,45 +241,50 @@ async fn take_posted(
         Posted::Batch(messages) => session.connection.take_batch(&messages, output),
     }
     if !wants_answer {
-        return Ok(StatusCode::ACCEPTED.into_response());
+        return Ok(empty(StatusCode::ACCEPTED));
     }
-    answer(session, &stream).await
+    answer(session, waits, &stream).await
 }
 
 /// The answer to a request: JSON if it is the first thing to say, otherwise events.
-async fn answer(session: &Arc<Session>, stream: &EventStream) -> Result<Response, Refusal> {
+async fn answer(
+    session: &Arc<Session>,
+    waits: &Waits,
+    stream: &EventStream,
+) -> Result<Response, Refusal> {
     let beginning = session.streams.beginning(stream.id());
-    match timeout(FIRST_WORD, beginning).await {
-        Ok(Beginning::Answer(frame)) => Ok(refusal::json(StatusCode::OK, frame)),
+    let end = Instant::now() + FIRST_WORD;
+    match waits.first_word.until(end, beginning).await {
+        Some(Beginning::Answer(frame)) => Ok(response::json(StatusCode::OK, frame)),
         // It was cancelled: there is no answer, and nothing to wait for.
-        Ok(Beginning::Nothing) => Ok(StatusCode::ACCEPTED.into_response()),
-        Ok(Beginning::Events) | Err(_) => events(session, stream.id(), None),
+        Some(Beginning::Nothing) => Ok(empty(StatusCode::ACCEPTED)),
+        Some(Beginning::Events) | None => events(session, stream.id(), None),
     }
 }
 
 /// Listens to what belongs to no request, or goes on with a stream that broke off.
-async fn take_get(
-    State(endpoint): State<Arc<Endpoint>>,
-    Extension(principal): Extension<Principal>,
-    headers: HeaderMap,
+fn take_get(
+    endpoint: &Endpoint,
+    principal: Principal,
+    headers: &HeaderMap,
 ) -> Result<Response, Refusal> {
-    headers::check_accept(&headers, &[EVENT_STREAM])?;
-    let session = find_session(&endpoint, principal, &headers)?;
-    match headers::last_event(&headers)? {
+    headers::check_accept(headers, &[EVENT_STREAM])?;
+    let session = find_session(endpoint, principal, headers)?;
+    match headers::last_event(headers)? {
         Some(last) => events(&session, last.stream, Some(last.number)),
         None => events(&session, STANDALONE, None),
     }
 }
 
 /// Ends a session.
-async fn take_delete(
-    State(endpoint): State<Arc<Endpoint>>,
-    Extension(principal): Extension<Principal>,
-    headers: HeaderMap,
+fn take_delete(
+    endpoint: &Endpoint,
+    principal: Principal,
+    headers: &HeaderMap,
 ) -> Result<Response, Refusal> {
-    let session = find_session(&endpoint, principal, &headers)?;
+    let session = find_session(endpoint, principal, headers)?;
     endpoint.sessions.end(&session);
-    Ok(StatusCode::NO_CONTENT.into_response())
+    Ok(empty(StatusCode::NO_CONTENT))
 }
 
 fn find_session(
@@ -296,7 +310,7 @@ fn events(session: &Session, stream: u64, after: Option<u64>) -> Result<Response
     let reader = match session.streams.attach(stream, after) {
         Attachment::Reader(reader) => reader,
         // To those who read events this says: do not come back.
-        Attachment::Over => return Ok(StatusCode::NO_CONTENT.into_response()),
+        Attachment::Over => return Ok(empty(StatusCode::NO_CONTENT)),
         Attachment::Unknown => return Err(Refusal::UnknownEvent),
     };
     let opening = match session.connection.revision() {

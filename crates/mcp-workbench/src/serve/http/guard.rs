@@ -4,7 +4,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use axum::http::{HeaderMap, Request, header, uri::Authority};
+use hyper::{HeaderMap, Request, header, http::uri::Authority};
 
 use super::{HEALTH_PATH, refusal::Refusal, tokens::Tokens};
 use crate::call::Principal;

@@ -1,4 +1,4 @@
-use axum::http::Request;
+use hyper::Request;
 
 use super::{Guard, Refusal};
 use crate::{call::Principal, serve::http::tokens::Tokens};

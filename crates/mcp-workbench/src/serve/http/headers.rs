@@ -1,19 +1,22 @@
 //! The headers of MCP and of content, read.
 
-use axum::http::{HeaderMap, HeaderValue, header};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 
 use super::{refusal::Refusal, streams::EventId};
 use crate::{era::headers::PROTOCOL_VERSION, serve::revision::Revision};
 
 /// Names the session.
-pub(super) const SESSION_ID: &str = "mcp-session-id";
+pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 /// Names the last event that the client got.
-const LAST_EVENT_ID: &str = "last-event-id";
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// One message.
 pub(super) const JSON: &str = "application/json";
 /// Several messages.
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
+
+/// What a client of the protocol accepts.
+const BOTH: &str = "application/json, text/event-stream";
 
 /// The session that a request names; an unreadable name is nobody's.
 pub(super) fn session_id(headers: &HeaderMap) -> Option<&str> {
@@ -70,16 +73,17 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
 
 /// Refuses a client that does not accept one of the types. Without a header it accepts all.
 pub(super) fn check_accept(headers: &HeaderMap, types: &[&'static str]) -> Result<(), Refusal> {
-    let mut ranges = headers.get_all(header::ACCEPT).iter().peekable();
-    if ranges.peek().is_none() {
-        return Ok(());
+    match headers.get(header::ACCEPT) {
+        None => return Ok(()),
+        // As every client of the protocol says it.
+        Some(value) if value == BOTH => return Ok(()),
+        Some(_) => {}
     }
-    let ranges: Vec<&str> = ranges
-        .filter_map(|value: &HeaderValue| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .collect();
+    let values = || headers.get_all(header::ACCEPT).iter();
+    let texts = || values().filter_map(|value: &HeaderValue| value.to_str().ok());
     for wanted in types {
-        if !ranges.iter().any(|range| covers(range, wanted)) {
+        let mut ranges = texts().flat_map(|text| text.split(','));
+        if !ranges.any(|range| covers(range, wanted)) {
             return Err(Refusal::NotAcceptable(wanted));
         }
     }
@@ -89,7 +93,7 @@ pub(super) fn check_accept(headers: &HeaderMap, types: &[&'static str]) -> Resul
 /// Whether a range of `Accept` takes a type.
 fn covers(range: &str, wanted: &str) -> bool {
     let mut parts = range.split(';').map(str::trim);
-    let range = parts.next().unwrap_or_default().to_ascii_lowercase();
+    let range = parts.next().unwrap_or_default();
     let refused = parts.any(|parameter| {
         let value = parameter
             .strip_prefix("q=")
@@ -97,9 +101,11 @@ fn covers(range: &str, wanted: &str) -> bool {
         value.is_some_and(|value| value.parse::<f32>().is_ok_and(|weight| weight <= 0.0))
     });
     let family = wanted.split('/').next().unwrap_or_default();
-    let matches = range == "*/*"
-        || range == wanted
-        || range.strip_suffix("/*").is_some_and(|it| it == family);
+    let matches = range.eq_ignore_ascii_case(wanted)
+        || range == "*/*"
+        || range
+            .strip_suffix("/*")
+            .is_some_and(|it| it.eq_ignore_ascii_case(family));
     matches && !refused
 }
 

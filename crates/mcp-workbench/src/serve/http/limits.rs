@@ -8,8 +8,10 @@ pub(super) const MAX_CONNECTIONS: usize = 512;
 pub(super) const MAX_HEADER_BYTES: usize = 32 * 1024;
 /// How many headers a request may have.
 pub(super) const MAX_HEADERS: usize = 64;
-/// How long the head of a request may take, and how long a connection may rest between two requests.
+/// How long the head of a request may take, and the first one until it begins.
 pub(super) const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a connection may rest between two requests.
+pub(super) const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 /// How many bytes the bodies that are being read may have together, in MiB.
 pub(super) const MAX_BODIES_MIB: usize = 256;
 /// How long a body may pause.

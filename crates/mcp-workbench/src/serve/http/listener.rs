@@ -2,12 +2,8 @@
 
 use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::{Router, body::Body, http::Request, response::IntoResponse};
-use hyper::{server::conn::http1, service::service_fn};
-use hyper_util::{
-    rt::{TokioIo, TokioTimer},
-    service::TowerToHyperService,
-};
+use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
@@ -17,11 +13,12 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     HttpOptions,
-    endpoint::{Endpoint, router},
+    endpoint::{Endpoint, Waits},
     guard::Guard,
-    limits::{HEADER_TIMEOUT, MAX_BODIES_MIB, MAX_CONNECTIONS, MAX_HEADER_BYTES, MAX_HEADERS},
-    patient_stream::PatientStream,
+    limits::{MAX_BODIES_MIB, MAX_CONNECTIONS, MAX_HEADER_BYTES, MAX_HEADERS},
+    patient_stream::{PatientStream, Turns},
     refusal::{Refusal, too_many_connections},
+    response::Response,
     sessions::Sessions,
     stateless::Stateless,
 };
@@ -95,7 +92,6 @@ struct Server {
 
 impl Server {
     async fn accept(self: &Arc<Self>, listener: TcpListener, stop: impl Future<Output = ()>) {
-        let router = router(Arc::clone(&self.endpoint));
         let sessions = &self.endpoint.sessions;
         let mut sweep = interval(sessions.sweep_period());
         sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -103,7 +99,7 @@ impl Server {
         loop {
             tokio::select! {
                 accepted = listener.accept() => match accepted {
-                    Ok((stream, _)) => self.take_connection(stream, router.clone()),
+                    Ok((stream, _)) => self.take_connection(stream),
                     Err(error) => {
                         tracing::warn!("accepting a connection: {error}");
                         sleep(ACCEPT_PAUSE).await;
@@ -115,7 +111,7 @@ impl Server {
         }
     }
 
-    fn take_connection(self: &Arc<Self>, stream: TcpStream, router: Router) {
+    fn take_connection(self: &Arc<Self>, stream: TcpStream) {
         let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() else {
             // It fits into an empty buffer; whoever does not read it loses nothing.
             let _ = stream.try_write(too_many_connections().as_bytes());
@@ -128,20 +124,30 @@ impl Server {
         let _ = stream.set_nodelay(true);
         let server = Arc::clone(self);
         self.connections.spawn(async move {
-            server.serve_connection(stream, local, router).await;
+            server.serve_connection(stream, local).await;
             drop(permit);
         });
     }
 
-    async fn serve_connection(&self, stream: TcpStream, local: SocketAddr, router: Router) {
-        let service = service_fn(move |request| self.respond(request, local, router.clone()));
+    async fn serve_connection(&self, stream: TcpStream, local: SocketAddr) {
+        let (turns, waits) = (Turns::default(), Waits::default());
+        let stream = PatientStream::new(stream, turns.clone());
+        let service = service_fn(|request| {
+            let turn = turns.take();
+            let response = self.respond(request, local, &waits);
+            async {
+                let mut response = response.await;
+                response.body_mut().set_turn(turn);
+                Ok::<_, Infallible>(response)
+            }
+        });
         let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(HEADER_TIMEOUT)
+            // The stream itself is patient, with one timer for all of its requests.
+            .header_read_timeout(None)
             .max_headers(MAX_HEADERS)
             .max_header_size(MAX_HEADER_BYTES)
             .max_buf_size(2 * MAX_HEADER_BYTES)
-            .serve_connection(TokioIo::new(PatientStream::new(stream)), service);
+            .serve_connection(TokioIo::new(stream), service);
         tokio::pin!(connection);
         let served = tokio::select! {
             served = connection.as_mut() => served,
@@ -158,20 +164,19 @@ impl Server {
     /// Checks a request, and passes it on.
     async fn respond(
         &self,
-        request: Request<hyper::body::Incoming>,
+        request: Request<Incoming>,
         local: SocketAddr,
-        router: Router,
-    ) -> Result<axum::response::Response, Infallible> {
+        waits: &Waits,
+    ) -> Response {
         let principal = match self.guard.check(&request, local) {
             Ok(principal) => principal,
-            Err(refusal) => return Ok(refusal.into_response()),
+            Err(refusal) => return refusal.into_response(),
         };
         if self.ending.is_cancelled() {
-            return Ok(Refusal::ShuttingDown.into_response());
+            return Refusal::ShuttingDown.into_response();
         }
-        let mut request = request.map(Body::new);
-        request.extensions_mut().insert(principal);
-        hyper::service::Service::call(&TowerToHyperService::new(router), request).await
+        let response = self.endpoint.take(request, principal, waits).await;
+        response.unwrap_or_else(Refusal::into_response)
     }
 
     /// Lets the requests that were read finish, then ends the servers, which fails the rest.

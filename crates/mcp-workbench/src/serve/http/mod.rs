@@ -12,10 +12,10 @@
 //! - [`endpoint`] gives POST, GET and DELETE their meaning, [`headers`] and [`request_body`] read what
 //!   they need, and [`refusal`] has every reason why not;
 //! - [`sessions`] holds the clients, [`streams`] what is said to each of them, and [`bodies`] puts it
-//!   into responses;
+//!   into a [`response`];
 //! - [`stateless`] stands beside [`sessions`] for the revision without them, and [`agreement`] checks that
 //!   the headers of its requests say what their bodies say;
-//! - [`limits`] has every bound.
+//! - [`limits`] has every bound, and [`patience`] the timers for those of time.
 
 mod agreement;
 mod bodies;
@@ -24,9 +24,11 @@ mod guard;
 mod headers;
 mod limits;
 mod listener;
+mod patience;
 mod patient_stream;
 mod refusal;
 mod request_body;
+mod response;
 mod sessions;
 mod stateless;
 mod stream_state;

@@ -1,9 +1,14 @@
-//! A connection whose client must read: one that leaves unread what is written to it is given up.
+//! A connection whose client must be quick with a head, must come back before long, and must read: one that leaves
+//! unread what is written to it is given up.
 
 use std::{
     io,
     pin::Pin,
-    task::{Context, Poll},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context, Poll, ready},
 };
 
 use tokio::{
@@ -12,20 +17,103 @@ use tokio::{
     time::{Instant, Sleep, sleep},
 };
 
-use super::limits::WRITE_PATIENCE;
+use super::limits::{HEADER_TIMEOUT, IDLE_TIMEOUT, WRITE_PATIENCE};
+use crate::alarm::Alarm;
+
+/// Whose turn it is on a connection: even numbers are the client's, who has to send a request, odd ones are ours.
+#[derive(Clone, Default)]
+pub(super) struct Turns(Arc<AtomicU64>);
+
+impl Turns {
+    /// The head of a request is complete. It is our turn until this is dropped.
+    pub(super) fn take(&self) -> Turn {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Turn(self.clone())
+    }
+
+    fn current(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+fn is_clients(turn: u64) -> bool {
+    turn.is_multiple_of(2)
+}
+
+/// Our turn.
+pub(super) struct Turn(Turns);
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.0.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
 
 /// A TCP connection with bounded patience.
 pub(super) struct PatientStream {
     stream: TcpStream,
-    /// When the patience ends; nothing while nothing waits to be written.
+    turns: Turns,
+    /// The turn that `ends` belongs to.
+    turn: u64,
+    /// When the turn of the client ends, once it was waited for.
+    ends: Option<TurnEnd>,
+    timer: Alarm,
+    /// When the patience with what is written ends; nothing while nothing waits to be written.
     gives_up: Option<Pin<Box<Sleep>>>,
 }
 
+/// When the turn of a client ends.
+#[derive(Clone, Copy)]
+enum TurnEnd {
+    /// A request must have begun.
+    Idle(Instant),
+    /// The head of the request must be complete.
+    Head(Instant),
+}
+
 impl PatientStream {
-    pub(super) fn new(stream: TcpStream) -> Self {
+    pub(super) fn new(stream: TcpStream, turns: Turns) -> Self {
         Self {
             stream,
+            turns,
+            turn: 0,
+            ends: None,
+            timer: Alarm::default(),
             gives_up: None,
+        }
+    }
+
+    /// Looks at the clock while the client has its turn and has sent nothing more.
+    fn watch_turn(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let turn = self.turns.current();
+        if turn != self.turn {
+            self.turn = turn;
+            self.ends = None;
+        }
+        if !is_clients(turn) {
+            return Poll::Pending;
+        }
+        // Whoever has not made a request yet has no more time than for a head.
+        let idle = if turn == 0 {
+            HEADER_TIMEOUT
+        } else {
+            IDLE_TIMEOUT
+        };
+        let ends = self.ends;
+        let ends = ends.unwrap_or_else(|| TurnEnd::Idle(Instant::now() + idle));
+        self.ends = Some(ends);
+        let (TurnEnd::Idle(end) | TurnEnd::Head(end)) = ends;
+        ready!(self.timer.poll_wait(end, context));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    /// Notes that bytes came: in the turn of a client a head begins with them.
+    fn note_bytes(&mut self) {
+        let turn = self.turns.current();
+        let begun = turn == self.turn && matches!(self.ends, Some(TurnEnd::Head(_)));
+        if is_clients(turn) && !begun {
+            self.turn = turn;
+            self.ends = Some(TurnEnd::Head(Instant::now() + HEADER_TIMEOUT));
         }
     }
 
@@ -56,7 +144,14 @@ impl AsyncRead for PatientStream {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        match read {
+            Poll::Ready(_) => {
+                self.note_bytes();
+                read
+            }
+            Poll::Pending => self.watch_turn(context),
+        }
     }
 }
 
@@ -91,5 +186,49 @@ impl AsyncWrite for PatientStream {
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let shut = Pin::new(&mut self.stream).poll_shutdown(context);
         self.watch(shut, context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+        time::timeout,
+    };
+
+    use super::*;
+
+    /// How long the stream waits for more until it gives the client up.
+    async fn waits(stream: &mut PatientStream) -> Duration {
+        let began = Instant::now();
+        let error = stream.read(&mut [0; 64]).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        began.elapsed()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_has_little_time_for_a_head_and_more_between_two_requests() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut client = TcpStream::connect(address).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        let turns = Turns::default();
+        let mut stream = PatientStream::new(stream, turns.clone());
+        assert_eq!(waits(&mut stream).await, HEADER_TIMEOUT, "the first head");
+
+        let turn = turns.take();
+        let long = Duration::from_hours(1);
+        let read = timeout(long, stream.read(&mut [0; 64])).await;
+        assert!(read.is_err(), "our turn takes as long as it takes");
+        drop(turn);
+        assert_eq!(waits(&mut stream).await, IDLE_TIMEOUT, "between requests");
+
+        drop(turns.take());
+        client.write_all(b"POST /mcp").await.unwrap();
+        assert_eq!(stream.read(&mut [0; 64]).await.unwrap(), 9);
+        assert_eq!(waits(&mut stream).await, HEADER_TIMEOUT, "a head began");
     }
 }

@@ -1,15 +1,14 @@
 //! Why a request over HTTP is refused: the status, the words, and the headers that go with them.
 
-use axum::{
-    body::Body,
-    http::{HeaderValue, StatusCode, header},
-    response::{IntoResponse, Response},
+use hyper::{
+    StatusCode,
+    header::{self, HeaderValue},
 };
 use thiserror::Error;
 
 use super::{
-    bodies::PartsBody,
     limits::{MAX_CONNECTIONS, MAX_RUNNING, MAX_SESSIONS, MAX_STATELESS},
+    response::{Response, json},
 };
 use crate::{
     serve::revision::Revision,
@@ -93,6 +92,9 @@ pub(super) enum Refusal {
     /// The method has no meaning here.
     #[error("this method is not allowed here")]
     MethodNotAllowed,
+    /// There is something to read here, and nothing else.
+    #[error("only GET is allowed here")]
+    OnlyRead,
     /// Without sessions everything is posted.
     #[error("without a session only POST is allowed here")]
     OnlyPosted,
@@ -123,7 +125,9 @@ impl Refusal {
             | Self::TooManySessions
             | Self::TooManyBytes
             | Self::ShuttingDown => StatusCode::SERVICE_UNAVAILABLE,
-            Self::MethodNotAllowed | Self::OnlyPosted => StatusCode::METHOD_NOT_ALLOWED,
+            Self::MethodNotAllowed | Self::OnlyRead | Self::OnlyPosted => {
+                StatusCode::METHOD_NOT_ALLOWED
+            }
         }
     }
 
@@ -135,10 +139,9 @@ impl Refusal {
             _ => wire::error(None, REFUSED, &self.to_string()),
         }
     }
-}
 
-impl IntoResponse for Refusal {
-    fn into_response(self) -> Response {
+    /// The refusal as a response.
+    pub(super) fn into_response(self) -> Response {
         let mut response = json(self.status(), self.frame());
         let headers = response.headers_mut();
         match self {
@@ -158,6 +161,9 @@ impl IntoResponse for Refusal {
             Self::MethodNotAllowed => {
                 headers.insert(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
             }
+            Self::OnlyRead => {
+                headers.insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+            }
             Self::OnlyPosted => {
                 headers.insert(header::ALLOW, HeaderValue::from_static("POST"));
             }
@@ -165,19 +171,6 @@ impl IntoResponse for Refusal {
         }
         response
     }
-}
-
-/// A message as the body of a response.
-pub(super) fn json(status: StatusCode, frame: Frame) -> Response {
-    let mut response = Response::new(Body::new(PartsBody::message(frame)));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("application/json"),
-    );
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
 }
 
 /// What is written to a connection beyond the last that is allowed.

@@ -2,21 +2,23 @@
 
 use std::{future::poll_fn, pin::Pin, sync::Arc};
 
-use axum::{
-    body::{Body, HttpBody},
-    http::{HeaderMap, header},
-};
 use bytes::{Bytes, BytesMut};
+use hyper::{
+    HeaderMap,
+    body::{Body, Incoming},
+    header,
+};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
-    time::{Instant, timeout, timeout_at},
+    time::Instant,
 };
 
 use super::{
     limits::{BODY_PAUSE, BODY_TIMEOUT, DISCARD_TIMEOUT},
+    patience::Patience,
     refusal::Refusal,
 };
-use crate::wire::MAX_FRAME_BYTES;
+use crate::wire::{MAX_FRAME_BYTES, own};
 
 /// How many bytes one permit stands for.
 const PERMIT_BYTES: usize = 1024 * 1024;
@@ -31,19 +33,27 @@ pub(super) struct RequestBody {
 /// Reads a body. `room` holds a permit for every MiB of all bodies.
 pub(super) async fn read(
     headers: &HeaderMap,
-    mut body: Body,
+    mut body: Incoming,
     room: &Arc<Semaphore>,
+    patience: &Patience,
 ) -> Result<RequestBody, Refusal> {
     let end = Instant::now() + BODY_TIMEOUT;
     let length = declared_length(headers);
     if length.is_some_and(|length| length > MAX_FRAME_BYTES) {
-        return Err(refuse_large(body).await);
+        return Err(Box::pin(refuse_large(body, patience)).await);
     }
     let mut bytes = BytesMut::new();
     let mut permits = Vec::new();
-    while let Some(data) = next(&mut body, end).await? {
+    while let Some(data) = next(&mut body, end, patience).await? {
+        if bytes.is_empty() && body.is_end_stream() && data.len() <= MAX_FRAME_BYTES {
+            // It came at once: nobody waits with a part of it.
+            return Ok(RequestBody {
+                bytes: own(data),
+                _room: permits,
+            });
+        }
         if bytes.len() + data.len() > MAX_FRAME_BYTES {
-            return Err(refuse_large(body).await);
+            return Err(Box::pin(refuse_large(body, patience)).await);
         }
         if (bytes.len() + data.len()) / PERMIT_BYTES >= permits.len() {
             let permit = Arc::clone(room).try_acquire_owned();
@@ -64,14 +74,19 @@ fn declared_length(headers: &HeaderMap) -> Option<usize> {
 }
 
 /// The next piece of a body; nothing at its end.
-async fn next(body: &mut Body, end: Instant) -> Result<Option<Bytes>, Refusal> {
+async fn next(
+    body: &mut Incoming,
+    end: Instant,
+    patience: &Patience,
+) -> Result<Option<Bytes>, Refusal> {
     loop {
         let frame = poll_fn(|context| Pin::new(&mut *body).poll_frame(context));
-        let frame = timeout_at(end, timeout(BODY_PAUSE, frame)).await;
-        let Ok(Ok(frame)) = frame else {
-            return Err(Refusal::BodyTimeout);
-        };
-        match frame {
+        let soon = end.min(Instant::now() + BODY_PAUSE);
+        match patience
+            .until(soon, frame)
+            .await
+            .ok_or(Refusal::BodyTimeout)?
+        {
             None => return Ok(None),
             Some(Err(_)) => return Err(Refusal::BodyBroken),
             // Trailers mean nothing here.
@@ -85,8 +100,8 @@ async fn next(body: &mut Body, end: Instant) -> Result<Option<Bytes>, Refusal> {
 }
 
 /// Reads on for a moment, so that a sender that only writes gets to read the refusal.
-async fn refuse_large(mut body: Body) -> Refusal {
+async fn refuse_large(mut body: Incoming, patience: &Patience) -> Refusal {
     let end = Instant::now() + DISCARD_TIMEOUT;
-    while let Ok(Some(_)) = next(&mut body, end).await {}
+    while let Ok(Some(_)) = next(&mut body, end, patience).await {}
     Refusal::TooLarge
 }

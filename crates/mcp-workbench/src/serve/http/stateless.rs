@@ -12,19 +12,20 @@ use std::{
     task::{Context, Poll},
 };
 
-use axum::{
-    http::{HeaderMap, StatusCode},
-    response::{IntoResponse, Response},
-};
 use bytes::Bytes;
-use hyper::body::{Body, Frame as BodyFrame};
-use tokio::time::timeout;
+use hyper::{
+    HeaderMap, StatusCode,
+    body::{Body, Frame as BodyFrame},
+};
+use tokio::time::Instant;
 
 use super::{
     agreement::{self, Disagreement},
     bodies::{EventBody, Opening, event_response},
     limits::{FIRST_WORD, MAX_STATELESS},
-    refusal::{self, Refusal},
+    patience::Patience,
+    refusal::Refusal,
+    response::{Response, empty, json},
     streams::{Attachment, Beginning, EventStream, Streams},
 };
 use crate::{
@@ -44,14 +45,14 @@ pub(super) struct Stateless {
 }
 
 impl Stateless {
-    /// Answers a request of `size` bytes.
-    pub(super) async fn take_request(
+    /// Begins a request of `size` bytes.
+    pub(super) fn begin_request(
         self: &Arc<Self>,
         context: &ServeContext,
         principal: Principal,
         headers: &HeaderMap,
         (request, size): (Request, usize),
-    ) -> Result<Response, Refusal> {
+    ) -> Result<Exchange, Refusal> {
         if let Err(problem) = check(&context.workbench, headers, &request) {
             return Err(Refusal::Disagrees(Box::new(problem.frame(&request.id))));
         }
@@ -59,7 +60,7 @@ impl Stateless {
         let place = ReplyPlace::Line(ClientOutput::Stream(exchange.stream.clone()));
         let message = Message::Request(request);
         exchange.connection.take_message(message, place, size);
-        Ok(exchange.answer().await)
+        Ok(exchange)
     }
 
     /// The clients of those that run.
@@ -132,7 +133,7 @@ fn input_schema(workbench: &Workbench, name: &str) -> Option<RawJson> {
 }
 
 /// One request and its answer. Dropped before the answer is there, it cancels: the client has gone.
-struct Exchange {
+pub(super) struct Exchange {
     all: Arc<Stateless>,
     number: u64,
     connection: Arc<Connection>,
@@ -142,13 +143,14 @@ struct Exchange {
 
 impl Exchange {
     /// The answer: JSON if it is the first thing to say, otherwise events.
-    async fn answer(self) -> Response {
+    pub(super) async fn answer(self, patience: &Patience) -> Response {
         let beginning = self.streams.beginning(self.stream.id());
-        match timeout(FIRST_WORD, beginning).await {
-            Ok(Beginning::Answer(frame)) => refusal::json(status(&frame), frame),
+        let end = Instant::now() + FIRST_WORD;
+        match patience.until(end, beginning).await {
+            Some(Beginning::Answer(frame)) => json(status(&frame), frame),
             // There is no answer, and nothing to wait for.
-            Ok(Beginning::Nothing) => StatusCode::ACCEPTED.into_response(),
-            Ok(Beginning::Events) | Err(_) => self.events(),
+            Some(Beginning::Nothing) => empty(StatusCode::ACCEPTED),
+            Some(Beginning::Events) | None => self.events(),
         }
     }
 
@@ -158,7 +160,7 @@ impl Exchange {
                 events: EventBody::new(reader, Opening::Passing),
                 _exchange: self,
             }),
-            Attachment::Over | Attachment::Unknown => StatusCode::ACCEPTED.into_response(),
+            Attachment::Over | Attachment::Unknown => empty(StatusCode::ACCEPTED),
         }
     }
 }

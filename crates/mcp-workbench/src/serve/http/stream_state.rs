@@ -1,7 +1,7 @@
 //! What is kept of the streams of one session, and what is forgotten first.
 
 use std::{
-    collections::{HashMap, VecDeque},
+    collections::{BTreeMap, VecDeque},
     task::{Context, Waker},
 };
 
@@ -19,9 +19,11 @@ use crate::wire::Frame;
 /// What is known of all streams of a session.
 #[derive(Default)]
 pub(super) struct State {
-    pub(super) streams: HashMap<u64, Stream>,
+    pub(super) streams: BTreeMap<u64, Stream>,
     /// The number of the newest stream.
-    pub(super) newest: u64,
+    newest: u64,
+    /// How many streams of requests have not ended.
+    pub(super) running: usize,
     /// Those that have ended, oldest first.
     pub(super) ended: VecDeque<(u64, Instant)>,
     /// Bytes that were said and not sent yet.
@@ -124,6 +126,14 @@ impl Stream {
 }
 
 impl State {
+    /// Begins the stream of a request; returns its number.
+    pub(super) fn begin(&mut self) -> u64 {
+        self.newest += 1;
+        self.running += 1;
+        self.streams.insert(self.newest, Stream::new());
+        self.newest
+    }
+
     pub(super) fn push(&mut self, id: u64, frame: Frame) {
         if self.closed {
             return;
@@ -152,6 +162,7 @@ impl State {
         stream.ended = true;
         stream.wake();
         if id != STANDALONE {
+            self.running -= 1;
             self.ended.push_back((id, Instant::now()));
             self.trim();
         }
@@ -183,8 +194,14 @@ impl State {
         {
             self.drop_oldest(id);
         }
-        self.streams.remove(&id);
-        self.ended.retain(|(ended, _)| *ended != id);
+        let removed = self.streams.remove(&id);
+        if removed.is_some_and(|stream| !stream.ended && id != STANDALONE) {
+            self.running -= 1;
+        }
+        // Most that are removed have just ended.
+        if let Some(at) = self.ended.iter().rposition(|(ended, _)| *ended == id) {
+            self.ended.remove(at);
+        }
     }
 
     /// Keeps few of the events of a stream that were sent.

@@ -143,28 +143,21 @@ impl Streams {
 
     /// A stream for a new request.
     pub(super) fn begin(self: &Arc<Self>) -> EventStream {
-        let mut state = self.state();
-        state.newest += 1;
-        let id = state.newest;
-        state.streams.insert(id, Stream::new());
         EventStream {
             streams: Arc::clone(self),
-            id,
+            id: self.state().begin(),
         }
     }
 
     /// How many requests run.
     pub(super) fn running(&self) -> usize {
-        let state = self.state();
-        let requests = state.streams.iter().filter(|(id, _)| **id != STANDALONE);
-        requests.filter(|(_, stream)| !stream.ended).count()
+        self.state().running
     }
 
     /// Whether requests run or somebody listens.
     pub(super) fn in_use(&self) -> bool {
         let state = self.state();
-        let mut streams = state.streams.iter();
-        streams.any(|(id, it)| it.reader.is_some() || (*id != STANDALONE && !it.ended))
+        state.running > 0 || state.streams.values().any(|it| it.reader.is_some())
     }
 
     /// Whether the client does not keep up.

@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::server::{RemoteServer, Then};
-use crate::harness::{Fault, TOKEN as CLIENT_TOKEN, request_text, use_params};
+use crate::harness::{Fault, Setup, TOKEN as CLIENT_TOKEN, request_text, use_params};
 
 const TOKEN: &str = "tok-4711-secret";
 
@@ -178,4 +178,45 @@ fn a_proxy_is_not_used_for_this_machine() {
         .connect();
     assert_eq!(workbench.open("dev").tool_names(), ["t", "u"]);
     assert!(proxy.seen().is_empty());
+}
+
+#[test]
+fn a_proxy_is_asked_for_other_machines() {
+    let proxy = RemoteServer::start(|seen, out| match seen.verb.as_str() {
+        "CONNECT" => Some(out.reply("403 Forbidden", "")),
+        _ => None,
+    });
+    let address = format!("http://user:pass%20word@{}", proxy.authority());
+    let entry = |url| json!({"url": url});
+    let mut workbench = Setup::new()
+        .toolbox("dev", "d")
+        .entry(
+            "plain",
+            entry("http://me:secret@plain.invalid:81/mcp?key=1"),
+        )
+        .toolbox("sealed", "d")
+        .entry("sealed", entry("https://sealed.invalid/mcp"))
+        .env("HTTP_PROXY", &address)
+        .env("HTTPS_PROXY", &address)
+        .connect();
+    assert_eq!(workbench.open("dev").tool_names(), ["t", "u"]);
+    let asked = proxy.received("tools/list").remove(0);
+    assert_eq!(asked.path, "http://plain.invalid:81/mcp?key=1");
+    assert_eq!(asked.header("host"), Some("plain.invalid:81"));
+    assert_eq!(asked.header("authorization"), Some("Basic bWU6c2VjcmV0"));
+    let credentials = Some("Basic dXNlcjpwYXNzIHdvcmQ=");
+    assert_eq!(asked.header("proxy-authorization"), credentials);
+    // What is encrypted goes through a tunnel, and nowhere if there is none.
+    let result = workbench.open("sealed");
+    assert_eq!(
+        result.failure()["code"],
+        "server_start_failed",
+        "{}",
+        result.raw
+    );
+    let tunnel = proxy.seen().into_iter().find(|seen| seen.verb == "CONNECT");
+    let tunnel = tunnel.expect("a tunnel was asked for");
+    assert_eq!(tunnel.path, "sealed.invalid:443");
+    assert_eq!(tunnel.header("proxy-authorization"), credentials);
+    assert_eq!(tunnel.header("authorization"), None);
 }

@@ -1,0 +1,156 @@
+//! How a connection is made: directly, or through the proxy that the environment names, and encrypted where the
+//! address says so. What is not encrypted needs no certificates, and none are looked for.
+
+use std::{error::Error, io, sync::Arc, time::Duration};
+
+use hyper::{
+    Uri,
+    header::HeaderValue,
+    rt::{Read, Write},
+    service::Service,
+};
+use hyper_rustls::HttpsConnector;
+use hyper_util::{
+    client::{
+        legacy::connect::{HttpConnector, proxy::Tunnel},
+        proxy::matcher::{Intercept, Matcher},
+    },
+    rt::TokioIo,
+    service::TowerToHyperService,
+};
+use rustls_platform_verifier::Verifier;
+use tokio::time::timeout;
+use tokio_rustls::{
+    TlsConnector,
+    rustls::{self, ClientConfig, crypto::aws_lc_rs, pki_types::ServerName},
+};
+
+/// How long a connection may take to be made, encryption included.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// When a silent connection is asked for a sign of life, and how often, before it counts as lost.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+const KEEP_ALIVE_RETRIES: u32 = 3;
+/// How long what was sent may stay unacknowledged.
+#[cfg(target_os = "linux")]
+const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
+
+/// Why there is no connection.
+pub(super) type ConnectFault = Box<dyn Error + Send + Sync>;
+
+/// The bytes of a connection, whatever carries them.
+pub(super) trait Stream: Read + Write + Send + Unpin {}
+
+impl<T: Read + Write + Send + Unpin> Stream for T {}
+
+/// Makes connections to one origin.
+pub(super) struct Connector {
+    origin: Uri,
+    tcp: HttpConnector,
+    /// The proxy that stands before the origin.
+    proxy: Option<Intercept>,
+    /// What encryption needs, where there is any.
+    tls: Option<Arc<ClientConfig>>,
+}
+
+/// Whether the variables of the environment for proxies are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Proxies {
+    /// They are.
+    Usual,
+    /// They are not: the server is on this machine.
+    None,
+}
+
+impl Connector {
+    /// A connector to the origin of an address.
+    pub(super) fn new(origin: Uri, proxies: Proxies) -> Result<Self, rustls::Error> {
+        let proxy = match proxies {
+            Proxies::Usual => Matcher::from_env().intercept(&origin),
+            Proxies::None => None,
+        };
+        let proxy_uri = proxy.as_ref().map(Intercept::uri);
+        let encrypted = is_https(&origin) || proxy_uri.is_some_and(is_https);
+        Ok(Self {
+            tcp: tcp(),
+            tls: encrypted.then(tls).transpose()?,
+            origin,
+            proxy,
+        })
+    }
+
+    /// Whether requests go to a proxy that reads them, and not through it.
+    pub(super) fn is_forwarded(&self) -> bool {
+        self.proxy.is_some() && !is_https(&self.origin)
+    }
+
+    /// What such a proxy wants to know.
+    pub(super) fn proxy_credentials(&self) -> Option<&HeaderValue> {
+        let proxy = self.proxy.as_ref().filter(|_| self.is_forwarded());
+        proxy.and_then(Intercept::basic_auth)
+    }
+
+    /// Makes a connection.
+    pub(super) async fn connect(&self) -> Result<Box<dyn Stream>, ConnectFault> {
+        let made = timeout(PATIENCE, self.connect_patiently()).await;
+        made.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()))
+    }
+
+    async fn connect_patiently(&self) -> Result<Box<dyn Stream>, ConnectFault> {
+        let Some(tls) = &self.tls else {
+            let next = self.proxy.as_ref().map_or(&self.origin, Intercept::uri);
+            let tcp = TowerToHyperService::new(self.tcp.clone());
+            return Ok(Box::new(tcp.call(next.clone()).await?));
+        };
+        let maybe_tls = HttpsConnector::from((self.tcp.clone(), Arc::clone(tls)));
+        match &self.proxy {
+            Some(proxy) if is_https(&self.origin) => {
+                let mut tunnel = Tunnel::new(proxy.uri().clone(), maybe_tls);
+                if let Some(credentials) = proxy.basic_auth() {
+                    tunnel = tunnel.with_auth(credentials.clone());
+                }
+                let tunnel = TowerToHyperService::new(tunnel);
+                let tunnelled = tunnel.call(self.origin.clone()).await?;
+                let host = self.origin.host().unwrap_or_default();
+                let host = host.trim_start_matches('[').trim_end_matches(']');
+                let name = ServerName::try_from(host.to_owned())?;
+                let tls = TlsConnector::from(Arc::clone(tls));
+                let stream = tls.connect(name, TokioIo::new(tunnelled)).await?;
+                Ok(Box::new(TokioIo::new(stream)))
+            }
+            proxy => {
+                let next = proxy.as_ref().map_or(&self.origin, Intercept::uri);
+                let maybe_tls = TowerToHyperService::new(maybe_tls);
+                Ok(Box::new(maybe_tls.call(next.clone()).await?))
+            }
+        }
+    }
+}
+
+fn is_https(uri: &Uri) -> bool {
+    uri.scheme_str() == Some("https")
+}
+
+fn tcp() -> HttpConnector {
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    tcp.set_keepalive(Some(KEEP_ALIVE));
+    tcp.set_keepalive_interval(Some(KEEP_ALIVE));
+    tcp.set_keepalive_retries(Some(KEEP_ALIVE_RETRIES));
+    #[cfg(target_os = "linux")]
+    tcp.set_tcp_user_timeout(Some(UNACKNOWLEDGED));
+    tcp
+}
+
+/// Encryption with the certificates that the platform trusts.
+fn tls() -> Result<Arc<ClientConfig>, rustls::Error> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let verifier = Verifier::new(Arc::clone(&provider))?;
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}

@@ -1,0 +1,59 @@
+//! Time limits that cost nothing while they are kept: setting a timer anew for each wait would be most of the cost
+//! of waiting.
+
+use std::{
+    future::poll_fn,
+    pin::pin,
+    sync::{Mutex, PoisonError},
+    task::Poll,
+};
+
+use tokio::time::Instant;
+
+use crate::alarm::Alarm;
+
+/// The patience of one who waits again and again, for one thing at a time.
+#[derive(Default)]
+pub(super) struct Patience(Mutex<Alarm>);
+
+impl Patience {
+    /// What a future comes to by `end`; nothing if it takes longer. Cancel-safe if the future is.
+    pub(super) async fn until<F: Future>(&self, end: Instant, future: F) -> Option<F::Output> {
+        let mut future = pin!(future);
+        poll_fn(|context| {
+            if let Poll::Ready(output) = future.as_mut().poll(context) {
+                return Poll::Ready(Some(output));
+            }
+            let mut timer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            timer.poll_wait(end, context).map(|()| None)
+        })
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{future::pending, time::Duration};
+
+    use tokio::time::sleep;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn each_wait_ends_when_it_must_whatever_the_one_before_left() {
+        let patience = Patience::default();
+        let began = Instant::now();
+        let at = |seconds| began + Duration::from_secs(seconds);
+        assert_eq!(patience.until(at(10), async { 1 }).await, Some(1));
+        let short = sleep(Duration::from_secs(1));
+        assert_eq!(patience.until(at(5), short).await, Some(()));
+        // The timer of the last wait rings at 5 s, in the middle of this one.
+        assert_eq!(patience.until(at(9), pending::<()>()).await, None);
+        assert_eq!(Instant::now(), at(9));
+        let long = sleep(Duration::from_secs(10));
+        assert_eq!(patience.until(at(60), long).await, Some(()));
+        // And this one ends before the timer of the last.
+        assert_eq!(patience.until(at(20), pending::<()>()).await, None);
+        assert_eq!(Instant::now(), at(20));
+    }
+}

@@ -1,0 +1,120 @@
+//! Responses and what they consist of: nothing, one message, or a stream of events.
+
+use std::{
+    convert::Infallible,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use hyper::{
+    StatusCode,
+    body::{Body, Frame as BodyFrame, SizeHint},
+    header::{self, HeaderValue},
+};
+
+use super::{bodies::PartsBody, patient_stream::Turn};
+use crate::wire::Frame;
+
+/// What a request is answered with.
+pub(super) type Response = hyper::Response<ResponseBody>;
+
+/// The body of a response.
+pub(super) struct ResponseBody {
+    content: Content,
+    /// The turn of the client that ends with it.
+    turn: Option<Turn>,
+}
+
+enum Content {
+    /// Bytes that are all there.
+    Parts(PartsBody),
+    /// What is said as time goes by.
+    Events(Pin<Box<dyn Body<Data = Bytes, Error = Infallible> + Send>>),
+}
+
+impl ResponseBody {
+    /// The events of a stream.
+    pub(super) fn events(
+        events: impl Body<Data = Bytes, Error = Infallible> + Send + 'static,
+    ) -> Self {
+        Self {
+            content: Content::Events(Box::pin(events)),
+            turn: None,
+        }
+    }
+
+    /// Ends a turn with this body.
+    pub(super) fn set_turn(&mut self, turn: Turn) {
+        self.turn = Some(turn);
+    }
+
+    fn parts(parts: PartsBody) -> Self {
+        Self {
+            content: Content::Parts(parts),
+            turn: None,
+        }
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<BodyFrame<Bytes>, Infallible>>> {
+        match &mut self.content {
+            Content::Parts(parts) => Pin::new(parts).poll_frame(context),
+            Content::Events(events) => events.as_mut().poll_frame(context),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.content {
+            Content::Parts(parts) => parts.is_end_stream(),
+            Content::Events(events) => events.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.content {
+            Content::Parts(parts) => parts.size_hint(),
+            Content::Events(events) => events.size_hint(),
+        }
+    }
+}
+
+/// A response without content.
+pub(super) fn empty(status: StatusCode) -> Response {
+    with_status(status, PartsBody::default())
+}
+
+/// A message as the body of a response.
+pub(super) fn json(status: StatusCode, frame: Frame) -> Response {
+    let mut response = with_status(status, PartsBody::message(frame));
+    let headers = response.headers_mut();
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// A few words.
+pub(super) fn text(words: &'static str) -> Response {
+    let mut response = with_status(StatusCode::OK, PartsBody::text(words));
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("text/plain; charset=utf-8"),
+    );
+    response
+}
+
+fn with_status(status: StatusCode, parts: PartsBody) -> Response {
+    let mut response = Response::new(ResponseBody::parts(parts));
+    *response.status_mut() = status;
+    response
+}
