@@ -26,6 +26,7 @@ const LAYERS: &[&str] = &[
     "era",
     "pipe",
     "wire",
+    "alarm",
     "contain",
     "seal",
     "near",
