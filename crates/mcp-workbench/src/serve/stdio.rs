@@ -45,10 +45,13 @@ async fn read_requests(
 ) {
     let mut reader = LineReader::new(standard_streams::input());
     let changes = connection.tell_changes();
-    tokio::pin!(stop, changes);
+    let closed = closed.cancelled();
+    tokio::pin!(stop, changes, closed);
     loop {
         let next = async {
-            connection.has_room().await;
+            if !connection.has_room_now() {
+                connection.has_room().await;
+            }
             reader.next().await
         };
         tokio::select! {
@@ -67,7 +70,7 @@ async fn read_requests(
                 }
             },
             () = &mut changes => {}
-            () = closed.cancelled() => return,
+            () = &mut closed => return,
             () = &mut stop => return,
         }
     }

@@ -24,6 +24,8 @@ impl Session {
         surroundings: &Surroundings<'_>,
     ) -> SessionEnd {
         let mut alarm = Alarm::default();
+        let shutdown = surroundings.shutdown.begun();
+        tokio::pin!(shutdown);
         loop {
             if self.is_replaced() {
                 return SessionEnd::Replaced;
@@ -56,7 +58,7 @@ impl Session {
                 () = alarm.wait(due) => if let Some(end) = self.take_time(surroundings) {
                     return end;
                 },
-                () = surroundings.shutdown.begun() => {
+                () = &mut shutdown => {
                     return SessionEnd::Shutdown(surroundings.shutdown.since());
                 }
             }
