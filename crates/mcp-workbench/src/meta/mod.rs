@@ -9,9 +9,9 @@ mod parameters;
 mod registered;
 mod use_tool;
 
-use serde_json::{Value, json};
-
 use std::sync::Arc;
+
+use serde_json::{Value, json};
 
 use crate::{
     call::CallContext,

@@ -189,7 +189,8 @@ impl Workbench {
 
     /// The server that has a tool, if that is known without waiting.
     pub fn find_known(&self, tool: &ToolIdentifier) -> Option<Arc<ServerHandle>> {
-        let toolbox = self.toolbox(tool.toolbox.as_str())?;
+        let now = self.now.borrow();
+        let toolbox = now.toolboxes.get(&tool.toolbox)?;
         toolbox.opened()?;
         let server = toolbox.server(&tool.server)?;
         server.knows(tool.tool.as_str()).then_some(server)

@@ -279,6 +279,13 @@ impl Session {
         }
     }
 
+    /// When it has been of no use to anybody for too long.
+    pub(super) fn idle_at(&self) -> Option<Instant> {
+        let idle = self.server.times.idle?;
+        let unused = self.calls.is_empty() && !self.calls.is_waited_for();
+        unused.then_some(self.used_at + idle)
+    }
+
     /// The last lines of the server's stderr.
     pub(super) async fn stderr_tail(&mut self) -> Vec<String> {
         self.link.stderr_tail().await
