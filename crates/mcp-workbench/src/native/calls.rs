@@ -17,13 +17,15 @@ use crate::{
 
 impl Native {
     pub(super) fn tools(&self) -> Arc<Merged> {
-        let catalogue = self.toolbox.catalogue();
         let mut known = self.known();
-        let kept = known.tools.as_ref().and_then(|tools| tools.of(&catalogue));
-        kept.unwrap_or_else(|| {
-            let tools = ShownTools::merge(catalogue, self.name_limit);
-            Arc::clone(known.tools.insert(tools).merged())
-        })
+        match &known.tools {
+            Some(tools) if tools.is_current() => Arc::clone(tools.merged()),
+            old => {
+                let catalogue = self.toolbox.catalogue();
+                let tools = ShownTools::merge(catalogue, old.as_ref(), self.name_limit);
+                Arc::clone(known.tools.insert(tools).merged())
+            }
+        }
     }
 
     /// The definition of a tool as a client sees it.

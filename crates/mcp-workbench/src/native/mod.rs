@@ -112,12 +112,14 @@ impl Native {
     /// Whether a server of the open toolbox may run calls as tasks.
     pub fn has_tasks(&self) -> bool {
         let catalogue = self.toolbox.catalogue();
-        catalogue.iter().any(|(_, list)| list.introduction.tasks)
+        let mut lists = catalogue.lists().iter();
+        lists.any(|(_, list)| list.introduction.tasks)
     }
 
     /// What the servers of the open toolbox have, for the answer to `initialize`.
     pub fn introduce(&self) -> Introduced {
         let catalogue = self.toolbox.catalogue();
+        let catalogue = catalogue.lists();
         let mut capabilities = Map::new();
         capabilities.insert("tools".into(), json!({ "listChanged": true }));
         for family in ServerFamily::ALL {
@@ -125,13 +127,13 @@ impl Native {
                 .iter()
                 .any(|(_, list)| list.introduction.has(family))
             {
-                let value = capability(family, &catalogue);
+                let value = capability(family, catalogue);
                 capabilities.insert(family.capability().into(), value);
             }
         }
         Introduced {
             capabilities: Value::Object(capabilities),
-            instructions: instructions(&catalogue),
+            instructions: instructions(catalogue),
         }
     }
 

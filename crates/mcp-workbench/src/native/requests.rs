@@ -59,7 +59,8 @@ impl Native {
         refuse_cursor(params)?;
         let tools = self.tools();
         // A server that is not up will change the list when it is.
-        let all_known = self.toolbox.catalogue().len() == self.toolbox.contents().servers().len();
+        let all_known =
+            self.toolbox.catalogue().lists().len() == self.toolbox.contents().servers().len();
         let hints = if all_known {
             tools.hints
         } else {

@@ -3,27 +3,24 @@
 use std::sync::Arc;
 
 use super::merged::{Listed, Merged};
-use crate::{downstream::ToolList, ident::ServerName};
+use crate::toolbox::Catalogue;
 
-/// The merged tools, and the lists that they were made of.
+/// The merged tools, and the catalogue that they were made of.
 pub(super) struct ShownTools {
-    made_of: Vec<(ServerName, Arc<ToolList>)>,
+    made_of: Catalogue,
     merged: Arc<Merged>,
 }
 
 impl ShownTools {
-    /// Merges the lists of servers.
-    pub(super) fn merge(catalogue: Vec<(ServerName, Arc<ToolList>)>, name_limit: usize) -> Self {
-        let lists = catalogue.iter().map(|(server, list)| {
-            let items = list.tools().iter().map(|tool| tool.definition.clone());
-            Listed {
-                server: server.clone(),
-                items: items.collect(),
-                hints: list.hints,
-            }
-        });
+    /// Merges the lists of a catalogue, unless the old one has the same.
+    pub(super) fn merge(catalogue: Catalogue, old: Option<&Self>, name_limit: usize) -> Self {
+        let old = old.filter(|old| old.made_of.has_lists_of(&catalogue));
+        let merged = match old {
+            Some(old) => Arc::clone(&old.merged),
+            None => Arc::new(merged(&catalogue, name_limit)),
+        };
         Self {
-            merged: Arc::new(Merged::by_name(lists.collect(), name_limit)),
+            merged,
             made_of: catalogue,
         }
     }
@@ -33,14 +30,20 @@ impl ShownTools {
         &self.merged
     }
 
-    /// The merged tools, if these are the lists that they were made of. A list that has not changed keeps its
-    /// identity.
-    pub(super) fn of(&self, catalogue: &[(ServerName, Arc<ToolList>)]) -> Option<Arc<Merged>> {
-        let same = self.made_of.len() == catalogue.len()
-            && self.made_of.iter().zip(catalogue).all(|(one, other)| {
-                // The servers of a toolbox stand in one order, so equal lists are of equal servers.
-                Arc::ptr_eq(&one.1, &other.1)
-            });
-        same.then(|| Arc::clone(&self.merged))
+    /// Whether no server can have another list by now.
+    pub(super) fn is_current(&self) -> bool {
+        self.made_of.is_current()
     }
+}
+
+fn merged(catalogue: &Catalogue, name_limit: usize) -> Merged {
+    let lists = catalogue.lists().iter().map(|(server, list)| {
+        let items = list.tools().iter().map(|tool| tool.definition.clone());
+        Listed {
+            server: server.clone(),
+            items: items.collect(),
+            hints: list.hints,
+        }
+    });
+    Merged::by_name(lists.collect(), name_limit)
 }

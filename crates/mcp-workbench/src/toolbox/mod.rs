@@ -1,6 +1,7 @@
 //! Toolboxes: opening one, what an open one offers, and how that is written down for a model. What is
 //! open belongs to the workbench and not to a connection.
 
+mod catalogue;
 mod contents;
 mod dynamic;
 mod links;
@@ -8,6 +9,7 @@ mod open;
 mod opened;
 mod render;
 
+pub use catalogue::Catalogue;
 pub use contents::{ChangedFiles, Contents, Difference, Servers};
 pub use dynamic::{Registry, registered_definition, unique_name};
 pub use links::Links;

@@ -12,6 +12,7 @@ use tokio::{
 };
 
 use super::{
+    catalogue::Catalogue,
     contents::{ChangedFiles, Contents, Difference},
     opened::{Opened, ServerFailure},
     render::render,
@@ -110,15 +111,11 @@ impl Toolbox {
     }
 
     /// The tools of its servers as they are known now; nothing while it is not open.
-    pub fn catalogue(&self) -> Vec<(ServerName, Arc<ToolList>)> {
-        if self.opened().is_none() {
-            return Vec::new();
+    pub fn catalogue(&self) -> Catalogue {
+        match self.opened() {
+            Some(_) => Catalogue::read(self.contents.subscribe()),
+            None => Catalogue::empty(),
         }
-        let contents = self.contents();
-        let servers = contents.servers().iter();
-        let known =
-            servers.filter_map(|(name, server)| Some((name.clone(), server.status().tools?)));
-        known.collect()
     }
 
     /// Whether it is open; waits for an open that is under way.

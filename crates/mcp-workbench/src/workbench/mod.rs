@@ -320,7 +320,7 @@ impl Workbench {
 /// Gives a name to every tool of an open toolbox; returns them in the order of the file.
 fn register(registry: &Registry, toolbox: &Toolbox) -> Vec<(Arc<str>, ToolIdentifier, RawJson)> {
     let mut registered = Vec::new();
-    for (server, list) in toolbox.catalogue() {
+    for (server, list) in toolbox.catalogue().lists() {
         for tool in list.tools() {
             let identifier = ToolIdentifier {
                 toolbox: toolbox.name().clone(),

@@ -144,7 +144,7 @@ impl Workbench {
         }
         let toolboxes = snapshot.toolboxes.values();
         toolboxes
-            .map(|toolbox| (toolbox.name().clone(), toolbox.catalogue()))
+            .map(|toolbox| (toolbox.name().clone(), toolbox.catalogue().lists().to_vec()))
             .collect()
     }
 

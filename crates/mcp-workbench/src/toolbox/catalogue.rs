@@ -1,0 +1,76 @@
+//! The tools of the servers of a toolbox at one moment.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::contents::Contents;
+use crate::{
+    downstream::{Status, ToolList},
+    ident::ServerName,
+};
+
+/// The tools that the servers of a toolbox had at one moment, in the order of the file.
+pub struct Catalogue {
+    lists: Vec<(ServerName, Arc<ToolList>)>,
+    /// What it was read from; nothing if the toolbox was not open.
+    sources: Option<Sources>,
+}
+
+/// What the tools of a toolbox are read from, marked as seen.
+struct Sources {
+    contents: watch::Receiver<Arc<Contents>>,
+    servers: Vec<watch::Receiver<Status>>,
+}
+
+impl Catalogue {
+    /// That of a toolbox that is not open.
+    pub(super) fn empty() -> Self {
+        Self {
+            lists: Vec::new(),
+            sources: None,
+        }
+    }
+
+    /// What is known now.
+    pub(super) fn read(mut contents: watch::Receiver<Arc<Contents>>) -> Self {
+        let held = Arc::clone(&contents.borrow_and_update());
+        let mut lists = Vec::new();
+        let mut servers = Vec::new();
+        for (name, server) in held.servers() {
+            let mut status = server.updates();
+            let tools = status.borrow_and_update().tools.clone();
+            lists.extend(tools.map(|tools| (name.clone(), tools)));
+            servers.push(status);
+        }
+        Self {
+            lists,
+            sources: Some(Sources { contents, servers }),
+        }
+    }
+
+    /// The servers whose tools are known, with them.
+    pub fn lists(&self) -> &[(ServerName, Arc<ToolList>)] {
+        &self.lists
+    }
+
+    /// Whether nothing can have changed since. That costs next to nothing to find out.
+    pub fn is_current(&self) -> bool {
+        // A source that will not change any more has been replaced.
+        self.sources.as_ref().is_some_and(|sources| {
+            let servers = &sources.servers;
+            matches!(sources.contents.has_changed(), Ok(false))
+                && servers
+                    .iter()
+                    .all(|it| matches!(it.has_changed(), Ok(false)))
+        })
+    }
+
+    /// Whether both have the same lists. A list that has not changed keeps its identity.
+    pub fn has_lists_of(&self, other: &Self) -> bool {
+        let (ours, theirs) = (&self.lists, &other.lists);
+        let mut pairs = ours.iter().zip(theirs);
+        ours.len() == theirs.len()
+            && pairs.all(|(one, other)| one.0 == other.0 && Arc::ptr_eq(&one.1, &other.1))
+    }
+}
