@@ -112,7 +112,15 @@ pub(super) fn load_configuration(
     flag: Option<&Path>,
     environment: &Environment,
 ) -> Result<Loaded, ConfigurationError> {
-    load(&find(flag, environment)?, environment).map_err(not_usable)
+    load_file(&find(flag, environment)?, environment)
+}
+
+/// Loads a configuration file.
+pub(super) fn load_file(
+    file: &Path,
+    environment: &Environment,
+) -> Result<Loaded, ConfigurationError> {
+    load(file, environment).map_err(not_usable)
 }
 
 /// Finds the configuration and reads its text, which may be wrong.

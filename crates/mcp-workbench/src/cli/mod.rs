@@ -18,6 +18,7 @@ mod man;
 mod output;
 mod plain_secrets;
 mod probe;
+mod reload;
 mod remove;
 mod schema;
 mod serve;

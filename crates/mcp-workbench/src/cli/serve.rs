@@ -15,6 +15,7 @@ use super::{
     demo::program,
     http::{HttpArguments, HttpError},
     output,
+    reload::{self, ReloadSignal, Source},
     signals::Signals,
 };
 use crate::{
@@ -45,7 +46,9 @@ pub(super) struct ServeArguments {
 
 /// Serves the configuration that is found over stdin and stdout.
 pub(super) fn run_stdio(config: Option<&Path>, environment: &Environment) -> Done {
-    serve(found(config, environment)?, Transport::Stdio)
+    let loaded = found(config, environment)?;
+    let source = source(&loaded, environment, None);
+    serve(loaded, Some(source), Transport::Stdio)
 }
 
 /// Serves what the arguments say.
@@ -54,15 +57,29 @@ pub(super) fn run(
     arguments: ServeArguments,
     environment: &Environment,
 ) -> Done {
-    let loaded = if arguments.demo {
+    let (loaded, source) = if arguments.demo {
         let text = demo::configuration(&program()?);
-        parse(&text, &PathBuf::from("(the built-in demo)"), environment)?
+        let file = PathBuf::from("(the built-in demo)");
+        (parse(&text, &file, environment)?, None)
     } else {
-        found(config, environment)?
+        let loaded = found(config, environment)?;
+        let source = source(&loaded, environment, arguments.native.clone());
+        (loaded, Some(source))
     };
     let loaded = show_natively(loaded, arguments.native.as_deref())?;
     let options = arguments.http.options(environment)?;
-    serve(loaded, options.map_or(Transport::Stdio, Transport::Http))
+    let transport = options.map_or(Transport::Stdio, Transport::Http);
+    serve(loaded, source, transport)
+}
+
+/// Where a configuration came from.
+fn source(loaded: &Loaded, environment: &Environment, native: Option<String>) -> Source {
+    Source {
+        file: loaded.config.file.clone(),
+        environment: environment.clone(),
+        native,
+        fingerprint: loaded.fingerprint,
+    }
 }
 
 /// How clients reach the workbench.
@@ -78,7 +95,10 @@ fn found(config: Option<&Path>, environment: &Environment) -> Result<Loaded, Con
 }
 
 /// Chooses native mode for the toolbox that the command line names.
-fn show_natively(mut loaded: Loaded, toolbox: Option<&str>) -> Result<Loaded, UnknownName> {
+pub(super) fn show_natively(
+    mut loaded: Loaded,
+    toolbox: Option<&str>,
+) -> Result<Loaded, UnknownName> {
     let Some(name) = toolbox else {
         return Ok(loaded);
     };
@@ -89,7 +109,7 @@ fn show_natively(mut loaded: Loaded, toolbox: Option<&str>) -> Result<Loaded, Un
     Ok(loaded)
 }
 
-fn serve(loaded: Loaded, transport: Transport) -> Done {
+fn serve(loaded: Loaded, source: Option<Source>, transport: Transport) -> Done {
     for problem in loaded.warnings.iter().chain(&loaded.unset) {
         tracing::warn!("{problem}");
     }
@@ -99,6 +119,11 @@ fn serve(loaded: Loaded, transport: Transport) -> Done {
         .build()?;
     let done = runtime.block_on(async {
         let workbench = Workbench::new(Arc::new(loaded.config));
+        if let Some(source) = source {
+            let signal = ReloadSignal::listen()?;
+            let following = reload::follow(Arc::clone(&workbench), source, signal);
+            workbench.spawn(following);
+        }
         let mut first = Signals::listen()?;
         let mut again = Signals::listen()?;
         let in_haste = async {

@@ -12,6 +12,7 @@ use super::{
     raw,
     resolve::resolve,
     resolved::Config,
+    watch::Fingerprint,
 };
 
 /// The largest configuration file that is read.
@@ -22,6 +23,8 @@ const LARGEST_FILE: u64 = 16 * 1024 * 1024;
 pub struct Loaded {
     /// The configuration.
     pub config: Config,
+    /// The text that it was made of.
+    pub fingerprint: Fingerprint,
     /// What is probably not as it was meant, in the order of the file.
     pub warnings: Vec<Problem>,
     /// The variables that are not set, in the order of the file. Each makes its server fail when it
@@ -108,6 +111,7 @@ pub fn parse(text: &str, file: &Path, environment: &Environment) -> Result<Loade
     let remarks = findings.finish()?;
     Ok(Loaded {
         config,
+        fingerprint: Fingerprint::of_text(text),
         warnings: remarks.warnings,
         unset: remarks.unset,
     })

@@ -5,7 +5,8 @@
 //! expanded, paths are whole and disabled servers are gone. Every problem of the file is collected
 //! as a [`Problem`] with its place and its remedy; a [`Config`] exists only without errors. Apart
 //! from reading the file itself, and an `envFile` at the start of its server, all of it is a function
-//! of the text and an [`Environment`], the one place that looks at the process.
+//! of the text and an [`Environment`], the one place that looks at the process. A [`FileWatch`] tells when the files may
+//! have changed.
 
 mod child_env;
 mod dotenv;
@@ -25,6 +26,7 @@ mod resolved;
 mod schema;
 mod secrets;
 mod transport;
+mod watch;
 
 pub use self::{
     child_env::EnvFileError,
@@ -50,4 +52,5 @@ pub use self::{
     },
     schema::json_schema,
     secrets::Secrets,
+    watch::{FileWatch, Fingerprint, wait_for_writer},
 };

@@ -68,6 +68,8 @@ pub(super) fn resolve(
             .and_then(|limit| usize::try_from(limit).ok())
             .unwrap_or(DEFAULT_NAME_LIMIT),
         toolboxes,
+        auto_open: raw.auto_open.unwrap_or(false),
+        watch: raw.watch.unwrap_or(true),
         cache: environment.cache_directory(),
     }
 }

@@ -1,7 +1,14 @@
 //! The configuration as the rest of the program uses it: checked, expanded, in the order of the
 //! file, without the servers that are disabled. It is immutable; a reload makes a new one.
 
-use std::{borrow::Cow, ffi::OsString, fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    borrow::Cow,
+    ffi::OsString,
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use indexmap::IndexMap;
 
@@ -25,6 +32,10 @@ pub struct Config {
     pub roots: Option<Vec<String>>,
     /// The toolboxes, in the order of the file.
     pub toolboxes: IndexMap<ToolboxName, Arc<Toolbox>>,
+    /// Whether `use_tool` opens a toolbox that is not open.
+    pub auto_open: bool,
+    /// Whether changes of the file are taken up while the workbench runs.
+    pub watch: bool,
     /// Where the workbench keeps what it could find out again, if there is such a place.
     pub cache: Option<PathBuf>,
 }
@@ -52,7 +63,7 @@ pub struct Toolbox {
 }
 
 /// One server of one toolbox.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Server {
     /// Its name.
     pub name: ServerName,
@@ -64,6 +75,16 @@ pub struct Server {
     pub times: ServerTimes,
     /// How it speaks; nothing if that is to be found out.
     pub era: Option<Era>,
+}
+
+impl Server {
+    /// The `envFile` of a program.
+    pub fn env_file(&self) -> Option<&Path> {
+        match &self.transport {
+            Transport::Stdio(launch) => launch.environment.file.as_deref(),
+            Transport::Remote(_) | Transport::Unset(_) => None,
+        }
+    }
 }
 
 /// The limits on a server's time.
@@ -80,7 +101,7 @@ pub struct ServerTimes {
 }
 
 /// How a server is reached.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub enum Transport {
     /// A child process that speaks over its stdin and stdout.
     Stdio(StdioLaunch),
@@ -91,6 +112,7 @@ pub enum Transport {
 }
 
 /// What is needed to start a child process.
+#[derive(PartialEq, Eq)]
 pub struct StdioLaunch {
     /// The program: a bare name to be looked up in the child's PATH, or an absolute path.
     pub command: String,
@@ -109,6 +131,7 @@ pub struct StdioLaunch {
 }
 
 /// The variables of a child, in the order in which they override each other.
+#[derive(PartialEq, Eq)]
 pub struct ChildEnvironment {
     /// What is passed on from our own environment: the safe set and `inheritEnv`.
     pub inherited: Vec<(OsString, OsString)>,
@@ -119,6 +142,7 @@ pub struct ChildEnvironment {
 }
 
 /// What is needed to reach a remote server.
+#[derive(PartialEq, Eq)]
 pub struct RemoteEndpoint {
     /// Its address.
     pub url: String,

@@ -1,7 +1,10 @@
 //! A server's list of tools: the walk over its pages, the check of each definition, and the immutable
 //! result.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use serde::Serialize;
 
@@ -70,7 +73,7 @@ pub(super) enum Marks {
 }
 
 /// One tool, byte for byte as its server described it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolDefinition {
     /// Its name.
     pub name: ToolName,
@@ -109,6 +112,27 @@ impl ToolList {
     /// The tool of this name.
     pub fn get(&self, name: &str) -> Option<&ToolDefinition> {
         Some(&self.tools[*self.by_name.get(name)?])
+    }
+
+    /// The list without the tools that other filters do not let through; what they let through in addition is
+    /// not known before the server is asked.
+    pub(super) fn narrowed(self: &Arc<Self>, filters: &ToolFilters) -> Arc<Self> {
+        let allows = |tool: &&ToolDefinition| filters.allows(tool.name.as_str());
+        if self.tools.iter().all(|tool| allows(&tool)) {
+            return Arc::clone(self);
+        }
+        let mut list = Self {
+            withheld: self.withheld.clone(),
+            notices: self.notices.clone(),
+            introduction: self.introduction.clone(),
+            hints: self.hints,
+            ..Self::default()
+        };
+        for tool in self.tools.iter().filter(allows) {
+            let (definition, headers) = (tool.definition.clone(), tool.headers.clone());
+            list.offer(tool.name.clone(), definition, headers);
+        }
+        Arc::new(list)
     }
 
     /// The headers of a call with these parameters.

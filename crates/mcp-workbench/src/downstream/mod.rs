@@ -18,5 +18,5 @@ pub use error::{CallError, ConnectError, GiveUp, HttpFault, StartPhase, TimeLimi
 pub use event::{Change, ServerEvent};
 pub use introduction::{Introduction, ServerFamily};
 pub use listing::{ListWalk, Step, ToolDefinition, ToolList, Withheld};
-pub use pool::Pool;
+pub use pool::{Pool, Renewal};
 pub use server::{Phase, ServerHandle, Status, Urgency};

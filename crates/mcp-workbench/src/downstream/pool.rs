@@ -2,7 +2,7 @@
 //! a task is asked for something.
 
 use std::{
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -15,10 +15,10 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument;
 
 use super::{
-    event::ServerEvent,
+    event::{Change, ServerEvent},
     link::LinkContext,
     process::ProcessTable,
-    server::{ServerHandle, Supervisor, SupervisorContext, open_task},
+    server::{Entry, ServerHandle, Status, Supervisor, SupervisorContext, open_task},
     verdicts::Verdicts,
 };
 use crate::{
@@ -34,9 +34,20 @@ const LAST_WAIT: Duration = Duration::from_millis(4500);
 /// How many events a slow listener may be behind before it misses some.
 const EVENTS: usize = 256;
 
+/// Whether a server whose entry is as before is left alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Renewal {
+    /// It is.
+    IfNeeded,
+    /// It is not: something has changed that its entry only names.
+    Always,
+}
+
 /// The tasks of all servers.
 pub struct Pool {
     tasks: TaskTracker,
+    /// The answer to a question for roots, where the configuration gives it.
+    roots: Mutex<Option<RawJson>>,
     context: SupervisorContext,
 }
 
@@ -52,10 +63,10 @@ impl Pool {
         };
         Self {
             tasks,
+            roots: Mutex::new(roots_of(config)),
             context: SupervisorContext {
                 links,
                 shutdown,
-                roots: config.roots.as_deref().map(roots_result),
                 events: broadcast::channel(EVENTS).0,
                 verdicts: Arc::new(Verdicts::new(config.cache.clone())),
                 sealer: Arc::default(),
@@ -63,13 +74,62 @@ impl Pool {
         }
     }
 
-    /// Makes the task of a server. Nothing is started before it is asked for something.
+    /// Makes the task of a server. Nothing is started before it is asked for something, and it ends when its handle is
+    /// dropped everywhere: whoever makes a call holds one.
     pub fn add(&self, toolbox: &ToolboxName, server: &Arc<Server>) -> ServerHandle {
-        let (supervisor, handle) =
-            Supervisor::new(toolbox, Arc::clone(server), self.context.clone());
+        self.run(toolbox, server, Status::default())
+    }
+
+    /// Has a server take up its entry as it is now, if it is reached as before; else makes another one that takes its
+    /// place. Calls of the old one are not touched.
+    pub fn renew(
+        &self,
+        toolbox: &ToolboxName,
+        handle: &ServerHandle,
+        server: &Arc<Server>,
+        renewal: Renewal,
+    ) -> Option<ServerHandle> {
+        let entry = self.entry(server);
+        let before = handle.entry();
+        let same_way =
+            before.server.transport == server.transport && before.server.era == server.era;
+        match renewal {
+            Renewal::IfNeeded if *before == entry => None,
+            Renewal::IfNeeded if same_way => {
+                handle.adapt(entry);
+                None
+            }
+            Renewal::IfNeeded | Renewal::Always => {
+                let heir = self.run(toolbox, server, handle.outlook(&server.filters));
+                handle.hand_over_to(&heir);
+                Some(heir)
+            }
+        }
+    }
+
+    /// Takes up what a changed configuration says that holds for all servers. Servers that run are told at their
+    /// next start.
+    pub fn adapt(&self, config: &Config) {
+        *self.roots() = roots_of(config);
+    }
+
+    fn run(&self, toolbox: &ToolboxName, server: &Arc<Server>, known: Status) -> ServerHandle {
+        let entry = self.entry(server);
+        let (supervisor, handle) = Supervisor::new(toolbox, entry, known, self.context.clone());
         let span = tracing::info_span!("server", %toolbox, server = %server.name);
         self.tasks.spawn(supervisor.run().instrument(span));
         handle
+    }
+
+    fn entry(&self, server: &Arc<Server>) -> Entry {
+        Entry {
+            server: Arc::clone(server),
+            roots: self.roots().clone(),
+        }
+    }
+
+    fn roots(&self) -> MutexGuard<'_, Option<RawJson>> {
+        self.roots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The server of a task and its own name for it, from the name that was given out to this principal; nothing
@@ -85,6 +145,17 @@ impl Pool {
     /// What servers tell everybody from now on.
     pub fn events(&self) -> broadcast::Receiver<ServerEvent> {
         self.context.events.subscribe()
+    }
+
+    /// Tells everybody that what a server has may be different now.
+    pub fn announce(&self, server: &ServerIdentifier) {
+        for change in [Change::Prompts, Change::Resources] {
+            // Nobody listens in a mode that has no use for it.
+            let _ = self.context.events.send(ServerEvent {
+                server: server.clone(),
+                change,
+            });
+        }
     }
 
     /// Runs something beside the servers that ends when they do.
@@ -105,10 +176,11 @@ impl Pool {
     }
 }
 
-/// The answer to a server that asks for roots.
-fn roots_result(roots: &[String]) -> RawJson {
+/// The answer to a server that asks for roots, where the configuration gives it.
+fn roots_of(config: &Config) -> Option<RawJson> {
+    let roots = config.roots.as_ref()?;
     let roots: Vec<_> = roots.iter().map(|uri| json!({ "uri": uri })).collect();
-    RawJson::of(&json!({ "roots": roots }))
+    Some(RawJson::of(&json!({ "roots": roots })))
 }
 
 /// The end of the workbench, as the servers see it.

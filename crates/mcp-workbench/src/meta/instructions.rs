@@ -1,9 +1,8 @@
 //! What a client is told of us at its start: the list of toolboxes, in a form that no client cuts.
 
+use super::fitting::{MAX_CHARACTERS, size};
 use crate::config::{Config, Toolbox};
 
-/// The most that the instructions may have; clients cut at 2,048 without a word.
-const MAX_CHARACTERS: usize = 2000;
 /// Descriptions are not shortened below this; beyond it, toolboxes are left out.
 const SHORTEST_DESCRIPTION: usize = 20;
 
@@ -94,11 +93,6 @@ fn shortened(description: &str, limit: usize) -> String {
     }
     let kept: String = line.chars().take(limit - 1).collect();
     format!("{}…", kept.trim_end())
-}
-
-/// Characters as the strictest clients count them.
-fn size(text: &str) -> usize {
-    text.encode_utf16().count()
 }
 
 /// The largest number of a range for which `holds` is true, if it is true for all smaller ones; the

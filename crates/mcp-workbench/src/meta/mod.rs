@@ -2,11 +2,14 @@
 //! definition, its parameters and its run.
 
 mod failure;
+mod fitting;
 mod instructions;
 mod open_toolbox;
 mod parameters;
 mod registered;
 mod use_tool;
+
+use serde_json::{Value, json};
 
 use crate::{
     call::CallContext, downstream::CallError, ident::ToolIdentifier, wire::RawJson,
@@ -94,6 +97,12 @@ pub fn failed_call(tool: ToolIdentifier, error: CallError) -> RawJson {
 /// The words for a call that failed.
 pub fn failed_call_text(tool: ToolIdentifier, error: CallError) -> String {
     Failure::call_failed(tool, error).to_string()
+}
+
+/// What clients are told of a meta-tool besides: one that hides tools until its model searches for them must not
+/// hide the way to all the others.
+fn hints() -> Value {
+    json!({ "anthropic/alwaysLoad": true })
 }
 
 /// The definitions of all meta-tools, as `tools/list` shows them.

@@ -4,6 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::{
     failure::Failure,
+    fitting::{MAX_CHARACTERS, size},
+    hints,
     parameters::{Key, ParameterProblem, ParameterReader},
 };
 use crate::{call::CallContext, ident::ToolboxName, wire::RawJson, workbench::Workbench};
@@ -16,12 +18,14 @@ const TOOLBOX: Key = Key {
     path: "toolbox",
 };
 
-/// How long the list of names in the description may be; clients cut descriptions at 2,048 characters.
-const NAMES_CHARACTERS: usize = 1500;
+/// The description, up to the list of toolboxes.
+const DESCRIPTION: &str = "Open a toolbox: connect to its MCP servers and get their tools, to be run with use_tool. \
+                           Toolboxes: ";
 
 /// The definition, with the toolboxes of this configuration.
 pub(super) fn definition(workbench: &Workbench) -> RawJson {
-    let names: Vec<&str> = workbench.toolbox_names().map(ToolboxName::as_str).collect();
+    let names = workbench.toolbox_names();
+    let names: Vec<&str> = names.iter().map(ToolboxName::as_str).collect();
     let mut toolbox = Map::new();
     toolbox.insert("type".into(), "string".into());
     toolbox.insert("description".into(), "Name of the toolbox".into());
@@ -31,17 +35,14 @@ pub(super) fn definition(workbench: &Workbench) -> RawJson {
     RawJson::of(&json!({
         "name": NAME,
         "title": "Open toolbox",
-        "description": format!(
-            "Open a toolbox: connect to its MCP servers and get their tools, to be run with use_tool. \
-             Toolboxes: {}.",
-            list_names(&names)
-        ),
+        "description": description(&names),
         "inputSchema": {
             "type": "object",
             "properties": { "toolbox": Value::Object(toolbox) },
             "required": ["toolbox"],
             "additionalProperties": false,
         },
+        "_meta": hints(),
     }))
 }
 
@@ -51,7 +52,10 @@ pub(super) async fn run(
     arguments: &RawJson,
     context: &CallContext,
 ) -> Result<RawJson, Failure> {
-    let available = || workbench.toolbox_names().map(ToString::to_string).collect();
+    let available = || {
+        let names = workbench.toolbox_names();
+        names.iter().map(ToString::to_string).collect()
+    };
     let mut problems = Vec::new();
     let reader = ParameterReader::read(arguments, "", &[TOOLBOX], old_name, &mut problems);
     let toolbox = match arguments.members() {
@@ -70,10 +74,10 @@ pub(super) async fn run(
             available: available(),
         });
     };
-    match workbench.open(found, &context.client).await {
+    match workbench.open(&found, &context.client).await {
         Ok(opened) => Ok(opened.result.clone()),
         Err(error) => Err(Failure::NotOpened {
-            toolbox: found.config().name.clone(),
+            toolbox: found.name().clone(),
             error,
         }),
     }
@@ -90,20 +94,26 @@ fn asks_for_a_name(problem: &ParameterProblem) -> bool {
     )
 }
 
-/// The names, as many as fit.
-fn list_names(names: &[&str]) -> String {
+/// The description with the names of the toolboxes, as many as fit. The schema has all of them.
+fn description(names: &[&str]) -> String {
     if names.is_empty() {
-        return "none is configured".to_owned();
+        return format!("{DESCRIPTION}none is configured.");
     }
-    let mut list = String::new();
+    let whole = format!("{DESCRIPTION}{}.", names.join(", "));
+    if size(&whole) <= MAX_CHARACTERS {
+        return whole;
+    }
+    let mut text = DESCRIPTION.to_owned();
     for (index, name) in names.iter().enumerate() {
-        if list.chars().count() + name.chars().count() > NAMES_CHARACTERS {
-            return format!("{list}, … and {} more", names.len() - index);
+        let rest = format!("… and {} more.", names.len() - index);
+        let with_next = format!("{text}{name}, ");
+        if size(&with_next) + size(&rest) > MAX_CHARACTERS {
+            return text + &rest;
         }
-        if index > 0 {
-            list.push_str(", ");
-        }
-        list.push_str(name);
+        text = with_next;
     }
-    list
+    text
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@ use serde_json::json;
 use super::{
     MetaReply,
     failure::Failure,
+    hints,
     parameters::{Key, ParameterProblem, ParameterReader},
 };
 use crate::{
@@ -69,6 +70,7 @@ pub(super) fn definition() -> RawJson {
             "required": ["tool"],
             "additionalProperties": false,
         },
+        "_meta": hints(),
     }))
 }
 

@@ -135,7 +135,7 @@ impl Native {
 
     /// Whether a client wants to hear of a change; what it makes untrue is forgotten.
     pub fn concerns(&self, event: &ServerEvent, client: &dyn ClientHandle) -> bool {
-        if event.server.toolbox != self.toolbox.config().name {
+        if event.server.toolbox != *self.toolbox.name() {
             return false;
         }
         self.known().take_events();

@@ -59,7 +59,7 @@ impl Native {
         refuse_cursor(params)?;
         let tools = self.tools();
         // A server that is not up will change the list when it is.
-        let all_known = self.toolbox.catalogue().len() == self.toolbox.servers().len();
+        let all_known = self.toolbox.catalogue().len() == self.toolbox.contents().servers().len();
         let hints = if all_known {
             tools.hints
         } else {
@@ -260,7 +260,7 @@ impl Native {
         route: &Route,
         context: CallContext,
     ) -> Answered {
-        let Some(server) = self.toolbox.servers().get(&route.server) else {
+        let Some(server) = self.toolbox.server(&route.server) else {
             return Err(NativeError::NotOffered);
         };
         let call = Call {
@@ -281,8 +281,12 @@ impl Native {
     }
 
     /// The servers that have declared a family, in the order of the file.
-    pub(super) fn servers_with(&self, family: ServerFamily) -> Vec<(ServerName, ServerHandle)> {
-        let servers = self.toolbox.servers().iter().filter(|(_, server)| {
+    pub(super) fn servers_with(
+        &self,
+        family: ServerFamily,
+    ) -> Vec<(ServerName, Arc<ServerHandle>)> {
+        let contents = self.toolbox.contents();
+        let servers = contents.servers().iter().filter(|(_, server)| {
             let tools = server.status().tools;
             tools.is_some_and(|list| list.introduction.has(family))
         });

@@ -139,7 +139,7 @@ impl Subscriptions {
         resource: &Resource,
         client: &Arc<dyn ClientHandle>,
     ) -> bool {
-        let Some(server) = self.toolbox.servers().get(&resource.server) else {
+        let Some(server) = self.toolbox.server(&resource.server) else {
             return false;
         };
         let params = ObjectText::new().member("uri", &resource.uri).finish();

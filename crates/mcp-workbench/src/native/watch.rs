@@ -40,7 +40,7 @@ impl Native {
     pub async fn watch(&self, wanted: &Changes, client: &Arc<dyn ClientHandle>) -> Watch {
         let has = |family| !self.servers_with(family).is_empty();
         let mut watch = Watch {
-            toolbox: self.toolbox.config().name.clone(),
+            toolbox: self.toolbox.name().clone(),
             subscriptions: Arc::clone(&self.subscriptions),
             subscriber: self.subscriptions.new_watch(),
             changes: Changes {
@@ -61,7 +61,7 @@ impl Native {
     /// The resource that a URI names, if its server tells when it changes.
     async fn subscribable(&self, uri: &str, client: &Arc<dyn ClientHandle>) -> Option<Resource> {
         let route = self.resource_route(uri, client).await.ok()?;
-        let server = self.toolbox.servers().get(&route.server)?;
+        let server = self.toolbox.server(&route.server)?;
         let tells = server.status().tools?.introduction.subscriptions;
         tells.then(|| Resource {
             server: route.server,

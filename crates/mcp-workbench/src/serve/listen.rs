@@ -60,13 +60,27 @@ pub(super) async fn listen(
             let client: Arc<dyn ClientHandle> = Arc::new(client);
             tell_changes(workbench, native, &client, &filter.changes, &mut stream).await;
         }
-        // Without native mode our lists do not change.
-        None => {
-            stream.acknowledge(&Changes::default());
-            workbench.silent().await;
-        }
+        None => tell_own_changes(workbench, &filter.changes, &mut stream).await,
     }
     Reply::Result(stream.ending())
+}
+
+/// Tells when our own list of tools changes, which it does with the configuration. Nothing else of ours does.
+async fn tell_own_changes(workbench: &Workbench, wanted: &Changes, stream: &mut Subscription) {
+    let told = Changes {
+        tools: wanted.tools,
+        ..Changes::default()
+    };
+    let mut definitions = workbench.definitions_changed();
+    stream.acknowledge(&told);
+    loop {
+        stream.catch_up(&told);
+        tokio::select! {
+            () = workbench.silent() => return,
+            () = sleep(NEXT_LOOK), if stream.missed => {}
+            Ok(()) = definitions.changed(), if told.tools => stream.tell(TOOLS_CHANGED, None),
+        }
+    }
 }
 
 /// Tells what changes on the servers, until the workbench ends.

@@ -139,8 +139,8 @@ async fn initialize(workbench: &Workbench, caller: Caller, revision: Revision) -
     let (capabilities, instructions) = match workbench.native() {
         Some(native) => native::introduce(workbench, native, Arc::new(caller)).await,
         None => {
-            let instructions = meta::instructions(workbench.config());
-            (own_capabilities(workbench), Some(instructions))
+            let instructions = meta::instructions(&workbench.config());
+            (own_capabilities(), Some(instructions))
         }
     };
     let mut result = json!({
@@ -163,14 +163,10 @@ pub(super) fn identity() -> Value {
     })
 }
 
-fn own_capabilities(workbench: &Workbench) -> Value {
-    // In proxy mode the list never changes while we run.
-    let tools = if workbench.is_dynamic() {
-        json!({ "listChanged": true })
-    } else {
-        json!({})
-    };
-    json!({ "logging": {}, "resources": {}, "tools": tools })
+/// What a legacy client may make use of. The list of tools changes with the configuration, and in dynamic mode when a
+/// toolbox is opened.
+fn own_capabilities() -> Value {
+    json!({ "logging": {}, "resources": {}, "tools": { "listChanged": true } })
 }
 
 /// The answer to a request of a client with which `revision` was agreed on.

@@ -32,9 +32,9 @@ const DISCOVER: &str = "server/discover";
 /// The method of a request that is answered when it is over.
 const LISTEN: &str = "subscriptions/listen";
 
-/// How long what we say of ourselves may be kept: it does not change while we run.
+/// How long what we say of ourselves may be kept: it changes with the configuration.
 const OWN_HINTS: CacheHints = CacheHints {
-    ttl_ms: 3_600_000,
+    ttl_ms: 60_000,
     scope: CacheScope::Public,
 };
 /// How long what servers say of themselves may be kept: one that was not up may be, soon.
@@ -196,7 +196,7 @@ fn is_legacy_only(method: &str) -> bool {
     )
 }
 
-/// A list of ours, which does not change while we run.
+/// A list of ours, which changes only with the configuration.
 fn own_list(params: Option<&RawJson>, items: &str, list: &[RawJson]) -> Reply {
     match methods::only_page(params, items, list) {
         Reply::Result(list) => Reply::Result(OWN_HINTS.put_on(&list)),
@@ -213,7 +213,7 @@ async fn discover(workbench: &Workbench, requester: Requester) -> Reply {
             (capabilities, instructions, NATIVE_HINTS)
         }
         None => {
-            let instructions = meta::instructions(workbench.config());
+            let instructions = meta::instructions(&workbench.config());
             (own_capabilities(), Some(instructions), OWN_HINTS)
         }
     };
@@ -229,13 +229,13 @@ async fn discover(workbench: &Workbench, requester: Requester) -> Reply {
     Reply::Result(hints.put_on(&RawJson::of(&result)))
 }
 
-/// What a modern client may make use of. The list of tools does not change because of another request, so
-/// there are no changes to listen for.
+/// What a modern client may make use of. The list of tools does not change because of another request, but it does with
+/// the configuration.
 fn own_capabilities() -> Value {
     json!({
         "logging": {},
         "resources": {},
-        "tools": {},
+        "tools": { "listChanged": true },
         "extensions": { TASKS_EXTENSION: {} },
     })
 }

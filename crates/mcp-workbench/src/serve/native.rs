@@ -46,7 +46,10 @@ pub(super) async fn answer(
     let context = requester.into_context(params.member("_meta"));
     // A list is the moment to look again for servers that were not up.
     let lacks = |opened: Arc<Opened>| request.method == "tools/list" && !opened.failures.is_empty();
-    if !native.toolbox().is_open().await || native.toolbox().opened().is_some_and(lacks) {
+    let toolbox = native.toolbox();
+    // Or for those that the configuration has got since.
+    let outdated = request.method.ends_with("/list") && toolbox.is_outdated();
+    if !toolbox.is_open().await || outdated || toolbox.opened().is_some_and(lacks) {
         open(workbench, native, &context.client).await;
     }
     match native.answer(&request.method, params, context).await {
@@ -103,7 +106,7 @@ fn refusal(native: &Native, method: &str, error: NativeError) -> Reply {
             error,
         } => {
             let tool = ToolIdentifier {
-                toolbox: native.toolbox().config().name.clone(),
+                toolbox: native.toolbox().name().clone(),
                 server,
                 tool: ToolName::from(what.as_str()),
             };

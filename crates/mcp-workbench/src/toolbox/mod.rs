@@ -1,12 +1,14 @@
 //! Toolboxes: opening one, what an open one offers, and how that is written down for a model. What is
 //! open belongs to the workbench and not to a connection.
 
+mod contents;
 mod dynamic;
 mod links;
 mod open;
 mod opened;
 mod render;
 
+pub use contents::{ChangedFiles, Contents, Difference, Servers};
 pub use dynamic::{Registry, registered_definition, unique_name};
 pub use links::Links;
 pub use open::{OpenError, Toolbox};

@@ -2,17 +2,17 @@
 //! long as nothing has changed.
 
 use std::{
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use indexmap::IndexMap;
 use tokio::{
     sync::watch,
     time::{Instant, timeout_at},
 };
 
 use super::{
+    contents::{ChangedFiles, Contents, Difference},
     opened::{Opened, ServerFailure},
     render::render,
 };
@@ -20,7 +20,7 @@ use crate::{
     call::ClientHandle,
     config,
     downstream::{ConnectError, Phase, Pool, ServerHandle, Status, ToolList, Urgency},
-    ident::ServerName,
+    ident::{ServerName, ToolboxName},
 };
 
 /// How long an open waits in all. Most clients give up after a minute.
@@ -28,10 +28,10 @@ const OPEN_WAIT: Duration = Duration::from_secs(45);
 
 /// A toolbox of the configuration, and what has become of it.
 pub struct Toolbox {
-    config: Arc<config::Toolbox>,
+    name: ToolboxName,
     pool: Arc<Pool>,
-    /// Made when the toolbox is first opened: what nobody opens costs nothing.
-    servers: OnceLock<IndexMap<ServerName, ServerHandle>>,
+    /// Replaced whole when the configuration changes.
+    contents: watch::Sender<Arc<Contents>>,
     opened: Mutex<Option<Arc<Opened>>>,
     /// How many callers are opening it right now.
     opening: watch::Sender<usize>,
@@ -48,27 +48,52 @@ impl Toolbox {
     /// A toolbox that nobody has opened.
     pub fn new(config: Arc<config::Toolbox>, pool: Arc<Pool>) -> Self {
         Self {
-            config,
+            name: config.name.clone(),
+            contents: watch::channel(Arc::new(Contents::new(config, Arc::clone(&pool)))).0,
             pool,
-            servers: OnceLock::new(),
             opened: Mutex::new(None),
             opening: watch::channel(0).0,
         }
     }
 
-    /// What the configuration says of it.
-    pub fn config(&self) -> &config::Toolbox {
-        &self.config
+    /// Its name.
+    pub fn name(&self) -> &ToolboxName {
+        &self.name
     }
 
-    /// Its servers, in the order of the file.
-    pub fn servers(&self) -> &IndexMap<ServerName, ServerHandle> {
-        self.servers.get_or_init(|| {
-            let servers = self.config.servers.iter();
-            servers
-                .map(|(name, server)| (name.clone(), self.pool.add(&self.config.name, server)))
-                .collect()
-        })
+    /// What it holds now.
+    pub fn contents(&self) -> Arc<Contents> {
+        Arc::clone(&self.contents.borrow())
+    }
+
+    /// The server of this name.
+    pub fn server(&self, name: &ServerName) -> Option<Arc<ServerHandle>> {
+        self.contents().servers().get(name).cloned()
+    }
+
+    /// Takes up another configuration. It stays open if it is; calls under way stay with the servers that they
+    /// are on.
+    pub fn renew(&self, config: &Arc<config::Toolbox>, files: &ChangedFiles) -> Difference {
+        let contents = self.contents();
+        let difference = Difference::between(&contents.config, config, files);
+        // What holds for all servers may have changed even if this has not.
+        let renewed = Arc::new(contents.renewed(config, files));
+        if !difference.is_empty() {
+            self.contents.send_replace(renewed);
+        }
+        difference
+    }
+
+    /// Whether the configuration has changed since it was last opened.
+    pub fn is_outdated(&self) -> bool {
+        let contents = self.contents();
+        let opened = self.opened();
+        opened.is_some_and(|opened| !Arc::ptr_eq(&opened.config, &contents.config))
+    }
+
+    /// Whether somebody is opening it.
+    pub fn is_being_opened(&self) -> bool {
+        *self.opening.borrow() > 0
     }
 
     /// Runs something beside its servers that ends when they do.
@@ -89,7 +114,8 @@ impl Toolbox {
         if self.opened().is_none() {
             return Vec::new();
         }
-        let servers = self.servers().iter();
+        let contents = self.contents();
+        let servers = contents.servers().iter();
         let known =
             servers.filter_map(|(name, server)| Some((name.clone(), server.status().tools?)));
         known.collect()
@@ -109,27 +135,48 @@ impl Toolbox {
     /// connect once, because each server's task does.
     pub async fn open(&self, client: &Arc<dyn ClientHandle>) -> Result<Arc<Opened>, OpenError> {
         let _counted = Opening::begin(&self.opening);
-        if let Some(opened) = self.opened()
-            && self.is_current(&opened)
-        {
-            return Ok(opened);
+        let deadline = Instant::now() + OPEN_WAIT;
+        let mut newest = self.contents.subscribe();
+        loop {
+            let contents = Arc::clone(&newest.borrow_and_update());
+            if let Some(opened) = self.opened()
+                && is_current(&opened, &contents)
+            {
+                return Ok(opened);
+            }
+            tokio::select! {
+                // What was found is told only if it is what there is.
+                biased;
+                Ok(()) = newest.changed() => {}
+                found = connect_all(&contents, client, deadline) => {
+                    return self.take_found(&contents, found);
+                }
+            }
         }
-        let (catalogue, failures) = self.connect_all(client).await;
+    }
+
+    fn take_found(&self, contents: &Contents, found: Found) -> Result<Arc<Opened>, OpenError> {
+        let Found {
+            catalogue,
+            failures,
+        } = found;
         if catalogue.is_empty() && !failures.is_empty() && failures.iter().all(is_final) {
             // One that was open stays open: its next call tries to start the server again.
             return Err(OpenError { failures });
         }
+        let config = &contents.config;
         let opened = match self.opened() {
             // Another caller has just found the same.
             Some(opened)
-                if same(&opened, &catalogue)
+                if same(&opened, config, &catalogue)
                     && failures.is_empty()
                     && opened.failures.is_empty() =>
             {
                 opened
             }
             _ => Arc::new(Opened {
-                result: render(&self.config, &catalogue, &failures),
+                result: render(config, &catalogue, &failures),
+                config: Arc::clone(config),
                 catalogue,
                 failures,
             }),
@@ -138,56 +185,61 @@ impl Toolbox {
         Ok(opened)
     }
 
-    /// Whether nothing has changed since.
-    fn is_current(&self, opened: &Opened) -> bool {
-        opened.failures.is_empty()
-            && self
-                .servers()
-                .iter()
-                .zip(&opened.catalogue)
-                .all(|((_, server), (_, tools))| {
-                    let status = server.status();
-                    !status.stale
-                        && !matches!(status.phase, Phase::Failed(_))
-                        && status
-                            .tools
-                            .is_some_and(|current| Arc::ptr_eq(&current, tools))
-                })
-    }
-
-    async fn connect_all(
-        &self,
-        client: &Arc<dyn ClientHandle>,
-    ) -> (Vec<(ServerName, Arc<ToolList>)>, Vec<ServerFailure>) {
-        let deadline = Instant::now() + OPEN_WAIT;
-        let requests = self
-            .servers()
-            .iter()
-            .map(|(name, server)| (name, ask(server, client)));
-        let requests: Vec<_> = requests.collect();
-        let mut catalogue = Vec::new();
-        let mut failures = Vec::new();
-        for (name, request) in requests {
-            let answer = match request {
-                Request::Known(tools) => Ok(tools),
-                Request::Asked(answer) => timeout_at(deadline, answer)
-                    .await
-                    .unwrap_or_else(|_| Err(Arc::new(ConnectError::StillStarting))),
-            };
-            match answer {
-                Ok(tools) => catalogue.push((name.clone(), tools)),
-                Err(error) => failures.push(ServerFailure {
-                    toolbox: self.config.name.clone(),
-                    server: name.clone(),
-                    error,
-                }),
-            }
-        }
-        (catalogue, failures)
-    }
-
     fn set_opened(&self, opened: &Arc<Opened>) {
         *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(opened));
+    }
+}
+
+/// What was found on the servers of a toolbox.
+struct Found {
+    catalogue: Vec<(ServerName, Arc<ToolList>)>,
+    failures: Vec<ServerFailure>,
+}
+
+/// Whether nothing has changed since.
+fn is_current(opened: &Opened, contents: &Contents) -> bool {
+    let servers = contents.servers().values();
+    Arc::ptr_eq(&opened.config, &contents.config)
+        && opened.failures.is_empty()
+        && servers.zip(&opened.catalogue).all(|(server, (_, tools))| {
+            let status = server.status();
+            !status.stale
+                && !matches!(status.phase, Phase::Failed(_))
+                && status
+                    .tools
+                    .is_some_and(|current| Arc::ptr_eq(&current, tools))
+        })
+}
+
+async fn connect_all(
+    contents: &Contents,
+    client: &Arc<dyn ClientHandle>,
+    deadline: Instant,
+) -> Found {
+    let servers = contents.servers().iter();
+    let requests = servers.map(|(name, server)| (name, ask(server, client)));
+    let requests: Vec<_> = requests.collect();
+    let mut catalogue = Vec::new();
+    let mut failures = Vec::new();
+    for (name, request) in requests {
+        let answer = match request {
+            Request::Known(tools) => Ok(tools),
+            Request::Asked(answer) => timeout_at(deadline, answer)
+                .await
+                .unwrap_or_else(|_| Err(Arc::new(ConnectError::StillStarting))),
+        };
+        match answer {
+            Ok(tools) => catalogue.push((name.clone(), tools)),
+            Err(error) => failures.push(ServerFailure {
+                toolbox: contents.config.name.clone(),
+                server: name.clone(),
+                error,
+            }),
+        }
+    }
+    Found {
+        catalogue,
+        failures,
     }
 }
 
@@ -219,8 +271,13 @@ fn is_final(failure: &ServerFailure) -> bool {
     !matches!(*failure.error, ConnectError::StillStarting)
 }
 
-fn same(opened: &Opened, catalogue: &[(ServerName, Arc<ToolList>)]) -> bool {
-    opened.catalogue.len() == catalogue.len()
+fn same(
+    opened: &Opened,
+    config: &Arc<config::Toolbox>,
+    catalogue: &[(ServerName, Arc<ToolList>)],
+) -> bool {
+    Arc::ptr_eq(&opened.config, config)
+        && opened.catalogue.len() == catalogue.len()
         && opened
             .catalogue
             .iter()

@@ -4,6 +4,7 @@
 use std::{fmt, sync::Arc};
 
 use crate::{
+    config,
     downstream::{ConnectError, ToolList},
     ident::{ServerName, ToolboxName},
     wire::RawJson,
@@ -11,6 +12,8 @@ use crate::{
 
 /// What was found when a toolbox was opened.
 pub struct Opened {
+    /// What the configuration said of the toolbox.
+    pub(super) config: Arc<config::Toolbox>,
     /// The tools of the servers that are up, in the order of the file.
     pub catalogue: Vec<(ServerName, Arc<ToolList>)>,
     /// The servers that are not.

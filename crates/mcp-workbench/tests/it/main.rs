@@ -4,6 +4,7 @@
 mod architecture;
 mod arguments;
 mod asking_back;
+mod auto_open;
 mod cli_reference;
 mod clients;
 mod commands;
@@ -26,6 +27,7 @@ mod open_toolbox;
 mod opening;
 mod progress_cancel;
 mod protocol;
+mod reload;
 mod remote_servers;
 mod results;
 mod shutdown;

@@ -3,7 +3,7 @@
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use crate::harness::{Script, Setup, Workbench};
+use crate::harness::{ModernClient, ModernRequest, Script, Setup, Workbench};
 
 fn two_toolboxes() -> Setup {
     Setup::new()
@@ -69,14 +69,56 @@ fn use_tool_says_what_it_takes() {
 }
 
 #[test]
-fn descriptions_fit_every_client() {
-    let mut setup = Setup::new();
-    for n in 0..300 {
-        setup = setup.toolbox(&format!("toolbox-with-a-long-name-{n}"), "d");
+fn texts_fit_every_client_and_stay_useful_with_any_number_of_toolboxes() {
+    let description = "What this toolbox is for, in many words. ".repeat(20);
+    for count in [0, 1, 50, 1000] {
+        let mut setup = Setup::new();
+        for n in 0..count {
+            setup = setup.toolbox(&format!("toolbox-with-a-long-name-{n}"), &description);
+        }
+        let mut workbench = setup.start();
+        let introduced = workbench.initialize();
+        let tools = tools(&mut workbench);
+        let texts = tools.iter().map(|tool| &tool["description"]);
+        for text in texts.chain([&introduced["instructions"]]) {
+            let units = text.as_str().unwrap().encode_utf16().count();
+            assert!((60..=2048).contains(&units), "{count}: {units}: {text}");
+        }
+        let open = named(&tools, "open_toolbox");
+        let names = &open["inputSchema"]["properties"]["toolbox"]["enum"];
+        assert_eq!(names.as_array().map_or(0, Vec::len), count);
+        let told = [
+            (&open["description"], 1000),
+            (&introduced["instructions"], 50),
+        ];
+        for (text, too_many) in told {
+            let text = text.as_str().unwrap();
+            let has_first = text.contains("toolbox-with-a-long-name-0");
+            assert_eq!(has_first, count > 0, "{count}: {text}");
+            let is_short = text.contains("… and ");
+            assert_eq!(is_short, count >= too_many, "{count}: {text}");
+        }
     }
-    let mut workbench = setup.connect();
-    for tool in tools(&mut workbench) {
-        let description = tool["description"].as_str().unwrap();
-        assert!(description.chars().count() <= 2048, "{description}");
+}
+
+#[test]
+fn clients_that_hide_tools_are_asked_not_to_hide_these() {
+    for mode in ["proxy", "dynamic"] {
+        let mut workbench = two_toolboxes().top("toolMode", json!(mode)).connect();
+        let modern = workbench
+            .ask_modern(&ModernRequest::new("tools/list"))
+            .result();
+        let modern: Vec<Value> = modern["tools"].as_array().unwrap().clone();
+        let legacy = tools(&mut workbench);
+        for tools in [legacy, modern] {
+            for name in ["open_toolbox", "use_tool"] {
+                let meta = &named(&tools, name)["_meta"];
+                assert_eq!(
+                    *meta,
+                    json!({"anthropic/alwaysLoad": true}),
+                    "{mode}, {name}"
+                );
+            }
+        }
     }
 }

@@ -201,7 +201,7 @@ async fn call(workbench: &Workbench, tool: ToolIdentifier, given: Given, shell: 
 fn schema(workbench: &Workbench, tool: &ToolIdentifier) -> Value {
     let schema = || {
         let toolbox = workbench.toolbox(tool.toolbox.as_str())?;
-        let tools = toolbox.servers().get(&tool.server)?.status().tools?;
+        let tools = toolbox.server(&tool.server)?.status().tools?;
         let schema = tools
             .get(tool.tool.as_str())?
             .definition

@@ -75,10 +75,10 @@ fn examine_servers(
     with_workbench(loaded.config, async |workbench| {
         let mut found = look_at(&workbench, None, &progress).await;
         let config = workbench.config();
-        let reports = workbench.toolbox_names().map(|name| {
+        let reports = config.toolboxes.keys().map(|name| {
             let (own, others) = found.drain(..).partition(|it| it.toolbox == *name);
             found = others;
-            examine_toolbox(name, own, config, environment)
+            examine_toolbox(name, own, &config, environment)
         });
         reports.collect()
     })

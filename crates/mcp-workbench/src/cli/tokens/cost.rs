@@ -59,7 +59,7 @@ impl Start {
     /// What the meta-tools and the instructions of a workbench cost.
     pub(super) fn of(workbench: &Workbench) -> Self {
         let definitions = meta::definitions(workbench);
-        let instructions = meta::instructions(workbench.config());
+        let instructions = meta::instructions(&workbench.config());
         Self {
             definitions: definitions.iter().map(read_by_models).sum(),
             instructions: tokens(&instructions),

@@ -76,6 +76,8 @@ fn config(reader: &mut Reader<'_>, value: &Value<'_>) -> RawConfig {
                 let (least, most) = NAME_LIMITS.into_inner();
                 config.tool_name_limit = reader.positive(&entry.node, least, most);
             }
+            "autoOpen" => config.auto_open = reader.flag(&entry.node),
+            "watch" => config.watch = reader.flag(&entry.node),
             "$schema" => {
                 reader.text(&entry.node);
             }

@@ -8,6 +8,8 @@ pub(super) const FILE_KEYS: &[&str] = &[
     "nativeToolbox",
     "toolNameLimit",
     "roots",
+    "autoOpen",
+    "watch",
     "$schema",
 ];
 

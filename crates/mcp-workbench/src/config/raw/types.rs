@@ -43,6 +43,12 @@ pub(in crate::config) struct RawConfig {
     /// The longest name under which dynamic mode registers a tool.
     #[schemars(range(min = 16, max = 128), extend("default" = 64))]
     pub(in crate::config) tool_name_limit: Option<u64>,
+    /// Whether `use_tool` opens a toolbox that is not open by itself.
+    #[schemars(extend("default" = false))]
+    pub(in crate::config) auto_open: Option<bool>,
+    /// Whether changes of this file are taken up while the workbench runs.
+    #[schemars(extend("default" = true))]
+    pub(in crate::config) watch: Option<bool>,
 }
 
 /// How tools are shown to the client: `proxy` shows only the meta-tools; `dynamic` also registers

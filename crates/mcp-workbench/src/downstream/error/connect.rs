@@ -129,6 +129,9 @@ pub enum ConnectError {
         /// What happened.
         fault: HttpFault,
     },
+    /// It was taken out of the configuration before it was up.
+    #[error("it is no longer configured")]
+    Retired,
     /// The workbench is ending.
     #[error("the workbench is shutting down")]
     ShuttingDown,
@@ -187,6 +190,7 @@ impl ConnectError {
                 | Self::UnusableUrl { .. }
                 | Self::UnusableHeader { .. }
                 | Self::Unavailable { .. }
+                | Self::Retired
                 | Self::ShuttingDown
         )
     }

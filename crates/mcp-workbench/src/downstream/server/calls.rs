@@ -110,6 +110,12 @@ impl Calls {
         }
     }
 
+    /// Takes other limits for what is sent from now on.
+    pub(super) fn set_times(&mut self, times: ServerTimes) {
+        self.times = times;
+        self.pending.set_times(times);
+    }
+
     /// What must hold when the server has come back.
     pub(super) fn lasting(&mut self) -> &mut Lasting {
         &mut self.lasting

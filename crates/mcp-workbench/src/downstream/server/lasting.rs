@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 
-use super::Following;
+use tokio::sync::mpsc;
+
+use super::{Command, Following};
 use crate::{call::CallRequest, wire::RawJson};
 
 const SUBSCRIBE: &str = "resources/subscribe";
@@ -36,6 +38,25 @@ impl Lasting {
             (SET_LEVEL, _) => self.log_level = Some(params.clone()),
             _ => {}
         }
+    }
+
+    /// Tells the server that takes this one's place. The calls that will be gone on with stay here.
+    pub(super) fn hand_over(&self, heir: &mpsc::UnboundedSender<Command>) {
+        let inherited = Self {
+            subscriptions: self.subscriptions.clone(),
+            log_level: self.log_level.clone(),
+            followed: 0,
+        };
+        // An heir that is gone already has been replaced itself.
+        let _ = heir.send(Command::Inherit(inherited));
+    }
+
+    /// Takes what held for the server before, where nothing newer is known.
+    pub(super) fn inherit(&mut self, inherited: Self) {
+        for (uri, params) in inherited.subscriptions {
+            self.subscriptions.entry(uri).or_insert(params);
+        }
+        self.log_level = self.log_level.take().or(inherited.log_level);
     }
 
     /// The requests that make it hold again.

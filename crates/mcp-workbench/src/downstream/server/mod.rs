@@ -4,6 +4,7 @@
 //! process belong to the one task, so a call can be completed by an answer, a timeout, a cancel, an
 //! exit or a shutdown, and exactly one of them finds it there.
 
+mod adapt;
 mod asks;
 mod attribution;
 mod calls;
@@ -32,10 +33,11 @@ mod tasks;
 mod test_client;
 mod unreadable;
 mod users;
+mod waiting;
 
 use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use tokio::{
@@ -47,15 +49,18 @@ use super::{
     error::{CallError, ConnectError},
     listing::ToolList,
 };
+use lasting::Lasting;
+
 use crate::{
     call::{Call, ClientHandle, Outcome},
-    config::Server,
     era::Era,
     ident::ServerIdentifier,
     seal::Sealer,
     wire::RawJson,
 };
 
+use adapt::Adaption;
+pub(super) use adapt::Entry;
 pub(super) use supervisor::{Supervisor, SupervisorContext};
 pub(super) use tasks::open_task;
 
@@ -71,11 +76,19 @@ pub struct ServerHandle {
 struct About {
     tickets: AtomicU64,
     identifier: ServerIdentifier,
-    server: Arc<Server>,
-    /// The answer to a question for roots, where the configuration gives it.
-    roots: Option<RawJson>,
+    entry: Mutex<Arc<Entry>>,
+    /// Whether somebody follows its list of tools.
+    is_followed: AtomicBool,
     /// Seals the names of tasks.
     sealer: Arc<Sealer>,
+}
+
+impl About {
+    /// What the configuration says now.
+    fn entry(&self) -> Arc<Entry> {
+        let entry = self.entry.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&entry)
+    }
 }
 
 /// What is known of a server without asking it.
@@ -120,6 +133,12 @@ enum Command {
     Cancel(CallTicket),
     /// A call is between two of its requests, or not any more.
     Follow(Following),
+    /// The entry of the server has changed, but not how it is reached.
+    Adapt(Adaption),
+    /// Another server takes this one's place: it is to be told what must hold for it too.
+    HandOver(mpsc::UnboundedSender<Self>),
+    /// What held for the server whose place this one has taken.
+    Inherit(Lasting),
 }
 
 /// Where a call stands that takes several requests.
@@ -185,9 +204,14 @@ impl ServerHandle {
         self.status.borrow().clone()
     }
 
-    /// Waits until what is known has changed; false if it never will again.
-    pub async fn changed(&mut self) -> bool {
-        self.status.changed().await.is_ok()
+    /// What is known of the server, to be followed. It does not keep the server.
+    pub fn updates(&self) -> watch::Receiver<Status> {
+        self.status.clone()
+    }
+
+    /// Whether nobody has said before that they follow the server's list of tools.
+    pub fn is_first_to_follow(&self) -> bool {
+        !self.about.is_followed.swap(true, Ordering::Relaxed)
     }
 
     /// Asks the server to be up with a current list, for a client. The request is made now; the future only waits,

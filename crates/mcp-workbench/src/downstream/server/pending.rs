@@ -57,6 +57,11 @@ impl Pending {
         }
     }
 
+    /// Takes other limits for what is sent from now on.
+    pub(super) fn set_times(&mut self, times: ServerTimes) {
+        self.times = times;
+    }
+
     /// An id that has never been used.
     pub(super) fn fresh_id(&mut self) -> u64 {
         self.next_id += 1;

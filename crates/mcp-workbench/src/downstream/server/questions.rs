@@ -23,7 +23,7 @@ const FORM: &str = "form";
 pub(super) struct Answering<'a> {
     pub(super) client: &'a Arc<dyn ClientHandle>,
     /// The answer to a question for roots, where the configuration gives it.
-    pub(super) roots: Option<&'a RawJson>,
+    pub(super) roots: Option<RawJson>,
 }
 
 impl Answering<'_> {
@@ -41,7 +41,7 @@ impl Answering<'_> {
         let mut answers: Vec<Option<RawJson>> = vec![None; requests.len()];
         let mut asked = JoinSet::new();
         for (index, (question, request)) in questions.iter().zip(requests).enumerate() {
-            match (question, self.roots) {
+            match (question, &self.roots) {
                 (Question::Roots, Some(roots)) => answers[index] = Some(roots.clone()),
                 _ => {
                     let params = self.params(*question, request);

@@ -32,7 +32,7 @@ pub(super) async fn follow(
     answered: Answered,
     began: Instant,
 ) -> Result<RawJson, CallError> {
-    let limit = server.about.server.times.max_call;
+    let limit = server.about.entry().server.times.max_call;
     let followed = timeout_at(began + limit, follow_rounds(server, answered)).await;
     followed.unwrap_or(Err(CallError::Timeout {
         limit: TimeLimit::Total(limit),
@@ -84,7 +84,7 @@ async fn follow_rounds(
 pub(super) fn answering<'a>(server: &'a ServerHandle, call: &'a Call) -> Answering<'a> {
     Answering {
         client: &call.context.client,
-        roots: server.about.roots.as_ref(),
+        roots: server.about.entry().roots.clone(),
     }
 }
 

@@ -22,8 +22,9 @@ use super::{
     replaced::Speech,
     start::{Started, list_rules},
     subscription::Subscription,
-    supervisor::{Waiting, sleep_until},
+    supervisor::sleep_until,
     users::{Users, wait_for_room},
+    waiting::Waiting,
 };
 use crate::{
     call::{ClientHandle, ClientId, Outcome},
@@ -50,6 +51,8 @@ pub(super) enum SessionEnd {
     GivenUp(GiveUp),
     /// Nobody used it for its `idleTimeoutMs`.
     Idle,
+    /// Nobody has a way to it any more.
+    Retired,
     /// Another server is at its address now.
     Replaced,
     /// The workbench is ending, since then.
@@ -58,7 +61,7 @@ pub(super) enum SessionEnd {
 
 /// A connection to a server that is up.
 pub(super) struct Session {
-    server: Arc<Server>,
+    pub(super) server: Arc<Server>,
     pub(super) link: Link,
     pub(super) calls: Calls,
     refresh: Refresh,
@@ -71,7 +74,7 @@ pub(super) struct Session {
     pub(super) subscription: Subscription,
     /// Whether it speaks as it did when it was met.
     pub(super) speech: Speech,
-    used_at: Instant,
+    pub(super) used_at: Instant,
 }
 
 /// What is around a session: where it publishes what it learns, and what ends it.
@@ -116,9 +119,7 @@ impl Session {
         commands: &mut mpsc::UnboundedReceiver<Command>,
         surroundings: &Surroundings<'_>,
     ) -> SessionEnd {
-        let Surroundings {
-            status, shutdown, ..
-        } = surroundings;
+        let (status, shutdown) = (surroundings.status, surroundings.shutdown);
         loop {
             if self.is_replaced() {
                 return SessionEnd::Replaced;
@@ -141,7 +142,10 @@ impl Session {
                     LinkEvent::Nonsense => return SessionEnd::GivenUp(GiveUp::Nonsense),
                     event => self.take_event(event, surroundings),
                 },
-                Some(command) = commands.recv() => self.take_command(command, status),
+                command = commands.recv() => match command {
+                    Some(command) => self.take_command(command, status),
+                    None => return SessionEnd::Retired,
+                },
                 (answer, client) = self.asks.next_answer() => {
                     self.link.send(answer);
                     self.close_question(client);
@@ -216,6 +220,7 @@ impl Session {
                 self.used_at = Instant::now();
                 self.calls.lasting().follow(following);
             }
+            change => self.take_change(change, status),
         }
     }
 
@@ -367,12 +372,6 @@ impl Session {
         if let Some(params) = self.refresh.take_page(answer, &rules, status) {
             self.request_page(&params);
         }
-    }
-
-    fn idle_at(&self) -> Option<Instant> {
-        let idle = self.server.times.idle?;
-        let unused = self.calls.is_empty() && !self.calls.is_waited_for();
-        unused.then_some(self.used_at + idle)
     }
 
     /// The last lines of the server's stderr.

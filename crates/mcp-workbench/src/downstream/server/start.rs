@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::time::timeout;
 
 use super::{
-    SupervisorContext,
+    Entry, SupervisorContext,
     asks::Asks,
     conversation::{Conversation, error_code, refused},
     dialect::Dialect,
@@ -24,7 +24,7 @@ use crate::{
         verdicts::{Verdict, VerdictKey},
     },
     era::Era,
-    wire::{Answer, code},
+    wire::{Answer, RawJson, code},
 };
 
 /// How long a server of which nothing is known may think about `server/discover`.
@@ -56,15 +56,17 @@ pub(super) enum Question {
     Deadly,
 }
 
-/// Starts `server` and waits until it has told its tools. Dropping the future ends the server.
+/// Starts the server of an entry and waits until it has told its tools. Dropping the future ends the server.
 pub(super) async fn start(
-    server: &Server,
+    entry: &Entry,
     context: &SupervisorContext,
     client: Option<&Arc<dyn ClientHandle>>,
     question: &mut Question,
 ) -> Result<Started, ConnectError> {
+    let Entry { server, roots } = entry;
     let mut start = Start {
         server,
+        roots: roots.as_ref(),
         context,
         client,
         question,
@@ -110,6 +112,8 @@ fn in_words(era: Era) -> impl Fn(ConnectError) -> ConnectError {
 
 struct Start<'a> {
     server: &'a Server,
+    /// The answer to a question for roots, where the configuration gives it.
+    roots: Option<&'a RawJson>,
     context: &'a SupervisorContext,
     client: Option<&'a Arc<dyn ClientHandle>>,
     question: &'a mut Question,
@@ -216,7 +220,7 @@ impl<'a> Start<'a> {
         Ok(Conversation {
             link: Link::open(self.server, &self.context.links)?,
             next_id: 1,
-            asks: Asks::new(self.context.roots.clone()),
+            asks: Asks::new(self.roots.cloned()),
             client: self.client,
             dialect: Dialect::LEGACY,
         })

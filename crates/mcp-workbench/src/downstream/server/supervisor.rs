@@ -3,8 +3,10 @@
 //! reason.
 
 use std::{
-    collections::VecDeque,
-    sync::{Arc, atomic::AtomicU64},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU64},
+    },
     time::Duration,
 };
 
@@ -14,15 +16,14 @@ use tokio::{
 };
 
 use super::{
-    About, Command, ConnectReply, Phase, QueuedCall, ServerHandle, Status, Urgency,
-    lasting::Lasting,
+    About, Command, Entry, Phase, ServerHandle, Status,
+    adapt::Adaption,
     limiter::{StartLimiter, Verdict},
     session::{Session, SessionEnd, Surroundings},
     start::{Question, Started, start},
+    waiting::Waiting,
 };
 use crate::{
-    call::ClientHandle,
-    config::Server,
     contain::{Panicked, contain},
     downstream::{
         error::{CallError, ConnectError},
@@ -34,7 +35,6 @@ use crate::{
     },
     ident::{ServerIdentifier, ToolboxName},
     seal::Sealer,
-    wire::RawJson,
 };
 
 /// What all servers of a workbench share.
@@ -42,8 +42,6 @@ use crate::{
 pub(in crate::downstream) struct SupervisorContext {
     pub(in crate::downstream) links: LinkContext,
     pub(in crate::downstream) shutdown: Arc<Shutdown>,
-    /// The answer to a question for roots, where the configuration gives it.
-    pub(in crate::downstream) roots: Option<RawJson>,
     /// Where servers tell what concerns everybody.
     pub(in crate::downstream) events: broadcast::Sender<ServerEvent>,
     /// What was found out of servers before.
@@ -54,8 +52,7 @@ pub(in crate::downstream) struct SupervisorContext {
 
 /// The owner of one server.
 pub(in crate::downstream) struct Supervisor {
-    server: Arc<Server>,
-    identifier: ServerIdentifier,
+    about: Arc<About>,
     context: SupervisorContext,
     commands: mpsc::UnboundedReceiver<Command>,
     status: watch::Sender<Status>,
@@ -63,104 +60,49 @@ pub(in crate::downstream) struct Supervisor {
     limiter: StartLimiter,
     /// Whether the server can be asked how it speaks.
     question: Question,
-}
-
-/// What was asked for while the server was not up.
-#[derive(Default)]
-pub(super) struct Waiting {
-    pub(super) connects: Vec<ConnectReply>,
-    pub(super) calls: VecDeque<QueuedCall>,
-    /// Whether somebody asks for the server itself and not only for a call.
-    pub(super) asked_for: bool,
-    /// What must hold when the server has come back.
-    pub(super) lasting: Lasting,
-    /// The last client that asked for the server itself.
-    pub(super) asker: Option<Arc<dyn ClientHandle>>,
-}
-
-impl Waiting {
-    pub(super) fn add(&mut self, command: Command) {
-        match command {
-            Command::Connect {
-                reply,
-                urgency,
-                client,
-            } => {
-                self.connects.push(reply);
-                self.asker = Some(client);
-                self.asked_for |= urgency == Urgency::AskedFor;
-            }
-            Command::Call(call) => self.calls.push_back(call),
-            Command::Cancel(ticket) => self.calls.retain(|call| call.ticket != ticket),
-            Command::Follow(following) => self.lasting.follow(following),
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.connects.is_empty() && self.calls.is_empty()
-    }
-
-    /// The client that the server is started for.
-    fn client(&self) -> Option<Arc<dyn ClientHandle>> {
-        let caller = self.calls.front().map(|call| &call.call.context.client);
-        caller.or(self.asker.as_ref()).map(Arc::clone)
-    }
-
-    fn is_asked_for(&self) -> bool {
-        self.asked_for
-    }
-
-    fn refuse(&mut self, error: &Arc<ConnectError>) {
-        self.asked_for = false;
-        self.asker = None;
-        for reply in self.connects.drain(..) {
-            let _ = reply.send(Err(Arc::clone(error)));
-        }
-        for call in self.calls.drain(..) {
-            call.answer(Err(CallError::Connect(Arc::clone(error))));
-        }
-    }
+    /// What has changed in its entry while it was being started.
+    adapted: Option<Adaption>,
 }
 
 impl Supervisor {
-    /// A supervisor, and the way to it.
+    /// A supervisor, and the way to it. Everything ends when nobody has that way any more.
     pub(in crate::downstream) fn new(
         toolbox: &ToolboxName,
-        server: Arc<Server>,
+        entry: Entry,
+        known: Status,
         context: SupervisorContext,
     ) -> (Self, ServerHandle) {
         let (commands, requested) = mpsc::unbounded_channel();
-        let (status, known) = watch::channel(Status::default());
-        let identifier = ServerIdentifier {
-            toolbox: toolbox.clone(),
-            server: server.name.clone(),
-        };
-        let about = About {
+        let (status, known) = watch::channel(known);
+        let about = Arc::new(About {
             tickets: AtomicU64::new(0),
-            identifier: identifier.clone(),
-            server: Arc::clone(&server),
-            roots: context.roots.clone(),
+            identifier: ServerIdentifier {
+                toolbox: toolbox.clone(),
+                server: entry.server.name.clone(),
+            },
+            entry: Mutex::new(Arc::new(entry)),
+            is_followed: AtomicBool::new(false),
             sealer: Arc::clone(&context.sealer),
-        };
+        });
         let supervisor = Self {
-            identifier,
-            server,
+            about: Arc::clone(&about),
             context,
             commands: requested,
             status,
             waiting: Waiting::default(),
             limiter: StartLimiter::default(),
             question: Question::default(),
+            adapted: None,
         };
         let handle = ServerHandle {
             commands,
             status: known,
-            about: Arc::new(about),
+            about,
         };
         (supervisor, handle)
     }
 
-    /// Runs until the workbench ends.
+    /// Runs until the workbench ends, or the server is retired.
     pub(in crate::downstream) async fn run(mut self) {
         while let Some(need) = self.next_need().await {
             match need {
@@ -194,12 +136,18 @@ impl Supervisor {
                 }
             };
             tokio::select! {
-                Some(command) = self.commands.recv() => self.waiting.add(command),
+                command = self.commands.recv() => self.take(command?),
                 () = sleep_until(pause), if pause.is_some() => {}
                 () = self.context.shutdown.begun() => return None,
-                else => return None,
             }
         }
+    }
+
+    fn take(&mut self, command: Command) {
+        if let Command::Adapt(adaption) = &command {
+            adaption.narrow(&self.status);
+        }
+        self.waiting.add(command);
     }
 
     fn unavailable(&self, retry_after: Duration) -> ConnectError {
@@ -225,6 +173,8 @@ impl Supervisor {
                 self.limiter.succeeded();
                 self.serve(started).await;
             }
+            // Nobody waits for it.
+            Err(ConnectError::Retired) => {}
             Err(error) => self.fail(error),
         }
     }
@@ -234,7 +184,7 @@ impl Supervisor {
         tracing::warn!("not started: {error}");
         if error.is_failed_start() {
             self.limiter.failed(Instant::now());
-            if let Some(key) = VerdictKey::of(&self.server) {
+            if let Some(key) = VerdictKey::of(&self.about.entry().server) {
                 // What was thought to be known of it may be the reason.
                 self.context.verdicts.forget(&key);
             }
@@ -245,14 +195,10 @@ impl Supervisor {
     }
 
     async fn start(&mut self) -> Result<Started, ConnectError> {
-        let limit = self.server.times.connect;
+        let entry = self.about.entry();
+        let limit = entry.server.times.connect;
         let client = self.waiting.client();
-        let started = start(
-            &self.server,
-            &self.context,
-            client.as_ref(),
-            &mut self.question,
-        );
+        let started = start(&entry, &self.context, client.as_ref(), &mut self.question);
         let started = timeout(limit, started);
         tokio::pin!(started);
         loop {
@@ -260,7 +206,14 @@ impl Supervisor {
                 started = &mut started => {
                     return started.unwrap_or(Err(ConnectError::Timeout(limit)));
                 }
-                Some(command) = self.commands.recv() => self.waiting.add(command),
+                command = self.commands.recv() => match command {
+                    // Whoever waits for the start has a way to the server.
+                    None => return Err(ConnectError::Retired),
+                    Some(Command::Adapt(adaption)) => {
+                        self.adapted = Some(adaption.after(self.adapted.take()));
+                    }
+                    Some(command) => self.waiting.add(command),
+                },
                 () = self.context.shutdown.begun() => return Err(ConnectError::ShuttingDown),
             }
         }
@@ -271,20 +224,20 @@ impl Supervisor {
         let client = self.waiting.client();
         let came_back = self.status.borrow().tools.is_some();
         let tools = self.publish_up(&mut started);
-        for reply in self.waiting.connects.drain(..) {
-            let _ = reply.send(Ok(Arc::clone(&tools)));
-        }
-        self.waiting.asked_for = false;
-        self.waiting.asker = None;
+        self.waiting.tell(&tools);
         let lasting = std::mem::take(&mut self.waiting.lasting);
-        let mut session = Session::new(&self.server, started, client, lasting);
+        let entry = self.about.entry();
+        let mut session = Session::new(&entry.server, started, client, lasting);
+        if let Some(adaption) = self.adapted.take() {
+            session.adapt(&adaption, &self.status);
+        }
         for call in self.waiting.calls.drain(..) {
             session.take_call(call, &tools);
         }
         let tell = |change| {
             // Nobody listens in a mode that has no use for it.
             let _ = self.context.events.send(ServerEvent {
-                server: self.identifier.clone(),
+                server: self.about.identifier.clone(),
                 change,
             });
         };
@@ -327,6 +280,10 @@ impl Supervisor {
             }
             SessionEnd::Idle => {
                 tracing::info!("stopped: nobody used it");
+                session.end(|_| CallError::Internal)
+            }
+            SessionEnd::Retired => {
+                tracing::info!("stopped: the configuration has changed");
                 session.end(|_| CallError::Internal)
             }
             SessionEnd::Replaced => {

@@ -207,7 +207,8 @@ impl Follower<'_> {
             return CallError::UnknownAnswer;
         };
         let nothing = Secrets::default();
-        let secrets = match &self.server.about.server.transport {
+        let entry = self.server.about.entry();
+        let secrets = match &entry.server.transport {
             Transport::Stdio(launch) => &launch.secrets,
             Transport::Remote(endpoint) => &endpoint.secrets,
             Transport::Unset(_) => &nothing,

@@ -43,6 +43,8 @@ fn config(toolboxes: &[Written]) -> Config {
         tool_name_limit: 64,
         roots: None,
         toolboxes: toolboxes.collect::<IndexMap<_, _>>(),
+        auto_open: false,
+        watch: true,
         cache: None,
     }
 }

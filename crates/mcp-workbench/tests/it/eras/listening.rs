@@ -70,7 +70,8 @@ fn uris(workbench: &Workbench, method: &str, count: usize) -> Vec<Value> {
 }
 
 #[test]
-fn without_native_mode_nothing_changes_and_a_listener_is_answered_at_the_end() {
+fn without_native_mode_only_the_configuration_changes_a_list_and_a_listener_is_answered_at_the_end()
+{
     for mode in ["proxy", "dynamic"] {
         let setup = Setup::one(&telling()).top("toolMode", json!(mode));
         let mut workbench = setup.start();
@@ -81,7 +82,7 @@ fn without_native_mode_nothing_changes_and_a_listener_is_answered_at_the_end() {
         });
         assert_eq!(
             listen(&mut workbench, "\"l\"", &filter),
-            json!({}),
+            json!({"toolsListChanged": true}),
             "{mode}"
         );
         workbench.open("dev");

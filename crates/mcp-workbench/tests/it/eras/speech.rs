@@ -37,7 +37,7 @@ fn discover_says_what_is_served() {
     assert!(result["instructions"].as_str().unwrap().contains("dev"));
     assert_eq!(
         result["capabilities"],
-        json!({"logging": {}, "resources": {}, "tools": {},
+        json!({"logging": {}, "resources": {}, "tools": {"listChanged": true},
             "extensions": {"io.modelcontextprotocol/tasks": {}}})
     );
 }

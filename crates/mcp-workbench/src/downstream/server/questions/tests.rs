@@ -69,7 +69,7 @@ async fn answers_stand_under_the_keys_of_their_questions() {
     let roots = json(r#"{"roots":[]}"#);
     let answering = Answering {
         client: &client,
-        roots: Some(&roots),
+        roots: Some(roots),
     };
     let requests = [
         request("1", "roots/list", "{}"),

@@ -1,10 +1,12 @@
 //! The application: the configuration, the servers and the toolboxes, for all clients together. It
 //! knows nothing of how it is reached.
+//!
+//! What the configuration says is a [`Snapshot`], which is replaced whole when the file has changed. Readers take
+//! what is there and never wait.
 
-use std::{
-    collections::HashSet,
-    sync::{Arc, Mutex, PoisonError},
-};
+mod renew;
+
+use std::sync::{Arc, Weak};
 
 use indexmap::IndexMap;
 use tokio::{
@@ -16,18 +18,20 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     call::{ClientHandle, Principal},
     config::{Config, ToolMode},
-    downstream::{ConnectError, Pool, ServerEvent, ServerHandle, Urgency},
+    downstream::{ConnectError, Pool, ServerEvent, ServerHandle, Status, ToolList, Urgency},
     ident::{ServerIdentifier, ToolIdentifier, ToolboxName},
     native::Native,
     toolbox::{Links, OpenError, Opened, Registry, Toolbox, registered_definition},
     wire::RawJson,
 };
 
+pub use renew::{RenewError, Renewed};
+
 /// Everything that one process serves.
 pub struct Workbench {
-    config: Arc<Config>,
+    this: Weak<Self>,
+    now: watch::Sender<Arc<Snapshot>>,
     pool: Arc<Pool>,
-    toolboxes: IndexMap<ToolboxName, Arc<Toolbox>>,
     /// The names of registered tools, in dynamic mode.
     registry: Option<Registry>,
     /// The toolbox that is shown as it is, in native mode.
@@ -36,10 +40,17 @@ pub struct Workbench {
     links: Links,
     /// Counts the changes of `tools/list`.
     tools_changed: watch::Sender<u64>,
-    /// The toolboxes whose servers are followed for changes, in dynamic mode.
-    followed: Mutex<HashSet<ToolboxName>>,
+    /// Counts the changes of the meta-tools' definitions.
+    definitions_changed: watch::Sender<u64>,
     /// Nothing more is told to those who listen.
     silence: CancellationToken,
+}
+
+/// What is configured at a moment.
+struct Snapshot {
+    config: Arc<Config>,
+    /// A toolbox is the same one for as long as its name is in the file.
+    toolboxes: IndexMap<ToolboxName, Arc<Toolbox>>,
 }
 
 /// Why a tool could not be found.
@@ -78,32 +89,33 @@ impl Workbench {
                 )
             }
         };
-        Arc::new(Self {
-            toolboxes,
+        let now = Snapshot { config, toolboxes };
+        Arc::new_cyclic(|this| Self {
+            this: Weak::clone(this),
+            now: watch::channel(Arc::new(now)).0,
             registry,
             native,
             links: Links::default(),
             tools_changed: watch::channel(0).0,
-            followed: Mutex::default(),
+            definitions_changed: watch::channel(0).0,
             silence: CancellationToken::new(),
-            config,
             pool,
         })
     }
 
-    /// The configuration.
-    pub fn config(&self) -> &Config {
-        &self.config
+    /// The configuration as it is now.
+    pub fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.now.borrow().config)
     }
 
     /// The toolbox of this name.
-    pub fn toolbox(&self, name: &str) -> Option<&Toolbox> {
-        self.toolboxes.get(name).map(AsRef::as_ref)
+    pub fn toolbox(&self, name: &str) -> Option<Arc<Toolbox>> {
+        self.now.borrow().toolboxes.get(name).cloned()
     }
 
     /// The names of all toolboxes, in the order of the file.
-    pub fn toolbox_names(&self) -> impl Iterator<Item = &ToolboxName> {
-        self.toolboxes.keys()
+    pub fn toolbox_names(&self) -> Vec<ToolboxName> {
+        self.now.borrow().toolboxes.keys().cloned().collect()
     }
 
     /// Opens a toolbox. In dynamic mode its tools are registered.
@@ -127,48 +139,69 @@ impl Workbench {
     }
 
     /// Finds the server that has a tool: toolbox, then server, then tool. A server whose tools are not
-    /// known is started for it.
+    /// known is started for it. Whoever holds what comes back keeps the server, also one that is taken out of the
+    /// configuration meanwhile.
     pub async fn find(
         &self,
         tool: &ToolIdentifier,
         client: &Arc<dyn ClientHandle>,
-    ) -> Result<&ServerHandle, LookupError> {
-        let toolbox = self
-            .toolboxes
-            .get(&tool.toolbox)
-            .ok_or(LookupError::ToolboxUnknown)?;
-        if !toolbox.is_open().await {
+    ) -> Result<Arc<ServerHandle>, LookupError> {
+        let toolbox = self.toolbox(tool.toolbox.as_str());
+        let toolbox = toolbox.ok_or(LookupError::ToolboxUnknown)?;
+        if toolbox.opened().is_none() && self.now.borrow().config.auto_open {
+            self.open_beside(&toolbox, client);
+        } else if !toolbox.is_open().await {
             return Err(LookupError::ToolboxNotOpen);
         }
-        let server = toolbox
-            .servers()
-            .get(&tool.server)
-            .ok_or(LookupError::ServerUnknown)?;
-        let tools = match server.status().tools {
-            Some(tools) => tools,
-            None => server
-                .connect(Urgency::ForCall, Arc::clone(client))
-                .await
-                .map_err(LookupError::NotConnected)?,
-        };
-        match tools.get(tool.tool.as_str()) {
-            Some(_) => Ok(server),
-            None => Err(LookupError::ToolUnknown),
+        let server = toolbox.server(&tool.server);
+        let server = server.ok_or(LookupError::ServerUnknown)?;
+        let status = server.status();
+        let is_known = |tools: &ToolList| tools.get(tool.tool.as_str()).is_some();
+        match &status.tools {
+            Some(tools) if is_known(tools) => return Ok(server),
+            Some(_) if !status.stale => return Err(LookupError::ToolUnknown),
+            _ => {}
         }
+        let tools = server.connect(Urgency::ForCall, Arc::clone(client)).await;
+        match tools.map_err(LookupError::NotConnected)? {
+            tools if is_known(&tools) => Ok(server),
+            _ => Err(LookupError::ToolUnknown),
+        }
+    }
+
+    /// Has a toolbox opened beside the call that needs one of its servers: the call waits for that server only.
+    fn open_beside(&self, toolbox: &Arc<Toolbox>, client: &Arc<dyn ClientHandle>) {
+        let Some(this) = self.this.upgrade().filter(|_| !toolbox.is_being_opened()) else {
+            return;
+        };
+        let (toolbox, client) = (Arc::clone(toolbox), Arc::clone(client));
+        self.pool.spawn(async move {
+            let opened = this.open(&toolbox, &client).await;
+            let failures = match &opened {
+                Ok(opened) => &opened.failures,
+                Err(error) => &error.failures,
+            };
+            for failure in failures {
+                tracing::warn!("{failure}");
+            }
+        });
     }
 
     /// The names that a caller may have meant, where a lookup failed.
     pub fn known_names(&self, tool: &ToolIdentifier, error: &LookupError) -> Vec<String> {
-        let toolbox = self.toolboxes.get(&tool.toolbox);
+        let toolbox = self.toolbox(tool.toolbox.as_str());
         match (error, toolbox) {
             (LookupError::ToolboxUnknown, _) => {
-                self.toolbox_names().map(ToString::to_string).collect()
+                let names = self.toolbox_names();
+                names.iter().map(ToString::to_string).collect()
             }
             (LookupError::ServerUnknown, Some(toolbox)) => {
-                toolbox.servers().keys().map(ToString::to_string).collect()
+                let contents = toolbox.contents();
+                let servers = contents.servers().keys();
+                servers.map(ToString::to_string).collect()
             }
             (LookupError::ToolUnknown, Some(toolbox)) => {
-                let server = toolbox.servers().get(&tool.server);
+                let server = toolbox.server(&tool.server);
                 let tools = server
                     .and_then(|server| server.status().tools)
                     .unwrap_or_default();
@@ -188,14 +221,14 @@ impl Workbench {
     }
 
     /// The server at a place of an open toolbox.
-    pub fn server(&self, place: &ServerIdentifier) -> Option<&ServerHandle> {
-        let toolbox = self.toolboxes.get(&place.toolbox)?;
+    pub fn server(&self, place: &ServerIdentifier) -> Option<Arc<ServerHandle>> {
+        let toolbox = self.toolbox(place.toolbox.as_str())?;
         toolbox.opened()?;
-        toolbox.servers().get(&place.server)
+        toolbox.server(&place.server)
     }
 
     /// The server of a task and its own name for the task, by the name that somebody was given for it.
-    pub fn task(&self, sealed: &str, principal: Principal) -> Option<(&ServerHandle, String)> {
+    pub fn task(&self, sealed: &str, principal: Principal) -> Option<(Arc<ServerHandle>, String)> {
         let (place, inner) = self.pool.open_task(sealed, principal)?;
         Some((self.server(&place)?, inner))
     }
@@ -225,10 +258,9 @@ impl Workbench {
         let Some(registry) = &self.registry else {
             return Vec::new();
         };
-        let tools = self
-            .toolboxes
-            .values()
-            .flat_map(|toolbox| register(registry, toolbox));
+        let now = Arc::clone(&self.now.borrow());
+        let toolboxes = now.toolboxes.values();
+        let tools = toolboxes.flat_map(|toolbox| register(registry, toolbox));
         let definitions =
             tools.map(|(name, tool, definition)| registered_definition(&name, &tool, &definition));
         definitions.collect()
@@ -237,6 +269,16 @@ impl Workbench {
     /// Tells when `tools/list` has changed.
     pub fn tools_changed(&self) -> watch::Receiver<u64> {
         self.tools_changed.subscribe()
+    }
+
+    /// Tells when the definitions of the meta-tools have changed.
+    pub fn definitions_changed(&self) -> watch::Receiver<u64> {
+        self.definitions_changed.subscribe()
+    }
+
+    /// Runs something beside the servers, which must end when nothing more is told.
+    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.pool.spawn(task);
     }
 
     /// Stops to tell changes to those who listen: the end has come.
@@ -257,11 +299,10 @@ impl Workbench {
 
     /// Notices when a server of an open toolbox changes its list.
     fn follow(&self, toolbox: &Toolbox) {
-        let mut followed = self.followed.lock().unwrap_or_else(PoisonError::into_inner);
-        if followed.insert(toolbox.config().name.clone()) {
-            for server in toolbox.servers().values() {
-                self.pool
-                    .spawn(follow_list(server.clone(), self.tools_changed.clone()));
+        for server in toolbox.contents().servers().values() {
+            if server.is_first_to_follow() {
+                let changes = self.tools_changed.clone();
+                self.pool.spawn(follow_list(server.updates(), changes));
             }
         }
     }
@@ -273,7 +314,7 @@ fn register(registry: &Registry, toolbox: &Toolbox) -> Vec<(Arc<str>, ToolIdenti
     for (server, list) in toolbox.catalogue() {
         for tool in list.tools() {
             let identifier = ToolIdentifier {
-                toolbox: toolbox.config().name.clone(),
+                toolbox: toolbox.name().clone(),
                 server: server.clone(),
                 tool: tool.name.clone(),
             };
@@ -285,10 +326,10 @@ fn register(registry: &Registry, toolbox: &Toolbox) -> Vec<(Arc<str>, ToolIdenti
 }
 
 /// Counts a change each time the server has another list, until the server's task ends.
-async fn follow_list(mut server: ServerHandle, changes: watch::Sender<u64>) {
-    let mut known = server.status().tools;
-    while server.changed().await {
-        let tools = server.status().tools;
+async fn follow_list(mut server: watch::Receiver<Status>, changes: watch::Sender<u64>) {
+    let mut known = server.borrow().tools.clone();
+    while server.changed().await.is_ok() {
+        let tools = server.borrow_and_update().tools.clone();
         let same = match (&known, &tools) {
             (Some(known), Some(tools)) => Arc::ptr_eq(known, tools),
             (known, tools) => known.is_none() && tools.is_none(),

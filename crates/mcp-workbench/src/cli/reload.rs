@@ -1,0 +1,232 @@
+//! Taking up changes of the configuration while the workbench serves: when its file, or an `envFile` that it names, has
+//! changed, and when somebody asks for it by a signal.
+
+use std::{collections::HashMap, error::Error, path::PathBuf, sync::Arc, time::Duration};
+
+use tokio::time::sleep;
+
+use super::{configuration::load_file, serve::show_natively};
+use crate::{
+    config::{Environment, FileWatch, Fingerprint, Loaded, wait_for_writer},
+    toolbox::ChangedFiles,
+    workbench::Workbench,
+};
+
+/// The start is not held up: it is looked at files a moment later. What has changed by then is seen then.
+const FIRST_LOOK: Duration = Duration::from_millis(250);
+
+/// Where a configuration came from, so that it can be had again.
+pub(super) struct Source {
+    /// The file.
+    pub(super) file: PathBuf,
+    /// What it was read with.
+    pub(super) environment: Environment,
+    /// The toolbox that the command line wants to be shown natively.
+    pub(super) native: Option<String>,
+    /// What was in the file.
+    pub(super) fingerprint: Fingerprint,
+}
+
+impl Source {
+    /// Reads the file again.
+    fn load(&self) -> Result<Loaded, Box<dyn Error>> {
+        let loaded = load_file(&self.file, &self.environment)?;
+        Ok(show_natively(loaded, self.native.as_deref())?)
+    }
+}
+
+/// Takes up changes until the workbench ends.
+pub(super) async fn follow(workbench: Arc<Workbench>, source: Source, mut signal: ReloadSignal) {
+    let mut reloader = Reloader::new(Arc::clone(&workbench), source);
+    tokio::select! {
+        () = workbench.silent() => return,
+        () = sleep(FIRST_LOOK) => {}
+    }
+    loop {
+        // What happens after the look is told by the watch.
+        let mut watch = reloader.watch();
+        reloader.look().await;
+        tokio::select! {
+            () = workbench.silent() => return,
+            () = changed(watch.as_mut()) => {}
+            () = signal.next() => reloader.reload_all(),
+        }
+    }
+}
+
+/// Waits for a change; for ever where nothing is watched.
+async fn changed(watch: Option<&mut FileWatch>) {
+    match watch {
+        Some(watch) => watch.changed().await,
+        None => std::future::pending().await,
+    }
+}
+
+struct Reloader {
+    workbench: Arc<Workbench>,
+    source: Source,
+    /// The configuration file, whole.
+    file: PathBuf,
+    /// What was in the files when they were last taken up, or found to be of no use.
+    seen: HashMap<PathBuf, Fingerprint>,
+    /// Whether it was told that files are looked at in intervals.
+    told_of_polling: bool,
+}
+
+impl Reloader {
+    fn new(workbench: Arc<Workbench>, source: Source) -> Self {
+        let file = source.environment.absolute(&source.file);
+        let mut reloader = Self {
+            workbench,
+            seen: HashMap::from([(file.clone(), source.fingerprint)]),
+            file,
+            source,
+            told_of_polling: false,
+        };
+        // Servers read theirs at their start, which is later.
+        for file in &reloader.files()[1..] {
+            reloader.note(file.clone());
+        }
+        reloader
+    }
+
+    /// The files that the running configuration is made of, its own file first.
+    fn files(&self) -> Vec<PathBuf> {
+        let config = self.workbench.config();
+        let servers = config.toolboxes.values().flat_map(|it| it.servers.values());
+        let files = servers.filter_map(|server| server.env_file());
+        let mut files: Vec<PathBuf> = files.map(PathBuf::from).collect();
+        files.sort_unstable();
+        files.dedup();
+        files.insert(0, self.file.clone());
+        files
+    }
+
+    /// Watches the files, if that is wanted. What is no plain file is read only once.
+    fn watch(&mut self) -> Option<FileWatch> {
+        let was_read = self.seen.get(&self.file).is_some_and(|it| it.is_there());
+        let is_plain = was_read || Fingerprint::of_file(&self.file).is_there();
+        if !self.workbench.config().watch || !is_plain {
+            return None;
+        }
+        let watch = FileWatch::new(self.files());
+        if watch.is_polled() && cfg!(target_os = "linux") && !self.told_of_polling {
+            tracing::warn!("the system tells of no changes of files; they are looked at every 2 s");
+            self.told_of_polling = true;
+        }
+        Some(watch)
+    }
+
+    /// Looks at the files, and takes up what has changed.
+    async fn look(&mut self) {
+        let mut changed = self.changed_files();
+        if !self.workbench.config().watch {
+            return;
+        }
+        if changed.contains(&self.file) && self.source.load().is_err() {
+            // Perhaps it is not whole yet.
+            wait_for_writer().await;
+            changed = self.changed_files();
+        }
+        if !changed.is_empty() {
+            self.reload(changed);
+        }
+    }
+
+    /// The files that are not as they were. One that is named for the first time is as it was.
+    fn changed_files(&mut self) -> Vec<PathBuf> {
+        let mut changed = Vec::new();
+        for file in self.files() {
+            let fingerprint = Fingerprint::of_file(&file);
+            let seen = *self.seen.entry(file.clone()).or_insert(fingerprint);
+            if seen != fingerprint {
+                changed.push(file);
+            }
+        }
+        changed
+    }
+
+    /// Takes up everything as it is now.
+    fn reload_all(&mut self) {
+        let changed = self.changed_files();
+        self.reload(changed);
+    }
+
+    /// Reads the configuration and takes it up, if it can be used.
+    fn reload(&mut self, changed: Vec<PathBuf>) {
+        self.note(self.file.clone());
+        match self.source.load() {
+            Ok(loaded) => self.take_up(loaded, changed),
+            Err(error) => {
+                not_taken_up(&*error);
+            }
+        }
+    }
+
+    fn take_up(&mut self, loaded: Loaded, changed: Vec<PathBuf>) {
+        for file in &changed {
+            self.note(file.clone());
+        }
+        for problem in loaded.warnings.iter().chain(&loaded.unset) {
+            tracing::warn!("{problem}");
+        }
+        let files = ChangedFiles::new(changed);
+        match self.workbench.renew(loaded.config, &files) {
+            Ok(renewed) => {
+                tracing::info!("the configuration was read again: {renewed}");
+                for key in renewed.needs_restart {
+                    tracing::warn!("`{key}` has changed: restart the workbench for it");
+                }
+            }
+            Err(error) => {
+                not_taken_up(&error);
+            }
+        }
+    }
+
+    fn note(&mut self, file: PathBuf) {
+        let fingerprint = Fingerprint::of_file(&file);
+        self.seen.insert(file, fingerprint);
+    }
+}
+
+fn not_taken_up(error: &dyn Error) {
+    tracing::warn!(
+        "the configuration has changed and is not taken up; the last one stays\n{error}"
+    );
+}
+
+/// The signal by which somebody asks for the configuration to be read again.
+#[cfg(unix)]
+pub(super) struct ReloadSignal(tokio::signal::unix::Signal);
+
+#[cfg(unix)]
+impl ReloadSignal {
+    /// From now on the signal is heard, and does not end the process.
+    pub(super) fn listen() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self(signal(SignalKind::user_defined1())?))
+    }
+
+    async fn next(&mut self) {
+        if self.0.recv().await.is_none() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// There is no such signal.
+#[cfg(not(unix))]
+pub(super) struct ReloadSignal;
+
+#[cfg(not(unix))]
+impl ReloadSignal {
+    #[expect(clippy::unnecessary_wraps, reason = "the same shape as on Unix")]
+    pub(super) fn listen() -> std::io::Result<Self> {
+        Ok(Self)
+    }
+
+    async fn next(&mut self) {
+        std::future::pending::<()>().await;
+    }
+}

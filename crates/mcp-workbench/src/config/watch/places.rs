@@ -1,0 +1,83 @@
+//! Where something has to happen for a path to lead to another file: the folder of the file, and those of all links on
+//! the way. Folders are watched and not files, because editors replace files.
+
+use std::{
+    collections::VecDeque,
+    ffi::OsString,
+    fs,
+    path::{Component, Path, PathBuf},
+};
+
+/// No path has more links; one that has leads in a circle.
+const MOST_LINKS: usize = 40;
+
+/// An entry of a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FolderEntry {
+    /// The folder, without links.
+    pub(super) folder: PathBuf,
+    /// The name in it.
+    pub(super) name: OsString,
+}
+
+/// The entries that decide which file an absolute path leads to. Where the way ends early, the last is the one that is
+/// missing.
+pub(super) fn places(path: &Path) -> Vec<FolderEntry> {
+    let mut places = Vec::new();
+    let mut at = PathBuf::new();
+    let mut links = 0;
+    let mut left = parts(path);
+    while let Some(part) = left.pop_front() {
+        let name = match part {
+            Part::Root(root) => {
+                at = root;
+                continue;
+            }
+            Part::Up => {
+                at.pop();
+                continue;
+            }
+            Part::Name(name) => name,
+        };
+        let entry = FolderEntry {
+            folder: at.clone(),
+            name,
+        };
+        at.push(&entry.name);
+        match fs::symlink_metadata(&at) {
+            Ok(metadata) if metadata.is_symlink() && links < MOST_LINKS => {
+                links += 1;
+                let target = fs::read_link(&at).unwrap_or_default();
+                at.pop();
+                places.push(entry);
+                for part in parts(&target).into_iter().rev() {
+                    left.push_front(part);
+                }
+            }
+            Ok(metadata) if metadata.is_dir() && !left.is_empty() => {}
+            // The file, or what is missing.
+            _ => {
+                places.push(entry);
+                break;
+            }
+        }
+    }
+    places
+}
+
+/// A part of a path.
+enum Part {
+    Root(PathBuf),
+    Up,
+    Name(OsString),
+}
+
+fn parts(path: &Path) -> VecDeque<Part> {
+    let parts = path.components().filter_map(|component| match component {
+        Component::Prefix(_) | Component::CurDir => None,
+        Component::RootDir => Some(Part::Root("/".into())),
+        Component::ParentDir => Some(Part::Up),
+        Component::Normal(name) => Some(Part::Name(name.to_owned())),
+    });
+    parts.collect()
+}

@@ -1,0 +1,54 @@
+//! Looking at files again and again, where nobody tells.
+
+use std::{fs, path::PathBuf, time::Duration, time::SystemTime};
+
+use tokio::time::sleep;
+
+/// How often is looked.
+const INTERVAL: Duration = Duration::from_secs(2);
+
+/// Files that are looked at.
+pub(super) struct Polled {
+    files: Vec<PathBuf>,
+    seen: Vec<Option<Stamp>>,
+}
+
+/// What changes with a file and is cheap to see.
+#[derive(Debug, PartialEq, Eq)]
+struct Stamp {
+    length: u64,
+    modified: Option<SystemTime>,
+}
+
+impl Polled {
+    /// Files as they are now.
+    pub(super) fn new(files: Vec<PathBuf>) -> Self {
+        Self {
+            seen: look(&files),
+            files,
+        }
+    }
+
+    /// Waits until one is different. Cancel-safe.
+    pub(super) async fn next(&mut self) {
+        loop {
+            sleep(INTERVAL).await;
+            let seen = look(&self.files);
+            if seen != self.seen {
+                self.seen = seen;
+                return;
+            }
+        }
+    }
+}
+
+fn look(files: &[PathBuf]) -> Vec<Option<Stamp>> {
+    let stamps = files.iter().map(|file| {
+        let metadata = fs::metadata(file).ok()?;
+        Some(Stamp {
+            length: metadata.len(),
+            modified: metadata.modified().ok(),
+        })
+    });
+    stamps.collect()
+}

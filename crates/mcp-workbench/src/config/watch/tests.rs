@@ -1,0 +1,131 @@
+use std::{fs, path::Path};
+
+use pretty_assertions::assert_eq;
+use tempfile::TempDir;
+
+use super::*;
+
+fn folder() -> TempDir {
+    TempDir::new().unwrap()
+}
+
+#[test]
+fn a_fingerprint_is_of_what_is_in_a_file() {
+    let folder = folder();
+    let (one, other) = (folder.path().join("one"), folder.path().join("other"));
+    fs::write(&one, "text").unwrap();
+    fs::write(&other, "text").unwrap();
+    let fingerprint = Fingerprint::of_file(&one);
+    assert_eq!(fingerprint, Fingerprint::of_file(&other));
+    assert_eq!(fingerprint, Fingerprint::of_text("text"));
+    fs::write(&one, "texu").unwrap();
+    assert!(fingerprint != Fingerprint::of_file(&one));
+    assert!(fingerprint.is_there());
+    for nothing in [&folder.path().join("missing"), folder.path()] {
+        assert!(!Fingerprint::of_file(nothing).is_there(), "{nothing:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_nobody_tells_a_change_is_seen_at_the_next_look() {
+    let folder = folder();
+    let file = folder.path().join("file");
+    let mut polled = Polled::new(vec![file.clone()]);
+    for text in [Some("a"), Some("longer"), None] {
+        match text {
+            Some(text) => fs::write(&file, text).unwrap(),
+            None => fs::remove_file(&file).unwrap(),
+        }
+        polled.next().await;
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::os::unix::fs::symlink;
+
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::config::watch::places::places;
+
+    /// The places of a path, seen from a folder.
+    fn seen_from(folder: &Path, path: &str) -> Vec<String> {
+        let root = folder.canonicalize().unwrap();
+        let places = places(&root.join(path)).into_iter();
+        let places = places.map(|it| it.folder.join(it.name));
+        places
+            .map(|it| it.strip_prefix(&root).unwrap().to_str().unwrap().to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn the_places_of_a_path_are_its_links_and_its_end() {
+        let folder = folder();
+        let root = folder.path();
+        fs::create_dir_all(root.join("store/one")).unwrap();
+        fs::write(root.join("store/one/file"), "").unwrap();
+        symlink("one", root.join("store/current")).unwrap();
+        symlink("store/current/file", root.join("link")).unwrap();
+        symlink("../link", root.join("store/back")).unwrap();
+        symlink("circle", root.join("circle")).unwrap();
+        let cases = [
+            ("store/one/file", &["store/one/file"][..]),
+            ("store/./one/../one/file", &["store/one/file"]),
+            ("link", &["link", "store/current", "store/one/file"]),
+            (
+                "store/back",
+                &["store/back", "link", "store/current", "store/one/file"],
+            ),
+            ("store/missing/file", &["store/missing"]),
+            (
+                "store/current/missing",
+                &["store/current", "store/one/missing"],
+            ),
+            ("store/one/file/below", &["store/one/file"]),
+        ];
+        for (path, expected) in cases {
+            assert_eq!(seen_from(root, path), expected, "{path}");
+        }
+        assert_eq!(seen_from(root, "circle").last().unwrap(), "circle");
+    }
+
+    #[tokio::test]
+    async fn only_what_happens_to_the_files_counts() {
+        let folder = folder();
+        let root = folder.path();
+        fs::create_dir(root.join("real")).unwrap();
+        fs::write(root.join("real/file"), "").unwrap();
+        symlink("real/file", root.join("link")).unwrap();
+        let told = |act: &dyn Fn()| {
+            let notices = Notices::new(&[root.join("link")]).unwrap();
+            act();
+            notices.take()
+        };
+        let write = |name: &'static str| move || fs::write(root.join(name), "x").unwrap();
+        assert!(!told(&|| {}));
+        assert!(!told(&write("other")));
+        assert!(!told(&write("real/other")));
+        assert!(told(&write("real/file")));
+        assert!(told(&write("link")), "written through the link");
+        assert!(!told(&|| _ = fs::read(root.join("link")).unwrap()));
+        assert!(told(
+            &|| fs::rename(root.join("other"), root.join("link")).unwrap()
+        ));
+        assert!(told(&|| fs::remove_file(root.join("link")).unwrap()));
+        assert!(told(&|| symlink("real/other", root.join("link")).unwrap()));
+        assert!(told(&|| fs::remove_dir_all(root.join("real")).unwrap()));
+        assert!(!told(&|| fs::create_dir(root.join("elsewhere")).unwrap()));
+        assert!(told(&|| fs::create_dir(root.join("real")).unwrap()));
+    }
+
+    #[tokio::test]
+    async fn a_wait_ends_when_something_has_happened() {
+        let folder = folder();
+        let file = folder.path().join("file");
+        let mut watch = FileWatch::new(vec![file.clone()]);
+        assert!(!watch.is_polled());
+        fs::write(&file, "x").unwrap();
+        watch.changed().await;
+    }
+}

@@ -1,0 +1,120 @@
+//! A changed entry: what a server can take up while it runs, and what another server in its place is told. Only how a
+//! server is reached needs a new connection.
+
+use std::sync::{Arc, PoisonError};
+
+use tokio::sync::watch;
+
+use super::{Command, Phase, ServerHandle, Status, lasting::Lasting, session::Session};
+use crate::{
+    config::{Server, ToolFilters},
+    era::Era,
+    wire::RawJson,
+};
+
+/// What the configuration says of a server. It is replaced whole.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::downstream) struct Entry {
+    pub(in crate::downstream) server: Arc<Server>,
+    /// The answer to a question for roots, where the configuration gives it.
+    pub(in crate::downstream) roots: Option<RawJson>,
+}
+
+impl ServerHandle {
+    /// What the configuration said of the server when it was last asked.
+    pub(in crate::downstream) fn entry(&self) -> Arc<Entry> {
+        self.about.entry()
+    }
+
+    /// Has the server take up an entry by which it is reached as before.
+    pub(in crate::downstream) fn adapt(&self, entry: Entry) {
+        let now = Arc::clone(&entry.server);
+        let mut known = self
+            .about
+            .entry
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *known, Arc::new(entry));
+        let before = Arc::clone(&before.server);
+        let _ = self.commands.send(Command::Adapt(Adaption { before, now }));
+    }
+
+    /// What is thought to be known of a server that takes this one's place, before it has been started: that it has
+    /// the same tools, as far as its filters let them through.
+    pub(in crate::downstream) fn outlook(&self, filters: &ToolFilters) -> Status {
+        let tools = self.status.borrow().tools.clone();
+        Status {
+            phase: Phase::Untried,
+            stale: tools.is_some(),
+            tools: tools.map(|tools| tools.narrowed(filters)),
+        }
+    }
+
+    /// Has the server tell another one, which takes its place, what must hold for it too.
+    pub(in crate::downstream) fn hand_over_to(&self, heir: &Self) {
+        let heir = heir.commands.clone();
+        let _ = self.commands.send(Command::HandOver(heir));
+    }
+}
+
+/// What a server is to adapt to.
+pub(super) struct Adaption {
+    before: Arc<Server>,
+    now: Arc<Server>,
+}
+
+impl Adaption {
+    /// Both this one and an earlier one.
+    pub(super) fn after(self, earlier: Option<Self>) -> Self {
+        Self {
+            before: earlier.map_or(self.before, |earlier| earlier.before),
+            now: self.now,
+        }
+    }
+
+    /// Takes away at once what other filters do not let through. What they let through in addition is seen when the
+    /// server is asked again. Returns whether the filters are others.
+    pub(super) fn narrow(&self, status: &watch::Sender<Status>) -> bool {
+        let filters = &self.now.filters;
+        let differs = self.before.filters != *filters;
+        if differs {
+            status.send_modify(|status| {
+                if let Some(tools) = &status.tools {
+                    status.tools = Some(tools.narrowed(filters));
+                    status.stale = true;
+                }
+            });
+        }
+        differs
+    }
+}
+
+impl Session {
+    /// Takes a command that is about a change of the configuration.
+    pub(super) fn take_change(&mut self, change: Command, status: &watch::Sender<Status>) {
+        match change {
+            Command::Adapt(adaption) => self.adapt(&adaption, status),
+            Command::HandOver(heir) => self.calls.lasting().hand_over(&heir),
+            Command::Inherit(lasting) => self.inherit(lasting),
+            _ => {}
+        }
+    }
+
+    /// Takes up what has changed in the entry.
+    pub(super) fn adapt(&mut self, adaption: &Adaption, status: &watch::Sender<Status>) {
+        self.server = Arc::clone(&adaption.now);
+        self.calls.set_times(self.server.times);
+        if adaption.narrow(status) {
+            self.announce_change(status);
+        }
+    }
+
+    /// Makes hold what held for the server before.
+    fn inherit(&mut self, lasting: Lasting) {
+        self.calls.lasting().inherit(lasting);
+        match self.calls.era() {
+            Era::Legacy => self.calls.repeat_lasting(&mut self.link),
+            Era::Modern => self.listen(),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! What a toolbox holds by the configuration of a moment: immutable, and replaced whole when the configuration changes.
+
+use std::{
+    collections::HashSet,
+    fmt,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
+
+use indexmap::IndexMap;
+
+use crate::{
+    config,
+    downstream::{Pool, Renewal, ServerHandle},
+    ident::ServerName,
+    visible::visible,
+};
+
+/// The servers of a toolbox, by name, in the order of the file.
+pub type Servers = IndexMap<ServerName, Arc<ServerHandle>>;
+
+/// A toolbox as the configuration has it.
+pub struct Contents {
+    /// What the configuration says.
+    pub config: Arc<config::Toolbox>,
+    pool: Arc<Pool>,
+    /// Made when the toolbox is first opened: what nobody opens costs nothing.
+    servers: OnceLock<Servers>,
+}
+
+impl Contents {
+    /// What a configuration says, without servers.
+    pub(super) fn new(config: Arc<config::Toolbox>, pool: Arc<Pool>) -> Self {
+        Self {
+            config,
+            pool,
+            servers: OnceLock::new(),
+        }
+    }
+
+    /// The servers.
+    pub fn servers(&self) -> &Servers {
+        self.servers.get_or_init(|| {
+            let servers = self.config.servers.iter();
+            let added = servers.map(|(name, server)| {
+                let handle = self.pool.add(&self.config.name, server);
+                (name.clone(), Arc::new(handle))
+            });
+            added.collect()
+        })
+    }
+
+    /// The contents by another configuration. Servers whose entries are the same are the same servers.
+    pub(super) fn renewed(&self, config: &Arc<config::Toolbox>, files: &ChangedFiles) -> Self {
+        let renewed = Self::new(Arc::clone(config), Arc::clone(&self.pool));
+        if let Some(known) = self.servers.get() {
+            let servers = config.servers.iter();
+            let servers = servers.map(|(name, server)| {
+                let handle = match known.get(name) {
+                    Some(handle) => self.renewed_server(handle, server, files.renewal(server)),
+                    None => Arc::new(self.pool.add(&config.name, server)),
+                };
+                (name.clone(), handle)
+            });
+            let _ = renewed.servers.set(servers.collect());
+        }
+        renewed
+    }
+
+    fn renewed_server(
+        &self,
+        handle: &Arc<ServerHandle>,
+        server: &Arc<config::Server>,
+        renewal: Renewal,
+    ) -> Arc<ServerHandle> {
+        let renewed = self.pool.renew(&self.config.name, handle, server, renewal);
+        renewed.map_or_else(|| Arc::clone(handle), Arc::new)
+    }
+}
+
+/// Files that the configuration only names, and that have changed.
+#[derive(Debug, Default)]
+pub struct ChangedFiles(HashSet<PathBuf>);
+
+impl ChangedFiles {
+    /// These have changed.
+    pub fn new(files: impl IntoIterator<Item = PathBuf>) -> Self {
+        Self(files.into_iter().collect())
+    }
+
+    fn renewal(&self, server: &config::Server) -> Renewal {
+        match server.env_file() {
+            Some(file) if self.0.contains(file) => Renewal::Always,
+            _ => Renewal::IfNeeded,
+        }
+    }
+}
+
+/// What is different in a toolbox.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Difference {
+    /// Servers that were not there.
+    pub added: Vec<ServerName>,
+    /// Servers with another entry.
+    pub changed: Vec<ServerName>,
+    /// Servers that are not there any more.
+    pub removed: Vec<ServerName>,
+    /// Whether the description, or the order of the servers, is another.
+    pub is_described_otherwise: bool,
+}
+
+impl Difference {
+    /// What differs between two configurations.
+    pub(super) fn between(
+        old: &config::Toolbox,
+        new: &config::Toolbox,
+        files: &ChangedFiles,
+    ) -> Self {
+        let mut difference = Self::default();
+        for (name, server) in &new.servers {
+            match old.servers.get(name) {
+                None => difference.added.push(name.clone()),
+                Some(before) if before != server || files.renewal(server) == Renewal::Always => {
+                    difference.changed.push(name.clone());
+                }
+                Some(_) => {}
+            }
+        }
+        let gone = |name: &&ServerName| !new.servers.contains_key(*name);
+        difference.removed = old.servers.keys().filter(gone).cloned().collect();
+        let kept = |toolbox: &config::Toolbox, other: &config::Toolbox| -> Vec<ServerName> {
+            let names = toolbox.servers.keys();
+            let kept = names.filter(|name| other.servers.contains_key(*name));
+            kept.cloned().collect()
+        };
+        difference.is_described_otherwise =
+            old.description != new.description || kept(old, new) != kept(new, old);
+        difference
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The servers that it concerns.
+    pub fn servers(&self) -> impl Iterator<Item = &ServerName> {
+        let servers = self.added.iter().chain(&self.changed);
+        servers.chain(&self.removed)
+    }
+}
+
+/// As the log tells it, after the name of the toolbox.
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            ("added", &self.added),
+            ("changed", &self.changed),
+            ("removed", &self.removed),
+        ];
+        let mut separator = "";
+        for (what, servers) in parts {
+            if !servers.is_empty() {
+                let names: Vec<_> = servers
+                    .iter()
+                    .map(|it| format!("'{}'", visible(it.as_str())))
+                    .collect();
+                write!(f, "{separator}{what} {}", names.join(", "))?;
+                separator = "; ";
+            }
+        }
+        if self.is_described_otherwise {
+            write!(f, "{separator}another description or order")?;
+        }
+        Ok(())
+    }
+}

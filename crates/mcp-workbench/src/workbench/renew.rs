@@ -1,0 +1,193 @@
+//! Taking up a changed configuration: only what is different is touched.
+
+use std::{fmt, sync::Arc};
+
+use indexmap::IndexMap;
+use thiserror::Error;
+
+use super::{Snapshot, Workbench};
+use crate::{
+    config::{Config, ToolMode},
+    downstream::ToolList,
+    ident::{ServerIdentifier, ServerName, ToolboxName},
+    toolbox::{ChangedFiles, Difference, Toolbox},
+    visible::visible,
+};
+
+/// Why a configuration cannot be taken up while the workbench runs.
+#[derive(Debug, Error)]
+pub enum RenewError {
+    /// There is nothing left to show.
+    #[error(
+        "toolbox `{0}` is shown natively and is not in the file any more\n  \
+         hint: put it back, or restart the workbench to show another"
+    )]
+    NativeToolboxGone(ToolboxName),
+}
+
+/// What has become of a changed configuration.
+#[derive(Debug, Default)]
+pub struct Renewed {
+    /// Toolboxes that were not there.
+    added: Vec<ToolboxName>,
+    /// Toolboxes that are not there any more.
+    removed: Vec<ToolboxName>,
+    /// Toolboxes that are different, and in what.
+    changed: Vec<(ToolboxName, Difference)>,
+    /// Whether the toolboxes that stayed stand in another order.
+    is_reordered: bool,
+    /// The keys whose new values hold from the next start on.
+    pub needs_restart: Vec<&'static str>,
+}
+
+impl Renewed {
+    /// Whether nothing of a toolbox is different.
+    pub fn is_empty(&self) -> bool {
+        self.has_same_names() && self.changed.is_empty()
+    }
+
+    /// Whether the toolboxes have the same names in the same order.
+    fn has_same_names(&self) -> bool {
+        self.added.is_empty() && self.removed.is_empty() && !self.is_reordered
+    }
+}
+
+/// As the log tells it.
+impl fmt::Display for Renewed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let added = self.added.iter();
+        let added = added.map(|it| format!("added toolbox '{}'", visible(it.as_str())));
+        let removed = self.removed.iter();
+        let removed = removed.map(|it| format!("removed toolbox '{}'", visible(it.as_str())));
+        let changed = self.changed.iter().map(|(name, difference)| {
+            let name = visible(name.as_str());
+            format!("in toolbox '{name}': {difference}")
+        });
+        let parts: Vec<String> = added.chain(removed).chain(changed).collect();
+        match (&parts[..], self.is_reordered) {
+            ([], false) => f.write_str("no toolbox is different"),
+            ([], true) => f.write_str("another order of toolboxes"),
+            (parts, _) => f.write_str(&parts.join("; ")),
+        }
+    }
+}
+
+impl Workbench {
+    /// Takes up a configuration. Servers whose entries are as before are not touched; of the others, calls under way
+    /// are finished where they are, and new ones go by the new configuration.
+    pub fn renew(&self, mut config: Config, files: &ChangedFiles) -> Result<Renewed, RenewError> {
+        let before = Arc::clone(&self.now.borrow());
+        if let ToolMode::Native(name) = &before.config.tool_mode
+            && !config.toolboxes.contains_key(name)
+        {
+            return Err(RenewError::NativeToolboxGone(name.clone()));
+        }
+        let mut renewed = Renewed {
+            needs_restart: keep_fixed(&before.config, &mut config),
+            ..Renewed::default()
+        };
+        let shown = self.shown_tools(&before);
+        self.pool.adapt(&config);
+        let now = Arc::new(self.next(&before, config, files, &mut renewed));
+        self.now.send_replace(Arc::clone(&now));
+        for toolbox in now.toolboxes.values() {
+            if toolbox.opened().is_some() && (self.registry.is_some() || self.native.is_some()) {
+                self.follow(toolbox);
+            }
+        }
+        self.announce(&renewed, shown != self.shown_tools(&now));
+        Ok(renewed)
+    }
+
+    /// The next snapshot: toolboxes that stay are the same ones.
+    fn next(
+        &self,
+        before: &Snapshot,
+        config: Config,
+        files: &ChangedFiles,
+        renewed: &mut Renewed,
+    ) -> Snapshot {
+        let mut toolboxes = IndexMap::new();
+        for (name, toolbox) in &config.toolboxes {
+            let next = if let Some(known) = before.toolboxes.get(name) {
+                let difference = known.renew(toolbox, files);
+                if !difference.is_empty() {
+                    renewed.changed.push((name.clone(), difference));
+                }
+                Arc::clone(known)
+            } else {
+                renewed.added.push(name.clone());
+                Arc::new(Toolbox::new(Arc::clone(toolbox), Arc::clone(&self.pool)))
+            };
+            toolboxes.insert(name.clone(), next);
+        }
+        let gone = before.toolboxes.keys();
+        let gone = gone.filter(|name| !toolboxes.contains_key(*name));
+        renewed.removed = gone.cloned().collect();
+        let stayed = |names: &IndexMap<ToolboxName, Arc<Toolbox>>| -> Vec<ToolboxName> {
+            let both = |name: &&ToolboxName| {
+                before.toolboxes.contains_key(*name) && toolboxes.contains_key(*name)
+            };
+            names.keys().filter(both).cloned().collect()
+        };
+        renewed.is_reordered = stayed(&before.toolboxes) != stayed(&toolboxes);
+        Snapshot {
+            config: Arc::new(config),
+            toolboxes,
+        }
+    }
+
+    /// The tools of open toolboxes that clients are shown by themselves.
+    fn shown_tools(&self, snapshot: &Snapshot) -> Vec<ShownTools> {
+        if self.registry.is_none() {
+            return Vec::new();
+        }
+        let toolboxes = snapshot.toolboxes.values();
+        toolboxes
+            .map(|toolbox| (toolbox.name().clone(), toolbox.catalogue()))
+            .collect()
+    }
+
+    /// Tells everybody what is different for them.
+    fn announce(&self, renewed: &Renewed, shows_other_tools: bool) {
+        let mut native_differs = false;
+        for (toolbox, difference) in &renewed.changed {
+            let is_native =
+                { self.native.as_ref() }.is_some_and(|it| it.toolbox().name() == toolbox);
+            if is_native {
+                for server in difference.servers() {
+                    native_differs = true;
+                    self.pool.announce(&ServerIdentifier {
+                        toolbox: toolbox.clone(),
+                        server: server.clone(),
+                    });
+                }
+            }
+        }
+        let definitions_differ = self.native.is_none() && !renewed.has_same_names();
+        if definitions_differ {
+            self.definitions_changed
+                .send_modify(|changes| *changes += 1);
+        }
+        if definitions_differ || native_differs || shows_other_tools {
+            self.tools_changed.send_modify(|changes| *changes += 1);
+        }
+    }
+}
+
+/// A toolbox and the lists of its servers.
+type ShownTools = (ToolboxName, Vec<(ServerName, Arc<ToolList>)>);
+
+/// Keeps what cannot change while the workbench runs; returns the keys that the file has other values for.
+fn keep_fixed(before: &Config, config: &mut Config) -> Vec<&'static str> {
+    let mut keys = Vec::new();
+    if config.tool_mode != before.tool_mode {
+        config.tool_mode = before.tool_mode.clone();
+        keys.push("toolMode");
+    }
+    if config.tool_name_limit != before.tool_name_limit {
+        config.tool_name_limit = before.tool_name_limit;
+        keys.push("toolNameLimit");
+    }
+    keys
+}
