@@ -58,6 +58,7 @@ pub(in crate::cli) async fn look_at(
             looking.spawn(look.take(Arc::clone(&places), progress.clone()));
         }
     }
+    progress.expect(looking.len());
     let mut found = progress.during(looking.join_all()).await;
     found.sort_by_key(|(number, _)| *number);
     found.into_iter().map(|(_, probed)| probed).collect()
