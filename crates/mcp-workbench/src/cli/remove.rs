@@ -7,7 +7,8 @@ use thiserror::Error;
 
 use super::{
     Done,
-    editing::{EditArguments, Editing},
+    editing::{EditArguments, Editing, Outcome},
+    output,
 };
 use crate::{config::Environment, visible::visible};
 
@@ -47,6 +48,8 @@ pub(super) fn run(
 ) -> Done {
     let RemoveArguments { toolbox, name, .. } = arguments;
     let mut editing = Editing::open(config, environment)?;
+    let comment = editing.text.comment_above(toolbox, name.as_deref());
+    let comment = comment.map_err(|error| editing.refused(error))?;
     let removed = match name {
         Some(name) => editing.text.remove_server(toolbox, name),
         None => {
@@ -68,7 +71,12 @@ pub(super) fn run(
         ),
         None => format!("removed the toolbox `{toolbox}`"),
     };
-    editing.finish(&arguments.edit, environment, &done)?;
+    let outcome = editing.finish(&arguments.edit, environment, &done)?;
+    if let (Outcome::Written, Some(line)) = (outcome, comment) {
+        output::remark(&format!(
+            "the comment above it, in line {line}, is still there"
+        ));
+    }
     Ok(ExitCode::SUCCESS)
 }
 

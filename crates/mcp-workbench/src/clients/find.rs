@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::{
     client::{Client, Format, Scope, System},
     document::{self, SyntaxError},
-    files::client_paths,
+    files::{ClientPath, client_paths},
     read,
     translate::{Reading, translate},
 };
@@ -83,9 +83,15 @@ pub enum ReadError {
 pub fn find(clients: &[&'static Client], environment: &Environment) -> Vec<FoundFile> {
     let mut found = Vec::new();
     for &client in clients {
-        let paths = client_paths(client, System::CURRENT, environment).into_iter();
-        let paths = paths.filter(|it| it.path.is_file());
-        found.extend(paths.map(|it| FoundFile {
+        let mut paths: Vec<ClientPath> = Vec::new();
+        for it in client_paths(client, System::CURRENT, environment) {
+            // Seen from the home directory, a file of the user is that of a project too.
+            let known = paths.iter().any(|known| known.path == it.path);
+            if !known && it.path.is_file() {
+                paths.push(it);
+            }
+        }
+        found.extend(paths.into_iter().map(|it| FoundFile {
             servers: servers(client, &it.path, it.scope, environment),
             path: it.path,
             scope: it.scope,
@@ -150,5 +156,31 @@ impl Format {
             Self::Toml => "TOML",
             Self::Yaml => "YAML",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::clients::{ClientName, client};
+
+    #[test]
+    fn in_the_home_directory_a_file_is_read_once() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join(".cursor/mcp.json");
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, r#"{"mcpServers": {"a": {"command": "x"}}}"#).unwrap();
+        let found = |start: &Path| {
+            let environment = Environment::new([], start.into(), Some(home.path().into()));
+            let found = find(&[client(ClientName::Cursor)], &environment);
+            found
+                .into_iter()
+                .map(|it| (it.path, it.scope))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(found(home.path()), [(file.clone(), Scope::User)]);
+        assert_eq!(found(Path::new("/nowhere")), [(file.clone(), Scope::User)]);
     }
 }

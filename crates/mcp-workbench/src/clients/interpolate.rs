@@ -54,8 +54,7 @@ pub(super) fn translate(text: &str, key: &str, from: Surroundings<'_>) -> Transl
             continue;
         };
         if !translated.push(meaning, from.dialect) {
-            let reference = rest[..length].to_owned();
-            return untranslatable(text, key, reference);
+            return untranslatable(text, key, &rest[..length]);
         }
         rest = &rest[length..];
     }
@@ -63,7 +62,12 @@ pub(super) fn translate(text: &str, key: &str, from: Surroundings<'_>) -> Transl
     translated
 }
 
-fn untranslatable(text: &str, key: &str, reference: String) -> Translated {
+/// The text as it was. What stands behind a colon may be a secret, and is not told.
+fn untranslatable(text: &str, key: &str, reference: &str) -> Translated {
+    let reference = match reference.split_once(':') {
+        Some((begin, _)) => format!("{begin}:…}}"),
+        None => reference.to_owned(),
+    };
     Translated {
         text: text.to_owned(),
         remarks: vec![Remark::Untranslatable {

@@ -116,6 +116,7 @@ pub const CLIENTS: &[Client] = &[
             ],
             ..PLAIN
         },
+        interpolation: Interpolation::Dollar,
         ..USUAL
     },
     Client {

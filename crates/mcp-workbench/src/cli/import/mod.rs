@@ -93,9 +93,6 @@ pub(super) fn run(
     let destination = Destination::find(config, environment)?;
     let clients = arguments.clients();
     let (files, unreadable) = readable(find(&clients, environment));
-    for error in &unreadable {
-        output::remark(&format!("warning: {error}"));
-    }
     let own = program()?;
     let known = own_servers(destination.text());
     let searched: Vec<Searched> = files.iter().map(Searched::of).collect();
@@ -107,18 +104,14 @@ pub(super) fn run(
         output::data(&report::searched_table(&searched, environment.home()));
     }
     let grouping = arguments.grouping(&findings)?;
-    let taken = |toolbox: &str, name: &str| {
-        let mut known = known.iter();
-        known.any(|it| it.toolbox == toolbox && it.name == name)
-    };
-    let additions = assign(&findings, &grouping, taken);
+    let additions = assign(&findings, &grouping, &known);
     let written = !arguments.dry_run && !additions.is_empty();
     let text = destination.with(&additions, environment)?;
     if written {
         let secret = additions.iter().any(|it| it.new.holds_secret());
         destination.write(&text, secret)?;
     }
-    let report = Report {
+    let done = Report {
         file: &destination.file,
         searched: &searched,
         findings: &findings,
@@ -127,18 +120,23 @@ pub(super) fn run(
         written,
         home: environment.home(),
     };
-    if arguments.json {
+    Ok(say(&done, arguments.json, environment))
+}
+
+/// Says what was done. A file that could not be read is a failure, though the others were taken over.
+fn say(report: &Report<'_>, as_json: bool, environment: &Environment) -> ExitCode {
+    if as_json {
         output::data(&report.json());
     } else {
         output::data(&report.table());
         output::remark(&report.remarks());
         output::remark(&report.next_steps(environment));
     }
-    Ok(if unreadable.is_empty() {
+    if report.unreadable.is_empty() {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
-    })
+    }
 }
 
 impl ImportArguments {
@@ -177,13 +175,16 @@ impl ImportArguments {
     }
 }
 
-/// The files that can be read, and why the others cannot.
+/// The files that can be read, and why the others cannot, which is also said.
 fn readable(files: Vec<FoundFile>) -> (Vec<FoundFile>, Vec<ReadError>) {
     let mut good = Vec::new();
     let mut errors = Vec::new();
     for file in files {
         match file.servers {
-            Err(error) => errors.push(error),
+            Err(error) => {
+                output::remark(&format!("warning: {error}"));
+                errors.push(error);
+            }
             Ok(servers) => good.push(FoundFile {
                 servers: Ok(servers),
                 ..file

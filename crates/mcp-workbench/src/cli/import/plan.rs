@@ -188,11 +188,11 @@ fn wrong_places(entry: &Value) -> Vec<String> {
 }
 
 /// Gives every new server a toolbox, and a name that is free in it: its own, or with the client's behind it.
-/// `taken` knows the names that our file has already.
+/// `known` are those that our file has already.
 pub(super) fn assign<'f>(
     findings: &'f [Finding],
     grouping: &Grouping,
-    taken: impl Fn(&str, &str) -> bool,
+    known: &[OwnServer],
 ) -> Vec<Addition<'f>> {
     let mut additions: Vec<Addition<'f>> = Vec::new();
     for finding in findings {
@@ -213,8 +213,9 @@ pub(super) fn assign<'f>(
             .into_iter()
             .chain(numbered);
         let name = names.find(|name| {
-            let mut added = additions.iter();
-            !taken(&toolbox, name) && !added.any(|it| it.toolbox == toolbox && it.name == *name)
+            let (mut added, mut known) = (additions.iter(), known.iter());
+            !added.any(|it| it.toolbox == toolbox && it.name == *name)
+                && !known.any(|it| it.toolbox == toolbox && it.name == *name)
         });
         additions.push(Addition {
             toolbox,

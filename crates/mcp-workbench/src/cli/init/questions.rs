@@ -56,6 +56,7 @@ impl<I: BufRead, S: Fn(&str)> Questions<'_, I, S> {
         (self.say)(&format!("{question} [{shown}]: "));
         let mut line = String::new();
         if self.input.read_line(&mut line)? == 0 {
+            (self.say)("\n");
             return Ok(None);
         }
         let answer = match line.trim() {

@@ -55,15 +55,7 @@ impl Change {
         let before = target.text.as_deref().unwrap_or_default();
         let servers = servers(target, before)?;
         let value = own.value(target.client);
-        let mut change = Self {
-            text: String::new(),
-            differs: false,
-            sets_ours: true,
-            removed: Vec::new(),
-            doubled: Vec::new(),
-            others: Vec::new(),
-            also_ours: Vec::new(),
-        };
+        let mut change = Self::new();
         let mut gone: Vec<(String, Option<PathBuf>)> = Vec::new();
         for server in servers {
             let relation = relation(&server, known, own.program);
@@ -82,13 +74,7 @@ impl Change {
                 Relation::Ours => change.also_ours.push(server.name),
                 Relation::Other => change.others.push(server.name),
                 Relation::Doubled if replace => {
-                    let shown = visible(&server.name).into_owned();
-                    change.removed.push(match &section {
-                        Some(project) => {
-                            format!("{shown} (in {})", visible(&project.to_string_lossy()))
-                        }
-                        None => shown,
-                    });
+                    change.removed.push(shown(&server.name, section.as_deref()));
                     gone.push((server.name, section));
                 }
                 Relation::Doubled => change.doubled.push(server.name),
@@ -98,6 +84,19 @@ impl Change {
         change.text = edited(target, before, ours, &gone)?;
         change.differs = change.text != before;
         Ok(change)
+    }
+
+    /// Our entry is put in, and that is all.
+    fn new() -> Self {
+        Self {
+            text: String::new(),
+            differs: false,
+            sets_ours: true,
+            removed: Vec::new(),
+            doubled: Vec::new(),
+            others: Vec::new(),
+            also_ours: Vec::new(),
+        }
     }
 
     /// Whether the file stays as it is.
@@ -151,6 +150,20 @@ impl Change {
             ));
         }
         lines
+    }
+}
+
+/// A server by its name, and the project that it is for.
+fn shown(name: &str, section: Option<&Path>) -> String {
+    match section {
+        Some(project) => {
+            format!(
+                "{} (in {})",
+                visible(name),
+                visible(&project.to_string_lossy())
+            )
+        }
+        None => visible(name).into_owned(),
     }
 }
 

@@ -180,29 +180,36 @@ pub(super) fn run(
     }
     let target = writable(client, arguments.project, environment, &own)?;
     let change = Change::of(&target, &own, &own_servers(&text), arguments.replace)?;
+    carry_out(&target, &change, &own, arguments, environment)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows the change, asks, writes and says what was done.
+fn carry_out(
+    target: &Target,
+    change: &Change,
+    own: &OwnEntry<'_>,
+    arguments: &InstallArguments,
+    environment: &Environment,
+) -> Result<(), InstallError> {
+    let (title, path) = (target.client.title, target.path.display());
+    let mut remarks = change.remarks(target, arguments.replace);
     if change.is_nothing() {
-        output::remark(&format!(
-            "{} has it already: {}",
-            client.title,
-            target.path.display()
-        ));
-        for remark in change.remarks(&target, arguments.replace) {
-            output::remark(&remark);
-        }
-        return Ok(ExitCode::SUCCESS);
+        remarks.insert(0, format!("{title} has it already: {path}"));
+        output::remark(&remarks.join("\n"));
+        return Ok(());
     }
-    let preview = change.preview(&target, &own);
+    let preview = change.preview(target, own);
     if arguments.dry_run {
         output::data(&preview);
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     output::remark(&preview);
     confirm(arguments.yes)?;
-    let backup = write(&target, &change.text)?;
-    let mut remarks = change.remarks(&target, arguments.replace);
-    remarks.extend(variable_remark(client, &own, environment));
-    report(&target, &backup, remarks, arguments.project);
-    Ok(ExitCode::SUCCESS)
+    let backup = write(target, &change.text)?;
+    remarks.extend(variable_remark(target.client, own, environment));
+    report(target, &backup, remarks, arguments.project);
+    Ok(())
 }
 
 /// Whether the client can use our tools under a name: it has a limit for the two together.

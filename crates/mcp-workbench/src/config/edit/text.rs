@@ -13,7 +13,7 @@ use super::{
     render,
     splice::{self, Splice},
     style::{Style, line_indent},
-    trivia::{Piece, pieces},
+    trivia::{Piece, directly_above, pieces},
 };
 use crate::config::{
     problems::{Place, ValueFault},
@@ -123,6 +123,20 @@ impl JsoncText {
                 })
         });
         Ok(is?.unwrap_or_default())
+    }
+
+    /// The line, counted from 1, of the comment that stands right above a member of the object at a path.
+    pub fn comment_above(&self, path: &[&str], key: &str) -> Result<Option<usize>, EditError> {
+        let line = self.with_object(path, |object, _| {
+            let (index, property) = find(object, key)?;
+            let before = index
+                .checked_sub(1)
+                .map(|before| &object.properties[before]);
+            let after = before.map_or(object.start() + 1, Ranged::end);
+            let at = directly_above(&self.text, after..property.start())?;
+            Some(Place::of_byte(&self.text, at, "").line)
+        });
+        Ok(line?.flatten())
     }
 
     /// Reads the object at a path, with the habits of the text; `None` where the path leads nowhere. A `null`

@@ -77,6 +77,18 @@ impl ConfigText {
         Ok(())
     }
 
+    /// The line of the comment right above a server, or a toolbox, which stays when that is removed.
+    pub fn comment_above(
+        &self,
+        toolbox: &str,
+        server: Option<&str>,
+    ) -> Result<Option<usize>, EditError> {
+        match server {
+            Some(server) => self.0.comment_above(&[TOOLBOXES, toolbox, SERVERS], server),
+            None => self.0.comment_above(&[TOOLBOXES], toolbox),
+        }
+    }
+
     /// Switches a server of a toolbox, or all of them, on or off. A toolbox itself has no such switch.
     pub fn set_enabled(
         &mut self,

@@ -50,6 +50,23 @@ pub(super) fn end_of_remarks(text: &str, part: Range<usize>) -> usize {
     end
 }
 
+/// Where a comment begins that is all of the line before the last one of a part of the text.
+pub(super) fn directly_above(text: &str, part: Range<usize>) -> Option<usize> {
+    let pieces = pieces(text, part);
+    let mut above = pieces
+        .iter()
+        .rev()
+        .filter(|(piece, _)| *piece != Piece::Space);
+    let (Piece::Break, _) = above.next()? else {
+        return None;
+    };
+    let (Piece::LineComment | Piece::BlockComment, comment) = above.next()? else {
+        return None;
+    };
+    let begins_line = matches!(above.next(), Some((Piece::Break, _)));
+    begins_line.then_some(comment.start)
+}
+
 fn first_piece(text: &str) -> (Piece, usize) {
     if text.starts_with("\r\n") {
         return (Piece::Break, 2);

@@ -27,6 +27,21 @@ fn a_toolbox_with_servers_goes_only_where_that_is_said() {
 }
 
 #[test]
+fn a_comment_that_stays_is_told() {
+    let text = "{\n  \"toolboxes\": {\n    // Of a.\n    \"a\": { \"description\": \"d\", \"mcpServers\": {} },\n\n    \
+                // Of nobody.\n\n    \"b\": { \"description\": \"d\", \"mcpServers\": {} }\n  }\n}\n";
+    let account = Account::with(text);
+    let said = account.done(&["remove", "a"]);
+    assert!(
+        said.contains("the comment above it, in line 3, is still there"),
+        "{said}"
+    );
+    assert!(account.text().contains("// Of a."));
+    let said = account.done(&["remove", "b"]);
+    assert!(!said.contains("comment"), "{said}");
+}
+
+#[test]
 fn an_empty_toolbox_goes() {
     let account =
         Account::with("{\"toolboxes\": {\"a\": {\"description\": \"d\", \"mcpServers\": {}}}}");

@@ -21,13 +21,7 @@ fn gathered(files: Vec<FoundFile>, own: &str) -> Vec<Finding> {
 }
 
 fn assigned(findings: &[Finding], grouping: &Grouping, own: &str) -> Vec<(String, String)> {
-    let known = own_servers(own);
-    let taken = |toolbox: &str, name: &str| {
-        known
-            .iter()
-            .any(|it| it.toolbox == toolbox && it.name == name)
-    };
-    let additions = assign(findings, grouping, taken);
+    let additions = assign(findings, grouping, &own_servers(own));
     additions
         .into_iter()
         .map(|it| (it.toolbox, it.name))
