@@ -15,15 +15,20 @@ use thiserror::Error;
 #[error("internal error")]
 pub(crate) struct Panicked;
 
+/// Runs something to its end, or to its panic. What was said of [`contain`] holds here too.
+pub(crate) fn contain_now<T>(run: impl FnOnce() -> T) -> Result<T, Panicked> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|_| Panicked)
+}
+
 /// Runs a future to its end, or to its panic. Whatever it had borrowed mutably must be usable
 /// afterwards, as after an early return.
 pub(crate) async fn contain<F: Future>(future: F) -> Result<F::Output, Panicked> {
     let mut future = pin!(future);
     poll_fn(
-        |context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+        |context| match contain_now(|| future.as_mut().poll(context)) {
             Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
             Ok(Poll::Pending) => Poll::Pending,
-            Err(_) => Poll::Ready(Err(Panicked)),
+            Err(panicked) => Poll::Ready(Err(panicked)),
         },
     )
     .await
@@ -31,7 +36,7 @@ pub(crate) async fn contain<F: Future>(future: F) -> Result<F::Output, Panicked>
 
 #[cfg(test)]
 mod tests {
-    use super::{Panicked, contain};
+    use super::{Panicked, contain, contain_now};
 
     #[tokio::test]
     async fn a_panic_becomes_an_error_and_anything_else_passes() {
@@ -41,5 +46,7 @@ mod tests {
             panic!("a bug");
         };
         assert_eq!(contain::<_>(yielding).await, Err::<(), _>(Panicked));
+        assert_eq!(contain_now(|| 7), Ok(7));
+        assert_eq!(contain_now(|| panic!("a bug")), Err::<(), _>(Panicked));
     }
 }

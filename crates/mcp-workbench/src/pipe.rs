@@ -43,6 +43,11 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
             self.ended = self.pipe.read_buf(self.framer.room()).await? == 0;
         }
     }
+
+    /// The next line, if it has been read already.
+    pub(crate) fn ready_line(&mut self) -> Option<Line> {
+        self.framer.next_line()
+    }
 }
 
 /// Writes frames to a pipe, many in one system call where they queue up.

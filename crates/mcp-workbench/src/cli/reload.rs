@@ -1,15 +1,19 @@
 //! Taking up changes of the configuration while the workbench serves: when its file, or an `envFile` that it names, has
 //! changed, and when somebody asks for it by a signal.
 
-use std::{collections::HashMap, error::Error, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
 
+use thiserror::Error;
 use tokio::time::sleep;
 
-use super::{configuration::load_file, serve::show_natively};
+use super::{
+    configuration::{ConfigurationError, UnknownName, load_file},
+    serve::show_natively,
+};
 use crate::{
     config::{Environment, FileWatch, Fingerprint, Loaded, wait_for_writer},
     toolbox::ChangedFiles,
-    workbench::Workbench,
+    workbench::{RenewError, Workbench},
 };
 
 /// The start is not held up: it is looked at files a moment later. What has changed by then is seen then.
@@ -27,9 +31,30 @@ pub(super) struct Source {
     pub(super) fingerprint: Fingerprint,
 }
 
+/// Why a configuration is not taken up.
+#[derive(Debug, Error)]
+enum ReloadError {
+    /// Reading it could wait for ever, and gives something else than it did.
+    #[error("`{}` is no plain file and is read only once\n  hint: restart the workbench", .0.display())]
+    NotPlain(PathBuf),
+    /// It cannot be read, or is wrong.
+    #[error(transparent)]
+    Configuration(#[from] ConfigurationError),
+    /// The toolbox that the command line names is not in it.
+    #[error(transparent)]
+    Native(#[from] UnknownName),
+    /// It is good, but not for the workbench as it runs.
+    #[error(transparent)]
+    Renew(#[from] RenewError),
+}
+
 impl Source {
     /// Reads the file again.
-    fn load(&self) -> Result<Loaded, Box<dyn Error>> {
+    fn load(&self) -> Result<Loaded, ReloadError> {
+        let found = self.environment.absolute(&self.file).metadata();
+        if found.is_ok_and(|it| !it.is_file() && !it.is_dir()) {
+            return Err(ReloadError::NotPlain(self.file.clone()));
+        }
         let loaded = load_file(&self.file, &self.environment)?;
         Ok(show_natively(loaded, self.native.as_deref())?)
     }
@@ -45,7 +70,10 @@ pub(super) async fn follow(workbench: Arc<Workbench>, source: Source, mut signal
     loop {
         // What happens after the look is told by the watch.
         let mut watch = reloader.watch();
-        reloader.look().await;
+        tokio::select! {
+            () = workbench.silent() => return,
+            () = reloader.look() => {}
+        }
         tokio::select! {
             () = workbench.silent() => return,
             () = changed(watch.as_mut()) => {}
@@ -69,6 +97,8 @@ struct Reloader {
     file: PathBuf,
     /// What was in the files when they were last taken up, or found to be of no use.
     seen: HashMap<PathBuf, Fingerprint>,
+    /// Whether the file can be read more than once.
+    is_plain: bool,
     /// Whether it was told that files are looked at in intervals.
     told_of_polling: bool,
 }
@@ -78,6 +108,7 @@ impl Reloader {
         let file = source.environment.absolute(&source.file);
         let mut reloader = Self {
             workbench,
+            is_plain: !file.metadata().is_ok_and(|it| !it.is_file()),
             seen: HashMap::from([(file.clone(), source.fingerprint)]),
             file,
             source,
@@ -102,11 +133,14 @@ impl Reloader {
         files
     }
 
-    /// Watches the files, if that is wanted. What is no plain file is read only once.
+    /// Whether changes are looked for without being asked.
+    fn is_watching(&self) -> bool {
+        self.is_plain && self.workbench.config().watch
+    }
+
+    /// Watches the files, if that is wanted.
     fn watch(&mut self) -> Option<FileWatch> {
-        let was_read = self.seen.get(&self.file).is_some_and(|it| it.is_there());
-        let is_plain = was_read || Fingerprint::of_file(&self.file).is_there();
-        if !self.workbench.config().watch || !is_plain {
+        if !self.is_watching() {
             return None;
         }
         let watch = FileWatch::new(self.files());
@@ -120,7 +154,7 @@ impl Reloader {
     /// Looks at the files, and takes up what has changed.
     async fn look(&mut self) {
         let mut changed = self.changed_files();
-        if !self.workbench.config().watch {
+        if !self.is_watching() {
             return;
         }
         if changed.contains(&self.file) && self.source.load().is_err() {
@@ -155,15 +189,15 @@ impl Reloader {
     /// Reads the configuration and takes it up, if it can be used.
     fn reload(&mut self, changed: Vec<PathBuf>) {
         self.note(self.file.clone());
-        match self.source.load() {
-            Ok(loaded) => self.take_up(loaded, changed),
-            Err(error) => {
-                not_taken_up(&*error);
-            }
+        if let Err(error) = self.take_up(changed) {
+            tracing::warn!(
+                "the configuration has changed and is not taken up; the last one stays\n{error}"
+            );
         }
     }
 
-    fn take_up(&mut self, loaded: Loaded, changed: Vec<PathBuf>) {
+    fn take_up(&mut self, changed: Vec<PathBuf>) -> Result<(), ReloadError> {
+        let loaded = self.source.load()?;
         for file in &changed {
             self.note(file.clone());
         }
@@ -171,29 +205,18 @@ impl Reloader {
             tracing::warn!("{problem}");
         }
         let files = ChangedFiles::new(changed);
-        match self.workbench.renew(loaded.config, &files) {
-            Ok(renewed) => {
-                tracing::info!("the configuration was read again: {renewed}");
-                for key in renewed.needs_restart {
-                    tracing::warn!("`{key}` has changed: restart the workbench for it");
-                }
-            }
-            Err(error) => {
-                not_taken_up(&error);
-            }
+        let renewed = self.workbench.renew(loaded.config, &files)?;
+        tracing::info!("the configuration was read again: {renewed}");
+        for key in renewed.needs_restart {
+            tracing::warn!("`{key}` has changed: restart the workbench for it");
         }
+        Ok(())
     }
 
     fn note(&mut self, file: PathBuf) {
         let fingerprint = Fingerprint::of_file(&file);
         self.seen.insert(file, fingerprint);
     }
-}
-
-fn not_taken_up(error: &dyn Error) {
-    tracing::warn!(
-        "the configuration has changed and is not taken up; the last one stays\n{error}"
-    );
 }
 
 /// The signal by which somebody asks for the configuration to be read again.

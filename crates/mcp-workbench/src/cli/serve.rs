@@ -8,6 +8,7 @@ use std::{
 };
 
 use clap::Args;
+use tokio_util::task::TaskTracker;
 
 use super::{
     Done,
@@ -130,9 +131,13 @@ fn serve(loaded: Loaded, source: Option<Source>, transport: Transport) -> Done {
             again.next().await;
             again.next().await;
         };
+        // A task of its own: whenever the future that the runtime runs for is woken, the runtime looks at all
+        // events first, which is a system call.
+        let stop = async move { first.next().await };
+        let serving = TaskTracker::new().spawn(serve_over(transport, workbench, stop));
         tokio::select! {
-            served = serve_over(transport, workbench, first.next()) => {
-                served?;
+            served = serving => {
+                served??;
                 Ok::<_, Box<dyn Error>>(ExitCode::SUCCESS)
             }
             // Whoever cannot wait is not made to; the guard ends what is left.

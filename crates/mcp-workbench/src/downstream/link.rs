@@ -224,6 +224,14 @@ impl Link {
         }
     }
 
+    /// What has come together with the last event, if it can be had without waiting.
+    pub(super) fn ready_event(&mut self) -> Option<LinkEvent> {
+        match self {
+            Self::Stdio(link) => link.ready_event(),
+            Self::Http(_) => None,
+        }
+    }
+
     /// The last lines that the server wrote to stderr.
     pub(super) async fn stderr_tail(&mut self) -> Vec<String> {
         match self {

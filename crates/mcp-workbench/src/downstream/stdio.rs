@@ -158,6 +158,12 @@ impl StdioLink {
         }
     }
 
+    /// The next of the lines that were read together.
+    pub(super) fn ready_event(&mut self) -> Option<LinkEvent> {
+        let line = self.reader.ready_line()?;
+        Some(self.event(line))
+    }
+
     /// The last lines of stderr, after waiting a moment for what is still on its way.
     pub(super) async fn stderr_tail(&mut self) -> Vec<String> {
         self.stderr.finished_tail().await

@@ -1,5 +1,8 @@
 //! The members of `_meta` by which a modern request says who sends it.
 
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 use thiserror::Error;
 
 use crate::wire::{Kind, RawJson};
@@ -25,10 +28,11 @@ const REQUEST_KEYS: [&str; 4] = [
     LOG_LEVEL,
 ];
 
-/// What all of them begin with.
-const KEY_BEGIN: &[u8] = b"io.modelcontextprotocol";
-/// How characters of them may be hidden.
-const ESCAPE: &[u8] = b"\\u";
+/// Finds what all of them begin with.
+static KEY_BEGIN: LazyLock<Finder<'static>> =
+    LazyLock::new(|| Finder::new("io.modelcontextprotocol"));
+/// Finds how characters of them may be hidden.
+static ESCAPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\\u"));
 
 /// What a modern request says of its client.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,8 +107,8 @@ pub fn are_modern(params: Option<&RawJson>) -> bool {
     params.is_some_and(|params| {
         // Almost no legacy request has such a key, and looking for the words costs next to nothing. They may
         // be written with escapes.
-        let maybe = [KEY_BEGIN, ESCAPE].into_iter();
-        let maybe = { maybe }.any(|it| memchr::memmem::find(params.as_bytes(), it).is_some());
+        let maybe = [&KEY_BEGIN, &ESCAPE].into_iter();
+        let maybe = { maybe }.any(|it| it.find(params.as_bytes()).is_some());
         maybe && has_modern_keys(params.member("_meta").as_ref())
     })
 }

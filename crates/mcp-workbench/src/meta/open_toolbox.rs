@@ -8,7 +8,12 @@ use super::{
     hints,
     parameters::{Key, ParameterProblem, ParameterReader},
 };
-use crate::{call::CallContext, ident::ToolboxName, wire::RawJson, workbench::Workbench};
+use crate::{
+    call::CallContext,
+    ident::ToolboxName,
+    wire::{Kind, RawJson},
+    workbench::Workbench,
+};
 
 /// The name under which a model calls it.
 pub(super) const NAME: &str = "open_toolbox";
@@ -58,9 +63,9 @@ pub(super) async fn run(
     };
     let mut problems = Vec::new();
     let reader = ParameterReader::read(arguments, "", &[TOOLBOX], old_name, &mut problems);
-    let toolbox = match arguments.members() {
-        Some(_) => reader.name(&TOOLBOX, &mut problems),
-        None => None,
+    let toolbox = match arguments.kind() {
+        Kind::Object => reader.name(&TOOLBOX, &mut problems),
+        _ => None,
     };
     let Some(toolbox) = toolbox.filter(|_| problems.is_empty()) else {
         return Err(Failure::InvalidParameters {
@@ -70,7 +75,7 @@ pub(super) async fn run(
     };
     let Some(found) = workbench.toolbox(&toolbox) else {
         return Err(Failure::ToolboxUnknown {
-            toolbox: ToolboxName::from(toolbox.as_str()),
+            toolbox: ToolboxName::from(&*toolbox),
             available: available(),
         });
     };

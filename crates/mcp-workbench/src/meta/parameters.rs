@@ -2,7 +2,7 @@
 //! in fixed words. Keys that stand twice are refused, because two readers could take
 //! different ones.
 
-use std::{collections::HashSet, fmt};
+use std::{borrow::Cow, collections::HashSet, fmt};
 
 use crate::wire::{Kind, RawJson};
 
@@ -121,21 +121,24 @@ impl ParameterReader {
             });
             return Self { found };
         };
-        let mut seen = HashSet::new();
-        for member in &members {
-            if !seen.insert(member.key.clone()) {
-                problems.push(ParameterProblem::Doubled {
+        let mut others = HashSet::new();
+        for member in members {
+            let known = keys.iter().find(|key| key.name == member.key);
+            let is_doubled = match known {
+                Some(key) => found.iter().any(|(name, _)| *name == key.name),
+                None => !others.insert(member.key.clone()),
+            };
+            match known {
+                _ if is_doubled => problems.push(ParameterProblem::Doubled {
                     path,
-                    key: member.key.to_string(),
-                });
-            } else if let Some(key) = keys.iter().find(|key| key.name == member.key) {
-                found.push((key.name, member.value.clone()));
-            } else {
-                problems.push(ParameterProblem::Unrecognized {
+                    key: member.key.into_owned(),
+                }),
+                Some(key) => found.push((key.name, member.value)),
+                None => problems.push(ParameterProblem::Unrecognized {
                     path,
                     hint: hint(&member.key),
-                    key: member.key.to_string(),
-                });
+                    key: member.key.into_owned(),
+                }),
             }
         }
         Self { found }
@@ -163,7 +166,11 @@ impl ParameterReader {
     }
 
     /// The value of a key that must be a name.
-    pub(super) fn name(&self, key: &Key, problems: &mut Vec<ParameterProblem>) -> Option<String> {
+    pub(super) fn name(
+        &self,
+        key: &Key,
+        problems: &mut Vec<ParameterProblem>,
+    ) -> Option<Cow<'_, str>> {
         let value = self.required(key, problems)?;
         let Some(text) = value.as_text() else {
             problems.push(ParameterProblem::Expected {
@@ -177,7 +184,7 @@ impl ParameterReader {
             problems.push(ParameterProblem::Empty { path: key.path });
             return None;
         }
-        Some(text.into_owned())
+        Some(text)
     }
 }
 

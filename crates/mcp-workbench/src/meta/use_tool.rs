@@ -1,5 +1,7 @@
 //! `use_tool`: runs one tool of an open toolbox and returns what its server answered, as it answered.
 
+use std::sync::Arc;
+
 use serde_json::json;
 
 use super::{
@@ -10,7 +12,7 @@ use super::{
 };
 use crate::{
     call::{Call, CallContext, CallRequest},
-    downstream::CallError,
+    downstream::{CallError, ServerHandle},
     era::{self, Era},
     ident::{ServerName, ToolIdentifier, ToolName, ToolboxName},
     wire::{Kind, ObjectText, RawJson},
@@ -114,10 +116,6 @@ pub(super) async fn call(
         context,
     };
     match server.call(call).await {
-        Ok(result) => {
-            workbench.links().note(&tool.server_identifier(), &result);
-            Ok(MetaReply::Result(result))
-        }
         // What a client can act on is not turned into words for a model: that it lacks a capability, or
         // that what it goes on with is not accepted.
         Err(CallError::Refused { error, .. })
@@ -125,8 +123,51 @@ pub(super) async fn call(
         {
             Ok(MetaReply::Refused(error))
         }
+        result => ended(workbench, tool, result),
+    }
+}
+
+/// What has come of a call.
+fn ended(
+    workbench: &Workbench,
+    tool: ToolIdentifier,
+    result: Result<RawJson, CallError>,
+) -> Result<MetaReply, Failure> {
+    match result {
+        Ok(result) => {
+            workbench.links().note(&tool.server_identifier(), &result);
+            Ok(MetaReply::Result(result))
+        }
         Err(error) => Err(Failure::call_failed(tool, error)),
     }
+}
+
+/// A call of a tool that is known.
+pub struct ReadyCall(ToolIdentifier);
+
+impl ReadyCall {
+    /// What is asked of the server.
+    pub fn request(&self, arguments: RawJson) -> CallRequest {
+        CallRequest::Tool {
+            name: self.0.tool.clone(),
+            arguments,
+        }
+    }
+
+    /// The answer for a client of the legacy era.
+    pub fn reply(self, workbench: &Workbench, result: Result<RawJson, CallError>) -> MetaReply {
+        MetaReply::of(ended(workbench, self.0, result))
+    }
+}
+
+/// The server and the arguments of a call that can be sent without waiting for anything.
+pub(super) fn ready(
+    workbench: &Workbench,
+    parameters: &RawJson,
+) -> Option<(Arc<ServerHandle>, RawJson, ReadyCall)> {
+    let (tool, arguments) = read(parameters).ok()?;
+    let server = workbench.find_known(&tool)?;
+    Some((server, arguments, ReadyCall(tool)))
 }
 
 /// The identifier and the arguments; problems in the order in which they are told.
@@ -140,20 +181,22 @@ fn read(parameters: &RawJson) -> Result<(ToolIdentifier, RawJson), Failure> {
         old_form,
         &mut unrecognized,
     );
-    let tool = match parameters.members() {
-        Some(_) => outer.required(&TOOL, &mut problems),
-        None => None,
+    let tool = match parameters.kind() {
+        Kind::Object => outer.required(&TOOL, &mut problems),
+        _ => None,
     };
     let identifier = tool.and_then(|tool| {
         let keys = [TOOLBOX_PART, SERVER_PART, TOOL_PART];
         let inner = ParameterReader::read(tool, "tool", &keys, old_form, &mut unrecognized);
-        tool.members()?;
+        if tool.kind() != Kind::Object {
+            return None;
+        }
         let mut part = |key: &Key| inner.name(key, &mut problems);
         let (toolbox, server, name) = (part(&TOOLBOX_PART), part(&SERVER_PART), part(&TOOL_PART));
         Some(ToolIdentifier {
-            toolbox: ToolboxName::from(toolbox?.as_str()),
-            server: ServerName::from(server?.as_str()),
-            tool: ToolName::from(name?.as_str()),
+            toolbox: ToolboxName::from(&*toolbox?),
+            server: ServerName::from(&*server?),
+            tool: ToolName::from(&*name?),
         })
     });
     let arguments = read_arguments(outer.get(&ARGUMENTS), &mut problems);

@@ -2,6 +2,7 @@
 //! their own names, merged in the order of the file; a request goes to the one server that it concerns,
 //! and its answer comes back as that server gave it.
 
+mod calls;
 mod error;
 mod merged;
 mod nobody;
@@ -31,6 +32,7 @@ use crate::{
     toolbox::Toolbox,
 };
 
+pub use calls::RoutedCall;
 pub use error::NativeError;
 use merged::{Family, Merged};
 use shown_tools::ShownTools;

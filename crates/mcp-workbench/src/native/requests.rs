@@ -7,20 +7,20 @@ use tokio::time::Instant;
 
 use super::{
     Kept, Native,
+    calls::ended,
     error::NativeError,
     merged::{Family, Listed, Merged, Route},
-    shown_tools::ShownTools,
     subscriptions::{Resource, SUBSCRIBE, Subscriber, UNSUBSCRIBE},
 };
 use crate::{
     call::{Call, CallContext, CallRequest, ClientHandle, ToldProgress},
-    downstream::{CallError, ListWalk, ServerFamily, ServerHandle, Step},
+    downstream::{ListWalk, ServerFamily, ServerHandle, Step},
     era::{CacheHints, Era},
     ident::ServerName,
     wire::{Kind, ObjectText, RawJson},
 };
 
-type Answered = Result<RawJson, NativeError>;
+pub(super) type Answered = Result<RawJson, NativeError>;
 
 impl Native {
     /// Answers a request of a client.
@@ -66,31 +66,6 @@ impl Native {
             CacheHints::NONE
         };
         Ok(list_result("tools", &tools.shown, hints, era))
-    }
-
-    fn tools(&self) -> Arc<Merged> {
-        let catalogue = self.toolbox.catalogue();
-        let mut known = self.known();
-        let kept = known.tools.as_ref().and_then(|tools| tools.of(&catalogue));
-        kept.unwrap_or_else(|| {
-            let tools = ShownTools::merge(catalogue, self.name_limit);
-            Arc::clone(known.tools.insert(tools).merged())
-        })
-    }
-
-    /// The definition of a tool as a client sees it.
-    pub fn shown_tool(&self, name: &str) -> Option<RawJson> {
-        self.tools().item(name).cloned()
-    }
-
-    async fn call_tool(&self, params: &RawJson, context: CallContext) -> Answered {
-        let name = required(params, "name")?;
-        let tools = self.tools();
-        let Some(route) = tools.route(&name) else {
-            return Err(NativeError::invalid(format!("Unknown tool: {name}")));
-        };
-        let params = params.with_member("name", &RawJson::of(&route.original));
-        self.relay("tools/call", &params, route, context).await
     }
 
     async fn get_prompt(&self, params: &RawJson, context: CallContext) -> Answered {
@@ -253,7 +228,7 @@ impl Native {
         }
     }
 
-    async fn relay(
+    pub(super) async fn relay(
         &self,
         method: &'static str,
         params: &RawJson,
@@ -270,14 +245,7 @@ impl Native {
             },
             context,
         };
-        server.call(call).await.map_err(|error| match error {
-            CallError::Refused { error, .. } => NativeError::Refused(error),
-            error => NativeError::Failed {
-                server: route.server.clone(),
-                what: route.original.clone(),
-                error,
-            },
-        })
+        ended(route, server.call(call).await)
     }
 
     /// The servers that have declared a family, in the order of the file.
@@ -376,7 +344,7 @@ fn resource(route: &Route, uri: String) -> Resource {
     }
 }
 
-fn required(params: &RawJson, key: &str) -> Result<String, NativeError> {
+pub(super) fn required(params: &RawJson, key: &str) -> Result<String, NativeError> {
     let value = params.member(key);
     let text = value.as_ref().and_then(RawJson::as_text);
     match text {

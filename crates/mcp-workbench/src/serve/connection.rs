@@ -1,19 +1,21 @@
 //! One client: what it sends is classified, requests run side by side, and each gets its one answer.
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+use std::{
+    pin::Pin,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
 };
 
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio_util::task::TaskTracker;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     ServeContext,
     batch::ReplyPlace,
-    caller::Caller,
-    in_flight::{InFlight, Running},
+    in_flight::{InFlight, Runs},
     log_level::LogLevel,
     methods::{self, Reply},
     modern::{self, ModernRequest},
@@ -24,7 +26,7 @@ use super::{
 };
 use crate::{
     call::{ClientCapabilities, ClientId, Principal},
-    contain::{Panicked, contain},
+    contain::contain,
     wire::{
         self, Line, MAX_FRAME_BYTES, Message, Notification, ParseError, RawJson, Request,
         RequestId, code, id_from_head, id_from_tail,
@@ -112,6 +114,16 @@ impl Connection {
         &self.context.workbench
     }
 
+    /// The requests that run.
+    pub(super) fn in_flight(&self) -> &InFlight {
+        &self.in_flight
+    }
+
+    /// The tasks that answer requests.
+    pub(super) fn tasks(&self) -> &TaskTracker {
+        &self.tasks
+    }
+
     /// Who is behind the client.
     pub(super) fn principal(&self) -> Principal {
         self.principal
@@ -159,6 +171,11 @@ impl Connection {
         // The semaphore is never closed.
         let _ = self.room.acquire().await;
         self.output.has_room().await;
+    }
+
+    /// Whether another request may be read now.
+    pub(super) fn has_room_now(&self) -> bool {
+        self.room.available_permits() > 0 && !self.output.is_full()
     }
 
     /// The client has ended its session: nobody waits for what runs.
@@ -235,25 +252,27 @@ impl Connection {
             let reply = Reply::internal_error(format!("more than {MAX_REQUESTS} requests at once"));
             return place.answer(reply.into_frame(&request.id));
         };
+        if let Speaker::Legacy = speaker
+            && let Some(call) = self.direct_call(&request)
+        {
+            return self.send_directly(call, request.id, place, permit);
+        }
         // Noted before the task exists, so that a cancel on the next line finds it.
-        let running = self.in_flight.begin(&request.id);
+        let cancelled = CancellationToken::new();
+        let runs = Runs::InTask(cancelled.clone());
+        let running = self.in_flight.begin(request.id.clone(), runs);
         let connection = Arc::clone(self);
         self.tasks.spawn(async move {
-            let reply = match speaker {
-                Speaker::Legacy => {
-                    let caller = place.caller(&connection);
-                    connection.answer(&request, caller, &running).await
-                }
-                Speaker::Modern(said) => {
-                    let output = place.output().clone();
-                    connection
-                        .answer_modern(request.clone(), said, output, &running)
-                        .await
-                }
-            };
+            let answer = connection.answer(&request, &place, speaker);
+            let reply = cancelled.run_until_cancelled(contain(answer)).await;
+            connection.in_flight.end(running);
             drop(permit);
             match reply {
-                Some(reply) => place.answer(reply.into_frame(&request.id)),
+                Some(Ok(reply)) => place.answer(reply.into_frame(&request.id)),
+                Some(Err(panicked)) => {
+                    let reply = Reply::internal_error(panicked.to_string());
+                    place.answer(reply.into_frame(&request.id));
+                }
                 None => place.withhold(),
             }
         });
@@ -284,36 +303,26 @@ impl Connection {
         Ok(())
     }
 
-    /// The answer to a request; none if it was cancelled.
-    async fn answer(&self, request: &Request, caller: Caller, running: &Running) -> Option<Reply> {
-        let revision = self.revision().unwrap_or_default();
-        // On the heap: it is large, and would be copied into each future around it.
-        let answer = Box::pin(methods::answer(self.workbench(), caller, revision, request));
-        self.settle(request, contain(answer), running).await
-    }
-
-    /// The answer to a request of the modern era; none if it was cancelled.
-    async fn answer_modern(
-        &self,
-        request: Request,
-        said: ModernRequest,
-        output: ClientOutput,
-        running: &Running,
-    ) -> Option<Reply> {
-        let answer = modern::answer(&self.context, &request, said, output, self.principal);
-        self.settle(&request, contain(answer), running).await
-    }
-
-    /// Waits for an answer, unless the client cancels the request.
-    async fn settle(
-        &self,
-        request: &Request,
-        answer: impl Future<Output = Result<Reply, Panicked>>,
-        running: &Running,
-    ) -> Option<Reply> {
-        let reply = running.cancelled.run_until_cancelled(answer).await;
-        self.in_flight.end(&request.id, running);
-        Some(reply?.unwrap_or_else(|panicked| Reply::internal_error(panicked.to_string())))
+    /// The answer to a request. It is on the heap: the future is large, and would be copied into each one around
+    /// it.
+    fn answer<'a>(
+        self: &'a Arc<Self>,
+        request: &'a Request,
+        place: &ReplyPlace,
+        speaker: Speaker,
+    ) -> Pin<Box<dyn Future<Output = Reply> + Send + 'a>> {
+        match speaker {
+            Speaker::Legacy => {
+                let revision = self.revision().unwrap_or_default();
+                let caller = place.caller(self);
+                Box::pin(methods::answer(self.workbench(), caller, revision, request))
+            }
+            Speaker::Modern(said) => {
+                let output = place.output().clone();
+                let (context, principal) = (&self.context, self.principal);
+                Box::pin(modern::answer(context, request, said, output, principal))
+            }
+        }
     }
 
     /// Takes room for a request, as much as there is; nothing if there is none.

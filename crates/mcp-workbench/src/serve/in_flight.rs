@@ -1,75 +1,99 @@
 //! The requests of one client that run, so that a cancel finds them. Two requests with one id both run;
 //! a cancel of that id means both.
 
-use std::{
-    collections::HashMap,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use slab::Slab;
 use tokio_util::sync::CancellationToken;
 
-use crate::wire::RequestId;
+use crate::{
+    downstream::{CallTicket, ServerHandle},
+    wire::RequestId,
+};
 
 /// The running requests.
 #[derive(Default)]
 pub(super) struct InFlight {
-    running: Mutex<HashMap<RequestId, Vec<Running>>>,
-    begun: AtomicU64,
+    running: Mutex<Slab<Running>>,
 }
 
 /// A request that runs.
-#[derive(Clone)]
-pub(super) struct Running {
-    /// Tells requests with one id apart.
-    serial: u64,
-    /// Done when the client cancels it.
-    pub(super) cancelled: CancellationToken,
+struct Running {
+    id: RequestId,
+    runs: Runs,
+    is_cancelled: bool,
+}
+
+/// Where a request runs.
+pub(super) enum Runs {
+    /// In a task of its own, which watches this.
+    InTask(CancellationToken),
+    /// At a server, as a call.
+    AtServer(Arc<ServerHandle>, CallTicket),
+}
+
+/// Names a request until its end.
+#[derive(Debug)]
+pub(super) struct RunningKey(usize);
+
+/// A request that has ended.
+pub(super) struct Ended {
+    /// Where it ran.
+    pub(super) runs: Runs,
+    /// Whether the client has cancelled it, and wants no answer.
+    pub(super) is_cancelled: bool,
 }
 
 impl InFlight {
     /// Notes a request.
-    pub(super) fn begin(&self, id: &RequestId) -> Running {
-        let running = Running {
-            serial: self.begun.fetch_add(1, Ordering::Relaxed),
-            cancelled: CancellationToken::new(),
-        };
-        self.running()
-            .entry(id.clone())
-            .or_default()
-            .push(running.clone());
-        running
+    pub(super) fn begin(&self, id: RequestId, runs: Runs) -> RunningKey {
+        RunningKey(self.running().insert(Running {
+            id,
+            runs,
+            is_cancelled: false,
+        }))
     }
 
     /// Forgets a request.
-    pub(super) fn end(&self, id: &RequestId, ended: &Running) {
-        let mut running = self.running();
-        if let Some(same_id) = running.get_mut(id) {
-            same_id.retain(|request| request.serial != ended.serial);
-            if same_id.is_empty() {
-                running.remove(id);
-            }
-        }
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a request that has ended cannot be ended again"
+    )]
+    pub(super) fn end(&self, key: RunningKey) -> Ended {
+        let Running {
+            runs, is_cancelled, ..
+        } = self.running().remove(key.0);
+        Ended { runs, is_cancelled }
     }
 
     /// Cancels what runs under this id; an unknown id is nobody's fault.
     pub(super) fn cancel(&self, id: &RequestId) {
-        for request in self.running().get(id).into_iter().flatten() {
-            request.cancelled.cancel();
+        for (_, request) in self.running().iter_mut() {
+            if request.id == *id {
+                request.cancel();
+            }
         }
     }
 
     /// Cancels everything that runs.
     pub(super) fn cancel_all(&self) {
-        for request in self.running().values().flatten() {
-            request.cancelled.cancel();
+        for (_, request) in self.running().iter_mut() {
+            request.cancel();
         }
     }
 
-    fn running(&self) -> MutexGuard<'_, HashMap<RequestId, Vec<Running>>> {
+    fn running(&self) -> MutexGuard<'_, Slab<Running>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Running {
+    fn cancel(&mut self) {
+        self.is_cancelled = true;
+        match &self.runs {
+            Runs::InTask(cancelled) => cancelled.cancel(),
+            Runs::AtServer(server, ticket) => server.cancel(*ticket),
+        }
     }
 }
 

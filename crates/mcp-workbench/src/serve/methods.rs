@@ -283,21 +283,27 @@ pub(super) async fn call_tool(
         }
         None => return Reply::invalid_params(format!("Unknown tool: {name}")),
     };
-    match reply {
-        MetaReply::Result(result) => Reply::Result(result),
-        MetaReply::Refused(error) => Reply::ErrorAsSent(error),
+    reply.into()
+}
+
+impl From<MetaReply> for Reply {
+    fn from(reply: MetaReply) -> Self {
+        match reply {
+            MetaReply::Result(result) => Self::Result(result),
+            MetaReply::Refused(error) => Self::ErrorAsSent(error),
+        }
     }
 }
 
 /// The parameters of `tools/call`.
-struct CallParams {
-    name: String,
-    arguments: RawJson,
-    meta: Option<RawJson>,
+pub(super) struct CallParams {
+    pub(super) name: String,
+    pub(super) arguments: RawJson,
+    pub(super) meta: Option<RawJson>,
 }
 
 impl CallParams {
-    fn read(params: Option<&RawJson>) -> Result<Self, &'static str> {
+    pub(super) fn read(params: Option<&RawJson>) -> Result<Self, &'static str> {
         let members = params
             .and_then(RawJson::members)
             .ok_or("params: Expected object")?;

@@ -12,6 +12,7 @@ mod batch;
 mod caller;
 mod changes;
 mod connection;
+mod direct;
 mod exchange;
 pub mod http;
 mod in_flight;

@@ -52,9 +52,19 @@ pub(super) async fn answer(
     if !toolbox.is_open().await || outdated || toolbox.opened().is_some_and(lacks) {
         open(workbench, native, &context.client).await;
     }
-    match native.answer(&request.method, params, context).await {
+    let answered = native.answer(&request.method, params, context).await;
+    reply(native, &request.method, answered)
+}
+
+/// The answer to a call that has ended.
+pub(super) fn called(native: &Native, answered: Result<RawJson, NativeError>) -> Reply {
+    reply(native, "tools/call", answered)
+}
+
+fn reply(native: &Native, method: &str, answered: Result<RawJson, NativeError>) -> Reply {
+    match answered {
         Ok(result) => Reply::Result(result),
-        Err(error) => refusal(native, &request.method, error),
+        Err(error) => refusal(native, method, error),
     }
 }
 

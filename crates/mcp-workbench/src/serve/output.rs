@@ -15,11 +15,11 @@ use std::{
 use tokio::{
     io::AsyncWrite,
     sync::{Notify, mpsc},
-    time::{Instant, sleep_until},
+    time::Instant,
 };
 
 use super::http::EventStream;
-use crate::{pipe::FrameWriter, wire::Frame};
+use crate::{alarm::Alarm, pipe::FrameWriter, wire::Frame};
 
 /// How many bytes may wait before nothing more is read from the client.
 const MAX_QUEUED_BYTES: usize = 64 * 1024 * 1024;
@@ -152,6 +152,7 @@ pub(super) async fn write_frames<W: AsyncWrite + Unpin>(
 ) -> io::Result<()> {
     let mut writer = FrameWriter::new(pipe);
     let mut gives_up_at = Instant::now() + PATIENCE;
+    let mut alarm = Alarm::default();
     loop {
         let before = writer.outbox().len();
         tokio::select! {
@@ -174,7 +175,7 @@ pub(super) async fn write_frames<W: AsyncWrite + Unpin>(
                 queued.waiting.bytes.fetch_sub(written, Ordering::Relaxed);
                 queued.waiting.fewer.notify_waiters();
             }
-            () = sleep_until(gives_up_at), if before > 0 => {
+            () = alarm.wait(Some(gives_up_at)), if before > 0 => {
                 return Err(io::ErrorKind::TimedOut.into());
             }
         }

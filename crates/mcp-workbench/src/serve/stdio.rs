@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use tokio::time::{Instant, timeout, timeout_at};
-use tokio_util::sync::CancellationToken;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     GRACE, LAST_WORDS, ServeContext,
     connection::Connection,
-    output::{ClientOutput, PipeOutput, write_frames},
+    output::{ClientOutput, PipeOutput, QueuedFrames, write_frames},
     standard_streams,
 };
 use crate::{call::Principal, pipe::LineReader, workbench::Workbench};
@@ -17,33 +17,25 @@ use crate::{call::Principal, pipe::LineReader, workbench::Workbench};
 pub async fn serve(workbench: Arc<Workbench>, stop: impl Future<Output = ()>) {
     let (output, frames) = PipeOutput::channel();
     let closed = CancellationToken::new();
-    let writer = {
-        let closed = closed.clone();
-        async move {
-            if let Err(error) = write_frames(frames, standard_streams::output()).await {
-                tracing::debug!("stdout: {error}");
-            }
-            closed.cancel();
-        }
-    };
+    let writer = TaskTracker::new().spawn(write(frames, closed.clone()));
     let output = ClientOutput::Pipe(output);
     let context = ServeContext::new(Arc::clone(&workbench));
     let connection = Connection::new(context.clone(), output, Principal::Local);
-    let client = async {
-        tokio::select! {
-            () = read_requests(&connection, &closed, stop) => {}
-            () = context.parked.expire() => {}
-        }
-        end(&workbench, connection).await;
-    };
-    tokio::pin!(writer, client);
     tokio::select! {
-        () = &mut client => {
-            // A client that no longer reads must not keep us.
-            let _ = timeout(LAST_WORDS, writer).await;
-        }
-        () = &mut writer => client.await,
+        () = read_requests(&connection, &closed, stop) => {}
+        () = context.parked.expire() => {}
     }
+    end(&workbench, connection).await;
+    // A client that no longer reads must not keep us.
+    let _ = timeout(LAST_WORDS, writer).await;
+}
+
+/// Writes to the client until nothing more is said, or it is gone.
+async fn write(frames: QueuedFrames, closed: CancellationToken) {
+    if let Err(error) = write_frames(frames, standard_streams::output()).await {
+        tracing::debug!("stdout: {error}");
+    }
+    closed.cancel();
 }
 
 async fn read_requests(
@@ -53,15 +45,24 @@ async fn read_requests(
 ) {
     let mut reader = LineReader::new(standard_streams::input());
     let changes = connection.tell_changes();
-    tokio::pin!(stop, changes);
+    let closed = closed.cancelled();
+    tokio::pin!(stop, changes, closed);
     loop {
         let next = async {
-            connection.has_room().await;
+            if !connection.has_room_now() {
+                connection.has_room().await;
+            }
             reader.next().await
         };
         tokio::select! {
             line = next => match line {
-                Ok(Some(line)) => connection.take_line(line),
+                Ok(Some(line)) => {
+                    connection.take_line(line);
+                    // What was read with it comes too, so that it goes on in one piece.
+                    while connection.has_room_now() && let Some(line) = reader.ready_line() {
+                        connection.take_line(line);
+                    }
+                }
                 Ok(None) => return,
                 Err(error) => {
                     tracing::debug!("stdin: {error}");
@@ -69,7 +70,7 @@ async fn read_requests(
                 }
             },
             () = &mut changes => {}
-            () = closed.cancelled() => return,
+            () = &mut closed => return,
             () = &mut stop => return,
         }
     }

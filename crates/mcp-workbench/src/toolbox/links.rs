@@ -1,9 +1,10 @@
 //! The resources that servers have linked to in their results, and whose they are: a client may read
 //! them without a server ever having been shown to it.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use indexmap::IndexMap;
+use memchr::memmem::Finder;
 
 use crate::{ident::ServerIdentifier, wire::RawJson};
 
@@ -14,6 +15,7 @@ const MAX_URI_BYTES: usize = 8 * 1024;
 
 /// The type of a content that is a link.
 const RESOURCE_LINK: &str = "resource_link";
+static MENTION: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RESOURCE_LINK));
 
 /// The links that are remembered.
 #[derive(Default)]
@@ -25,7 +27,7 @@ impl Links {
     /// Remembers the links in a result of a server.
     pub fn note(&self, server: &ServerIdentifier, result: &RawJson) {
         // Almost no result has one, and looking for the word costs next to nothing.
-        if memchr::memmem::find(result.as_bytes(), RESOURCE_LINK.as_bytes()).is_none() {
+        if MENTION.find(result.as_bytes()).is_none() {
             return;
         }
         let content = result

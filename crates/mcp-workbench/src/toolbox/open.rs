@@ -68,7 +68,7 @@ impl Toolbox {
 
     /// The server of this name.
     pub fn server(&self, name: &ServerName) -> Option<Arc<ServerHandle>> {
-        self.contents().servers().get(name).cloned()
+        self.contents.borrow().servers().get(name).cloned()
     }
 
     /// Takes up another configuration. It stays open if it is; calls under way stay with the servers that they

@@ -68,7 +68,7 @@ fn write_tool(text: &mut Vec<u8>, toolbox: &Toolbox, server: &ServerName, tool: 
     text.push(b'{');
     for member in tool.definition.members().unwrap_or_default() {
         if member.key != "server" && member.key != "toolbox" {
-            text.extend_from_slice(member.key_as_sent.as_bytes());
+            text.extend_from_slice(member.key_as_sent);
             text.push(b':');
             member.value.minify_into(text);
             text.push(b',');

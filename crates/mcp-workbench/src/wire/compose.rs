@@ -11,6 +11,9 @@ use super::{
 /// Bodies from this size on are not copied into the frame but sent from where they are.
 const COPY_BELOW: usize = 16 * 1024;
 
+/// Room for what most messages and objects have around what is relayed.
+const USUAL_BYTES: usize = 96;
+
 /// One outgoing message with its newline, in up to three parts.
 #[derive(Debug, Clone)]
 pub struct Frame {
@@ -77,14 +80,21 @@ pub struct ObjectText(Vec<u8>);
 impl ObjectText {
     /// An object without members.
     pub fn new() -> Self {
-        Self(vec![b'{'])
+        Self::with_room(0)
+    }
+
+    /// An object without members, and room for values of so many bytes.
+    pub fn with_room(bytes: usize) -> Self {
+        let mut text = Vec::with_capacity(USUAL_BYTES + bytes);
+        text.push(b'{');
+        Self(text)
     }
 
     /// Adds a member that is relayed with its key.
     #[must_use]
     pub fn relay(mut self, member: &Member<'_>) -> Self {
         self.separate();
-        self.0.extend_from_slice(member.key_as_sent.as_bytes());
+        self.0.extend_from_slice(member.key_as_sent);
         self.0.push(b':');
         self.0.extend_from_slice(member.value.as_bytes());
         self
@@ -133,7 +143,7 @@ impl Default for ObjectText {
 
 /// The answer to a request.
 pub fn result(id: &RequestId, result: &RawJson) -> Frame {
-    let head = head(id.as_json().as_bytes(), br#","result":"#);
+    let head = head(id.as_json().as_bytes(), br#","result":"#, result);
     Frame::spliced(head, result, b"}\n")
 }
 
@@ -144,26 +154,28 @@ pub fn error(id: Option<&RequestId>, code: i64, message: &str) -> Frame {
         .member("message", message)
         .finish();
     let id: &[u8] = id.map_or(b"null", |id| id.as_json().as_bytes());
-    Frame::spliced(head(id, br#","error":"#), &error, b"}\n")
+    Frame::spliced(head(id, br#","error":"#, &error), &error, b"}\n")
 }
 
 /// The refusal of a request in somebody else's words.
 pub fn error_as_sent(id: &RequestId, error: &RawJson) -> Frame {
-    let head = head(id.as_json().as_bytes(), br#","error":"#);
+    let head = head(id.as_json().as_bytes(), br#","error":"#, error);
     Frame::spliced(head, error, b"}\n")
 }
 
 /// A request of ours.
 pub fn request(id: u64, method: &str, params: &RawJson) -> Frame {
-    let mut head = head(id.to_string().as_bytes(), br#","method":"#);
+    let mut head = head(id.to_string().as_bytes(), br#","method":"#, params);
     write_json(&mut head, method);
     head.extend_from_slice(br#","params":"#);
     Frame::spliced(head, params, b"}\n")
 }
 
-/// The beginning of a message with an id.
-fn head(id: &[u8], next: &[u8]) -> Vec<u8> {
-    let mut head = Vec::with_capacity(96);
+/// The beginning of a message with an id, with room for the body if that is copied.
+fn head(id: &[u8], next: &[u8], body: &RawJson) -> Vec<u8> {
+    let body = body.as_bytes().len();
+    let copied = if body < COPY_BELOW { body } else { 0 };
+    let mut head = Vec::with_capacity(USUAL_BYTES + id.len() + copied);
     head.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
     head.extend_from_slice(id);
     head.extend_from_slice(next);

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::{
     compose::ObjectText,
     mend::{escape_controls, mend_surrogates},
-    scan::{ScanError, Scanner},
+    scan::{ScanError, Scanner, plain_length},
 };
 
 /// A valid JSON value, byte for byte as it was sent.
@@ -21,7 +21,7 @@ pub struct Member<'a> {
     /// Its key.
     pub key: Cow<'a, str>,
     /// Its key as JSON text, byte for byte.
-    pub key_as_sent: RawJson,
+    pub key_as_sent: &'a [u8],
     /// Its value.
     pub value: RawJson,
 }
@@ -139,8 +139,8 @@ impl RawJson {
         let mut members = Vec::new();
         walk_members(&mut Scanner::new(&self.0), |key, value| {
             members.push(Member {
-                key: unescape(&self.0[key.clone()]),
-                key_as_sent: self.span(key),
+                key: key.text(),
+                key_as_sent: key.quoted,
                 value: self.span(value),
             });
         })
@@ -150,11 +150,17 @@ impl RawJson {
 
     /// The value of the member `name` of an object, the first where there are several.
     pub fn member(&self, name: &str) -> Option<Self> {
-        let found = self
-            .members()?
-            .into_iter()
-            .find(|member| member.key == name)?;
-        Some(found.value)
+        if self.kind() != Kind::Object {
+            return None;
+        }
+        let mut found = None;
+        walk_members(&mut Scanner::new(&self.0), |key, value| {
+            if found.is_none() && *key.bytes() == *name.as_bytes() {
+                found = Some(value);
+            }
+        })
+        .expect("checked when the value was scanned");
+        Some(self.span(found?))
     }
 
     /// The object with another value in place of the member `name`, or behind the others if it has no
@@ -239,13 +245,45 @@ impl std::fmt::Debug for RawJson {
     }
 }
 
+/// The key of a member, where a scanner found it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Key<'a> {
+    /// The text, quotes included.
+    quoted: &'a [u8],
+    /// Whether every byte between the quotes stands for itself.
+    is_plain: bool,
+}
+
+impl<'a> Key<'a> {
+    /// What the key means.
+    pub(super) fn text(self) -> Cow<'a, str> {
+        if self.is_plain {
+            as_it_stands(self.inner())
+        } else {
+            unescape(self.quoted)
+        }
+    }
+
+    /// What the key means, as bytes.
+    pub(super) fn bytes(self) -> Cow<'a, [u8]> {
+        if self.is_plain {
+            Cow::Borrowed(self.inner())
+        } else {
+            Cow::Owned(unescape(self.quoted).into_owned().into())
+        }
+    }
+
+    fn inner(self) -> &'a [u8] {
+        &self.quoted[1..self.quoted.len() - 1]
+    }
+}
+
 type Span = std::ops::Range<usize>;
 
-/// Walks the object at the scanner's position: `visit` gets the span of each key, quotes included,
-/// and of its value.
-pub(super) fn walk_members(
-    scanner: &mut Scanner<'_>,
-    mut visit: impl FnMut(Span, Span),
+/// Walks the object at the scanner's position: `visit` gets each key and the span of its value.
+pub(super) fn walk_members<'a>(
+    scanner: &mut Scanner<'a>,
+    mut visit: impl FnMut(Key<'a>, Span),
 ) -> Result<(), ScanError> {
     scanner.expect(b'{')?;
     scanner.enter();
@@ -255,7 +293,10 @@ pub(super) fn walk_members(
         scanner.skip_whitespace();
         let key = scanner.position();
         scanner.string()?;
-        let key = key..scanner.position();
+        let key = Key {
+            quoted: scanner.text_since(key),
+            is_plain: scanner.last_string_is_plain(),
+        };
         scanner.skip_whitespace();
         scanner.expect(b':')?;
         scanner.skip_whitespace();
@@ -296,11 +337,19 @@ fn walk_elements(scanner: &mut Scanner<'_>, mut visit: impl FnMut(Span)) -> Resu
 /// looked into before it is known whether they are refused or mended.
 pub(super) fn unescape(quoted: &[u8]) -> Cow<'_, str> {
     let inner = &quoted[1..quoted.len() - 1];
-    if memchr::memchr(b'\\', inner).is_none() {
-        return String::from_utf8_lossy(inner);
+    if plain_length(inner) == inner.len() {
+        return as_it_stands(inner);
     }
     let mut quoted = escape_controls(quoted);
     mend_surrogates(&mut quoted);
     let quoted = String::from_utf8_lossy(&quoted);
     Cow::Owned(serde_json::from_str(&quoted).expect("a scanned string that has been mended"))
+}
+
+/// The text of a string without escapes.
+fn as_it_stands(inner: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(inner) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(inner),
+    }
 }

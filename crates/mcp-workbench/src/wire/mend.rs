@@ -6,39 +6,46 @@ use bytes::Bytes;
 
 use super::{
     json::RawJson,
-    message::{Envelope, Message, ParseError},
-    scan::{Flaws, hex4, low_surrogate_follows},
+    message::{Envelope, Message, ParseError, Scanned},
+    scan::{hex4, low_surrogate_follows},
 };
 
 /// Parses a message of a server, mended where that is possible.
 pub fn parse_mended(frame: Bytes) -> Result<Message, ParseError> {
-    let frame = match std::str::from_utf8(&frame) {
-        Ok(_) => frame,
-        Err(_) => Bytes::from(String::from_utf8_lossy(&frame).into_owned()),
-    };
-    let (envelope, flaws) = Envelope::scan(&frame)?;
-    if flaws == Flaws::default() {
-        return Ok(envelope.into_message()?);
+    let frame = in_utf8(frame);
+    let scanned = Envelope::scan(&frame)?;
+    mended(&frame, scanned)
+}
+
+/// Parses a message of a server. What is relayed of it has to fit on one line, so white space between tokens
+/// goes if there is a line end in it; otherwise every byte stays.
+pub fn parse_on_one_line(text: &Bytes) -> Result<Message, ParseError> {
+    let mark = text.starts_with("\u{feff}".as_bytes());
+    let text = in_utf8(text.slice(if mark { 3 } else { 0 }..));
+    let scanned = Envelope::scan(&text)?;
+    if scanned.has_line_ends {
+        return parse_mended(RawJson::trusted(text).minified().as_bytes().clone());
+    }
+    mended(&text, scanned)
+}
+
+fn in_utf8(text: Bytes) -> Bytes {
+    match std::str::from_utf8(&text) {
+        Ok(_) => text,
+        Err(_) => Bytes::from(String::from_utf8_lossy(&text).into_owned()),
+    }
+}
+
+fn mended(frame: &Bytes, scanned: Scanned) -> Result<Message, ParseError> {
+    if !scanned.flaws.any() {
+        return Ok(scanned.envelope.into_message()?);
     }
     let mut text = frame.to_vec();
-    if flaws.raw_control {
+    if scanned.flaws.raw_control {
         text = escape_controls(&text);
     }
     mend_surrogates(&mut text);
     Message::parse(&text.into())
-}
-
-/// Parses a message of a server that did not come as a line. What is relayed of it has to fit on one, so
-/// white space between tokens goes if there is a line end in it; otherwise every byte stays.
-pub fn parse_on_one_line(text: &Bytes) -> Result<Message, ParseError> {
-    let mark = text.starts_with("\u{feff}".as_bytes());
-    let text = text.slice(if mark { 3 } else { 0 }..);
-    if memchr::memchr2(b'\n', b'\r', &text).is_none() {
-        return parse_mended(text);
-    }
-    let text = Bytes::from(String::from_utf8_lossy(&text).into_owned());
-    Envelope::scan(&text)?;
-    parse_mended(RawJson::trusted(text).minified().as_bytes().clone())
 }
 
 /// Turns every lone surrogate escape into `\ufffd`, which has the same length.

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use thiserror::Error;
 
 use super::{
-    json::{Kind, RawJson, unescape, walk_members},
+    json::{Key, Kind, RawJson, walk_members},
     scan::{Flaws, ScanError, Scanner},
 };
 
@@ -152,11 +152,14 @@ pub(super) struct Envelope {
 impl Message {
     /// Reads one message; text that is broken inside strings is refused.
     pub fn parse(frame: &Bytes) -> Result<Self, ParseError> {
-        let (envelope, flaws) = Envelope::scan(frame)?;
-        if flaws.raw_control {
+        if let Err(error) = std::str::from_utf8(frame) {
+            return Err(ScanError::Syntax(error.valid_up_to()).into());
+        }
+        let scanned = Envelope::scan(frame)?;
+        if scanned.flaws.raw_control {
             return Err(ScanError::Syntax(0).into());
         }
-        Ok(envelope.into_message()?)
+        Ok(scanned.envelope.into_message()?)
     }
 }
 
@@ -168,12 +171,18 @@ fn not_an_object(frame: &Bytes) -> Result<InvalidMessage, ScanError> {
     })
 }
 
+/// A message that has been looked at.
+pub(super) struct Scanned {
+    pub(super) envelope: Envelope,
+    /// What in its text could be mended.
+    pub(super) flaws: Flaws,
+    /// Whether there are line ends between its tokens.
+    pub(super) has_line_ends: bool,
+}
+
 impl Envelope {
-    /// Reads the members of one message, and tells what in its text could be mended.
-    pub(super) fn scan(frame: &Bytes) -> Result<(Self, Flaws), ParseError> {
-        if let Err(error) = std::str::from_utf8(frame) {
-            return Err(ScanError::Syntax(error.valid_up_to()).into());
-        }
+    /// Reads the members of one message, which is valid UTF-8.
+    pub(super) fn scan(frame: &Bytes) -> Result<Scanned, ParseError> {
         let mut scanner = Scanner::new(frame);
         scanner.skip_whitespace();
         if scanner.peek() != Some(b'{') {
@@ -181,26 +190,34 @@ impl Envelope {
         }
         let mut envelope = Self::default();
         walk_members(&mut scanner, |key, value| {
-            envelope.note(&unescape(&frame[key]), RawJson::trusted(frame.slice(value)));
+            if let Some(slot) = envelope.slot(key) {
+                let value = RawJson::trusted(frame.slice(value));
+                let is_doubled = slot.replace(value).is_some();
+                envelope.doubled |= is_doubled;
+            }
         })?;
         scanner.skip_whitespace();
         if scanner.position() < frame.len() {
             return Err(ScanError::Syntax(scanner.position()).into());
         }
-        Ok((envelope, scanner.flaws))
+        Ok(Scanned {
+            envelope,
+            flaws: scanner.flaws,
+            has_line_ends: scanner.has_line_ends,
+        })
     }
 
-    fn note(&mut self, key: &str, value: RawJson) {
-        let slot = match key {
-            "jsonrpc" => &mut self.jsonrpc,
-            "id" => &mut self.id,
-            "method" => &mut self.method,
-            "params" => &mut self.params,
-            "result" => &mut self.result,
-            "error" => &mut self.error,
-            _ => return,
-        };
-        self.doubled |= slot.replace(value).is_some();
+    /// Where the value of a key belongs.
+    fn slot(&mut self, key: Key<'_>) -> Option<&mut Option<RawJson>> {
+        match &*key.bytes() {
+            b"jsonrpc" => Some(&mut self.jsonrpc),
+            b"id" => Some(&mut self.id),
+            b"method" => Some(&mut self.method),
+            b"params" => Some(&mut self.params),
+            b"result" => Some(&mut self.result),
+            b"error" => Some(&mut self.error),
+            _ => None,
+        }
     }
 
     pub(super) fn into_message(self) -> Result<Message, InvalidMessage> {

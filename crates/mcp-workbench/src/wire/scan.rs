@@ -26,6 +26,13 @@ pub(super) struct Flaws {
     pub(super) raw_control: bool,
 }
 
+impl Flaws {
+    /// Whether there is one.
+    pub(super) fn any(self) -> bool {
+        self != Self::default()
+    }
+}
+
 /// A cursor over JSON text.
 pub(super) struct Scanner<'a> {
     bytes: &'a [u8],
@@ -35,6 +42,10 @@ pub(super) struct Scanner<'a> {
     /// One bit a surrounding container, the innermost lowest: set for an object.
     objects: u128,
     pub(super) flaws: Flaws,
+    /// Whether the white space between tokens has a line end.
+    pub(super) has_line_ends: bool,
+    /// Whether the last string has an escape or a control character.
+    special: bool,
 }
 
 impl<'a> Scanner<'a> {
@@ -45,7 +56,19 @@ impl<'a> Scanner<'a> {
             depth: 0,
             objects: 0,
             flaws: Flaws::default(),
+            has_line_ends: false,
+            special: false,
         }
+    }
+
+    /// The text from `start` to the cursor.
+    pub(super) fn text_since(&self, start: usize) -> &'a [u8] {
+        &self.bytes[start..self.at]
+    }
+
+    /// Whether every byte of the last string stands for itself.
+    pub(super) fn last_string_is_plain(&self) -> bool {
+        !self.special
     }
 
     pub(super) fn position(&self) -> usize {
@@ -53,7 +76,8 @@ impl<'a> Scanner<'a> {
     }
 
     pub(super) fn skip_whitespace(&mut self) {
-        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.bytes.get(self.at) {
+        while let Some(byte @ (b' ' | b'\t' | b'\n' | b'\r')) = self.bytes.get(self.at) {
+            self.has_line_ends |= matches!(byte, b'\n' | b'\r');
             self.at += 1;
         }
     }
@@ -155,17 +179,26 @@ impl<'a> Scanner<'a> {
     /// Moves past a string, quotes included.
     pub(super) fn string(&mut self) -> Result<(), ScanError> {
         self.expect(b'"')?;
+        self.special = false;
         loop {
-            let rest = &self.bytes[self.at..];
-            let Some(stop) = memchr::memchr2(b'"', b'\\', rest) else {
-                return Err(self.broken());
-            };
-            self.flaws.raw_control |= has_control(&rest[..stop]);
-            self.at += stop + 1;
-            if rest[stop] == b'"' {
-                return Ok(());
+            self.at += plain_length(&self.bytes[self.at..]);
+            match self.peek() {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                Some(b'\\') => {
+                    self.special = true;
+                    self.at += 1;
+                    self.escape()?;
+                }
+                Some(_) => {
+                    self.special = true;
+                    self.flaws.raw_control = true;
+                    self.at += 1;
+                }
+                None => return Err(self.broken()),
             }
-            self.escape()?;
         }
     }
 
@@ -247,10 +280,58 @@ pub(super) fn hex4(bytes: &[u8], at: usize) -> Option<u16> {
     })
 }
 
-/// A fold without early exit, which the compiler turns into vector instructions.
-fn has_control(bytes: &[u8]) -> bool {
-    bytes
+/// So many bytes are looked at as one number.
+const WORD: usize = 8;
+/// So many bytes are looked at together once a string has shown to be long.
+const BLOCK: usize = 32;
+
+/// How many bytes of a string stand for themselves: up to a quote, a backslash or a control character. Most
+/// strings are short, so their first bytes are looked at in the way that begins soonest.
+pub(super) fn plain_length(bytes: &[u8]) -> usize {
+    let mut at = 0;
+    while let Some(word) = bytes[at..].first_chunk::<WORD>() {
+        let found = special_in(u64::from_le_bytes(*word));
+        if found != 0 {
+            return at + found.trailing_zeros() as usize / 8;
+        }
+        at += WORD;
+        if at % BLOCK == 0 {
+            at += plain_blocks(&bytes[at..]) * BLOCK;
+        }
+    }
+    let rest = &bytes[at..];
+    let found = rest.iter().position(|byte| is_special(*byte));
+    at + found.unwrap_or(rest.len())
+}
+
+/// How many blocks stand for themselves.
+fn plain_blocks(bytes: &[u8]) -> usize {
+    let (blocks, _) = bytes.as_chunks::<BLOCK>();
+    blocks
         .iter()
-        .fold(0, |found, byte| found | u8::from(*byte < 0x20))
-        != 0
+        .take_while(|block| !has_special(block))
+        .count()
+}
+
+/// Marks the bytes of a word that do not stand for themselves by their highest bits. Marks above the lowest
+/// one may be wrong: a subtraction borrows from the bytes above.
+fn special_in(word: u64) -> u64 {
+    const ONES: u64 = u64::from_le_bytes([1; WORD]);
+    const HIGHEST: u64 = u64::from_le_bytes([0x80; WORD]);
+    let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word;
+    let quote = below(word ^ (ONES * u64::from(b'"')), 1);
+    let backslash = below(word ^ (ONES * u64::from(b'\\')), 1);
+    (quote | backslash | below(word, 0x20)) & HIGHEST
+}
+
+fn is_special(byte: u8) -> bool {
+    matches!(byte, b'"' | b'\\' | ..0x20)
+}
+
+/// A fold without early exit, which the compiler turns into vector instructions.
+fn has_special(block: &[u8; BLOCK]) -> bool {
+    let special =
+        |byte: u8| u8::from(byte == b'"') | u8::from(byte == b'\\') | u8::from(byte < 0x20);
+    let found = block.iter().fold(0, |found, byte| found | special(*byte));
+    found != 0
 }

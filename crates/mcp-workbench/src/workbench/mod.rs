@@ -187,6 +187,15 @@ impl Workbench {
         });
     }
 
+    /// The server that has a tool, if that is known without waiting.
+    pub fn find_known(&self, tool: &ToolIdentifier) -> Option<Arc<ServerHandle>> {
+        let now = self.now.borrow();
+        let toolbox = now.toolboxes.get(&tool.toolbox)?;
+        toolbox.opened()?;
+        let server = toolbox.server(&tool.server)?;
+        server.knows(tool.tool.as_str()).then_some(server)
+    }
+
     /// The names that a caller may have meant, where a lookup failed.
     pub fn known_names(&self, tool: &ToolIdentifier, error: &LookupError) -> Vec<String> {
         let toolbox = self.toolbox(tool.toolbox.as_str());

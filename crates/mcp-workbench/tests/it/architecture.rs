@@ -27,6 +27,7 @@ const LAYERS: &[&str] = &[
     "era",
     "pipe",
     "wire",
+    "alarm",
     "contain",
     "seal",
     "near",

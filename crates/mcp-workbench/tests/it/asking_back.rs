@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::harness::{Script, Setup, Workbench, kill};
 
 /// A server that asks `method` during a call of `ask` and answers with what it was told.
-fn asks(method: &str, params: &str) -> Script {
+pub(crate) fn asks(method: &str, params: &str) -> Script {
     let ask = format!(
         r#"[{{"request":{{"method":"{method}","params":{params}}}}},
             {{"line":"{{\"jsonrpc\":\"2.0\",\"id\":$ID,\"result\":{{\"content\":[],\"told\":$REPLY}}}}"}}]"#

@@ -1,4 +1,4 @@
-use std::{fs, path::Path};
+use std::fs;
 
 use pretty_assertions::assert_eq;
 use tempfile::TempDir;
@@ -42,7 +42,7 @@ async fn where_nobody_tells_a_change_is_seen_at_the_next_look() {
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use std::os::unix::fs::symlink;
+    use std::{os::unix::fs::symlink, path::Path};
 
     use pretty_assertions::assert_eq;
 

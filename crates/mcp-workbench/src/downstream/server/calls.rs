@@ -49,7 +49,7 @@ pub(super) struct Calls {
 
 /// A call that waits until the server has room for it.
 struct WaitingCall {
-    queued: QueuedCall,
+    queued: Box<QueuedCall>,
     until: Instant,
 }
 
@@ -137,7 +137,7 @@ impl Calls {
     }
 
     /// Sends a call, or lets it wait its turn.
-    pub(super) fn take(&mut self, mut call: QueuedCall, tools: &ToolList, link: &mut Link) {
+    pub(super) fn take(&mut self, mut call: Box<QueuedCall>, tools: &ToolList, link: &mut Link) {
         let size = call.call.request.size();
         if let Err(error) = prepare(&mut call, tools, self.dialect) {
             call.answer(Err(error));
@@ -301,7 +301,7 @@ impl Calls {
         mut self,
         link: &mut Link,
         error: impl Fn(Outcome) -> CallError,
-    ) -> (VecDeque<QueuedCall>, Lasting) {
+    ) -> (VecDeque<Box<QueuedCall>>, Lasting) {
         let mut unsent = VecDeque::new();
         for id in self.pending.call_ids() {
             match self.pending.remove(id) {
@@ -322,7 +322,7 @@ impl Calls {
         (unsent, self.lasting)
     }
 
-    fn leave_queue(&mut self, at: usize) -> Option<QueuedCall> {
+    fn leave_queue(&mut self, at: usize) -> Option<Box<QueuedCall>> {
         let call = self.queue.remove(at)?.queued;
         self.queued_bytes -= call.call.request.size();
         Some(call)
@@ -332,7 +332,7 @@ impl Calls {
         self.pending.call_count() < MAX_IN_FLIGHT && link.backlog() < MAX_WAITING_BYTES
     }
 
-    fn send(&mut self, queued: QueuedCall, link: &mut Link) {
+    fn send(&mut self, queued: Box<QueuedCall>, link: &mut Link) {
         let id = self.pending.fresh_id();
         let method = queued.call.request.method();
         let params = self.dialect.call_params(&queued.call, id);

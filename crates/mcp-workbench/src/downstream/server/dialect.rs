@@ -160,7 +160,8 @@ fn legacy_params(call: &Call, id: u64) -> RawJson {
     };
     match (&call.request, meta) {
         (CallRequest::Tool { name, arguments }, meta) => {
-            let params = ObjectText::new()
+            let room = name.as_str().len() + arguments.as_bytes().len();
+            let params = ObjectText::with_room(room)
                 .member("name", name.as_str())
                 .raw("arguments", arguments);
             match meta {

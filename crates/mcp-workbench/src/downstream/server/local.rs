@@ -39,7 +39,7 @@ impl Local {
 
 impl Session {
     /// Answers a request that the server is not sent.
-    pub(super) fn take_local(&mut self, local: Local, call: QueuedCall) {
+    pub(super) fn take_local(&mut self, local: Local, call: Box<QueuedCall>) {
         match local {
             Local::LogLevel => {}
             Local::Subscription if self.subscription.announced().subscriptions => {

@@ -21,8 +21,10 @@ mod progress;
 mod questions;
 mod refresh;
 mod replaced;
+mod reply;
 mod reports;
 mod rounds;
+mod run;
 mod session;
 mod start;
 mod subscription;
@@ -61,6 +63,8 @@ use crate::{
 
 use adapt::Adaption;
 pub(super) use adapt::Entry;
+use reply::{Answered, CallReply, Then};
+pub use reply::{CallEnd, Unfinished};
 pub(super) use supervisor::{Supervisor, SupervisorContext};
 pub(super) use tasks::open_task;
 
@@ -128,7 +132,7 @@ enum Command {
         client: Arc<dyn ClientHandle>,
     },
     /// Run a tool.
-    Call(QueuedCall),
+    Call(Box<QueuedCall>),
     /// The caller is no longer interested.
     Cancel(CallTicket),
     /// A call is between two of its requests, or not any more.
@@ -163,13 +167,13 @@ type ConnectReply = oneshot::Sender<Result<Arc<ToolList>, Arc<ConnectError>>>;
 
 /// Tells the calls of one server apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct CallTicket(u64);
+pub struct CallTicket(u64);
 
-/// A call that has not been answered.
+/// A call that has not been answered. It is moved often, and so on the heap.
 struct QueuedCall {
     ticket: CallTicket,
     call: Call,
-    reply: oneshot::Sender<Answered>,
+    reply: CallReply,
     /// How often the server has ended before a byte of the call could be sent.
     put_back: u32,
     /// The headers of its arguments.
@@ -178,19 +182,20 @@ struct QueuedCall {
     answered_by: Option<Era>,
 }
 
-/// A call that is over.
-struct Answered {
-    /// The call, which may have to be made again.
-    call: Call,
-    answer: Result<RawJson, CallError>,
-    /// How the server speaks that has answered; nothing if none has.
-    by: Option<Era>,
-}
-
 impl QueuedCall {
-    fn answer(self, answer: Result<RawJson, CallError>) {
-        // A caller that has gone away has cancelled.
-        let _ = self.reply.send(Answered {
+    fn new(ticket: CallTicket, call: Call, reply: CallReply) -> Box<Self> {
+        Box::new(Self {
+            ticket,
+            call,
+            reply,
+            put_back: 0,
+            headers: Box::default(),
+            answered_by: None,
+        })
+    }
+
+    fn answer(self: Box<Self>, answer: Result<RawJson, CallError>) {
+        self.reply.give(Answered {
             call: self.call,
             answer,
             by: self.answered_by,
@@ -212,6 +217,13 @@ impl ServerHandle {
     /// Whether nobody has said before that they follow the server's list of tools.
     pub fn is_first_to_follow(&self) -> bool {
         !self.about.is_followed.swap(true, Ordering::Relaxed)
+    }
+
+    /// Whether the server is known to have a tool.
+    pub fn knows(&self, tool: &str) -> bool {
+        let status = self.status.borrow();
+        let tools = status.tools.as_ref();
+        tools.is_some_and(|tools| tools.get(tool).is_some())
     }
 
     /// Asks the server to be up with a current list, for a client. The request is made now; the future only waits,
@@ -240,46 +252,67 @@ impl ServerHandle {
     /// call.
     pub async fn call(&self, call: Call) -> Result<RawJson, CallError> {
         let began = Instant::now();
-        let answered = self.call_once(call).await?;
-        match (answered.by, answered.call.context.client.era()) {
-            (Some(Era::Modern), _) => Box::pin(rounds::follow(self, answered, began)).await,
-            (Some(Era::Legacy), Era::Modern) => rounds::answer_for_modern(answered),
-            _ => answered.answer,
+        match CallEnd::of(self.call_once(call).await?, began) {
+            CallEnd::Over(result) => result,
+            CallEnd::Unfinished(call) => Box::pin(self.go_on(*call)).await,
         }
+    }
+
+    /// Goes on with a call until there is a result. Dropping the future cancels it.
+    pub async fn go_on(&self, call: Unfinished) -> Result<RawJson, CallError> {
+        rounds::follow(self, call.answered, call.began).await
+    }
+
+    /// A ticket for a call.
+    pub fn ticket(&self) -> CallTicket {
+        CallTicket(self.about.tickets.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Makes a call, starting the server for it if need be. What comes of it is given to `then`, once and as soon
+    /// as it is known, by the task of the server: that must not take long.
+    pub fn call_then(
+        &self,
+        ticket: CallTicket,
+        call: Call,
+        then: impl FnOnce(CallEnd) + Send + 'static,
+    ) {
+        let queued = QueuedCall::new(ticket, call, CallReply::Then(Then::new(then)));
+        if let Err(mpsc::error::SendError(Command::Call(queued))) =
+            self.commands.send(Command::Call(queued))
+        {
+            queued.answer(Err(NOT_SENT));
+        }
+    }
+
+    /// Takes a call back. What comes of it is still told.
+    pub fn cancel(&self, ticket: CallTicket) {
+        // Without a task the call is over anyway.
+        let _ = self.commands.send(Command::Cancel(ticket));
     }
 
     /// Sends a call once. Dropping the future cancels it.
     async fn call_once(&self, call: Call) -> Result<Answered, CallError> {
-        let (queued, answer) = self.queued(call);
+        let (reply, answer) = oneshot::channel();
+        let ticket = self.ticket();
+        let queued = QueuedCall::new(ticket, call, CallReply::Waiting(reply));
         let mut cancel = CancelOnDrop {
-            commands: &self.commands,
-            ticket: Some(queued.ticket),
+            server: self,
+            ticket: Some(ticket),
         };
         if self.commands.send(Command::Call(queued)).is_err() {
             cancel.ticket = None;
-            return Err(CallError::ShuttingDown {
-                outcome: Outcome::NotSent,
-            });
+            return Err(NOT_SENT);
         }
         let answer = answer.await;
         cancel.ticket = None;
         answer.map_err(|_| CallError::Internal)
     }
-
-    fn queued(&self, call: Call) -> (QueuedCall, oneshot::Receiver<Answered>) {
-        let ticket = CallTicket(self.about.tickets.fetch_add(1, Ordering::Relaxed));
-        let (reply, answer) = oneshot::channel();
-        let queued = QueuedCall {
-            ticket,
-            call,
-            reply,
-            put_back: 0,
-            headers: Box::default(),
-            answered_by: None,
-        };
-        (queued, answer)
-    }
 }
+
+/// Why a call fails for which there is no task any more.
+const NOT_SENT: CallError = CallError::ShuttingDown {
+    outcome: Outcome::NotSent,
+};
 
 /// Keeps a server from being idle while a call of it is between two of its requests.
 struct Followed<'a> {
@@ -302,14 +335,14 @@ impl Drop for Followed<'_> {
 
 /// Tells the task that a caller has stopped waiting.
 struct CancelOnDrop<'a> {
-    commands: &'a mpsc::UnboundedSender<Command>,
+    server: &'a ServerHandle,
     ticket: Option<CallTicket>,
 }
 
 impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket {
-            let _ = self.commands.send(Command::Cancel(ticket));
+            self.server.cancel(ticket);
         }
     }
 }

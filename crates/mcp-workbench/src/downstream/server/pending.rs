@@ -9,7 +9,6 @@ use super::{CallTicket, QueuedCall, attribution::AtWork, progress::ProgressGate}
 use crate::{call::ClientId, config::ServerTimes, downstream::error::TimeLimit, wire::FrameTicket};
 
 /// What was asked and not answered.
-#[expect(clippy::large_enum_variant, reason = "almost all of them are calls")]
 pub(super) enum Asked {
     /// A call of a tool.
     Call(PendingCall),
@@ -25,7 +24,7 @@ pub(super) enum Asked {
 
 /// A call that a server has, or is about to have.
 pub(super) struct PendingCall {
-    pub(super) queued: QueuedCall,
+    pub(super) queued: Box<QueuedCall>,
     /// Its frame, by which can be told whether it was sent.
     pub(super) frame: FrameTicket,
     pub(super) progress: ProgressGate,
@@ -41,6 +40,8 @@ pub(super) struct Pending {
     times: ServerTimes,
     /// No call expires before this; it may be early, never late.
     next_expiry: Option<Instant>,
+    /// No report of progress that was held back is due before this; it may be early, never late.
+    next_report: Option<Instant>,
     /// How many questions each client is thinking about: meanwhile the server is rightly silent.
     questions: HashMap<ClientId, usize>,
 }
@@ -53,6 +54,7 @@ impl Pending {
             next_id,
             times,
             next_expiry: None,
+            next_report: None,
             questions: HashMap::new(),
         }
     }
@@ -90,7 +92,7 @@ impl Pending {
         self.calls_by_id().map(|(_, call)| call)
     }
 
-    pub(super) fn insert_call(&mut self, id: u64, queued: QueuedCall, frame: FrameTicket) {
+    pub(super) fn insert_call(&mut self, id: u64, queued: Box<QueuedCall>, frame: FrameTicket) {
         let now = Instant::now();
         let call = PendingCall {
             queued,
@@ -203,11 +205,19 @@ impl Pending {
         expired
     }
 
-    /// When the next report of progress that was held back may go out.
+    /// When to look next for reports of progress that were held back.
     pub(super) fn next_report(&self) -> Option<Instant> {
-        self.calls_by_id()
-            .filter_map(|(_, call)| call.progress.due())
-            .min()
+        self.next_report
+    }
+
+    /// A report of progress was held back until `due`.
+    pub(super) fn expect_report(&mut self, due: Instant) {
+        self.next_report = Some(self.next_report.map_or(due, |next| next.min(due)));
+    }
+
+    /// The reports that were due have gone out.
+    pub(super) fn reports_released(&mut self) {
+        self.next_report = self.calls().filter_map(|call| call.progress.due()).min();
     }
 
     /// All calls.

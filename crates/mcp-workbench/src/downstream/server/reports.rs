@@ -18,6 +18,8 @@ impl Calls {
         };
         if let Some(params) = call.progress.pass(params.clone(), Instant::now()) {
             report(&mut call.queued.call.context, &params);
+        } else if let Some(due) = call.progress.due() {
+            self.pending.expect_report(due);
         }
     }
 
@@ -28,6 +30,7 @@ impl Calls {
                 report(&mut call.queued.call.context, &params);
             }
         }
+        self.pending.reports_released();
     }
 }
 

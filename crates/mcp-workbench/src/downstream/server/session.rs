@@ -4,10 +4,7 @@
 
 use std::sync::Arc;
 
-use tokio::{
-    sync::{mpsc, watch},
-    time::Instant,
-};
+use tokio::{sync::watch, time::Instant};
 
 use super::{
     Command, QueuedCall, Status,
@@ -22,8 +19,7 @@ use super::{
     replaced::Speech,
     start::{Started, list_rules},
     subscription::Subscription,
-    supervisor::sleep_until,
-    users::{Users, wait_for_room},
+    users::Users,
     waiting::Waiting,
 };
 use crate::{
@@ -38,7 +34,7 @@ use crate::{
         process::Exit,
     },
     era::Era,
-    wire::{Answer, Message, Notification, ObjectText, RawJson, RequestId, Response, id_from_tail},
+    wire::{Answer, Message, Notification, RawJson, RequestId, Response, id_from_tail},
 };
 
 /// Why a session is over.
@@ -64,12 +60,12 @@ pub(super) struct Session {
     pub(super) server: Arc<Server>,
     pub(super) link: Link,
     pub(super) calls: Calls,
-    refresh: Refresh,
+    pub(super) refresh: Refresh,
     pub(super) health: Health,
     pub(super) asks: Asks,
     /// What it has asked that could belong to several calls.
     pub(super) held: HeldQuestions,
-    users: Users,
+    pub(super) users: Users,
     /// What a modern server is asked to tell.
     pub(super) subscription: Subscription,
     /// Whether it speaks as it did when it was met.
@@ -113,98 +109,7 @@ impl Session {
         session
     }
 
-    /// Serves until the end.
-    pub(super) async fn run(
-        &mut self,
-        commands: &mut mpsc::UnboundedReceiver<Command>,
-        surroundings: &Surroundings<'_>,
-    ) -> SessionEnd {
-        let (status, shutdown) = (surroundings.status, surroundings.shutdown);
-        loop {
-            if self.is_replaced() {
-                return SessionEnd::Replaced;
-            }
-            self.release_held();
-            if self.is_replaced() {
-                return SessionEnd::Replaced;
-            }
-            let held_up = self.users.held_up();
-            // A server is not blamed for the time in which nobody listens to it.
-            let due = held_up.is_none().then(|| self.due()).flatten();
-            tokio::select! {
-                () = wait_for_room(held_up.as_ref()), if held_up.is_some() => {
-                    self.health.heard();
-                    self.link.excuse_stall();
-                }
-                event = self.link.next_event(), if held_up.is_none() => match event {
-                    LinkEvent::Ended(exit) => return SessionEnd::Exited(exit),
-                    LinkEvent::Lost(fault) => return SessionEnd::Lost(fault),
-                    LinkEvent::Nonsense => return SessionEnd::GivenUp(GiveUp::Nonsense),
-                    event => self.take_event(event, surroundings),
-                },
-                command = commands.recv() => match command {
-                    Some(command) => self.take_command(command, status),
-                    None => return SessionEnd::Retired,
-                },
-                (answer, client) = self.asks.next_answer() => {
-                    self.link.send(answer);
-                    self.close_question(client);
-                }
-                () = sleep_until(due) => if let Some(end) = self.take_time(surroundings) {
-                    return end;
-                },
-                () = shutdown.begun() => return SessionEnd::Shutdown(shutdown.since()),
-            }
-        }
-    }
-
-    /// When something is to be done without being asked.
-    fn due(&self) -> Option<Instant> {
-        let moments = [
-            self.calls.due(),
-            self.refresh.due(),
-            self.health.due(),
-            self.link.stalls_at(),
-            self.subscription.due(),
-            self.held.due(),
-            self.idle_at(),
-        ];
-        moments.into_iter().flatten().min()
-    }
-
-    fn take_time(&mut self, surroundings: &Surroundings<'_>) -> Option<SessionEnd> {
-        let now = Instant::now();
-        let status = surroundings.status;
-        self.refresh.give_up_if_due(now, status);
-        self.calls.release_progress(now);
-        let timeouts = self.calls.expire(now, &mut self.link);
-        if timeouts > 0 && self.health.timed_out(timeouts, now) {
-            let nothing = ObjectText::new().finish();
-            let method = match self.calls.era() {
-                Era::Legacy => "ping",
-                Era::Modern => "server/discover",
-            };
-            self.calls
-                .ask(&mut self.link, Asked::Ping, method, &nothing);
-        }
-        if self.subscription.due().is_some_and(|due| due <= now) {
-            self.listen_again(surroundings);
-        }
-        if let Some(params) = self.refresh.begin_if_due(now) {
-            self.request_page(&params);
-        }
-        let stalled = self.link.stalls_at().is_some_and(|at| at <= now);
-        let given_up = self
-            .health
-            .verdict(now)
-            .or(stalled.then_some(GiveUp::NotReading));
-        let idle = self.idle_at().is_some_and(|idle| idle <= now);
-        given_up
-            .map(SessionEnd::GivenUp)
-            .or(idle.then_some(SessionEnd::Idle))
-    }
-
-    fn take_command(&mut self, command: Command, status: &watch::Sender<Status>) {
+    pub(super) fn take_command(&mut self, command: Command, status: &watch::Sender<Status>) {
         match command {
             Command::Call(call) => {
                 let tools = status.borrow().tools.clone().unwrap_or_default();
@@ -225,7 +130,7 @@ impl Session {
     }
 
     /// Sends a call, or lets it wait its turn.
-    pub(super) fn take_call(&mut self, call: QueuedCall, tools: &ToolList) {
+    pub(super) fn take_call(&mut self, call: Box<QueuedCall>, tools: &ToolList) {
         self.used_at = Instant::now();
         self.users.note(&call.call.context.client);
         if self.calls.era() == Era::Modern
@@ -252,7 +157,7 @@ impl Session {
         }
     }
 
-    fn take_event(&mut self, event: LinkEvent, surroundings: &Surroundings<'_>) {
+    pub(super) fn take_event(&mut self, event: LinkEvent, surroundings: &Surroundings<'_>) {
         match event {
             LinkEvent::Message { message, origin } => {
                 self.health.heard();
@@ -288,7 +193,7 @@ impl Session {
         }
     }
 
-    fn close_question(&mut self, client: Option<ClientId>) {
+    pub(super) fn close_question(&mut self, client: Option<ClientId>) {
         if let Some(client) = client {
             self.calls.question_closed(client);
         }
@@ -362,7 +267,7 @@ impl Session {
         status.send_modify(|status| status.stale = true);
     }
 
-    fn request_page(&mut self, params: &RawJson) {
+    pub(super) fn request_page(&mut self, params: &RawJson) {
         self.calls
             .ask(&mut self.link, Asked::List, "tools/list", params);
     }
@@ -372,6 +277,12 @@ impl Session {
         if let Some(params) = self.refresh.take_page(answer, &rules, status) {
             self.request_page(&params);
         }
+    }
+
+    pub(super) fn idle_at(&self) -> Option<Instant> {
+        let idle = self.server.times.idle?;
+        let unused = self.calls.is_empty() && !self.calls.is_waited_for();
+        unused.then_some(self.used_at + idle)
     }
 
     /// The last lines of the server's stderr.

@@ -328,7 +328,7 @@ enum Need {
 }
 
 /// Waits for a moment; for ever if there is none.
-pub(super) async fn sleep_until(moment: Option<Instant>) {
+async fn sleep_until(moment: Option<Instant>) {
     match moment {
         Some(moment) => tokio::time::sleep_until(moment).await,
         None => std::future::pending().await,

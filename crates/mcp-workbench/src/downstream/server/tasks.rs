@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
 use super::{
-    About, Command, Followed, ServerHandle,
+    About, Followed, ServerHandle,
     calls::Calls,
     conversation::{error_code, error_message},
     pending::Asked,
@@ -226,8 +226,9 @@ impl Drop for Follower<'_> {
     fn drop(&mut self) {
         if !self.is_over {
             // Whether that succeeds is nobody's concern.
-            let (cancel, _) = self.server.queued(self.request(CANCEL, None));
-            let _ = self.server.commands.send(Command::Call(cancel));
+            let ticket = self.server.ticket();
+            self.server
+                .call_then(ticket, self.request(CANCEL, None), |_| {});
         }
     }
 }

@@ -1,11 +1,7 @@
-//! The clients that have used a server since its start: whom it means by what it says without saying to whom, and when it
-//! is of use to nobody.
+//! The clients that have used a server since its start: whom it means by what it says without saying to whom.
 
 use std::sync::Arc;
 
-use tokio::time::Instant;
-
-use super::session::Session;
 use crate::call::ClientHandle;
 
 /// The clients that have used a server since its start.
@@ -35,15 +31,6 @@ impl Users {
             Self::One(client) if client.is_full() => Some(Arc::clone(client)),
             _ => None,
         }
-    }
-}
-
-impl Session {
-    /// When nobody will have used the server for so long that it is stopped.
-    pub(super) fn idle_at(&self) -> Option<Instant> {
-        let idle = self.server.times.idle?;
-        let unused = self.calls.is_empty() && !self.calls.is_waited_for();
-        unused.then_some(self.used_at + idle)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
 #[derive(Default)]
 pub(super) struct Waiting {
     pub(super) connects: Vec<ConnectReply>,
-    pub(super) calls: VecDeque<QueuedCall>,
+    pub(super) calls: VecDeque<Box<QueuedCall>>,
     /// Whether somebody asks for the server itself and not only for a call.
     pub(super) asked_for: bool,
     /// What must hold when the server has come back.

@@ -60,7 +60,7 @@ fn without(value: &RawJson, names: &[&str]) -> Vec<Member> {
         .filter(|member| !names.contains(&member.key.as_ref()));
     others
         .map(|member| {
-            let key = member.key_as_sent.as_str().to_owned();
+            let key = String::from_utf8(member.key_as_sent.to_vec()).unwrap();
             (key, member.value.as_str().to_owned())
         })
         .collect()

@@ -19,6 +19,7 @@ fn read(text: &str, path: &'static str) -> (Option<String>, Vec<String>) {
     let hint = |key: &str| (key == "old").then_some("it is new");
     let reader = ParameterReader::read(&object, path, &[NAME, OTHER], hint, &mut problems);
     let name = reader.name(&NAME, &mut problems);
+    let name = name.map(std::borrow::Cow::into_owned);
     (name, problems.iter().map(ToString::to_string).collect())
 }
 

@@ -8,39 +8,48 @@ fn id(text: &str) -> RequestId {
     RequestId::from_json(json).unwrap()
 }
 
+/// Notes a request that runs in a task.
+fn begin(in_flight: &InFlight, text: &str) -> (RunningKey, CancellationToken) {
+    let cancelled = CancellationToken::new();
+    let key = in_flight.begin(id(text), Runs::InTask(cancelled.clone()));
+    (key, cancelled)
+}
+
 #[test]
 fn a_cancel_finds_its_request_and_no_other() {
     let in_flight = InFlight::default();
     let ids = ["1", "1.0", r#""1""#, r#""\u0031""#, "2"];
-    let running = ids.map(|text| in_flight.begin(&id(text)));
+    let running = ids.map(|text| begin(&in_flight, text));
     for (index, text) in ids.iter().enumerate() {
         in_flight.cancel(&id(text));
-        for (other, request) in running.iter().enumerate() {
-            assert_eq!(request.cancelled.is_cancelled(), other <= index, "{text}");
+        for (other, (_, cancelled)) in running.iter().enumerate() {
+            assert_eq!(cancelled.is_cancelled(), other <= index, "{text}");
         }
+    }
+    for (key, _) in running {
+        assert!(in_flight.end(key).is_cancelled);
     }
 }
 
 #[test]
 fn a_cancel_means_every_request_of_that_id() {
     let in_flight = InFlight::default();
-    let (one, two) = (in_flight.begin(&id("1")), in_flight.begin(&id("1")));
+    let (one, two) = (begin(&in_flight, "1"), begin(&in_flight, "1"));
     in_flight.cancel(&id("1"));
-    assert!(one.cancelled.is_cancelled() && two.cancelled.is_cancelled());
+    assert!(one.1.is_cancelled() && two.1.is_cancelled());
 }
 
 #[test]
 fn the_end_of_one_request_leaves_the_other_of_that_id() {
     for first_ends in [true, false] {
         let in_flight = InFlight::default();
-        let (one, two) = (in_flight.begin(&id("1")), in_flight.begin(&id("1")));
+        let (one, two) = (begin(&in_flight, "1"), begin(&in_flight, "1"));
         let (ended, goes_on) = if first_ends { (one, two) } else { (two, one) };
-        in_flight.end(&id("1"), &ended);
-        in_flight.end(&id("1"), &ended);
+        assert!(!in_flight.end(ended.0).is_cancelled);
         in_flight.cancel(&id("1"));
-        assert!(goes_on.cancelled.is_cancelled());
-        assert!(!ended.cancelled.is_cancelled());
-        in_flight.end(&id("1"), &goes_on);
+        assert!(goes_on.1.is_cancelled());
+        assert!(!ended.1.is_cancelled());
+        assert!(in_flight.end(goes_on.0).is_cancelled);
         assert!(
             in_flight.running().is_empty(),
             "nothing is kept of what has ended"
@@ -51,10 +60,9 @@ fn the_end_of_one_request_leaves_the_other_of_that_id() {
 #[test]
 fn what_is_unknown_is_ignored() {
     let in_flight = InFlight::default();
-    let running = in_flight.begin(&id("1"));
+    let (key, cancelled) = begin(&in_flight, "1");
     in_flight.cancel(&id("2"));
-    in_flight.end(&id("2"), &running);
-    assert!(!running.cancelled.is_cancelled());
-    in_flight.cancel(&id("1"));
-    assert!(running.cancelled.is_cancelled());
+    assert!(!cancelled.is_cancelled());
+    in_flight.cancel_all();
+    assert!(cancelled.is_cancelled() && in_flight.end(key).is_cancelled);
 }

@@ -1,12 +1,12 @@
 //! What the scanner accepts, measured against serde.
 
 use bytes::Bytes;
-use proptest::prelude::*;
+use proptest::{collection::vec, prelude::*};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::{
-    super::{MAX_DEPTH, Message, ParseError, RawJson, ScanError, parse_mended},
+    super::{MAX_DEPTH, Message, ParseError, RawJson, ScanError, parse_mended, scan::plain_length},
     generate::{clean_tokens, damaged, gaps, odd_tokens, spaced},
 };
 
@@ -191,7 +191,7 @@ fn a_syntax_error_names_its_place() {
         ("[1", 2),
         ("1 2", 2),
         ("nul", 0),
-        ("\"abc", 1),
+        ("\"abc", 4),
         ("1.x", 2),
     ];
     for (text, place) in cases {
@@ -260,4 +260,19 @@ fn depth_counts_from_the_message() {
 fn many_siblings_are_not_deep() {
     let wide = format!("[{}]", vec![r#"{"a":[{}]}"#; 10_000].join(","));
     assert_eq!(parse(wide).unwrap().elements().unwrap().len(), 10_000);
+}
+
+proptest! {
+    /// Wherever the first special byte is, and whatever is behind it.
+    #[test]
+    fn plain_text_ends_at_the_first_special_byte(
+        plain in vec(prop_oneof![Just(0x20_u8), Just(0x21), Just(0x7f), Just(0x80), Just(0xff), 0x5d..=0xff_u8], 0..100),
+        rest in vec(prop_oneof![Just(b'"'), Just(b'\\'), 0..0x20_u8, any::<u8>()], 0..40),
+    ) {
+        let mut text = plain;
+        text.extend_from_slice(&rest);
+        let special = |byte: &u8| *byte == b'"' || *byte == b'\\' || *byte < 0x20;
+        let first = text.iter().position(special).unwrap_or(text.len());
+        prop_assert_eq!(plain_length(&text), first);
+    }
 }

@@ -35,11 +35,11 @@ proptest! {
         let found = object.members().unwrap();
         let sent: Vec<(String, String)> = found
             .iter()
-            .map(|it| (it.key_as_sent.as_str().to_owned(), it.value.as_str().to_owned()))
+            .map(|it| (String::from_utf8(it.key_as_sent.to_vec()).unwrap(), it.value.as_str().to_owned()))
             .collect();
         prop_assert_eq!(&sent, &members);
         for member in &found {
-            let key: String = serde_json::from_str(member.key_as_sent.as_str()).unwrap();
+            let key: String = serde_json::from_slice(member.key_as_sent).unwrap();
             prop_assert_eq!(&member.key, &key);
             let first = found.iter().find(|it| it.key == member.key).unwrap();
             prop_assert_eq!(object.member(&member.key).unwrap(), first.value.clone());

@@ -188,3 +188,36 @@ fn a_variable_that_is_not_set_is_warned_of_and_concerns_its_server() {
     );
     assert_eq!(pid(&mut workbench, "two"), two);
 }
+
+#[test]
+fn a_pipe_is_read_only_once() {
+    let feed = r#"mkfifo ../pipe && (cat ../config/workbench.json > ../pipe &) && exec "$0" "$@""#;
+    let setup = Setup::one(&Script::new()).through(feed);
+    setup.write_config();
+    let mut workbench = setup.start_with(&["--config", "../pipe"]);
+    workbench.initialize();
+    workbench.open("dev");
+    workbench.signal(Signal::USR1);
+    workbench.wait_stderr("pipe` is no plain file and is read only once");
+    assert_eq!(description(&mut workbench), "Development tools");
+}
+
+#[test]
+fn a_file_that_is_gone_for_a_while_is_taken_up_when_it_is_back() {
+    let setup = Setup::one(&Script::new());
+    let mut edited = Edited::of(&setup);
+    let config = setup.path("config");
+    let mut workbench = setup.connect();
+    workbench.open("dev");
+    // With its folder, twice, so that the second time nothing but the look for it is left of the first.
+    for times in 1..=2 {
+        fs::remove_dir_all(&config).unwrap();
+        wait_count(&workbench, "does not exist", times);
+        let words = format!("back {times}");
+        let text = described(&mut edited, &words);
+        fs::create_dir(&config).unwrap();
+        fs::write(&edited.file, text).unwrap();
+        wait_count(&workbench, TAKEN_UP, times);
+        assert_eq!(description(&mut workbench), words);
+    }
+}

@@ -1,10 +1,14 @@
 //! What becomes of servers: added, removed, changed, unchanged, and with calls under way.
 
 use pretty_assertions::assert_eq;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::{Edited, pid, wait_count};
-use crate::harness::{Script, Setup, TIMEOUT, Workbench, alive, kill, poll};
+use crate::{
+    asking_back::{asks, connect},
+    harness::{RemoteFixture, Script, Setup, TIMEOUT, Workbench, alive, kill, poll},
+};
 
 /// A server with a call that ends when the file `go` of the test is there.
 fn waiting(setup: &Setup) -> Script {
@@ -187,7 +191,7 @@ fn filters_of_a_server_that_rests_hold_when_it_comes_back() {
     workbench.open("dev");
     for (times, filters) in [json!(["!echo"]), json!(["*"])].into_iter().enumerate() {
         let running = pid(&mut workbench, "fs");
-        kill(running, rustix::process::Signal::KILL);
+        kill(running, Signal::KILL);
         wait_count(&workbench, "killed by signal 9", times + 1);
         edited.fs()["toolFilters"] = filters;
         edited.take_up(&workbench);
@@ -275,4 +279,37 @@ fn a_disabled_server_is_gone_and_an_enabled_one_is_back() {
     edited.servers()["two"]["disabled"] = json!(false);
     edited.take_up(&workbench);
     assert_eq!(workbench.open("dev").json()["servers_connected"], 2);
+}
+
+#[test]
+fn other_roots_are_told_to_a_server_that_starts() {
+    let setup = Setup::one(&asks("roots/list", "{}")).top("roots", json!(["/old"]));
+    let mut edited = Edited::of(&setup);
+    let mut workbench = connect(setup, &json!({}));
+    let told = |workbench: &mut Workbench, root: &str| {
+        let result = workbench.use_tool("ask", "{}");
+        let uri = format!(r#""uri":"file:///{root}""#);
+        assert!(result.raw.contains(&uri), "{}", result.raw);
+    };
+    edited.config["roots"] = json!(["/new"]);
+    edited.take_up(&workbench);
+    told(&mut workbench, "old");
+    kill(workbench.journal("dev", "fs").pids()[0], Signal::KILL);
+    workbench.wait_stderr("killed by signal 9");
+    told(&mut workbench, "new");
+}
+
+#[test]
+fn a_remote_server_with_other_headers_gets_a_session_of_its_own() {
+    let remote = RemoteFixture::start(&Script::named(&["echo"]));
+    let setup = remote.setup();
+    let mut edited = Edited::of(&setup);
+    let mut workbench = setup.connect();
+    workbench.open("dev");
+    edited.fs()["headers"] = json!({"X-Colour": "green"});
+    edited.take_up(&workbench);
+    assert!(!workbench.use_tool("echo", "{}").failed());
+    assert_eq!(remote.journal().received("initialize").len(), 2);
+    let last = remote.headers().pop().unwrap();
+    assert_eq!(last["x-colour"], "green");
 }

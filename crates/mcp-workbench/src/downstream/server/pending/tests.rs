@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 use super::*;
 use crate::{
     call::{Call, CallContext, CallRequest, ClientId, ToldProgress},
-    downstream::server::test_client::TestClient,
+    downstream::server::{reply::CallReply, test_client::TestClient},
     era::Era,
     wire::{ObjectText, Outbox},
 };
@@ -14,8 +14,8 @@ const CALL: Duration = Duration::from_secs(10);
 const MAX_CALL: Duration = Duration::from_mins(1);
 const MOMENT: Duration = Duration::from_millis(1);
 
-fn queued(ticket: u64) -> QueuedCall {
-    QueuedCall {
+fn queued(ticket: u64) -> Box<QueuedCall> {
+    Box::new(QueuedCall {
         ticket: CallTicket(ticket),
         put_back: 0,
         call: Call {
@@ -30,10 +30,10 @@ fn queued(ticket: u64) -> QueuedCall {
                 progress: ToldProgress::default(),
             },
         },
-        reply: oneshot::channel().0,
+        reply: CallReply::Waiting(oneshot::channel().0),
         headers: Box::default(),
         answered_by: None,
-    }
+    })
 }
 
 fn pending() -> Pending {

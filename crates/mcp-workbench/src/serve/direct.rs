@@ -1,0 +1,173 @@
+//! Calls that need nothing but their server: its tools are known, so the call is handed to the server's task at
+//! once, and that task answers the client. Everything else about a request may have to wait for something,
+//! and gets a task of its own.
+
+use std::sync::Arc;
+
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
+
+use super::{
+    batch::ReplyPlace,
+    connection::Connection,
+    in_flight::{RunningKey, Runs},
+    methods::{self, Reply, Requester},
+    native,
+};
+use crate::{
+    call::{Call, CallRequest},
+    contain::{contain, contain_now},
+    downstream::{CallEnd, CallError, ServerHandle, Unfinished},
+    meta::{self, ReadyCall},
+    native::RoutedCall,
+    wire::{RawJson, Request, RequestId},
+};
+
+/// A call that can be sent at once.
+pub(super) struct DirectCall {
+    server: Arc<ServerHandle>,
+    request: CallRequest,
+    meta: Option<RawJson>,
+    kind: DirectKind,
+}
+
+/// How a call was asked for, which says how it is answered.
+enum DirectKind {
+    /// By a meta-tool.
+    Meta(ReadyCall),
+    /// By the tool's own name, in native mode.
+    Native(RoutedCall),
+}
+
+/// What is left to do for a request when its call has ended.
+struct Rest {
+    connection: Arc<Connection>,
+    id: RequestId,
+    place: ReplyPlace,
+    kind: DirectKind,
+    running: RunningKey,
+    /// The request counts as one that runs until it is answered.
+    _permit: OwnedSemaphorePermit,
+    _running: TaskTrackerToken,
+}
+
+impl Connection {
+    /// Sends a call of a client of the legacy era.
+    pub(super) fn send_directly(
+        self: &Arc<Self>,
+        direct: DirectCall,
+        id: RequestId,
+        place: ReplyPlace,
+        permit: OwnedSemaphorePermit,
+    ) {
+        let DirectCall {
+            server,
+            request,
+            meta,
+            kind,
+        } = direct;
+        let context = Requester::Legacy(place.caller(self)).into_context(meta);
+        let ticket = server.ticket();
+        // Noted before the call is sent, so that its end finds it.
+        let runs = Runs::AtServer(Arc::clone(&server), ticket);
+        let running = self.in_flight().begin(id.clone(), runs);
+        let rest = Rest {
+            connection: Arc::clone(self),
+            id,
+            place,
+            kind,
+            running,
+            _permit: permit,
+            _running: self.tasks().token(),
+        };
+        let call = Call { request, context };
+        server.call_then(ticket, call, |end| rest.go_on(end));
+    }
+
+    /// The call that a request of the legacy era asks for, if it can be sent at once.
+    pub(super) fn direct_call(&self, request: &Request) -> Option<DirectCall> {
+        contain_now(|| self.find_direct_call(request))
+            .ok()
+            .flatten()
+    }
+
+    fn find_direct_call(&self, request: &Request) -> Option<DirectCall> {
+        if request.method != "tools/call" {
+            return None;
+        }
+        let params = request.params.as_ref()?;
+        let workbench = self.workbench();
+        if let Some(native) = workbench.native() {
+            native.toolbox().opened()?;
+            let call = native.route_call(params).ok()?;
+            return Some(DirectCall {
+                server: native.server_of(&call)?,
+                request: call.request(),
+                meta: params.member("_meta"),
+                kind: DirectKind::Native(call),
+            });
+        }
+        let params = methods::CallParams::read(Some(params)).ok()?;
+        let (server, arguments, call) = meta::ready(workbench, &params.name, &params.arguments)?;
+        Some(DirectCall {
+            server,
+            request: call.request(arguments),
+            meta: params.meta,
+            kind: DirectKind::Meta(call),
+        })
+    }
+}
+
+impl Rest {
+    fn go_on(self, end: CallEnd) {
+        match end {
+            CallEnd::Over(result) => self.answer(result),
+            CallEnd::Unfinished(call) => self.follow(*call),
+        }
+    }
+
+    /// Answers the client, unless it has cancelled the request.
+    fn answer(self, result: Result<RawJson, CallError>) {
+        let ended = self.connection.in_flight().end(self.running);
+        if ended.is_cancelled {
+            return self.place.withhold();
+        }
+        let reply = contain_now(|| self.kind.reply(&self.connection, result));
+        let reply = reply.unwrap_or_else(|panicked| Reply::internal_error(panicked.to_string()));
+        self.place.answer(reply.into_frame(&self.id));
+    }
+
+    /// Goes on with the call in a task.
+    fn follow(self, call: Unfinished) {
+        let ended = self.connection.in_flight().end(self.running);
+        let Runs::AtServer(server, _) = ended.runs else {
+            return self.place.withhold();
+        };
+        if ended.is_cancelled {
+            return self.place.withhold();
+        }
+        let cancelled = CancellationToken::new();
+        let runs = Runs::InTask(cancelled.clone());
+        let running = self.connection.in_flight().begin(self.id.clone(), runs);
+        let rest = Self { running, ..self };
+        let tasks = rest.connection.tasks().clone();
+        tasks.spawn(async move {
+            let followed = cancelled.run_until_cancelled(contain(server.go_on(call)));
+            let followed = followed.await.and_then(Result::ok);
+            rest.answer(followed.unwrap_or(Err(CallError::Internal)));
+        });
+    }
+}
+
+impl DirectKind {
+    /// The answer for the client.
+    fn reply(self, connection: &Connection, result: Result<RawJson, CallError>) -> Reply {
+        match self {
+            Self::Meta(call) => call.reply(connection.workbench(), result).into(),
+            Self::Native(call) => match connection.workbench().native() {
+                Some(native) => native::called(native, call.ended(result)),
+                None => Reply::method_not_found("tools/call"),
+            },
+        }
+    }
+}
