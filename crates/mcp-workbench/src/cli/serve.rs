@@ -8,7 +8,7 @@ use std::{
 };
 
 use clap::Args;
-use tokio_util::task::TaskTracker;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     Done,
@@ -125,16 +125,17 @@ fn serve(loaded: Loaded, source: Option<Source>, transport: Transport) -> Done {
             let following = reload::follow(Arc::clone(&workbench), source, signal);
             workbench.spawn(following);
         }
-        let mut first = Signals::listen()?;
-        let mut again = Signals::listen()?;
-        let in_haste = async {
-            again.next().await;
-            again.next().await;
-        };
+        let mut signals = Signals::listen()?;
+        let stop = CancellationToken::new();
         // A task of its own: whenever the future that the runtime runs for is woken, the runtime looks at all
         // events first, which is a system call.
-        let stop = async move { first.next().await };
-        let serving = TaskTracker::new().spawn(serve_over(transport, workbench, stop));
+        let stopped = stop.clone().cancelled_owned();
+        let serving = TaskTracker::new().spawn(serve_over(transport, workbench, stopped));
+        let in_haste = async {
+            signals.next().await;
+            stop.cancel();
+            signals.next().await;
+        };
         tokio::select! {
             served = serving => {
                 served??;

@@ -9,22 +9,17 @@ mod parameters;
 mod registered;
 mod use_tool;
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
 use crate::{
-    call::CallContext,
-    downstream::{CallError, ServerHandle},
-    ident::ToolIdentifier,
-    wire::RawJson,
+    call::CallContext, downstream::CallError, ident::ToolIdentifier, wire::RawJson,
     workbench::Workbench,
 };
 
 use failure::Failure;
 pub use instructions::instructions;
 pub use registered::call_registered;
-pub use use_tool::ReadyCall;
+pub use use_tool::{ReadyCall, ended_call, ready_call};
 
 /// Our own tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,18 +59,6 @@ impl MetaTool {
             Self::UseTool => use_tool::run(workbench, arguments, context).await,
         };
         MetaReply::of(result)
-    }
-}
-
-/// A call by a meta-tool that can be sent without waiting for anything: its server and its arguments.
-pub fn ready(
-    workbench: &Workbench,
-    name: &str,
-    arguments: &RawJson,
-) -> Option<(Arc<ServerHandle>, RawJson, ReadyCall)> {
-    match MetaTool::named(name)? {
-        MetaTool::UseTool => use_tool::ready(workbench, arguments),
-        MetaTool::OpenToolbox => None,
     }
 }
 

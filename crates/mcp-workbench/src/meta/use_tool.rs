@@ -15,7 +15,7 @@ use crate::{
     downstream::{CallError, ServerHandle},
     era::{self, Era},
     ident::{ServerName, ToolIdentifier, ToolName, ToolboxName},
-    wire::{Kind, ObjectText, RawJson},
+    wire::{Cursor, Kind, ObjectText, RawJson},
     workbench::Workbench,
 };
 
@@ -143,31 +143,88 @@ fn ended(
 }
 
 /// A call of a tool that is known.
-pub struct ReadyCall(ToolIdentifier);
+pub struct ReadyCall {
+    /// The server that has the tool.
+    pub server: Arc<ServerHandle>,
+    /// What is asked of it.
+    pub request: CallRequest,
+    /// The `_meta` of the client's request.
+    pub meta: Option<RawJson>,
+    /// What the client has named.
+    pub tool: ToolIdentifier,
+}
 
-impl ReadyCall {
-    /// What is asked of the server.
-    pub fn request(&self, arguments: RawJson) -> CallRequest {
-        CallRequest::Tool {
-            name: self.0.tool.clone(),
-            arguments,
-        }
+/// The answer to a call that has ended, for a client of the legacy era.
+pub fn ended_call(
+    workbench: &Workbench,
+    tool: ToolIdentifier,
+    result: Result<RawJson, CallError>,
+) -> MetaReply {
+    MetaReply::of(ended(workbench, tool, result))
+}
+
+/// The call that parameters of `tools/call` ask for, if it is one by this tool, has nothing special about it and can
+/// be sent without waiting for anything. They are read in one go.
+pub fn ready_call(workbench: &Workbench, parameters: &RawJson) -> Option<ReadyCall> {
+    let mut written = Written::default();
+    let (mut name, mut meta, mut arguments) = (None, None, None);
+    Cursor::new(parameters).members(|cursor, key| match key {
+        b"name" => once(&mut name, cursor.text()?),
+        b"_meta" => once(&mut meta, cursor.value()?),
+        b"arguments" => once(&mut arguments, written.read(cursor)?),
+        _ => cursor.value().map(drop),
+    })?;
+    if name? != NAME {
+        return None;
     }
+    let (tool, server) = workbench.find_known(written.toolbox?, written.server?, written.tool?)?;
+    let arguments = match written.arguments {
+        Some(arguments) if arguments.kind() == Kind::Object => arguments,
+        Some(_) => return None,
+        None => ObjectText::new().finish(),
+    };
+    Some(ReadyCall {
+        server,
+        request: CallRequest::Tool {
+            name: tool.tool.clone(),
+            arguments,
+        },
+        meta,
+        tool,
+    })
+}
 
-    /// The answer for a client of the legacy era.
-    pub fn reply(self, workbench: &Workbench, result: Result<RawJson, CallError>) -> MetaReply {
-        MetaReply::of(ended(workbench, self.0, result))
+/// The parameters of this tool, as they are almost always written.
+#[derive(Default)]
+struct Written<'a> {
+    toolbox: Option<&'a str>,
+    server: Option<&'a str>,
+    tool: Option<&'a str>,
+    arguments: Option<RawJson>,
+}
+
+impl<'a> Written<'a> {
+    fn read(&mut self, cursor: &mut Cursor<'a>) -> Option<()> {
+        let mut named = None;
+        cursor.members(|cursor, key| match key {
+            b"tool" => {
+                let read = cursor.members(|cursor, key| match key {
+                    b"toolbox" => once(&mut self.toolbox, cursor.text()?),
+                    b"server" => once(&mut self.server, cursor.text()?),
+                    b"tool" => once(&mut self.tool, cursor.text()?),
+                    _ => None,
+                });
+                once(&mut named, read?)
+            }
+            b"arguments" => once(&mut self.arguments, cursor.value()?),
+            _ => None,
+        })
     }
 }
 
-/// The server and the arguments of a call that can be sent without waiting for anything.
-pub(super) fn ready(
-    workbench: &Workbench,
-    parameters: &RawJson,
-) -> Option<(Arc<ServerHandle>, RawJson, ReadyCall)> {
-    let (tool, arguments) = read(parameters).ok()?;
-    let server = workbench.find_known(&tool)?;
-    Some((server, arguments, ReadyCall(tool)))
+/// Notes a value; nothing if there is one already.
+fn once<T>(slot: &mut Option<T>, value: T) -> Option<()> {
+    slot.replace(value).is_none().then_some(())
 }
 
 /// The identifier and the arguments; problems in the order in which they are told.

@@ -11,14 +11,15 @@ use super::{
     batch::ReplyPlace,
     connection::Connection,
     in_flight::{RunningKey, Runs},
-    methods::{self, Reply, Requester},
+    methods::{Reply, Requester},
     native,
 };
 use crate::{
     call::{Call, CallRequest},
     contain::{contain, contain_now},
     downstream::{CallEnd, CallError, ServerHandle, Unfinished},
-    meta::{self, ReadyCall},
+    ident::ToolIdentifier,
+    meta,
     native::RoutedCall,
     wire::{RawJson, Request, RequestId},
 };
@@ -33,8 +34,8 @@ pub(super) struct DirectCall {
 
 /// How a call was asked for, which says how it is answered.
 enum DirectKind {
-    /// By a meta-tool.
-    Meta(ReadyCall),
+    /// By `use_tool`.
+    Meta(ToolIdentifier),
     /// By the tool's own name, in native mode.
     Native(RoutedCall),
 }
@@ -107,13 +108,12 @@ impl Connection {
                 kind: DirectKind::Native(call),
             });
         }
-        let params = methods::CallParams::read(Some(params)).ok()?;
-        let (server, arguments, call) = meta::ready(workbench, &params.name, &params.arguments)?;
+        let call = meta::ready_call(workbench, params)?;
         Some(DirectCall {
-            server,
-            request: call.request(arguments),
-            meta: params.meta,
-            kind: DirectKind::Meta(call),
+            server: call.server,
+            request: call.request,
+            meta: call.meta,
+            kind: DirectKind::Meta(call.tool),
         })
     }
 }
@@ -163,7 +163,7 @@ impl DirectKind {
     /// The answer for the client.
     fn reply(self, connection: &Connection, result: Result<RawJson, CallError>) -> Reply {
         match self {
-            Self::Meta(call) => call.reply(connection.workbench(), result).into(),
+            Self::Meta(tool) => meta::ended_call(connection.workbench(), tool, result).into(),
             Self::Native(call) => match connection.workbench().native() {
                 Some(native) => native::called(native, call.ended(result)),
                 None => Reply::method_not_found("tools/call"),

@@ -296,14 +296,14 @@ impl From<MetaReply> for Reply {
 }
 
 /// The parameters of `tools/call`.
-pub(super) struct CallParams {
-    pub(super) name: String,
-    pub(super) arguments: RawJson,
-    pub(super) meta: Option<RawJson>,
+struct CallParams {
+    name: String,
+    arguments: RawJson,
+    meta: Option<RawJson>,
 }
 
 impl CallParams {
-    pub(super) fn read(params: Option<&RawJson>) -> Result<Self, &'static str> {
+    fn read(params: Option<&RawJson>) -> Result<Self, &'static str> {
         let members = params
             .and_then(RawJson::members)
             .ok_or("params: Expected object")?;

@@ -3,6 +3,7 @@
 
 pub mod code;
 mod compose;
+mod cursor;
 mod json;
 mod lines;
 mod mend;
@@ -14,6 +15,7 @@ mod scan;
 mod sse;
 
 pub use compose::{Frame, ObjectText, error, error_as_sent, notification, request, result};
+pub use cursor::Cursor;
 pub use json::{Kind, Member, RawJson};
 pub use lines::{Line, LineFramer, MAX_FRAME_BYTES};
 pub use mend::{parse_mended, parse_on_one_line};

@@ -187,13 +187,24 @@ impl Workbench {
         });
     }
 
-    /// The server that has a tool, if that is known without waiting.
-    pub fn find_known(&self, tool: &ToolIdentifier) -> Option<Arc<ServerHandle>> {
+    /// The tool of these names and its server, if they are known without waiting.
+    pub fn find_known(
+        &self,
+        toolbox: &str,
+        server: &str,
+        tool: &str,
+    ) -> Option<(ToolIdentifier, Arc<ServerHandle>)> {
         let now = self.now.borrow();
-        let toolbox = now.toolboxes.get(&tool.toolbox)?;
+        let toolbox = now.toolboxes.get(toolbox)?;
         toolbox.opened()?;
-        let server = toolbox.server(&tool.server)?;
-        server.knows(tool.tool.as_str()).then_some(server)
+        let contents = toolbox.contents();
+        let (name, server) = contents.servers().get_key_value(server)?;
+        let identifier = ToolIdentifier {
+            toolbox: toolbox.name().clone(),
+            server: name.clone(),
+            tool: server.known_tool(tool)?,
+        };
+        Some((identifier, Arc::clone(server)))
     }
 
     /// The names that a caller may have meant, where a lookup failed.

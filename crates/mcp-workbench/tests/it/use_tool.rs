@@ -223,6 +223,7 @@ fn a_key_that_stands_twice_is_rejected() {
     let rows = [
         r#"{"tool":{"toolbox":"development","server":"filesystem","tool":"echo"},"tool":{"toolbox":"development","server":"filesystem","tool":"pid"}}"#,
         r#"{"tool":{"toolbox":"development","server":"filesystem","tool":"echo","tool":"pid"}}"#,
+        r#"{"tool":{},"tool":{"toolbox":"development","server":"filesystem","tool":"echo"}}"#,
         r#"{"tool":{"toolbox":"development","server":"filesystem","tool":"echo"},"arguments":{"a":1},"arguments":{"a":2}}"#,
     ];
     let mut workbench = workbench();
@@ -234,6 +235,42 @@ fn a_key_that_stands_twice_is_rejected() {
     }
     let journal = workbench.journal("development", "filesystem");
     assert!(journal.received("tools/call").is_empty());
+}
+
+#[test]
+fn a_key_of_the_call_that_stands_twice_is_rejected() {
+    let tool = r#"{"tool":{"toolbox":"development","server":"filesystem","tool":"echo"}}"#;
+    let rows = [
+        format!(r#"{{"name":"use_tool","arguments":{{}},"arguments":{tool}}}"#),
+        format!(r#"{{"name":"open_toolbox","name":"use_tool","arguments":{tool}}}"#),
+        format!(r#"{{"name":"use_tool","_meta":{{}},"arguments":{tool},"_meta":{{}}}}"#),
+    ];
+    let mut workbench = workbench();
+    for params in rows {
+        let id = workbench.request("tools/call", &params);
+        let answer = workbench.response(&id);
+        assert!(answer.is_error(), "{}", answer.line);
+    }
+    let journal = workbench.journal("development", "filesystem");
+    assert!(journal.received("tools/call").is_empty());
+}
+
+#[test]
+fn a_call_is_understood_however_it_is_written() {
+    let rows = [
+        r#"{"arguments":{"arguments":{"a":1},"tool":{"tool":"echo","server":"filesystem","toolbox":"development"}},"name":"use_tool"}"#,
+        r#" { "name" : "use_tool" , "other" : [1,{}] , "arguments" : { "tool" : { "toolbox" : "development" , "server" : "filesystem" , "tool" : "echo" } , "arguments" : {"a":1} } } "#,
+        r#"{"n\u0061me":"use\u005ftool","arguments":{"t\u006fol":{"toolbox":"dev\u0065lopment","server":"filesystem","tool":"ech\u006f"},"arguments":{"a":1}}}"#,
+        r#"{"name":"use_tool","arguments":{"tool":{"toolbox":"development","server":"filesystem","tool":"echo"},"arguments":"{\"a\":1}"}}"#,
+    ];
+    let mut workbench = workbench();
+    for params in rows {
+        let id = workbench.request("tools/call", params);
+        let answer = workbench.response(&id);
+        assert!(!answer.is_error(), "{}", answer.line);
+    }
+    let journal = workbench.journal("development", "filesystem");
+    assert_eq!(journal.arguments(), [r#"{"a":1}"#; 4]);
 }
 
 #[test]

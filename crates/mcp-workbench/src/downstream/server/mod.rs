@@ -56,7 +56,7 @@ use lasting::Lasting;
 use crate::{
     call::{Call, ClientHandle, Outcome},
     era::Era,
-    ident::ServerIdentifier,
+    ident::{ServerIdentifier, ToolName},
     seal::Sealer,
     wire::RawJson,
 };
@@ -209,11 +209,11 @@ impl ServerHandle {
         self.status.borrow().clone()
     }
 
-    /// Whether the server is known to have a tool.
-    pub fn knows(&self, tool: &str) -> bool {
+    /// The name of a tool that the server is known to have.
+    pub fn known_tool(&self, tool: &str) -> Option<ToolName> {
         let status = self.status.borrow();
-        let tools = status.tools.as_ref();
-        tools.is_some_and(|tools| tools.get(tool).is_some())
+        let tool = status.tools.as_ref()?.get(tool)?;
+        Some(tool.name.clone())
     }
 
     /// What is known of the server, to be followed. It does not keep the server.

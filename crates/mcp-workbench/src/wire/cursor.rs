@@ -1,0 +1,122 @@
+//! A way through a value in one go, for those who know what they expect and give up on anything else.
+
+use super::{json::RawJson, scan::Scanner};
+
+/// A place in a value that is known to be valid.
+pub struct Cursor<'a> {
+    value: &'a RawJson,
+    scanner: Scanner<'a>,
+}
+
+impl<'a> Cursor<'a> {
+    /// Before the value.
+    pub fn new(value: &'a RawJson) -> Self {
+        Self {
+            value,
+            scanner: Scanner::new(value.as_bytes()),
+        }
+    }
+
+    /// Goes through the object at the cursor. For each member `visit` gets the key and has to move past the value.
+    /// Nothing if there is no object, a key is written with escapes, or a visit gives up.
+    pub fn members(
+        &mut self,
+        mut visit: impl FnMut(&mut Self, &'a [u8]) -> Option<()>,
+    ) -> Option<()> {
+        self.scanner.skip_whitespace();
+        self.scanner.expect(b'{').ok()?;
+        self.scanner.skip_whitespace();
+        if self.scanner.take(b'}') {
+            return Some(());
+        }
+        loop {
+            self.scanner.skip_whitespace();
+            let key = self.plain_string()?;
+            self.scanner.skip_whitespace();
+            self.scanner.expect(b':').ok()?;
+            self.scanner.skip_whitespace();
+            visit(self, key)?;
+            self.scanner.skip_whitespace();
+            if !self.scanner.take(b',') {
+                return self.scanner.expect(b'}').ok();
+            }
+        }
+    }
+
+    /// Moves past a value, and returns it.
+    pub fn value(&mut self) -> Option<RawJson> {
+        let start = self.scanner.position();
+        self.scanner.skip_value().ok()?;
+        let bytes = self.value.as_bytes();
+        Some(RawJson::trusted(
+            bytes.slice(start..self.scanner.position()),
+        ))
+    }
+
+    /// Moves past a string without escapes, and returns its text.
+    pub fn text(&mut self) -> Option<&'a str> {
+        std::str::from_utf8(self.plain_string()?).ok()
+    }
+
+    fn plain_string(&mut self) -> Option<&'a [u8]> {
+        let start = self.scanner.position();
+        self.scanner.string().ok()?;
+        let quoted = self.scanner.text_since(start);
+        { self.scanner.last_string_is_plain() }.then(|| &quoted[1..quoted.len() - 1])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    /// What is read of an object with the texts `a` and, inside `b`, `c`, and the value of `v`.
+    fn read(text: &str) -> Option<(String, String, String)> {
+        let value = RawJson::parse(&Bytes::copy_from_slice(text.as_bytes())).unwrap();
+        let (mut a, mut c, mut v) = (None, None, None);
+        Cursor::new(&value).members(|cursor, key| {
+            match key {
+                b"a" => a = Some(cursor.text()?.to_owned()),
+                b"b" => cursor.members(|cursor, key| {
+                    c = (key == b"c").then(|| cursor.text()).flatten();
+                    c.map(drop)
+                })?,
+                _ => v = Some(cursor.value()?.as_str().to_owned()),
+            }
+            Some(())
+        })?;
+        Some((a?, c?.to_owned(), v?))
+    }
+
+    #[test]
+    fn what_is_expected_is_read_in_one_go() {
+        let expected = Some((
+            "x".to_owned(),
+            "y".to_owned(),
+            r#"[ {"a":1}, "]" ]"#.to_owned(),
+        ));
+        for text in [
+            r#"{"a":"x","b":{"c":"y"},"v":[ {"a":1}, "]" ]}"#,
+            "\n{ \"v\" : [ {\"a\":1}, \"]\" ] ,\t\"b\" : { \"c\" : \"y\" } , \"a\" : \"x\" } ",
+        ] {
+            assert_eq!(read(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_given_up_on() {
+        for text in [
+            "5",
+            "{}",
+            r#"{"a":5,"b":{"c":"y"},"v":1}"#,
+            r#"{"a":"\u0078","b":{"c":"y"},"v":1}"#,
+            r#"{"\u0061":"x","b":{"c":"y"},"v":1}"#,
+            r#"{"a":"x","b":{"d":"y"},"v":1}"#,
+            r#"{"a":"x","b":["c"],"v":1}"#,
+        ] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+}
