@@ -15,7 +15,7 @@ use crate::{
     downstream::{CallError, ServerHandle},
     era::{self, Era},
     ident::{ServerName, ToolIdentifier, ToolName, ToolboxName},
-    wire::{Cursor, Kind, ObjectText, RawJson},
+    wire::{Cursor, Kind, ObjectText, RawJson, once},
     workbench::Workbench,
 };
 
@@ -220,11 +220,6 @@ impl<'a> Written<'a> {
             _ => None,
         })
     }
-}
-
-/// Notes a value; nothing if there is one already.
-fn once<T>(slot: &mut Option<T>, value: T) -> Option<()> {
-    slot.replace(value).is_none().then_some(())
 }
 
 /// The identifier and the arguments; problems in the order in which they are told.

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     call::{CallContext, CallRequest},
     downstream::{CallError, ServerHandle},
-    wire::RawJson,
+    wire::{Cursor, RawJson, once},
 };
 
 impl Native {
@@ -34,36 +34,60 @@ impl Native {
     }
 
     /// Finds the server for a call of a tool.
-    pub fn route_call(&self, params: &RawJson) -> Result<RoutedCall, NativeError> {
+    fn route_call(&self, params: &RawJson) -> Result<RoutedCall, NativeError> {
         let name = required(params, "name")?;
         let tools = self.tools();
         let Some(route) = tools.route(&name) else {
             return Err(NativeError::invalid(format!("Unknown tool: {name}")));
         };
-        // A name that stands twice must not reach a server that may read the other one.
-        let members = params.members().unwrap_or_default();
-        let is_as_sent =
-            route.original == name && members.iter().filter(|it| it.key == "name").count() == 1;
-        let params = if is_as_sent {
-            params.clone()
-        } else {
-            params.with_member("name", &RawJson::of(&route.original))
-        };
+        // A name that stands twice becomes twice the same, whichever of them the server reads.
         Ok(RoutedCall {
-            params,
+            params: params.with_member("name", &RawJson::of(&route.original)),
             route: route.clone(),
         })
     }
 
-    /// The server of a call.
-    pub fn server_of(&self, call: &RoutedCall) -> Option<Arc<ServerHandle>> {
-        self.toolbox.server(&call.route.server)
+    /// The call that parameters of `tools/call` ask for, if they have nothing special about them and it can be sent
+    /// without waiting for anything. They are read in one go.
+    pub fn ready_call(&self, params: &RawJson) -> Option<ReadyCall> {
+        self.toolbox.opened()?;
+        let (mut name, mut meta) = (None, None);
+        Cursor::new(params).members(|cursor, key| match key {
+            b"name" => once(&mut name, cursor.text()?),
+            b"_meta" => once(&mut meta, cursor.value()?),
+            _ => cursor.value().map(drop),
+        })?;
+        let tools = self.tools();
+        let route = tools.route(name?)?;
+        let params = if name? == route.original {
+            params.clone()
+        } else {
+            params.with_member("name", &RawJson::of(&route.original))
+        };
+        Some(ReadyCall {
+            server: self.toolbox.server(&route.server)?,
+            meta,
+            call: RoutedCall {
+                params,
+                route: route.clone(),
+            },
+        })
     }
 
     pub(super) async fn call_tool(&self, params: &RawJson, context: CallContext) -> Answered {
         let RoutedCall { params, route } = self.route_call(params)?;
         self.relay("tools/call", &params, &route, context).await
     }
+}
+
+/// A call that can be sent at once.
+pub struct ReadyCall {
+    /// The server that has the tool.
+    pub server: Arc<ServerHandle>,
+    /// The `_meta` of the client's request.
+    pub meta: Option<RawJson>,
+    /// The call.
+    pub call: RoutedCall,
 }
 
 /// A call of a tool, and the server that it goes to.

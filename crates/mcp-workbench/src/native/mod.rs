@@ -32,7 +32,7 @@ use crate::{
     toolbox::Toolbox,
 };
 
-pub use calls::RoutedCall;
+pub use calls::{ReadyCall, RoutedCall};
 pub use error::NativeError;
 use merged::{Family, Merged};
 use shown_tools::ShownTools;

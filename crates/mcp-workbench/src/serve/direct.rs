@@ -99,13 +99,12 @@ impl Connection {
         let params = request.params.as_ref()?;
         let workbench = self.workbench();
         if let Some(native) = workbench.native() {
-            native.toolbox().opened()?;
-            let call = native.route_call(params).ok()?;
+            let ready = native.ready_call(params)?;
             return Some(DirectCall {
-                server: native.server_of(&call)?,
-                request: call.request(),
-                meta: params.member("_meta"),
-                kind: DirectKind::Native(call),
+                server: ready.server,
+                request: ready.call.request(),
+                meta: ready.meta,
+                kind: DirectKind::Native(ready.call),
             });
         }
         let call = meta::ready_call(workbench, params)?;

@@ -66,6 +66,11 @@ impl<'a> Cursor<'a> {
     }
 }
 
+/// Notes a value; nothing if there is one already.
+pub fn once<T>(slot: &mut Option<T>, value: T) -> Option<()> {
+    slot.replace(value).is_none().then_some(())
+}
+
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;

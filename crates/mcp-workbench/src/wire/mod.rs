@@ -15,7 +15,7 @@ mod scan;
 mod sse;
 
 pub use compose::{Frame, ObjectText, error, error_as_sent, notification, request, result};
-pub use cursor::Cursor;
+pub use cursor::{Cursor, once};
 pub use json::{Kind, Member, RawJson};
 pub use lines::{Line, LineFramer, MAX_FRAME_BYTES};
 pub use mend::{parse_mended, parse_on_one_line};

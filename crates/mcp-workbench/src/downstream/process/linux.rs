@@ -7,6 +7,7 @@ use std::{
     hash::{BuildHasher, Hasher, RandomState},
     io,
     os::unix::process::CommandExt,
+    pin::Pin,
     process::{Child, Command, Stdio},
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
@@ -98,6 +99,7 @@ impl ProcessTable {
         let process = Process {
             child_ended: self.child_ended.subscribe(),
             may_have_ended: true,
+            next_end: None,
             child,
             pid,
             marker,
@@ -253,10 +255,17 @@ pub struct Process {
     child_ended: watch::Receiver<()>,
     /// Whether a child has ended since the last look at this one. Looking costs a system call.
     may_have_ended: bool,
+    /// Done when the next child has ended.
+    next_end: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
     child: Child,
     pid: Pid,
     marker: String,
     table: Arc<ProcessTable>,
+}
+
+async fn next_end(mut child_ended: watch::Receiver<()>) {
+    // The sender is in the table, which outlives all processes.
+    let _ = child_ended.changed().await;
 }
 
 impl Process {
@@ -272,8 +281,12 @@ impl Process {
                     return exit;
                 }
             }
-            // The sender is in the table, which we hold.
-            let _ = self.child_ended.changed().await;
+            // Kept from one look to the next: this is polled whenever the server says something.
+            let next_end = self
+                .next_end
+                .get_or_insert_with(|| Box::pin(next_end(self.child_ended.clone())));
+            next_end.as_mut().await;
+            self.next_end = None;
             self.may_have_ended = true;
         }
     }
