@@ -75,8 +75,7 @@ fn examine_servers(
     with_workbench(loaded.config, async |workbench| {
         let mut found = look_at(&workbench, None, &progress).await;
         let config = workbench.config();
-        let names = workbench.toolbox_names();
-        let reports = names.iter().map(|name| {
+        let reports = config.toolboxes.keys().map(|name| {
             let (own, others) = found.drain(..).partition(|it| it.toolbox == *name);
             found = others;
             examine_toolbox(name, own, &config, environment)

@@ -39,22 +39,26 @@ pub(in crate::cli) async fn look_at(
 ) -> Vec<Probed> {
     let places = Arc::new(Semaphore::new(AT_ONCE));
     let mut looking = JoinSet::new();
-    for (name, toolbox) in &workbench.config().toolboxes {
+    let config = workbench.config();
+    for (name, toolbox) in &config.toolboxes {
         let wanted = chosen.is_none_or(|chosen| chosen == name.as_str());
         let Some(handles) = workbench.toolbox(name.as_str()).filter(|_| wanted) else {
             continue;
         };
-        let handles = handles.contents();
-        for (server, handle) in toolbox.servers.values().zip(handles.servers().values()) {
+        for server in toolbox.servers.values() {
+            let Some(handle) = handles.server(&server.name) else {
+                continue;
+            };
             let look = Look {
                 number: looking.len(),
                 toolbox: name.clone(),
                 server: Arc::clone(server),
-                handle: Arc::clone(handle),
+                handle,
             };
             looking.spawn(look.take(Arc::clone(&places), progress.clone()));
         }
     }
+    progress.expect(looking.len());
     let mut found = progress.during(looking.join_all()).await;
     found.sort_by_key(|(number, _)| *number);
     found.into_iter().map(|(_, probed)| probed).collect()

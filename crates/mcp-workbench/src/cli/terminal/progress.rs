@@ -41,6 +41,8 @@ struct State {
     /// How it goes on, in words.
     note: String,
     done: usize,
+    /// How many items there will be, where that is known.
+    total: usize,
     /// The lines of ours that stand on the terminal.
     drawn: Vec<String>,
     /// Whether the lines stay away, because a person is asked something.
@@ -64,6 +66,7 @@ impl Progress {
             items: Vec::new(),
             note: String::new(),
             done: 0,
+            total: 0,
             drawn: Vec::new(),
             paused: false,
         };
@@ -75,6 +78,13 @@ impl Progress {
     /// Whether there is a person who sees it.
     pub(in crate::cli) fn is_seen(&self) -> bool {
         self.state.is_some()
+    }
+
+    /// Says how many items there will be.
+    pub(in crate::cli) fn expect(&self, total: usize) {
+        if let Some(mut state) = self.state() {
+            state.total = total;
+        }
     }
 
     /// Begins an item, which is a line until it is done.
@@ -174,8 +184,8 @@ impl State {
     fn lines(&self, now: Instant, width: usize) -> Vec<String> {
         let seconds = |since: Instant| (now - since).as_secs();
         let mut lines = vec![format!("{} ({} s)", self.title, seconds(self.since))];
-        if self.done > 0 {
-            lines[0].push_str(&format!(", {} done", self.done));
+        if self.total > 0 {
+            lines[0].push_str(&format!(", {} of {} done", self.done, self.total));
         }
         if !self.note.is_empty() {
             lines.push(format!("  {}", self.note));
@@ -222,6 +232,7 @@ mod tests {
             items: items.collect(),
             note: String::new(),
             done: 0,
+            total: 0,
             drawn: Vec::new(),
             paused: false,
         }
@@ -232,11 +243,15 @@ mod tests {
         let now = Instant::now();
         let later = now + Duration::from_secs(3);
         let mut few = state(now, 1);
-        few.done = 2;
+        (few.done, few.total) = (2, 3);
         few.note = "half of it".to_owned();
         assert_eq!(
             few.lines(later, 80),
-            ["starting (3 s), 2 done", "  half of it", "  dev/0 (3 s)"]
+            [
+                "starting (3 s), 2 of 3 done",
+                "  half of it",
+                "  dev/0 (3 s)"
+            ]
         );
         let lines = state(now, 10).lines(later, 8);
         assert_eq!(lines.len(), MAX_LINES + 2);

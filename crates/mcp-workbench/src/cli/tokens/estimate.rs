@@ -2,9 +2,9 @@
 //! another one; this counts the pieces that the tokenizer `o200k_base` would look at, and gives each the mean of
 //! what such pieces cost.
 //!
-//! The means were taken over the definitions of 209 tools of 16 published servers. For servers that are left out of
-//! the means, the estimate is within 4 % of the real count; the test below holds it to that on recorded counts, and
-//! `scripts/count-tokens` makes such a record.
+//! The means were taken over the definitions of 209 tools of 16 published servers. The estimate for each of these
+//! is within 5 % of the real count, for all together within 1 %; for servers that had no part in the means it was
+//! within 3 %. The test below holds it to that on recorded counts, of which `scripts/count-tokens` makes more.
 
 /// Costs are in hundredths of a token.
 const TOKEN: usize = 100;
@@ -140,6 +140,16 @@ mod tests {
     /// Definitions of published servers, and how many tokens `o200k_base` makes of them.
     const RECORD: &str = include_str!("../../../tests/data/token-counts.json");
 
+    /// The servers that had no part in the means.
+    const HELD_OUT: [&str; 6] = [
+        "brave-search",
+        "browsermcp",
+        "exa",
+        "figma",
+        "google-maps",
+        "puppeteer",
+    ];
+
     /// By how many percent an estimate is off.
     fn error(estimated: usize, real: usize) -> f64 {
         let as_float = |number: usize| f64::from(u32::try_from(number).unwrap());
@@ -150,7 +160,7 @@ mod tests {
     fn the_estimate_is_near_the_real_count() {
         let record: Value = serde_json::from_str(RECORD).unwrap();
         let servers = record.as_object().unwrap();
-        assert!(servers.len() >= 10);
+        assert!(HELD_OUT.iter().all(|server| servers.contains_key(*server)));
         let (mut all_estimated, mut all_real) = (0, 0);
         for (server, tools) in servers {
             let (mut estimated, mut real) = (0, 0);
@@ -159,8 +169,13 @@ mod tests {
                 real += usize::try_from(tool["tokens"].as_u64().unwrap()).unwrap();
             }
             let off = error(estimated, real);
+            let limit = if HELD_OUT.contains(&server.as_str()) {
+                3.0
+            } else {
+                5.0
+            };
             assert!(
-                off.abs() < 4.0,
+                off.abs() < limit,
                 "{server}: {estimated} for {real}, {off:.1} %"
             );
             all_estimated += estimated;

@@ -69,8 +69,9 @@ pub(super) fn run(
 /// Starts the servers and counts.
 async fn costs(workbench: &Workbench, chosen: Option<&str>, progress: &Progress) -> Costs {
     let found = look_at(workbench, chosen, progress).await;
-    let mut costs = Costs::new(&workbench.config(), Start::of(workbench));
-    for (name, toolbox) in &workbench.config().toolboxes {
+    let config = workbench.config();
+    let mut costs = Costs::new(&config, Start::of(workbench));
+    for (name, toolbox) in &config.toolboxes {
         if chosen.is_none_or(|chosen| chosen == name.as_str()) {
             let own: Vec<&Probed> = found.iter().filter(|it| it.toolbox == *name).collect();
             costs.add(toolbox, &own);

@@ -159,7 +159,7 @@ fn conclusion(costs: &Costs) -> String {
         None => {}
     }
     text.push_str(&format!(
-        "(estimated for {TOKENIZER}, within 4 % for definitions of tools; other models count otherwise)\n"
+        "(estimated for {TOKENIZER}, within 5 % for definitions of tools; other models count otherwise)\n"
     ));
     text
 }

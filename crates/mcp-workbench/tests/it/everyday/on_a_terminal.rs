@@ -20,7 +20,7 @@ fn slow() -> Setup {
 #[test]
 fn what_takes_a_moment_is_shown_and_erased() {
     let mut doctor = OnTerminal::start(slow(), &["doctor"]);
-    doctor.wait_for("starting servers (");
+    doctor.wait_for("s), 0 of 1 done");
     doctor.wait_for("  dev/fs");
     doctor.setup.write("gate", "");
     assert!(doctor.finish().success(), "{}", doctor.text());

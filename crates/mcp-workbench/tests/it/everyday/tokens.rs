@@ -95,3 +95,15 @@ fn one_toolbox_can_be_counted_and_the_others_are_not_started() {
     assert_eq!(document(&finished)["tools"], 2);
     assert!(journal.lines().is_empty());
 }
+
+#[test]
+fn what_a_server_says_of_itself_is_counted_with_its_tools() {
+    let script = wordy(2).set("instructions", "\"Read before you write.\"");
+    let (finished, _setup) = run(Setup::one(&script), &["tokens", "--json"]);
+    let counted = document(&finished);
+    let server = &counted["toolboxes"][0]["servers"][0];
+    let tools = counted["largest"].as_array().unwrap().iter();
+    let tools: u64 = tools.map(|tool| tool["tokens"].as_u64().unwrap()).sum();
+    assert_eq!(server["instructions_tokens"], 5);
+    assert_eq!(server["tokens"], tools + 5);
+}
