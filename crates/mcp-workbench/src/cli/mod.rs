@@ -22,6 +22,7 @@ mod reload;
 mod remove;
 mod schema;
 mod serve;
+mod shell;
 mod signals;
 mod switch;
 mod terminal;

@@ -51,6 +51,6 @@ pub use self::{
         ToolMode, Toolbox, Transport, UnsetVariable,
     },
     schema::json_schema,
-    secrets::Secrets,
+    secrets::{REDACTED, Secrets},
     watch::{FileWatch, Fingerprint, wait_for_writer},
 };
