@@ -2,9 +2,9 @@
 
 use std::{fmt::Write, path::Path, process::ExitCode};
 
-use super::{Done, configuration::load_configuration, output};
+use super::{Done, configuration::load_configuration, output, shell::quoted};
 use crate::{
-    config::{Environment, LiteralPlace, Loaded, Server, ToolMode, Transport},
+    config::{Environment, LiteralPlace, Loaded, REDACTED, Server, ToolMode, Transport},
     visible::visible,
 };
 
@@ -55,6 +55,9 @@ fn describe(loaded: &Loaded) -> Result<String, std::fmt::Error> {
                 how_reached(server)
             )?;
         }
+        for name in &toolbox.disabled {
+            writeln!(text, "  {}: disabled", visible(name.as_str()))?;
+        }
     }
     Ok(text)
 }
@@ -65,13 +68,13 @@ pub(super) fn how_reached(server: &Server) -> String {
     let text = match &server.transport {
         Transport::Stdio(launch) => {
             let args = launch.args.iter().enumerate().map(|(index, word)| {
-                if literal.contains(&LiteralPlace::Argument(index)) {
+                quoted(&if literal.contains(&LiteralPlace::Argument(index)) {
                     hidden(word)
                 } else {
                     launch.secrets.redact(word).into_owned()
-                }
+                })
             });
-            let command = launch.secrets.redact(&launch.command).into_owned();
+            let command = quoted(&launch.secrets.redact(&launch.command));
             std::iter::once(command)
                 .chain(args)
                 .collect::<Vec<_>>()
@@ -83,8 +86,8 @@ pub(super) fn how_reached(server: &Server) -> String {
                 .split_once("://")
                 .and_then(|(scheme, rest)| Some((scheme, rest.split_once('@')?.1)))
             {
-                Some((scheme, rest)) => format!("{scheme}://{HIDDEN}@{rest}"),
-                None => format!("{url}?{HIDDEN}"),
+                Some((scheme, rest)) => format!("{scheme}://{REDACTED}@{rest}"),
+                None => format!("{url}?{REDACTED}"),
             }
         }
         Transport::Remote(endpoint) => endpoint.secrets.redact(&endpoint.url).into_owned(),
@@ -99,13 +102,10 @@ pub(super) fn how_reached(server: &Server) -> String {
     visible(&text).into_owned()
 }
 
-/// What stands where a credential stood.
-const HIDDEN: &str = "[redacted]";
-
 /// An argument without its value.
 fn hidden(argument: &str) -> String {
     match argument.split_once('=') {
-        Some((name, _)) => format!("{name}={HIDDEN}"),
-        None => HIDDEN.to_owned(),
+        Some((name, _)) => format!("{name}={REDACTED}"),
+        None => REDACTED.to_owned(),
     }
 }

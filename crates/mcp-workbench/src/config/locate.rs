@@ -67,8 +67,8 @@ impl LocateError {
             }
             Self::VariableMissing { .. } => "correct the path in WORKBENCH_CONFIG, or unset it",
             Self::NothingFound { .. } => {
-                "write one with `mcp-workbench init`, name a file with --config, or try \
-                 `mcp-workbench demo`"
+                "take over the servers of your MCP clients with `mcp-workbench import`, write a file \
+                 with `mcp-workbench init`, name one with --config, or try `mcp-workbench demo`"
             }
         }
     }

@@ -37,7 +37,7 @@ pub use self::{
     },
     environment::Environment,
     filters::ToolFilters,
-    literals::LiteralPlace,
+    literals::{LiteralPlace, literal_secrets, literal_values},
     load::{LoadError, Loaded, load, parse, read_text},
     locate::{
         CONFIG_FILE, CONFIG_VARIABLE, ConfigSource, LocateError, Located, locate, user_config_file,
@@ -51,6 +51,6 @@ pub use self::{
         ToolMode, Toolbox, Transport, UnsetVariable,
     },
     schema::json_schema,
-    secrets::Secrets,
+    secrets::{REDACTED, Secrets},
     watch::{FileWatch, Fingerprint, wait_for_writer},
 };

@@ -8,7 +8,7 @@
 use std::{borrow::Cow, fmt, ops::Range};
 
 /// What stands where a secret stood.
-const MARK: &str = "[redacted]";
+pub const REDACTED: &str = "[redacted]";
 
 /// A shorter value hides nothing: it would be found in every other word.
 const SHORTEST: usize = 4;
@@ -149,14 +149,15 @@ impl Secrets {
         let mut shown_to = 0;
         for range in hidden {
             redacted.push_str(&text[shown_to..range.start]);
-            redacted.push_str(MARK);
+            redacted.push_str(REDACTED);
             shown_to = range.end;
         }
         redacted.push_str(&text[shown_to..]);
         Cow::Owned(redacted)
     }
 
-    fn add_value(&mut self, value: &str) {
+    /// Adds a value, whatever it is called.
+    pub(super) fn add_value(&mut self, value: &str) {
         if !is_plain_value(value) && !self.values.iter().any(|known| known == value) {
             self.values.push(value.into());
         }

@@ -36,6 +36,20 @@ pub(super) enum ArgumentError {
     /// A key that stands twice and is no list.
     #[error("{} stands twice\n  hint: only a list may have several values", visible(.0))]
     Doubled(String),
+    /// A key that the tool does not have.
+    #[error(
+        "the tool has no argument `{}`\n  hint: {}",
+        visible(.key),
+        instead(.near.as_deref(), .known)
+    )]
+    Unknown {
+        /// The key.
+        key: String,
+        /// The key that was perhaps meant.
+        near: Option<String>,
+        /// Those that there are.
+        known: Vec<String>,
+    },
     /// A value of another type than the schema says.
     #[error("{}: {error}{}", visible(.key), meant(.near.as_deref()))]
     WrongType {
@@ -52,6 +66,17 @@ fn meant(near: Option<&str>) -> String {
     near.map_or_else(String::new, |near| {
         format!("\n  hint: did you mean `{}`?", visible(near))
     })
+}
+
+fn instead(near: Option<&str>, known: &[String]) -> String {
+    match near {
+        Some(near) => format!(
+            "did you mean `{}`? A key with := is passed on as it is",
+            visible(near)
+        ),
+        None if known.is_empty() => "it takes none".to_owned(),
+        None => format!("it takes {}", visible(&known.join(", "))),
+    }
 }
 
 /// The arguments as they were given.
@@ -176,6 +201,7 @@ fn assembled(words: &[Word], schema: &Value) -> Result<RawJson, ArgumentError> {
     let properties = &schema["properties"];
     let mut members: Vec<(&str, Vec<RawJson>)> = Vec::new();
     for word in words {
+        word.is_known(schema)?;
         let value = word.typed(properties)?;
         match members.iter_mut().find(|(key, _)| *key == word.key) {
             Some((_, values)) => values.push(value),
@@ -194,6 +220,30 @@ fn assembled(words: &[Word], schema: &Value) -> Result<RawJson, ArgumentError> {
 }
 
 impl Word {
+    /// Refuses a key that is probably misspelt, or that the schema rules out. With `:=` it is meant.
+    fn is_known(&self, schema: &Value) -> Result<(), ArgumentError> {
+        let known = schema["properties"].as_object();
+        let known: Vec<&str> = known
+            .into_iter()
+            .flatten()
+            .map(|it| it.0.as_str())
+            .collect();
+        if known.contains(&self.key.as_str()) || matches!(self.value, WordValue::Json(_)) {
+            return Ok(());
+        }
+        let near = nearest(&self.key, known.iter().copied()).map(str::to_owned);
+        let open = schema["additionalProperties"] != Value::Bool(false)
+            || schema["patternProperties"].is_object();
+        if near.is_none() && open {
+            return Ok(());
+        }
+        Err(ArgumentError::Unknown {
+            key: self.key.clone(),
+            near,
+            known: known.into_iter().map(str::to_owned).collect(),
+        })
+    }
+
     fn typed(&self, properties: &Value) -> Result<RawJson, ArgumentError> {
         let text = match &self.value {
             WordValue::Json(json) => return Ok(json.clone()),
@@ -274,7 +324,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_named() {
-        let cases: [(&[&str], &str); 9] = [
+        let cases: [(&[&str], &str); 10] = [
             (&["{\"a\""], "not valid JSON"),
             (&["[1]"], "a JSON array, not an object"),
             (&["word"], "`word` is no argument"),
@@ -287,10 +337,31 @@ mod tests {
             ),
             (&["deep=x"], "deep: expected a JSON object"),
             (&["{}", "a=b"], "`{}` is no argument"),
+            (
+                &["pth=x"],
+                "the tool has no argument `pth`\n  hint: did you mean `path`?",
+            ),
         ];
         for (words, problem) in cases {
             let error = read(words, "", &schema()).unwrap_err().to_string();
             assert!(error.contains(problem), "{error}");
         }
+    }
+
+    #[test]
+    fn keys_that_the_schema_rules_out_are_refused() {
+        let mut schema = schema();
+        schema["additionalProperties"] = json!(false);
+        let error = read(&["other=5"], "", &schema).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the tool has no argument `other`\n  hint: it takes path, limit, tags, deep"
+        );
+        assert_eq!(read(&["other:=5"], "", &schema).unwrap(), "{\"other\":5}");
+        schema["patternProperties"] = json!({"^o": {}});
+        assert_eq!(
+            read(&["other=5"], "", &schema).unwrap(),
+            "{\"other\":\"5\"}"
+        );
     }
 }

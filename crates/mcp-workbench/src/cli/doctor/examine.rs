@@ -10,7 +10,7 @@ use super::{
     whereabouts::elsewhere,
 };
 use crate::{
-    cli::{check::how_reached, probe::Probed},
+    cli::{check::how_reached, probe::Probed, shell::quoted},
     clients::{CLIENTS, NameFault, limits},
     config::{
         Config, Environment, Fault, LiteralPlace, Loaded, Problem, ReferenceFault, Server,
@@ -140,7 +140,8 @@ fn by_hand(server: &Server) -> String {
     let command = how_reached(server);
     match &server.transport {
         Transport::Stdio(launch) if launch.names_cwd => {
-            format!("cd {} && {command}", launch.cwd.display())
+            let cwd = quoted(&launch.cwd.display().to_string());
+            format!("cd {cwd} && {command}")
         }
         _ => command,
     }

@@ -19,7 +19,7 @@ use self::{
     plan::{Addition, Finding, Grouping, Kind, assign, gather},
     report::{Report, Searched},
 };
-use super::{Done, configuration::ConfigurationError, demo::program, output};
+use super::{Done, configuration::ConfigurationError, demo::program, output, terminal::Look};
 use crate::{
     clients::{CLIENTS, Client, ClientName, FoundFile, ReadError, client, find, own_servers},
     config::{EditError, Environment, Problems, WriteError},
@@ -61,7 +61,7 @@ pub(super) enum ImportError {
     /// There is nothing to take over.
     #[error(
         "no servers were found in the files of {clients}\n  \
-         hint: start it in the directory of a project that has some, or add servers with `mcp-workbench add`"
+         hint: start it in the directory of a project that has some, or begin with `mcp-workbench init`"
     )]
     NothingFound { clients: String },
     /// Files were found, and none of them can be read.
@@ -101,7 +101,8 @@ pub(super) fn run(
         return Err(nothing(&clients, &unreadable).into());
     }
     if !arguments.json {
-        output::data(&report::searched_table(&searched, environment.home()));
+        let look = Look::of_stdout(environment);
+        output::data(&report::searched_table(&searched, environment.home(), look));
     }
     let grouping = arguments.grouping(&findings)?;
     let additions = assign(&findings, &grouping, &known);
@@ -128,7 +129,7 @@ fn say(report: &Report<'_>, as_json: bool, environment: &Environment) -> ExitCod
     if as_json {
         output::data(&report.json());
     } else {
-        output::data(&report.table());
+        output::data(&report.table(Look::of_stdout(environment)));
         output::remark(&report.remarks());
         output::remark(&report.next_steps(environment));
     }

@@ -9,7 +9,11 @@ use super::{
     plan::{Addition, Finding, Kind, Place},
 };
 use crate::{
-    cli::PROGRAM,
+    cli::{
+        PROGRAM,
+        shell::quoted,
+        terminal::{Column, Look, Table, count},
+    },
     clients::{Client, FoundFile, ReadError},
     config::Environment,
     visible::visible,
@@ -53,24 +57,23 @@ impl Searched {
 }
 
 /// The files that have servers, one a line.
-pub(super) fn searched_table(searched: &[Searched], home: Option<&Path>) -> String {
-    let with_servers = searched.iter().filter(|it| it.servers > 0);
-    let rows: Vec<[String; 3]> = with_servers
-        .map(|it| {
-            [
-                it.client.title.to_owned(),
-                shown(&it.file, home),
-                servers(it.servers),
-            ]
-        })
-        .collect();
-    format!("{}\n", columns(&rows))
+pub(super) fn searched_table(searched: &[Searched], home: Option<&Path>, look: Look) -> String {
+    let mut table = Table::new([Column::Text(""), Column::Text(""), Column::Text("")]);
+    for it in searched.iter().filter(|it| it.servers > 0) {
+        table.row([
+            it.client.title.to_owned(),
+            shown(&it.file, home),
+            count(it.servers, "server"),
+        ]);
+    }
+    format!("{}\n", table.render(look, ""))
 }
 
 impl Report<'_> {
     /// The servers, one a line, and where they were found.
-    pub(super) fn table(&self) -> String {
-        let mut rows = vec![["server", "toolbox", "what", "found in"].map(str::to_owned)];
+    pub(super) fn table(&self, look: Look) -> String {
+        let headings = ["server", "toolbox", "what", "found in"];
+        let mut table = Table::new(headings.map(Column::Text));
         for finding in self.findings {
             let (toolbox, name, what) = match &finding.kind {
                 Kind::New(_) => {
@@ -82,15 +85,9 @@ impl Report<'_> {
                     let what = format!("{}{off}", it.new.identity.summary());
                     (it.toolbox.clone(), it.name.as_str(), what)
                 }
-                Kind::Present {
-                    toolbox,
-                    name,
-                    identity,
-                } => (
-                    format!("{toolbox} (there already)"),
-                    name.as_str(),
-                    identity.summary(),
-                ),
+                Kind::Present { toolbox, name, .. } => {
+                    (toolbox.clone(), name.as_str(), "there already".to_owned())
+                }
                 Kind::Ourselves => (
                     "-".to_owned(),
                     finding.name.as_str(),
@@ -103,14 +100,14 @@ impl Report<'_> {
                 ),
                 Kind::NotAServer => continue,
             };
-            rows.push([
+            table.row([
                 visible(name).into_owned(),
                 visible(&toolbox).into_owned(),
                 visible(&what).into_owned(),
                 self.places(finding, name),
             ]);
         }
-        columns(&rows)
+        table.render(look, "")
     }
 
     /// Where a server was found, with the name that it had there if it is another.
@@ -152,25 +149,25 @@ impl Report<'_> {
     }
 
     fn outcome(&self) -> String {
-        let count = |is: fn(&Kind) -> bool| self.findings.iter().filter(|it| is(&it.kind)).count();
+        let found = |is: fn(&Kind) -> bool| self.findings.iter().filter(|it| is(&it.kind)).count();
         let file = shown(self.file, self.home);
-        let added = servers(self.additions.len());
+        let added = count(self.additions.len(), "server");
         let mut text = match (self.additions.len(), self.written) {
             (0, _) => format!("nothing to add to {file}"),
             (_, true) => format!("added {added} to {file}"),
             (_, false) => format!("nothing was written; {added} would be added to {file}"),
         };
-        let present = count(|it| matches!(it, Kind::Present { .. }));
+        let present = found(|it| matches!(it, Kind::Present { .. }));
         if present > 0 {
             text.push_str(&format!("; {present} there already"));
         }
         for (number, what) in [
             (
-                count(|it| matches!(it, Kind::Ourselves)),
+                found(|it| matches!(it, Kind::Ourselves)),
                 "the workbench itself",
             ),
             (
-                count(|it| matches!(it, Kind::NotAServer)),
+                found(|it| matches!(it, Kind::NotAServer)),
                 "built into a client",
             ),
         ] {
@@ -189,10 +186,7 @@ impl Report<'_> {
     pub(super) fn next_steps(&self, environment: &Environment) -> String {
         let option = Destination::option(self.file, environment);
         let option = option.map_or_else(String::new, |file| {
-            format!(
-                " --config {}",
-                crate::cli::init::quoted(&file.display().to_string())
-            )
+            format!(" --config {}", quoted(&file.display().to_string()))
         });
         if !self.written && !self.additions.is_empty() {
             return format!("\nnext: {PROGRAM}{option} import, without --dry-run");
@@ -205,17 +199,30 @@ impl Report<'_> {
             client, servers, ..
         } in self.searched
         {
-            if *servers > 0 && client.can_be_written() && !named.contains(&client.title) {
+            let wanted = *servers > 0 && client.can_be_written() && !self.is_served(client);
+            if wanted && !named.contains(&client.title) {
                 named.push(client.title);
                 text.push_str(&format!(
                     "\n  {PROGRAM}{option} install --client {} --replace\n      \
-                     put the workbench into {}, in the place of the servers that it has now",
+                     put the workbench into {}, in place of its servers",
                     client.word(),
                     client.title
                 ));
             }
         }
         text
+    }
+
+    /// Whether a client has the workbench, and nothing that the workbench had not.
+    fn is_served(&self, client: &Client) -> bool {
+        let is_there = |finding: &Finding| {
+            let mut places = finding.places.iter();
+            places.any(|place| place.client.name == client.name)
+        };
+        let mut findings = self.findings.iter();
+        let mut additions = self.additions.iter();
+        findings.any(|it| matches!(it.kind, Kind::Ourselves) && is_there(it))
+            && !additions.any(|it| is_there(it.finding))
     }
 
     /// Everything for a program.
@@ -269,13 +276,6 @@ fn shown(path: &Path, home: Option<&Path>) -> String {
     visible(&text).into_owned()
 }
 
-fn servers(count: usize) -> String {
-    match count {
-        1 => "1 server".to_owned(),
-        count => format!("{count} servers"),
-    }
-}
-
 fn place(place: &Place) -> Value {
     json!({
         "client": place.client.word(),
@@ -283,22 +283,4 @@ fn place(place: &Place) -> Value {
         "project": place.project.as_deref().map(Path::to_string_lossy),
         "name": place.name,
     })
-}
-
-/// Rows as lines, with columns as wide as they need to be.
-fn columns<const N: usize>(rows: &[[String; N]]) -> String {
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..N).map(width).collect();
-    let mut text = String::new();
-    for row in rows {
-        let cells = row.iter().zip(&widths);
-        let cells = cells.map(|(cell, width)| format!("{cell:<width$}"));
-        let line = cells.collect::<Vec<_>>().join("  ");
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
 }

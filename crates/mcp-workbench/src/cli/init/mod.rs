@@ -17,11 +17,9 @@ use super::{
     Done, PROGRAM,
     editing::{EditArguments, Outcome, write_new},
     output,
+    shell::quoted,
 };
-use crate::{
-    config::{CONFIG_FILE, CONFIG_VARIABLE, Environment, locate, user_config_file},
-    visible::visible,
-};
+use crate::config::{CONFIG_FILE, CONFIG_VARIABLE, Environment, locate, user_config_file};
 
 /// What the file begins with.
 #[derive(Args)]
@@ -135,15 +133,17 @@ fn next_steps(file: &Path, toolbox: &str, environment: &Environment) -> String {
             format!("add {} NAME -- COMMAND", quoted(toolbox)),
             "add a server",
         ),
-        ("check".to_owned(), "check the file"),
+        ("doctor".to_owned(), "start every server once, to try it"),
         (
             "install --client NAME".to_owned(),
             "put the workbench into a client",
         ),
     ];
     let mut text = format!("wrote {shown}\n\nnext{with}:");
+    let width = steps.iter().map(|(command, _)| command.chars().count());
+    let width = width.max().unwrap_or(0);
     for (command, what) in steps {
-        text.push_str(&format!("\n  {PROGRAM} {command:<32}  {what}"));
+        text.push_str(&format!("\n  {PROGRAM} {command:<width$}  {what}"));
     }
     let variable = environment.variable(CONFIG_VARIABLE);
     if !is_found && variable.is_some_and(|value| !value.is_empty()) {
@@ -152,13 +152,4 @@ fn next_steps(file: &Path, toolbox: &str, environment: &Environment) -> String {
         ));
     }
     text
-}
-
-/// A word as a shell wants it.
-pub(super) fn quoted(word: &str) -> String {
-    let plain = |it: char| it.is_alphanumeric() || "-_./:@+".contains(it);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", visible(word).replace('\'', "'\\''"))
 }

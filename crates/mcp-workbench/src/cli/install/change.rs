@@ -29,6 +29,8 @@ pub(super) struct Change {
     doubled: Vec<String>,
     /// The servers that only the client has.
     others: Vec<String>,
+    /// The servers that are switched off in the workbench, and stay for that.
+    off: Vec<String>,
     /// Other entries that start the workbench.
     also_ours: Vec<String>,
 }
@@ -40,6 +42,8 @@ enum Relation {
     Ours,
     /// The workbench has it too.
     Doubled,
+    /// The workbench has it too, switched off.
+    Off,
     /// Only the client has it.
     Other,
 }
@@ -73,6 +77,7 @@ impl Change {
             match relation {
                 Relation::Ours => change.also_ours.push(server.name),
                 Relation::Other => change.others.push(server.name),
+                Relation::Off => change.off.push(server.name),
                 Relation::Doubled if replace => {
                     change.removed.push(shown(&server.name, section.as_deref()));
                     gone.push((server.name, section));
@@ -95,6 +100,7 @@ impl Change {
             removed: Vec::new(),
             doubled: Vec::new(),
             others: Vec::new(),
+            off: Vec::new(),
             also_ours: Vec::new(),
         }
     }
@@ -141,6 +147,14 @@ impl Change {
                 client.title,
                 listed(&self.others),
                 client.word()
+            ));
+        }
+        if !self.off.is_empty() {
+            lines.push(format!(
+                "these stay in {}, since they are disabled in the workbench: {}; \
+                 `{PROGRAM} enable` changes that",
+                client.title,
+                listed(&self.off)
             ));
         }
         if !self.also_ours.is_empty() {
@@ -197,14 +211,11 @@ fn relation(server: &FoundServer, known: &[OwnServer], program: &str) -> Relatio
     };
     let identity = identity(&imported.entry);
     let disabled = imported.entry.get("disabled").is_some();
-    let doubled = identity.is_some_and(|identity| {
-        let mut known = known.iter().filter(|it| disabled || !it.disabled);
-        known.any(|it| it.identity.as_ref() == Some(&identity))
-    });
-    if doubled {
-        Relation::Doubled
-    } else {
-        Relation::Other
+    let same = known.iter().filter(|it| it.identity == identity);
+    match (identity.is_some(), same.map(|it| it.disabled).min()) {
+        (true, Some(off)) if disabled || !off => Relation::Doubled,
+        (true, Some(_)) => Relation::Off,
+        (false, _) | (true, None) => Relation::Other,
     }
 }
 

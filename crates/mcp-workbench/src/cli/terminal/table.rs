@@ -1,4 +1,5 @@
-//! Plain tables: a heading where there is one, columns that are as wide as they need to be, and a last column that gets the rest.
+//! Plain tables: a heading where there is one, and columns that are as wide as they need to be. Where a terminal is narrower,
+//! the widest texts are cut.
 
 use super::{
     cut,
@@ -8,8 +9,8 @@ use super::{
 /// What stands between two columns.
 const GAP: &str = "  ";
 
-/// The last column is not cut below this.
-const LEAST_WIDTH: usize = 20;
+/// Texts are not cut below this.
+const LEAST_WIDTH: usize = 8;
 
 /// A column of a table.
 #[derive(Debug, Clone, Copy)]
@@ -57,39 +58,52 @@ impl Table {
 
     /// The table as lines, each behind `indent`.
     pub(in crate::cli) fn render(&self, look: Look, indent: &str) -> String {
-        let headings = self
+        let widths = self.widths(look, indent);
+        let headings: Vec<String> = self
             .columns
             .iter()
-            .map(|column| column.heading().to_owned());
-        let headings: Vec<String> = headings.collect();
+            .map(|column| column.heading().to_owned())
+            .collect();
         let mut text = String::new();
         if headings.iter().any(|heading| !heading.is_empty()) {
-            text.push_str(&look.paint(Ink::Faint, &self.line(&headings, look, indent)));
+            text.push_str(&look.paint(Ink::Faint, &self.line(&headings, &widths, indent)));
             text.push('\n');
         }
         for row in &self.rows {
-            text.push_str(&self.line(row, look, indent));
+            text.push_str(&self.line(row, &widths, indent));
             text.push('\n');
         }
         text
     }
 
-    fn line(&self, cells: &[String], look: Look, indent: &str) -> String {
-        let mut line = indent.to_owned();
-        for (index, column) in self.columns.iter().enumerate() {
+    fn line(&self, cells: &[String], widths: &[usize], indent: &str) -> String {
+        let columns = self.columns.iter().zip(widths).enumerate();
+        let cells = columns.map(|(index, (column, width))| {
             let cell = cells.get(index).map_or("", String::as_str);
-            if index + 1 == self.columns.len() {
-                let used = line.chars().count();
-                let room = look
-                    .width()
-                    .map(|width| width.saturating_sub(used).max(LEAST_WIDTH));
-                line.push_str(&room.map_or_else(|| cell.to_owned(), |room| cut(cell, room)));
-            } else {
-                line.push_str(&column.padded(cell, self.width(index)));
-                line.push_str(GAP);
-            }
+            column.padded(&cut(cell, *width), *width)
+        });
+        let line = cells.collect::<Vec<_>>().join(GAP);
+        format!("{indent}{line}").trim_end().to_owned()
+    }
+
+    /// How wide the columns are: as wide as they need to be, as far as there is room.
+    fn widths(&self, look: Look, indent: &str) -> Vec<usize> {
+        let mut widths: Vec<usize> = (0..self.columns.len()).map(|it| self.width(it)).collect();
+        let Some(room) = look.width() else {
+            return widths;
+        };
+        let between = GAP.len() * self.columns.len().saturating_sub(1);
+        let around = indent.chars().count() + between;
+        while widths.iter().sum::<usize>() + around > room {
+            let texts = self.columns.iter().zip(&mut widths);
+            let texts = texts.filter(|(column, _)| matches!(column, Column::Text(_)));
+            let widest = texts.map(|(_, width)| width).max();
+            let Some(widest) = widest.filter(|width| **width > LEAST_WIDTH) else {
+                break;
+            };
+            *widest -= 1;
         }
-        line.trim_end().to_owned()
+        widths
     }
 
     fn width(&self, index: usize) -> usize {
@@ -131,12 +145,19 @@ mod tests {
     }
 
     #[test]
-    fn the_last_column_is_cut_to_the_terminal() {
+    fn the_widest_texts_are_cut_to_the_terminal() {
         let shown = table().render(Look::of_width(false, 37), "");
         assert_eq!(
             shown,
             "name      tools  what\n\
              fs           12  reads and writes fi…\n\
+             database      3\n"
+        );
+        let shown = table().render(Look::of_width(false, 20), "");
+        assert_eq!(
+            shown,
+            "name      tools  what\n\
+             fs           12  reads a…\n\
              database      3\n"
         );
     }

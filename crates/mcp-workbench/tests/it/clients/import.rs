@@ -98,7 +98,7 @@ fn our_file_is_extended_in_place_and_once() {
     machine
         .run(&["import", "--toolbox", "dev"])
         .ends_with(0)
-        .says(&["dev (there already)", "added 1 server to "]);
+        .says(&["there already", "added 1 server to "]);
     let after = read(&file);
     let added = "        \"a\": { \"command\": \"x\" },\n        \"new\": {\n          \"command\": \"y\",\n        },\n";
     assert_eq!(

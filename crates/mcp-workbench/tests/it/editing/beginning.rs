@@ -15,7 +15,7 @@ fn a_file_is_written_that_can_be_checked_and_added_to() {
     for command in [
         "import",
         "add main NAME -- COMMAND",
-        "check",
+        "doctor",
         "install --client NAME",
     ] {
         assert!(
@@ -23,6 +23,9 @@ fn a_file_is_written_that_can_be_checked_and_added_to() {
             "{said}"
         );
     }
+    let steps = said.lines().skip_while(|line| *line != "next:");
+    let widest = steps.map(|line| line.chars().count()).max();
+    assert!(widest <= Some(80), "the steps fit a terminal\n{said}");
     assert!(account.text().starts_with("// "), "it is explained");
     account.done(&["check"]);
     account.done(&["add", "main", "x", "--", "y"]);

@@ -1,0 +1,35 @@
+//! Words of a command line that can be pasted into a shell.
+
+use crate::{config::REDACTED, visible::visible};
+
+/// A word as a shell wants it. What stands for a secret has to be replaced anyway, and needs no quotes.
+pub(super) fn quoted(word: &str) -> String {
+    let plain = |it: char| it.is_alphanumeric() || "-_./:@+=,%".contains(it);
+    if !word.is_empty() && word.replace(REDACTED, "").chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", visible(word).replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_can_be_pasted() {
+        let cases = [
+            ("@scope/server", "@scope/server"),
+            ("--port=80", "--port=80"),
+            ("--token=[redacted]", "--token=[redacted]"),
+            ("", "''"),
+            ("two words", "'two words'"),
+            ("it's", "'it'\\''s'"),
+            ("a;b", "'a;b'"),
+            ("$HOME", "'$HOME'"),
+            ("*", "'*'"),
+        ];
+        for (word, shown) in cases {
+            assert_eq!(quoted(word), shown, "{word}");
+        }
+    }
+}
