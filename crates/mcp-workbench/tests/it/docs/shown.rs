@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{
     blocks, none,
     page::{Block, page},
-    world::World,
+    world::{WORKBENCH, World},
 };
 use crate::harness::{Script, Setup};
 
@@ -20,7 +20,7 @@ const COMPARED: &[(&str, &str, fn(&Block))] = &[
     ("docs/overview.md", "## Available Toolboxes", instructions),
     (
         "docs/configuration.md",
-        "workbench-config.json:7:28",
+        "/home/me/shop/workbench-config.json:7:28",
         problem,
     ),
     (
@@ -32,7 +32,7 @@ const COMPARED: &[(&str, &str, fn(&Block))] = &[
     ("docs/guides/troubleshooting.md", "dev\n", examined),
     (
         "docs/guides/troubleshooting.md",
-        "workbench-config.json:7:39",
+        "/home/me/shop/workbench-config.json:7:39",
         unset,
     ),
     ("docs/guides/import-and-install.md", "Claude Code  ", found),
@@ -68,6 +68,13 @@ fn assert_shown(block: &Block, text: &str) {
     }
 }
 
+/// A text as it is for the user `me`, who works in `shop`.
+fn at_home(world: &World, text: &str) -> String {
+    text.replace(WORKBENCH, "/home/me/.local/bin/mcp-workbench")
+        .replace(world.path("home").to_str().unwrap(), "/home/me")
+        .replace(world.path("work").to_str().unwrap(), "/home/me/shop")
+}
+
 /// The instructions for the configuration of the same page.
 fn instructions(block: &Block) {
     let blocks = page(&block.page).blocks();
@@ -79,11 +86,11 @@ fn instructions(block: &Block) {
 /// A number where a text is expected.
 fn problem(block: &Block) {
     let world = World::new();
-    let config = "{\n  \"toolboxes\": {\n    \"dev\": {\n      \"description\": \"d\",\n      \"mcpServers\": {\n        \"db\": { \"command\": \"db\",\n          \"env\": { \"PORT\":   5432 },\n        },\n      },\n    },\n  },\n}\n";
+    let config = "{\n  \"toolboxes\": {\n    \"dev\": {\n      \"description\": \"d\",\n      \"mcpServers\": {\n        \"db\": { \"command\": \"db\",\n          \"env\": { \"PORT\": 5432 },\n        },\n      },\n    },\n  },\n}\n";
     world.write("work/workbench-config.json", config);
     let ran = world.run("mcp-workbench --config workbench-config.json check");
     assert_eq!(ran.code, 1, "{}", ran.all());
-    assert_shown(block, &ran.stderr);
+    assert_shown(block, &at_home(&world, &ran.stderr));
 }
 
 /// A variable that is not set.
@@ -93,7 +100,7 @@ fn unset(block: &Block) {
     world.write("work/workbench-config.json", config);
     let ran = world.run("unset GITHUB_TOKEN; mcp-workbench --config workbench-config.json check");
     assert_eq!(ran.code, 1, "{}", ran.all());
-    assert_shown(block, &ran.stderr);
+    assert_shown(block, &at_home(&world, &ran.stderr));
 }
 
 /// A toolbox more, a server more, a server with other arguments.
@@ -134,9 +141,7 @@ fn examined(block: &Block) {
     .unwrap();
     let ran = world.run_with("mcp-workbench doctor", &world.path("few"));
     assert_eq!(ran.code, 1, "{}", ran.all());
-    let said = ran
-        .stdout
-        .replace(world.path("home").to_str().unwrap(), "/home/me");
+    let said = at_home(&world, &ran.stdout);
     let timed = said.lines().map(|line| match line.rsplit_once(", ") {
         Some((before, _)) if line.contains(": up, ") => format!("{before}, 0.4 s"),
         _ => line.to_owned(),
@@ -147,7 +152,7 @@ fn examined(block: &Block) {
 /// What `import` finds.
 fn found(block: &Block) {
     let world = World::new().with_clients();
-    let ran = world.run("cd ~/shop 2>/dev/null || mkdir ~/shop; mcp-workbench import");
+    let ran = world.run("mcp-workbench import");
     assert_eq!(ran.code, 0, "{}", ran.all());
     assert_shown(block, &ran.stdout);
 }
@@ -162,9 +167,5 @@ fn installed(block: &Block) {
     .unwrap();
     let ran = world.run("PATH=~/.local/bin:$PATH; mcp-workbench import --from cursor && mcp-workbench install --client cursor --replace --dry-run");
     assert_eq!(ran.code, 0, "{}", ran.all());
-    let said = ran
-        .stdout
-        .replace(super::world::WORKBENCH, "/home/me/.local/bin/mcp-workbench")
-        .replace(world.path("home").to_str().unwrap(), "/home/me");
-    assert_shown(block, &said);
+    assert_shown(block, &at_home(&world, &ran.stdout));
 }
