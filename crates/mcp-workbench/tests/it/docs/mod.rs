@@ -10,7 +10,7 @@ mod pictures;
 mod shown;
 mod world;
 
-use page::{Block, pages};
+use page::{Block, Page, pages};
 
 /// The languages of blocks that are tested, and where.
 const LANGUAGES: &[(&str, &str)] = &[
@@ -24,7 +24,7 @@ const LANGUAGES: &[(&str, &str)] = &[
 
 /// The blocks of all pages.
 fn blocks() -> Vec<Block> {
-    pages().iter().flat_map(|page| page.blocks()).collect()
+    pages().iter().flat_map(Page::blocks).collect()
 }
 
 /// Ends the test with all findings at once.

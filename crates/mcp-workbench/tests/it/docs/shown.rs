@@ -15,8 +15,11 @@ use crate::harness::{Script, Setup};
 /// Characters of drawings, which nothing is compared with.
 const DRAWN: &[char] = &['─', '│', '►', '◄'];
 
-/// The blocks of words, by page and how they begin, and what compares them.
-const COMPARED: &[(&str, &str, fn(&Block))] = &[
+/// A block of words by its page and how it begins, and what compares it.
+type Compared = (&'static str, &'static str, fn(&Block));
+
+/// The blocks of words that are compared.
+const COMPARED: &[Compared] = &[
     ("docs/overview.md", "## Available Toolboxes", instructions),
     (
         "docs/configuration.md",
