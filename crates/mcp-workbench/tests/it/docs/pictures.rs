@@ -1,13 +1,15 @@
-//! Pictures: the drawn session is what the program shows, and all of them are well-formed and used.
+//! Pictures and figures: the drawn session is what the program shows, all pictures are used, and what the README counts is
+//! what the program counts.
 
 use std::{fs, process::Command};
 
 use pretty_assertions::assert_eq;
+use serde_json::Value;
 
 use super::{
     none,
-    page::{pages, root},
-    world::WORKBENCH,
+    page::{page, pages, root},
+    world::{WORKBENCH, World},
 };
 
 /// A text with the digits of times such as `0.4 s` and `12.1 ms` made zero.
@@ -59,4 +61,17 @@ fn every_picture_is_shown_somewhere() {
         }
     }
     none(&unused);
+}
+
+/// What all definitions cost needs the published servers; what the workbench costs does not depend on them.
+#[test]
+fn the_readme_says_what_a_model_reads_at_the_start() {
+    let example = root().join("docs/examples/published-servers.json");
+    let line = format!("mcp-workbench --config {} tokens --json", example.display());
+    let ran = World::new().run(&line);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    let counted: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let figure = format!("become {}**", counted["workbench"]["start_tokens"]);
+    let readme = page("README.md").text;
+    assert!(readme.contains(&figure), "{figure} is not in the README");
 }
