@@ -90,7 +90,7 @@ fn test(line: &str) -> Result<(), String> {
     }
 }
 
-/// Scripts exist, and know their options.
+/// Scripts exist. What they do is tested where they are used.
 fn test_script(line: &str) -> Result<(), String> {
     let mut words = line.split(' ').take_while(|word| !word.starts_with('#'));
     let script = words.next().unwrap_or_default();
