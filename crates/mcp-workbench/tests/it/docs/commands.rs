@@ -9,6 +9,17 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("cargo build", "the tests are built with it"),
     ("cargo test", "it would run itself"),
     ("UPDATE_SCHEMA=1 cargo test", "it would run itself"),
+    ("cargo install --path", "it is tried with the packages"),
+    ("pip install --no-index", "it is tried with the packages"),
+    ("uvx --no-index", "it is tried with the packages"),
+    (
+        "npm install --global target/",
+        "it is tried with the packages",
+    ),
+    ("tar xzf target/", "it is tried with the packages"),
+    ("./mcp-workbench-", "it is tried with the packages"),
+    ("rustup target add", "it changes the machine"),
+    ("apt-get install", "it changes the machine"),
 ];
 
 /// Lines that end with another exit code than 0.
@@ -61,23 +72,35 @@ fn runnable(line: &str) -> String {
     }
 }
 
+/// Whether a line is not run.
+fn stays(line: &str) -> bool {
+    NOT_RUN.iter().any(|(begin, _)| line.starts_with(begin))
+}
+
 /// Tests a line.
 fn test(line: &str) -> Result<(), String> {
-    if let Some(script) = line.strip_prefix("./") {
-        return test_script(script);
+    let ours = line.starts_with("mcp-workbench");
+    match line.strip_prefix("./") {
+        _ if stays(line) && ours => test_arguments(line),
+        _ if stays(line) => Ok(()),
+        Some(script) => test_script(script),
+        None if line.contains("mcp-workbench") => test_run(line),
+        None => Err("nothing is known of this command".to_owned()),
     }
-    if !line.contains("mcp-workbench") && !NOT_RUN.iter().any(|(begin, _)| line.starts_with(begin))
-    {
-        return Err("nothing is known of this command".to_owned());
+}
+
+/// The program understands a line.
+fn test_arguments(line: &str) -> Result<(), String> {
+    let ran = world(line).run(&format!("{} --help", runnable(line)));
+    match ran.code {
+        0 => Ok(()),
+        _ => Err(ran.all()),
     }
+}
+
+/// A line does what it should.
+fn test_run(line: &str) -> Result<(), String> {
     let world = world(line);
-    if NOT_RUN.iter().any(|(begin, _)| line.starts_with(begin)) {
-        let understood = !line.starts_with("mcp-workbench")
-            || world.run(&format!("{} --help", runnable(line))).code == 0;
-        return understood
-            .then_some(())
-            .ok_or_else(|| "it is not understood".to_owned());
-    }
     if line.contains("--undo") {
         world.run(&runnable(&line.replace(" --undo", "")));
     }
