@@ -10,6 +10,7 @@ mod clients;
 mod commands;
 mod configuration;
 mod corpus;
+mod docs;
 mod dynamic;
 mod editing;
 mod environment;

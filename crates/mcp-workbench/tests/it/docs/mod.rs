@@ -1,0 +1,49 @@
+//! The documentation, held against the program: every block of every page is parsed, loaded, run or compared, and every
+//! link leads somewhere. A block that nothing here knows how to test fails.
+
+mod code_map;
+mod commands;
+mod data;
+mod followed;
+mod links;
+mod page;
+mod pictures;
+mod shown;
+mod world;
+
+use page::{Block, Page, pages};
+
+/// The languages of blocks that are tested, and where.
+const LANGUAGES: &[(&str, &str)] = &[
+    ("json", "data"),
+    ("jsonc", "data"),
+    ("toml", "data"),
+    ("yaml", "data"),
+    ("sh", "commands"),
+    ("text", "shown"),
+];
+
+/// The blocks of all pages.
+fn blocks() -> Vec<Block> {
+    pages().iter().flat_map(Page::blocks).collect()
+}
+
+/// Ends the test with all findings at once.
+#[track_caller]
+fn none(findings: &[String]) {
+    assert!(findings.is_empty(), "\n{}", findings.join("\n"));
+}
+
+#[test]
+fn every_block_is_of_a_language_that_is_tested() {
+    let blocks = blocks();
+    assert!(blocks.len() > 60, "only {} blocks", blocks.len());
+    let unknown = blocks.iter().filter(|block| {
+        let mut languages = LANGUAGES.iter();
+        !languages.any(|(language, _)| block.language == *language)
+    });
+    let findings: Vec<String> = unknown
+        .map(|block| format!("{}: `{}` is not tested", block.place(), block.language))
+        .collect();
+    none(&findings);
+}
