@@ -10,9 +10,12 @@ use super::{
     Done,
     editing::{EditArguments, Editing, EditingError, Outcome, usual_description},
     output,
-    plain_secrets::plain_secrets,
 };
-use crate::{config::Environment, near::nearest, visible::visible};
+use crate::{
+    config::{Environment, LiteralPlace, literal_secrets},
+    near::nearest,
+    visible::visible,
+};
 
 /// The server and where it goes.
 #[derive(Args)]
@@ -100,10 +103,30 @@ pub(super) fn run(
     if editing.finish(&arguments.edit, environment, &done)? == Outcome::Written {
         toolbox.remark(&arguments.toolbox);
     }
-    for secret in plain_secrets(&entry) {
-        output::remark(&secret.to_string());
+    for place in literal_secrets(&entry) {
+        output::remark(&secret_remark(&place));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What to do about a secret that stands in the entry. It never holds the secret.
+fn secret_remark(place: &LiteralPlace) -> String {
+    let (what, variable) = match place {
+        LiteralPlace::Variable(name) => {
+            (format!("the value of `{}`", visible(name)), name.as_str())
+        }
+        LiteralPlace::Header(name) => (
+            format!("the value of the header `{}`", visible(name)),
+            "VARIABLE",
+        ),
+        LiteralPlace::Argument(index) => (format!("argument {}", index + 1), "VARIABLE"),
+        LiteralPlace::Url => ("the URL".to_owned(), "VARIABLE"),
+    };
+    let variable = visible(variable);
+    format!(
+        "{what} looks like a secret, in plain text\n  hint: write '${{{variable}}}' for it, set that \
+         variable where the workbench is started, and the secret stays out of the file"
+    )
 }
 
 /// What was done for the toolbox of a new server.
@@ -232,4 +255,22 @@ fn header(text: &str) -> Result<Pair, &'static str> {
         return Err("the name of a header is not empty");
     }
     Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_remarked_on_without_its_value() {
+        let entry = json!({"env": {"TOKEN": "hunter2-hunter2"}});
+        let remarks: Vec<String> = literal_secrets(&entry).iter().map(secret_remark).collect();
+        assert_eq!(
+            remarks,
+            [
+                "the value of `TOKEN` looks like a secret, in plain text\n  hint: write '${TOKEN}' for it, set \
+                 that variable where the workbench is started, and the secret stays out of the file"
+            ]
+        );
+    }
 }

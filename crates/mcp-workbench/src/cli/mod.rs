@@ -16,7 +16,6 @@ mod install;
 mod list;
 mod man;
 mod output;
-mod plain_secrets;
 mod probe;
 mod reload;
 mod remove;

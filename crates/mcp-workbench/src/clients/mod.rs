@@ -18,7 +18,6 @@ mod own_entry;
 mod own_servers;
 mod read;
 mod remark;
-mod secret;
 mod summary;
 mod table;
 mod translate;

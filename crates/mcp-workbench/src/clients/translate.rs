@@ -10,8 +10,8 @@ use super::{
     interpolate::{self, Surroundings},
     read::ClientEntry,
     remark::{Remark, ValueSource},
-    secret::{self, argument_secrets},
 };
+use crate::config::literal_secrets;
 
 /// What an entry of a client is.
 #[derive(Debug, Clone, PartialEq)]
@@ -102,14 +102,10 @@ impl Translation<'_> {
         let text = self.text(command, "command");
         let text = self.path(&text, is_bare(command));
         self.entry.insert("command".into(), text.into());
-        let secrets = argument_secrets(arguments);
         let mut translated = Vec::new();
         for (number, argument) in arguments.iter().enumerate() {
             let key = format!("args[{number}]");
             translated.push(Value::from(self.text(argument, &key)));
-            if secrets.contains(&number) {
-                self.remark(Remark::LiteralSecret { key });
-            }
         }
         if !translated.is_empty() {
             self.entry.insert("args".into(), translated.into());
@@ -174,9 +170,6 @@ impl Translation<'_> {
         }
         let url = fields.url().map(|(url, _)| url).unwrap_or_default();
         let text = self.text(url, "url");
-        if secret::in_url(&text) {
-            self.remark(Remark::LiteralSecret { key: "url".into() });
-        }
         self.entry.insert("url".into(), text.into());
         let mut given = fields.map(&["headers", "http_headers"]);
         for around in ["requestOptions", "requestInit"] {
@@ -238,8 +231,14 @@ impl Translation<'_> {
         if disabled || broken {
             self.entry.insert("disabled".into(), true.into());
         }
+        let entry = Value::Object(self.entry);
+        let secrets = literal_secrets(&entry).into_iter();
+        self.remarks
+            .extend(secrets.map(|place| Remark::LiteralSecret {
+                key: place.to_string(),
+            }));
         Imported {
-            entry: self.entry.into(),
+            entry,
             remarks: self.remarks,
         }
     }
@@ -261,9 +260,6 @@ impl Translation<'_> {
         for (name, value) in members {
             let place = format!("{key}.{name}");
             let text = self.text(value, &place);
-            if secret::in_value(name, &text) {
-                self.remark(Remark::LiteralSecret { key: place });
-            }
             map.insert((*name).to_owned(), text.into());
         }
         map

@@ -1,13 +1,22 @@
-//! Credentials that are written into the configuration itself instead of being taken from a variable: what looks
-//! like one, and where it stands. It is a guess, made to be right about what it names.
+//! Credentials that are written into a configuration, ours or a client's, instead of being taken from a variable: what looks
+//! like one, and where it stands. A guess that is too wide costs a remark, one that is too narrow a leak, so it is
+//! rather wide.
+
+use std::fmt;
+
+use serde_json::Value;
 
 use super::{
     resolved::{Server, Transport},
     secrets::{Secrets, is_plain_value},
 };
+use crate::visible::visible;
 
 /// A shorter value is hardly a credential.
-const SHORTEST: usize = 8;
+const SHORTEST: usize = 6;
+
+/// What an issuer gives out is not shorter than this.
+const SHORTEST_ISSUED: usize = 16;
 
 /// Beginnings that issuers give to their credentials.
 const BEGINNINGS: &[&str] = &[
@@ -42,29 +51,23 @@ const BEGINNINGS: &[&str] = &[
     "ya29.",
 ];
 
-/// Words in the names of what holds a credential.
-const SECRET_WORDS: &[&str] = &[
-    "apikey",
-    "auth",
+/// How words end in the names of what holds a credential: `token`, and `accessToken` too.
+const SECRET_ENDINGS: &[&str] = &[
     "authorization",
     "bearer",
+    "cookie",
     "credential",
     "credentials",
+    "key",
+    "passphrase",
     "passwd",
     "password",
-    "passphrase",
-    "pat",
     "secret",
     "token",
 ];
 
-/// Pairs of words that do too.
-const SECRET_PAIRS: &[(&str, &str)] = &[
-    ("access", "key"),
-    ("api", "key"),
-    ("private", "key"),
-    ("signing", "key"),
-];
+/// Whole words that do too.
+const SECRET_WORDS: &[&str] = &["auth", "dsn", "pass", "pat", "private", "pwd", "session"];
 
 /// Last words in the names of what only leads to a credential, or says something about it.
 const HARMLESS_ENDINGS: &[&str] = &[
@@ -85,12 +88,12 @@ pub enum LiteralPlace {
     Url,
 }
 
-impl std::fmt::Display for LiteralPlace {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for LiteralPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Argument(index) => write!(f, "args[{index}]"),
-            Self::Variable(name) => write!(f, "env.{name}"),
-            Self::Header(name) => write!(f, "headers.{name}"),
+            Self::Variable(name) => write!(f, "env.{}", visible(name)),
+            Self::Header(name) => write!(f, "headers.{}", visible(name)),
             Self::Url => f.write_str("url"),
         }
     }
@@ -123,25 +126,55 @@ impl Server {
     }
 }
 
+/// Where an entry, as it stands in a file, holds what looks like a credential.
+pub fn literal_secrets(entry: &Value) -> Vec<LiteralPlace> {
+    let arguments = entry["args"].as_array().into_iter().flatten();
+    let arguments: Vec<&str> = arguments
+        .map(|it| it.as_str().unwrap_or_default())
+        .collect();
+    let arguments = secret_arguments(&arguments).into_iter();
+    let variables = secret_members(&entry["env"]).map(LiteralPlace::Variable);
+    let headers = secret_members(&entry["headers"]).map(LiteralPlace::Header);
+    let url = entry["url"].as_str().unwrap_or_default();
+    let url = is_secret_url(url, &Secrets::default()).then_some(LiteralPlace::Url);
+    let arguments = arguments.map(LiteralPlace::Argument);
+    arguments
+        .chain(variables)
+        .chain(headers)
+        .chain(url)
+        .collect()
+}
+
+/// The names of the members that hold a credential.
+fn secret_members(members: &Value) -> impl Iterator<Item = String> {
+    let members = members.as_object().into_iter().flatten();
+    let secret = members.filter(|(name, value)| {
+        let value = value.as_str().unwrap_or_default();
+        is_literal_secret(name, value, &Secrets::default())
+    });
+    secret.map(|(name, _)| name.clone())
+}
+
 /// The arguments that hold a credential, by themselves or behind an option that is named for one.
-fn secret_arguments(arguments: &[String]) -> Vec<usize> {
+fn secret_arguments(arguments: &[impl AsRef<str>]) -> Vec<usize> {
     let mut found = Vec::new();
     let mut option: Option<&str> = None;
-    for (index, argument) in arguments.iter().enumerate() {
+    for (index, argument) in arguments.iter().map(AsRef::as_ref).enumerate() {
         let before = option.take();
         let (name, value) = match argument.split_once('=') {
             Some((name, value)) if is_option(name) || is_variable(name) => (Some(name), value),
-            _ if argument.contains(": ") => {
-                let header = argument.split_once(": ").unwrap_or_default();
-                (Some(header.0), header.1)
-            }
             _ if is_option(argument) => {
                 option = Some(argument);
                 continue;
             }
-            _ => (before, argument.as_str()),
+            _ => (before, argument),
         };
-        if is_literal_secret(name.unwrap_or_default(), value, &Secrets::default()) {
+        let secrets = Secrets::default();
+        let header = value.split_once(':').unwrap_or_default();
+        if is_literal_secret(name.unwrap_or_default(), value, &secrets)
+            || is_literal_secret(header.0, header.1, &secrets)
+            || is_secret_url(value, &secrets)
+        {
             found.push(index);
         }
     }
@@ -161,30 +194,39 @@ fn is_variable(name: &str) -> bool {
 }
 
 fn is_literal_secret(name: &str, value: &str, from_variables: &Secrets) -> bool {
-    let value = value.strip_prefix("Bearer ").unwrap_or(value).trim();
+    let value = value.trim();
+    let (value, is_bearer) = match value.strip_prefix("Bearer ") {
+        Some(value) => (value.trim(), true),
+        None => (value, false),
+    };
     let from_variable = value.contains("${") || from_variables.redact(value).as_ref() != value;
     if from_variable || value.len() < SHORTEST || is_plain_value(value) {
         return false;
     }
-    looks_issued(value) || has_password(value) || (names_secret(name) && !is_path(value))
+    is_bearer
+        || looks_issued(value)
+        || has_password(value)
+        || (names_secret(name) && !is_path(value))
 }
 
 fn looks_issued(value: &str) -> bool {
     let begins = BEGINNINGS.iter().any(|begin| value.starts_with(begin));
     let is_one_word = !value.contains(|it: char| it.is_whitespace() || it == '/');
     let is_signed = value.starts_with("eyJ") && value.matches('.').count() == 2;
-    is_one_word && value.len() >= 2 * SHORTEST && (begins || is_signed)
+    is_one_word && value.len() >= SHORTEST_ISSUED && (begins || is_signed)
 }
 
-/// Whether it is an address with a password in it.
+/// Whether it is an address with a password in it, or a credential for a user.
 fn has_password(value: &str) -> bool {
     let Some((_, rest)) = value.split_once("://") else {
         return false;
     };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    let user = authority.rsplit_once('@').map(|(user, _)| user);
-    let password = user.and_then(|user| Some(user.split_once(':')?.1));
-    password.is_some_and(|password| !password.is_empty() && !password.contains("${"))
+    let Some((user, _)) = authority.rsplit_once('@') else {
+        return false;
+    };
+    let password = user.split_once(':').map_or("", |(_, password)| password);
+    looks_issued(user) || (!password.is_empty() && !password.contains("${"))
 }
 
 fn is_secret_url(url: &str, from_variables: &Secrets) -> bool {
@@ -204,61 +246,16 @@ fn names_secret(name: &str) -> bool {
     let Some(last) = words.last() else {
         return false;
     };
-    !HARMLESS_ENDINGS.contains(last)
-        && (words.iter().any(|word| SECRET_WORDS.contains(word))
-            || words
-                .windows(2)
-                .any(|pair| SECRET_PAIRS.contains(&(pair[0], pair[1]))))
+    let is_secret = |word: &&str| {
+        SECRET_WORDS.contains(word) || SECRET_ENDINGS.iter().any(|end| word.ends_with(end))
+    };
+    !HARMLESS_ENDINGS.contains(last) && words.iter().any(is_secret)
 }
 
+/// Whether it only leads to something: a path, or an address, which is looked at by itself.
 fn is_path(value: &str) -> bool {
-    value.starts_with(['/', '.', '~'])
+    value.starts_with(['/', '.', '~']) || value.contains("://")
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn credentials_in_arguments_are_found() {
-        let cases: [(&[&str], &[usize]); 11] = [
-            (&["--header", "Authorization: Bearer abcdefgh1234"], &[1]),
-            (&["--token", "abcdefgh1234"], &[1]),
-            (&["--api-key=abcdefgh1234", "x"], &[0]),
-            (&["run", "-e", "GITHUB_TOKEN=abcdefgh1234"], &[2]),
-            (&["ghp_0123456789abcdef0123"], &[0]),
-            (&["postgres://me:hunter2@db/x"], &[0]),
-            (&["eyJhbGciOi.eyJzdWIi.c2lnbmF0dXJl"], &[0]),
-            (&["--token", "${TOKEN}", "--port", "12345678"], &[]),
-            (&["--token-file", "somewhere/token.txt", "--auth=true"], &[]),
-            (&["-y", "@scope/sk-server", "--secret", "/run/secret"], &[]),
-            (&["https://me@example.com/", "postgres://me:${P}@db/x"], &[]),
-        ];
-        for (arguments, found) in cases {
-            let arguments: Vec<String> = arguments.iter().map(|it| (*it).to_owned()).collect();
-            assert_eq!(secret_arguments(&arguments), found, "{arguments:?}");
-        }
-    }
-
-    #[test]
-    fn values_of_variables_are_not_literal() {
-        let mut known = Secrets::default();
-        known.add("TOKEN", "abcdefgh1234");
-        assert!(!is_literal_secret("API_TOKEN", "abcdefgh1234", &known));
-        assert!(!is_literal_secret(
-            "Authorization",
-            "Bearer abcdefgh1234",
-            &known
-        ));
-        assert!(is_literal_secret(
-            "Authorization",
-            "Bearer other-abcdefgh",
-            &known
-        ));
-        assert!(is_literal_secret("API_TOKEN", "other-abcdefgh", &known));
-        assert!(!is_literal_secret("LOG_LEVEL", "other-abcdefgh", &known));
-        assert!(is_secret_url("https://x/mcp?api_key=abcdefgh1", &known));
-        assert!(!is_secret_url("https://x/mcp?api_key=abcdefgh1234", &known));
-        assert!(!is_secret_url("https://x/mcp?page=abcdefgh1", &known));
-    }
-}
+mod tests;
