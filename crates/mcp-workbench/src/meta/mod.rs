@@ -22,6 +22,7 @@ use crate::{
 };
 
 use failure::Failure;
+pub use fitting::MAX_CHARACTERS;
 pub use instructions::instructions;
 pub use registered::call_registered;
 pub use use_tool::ReadyCall;
@@ -36,14 +37,16 @@ pub enum MetaTool {
 }
 
 impl MetaTool {
-    const ALL: [Self; 2] = [Self::OpenToolbox, Self::UseTool];
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::OpenToolbox, Self::UseTool];
 
     /// The tool of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|tool| tool.name() == name)
     }
 
-    fn name(self) -> &'static str {
+    /// The name that clients call it by.
+    pub fn name(self) -> &'static str {
         match self {
             Self::OpenToolbox => open_toolbox::NAME,
             Self::UseTool => use_tool::NAME,

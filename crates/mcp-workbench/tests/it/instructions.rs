@@ -1,11 +1,29 @@
 //! The instructions, word for word.
 
+use mcp_workbench::{
+    clients::{CLIENTS, limits},
+    meta::MAX_CHARACTERS,
+};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use crate::harness::{Script, Setup};
 
 const LIMIT: usize = 2000;
+
+#[test]
+fn no_known_client_cuts_our_texts() {
+    assert_eq!(LIMIT, MAX_CHARACTERS);
+    let mut known = 0;
+    for client in CLIENTS {
+        let limits = limits(client.name);
+        for most in limits.description.into_iter().chain(limits.instructions) {
+            assert!(most >= MAX_CHARACTERS, "{} cuts after {most}", client.title);
+            known += 1;
+        }
+    }
+    assert!(known > 0, "no client is known to cut anything");
+}
 
 const USE_LINE: &str = "  - Use `open_toolbox` with toolbox name to access";
 

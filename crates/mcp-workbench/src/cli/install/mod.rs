@@ -30,11 +30,9 @@ use crate::{
         limits, needed_variables, own_servers,
     },
     config::{Environment, WriteError, create_new, replace_unchanged},
+    meta::MetaTool,
     visible::visible,
 };
-
-/// The longest name of a tool of ours.
-const LONGEST_TOOL: &str = "open_toolbox";
 
 /// Which client, and how.
 #[derive(Args)]
@@ -217,14 +215,15 @@ fn name_fits(client: &Client, name: &str) -> Result<(), InstallError> {
     let Some(limit) = limits(client.name).name else {
         return Ok(());
     };
-    let length = limit.length(name, LONGEST_TOOL);
-    if length <= limit.longest {
+    let tools = MetaTool::ALL.map(MetaTool::name).into_iter();
+    let length = |server: &str| tools.clone().map(|tool| limit.length(server, tool)).max();
+    if length(name) <= Some(limit.longest) {
         return Ok(());
     }
     Err(InstallError::NameTooLong {
         client: client.title,
         name: name.to_owned(),
-        longest: limit.longest - limit.length("", LONGEST_TOOL),
+        longest: limit.longest - length("").unwrap_or(0),
     })
 }
 
