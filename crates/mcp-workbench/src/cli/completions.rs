@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::{Args, Command as CommandLine, CommandFactory};
+use clap::{Args, Command, CommandFactory};
 use clap_complete::Shell;
 
 use super::{Arguments, Done, PROGRAM, output};
@@ -23,10 +23,10 @@ pub(super) fn run(arguments: &CompletionsArguments) -> Done {
 }
 
 /// The command line without what is hidden, which would be completed too.
-fn shown() -> CommandLine {
+fn shown() -> Command {
     let whole = Arguments::command();
     let commands = whole.get_subcommands().filter(|it| !it.is_hide_set());
-    CommandLine::new(PROGRAM)
+    Command::new(PROGRAM)
         .version(env!("CARGO_PKG_VERSION"))
         .args(whole.get_arguments())
         .subcommands(commands)
