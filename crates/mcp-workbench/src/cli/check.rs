@@ -55,6 +55,9 @@ fn describe(loaded: &Loaded) -> Result<String, std::fmt::Error> {
                 how_reached(server)
             )?;
         }
+        for name in &toolbox.disabled {
+            writeln!(text, "  {}: disabled", visible(name.as_str()))?;
+        }
     }
     Ok(text)
 }

@@ -8,6 +8,7 @@ use std::{
 
 use thiserror::Error;
 
+use super::{PROGRAM, shell::quoted};
 use crate::{
     config::{
         Config, Environment, LoadError, Loaded, LocateError, Problems, Toolbox, load, locate,
@@ -55,13 +56,20 @@ impl UnknownName {
 
     /// There is no such server in a toolbox.
     pub(super) fn server(name: &str, toolbox: &Toolbox) -> Self {
+        let (shown, of) = (visible(name), visible(toolbox.name.as_str()));
+        if toolbox.disabled.iter().any(|it| it.as_str() == name) {
+            return Self {
+                what: format!("the server `{shown}` of toolbox `{of}` is disabled"),
+                remedy: format!(
+                    "{PROGRAM} enable {} {}",
+                    quoted(toolbox.name.as_str()),
+                    quoted(name)
+                ),
+            };
+        }
         let known = toolbox.servers.keys().map(ServerName::as_str);
         Self {
-            what: format!(
-                "there is no server `{}` in toolbox `{}`, or it is disabled",
-                visible(name),
-                visible(toolbox.name.as_str())
-            ),
+            what: format!("there is no server `{shown}` in toolbox `{of}`"),
             remedy: remedy(
                 nearest(name, known),
                 "name a server of the toolbox; `mcp-workbench list` shows them",
@@ -102,6 +110,7 @@ pub(super) fn choose_server(
             name: chosen.name.clone(),
             description: chosen.description.clone(),
             servers: [(name.clone(), Arc::clone(found))].into(),
+            disabled: Vec::new(),
         });
     }
     Ok(())

@@ -84,6 +84,8 @@ struct ListedToolbox {
     name: ToolboxName,
     description: String,
     servers: Vec<ListedServer>,
+    /// The names of those that are switched off.
+    disabled: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -161,8 +163,14 @@ impl Listing {
                 for server in &toolbox.servers {
                     text.push_str(&server.render(look));
                 }
-            } else {
+            } else if !toolbox.servers.is_empty() {
                 text.push_str(&server_table(&toolbox.servers, look));
+            } else if toolbox.disabled.is_empty() {
+                text.push_str("  no servers\n");
+            }
+            if !toolbox.disabled.is_empty() {
+                let names = visible(&toolbox.disabled.join(", ")).into_owned();
+                text.push_str(&format!("  disabled: {names}\n"));
             }
         }
         text
@@ -180,6 +188,7 @@ fn listed(toolbox: &Toolbox) -> ListedToolbox {
         name: toolbox.name.clone(),
         description: toolbox.description.clone(),
         servers: servers.collect(),
+        disabled: toolbox.disabled.iter().map(ToString::to_string).collect(),
     }
 }
 
@@ -195,9 +204,6 @@ fn transport_word(server: &Server) -> &'static str {
 }
 
 fn server_table(servers: &[ListedServer], look: Look) -> String {
-    if servers.is_empty() {
-        return "  no servers\n".to_owned();
-    }
     let columns = [
         Column::Text("server"),
         Column::Text("transport"),

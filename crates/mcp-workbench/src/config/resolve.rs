@@ -123,8 +123,10 @@ impl Resolver<'_> {
 
     fn toolbox(&mut self, name: &str, raw: &RawToolbox) -> Toolbox {
         let mut servers = IndexMap::new();
+        let mut disabled = Vec::new();
         for (name, raw) in &raw.mcp_servers {
             if is_disabled(raw) {
+                disabled.push(name.as_str().into());
                 continue;
             }
             if let Some(server) = self.server(name, raw) {
@@ -135,6 +137,7 @@ impl Resolver<'_> {
             name: name.into(),
             description: self.text(&mut Taken::default(), &raw.description),
             servers,
+            disabled,
         }
     }
 

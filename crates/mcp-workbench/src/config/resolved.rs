@@ -60,6 +60,8 @@ pub struct Toolbox {
     pub description: String,
     /// Its enabled servers, in the order of the file.
     pub servers: IndexMap<ServerName, Arc<Server>>,
+    /// The servers that are switched off, which are otherwise as if they were not there.
+    pub disabled: Vec<ServerName>,
 }
 
 /// One server of one toolbox.

@@ -10,6 +10,7 @@ fn toolbox() -> Toolbox {
         name: "dev".into(),
         description: "Tools \"of\"\nthe trade".to_owned(),
         servers: IndexMap::new(),
+        disabled: Vec::new(),
     }
 }
 

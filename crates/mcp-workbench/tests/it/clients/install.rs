@@ -101,13 +101,11 @@ fn variables_are_in_the_syntax_of_the_client() {
 fn servers_that_are_disabled_in_the_workbench_stay_and_are_named() {
     let machine = prepared();
     machine.run(&["disable", "t", "s"]).ends_with(0);
-    machine
-        .run(&["install", "--client", "cursor", "--replace", "--yes"])
-        .ends_with(0)
-        .says(&[
-            "these stay in Cursor: cursor-only; `mcp-workbench import --from cursor` takes them over",
-            "these stay in Cursor, since they are disabled in the workbench: common; `mcp-workbench enable`",
-        ]);
+    let ran = machine.run(&["install", "--client", "cursor", "--replace", "--yes"]);
+    ran.ends_with(0).says(&[
+        "these stay in Cursor: cursor-only; `mcp-workbench import --from cursor` takes them over",
+        "these stay in Cursor, since they are disabled in the workbench: common; `mcp-workbench enable`",
+    ]);
     let servers = value(&machine, ClientName::Cursor)["mcpServers"].clone();
     assert!(servers.get("common").is_some(), "{servers}");
 }

@@ -20,7 +20,7 @@ fn a_server_that_is_off_is_not_there_and_comes_back_unchanged() {
     );
     let checked = account.run(&["check"]).stdout.join("\n");
     assert!(
-        checked.contains("servers: 1") && !checked.contains("git"),
+        checked.contains("servers: 1") && checked.contains("git: disabled"),
         "{checked}"
     );
     account.done(&["enable", "dev", "git"]);

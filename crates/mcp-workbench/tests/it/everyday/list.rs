@@ -47,6 +47,32 @@ fn one_toolbox_can_be_chosen_and_a_wrong_name_is_told_with_the_right_one() {
 }
 
 #[test]
+fn servers_that_are_disabled_are_named() {
+    let setup = || {
+        Setup::new()
+            .toolbox("ops", "Operations")
+            .entry("off", json!({"command": "x", "disabled": true}))
+    };
+    let (finished, _setup) = run(setup(), &["list"]);
+    let text = finished.stdout.join("\n");
+    assert!(text.ends_with("ops: Operations\n  disabled: off"), "{text}");
+    let (finished, _setup) = run(setup(), &["list", "--json"]);
+    assert_eq!(
+        document(&finished)["toolboxes"][0]["disabled"],
+        json!(["off"])
+    );
+    let (finished, _setup) = run(setup(), &["check"]);
+    let text = finished.stdout.join("\n");
+    assert!(text.ends_with("ops: Operations\n  off: disabled"), "{text}");
+    let (finished, _setup) = run(setup(), &["call", "ops", "off", "tool"]);
+    assert_eq!(exit_code(&finished), 1);
+    assert_eq!(
+        finished.stderr,
+        "error: the server `off` of toolbox `ops` is disabled\n  hint: mcp-workbench enable ops off\n"
+    );
+}
+
+#[test]
 fn tools_are_listed_as_their_servers_describe_them_and_failures_by_server() {
     let (finished, _setup) = run(two_toolboxes(), &["list", "--tools", "--json"]);
     assert_eq!(exit_code(&finished), 1, "a server failed");
