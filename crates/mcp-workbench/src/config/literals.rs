@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use jsonc_parser::{ParseOptions, parse_to_serde_value};
 use serde_json::Value;
 
 use super::{
@@ -143,6 +144,50 @@ pub fn literal_secrets(entry: &Value) -> Vec<LiteralPlace> {
         .chain(headers)
         .chain(url)
         .collect()
+}
+
+/// What looks like a credential in the texts of configurations, wherever it stands in them.
+pub fn literal_values(texts: &[&str]) -> Secrets {
+    let mut found = Secrets::default();
+    for text in texts {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let value = parse_to_serde_value::<Option<Value>>(text, &ParseOptions::default());
+        collect(&value.ok().flatten().unwrap_or_default(), &mut found);
+    }
+    found
+}
+
+fn collect(value: &Value, found: &mut Secrets) {
+    let secrets = Secrets::default();
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                let text = member.as_str().unwrap_or_default();
+                if is_literal_secret(name, text, &secrets) || is_secret_url(text, &secrets) {
+                    add_written(text, found);
+                }
+                collect(member, found);
+            }
+        }
+        Value::Array(elements) => {
+            let texts = elements.iter().map(|it| it.as_str().unwrap_or_default());
+            let texts: Vec<&str> = texts.collect();
+            for index in secret_arguments(&texts) {
+                add_written(texts[index], found);
+            }
+            for element in elements {
+                collect(element, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Adds a text as it is, and as it stands in a file.
+fn add_written(text: &str, found: &mut Secrets) {
+    let written = Value::from(text).to_string();
+    found.add_value(text);
+    found.add_value(&written[1..written.len() - 1]);
 }
 
 /// The names of the members that hold a credential.

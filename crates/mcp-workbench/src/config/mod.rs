@@ -37,7 +37,7 @@ pub use self::{
     },
     environment::Environment,
     filters::ToolFilters,
-    literals::{LiteralPlace, literal_secrets},
+    literals::{LiteralPlace, literal_secrets, literal_values},
     load::{LoadError, Loaded, load, parse, read_text},
     locate::{
         CONFIG_FILE, CONFIG_VARIABLE, ConfigSource, LocateError, Located, locate, user_config_file,

@@ -156,7 +156,8 @@ impl Secrets {
         Cow::Owned(redacted)
     }
 
-    fn add_value(&mut self, value: &str) {
+    /// Adds a value, whatever it is called.
+    pub(super) fn add_value(&mut self, value: &str) {
         if !is_plain_value(value) && !self.values.iter().any(|known| known == value) {
             self.values.push(value.into());
         }

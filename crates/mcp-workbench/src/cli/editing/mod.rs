@@ -14,7 +14,8 @@ use super::{
     output,
 };
 use crate::config::{
-    ConfigText, EditError, Environment, Problem, WriteError, create_new, parse, replace_unchanged,
+    ConfigText, EditError, Environment, Problem, WriteError, create_new, literal_values, parse,
+    replace_unchanged,
 };
 
 /// What every editing command understands.
@@ -114,7 +115,7 @@ impl Editing {
             return Err(EditingError::Invalid(findings.errors));
         }
         if arguments.dry_run {
-            output::data(&diff::unified(&self.file, &self.before, &after));
+            output::data(&difference(&self.file, &self.before, &after));
             return Ok(Outcome::Shown);
         }
         replace_unchanged(&self.file, &self.before, &after)?;
@@ -143,7 +144,7 @@ pub(super) fn write_new(
         return Err(EditingError::Invalid(findings.errors));
     }
     if arguments.dry_run {
-        output::data(&diff::unified(file, "", text));
+        output::data(&difference(file, "", text));
         return Ok(Outcome::Shown);
     }
     create_new(file, text)?;
@@ -151,6 +152,13 @@ pub(super) fn write_new(
         output::remark(&problem.to_string());
     }
     Ok(Outcome::Written)
+}
+
+/// The difference of two texts, without what looks like a secret.
+fn difference(file: &Path, before: &str, after: &str) -> String {
+    let difference = diff::unified(file, before, after);
+    let secrets = literal_values(&[before, after]);
+    secrets.redact(&difference).into_owned()
 }
 
 /// The description of a toolbox of which only the name is known.

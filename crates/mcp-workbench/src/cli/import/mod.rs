@@ -61,7 +61,7 @@ pub(super) enum ImportError {
     /// There is nothing to take over.
     #[error(
         "no servers were found in the files of {clients}\n  \
-         hint: start it in the directory of a project that has some, or add servers with `mcp-workbench add`"
+         hint: start it in the directory of a project that has some, or begin with `mcp-workbench init`"
     )]
     NothingFound { clients: String },
     /// Files were found, and none of them can be read.

@@ -254,3 +254,23 @@ fn a_link_and_permissions_stay() {
     let said = account.refused(1, &["add", "dev", "z", "--", "y"]);
     assert!(said.contains("is read-only"), "{said}");
 }
+
+#[test]
+fn a_shown_difference_holds_no_secrets() {
+    let account = Account::new();
+    account.done(&["init"]);
+    let secret = "hunter2\"-hunter2";
+    let variable = format!("API_TOKEN={secret}");
+    let entry = ["-e", &variable, "--", "y", "--key", secret];
+    let add = ["add", "main", "x"];
+    let shown = account.run(&[&add[..], &["--dry-run"], &entry].concat());
+    let shown = shown.stdout.join("\n");
+    account.done(&[&add[..], &entry].concat());
+    let removed = account.run(&["remove", "main", "x", "--dry-run"]).stdout;
+    for shown in [shown, removed.join("\n")] {
+        assert!(
+            shown.contains("\"API_TOKEN\": \"[redacted]\"") && !shown.contains("hunter2"),
+            "{shown}"
+        );
+    }
+}
