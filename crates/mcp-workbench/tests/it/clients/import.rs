@@ -296,3 +296,21 @@ fn the_guide_names_every_client() {
         );
     }
 }
+
+#[test]
+fn a_client_that_has_the_workbench_and_nothing_new_is_not_proposed() {
+    let machine = Machine::new();
+    cursor(&machine, &json!({"a": {"command": "x"}}));
+    let proposal = "install --client cursor --replace";
+    machine.run(&["import"]).ends_with(0).says(&[proposal]);
+    machine
+        .run(&["install", "--client", "cursor", "--replace", "--yes"])
+        .ends_with(0);
+    let ran = machine.run(&["import"]).ends_with(0);
+    assert!(
+        ran.stderr.contains("the workbench itself"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!ran.stderr.contains(proposal), "{}", ran.stderr);
+}
