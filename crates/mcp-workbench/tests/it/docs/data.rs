@@ -5,7 +5,7 @@ use std::{ffi::OsString, fs, path::Path};
 use mcp_workbench::config::{Environment, parse};
 use serde_json::Value;
 
-use super::{Block, blocks, none, page::root};
+use super::{Block, blocks, none, page::root, world::World};
 
 /// Surroundings in which every variable that a text refers to is set.
 fn surroundings(text: &str) -> Environment {
@@ -30,6 +30,31 @@ fn load(text: &str) -> Result<(), String> {
     }
 }
 
+/// A document with toolboxes that a command prints, told apart by a key that only this one has.
+fn printed(value: &Value) -> Result<(), String> {
+    let commands = [
+        ("tool_mode", "list --tools"),
+        ("healthy", "doctor"),
+        ("tokenizer", "tokens"),
+    ];
+    let mut commands = commands.iter();
+    let Some((_, command)) = commands.find(|(key, _)| value.get(key).is_some()) else {
+        return Err("no command prints this".to_owned());
+    };
+    let world = World::new().configured();
+    let ran = world.run(&format!("mcp-workbench {command} --json"));
+    let real: Value = serde_json::from_str(&ran.stdout).map_err(|_| ran.all())?;
+    let keys = |value: &Value| -> Vec<String> {
+        let members = value.as_object();
+        members.map_or_else(Vec::new, |it| it.keys().cloned().collect())
+    };
+    if keys(&real) == keys(value) {
+        Ok(())
+    } else {
+        Err(format!("{command} prints {:?}", keys(&real)))
+    }
+}
+
 /// Tests a block of data; nothing to say of other blocks.
 fn test(block: &Block) -> Result<(), String> {
     match block.language.as_str() {
@@ -37,10 +62,10 @@ fn test(block: &Block) -> Result<(), String> {
         "json" => {
             let parsed: Result<Value, _> = serde_json::from_str(&block.text);
             let value = parsed.map_err(|error| error.to_string())?;
-            if value.get("toolboxes").is_some() {
-                load(&block.text)
-            } else {
-                Ok(())
+            match value.get("toolboxes") {
+                Some(Value::Array(_)) => printed(&value),
+                Some(_) => load(&block.text),
+                None => Ok(()),
             }
         }
         "toml" => block
@@ -66,6 +91,18 @@ fn data_parses_and_every_configuration_loads() {
         })
         .collect();
     none(&findings);
+}
+
+#[test]
+fn a_document_that_no_command_prints_is_found() {
+    for (text, good) in [
+        (r#"{"file":"f","tool_mode":"proxy","toolboxes":[]}"#, true),
+        (r#"{"tool_mode":"proxy","toolboxes":[]}"#, false),
+        (r#"{"toolboxes":[]}"#, false),
+    ] {
+        let value: Value = serde_json::from_str(text).unwrap();
+        assert_eq!(printed(&value).is_ok(), good, "{text}");
+    }
 }
 
 #[test]
