@@ -348,7 +348,7 @@ impl Scope {
             }
             Self::File => {
                 "remove it, or begin it with `_` if it is a note; known are `toolboxes`, \
-                 `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots` and `$schema`"
+                 `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `watch` and `$schema`"
                     .into()
             }
             Self::Toolbox => {
