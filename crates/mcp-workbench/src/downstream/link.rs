@@ -166,8 +166,7 @@ impl Link {
     pub(super) fn withdraw(&mut self, request: FrameTicket) -> Outcome {
         match self {
             Self::Stdio(link) => {
-                let removed = link.outbox().remove(request);
-                if removed {
+                if link.withdraw(request) {
                     Outcome::NotSent
                 } else {
                     Outcome::Unknown

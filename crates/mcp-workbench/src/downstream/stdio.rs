@@ -103,6 +103,16 @@ impl StdioLink {
         self.writer.push(frame)
     }
 
+    /// Takes a message back; false if it is too late for that.
+    pub(super) fn withdraw(&mut self, ticket: FrameTicket) -> bool {
+        let removed = self.writer.outbox().remove(ticket);
+        if self.writer.outbox().is_empty() {
+            // Nothing is left that the process could leave unread.
+            self.stalls_at = None;
+        }
+        removed
+    }
+
     /// When the process has left its input unread for too long.
     pub(super) fn stalls_at(&self) -> Option<Instant> {
         self.stalls_at

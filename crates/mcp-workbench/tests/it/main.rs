@@ -24,6 +24,7 @@ mod http_serving;
 mod instructions;
 mod meta_tools;
 mod native;
+mod never_written;
 mod open_toolbox;
 mod opening;
 mod progress_cancel;

@@ -175,8 +175,8 @@ impl Calls {
             self.leave_queue(at);
         }
         if let Some((id, call)) = self.pending.remove_call(ticket) {
-            self.taken_back.note(id, &call, Instant::now());
-            withdraw(id, call.frame, "the caller cancelled", link);
+            let outcome = withdraw(id, call.frame, "the caller cancelled", link);
+            self.note_taken_back(id, &call, outcome, Instant::now());
             self.send_queued(link);
         }
     }
@@ -253,12 +253,19 @@ impl Calls {
         let expired = self.pending.expire(now);
         let count = expired.len();
         for (id, call, limit) in expired {
-            self.taken_back.note(id, &call, now);
             let outcome = withdraw(id, call.frame, "the call took too long", link);
+            self.note_taken_back(id, &call, outcome, now);
             finish(call, Err(CallError::Timeout { limit, outcome }));
         }
         self.send_queued(link);
         count
+    }
+
+    /// Notes a call that was taken back, if the server may have got it.
+    fn note_taken_back(&mut self, id: u64, call: &PendingCall, outcome: Outcome, now: Instant) {
+        if outcome == Outcome::Unknown {
+            self.taken_back.note(id, call, now);
+        }
     }
 
     /// When something is to be done for a call next.
