@@ -127,8 +127,8 @@ impl Rest {
 
     /// Answers the client, unless it has cancelled the request.
     fn answer(self, result: Result<RawJson, CallError>) {
-        let ended = self.connection.in_flight().end(self.running);
-        if ended.is_cancelled {
+        let is_cancelled = self.connection.in_flight().end(self.running);
+        if is_cancelled {
             return self.place.withhold();
         }
         let reply = contain_now(|| self.kind.reply(&self.connection, result));
@@ -136,24 +136,20 @@ impl Rest {
         self.place.answer(reply.into_frame(&self.id));
     }
 
-    /// Goes on with the call in a task.
+    /// Goes on with the call in a task, unless the client has cancelled the request.
     fn follow(self, call: Unfinished) {
-        let ended = self.connection.in_flight().end(self.running);
-        let Runs::AtServer(server, _) = ended.runs else {
-            return self.place.withhold();
-        };
-        if ended.is_cancelled {
-            return self.place.withhold();
-        }
         let cancelled = CancellationToken::new();
-        let runs = Runs::InTask(cancelled.clone());
-        let running = self.connection.in_flight().begin(self.id.clone(), runs);
-        let rest = Self { running, ..self };
-        let tasks = rest.connection.tasks().clone();
+        let in_flight = self.connection.in_flight();
+        let Some(Runs::AtServer(server, _)) =
+            in_flight.go_on_in_task(&self.running, cancelled.clone())
+        else {
+            return self.answer(Err(CallError::Internal));
+        };
+        let tasks = self.connection.tasks().clone();
         tasks.spawn(async move {
             let followed = cancelled.run_until_cancelled(contain(server.go_on(call)));
             let followed = followed.await.and_then(Result::ok);
-            rest.answer(followed.unwrap_or(Err(CallError::Internal)));
+            self.answer(followed.unwrap_or(Err(CallError::Internal)));
         });
     }
 }

@@ -36,14 +36,6 @@ pub(super) enum Runs {
 #[derive(Debug)]
 pub(super) struct RunningKey(usize);
 
-/// A request that has ended.
-pub(super) struct Ended {
-    /// Where it ran.
-    pub(super) runs: Runs,
-    /// Whether the client has cancelled it, and wants no answer.
-    pub(super) is_cancelled: bool,
-}
-
 impl InFlight {
     /// Notes a request.
     pub(super) fn begin(&self, id: RequestId, runs: Runs) -> RunningKey {
@@ -54,16 +46,28 @@ impl InFlight {
         }))
     }
 
-    /// Forgets a request.
+    /// Forgets a request; tells whether the client has cancelled it, and wants no answer.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "a request that has ended cannot be ended again"
     )]
-    pub(super) fn end(&self, key: RunningKey) -> Ended {
-        let Running {
-            runs, is_cancelled, ..
-        } = self.running().remove(key.0);
-        Ended { runs, is_cancelled }
+    pub(super) fn end(&self, key: RunningKey) -> bool {
+        let ended = self.running().remove(key.0);
+        ended.is_cancelled
+    }
+
+    /// A request goes on in a task; returns where it ran before. Nothing if it has been cancelled.
+    pub(super) fn go_on_in_task(
+        &self,
+        key: &RunningKey,
+        cancelled: CancellationToken,
+    ) -> Option<Runs> {
+        let mut running = self.running();
+        let request = running.get_mut(key.0).filter(|it| !it.is_cancelled)?;
+        Some(std::mem::replace(
+            &mut request.runs,
+            Runs::InTask(cancelled),
+        ))
     }
 
     /// Cancels what runs under this id; an unknown id is nobody's fault.

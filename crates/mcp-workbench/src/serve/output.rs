@@ -106,6 +106,14 @@ struct Waiting {
     fewer: Notify,
 }
 
+impl Waiting {
+    /// So many bytes have been written.
+    fn fewer(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.fewer.notify_waiters();
+    }
+}
+
 /// What the writer takes from an output.
 pub(super) struct QueuedFrames {
     frames: mpsc::UnboundedReceiver<Frame>,
@@ -153,31 +161,89 @@ pub(super) async fn write_frames<W: AsyncWrite + Unpin>(
     let mut writer = FrameWriter::new(pipe);
     let mut gives_up_at = Instant::now() + PATIENCE;
     let mut alarm = Alarm::default();
+    let mut counted = 0;
     loop {
-        let before = writer.outbox().len();
+        // Looked at here and not after the write: a write may have gone out and its flush been given up for a frame.
+        let waiting = writer.outbox().len();
+        if waiting < counted {
+            queued.waiting.fewer(counted - waiting);
+            gives_up_at = Instant::now() + PATIENCE;
+        }
+        counted = waiting;
         tokio::select! {
             frame = queued.frames.recv() => {
                 let Some(frame) = frame else {
                     return writer.drain().await;
                 };
-                if before == 0 {
+                if waiting == 0 {
                     gives_up_at = Instant::now() + PATIENCE;
                 }
-                writer.push(frame);
-                while let Ok(frame) = queued.frames.try_recv() {
+                let mut next = Some(frame);
+                while let Some(frame) = next {
+                    counted += frame.len();
                     writer.push(frame);
+                    next = queued.frames.try_recv().ok();
                 }
             }
-            written = writer.write_some() => {
-                written?;
-                gives_up_at = Instant::now() + PATIENCE;
-                let written = before - writer.outbox().len();
-                queued.waiting.bytes.fetch_sub(written, Ordering::Relaxed);
-                queued.waiting.fewer.notify_waiters();
-            }
-            () = alarm.wait(Some(gives_up_at)), if before > 0 => {
+            written = writer.write_some() => written?,
+            () = alarm.wait(Some(gives_up_at)), if waiting > 0 => {
                 return Err(io::ErrorKind::TimedOut.into());
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        pin::Pin,
+        task::{Context, Poll},
+    };
+
+    use tokio::task::yield_now;
+
+    use super::*;
+    use crate::wire;
+
+    /// Takes everything at once and is never done with it.
+    struct NeverFlushed;
+
+    impl AsyncWrite for NeverFlushed {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            bytes: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Pending
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Pending
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_written_does_not_wait_even_if_it_is_not_flushed() {
+        let (output, queued) = PipeOutput::channel();
+        let speaker = async {
+            let size = wire::notification("m", None).len();
+            for _ in 0..100 {
+                output.send(wire::notification("m", None));
+                // One turn for the frame, one for the write.
+                yield_now().await;
+                yield_now().await;
+            }
+            // The last one is counted until something happens.
+            assert!(output.waiting.bytes.load(Ordering::Relaxed) <= 2 * size);
+        };
+        tokio::select! {
+            biased;
+            () = speaker => {}
+            ended = write_frames(queued, NeverFlushed) => panic!("{ended:?}"),
         }
     }
 }
