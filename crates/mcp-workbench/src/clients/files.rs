@@ -66,7 +66,7 @@ mod tests {
         let variables = variables
             .iter()
             .map(|(name, value)| (name.into(), value.into()));
-        let environment = Environment::new(variables, "/work".into(), Some("/home/me".into()));
+        let environment = Environment::new(variables, "/project".into(), Some("/home/me".into()));
         let paths = client_paths(client(name), system, &environment);
         paths[0].path.to_str().unwrap().to_owned()
     }
@@ -158,10 +158,10 @@ mod tests {
 
     #[test]
     fn without_a_home_only_the_project_is_left() {
-        let environment = Environment::new([], "/work".into(), None);
+        let environment = Environment::new([], "/project".into(), None);
         let paths = client_paths(client(ClientName::Cursor), System::Linux, &environment);
         let project = ClientPath {
-            path: "/work/.cursor/mcp.json".into(),
+            path: "/project/.cursor/mcp.json".into(),
             scope: Scope::Project,
         };
         assert_eq!(paths, [project]);

@@ -67,7 +67,7 @@ mod tests {
     use crate::clients::{ClientName, client};
 
     fn names(name: ClientName, scope: Scope, document: &Value) -> Vec<(String, Option<PathBuf>)> {
-        let found = entries(client(name), document, scope, Path::new("/work"));
+        let found = entries(client(name), document, scope, Path::new("/project"));
         let found = found.into_iter().map(|it| (it.name, it.project));
         found.collect()
     }
@@ -114,7 +114,7 @@ mod tests {
         );
         assert_eq!(
             names(ClientName::ClaudeCode, Scope::Project, &document),
-            [("a".into(), Some("/work".into()))]
+            [("a".into(), Some("/project".into()))]
         );
         assert_eq!(
             names(ClientName::Cursor, Scope::User, &document),

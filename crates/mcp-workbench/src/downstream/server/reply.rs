@@ -94,10 +94,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
-    use crate::{
-        call::{CallContext, CallRequest, ToldProgress},
-        downstream::server::test_client::{TestClient, json},
-    };
+    use crate::downstream::server::test_client::{TestClient, json};
 
     /// What was told, in words.
     fn told(end: &CallEnd) -> String {
@@ -110,18 +107,7 @@ mod tests {
 
     fn answered(by: Era) -> Answered {
         Answered {
-            call: Call {
-                request: CallRequest::Relayed {
-                    method: "tools/call",
-                    params: json("{}"),
-                },
-                context: CallContext {
-                    client: TestClient::new(Era::Legacy, "{}").handle(),
-                    meta: None,
-                    retry: None,
-                    progress: ToldProgress::default(),
-                },
-            },
+            call: TestClient::new(Era::Legacy, "{}").call(),
             answer: Ok(json(r#"{"a":1}"#)),
             by: Some(by),
         }

@@ -181,26 +181,11 @@ pub(super) fn answer_for_modern(answered: Answered) -> Result<RawJson, CallError
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        call::CallRequest,
-        call::{CallContext, ToldProgress},
-        downstream::server::test_client::{TestClient, json},
-    };
+    use crate::downstream::server::test_client::{TestClient, json};
 
     fn answered(capabilities: &'static str, error: &str) -> Answered {
         Answered {
-            call: Call {
-                request: CallRequest::Relayed {
-                    method: "tools/call",
-                    params: json("{}"),
-                },
-                context: CallContext {
-                    client: TestClient::new(Era::Modern, capabilities).handle(),
-                    meta: None,
-                    retry: None,
-                    progress: ToldProgress::default(),
-                },
-            },
+            call: TestClient::new(Era::Modern, capabilities).call(),
             answer: Err(CallError::Refused {
                 code: String::new(),
                 message: String::new(),

@@ -6,7 +6,8 @@ use bytes::Bytes;
 
 use crate::{
     call::{
-        AnswerFuture, ClientCapabilities, ClientHandle, ClientId, Principal, Question, RoomFuture,
+        AnswerFuture, Call, CallContext, CallRequest, ClientCapabilities, ClientHandle, ClientId,
+        Principal, Question, RoomFuture, ToldProgress,
     },
     era::Era,
     wire::{Answer, Frame, RawJson},
@@ -43,6 +44,22 @@ impl TestClient {
 
     pub(super) fn handle(self) -> Arc<dyn ClientHandle> {
         Arc::new(self)
+    }
+
+    /// A call of the client.
+    pub(super) fn call(self) -> Call {
+        Call {
+            request: CallRequest::Relayed {
+                method: "tools/call",
+                params: json("{}"),
+            },
+            context: CallContext {
+                client: self.handle(),
+                meta: None,
+                retry: None,
+                progress: ToldProgress::default(),
+            },
+        }
     }
 }
 

@@ -16,6 +16,16 @@ pub(super) fn prepared() -> Machine {
     machine
 }
 
+/// The same, and Kiro has another server under our name.
+pub(super) fn with_a_namesake() -> Machine {
+    let machine = prepared();
+    write(
+        &machine.client_file(client(ClientName::Kiro)),
+        r#"{"mcpServers": {"workbench": {"command": "bench"}}}"#,
+    );
+    machine
+}
+
 /// Writes our file.
 pub(super) fn configure(machine: &Machine) {
     let config = json!({"toolboxes": {"t": {"description": "d", "mcpServers": {
@@ -240,12 +250,7 @@ fn a_client_with_yaml_gets_the_lines_to_paste() {
 
 #[test]
 fn a_name_that_another_server_has_is_left_alone() {
-    let machine = prepared();
-    let file = machine.client_file(client(ClientName::Kiro));
-    write(
-        &file,
-        r#"{"mcpServers": {"workbench": {"command": "bench"}}}"#,
-    );
+    let machine = with_a_namesake();
     let before = machine.files();
     machine
         .run(&["install", "--client", "kiro", "--yes"])
@@ -266,27 +271,14 @@ fn a_name_that_the_client_cannot_use_is_refused() {
     let before = machine.files();
     let longest = "n".repeat(64 - "mcp____open_toolbox".len());
     let longer = format!("{longest}n");
+    let install = ["install", "--client", "claude-code", "--yes", "--name"];
     machine
-        .run(&[
-            "install",
-            "--client",
-            "claude-code",
-            "--yes",
-            "--name",
-            &longer,
-        ])
+        .run(&[&install[..], &[&longer]].concat())
         .ends_with(1)
         .says(&[&format!("at most {} characters", longest.len())]);
     assert_eq!(machine.files(), before);
     machine
-        .run(&[
-            "install",
-            "--client",
-            "claude-code",
-            "--yes",
-            "--name",
-            &longest,
-        ])
+        .run(&[&install[..], &[&longest]].concat())
         .ends_with(0);
     machine
         .run(&["install", "--client", "kiro", "--yes", "--name", &longer])

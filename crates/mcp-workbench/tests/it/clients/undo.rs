@@ -4,7 +4,7 @@ use mcp_workbench::clients::{ClientName, client};
 use pretty_assertions::assert_eq;
 
 use super::{
-    install::{configure, prepared, writable},
+    install::{configure, prepared, with_a_namesake, writable},
     machine::{Machine, read, write},
 };
 
@@ -167,12 +167,7 @@ fn installs_are_taken_back_one_by_one() {
 
 #[test]
 fn an_entry_of_our_name_that_is_not_ours_stays() {
-    let machine = prepared();
-    let file = machine.client_file(client(ClientName::Kiro));
-    write(
-        &file,
-        r#"{"mcpServers": {"workbench": {"command": "bench"}}}"#,
-    );
+    let machine = with_a_namesake();
     let before = machine.files();
     machine
         .run(&["install", "--client", "kiro", "--undo"])

@@ -16,7 +16,7 @@ fn surroundings(text: &str) -> Environment {
         &name[..end.unwrap_or(name.len())]
     });
     let variables = names.map(|name| (OsString::from(name), OsString::from("value")));
-    Environment::new(variables, "/work".into(), Some("/home/me".into()))
+    Environment::new(variables, "/project".into(), Some("/home/me".into()))
 }
 
 /// Loads a configuration as a start of the workbench would.

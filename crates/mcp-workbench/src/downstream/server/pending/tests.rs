@@ -4,10 +4,10 @@ use tokio::sync::oneshot;
 
 use super::*;
 use crate::{
-    call::{Call, CallContext, CallRequest, ClientId, ToldProgress},
+    call::ClientId,
     downstream::server::{reply::CallReply, test_client::TestClient},
     era::Era,
-    wire::{ObjectText, Outbox},
+    wire::Outbox,
 };
 
 const CALL: Duration = Duration::from_secs(10);
@@ -15,25 +15,9 @@ const MAX_CALL: Duration = Duration::from_mins(1);
 const MOMENT: Duration = Duration::from_millis(1);
 
 fn queued(ticket: u64) -> Box<QueuedCall> {
-    Box::new(QueuedCall {
-        ticket: CallTicket(ticket),
-        put_back: 0,
-        call: Call {
-            request: CallRequest::Tool {
-                name: "x".into(),
-                arguments: ObjectText::new().finish(),
-            },
-            context: CallContext {
-                client: TestClient::new(Era::Legacy, "{}").handle(),
-                meta: None,
-                retry: None,
-                progress: ToldProgress::default(),
-            },
-        },
-        reply: CallReply::Waiting(oneshot::channel().0),
-        headers: Box::default(),
-        answered_by: None,
-    })
+    let call = TestClient::new(Era::Legacy, "{}").call();
+    let reply = CallReply::Waiting(oneshot::channel().0);
+    QueuedCall::new(CallTicket(ticket), call, reply)
 }
 
 fn pending() -> Pending {
