@@ -166,7 +166,11 @@ impl<'a, W: Write> Page<'a, W> {
         )?;
         writeln!(
             self.out,
-            "{INDENT}docs/configuration.md               tells how to write your own"
+            "{INDENT}mcp-workbench import                takes over the servers of your MCP clients"
+        )?;
+        writeln!(
+            self.out,
+            "{INDENT}mcp-workbench init                  writes a configuration to begin with"
         )
     }
 

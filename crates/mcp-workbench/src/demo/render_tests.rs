@@ -132,7 +132,8 @@ fn the_end_tells_how_to_go_on() {
           }
 
        mcp-workbench demo --print-config   prints the configuration behind it
-       docs/configuration.md               tells how to write your own
+       mcp-workbench import                takes over the servers of your MCP clients
+       mcp-workbench init                  writes a configuration to begin with
     "#);
 }
 
