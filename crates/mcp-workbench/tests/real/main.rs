@@ -20,4 +20,5 @@ mod sdk_server;
 mod servers;
 mod session;
 mod steps;
+mod tokens;
 mod workbench;
