@@ -92,7 +92,7 @@ pub(super) fn how_reached(server: &Server) -> String {
         }
         Transport::Remote(endpoint) => endpoint.secrets.redact(&endpoint.url).into_owned(),
         Transport::Unset(variables) => {
-            let names = variables.iter().map(|it| it.variable.as_str());
+            let names = variables.iter().map(|it| it.value.name());
             format!(
                 "cannot start, not set: {}",
                 names.collect::<Vec<_>>().join(", ")

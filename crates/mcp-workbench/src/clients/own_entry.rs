@@ -11,7 +11,7 @@ use super::{
     document,
     write::table_of,
 };
-use crate::config::{Environment, Transport, parse};
+use crate::config::{Environment, MissingValue, Transport, parse};
 
 /// Variables that every client passes on.
 const PASSED_ANYWAY: &[&str] = &[
@@ -179,7 +179,9 @@ pub fn needed_variables(text: &str, file: &Path, environment: &Environment) -> V
         for server in toolboxes.flat_map(|toolbox| toolbox.servers.values()) {
             if let Transport::Unset(variables) = &server.transport {
                 for unset in variables {
-                    add(&unset.variable);
+                    if let MissingValue::Variable(name) = &unset.value {
+                        add(name);
+                    }
                 }
             }
         }

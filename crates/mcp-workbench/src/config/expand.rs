@@ -1,20 +1,41 @@
-//! References to variables in a text: `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${userHome}`,
+//! References in a text: `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${file:PATH}`, `${userHome}`,
 //! `${workspaceFolder}`, and `$${` for a literal `${`. Anything else, a lone `$` or `$VAR` included,
 //! is text.
 
-use std::{ffi::OsStr, path::Path};
+use std::{borrow::Cow, ffi::OsStr, fmt};
 
-use super::{environment::Environment, problems::ReferenceFault};
+use super::{
+    problems::ReferenceFault,
+    sources::{MissingValue, Sources},
+};
 
 /// A text with its references replaced.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Expanded {
-    /// The text; a reference to a variable that is not set stays as it was written.
+    /// The text; a reference to a value that is not there stays as it was written.
     pub(super) text: String,
-    /// The variables that are not set and have no default, each once.
-    pub(super) unset: Vec<String>,
-    /// The variables whose values went into the text, with these values.
-    pub(super) used: Vec<(String, String)>,
+    /// The values that are not there and have no default, each once.
+    pub(super) missing: Vec<MissingValue>,
+    /// What went into the text, by the names of variables or as secrets of files.
+    pub(super) used: Vec<(UsedFrom, String)>,
+}
+
+/// Where a value in a text came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum UsedFrom {
+    /// The variable of this name.
+    Variable(String),
+    /// A file.
+    File,
+}
+
+impl fmt::Display for UsedFrom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Variable(name) => f.write_str(name),
+            Self::File => f.write_str("a file"),
+        }
+    }
 }
 
 /// What stands between `${` and `}`.
@@ -28,15 +49,13 @@ struct Reference<'a> {
 #[derive(Debug, Clone, Copy)]
 enum Source<'a> {
     Variable(&'a str),
+    File(&'a str),
     UserHome,
     WorkspaceFolder,
 }
 
 /// Replaces the references in `text`, or says everything that is wrong with them.
-pub(super) fn expand(
-    text: &str,
-    environment: &Environment,
-) -> Result<Expanded, Vec<ReferenceFault>> {
+pub(super) fn expand(text: &str, sources: &Sources<'_>) -> Result<Expanded, Vec<ReferenceFault>> {
     let mut expanded = Expanded::default();
     let mut faults = Vec::new();
     let mut rest = text;
@@ -54,7 +73,7 @@ pub(super) fn expand(
             break;
         };
         match Reference::parse(&inside[..length]) {
-            Ok(reference) => expanded.insert(reference, &rest[at..=at + 2 + length], environment),
+            Ok(reference) => expanded.insert(reference, &rest[at..=at + 2 + length], sources),
             Err(fault) => faults.push(fault),
         }
         rest = &inside[length + 1..];
@@ -79,39 +98,57 @@ impl<'a> Reference<'a> {
         let source = match subject {
             "userHome" => Source::UserHome,
             "workspaceFolder" => Source::WorkspaceFolder,
-            _ => Source::Variable(subject.strip_prefix("env:").unwrap_or(subject)),
+            _ => match subject.strip_prefix("file:") {
+                Some(path) => Source::File(path),
+                None => Source::Variable(subject.strip_prefix("env:").unwrap_or(subject)),
+            },
         };
         match source {
+            Source::File("") => Err(ReferenceFault::Malformed {
+                name: subject.into(),
+            }),
             Source::Variable(name) if !is_name(name) => Err(ReferenceFault::Malformed {
                 name: subject.into(),
             }),
             _ => Ok(Self { source, default }),
         }
     }
-}
 
-impl Expanded {
-    fn insert(&mut self, reference: Reference<'_>, written: &str, environment: &Environment) {
-        let (name, value) = match reference.source {
+    fn value<'s>(&self, sources: &Sources<'s>) -> Result<Cow<'s, str>, MissingValue> {
+        let environment = sources.environment;
+        let (name, value) = match self.source {
+            Source::File(path) => return sources.file(path).map(Cow::Owned),
             Source::Variable(name) => (name, environment.variable(name)),
-            Source::UserHome => ("userHome", environment.home().map(Path::as_os_str)),
+            Source::UserHome => ("userHome", environment.home().map(AsRef::as_ref)),
             Source::WorkspaceFolder => (
                 "workspaceFolder",
                 Some(environment.start_directory().as_os_str()),
             ),
         };
-        match (value.map(OsStr::to_string_lossy), reference.default) {
-            (Some(value), _) => {
+        let value = value.map(OsStr::to_string_lossy);
+        value.ok_or_else(|| MissingValue::Variable(name.into()))
+    }
+}
+
+impl Expanded {
+    fn insert(&mut self, reference: Reference<'_>, written: &str, sources: &Sources<'_>) {
+        match (reference.value(sources), reference.default) {
+            (Ok(value), _) => {
                 self.text.push_str(&value);
-                if matches!(reference.source, Source::Variable(_)) {
-                    self.used.push((name.into(), value.into_owned()));
+                match reference.source {
+                    Source::Variable(name) => {
+                        let from = UsedFrom::Variable(name.into());
+                        self.used.push((from, value.into_owned()));
+                    }
+                    Source::File(_) => self.used.push((UsedFrom::File, value.into_owned())),
+                    Source::UserHome | Source::WorkspaceFolder => {}
                 }
             }
-            (None, Some(default)) => self.text.push_str(default),
-            (None, None) => {
+            (Err(_), Some(default)) => self.text.push_str(default),
+            (Err(missing), None) => {
                 self.text.push_str(written);
-                if !self.unset.iter().any(|known| known == name) {
-                    self.unset.push(name.into());
+                if !self.missing.contains(&missing) {
+                    self.missing.push(missing);
                 }
             }
         }
@@ -127,9 +164,12 @@ fn is_name(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use proptest::prelude::*;
 
     use super::*;
+    use crate::config::environment::Environment;
 
     fn environment() -> Environment {
         let variables = [
@@ -145,9 +185,17 @@ mod tests {
         )
     }
 
+    fn expanded(written: &str, environment: &Environment) -> Result<Expanded, Vec<ReferenceFault>> {
+        let sources = Sources {
+            environment,
+            folder: Path::new("/nowhere"),
+        };
+        expand(written, &sources)
+    }
+
     fn text(written: &str) -> String {
-        let expanded = expand(written, &environment()).expect("the text is well formed");
-        assert_eq!(expanded.unset, Vec::<String>::new(), "{written}");
+        let expanded = expanded(written, &environment()).expect("the text is well formed");
+        assert_eq!(expanded.missing, [], "{written}");
         expanded.text
     }
 
@@ -162,6 +210,7 @@ mod tests {
             ("${NO:-other}", "other"),
             ("${env:NO:-other}", "other"),
             ("${NO:-}", ""),
+            ("${file:absent:-other}", "other"),
             ("${NO:-a:-b}", "a:-b"),
             ("${NO:-$A \"*\"}", "$A \"*\""),
             ("${NO:-https://x/y?z}", "https://x/y?z"),
@@ -186,23 +235,43 @@ mod tests {
 
     #[test]
     fn unset_variables_are_all_named_and_stay_as_written() {
-        let expanded = expand("${X}${A}${env:Y}${X}", &environment()).expect("well formed");
-        assert_eq!(expanded.unset, ["X", "Y"]);
+        let expanded = expanded("${X}${A}${env:Y}${X}", &environment()).expect("well formed");
+        let variable = |name: &str| MissingValue::Variable(name.into());
+        assert_eq!(expanded.missing, [variable("X"), variable("Y")]);
         assert_eq!(expanded.text, "${X}one${env:Y}${X}");
+    }
+
+    #[test]
+    fn the_text_of_a_file_is_a_value_that_is_secret() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("token"), "hunter2\n").unwrap();
+        let sources = Sources {
+            environment: &environment(),
+            folder: folder.path(),
+        };
+        let expanded = expand("Bearer ${file:token} ${file:gone}", &sources).expect("well formed");
+        assert_eq!(expanded.text, "Bearer hunter2 ${file:gone}");
+        assert_eq!(expanded.used, [(UsedFrom::File, "hunter2".into())]);
+        let names: Vec<&str> = expanded.missing.iter().map(MissingValue::name).collect();
+        assert_eq!(names, ["gone"]);
     }
 
     #[test]
     fn without_a_home_directory_user_home_is_not_set() {
         let environment = Environment::new([], "/start".into(), None);
-        let expanded = expand("${userHome}", &environment).expect("well formed");
-        assert_eq!(expanded.unset, ["userHome"]);
+        let expanded = expanded("${userHome}", &environment).expect("well formed");
+        assert_eq!(
+            expanded.missing,
+            [MissingValue::Variable("userHome".into())]
+        );
     }
 
     #[test]
     fn only_values_of_variables_count_as_used() {
         let written = "${A} ${NO:-default} ${userHome} ${workspaceFolder}";
-        let expanded = expand(written, &environment()).expect("well formed");
-        assert_eq!(expanded.used, [("A".into(), "one".into())]);
+        let expanded = expanded(written, &environment()).expect("well formed");
+        let from = UsedFrom::Variable("A".into());
+        assert_eq!(expanded.used, [(from, "one".into())]);
     }
 
     #[test]
@@ -220,6 +289,7 @@ mod tests {
             ("${A:x}", malformed("A:x")),
             ("${:-x}", malformed("")),
             ("${env:}", malformed("env:")),
+            ("${file:}", malformed("file:")),
             ("${input:token}", malformed("input:token")),
             ("${Ä}", malformed("Ä")),
             ("${A:-${B_2}}", ReferenceFault::Nested),
@@ -227,7 +297,7 @@ mod tests {
         ];
         for (written, expected) in cases {
             assert_eq!(
-                expand(written, &environment()),
+                expanded(written, &environment()),
                 Err(vec![expected]),
                 "{written}"
             );
@@ -237,7 +307,7 @@ mod tests {
     #[test]
     fn every_fault_of_a_text_is_named() {
         assert_eq!(
-            expand("${} ${A} ${A", &environment()),
+            expanded("${} ${A} ${A", &environment()),
             Err(vec![
                 ReferenceFault::Malformed {
                     name: String::new()
@@ -261,7 +331,7 @@ mod tests {
 
         #[test]
         fn no_text_makes_it_panic(written in r"([ab${}:\-ä]|\$\{|env:){0,20}") {
-            let _ = expand(&written, &environment());
+            let _ = expanded(&written, &environment());
         }
     }
 }

@@ -1,7 +1,11 @@
 //! Everything that can be wrong at one place of a configuration file, as data, with the words for
 //! it: what is wrong (`Display`) and what to do about it (`remedy`).
 
-use super::problems::{JsonType, Named, Severity};
+use super::{
+    access::AccessFault,
+    problems::{JsonType, Named, Severity},
+    sources::MissingValue,
+};
 
 /// What is wrong at one place of a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -26,6 +30,9 @@ pub enum Fault {
     /// Something is wrong with a reference to a variable.
     #[error(transparent)]
     Reference(#[from] ReferenceFault),
+    /// Somebody else may write the file.
+    #[error(transparent)]
+    Access(#[from] AccessFault),
 }
 
 /// What is wrong with a key.
@@ -206,11 +213,16 @@ pub enum ReferenceFault {
     /// A reference inside a reference.
     #[error("a reference inside a reference")]
     Nested,
-    /// A variable without a value and without a default.
-    #[error("variable {variable} is not set")]
-    Unset {
-        /// Its name.
-        variable: String,
+    /// A value that is not there and has no default.
+    #[error("{0}")]
+    Missing(MissingValue),
+    /// A secret in the arguments of a program.
+    #[error(
+        "the value of {from} becomes an argument, which everybody on this machine can read while the server runs"
+    )]
+    InArguments {
+        /// What holds the value.
+        from: String,
     },
 }
 
@@ -235,8 +247,10 @@ impl Fault {
                     ..
                 }
                 | KeyFault::SpeltTwice { .. },
-            ) => Severity::Warning,
-            Self::Reference(ReferenceFault::Unset { .. }) => Severity::Unset,
+            )
+            | Self::Reference(ReferenceFault::InArguments { .. }) => Severity::Warning,
+            Self::Access(fault) if fault.is_tolerable() => Severity::Warning,
+            Self::Reference(ReferenceFault::Missing(_)) => Severity::Unset,
             _ => Severity::Error,
         }
     }
@@ -249,6 +263,7 @@ impl Fault {
             Self::Value(fault) => fault.remedy(),
             Self::Transport(fault) => fault.remedy(),
             Self::Reference(fault) => fault.remedy(),
+            Self::Access(fault) => fault.remedy(),
         }
     }
 }
@@ -321,7 +336,7 @@ impl ReferenceFault {
         match self {
             Self::Unclosed => "add the `}`, or write `$${` for a literal `${`".into(),
             Self::Malformed { name } if name.contains(':') => {
-                "only `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${userHome}` and \
+                "only `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${file:PATH}`, `${userHome}` and \
                  `${workspaceFolder}` are understood; put the value into a variable"
                     .into()
             }
@@ -329,10 +344,10 @@ impl ReferenceFault {
                 "a name is letters, digits and `_`; write `$${` for a literal `${`".into()
             }
             Self::Nested => "a default is literal text; use one variable with one default".into(),
-            Self::Unset { variable } => format!(
-                "set {variable} before the workbench starts, or give it a default: \
-                 `${{{variable}:-…}}`"
-            ),
+            Self::Missing(value) => value.remedy(),
+            Self::InArguments { .. } => {
+                "give it to the server in `env`, if the server can take it from there".into()
+            }
         }
     }
 }

@@ -282,7 +282,7 @@ fn is_secret_url(url: &str, from_variables: &Secrets) -> bool {
 }
 
 /// Whether a name is that of a credential: `--api-key`, `GITHUB_TOKEN`, `X-Auth-Token`.
-fn names_secret(name: &str) -> bool {
+pub(super) fn names_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let words: Vec<&str> = name
         .split(|it: char| !it.is_ascii_alphanumeric())

@@ -7,8 +7,9 @@ use std::{
 };
 
 use super::{
+    access,
     environment::Environment,
-    problems::{Findings, Problem, Problems},
+    problems::{Findings, Place, Problem, Problems},
     raw,
     resolve::resolve,
     resolved::Config,
@@ -91,10 +92,15 @@ impl LoadError {
     }
 }
 
-/// Loads a configuration file. A relative path is seen from the start directory.
+/// Loads a configuration file. A relative path is seen from the start directory. One that somebody else may write is
+/// refused.
 pub fn load(file: &Path, environment: &Environment) -> Result<Loaded, LoadError> {
     let text = read_text(file, environment)?;
-    Ok(parse(&text, file, environment)?)
+    let mut findings = Findings::new(file);
+    if let Some(fault) = access::check(&environment.absolute(file)) {
+        findings.add(Place::whole_file(), fault);
+    }
+    Ok(finish(&text, file, environment, findings)?)
 }
 
 /// Reads the text of a configuration file. A relative path is seen from the start directory.
@@ -105,7 +111,16 @@ pub fn read_text(file: &Path, environment: &Environment) -> Result<String, LoadE
 /// Makes a configuration of the content of a file. The file itself is not touched: its path is for
 /// messages, and relative paths are seen from its folder.
 pub fn parse(text: &str, file: &Path, environment: &Environment) -> Result<Loaded, Problems> {
-    let mut findings = Findings::new(file);
+    finish(text, file, environment, Findings::new(file))
+}
+
+/// Makes a configuration of the content of a file of which something may have been found already.
+fn finish(
+    text: &str,
+    file: &Path,
+    environment: &Environment,
+    mut findings: Findings,
+) -> Result<Loaded, Problems> {
     let raw = raw::read(text, &mut findings);
     let config = resolve(&raw, file, environment, &mut findings);
     let remarks = findings.finish()?;

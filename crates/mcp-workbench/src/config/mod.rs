@@ -8,6 +8,7 @@
 //! of the text and an [`Environment`], the one place that looks at the process. A [`FileWatch`] tells when the files may
 //! have changed.
 
+mod access;
 mod child_env;
 mod dotenv;
 mod edit;
@@ -25,10 +26,12 @@ mod resolve;
 mod resolved;
 mod schema;
 mod secrets;
+mod sources;
 mod transport;
 mod watch;
 
 pub use self::{
+    access::{AccessFault, Writer},
     child_env::EnvFileError,
     dotenv::LineFault,
     edit::{
@@ -48,9 +51,10 @@ pub use self::{
     },
     resolved::{
         ChildEnvironment, Config, RemoteEndpoint, RemoteProtocol, Server, ServerTimes, StdioLaunch,
-        ToolMode, Toolbox, Transport, UnsetVariable,
+        ToolMode, Toolbox, Transport, Unset,
     },
     schema::json_schema,
     secrets::{REDACTED, Secrets},
+    sources::MissingValue,
     watch::{FileWatch, Fingerprint, wait_for_writer},
 };

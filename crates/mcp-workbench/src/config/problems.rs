@@ -92,6 +92,15 @@ pub(super) struct Remarks {
 }
 
 impl Place {
+    /// The file as a whole.
+    pub(super) fn whole_file() -> Self {
+        Self {
+            line: 1,
+            column: 1,
+            path: String::new(),
+        }
+    }
+
     /// The place of a byte of a text.
     pub(super) fn of_byte(text: &str, at: usize, path: &str) -> Self {
         let before = text.get(..at).unwrap_or(text);
@@ -219,6 +228,7 @@ impl Error for Problems {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::sources::MissingValue;
 
     fn place(line: usize, path: &str) -> Place {
         Place {
@@ -249,9 +259,8 @@ mod tests {
     #[test]
     fn warnings_and_unset_variables_are_no_errors() {
         let mut findings = Findings::new(Path::new("box.json"));
-        let unset = |variable: &str| ReferenceFault::Unset {
-            variable: variable.into(),
-        };
+        let unset =
+            |variable: &str| ReferenceFault::Missing(MissingValue::Variable(variable.into()));
         findings.add(place(7, "b"), unset("B"));
         findings.add(place(2, "a"), unset("A"));
         let spelt_twice = KeyFault::SpeltTwice {

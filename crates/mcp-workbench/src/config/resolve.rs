@@ -1,6 +1,8 @@
 //! From the file as written to the configuration that the program uses: variables expanded, paths
 //! made whole, transports decided, disabled servers dropped. A function of the file and the
-//! environment; nothing is read from disk.
+//! environment; of the disk only the files that `${file:…}` names are read.
+
+mod texts;
 
 use std::{
     ffi::OsString,
@@ -14,19 +16,19 @@ use indexmap::IndexMap;
 use super::{
     child_env::{self, Inherit},
     environment::{Environment, clean},
-    expand::expand,
     filters::ToolFilters,
     glob::Glob,
-    problems::{Findings, Place, ReferenceFault, ValueFault},
+    problems::{Findings, ValueFault},
     raw::{RawCommand, RawConfig, RawEra, RawInheritEnv, RawServer, RawToolMode, RawToolbox, Text},
     resolved::{
         ChildEnvironment, Config, RemoteEndpoint, RemoteProtocol, Server, ServerTimes, StdioLaunch,
-        ToolMode, Toolbox, Transport, UnsetVariable,
+        ToolMode, Toolbox, Transport,
     },
     secrets::Secrets,
     transport::{self, Hints, Kind},
 };
 use crate::era::Era;
+use texts::Taken;
 
 const DEFAULT_NAME_LIMIT: usize = 64;
 const DEFAULT_CONNECT: Duration = Duration::from_mins(2);
@@ -98,13 +100,6 @@ struct Resolver<'a> {
     folder: PathBuf,
     environment: &'a Environment,
     findings: &'a mut Findings,
-}
-
-/// What one server entry has taken from variables so far.
-#[derive(Default)]
-struct Taken {
-    unset: Vec<(Place, String)>,
-    secrets: Secrets,
 }
 
 impl Resolver<'_> {
@@ -179,7 +174,7 @@ impl Resolver<'_> {
             None => vec![String::new()],
         };
         let command = self.program(&line.remove(0));
-        line.extend(self.texts(taken, raw.args.as_deref().unwrap_or_default()));
+        line.extend(self.arguments(taken, raw.args.as_deref().unwrap_or_default()));
         let cwd = self.path(taken, raw.cwd.as_ref());
         StdioLaunch {
             command,
@@ -274,50 +269,6 @@ impl Resolver<'_> {
         inherited
     }
 
-    fn members(
-        &mut self,
-        taken: &mut Taken,
-        members: Option<&IndexMap<String, Text>>,
-    ) -> IndexMap<String, String> {
-        let members = members.into_iter().flatten();
-        members
-            .map(|(name, text)| (name.clone(), self.text(taken, text)))
-            .collect()
-    }
-
-    fn texts(&mut self, taken: &mut Taken, texts: &[Text]) -> Vec<String> {
-        texts.iter().map(|text| self.text(taken, text)).collect()
-    }
-
-    /// The text with its variables expanded; as written where that is impossible, which is noted.
-    fn text(&mut self, taken: &mut Taken, text: &Text) -> String {
-        match expand(&text.written, self.environment) {
-            Ok(expanded) => {
-                for (variable, value) in &expanded.used {
-                    taken.secrets.add(variable, value);
-                }
-                for variable in expanded.unset {
-                    taken.unset.push((text.place.clone(), variable.clone()));
-                    let fault = ReferenceFault::Unset { variable };
-                    self.findings.add(text.place.clone(), fault);
-                }
-                expanded.text
-            }
-            Err(faults) => {
-                for fault in faults {
-                    self.findings.add(text.place.clone(), fault);
-                }
-                text.written.clone()
-            }
-        }
-    }
-
-    /// A path seen from the folder of the file; one that a variable made empty is none.
-    fn path(&mut self, taken: &mut Taken, text: Option<&Text>) -> Option<PathBuf> {
-        let path = self.text(taken, text?);
-        (!path.is_empty()).then(|| clean(&self.folder.join(path)))
-    }
-
     /// A program with a slash is a path seen from the folder of the file; others are looked up.
     fn program(&self, command: &str) -> String {
         let is_path = command.contains('/') || (cfg!(windows) && command.contains('\\'));
@@ -327,20 +278,6 @@ impl Resolver<'_> {
         } else {
             command.into()
         }
-    }
-}
-
-impl Taken {
-    /// The variables that are not set, in the order of the file.
-    fn unset(mut self) -> Vec<UnsetVariable> {
-        self.unset.sort();
-        let unset = self.unset.into_iter();
-        unset
-            .map(|(place, variable)| UnsetVariable {
-                variable,
-                path: place.path,
-            })
-            .collect()
     }
 }
 

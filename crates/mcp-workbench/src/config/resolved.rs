@@ -12,7 +12,7 @@ use std::{
 
 use indexmap::IndexMap;
 
-use super::{filters::ToolFilters, secrets::Secrets};
+use super::{filters::ToolFilters, secrets::Secrets, sources::MissingValue};
 use crate::{
     era::Era,
     ident::{ServerName, ToolboxName},
@@ -109,8 +109,8 @@ pub enum Transport {
     Stdio(StdioLaunch),
     /// A server at a URL.
     Remote(RemoteEndpoint),
-    /// An entry that names variables which are not set: it fails alone when it is needed.
-    Unset(Vec<UnsetVariable>),
+    /// An entry that refers to values which are not there: it fails alone when it is needed.
+    Unset(Vec<Unset>),
 }
 
 /// What is needed to start a child process.
@@ -165,18 +165,18 @@ pub enum RemoteProtocol {
     Sse,
 }
 
-/// A variable without a value and without a default.
+/// A value without which an entry is of no use.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnsetVariable {
-    /// Its name.
-    pub variable: String,
+pub struct Unset {
+    /// What is not there.
+    pub value: MissingValue,
     /// The place in the configuration that needs it, such as `toolboxes.y.mcpServers.x.env.TOKEN`.
     pub path: String,
 }
 
-impl fmt::Display for UnsetVariable {
+impl fmt::Display for Unset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "variable {} is not set ({})", self.variable, self.path)
+        write!(f, "{} ({})", self.value, self.path)
     }
 }
 

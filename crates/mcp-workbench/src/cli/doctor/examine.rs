@@ -43,12 +43,9 @@ pub(super) fn of_configuration(loaded: &Loaded) -> Vec<Finding> {
     findings
 }
 
-/// Whether a variable that is not set is told of with its server.
+/// Whether a value that is not there is told of with its server.
 fn is_told_of_server(problem: &Problem, config: &Config) -> bool {
-    if !matches!(
-        &problem.fault,
-        Fault::Reference(ReferenceFault::Unset { .. })
-    ) {
+    if !matches!(&problem.fault, Fault::Reference(ReferenceFault::Missing(_))) {
         return false;
     }
     let servers = config.toolboxes.values().flat_map(|it| it.servers.values());

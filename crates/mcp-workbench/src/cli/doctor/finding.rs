@@ -3,7 +3,7 @@
 use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
 
 use crate::{
-    config::{LiteralPlace, Problem, Severity, UnsetVariable},
+    config::{LiteralPlace, MissingValue, Problem, Severity, Unset as UnsetValue},
     downstream::ConnectError,
     visible::visible,
 };
@@ -48,8 +48,8 @@ pub(super) enum FileFinding {
 /// Something about the start of a server.
 #[derive(Debug)]
 pub(super) enum StartFinding {
-    /// A variable is not set.
-    Unset(UnsetVariable),
+    /// A variable is not set, or a file is not there.
+    Unset(UnsetValue),
     /// Its program is not on its PATH.
     CommandNotFound {
         command: String,
@@ -169,12 +169,12 @@ impl fmt::Display for FileFinding {
 impl StartFinding {
     fn remedy(&self) -> String {
         match self {
-            Self::Unset(unset) => {
-                let name = &unset.variable;
-                format!(
+            Self::Unset(unset) => match &unset.value {
+                MissingValue::Variable(name) => format!(
                     "set {name} where the workbench is started, or give it a default: ${{{name}:-…}}"
-                )
-            }
+                ),
+                value @ MissingValue::File { .. } => value.remedy(),
+            },
             Self::CommandNotFound { command, elsewhere } => match elsewhere.first() {
                 Some(place) => format!(
                     "write its whole path as \"command\": \"{}\", or put its folder on the PATH that \

@@ -66,19 +66,33 @@ pub fn create_new(file: &Path, text: &str) -> Result<(), WriteError> {
         _ => failed(file, source),
     };
     if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder).map_err(failed)?;
+        make_folders(folder).map_err(failed)?;
     }
-    let mut opened = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(file)
-        .map_err(failed)?;
+    let mut opened = open_new(file).map_err(failed)?;
     let written = opened.write_all(text.as_bytes());
     written.and_then(|()| opened.sync_all()).map_err(|source| {
         // What is half written is ours, and nobody wants it.
         let _ = fs::remove_file(file);
         failed(source)
     })
+}
+
+/// Makes a file that nobody but this user can read. It may hold credentials.
+fn open_new(file: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(file)
+}
+
+/// Makes the folders that are missing on the way, for this user alone.
+fn make_folders(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
 }
 
 /// Writes if `agree` says so in the last moment.
@@ -131,7 +145,7 @@ impl Draft {
         let mut number = 0_u32;
         loop {
             let path = folder.join(format!(".{name}.{}-{number}.new", std::process::id()));
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
+            match open_new(&path) {
                 Ok(_) => return Ok(Self { path }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
                 Err(error) => return Err(error),

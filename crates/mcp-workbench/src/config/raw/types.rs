@@ -198,11 +198,7 @@ pub(in crate::config) struct Text {
 impl Default for Presence {
     fn default() -> Self {
         Self {
-            place: Place {
-                line: 1,
-                column: 1,
-                path: String::new(),
-            },
+            place: Place::whole_file(),
             command: false,
             url: false,
         }

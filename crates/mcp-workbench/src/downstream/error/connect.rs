@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::{GiveUp, HttpFault, seconds, stderr_part};
 use crate::{
-    config::{EnvFileError, Secrets, UnsetVariable},
+    config::{EnvFileError, Secrets, Unset},
     downstream::process::Exit,
     era::MODERN_REVISION,
     visible::visible,
@@ -17,7 +17,7 @@ use crate::{
 pub enum ConnectError {
     /// The entry names variables that are not set.
     #[error("{}", unset(.0))]
-    Unset(Vec<UnsetVariable>),
+    Unset(Vec<Unset>),
     /// There is no such program.
     #[error("command '{}' not found", visible(.command))]
     CommandNotFound {
@@ -260,7 +260,7 @@ fn not_modern(reason: &str) -> String {
     )
 }
 
-fn unset(variables: &[UnsetVariable]) -> String {
+fn unset(variables: &[Unset]) -> String {
     let each = variables.iter();
     let each = each.map(ToString::to_string);
     each.collect::<Vec<_>>().join("; ")

@@ -3,7 +3,12 @@ use std::sync::Arc;
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::{call::Outcome, config::UnsetVariable, downstream::process::Exit, wire::ObjectText};
+use crate::{
+    call::Outcome,
+    config::{MissingValue, Unset},
+    downstream::process::Exit,
+    wire::ObjectText,
+};
 
 fn lines(lines: &[&str]) -> Vec<String> {
     lines.iter().map(ToString::to_string).collect()
@@ -17,9 +22,9 @@ fn exited(exit: Exit, phase: StartPhase, stderr: &[&str]) -> ConnectError {
     }
 }
 
-fn unset(variable: &str, path: &str) -> UnsetVariable {
-    UnsetVariable {
-        variable: variable.to_owned(),
+fn unset(variable: &str, path: &str) -> Unset {
+    Unset {
+        value: MissingValue::Variable(variable.to_owned()),
         path: path.to_owned(),
     }
 }

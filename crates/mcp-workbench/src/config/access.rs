@@ -1,0 +1,221 @@
+//! Who else may write the configuration file. It says which programs are started, so whoever can write it can run
+//! anything under this account.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use crate::visible::visible;
+
+/// Somebody else may write a file that says which programs are started, or put another in its place.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{writer} may write {}, and with it start programs as you", path.display())]
+pub struct AccessFault {
+    /// The file, or the folder in which it can be replaced.
+    pub path: PathBuf,
+    /// Who.
+    pub writer: Writer,
+}
+
+/// Who may write what only its user should.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Writer {
+    /// Every account of the machine.
+    Everybody,
+    /// Another account, to which it belongs.
+    Owner(u32),
+    /// The members of a group, by its name, or by its number where it has none.
+    Group(String),
+}
+
+impl fmt::Display for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Everybody => f.write_str("everybody on this machine"),
+            Self::Owner(user) => write!(f, "another user (uid {user})"),
+            Self::Group(group) => write!(f, "every member of the group {}", visible(group)),
+        }
+    }
+}
+
+impl AccessFault {
+    /// Whether servers are started all the same.
+    pub(super) fn is_tolerable(&self) -> bool {
+        matches!(self.writer, Writer::Group(_))
+    }
+
+    /// What to do about it.
+    pub(super) fn remedy(&self) -> String {
+        let path = self.path.display();
+        match self.writer {
+            Writer::Everybody => format!("chmod o-w '{path}'"),
+            Writer::Owner(_) => {
+                format!("read it with care, then take it over: chown \"$(id -u)\" '{path}'")
+            }
+            Writer::Group(_) => format!("chmod g-w '{path}'"),
+        }
+    }
+}
+
+/// What is wrong with the rights on an absolute path; the worst of it.
+#[cfg(unix)]
+pub(super) fn check(path: &Path) -> Option<AccessFault> {
+    unix::check(path)
+}
+
+/// Elsewhere the system's lists of rights are not read.
+#[cfg(not(unix))]
+pub(super) fn check(_: &Path) -> Option<AccessFault> {
+    None
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::{
+        fs::{self, Metadata},
+        os::unix::fs::MetadataExt,
+        path::Path,
+    };
+
+    use super::{AccessFault, Writer};
+
+    const WRITABLE_BY_OTHERS: u32 = 0o002;
+    const WRITABLE_BY_GROUP: u32 = 0o020;
+    /// In such a folder only the owner of a file can replace it.
+    const STICKY: u32 = 0o1000;
+
+    pub(super) fn check(path: &Path) -> Option<AccessFault> {
+        // What a link leads to is what counts.
+        let path = fs::canonicalize(path).ok()?;
+        let file = fs::metadata(&path).ok()?;
+        if !file.is_file() {
+            // A pipe, such as the shell makes of `<(…)`, belongs to whoever names it.
+            return None;
+        }
+        let folder = fs::metadata(path.parent()?).ok()?;
+        let fault = |path: &Path, writer| AccessFault {
+            path: path.into(),
+            writer,
+        };
+        let in_file = stranger(&file, 0).map(|writer| fault(&path, writer));
+        in_file
+            .or_else(|| Some(fault(path.parent()?, stranger(&folder, STICKY)?)))
+            .or_else(|| Some(fault(&path, by_group(&file)?)))
+    }
+
+    /// Who else may write it, without being in its group; `guard` is a mode that keeps everybody from it.
+    fn stranger(metadata: &Metadata, guard: u32) -> Option<Writer> {
+        let (mode, owner) = (metadata.mode(), metadata.uid());
+        if mode & WRITABLE_BY_OTHERS != 0 && mode & guard == 0 {
+            return Some(Writer::Everybody);
+        }
+        let own = rustix::process::geteuid().as_raw();
+        (owner != own && owner != 0).then_some(Writer::Owner(owner))
+    }
+
+    fn by_group(file: &Metadata) -> Option<Writer> {
+        if file.mode() & WRITABLE_BY_GROUP == 0 {
+            return None;
+        }
+        let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
+        let own = rustix::process::geteuid().as_raw();
+        let group =
+            super::group_with_others(file.gid(), own, &read("/etc/group"), &read("/etc/passwd"));
+        group.map(Writer::Group)
+    }
+}
+
+/// The name of a group, if anybody but this user is in it. One that the system's files do not know is taken for one that has others.
+#[cfg(unix)]
+fn group_with_others(group: u32, user: u32, groups: &str, users: &str) -> Option<String> {
+    let number = group.to_string();
+    let own = user.to_string();
+    let entry = |line: &&str| line.split(':').nth(2) == Some(&number);
+    let Some(line) = groups.lines().find(entry) else {
+        return Some(number);
+    };
+    let mut fields = line.split(':');
+    let name = fields.next().unwrap_or_default();
+    let members = fields.nth(2).unwrap_or_default().split(',');
+    let own_name = users
+        .lines()
+        .find(|line| line.split(':').nth(2) == Some(&own))
+        .and_then(|line| line.split(':').next());
+    let mut members = members.filter(|member| !member.is_empty() && Some(*member) != own_name);
+    let has_others_by_default = || {
+        let mut users = users.lines().map(|line| line.split(':'));
+        users.any(|mut fields| {
+            let (id, of) = (fields.nth(2), fields.next());
+            of == Some(&number) && id.is_some_and(|id| id != own && id != "0")
+        })
+    };
+    (members.next().is_some() || has_others_by_default()).then(|| name.to_owned())
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    use super::*;
+
+    #[test]
+    fn a_file_or_folder_that_everybody_may_write_is_told() {
+        let cases = [
+            (0o600, 0o700, None),
+            (0o644, 0o755, None),
+            (0o666, 0o755, Some("workbench.json")),
+            (0o602, 0o755, Some("workbench.json")),
+            (0o644, 0o777, Some("")),
+            (0o644, 0o1777, None),
+        ];
+        for (file_mode, folder_mode, expected) in cases {
+            let folder = tempfile::tempdir().unwrap();
+            let folder = folder.path().canonicalize().unwrap();
+            let file = folder.join("workbench.json");
+            fs::write(&file, "{}").unwrap();
+            fs::set_permissions(&file, PermissionsExt::from_mode(file_mode)).unwrap();
+            fs::set_permissions(&folder, PermissionsExt::from_mode(folder_mode)).unwrap();
+            let expected = expected.map(|name| AccessFault {
+                path: if name.is_empty() {
+                    folder.clone()
+                } else {
+                    file.clone()
+                },
+                writer: Writer::Everybody,
+            });
+            assert_eq!(check(&file), expected, "{file_mode:o} in {folder_mode:o}");
+        }
+    }
+
+    #[test]
+    fn a_link_counts_for_what_it_leads_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().canonicalize().unwrap().join("real.json");
+        fs::write(&file, "{}").unwrap();
+        fs::set_permissions(&file, PermissionsExt::from_mode(0o666)).unwrap();
+        let link = folder.path().join("workbench.json");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let fault = check(&link).expect("everybody may write it");
+        assert_eq!(fault.path, file);
+    }
+
+    #[test]
+    fn a_group_of_ones_own_is_nobody_else() {
+        let groups = "root:x:0:\nme:x:1000:\nteam:x:50:me,you\nalone:x:51:me\nusers:x:100:\n";
+        let users = "root:x:0:0::/root:/bin/sh\nme:x:1000:1000::/h:/bin/sh\n\
+                     you:x:1001:100::/h:/bin/sh\n";
+        let cases = [
+            (1000, None),
+            (51, None),
+            (0, None),
+            (50, Some("team")),
+            (100, Some("users")),
+            (77, Some("77")),
+        ];
+        for (group, expected) in cases {
+            let found = group_with_others(group, 1000, groups, users);
+            assert_eq!(found.as_deref(), expected, "{group}");
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Where the values of references come from: the variables of the process, and files that hold one secret each.
+
+use std::{
+    fmt,
+    fs::File,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use super::environment::Environment;
+use crate::visible::visible;
+
+/// The largest secret that is read from a file.
+const LARGEST_SECRET: u64 = 64 * 1024;
+
+/// What references are replaced from.
+#[derive(Clone, Copy)]
+pub(super) struct Sources<'a> {
+    /// The surroundings of the process.
+    pub(super) environment: &'a Environment,
+    /// The folder from which relative paths are seen.
+    pub(super) folder: &'a Path,
+}
+
+/// A value that a reference asks for and that is not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MissingValue {
+    /// A variable that is not set.
+    Variable(String),
+    /// A file that cannot be read, and why.
+    File {
+        /// The path as written.
+        path: String,
+        /// Why.
+        why: String,
+    },
+}
+
+impl fmt::Display for MissingValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Variable(name) => write!(f, "variable {name} is not set"),
+            Self::File { path, why } => write!(f, "file {} {why}", visible(path)),
+        }
+    }
+}
+
+impl MissingValue {
+    /// What to do about it.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Variable(name) => format!(
+                "set {name} before the workbench starts, or give it a default: `${{{name}:-…}}`"
+            ),
+            Self::File { path, .. } => {
+                format!(
+                    "write the value into that file, readable for this user only, or correct `${{file:{path}}}`"
+                )
+            }
+        }
+    }
+
+    /// A name for it in a list.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Variable(name) => name,
+            Self::File { path, .. } => path,
+        }
+    }
+}
+
+impl Sources<'_> {
+    /// The text of a file without the line break at its end. The path is seen from the folder of the configuration;
+    /// `~/` is the home directory.
+    pub(super) fn file(&self, path: &str) -> Result<String, MissingValue> {
+        let read = read(&self.whole(path));
+        read.map_err(|why| MissingValue::File {
+            path: path.into(),
+            why,
+        })
+    }
+
+    fn whole(&self, path: &str) -> PathBuf {
+        match (path.strip_prefix("~/"), self.environment.home()) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => self.folder.join(path),
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => "does not exist".to_owned(),
+        _ => format!("cannot be read: {error}"),
+    };
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(failed)?;
+    if !file.metadata().map_err(failed)?.is_file() {
+        // Reading a pipe or a device could wait for ever.
+        return Err("is no plain file".into());
+    }
+    let length = file.take(LARGEST_SECRET + 1).read_to_end(&mut bytes);
+    if length.map_err(failed)? as u64 > LARGEST_SECRET {
+        return Err(format!("is larger than {LARGEST_SECRET} bytes"));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".to_owned())?;
+    if text.contains('\0') {
+        return Err("contains a NUL character".into());
+    }
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    Ok(text.strip_suffix('\r').unwrap_or(text).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_file_gives_its_text_without_the_last_line_break() {
+        let folder = tempfile::tempdir().unwrap();
+        let environment = Environment::new([], "/".into(), Some(folder.path().join("home")));
+        let sources = Sources {
+            environment: &environment,
+            folder: folder.path(),
+        };
+        fs::create_dir(folder.path().join("home")).unwrap();
+        let cases = [
+            ("a", "a", &b"one\n"[..], Ok("one")),
+            ("b", "b", &b"one\r\n"[..], Ok("one")),
+            ("c", "c", &b"one\n\n"[..], Ok("one\n")),
+            ("d", "d", &b" one "[..], Ok(" one ")),
+            ("e", "e", &b""[..], Ok("")),
+            ("home/f", "~/f", &b"at home"[..], Ok("at home")),
+            ("g", "g", &b"\xff"[..], Err("is not UTF-8 text")),
+            ("h", "h", &b"a\0b"[..], Err("contains a NUL character")),
+        ];
+        for (name, path, content, expected) in cases {
+            fs::write(folder.path().join(name), content).unwrap();
+            let found = sources.file(path);
+            let expected = expected
+                .map(str::to_owned)
+                .map_err(|why| MissingValue::File {
+                    path: path.into(),
+                    why: why.into(),
+                });
+            assert_eq!(found, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_small_plain_file_is_not_read() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("large"), vec![b'x'; 64 * 1024 + 1]).unwrap();
+        let environment = Environment::new([], "/".into(), None);
+        let sources = Sources {
+            environment: &environment,
+            folder: folder.path(),
+        };
+        for (path, why) in [
+            ("large", "is larger than 65536 bytes"),
+            ("absent", "does not exist"),
+            (".", "is no plain file"),
+        ] {
+            let missing = sources.file(path).unwrap_err();
+            assert_eq!(missing.to_string(), format!("file {path} {why}"));
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Who else may write the configuration, and the rights on what we write ourselves.
+
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+
+use pretty_assertions::assert_eq;
+
+use crate::harness::{Script, Setup};
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+}
+
+fn mode(path: &Path) -> u32 {
+    path.metadata().unwrap().permissions().mode() & 0o777
+}
+
+/// What serving says to a configuration with these rights, where it is refused.
+fn refused(change: impl FnOnce(&Path)) -> String {
+    let setup = Setup::one(&Script::new());
+    setup.write_config();
+    let config = setup.config();
+    change(&config);
+    let config = config.to_str().unwrap().to_owned();
+    let mut workbench = setup.start_with(&["--config", &config]);
+    let finished = workbench.finish();
+    assert_eq!(finished.status.code(), Some(1), "{}", finished.stderr);
+    assert_eq!(workbench.journal("dev", "fs").lines(), Vec::<String>::new());
+    finished.stderr
+}
+
+#[test]
+fn a_configuration_that_everybody_may_write_starts_nothing() {
+    let words = refused(|config| set_mode(config, 0o666));
+    assert!(
+        words.contains("everybody on this machine may write"),
+        "{words}"
+    );
+    assert!(words.contains("hint: chmod o-w '"), "{words}");
+    let words = refused(|config| set_mode(config.parent().unwrap(), 0o777));
+    assert!(
+        words.contains("everybody on this machine may write"),
+        "{words}"
+    );
+}
+
+#[test]
+fn a_configuration_of_somebody_else_starts_nothing() {
+    if !rustix::process::geteuid().is_root() {
+        // Only root can give a file away; what is checked then is that root's own files are taken.
+        Setup::one(&Script::new()).connect();
+        return;
+    }
+    let words = refused(|config| std::os::unix::fs::chown(config, Some(12_345), None).unwrap());
+    assert!(
+        words.contains("another user (uid 12345) may write"),
+        "{words}"
+    );
+    assert!(words.contains("chown"), "{words}");
+}
+
+#[test]
+fn a_group_that_may_write_is_warned_of_and_no_more() {
+    let setup = Setup::one(&Script::new());
+    setup.write_config();
+    let config = setup.config();
+    set_mode(&config, 0o664);
+    let config = config.to_str().unwrap().to_owned();
+    let mut workbench = setup.start_with(&["--config", &config]);
+    workbench.initialize();
+    workbench.open("dev");
+    // Whether the group has other members depends on the machine; the rule itself has a test of its own.
+    let words = workbench.stderr();
+    let warned = words.contains("every member of the group");
+    assert!(warned || !words.contains("may write"), "{words}");
+}
+
+#[test]
+fn what_init_writes_is_for_the_user_alone() {
+    let setup = Setup::new();
+    let file = setup.path("new/folder/workbench.json");
+    let config = file.to_str().unwrap().to_owned();
+    let mut workbench = setup.start_with(&["init", "--config", &config]);
+    let finished = workbench.finish();
+    assert_eq!(finished.status.code(), Some(0), "{}", finished.stderr);
+    assert_eq!(mode(&file), 0o600);
+    assert_eq!(mode(file.parent().unwrap()), 0o700);
+}

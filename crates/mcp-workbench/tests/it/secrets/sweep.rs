@@ -1,0 +1,119 @@
+//! A canary in every place that may hold a secret, and a search for it in everything that we write: answers, logs at
+//! their loudest, the output of every command that looks at servers, and what is kept on disk.
+
+use std::{fs, path::Path};
+
+use serde_json::json;
+
+use crate::harness::{RemoteFixture, Script, Setup};
+
+/// It has no character that anything would write otherwise.
+const CANARY: &str = "canary5ecret0123456789";
+
+/// A server that tells what it was given, wherever it can.
+fn telling() -> Script {
+    let told = format!("the token {CANARY} is not valid");
+    let failing = json!([{"stderr": told}, {"error": {"code": -32000, "message": told}}]);
+    Script::named(&["t", "env"]).on_call("t", &failing.to_string())
+}
+
+/// A program and a remote server with the canary in all that an entry can hold, and a server that has none of it.
+fn setup(remote: &RemoteFixture) -> Setup {
+    let program = json!({
+        "args": ["--flag=${WB_CANARY}"],
+        "env": {"OF_VARIABLE": "${WB_CANARY}", "OF_FILE": "${file:canary}"},
+        "inheritEnv": ["WB_CAN*"],
+    });
+    let headers = json!({"Authorization": "Bearer ${WB_CANARY}", "X-Key": "${file:canary}"});
+    let remote = json!({"url": format!("{}?key=${{WB_CANARY}}", remote.url()), "headers": headers});
+    let gone = json!({"command": "/nowhere/${WB_CANARY}/program"});
+    let setup = Setup::new()
+        .toolbox("dev", "d")
+        .server_with("fs", &telling(), &program)
+        .entry("remote", remote)
+        .entry("gone", gone)
+        .server("other", &Script::named(&["env"]))
+        .env("WB_CANARY", CANARY);
+    setup.write("config/canary", CANARY);
+    setup
+}
+
+/// Everything that files below a folder hold.
+fn contents(folder: &Path) -> String {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return String::new();
+    };
+    let texts = entries.map(|entry| {
+        let path = entry.unwrap().path();
+        let name = path.display().to_string();
+        if path.is_dir() {
+            name + &contents(&path)
+        } else {
+            name + &String::from_utf8_lossy(&fs::read(&path).unwrap())
+        }
+    });
+    texts.collect()
+}
+
+#[test]
+fn serving_tells_it_nowhere() {
+    let remote = RemoteFixture::start(&Script::named(&["far"]));
+    let setup = setup(&remote).argument("--log-level").argument("trace");
+    let cache = setup.path("cache");
+    let mut workbench = setup.connect();
+    let opened = workbench.open("dev");
+    let failed = workbench.use_tool("t", "{}");
+    let far = workbench.use_tool_of(["dev", "remote", "far"], "{}");
+    let others = workbench.use_tool_of(["dev", "other", "env"], "{}");
+    assert!(failed.raw.contains("[redacted]"), "{}", failed.raw);
+    for answer in [opened.raw, failed.raw, far.raw, others.raw] {
+        assert!(!answer.contains(CANARY), "{answer}");
+    }
+    // It has arrived where it belongs.
+    let own = workbench.use_tool("env", "{}").structured();
+    assert_eq!(own["OF_FILE"], CANARY);
+    assert!(
+        remote
+            .headers()
+            .iter()
+            .any(|it| it.to_string().contains(CANARY))
+    );
+    let finished = workbench.finish();
+    assert!(!finished.stderr.contains(CANARY), "{}", finished.stderr);
+    let kept = contents(&cache);
+    assert!(
+        kept.contains("eras.json") && !kept.contains(CANARY),
+        "{kept}"
+    );
+}
+
+#[test]
+fn no_command_tells_it() {
+    let commands: [&[&str]; 9] = [
+        &["check"],
+        &["list"],
+        &["list", "--json"],
+        &["list", "--tools"],
+        &["doctor"],
+        &["doctor", "--json"],
+        &["tokens"],
+        &["tokens", "--json"],
+        &["call", "dev", "fs", "t"],
+    ];
+    for command in commands {
+        let remote = RemoteFixture::start(&Script::named(&["far"]));
+        let setup = setup(&remote);
+        setup.write_config();
+        let config = setup.config();
+        let config = config.to_str().unwrap().to_owned();
+        let arguments = [command, &["--config", &config]].concat();
+        let mut workbench = setup.start_with(&arguments);
+        let finished = workbench.finish();
+        let said = format!("{}\n{}", finished.stdout.join("\n"), finished.stderr);
+        assert!(!said.contains(CANARY), "{command:?}: {said}");
+        assert!(
+            said.contains("dev") || said.contains("fs"),
+            "{command:?} said nothing: {said}"
+        );
+    }
+}
