@@ -9,6 +9,7 @@ mod links;
 mod page;
 mod pictures;
 mod shown;
+mod threats;
 mod world;
 
 use page::{Block, Page, pages};
