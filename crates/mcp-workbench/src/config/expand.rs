@@ -1,4 +1,5 @@
-//! References in a text: `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${file:PATH}`, `${userHome}`,
+//! References in a text: `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${file:PATH}`,
+//! `${keyring:NAME}`, `${userHome}`,
 //! `${workspaceFolder}`, and `$${` for a literal `${`. Anything else, a lone `$` or `$VAR` included,
 //! is text.
 
@@ -27,6 +28,8 @@ pub(super) enum UsedFrom {
     Variable(String),
     /// A file.
     File,
+    /// The keyring.
+    Keyring,
 }
 
 impl fmt::Display for UsedFrom {
@@ -34,6 +37,7 @@ impl fmt::Display for UsedFrom {
         match self {
             Self::Variable(name) => f.write_str(name),
             Self::File => f.write_str("a file"),
+            Self::Keyring => f.write_str("the keyring"),
         }
     }
 }
@@ -50,6 +54,7 @@ struct Reference<'a> {
 enum Source<'a> {
     Variable(&'a str),
     File(&'a str),
+    Keyring(&'a str),
     UserHome,
     WorkspaceFolder,
 }
@@ -98,13 +103,15 @@ impl<'a> Reference<'a> {
         let source = match subject {
             "userHome" => Source::UserHome,
             "workspaceFolder" => Source::WorkspaceFolder,
-            _ => match subject.strip_prefix("file:") {
-                Some(path) => Source::File(path),
-                None => Source::Variable(subject.strip_prefix("env:").unwrap_or(subject)),
+            _ => match subject.split_once(':') {
+                Some(("file", path)) => Source::File(path),
+                Some(("keyring", name)) => Source::Keyring(name),
+                Some(("env", name)) => Source::Variable(name),
+                _ => Source::Variable(subject),
             },
         };
         match source {
-            Source::File("") => Err(ReferenceFault::Malformed {
+            Source::File("") | Source::Keyring("") => Err(ReferenceFault::Malformed {
                 name: subject.into(),
             }),
             Source::Variable(name) if !is_name(name) => Err(ReferenceFault::Malformed {
@@ -118,6 +125,7 @@ impl<'a> Reference<'a> {
         let environment = sources.environment;
         let (name, value) = match self.source {
             Source::File(path) => return sources.file(path).map(Cow::Owned),
+            Source::Keyring(name) => return Sources::keyring(name).map(Cow::Owned),
             Source::Variable(name) => (name, environment.variable(name)),
             Source::UserHome => ("userHome", environment.home().map(AsRef::as_ref)),
             Source::WorkspaceFolder => (
@@ -141,6 +149,7 @@ impl Expanded {
                         self.used.push((from, value.into_owned()));
                     }
                     Source::File(_) => self.used.push((UsedFrom::File, value.into_owned())),
+                    Source::Keyring(_) => self.used.push((UsedFrom::Keyring, value.into_owned())),
                     Source::UserHome | Source::WorkspaceFolder => {}
                 }
             }
@@ -290,6 +299,7 @@ mod tests {
             ("${:-x}", malformed("")),
             ("${env:}", malformed("env:")),
             ("${file:}", malformed("file:")),
+            ("${keyring:}", malformed("keyring:")),
             ("${input:token}", malformed("input:token")),
             ("${Ä}", malformed("Ä")),
             ("${A:-${B_2}}", ReferenceFault::Nested),

@@ -336,7 +336,7 @@ impl ReferenceFault {
         match self {
             Self::Unclosed => "add the `}`, or write `$${` for a literal `${`".into(),
             Self::Malformed { name } if name.contains(':') => {
-                "only `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${file:PATH}`, `${userHome}` and \
+                "only `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${file:PATH}`, `${keyring:NAME}`, `${userHome}` and \
                  `${workspaceFolder}` are understood; put the value into a variable"
                     .into()
             }

@@ -17,6 +17,7 @@ mod expand;
 mod faults;
 mod filters;
 mod glob;
+mod keyring;
 mod literals;
 mod load;
 mod locate;

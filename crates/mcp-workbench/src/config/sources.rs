@@ -1,4 +1,5 @@
-//! Where the values of references come from: the variables of the process, and files that hold one secret each.
+//! Where the values of references come from: the variables of the process, files that hold one secret each, and the
+//! keyring of the system.
 
 use std::{
     fmt,
@@ -7,7 +8,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::environment::Environment;
+use super::{
+    environment::Environment,
+    keyring::{self, SERVICE},
+};
 use crate::visible::visible;
 
 /// The largest secret that is read from a file.
@@ -34,6 +38,13 @@ pub enum MissingValue {
         /// Why.
         why: String,
     },
+    /// A secret that the keyring does not give, and why.
+    Keyring {
+        /// Its name.
+        name: String,
+        /// Why.
+        why: String,
+    },
 }
 
 impl fmt::Display for MissingValue {
@@ -41,6 +52,7 @@ impl fmt::Display for MissingValue {
         match self {
             Self::Variable(name) => write!(f, "variable {name} is not set"),
             Self::File { path, why } => write!(f, "file {} {why}", visible(path)),
+            Self::Keyring { name, why } => write!(f, "secret {} {why}", visible(name)),
         }
     }
 }
@@ -57,13 +69,18 @@ impl MissingValue {
                     "write the value into that file, readable for this user only, or correct `${{file:{path}}}`"
                 )
             }
+            Self::Keyring { name, .. } => format!(
+                "store it in the system's keyring for the service {SERVICE} and the user {}, in a build with the \
+                 feature `keyring`, or put it into a file: `${{file:…}}`",
+                visible(name)
+            ),
         }
     }
 
     /// A name for it in a list.
     pub fn name(&self) -> &str {
         match self {
-            Self::Variable(name) => name,
+            Self::Variable(name) | Self::Keyring { name, .. } => name,
             Self::File { path, .. } => path,
         }
     }
@@ -76,6 +93,14 @@ impl Sources<'_> {
         let read = read(&self.whole(path));
         read.map_err(|why| MissingValue::File {
             path: path.into(),
+            why,
+        })
+    }
+
+    /// A secret of the keyring.
+    pub(super) fn keyring(name: &str) -> Result<String, MissingValue> {
+        keyring::secret(name).map_err(|why| MissingValue::Keyring {
+            name: name.into(),
             why,
         })
     }

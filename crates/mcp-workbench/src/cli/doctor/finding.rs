@@ -173,7 +173,9 @@ impl StartFinding {
                 MissingValue::Variable(name) => format!(
                     "set {name} where the workbench is started, or give it a default: ${{{name}:-…}}"
                 ),
-                value @ MissingValue::File { .. } => value.remedy(),
+                value @ (MissingValue::File { .. } | MissingValue::Keyring { .. }) => {
+                    value.remedy()
+                }
             },
             Self::CommandNotFound { command, elsewhere } => match elsewhere.first() {
                 Some(place) => format!(

@@ -82,7 +82,7 @@ impl Resolver<'_> {
                 for (from, value) in &expanded.used {
                     match from {
                         UsedFrom::Variable(name) => taken.secrets.add(name, value),
-                        UsedFrom::File => taken.secrets.add("file", value),
+                        UsedFrom::File | UsedFrom::Keyring => taken.secrets.add("secret", value),
                     }
                 }
                 for value in &expanded.missing {
@@ -111,10 +111,10 @@ impl Resolver<'_> {
     }
 }
 
-/// Whether a value that went into a text is a secret for certain: one of a file, or of a variable that is named for one.
+/// Whether a value that went into a text is a secret for certain: one of a file or the keyring, or of a variable that is named for one.
 fn is_secret((from, value): &(UsedFrom, String)) -> bool {
     match from {
         UsedFrom::Variable(name) => names_secret(name) && !is_plain_value(value),
-        UsedFrom::File => true,
+        UsedFrom::File | UsedFrom::Keyring => true,
     }
 }

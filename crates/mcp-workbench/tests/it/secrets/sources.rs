@@ -40,6 +40,19 @@ fn a_file_that_is_not_there_fails_its_server_alone() {
 }
 
 #[test]
+fn a_secret_of_the_keyring_that_cannot_be_had_fails_its_server_alone() {
+    let keys =
+        json!({"env": {"TOKEN": "${keyring:no-such-secret}", "OTHER": "${keyring:x:-default}"}});
+    let setup = Setup::one(&Script::new()).server_with("other", &Script::new(), &keys);
+    let mut workbench = setup.connect();
+    let opened = workbench.open("dev");
+    let opened = opened.text();
+    assert!(opened.contains("secret no-such-secret "), "{opened}");
+    assert!(!opened.contains("secret x "), "{opened}");
+    assert!(opened.contains("\"servers_connected\":1"), "{opened}");
+}
+
+#[test]
 fn a_secret_in_the_arguments_is_warned_of() {
     let keys = json!({"args": ["--token", "${API_TOKEN}", "${PROJECT}", "--key=${file:key}"]});
     let setup = Setup::new()
