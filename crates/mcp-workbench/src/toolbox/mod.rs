@@ -8,6 +8,7 @@ mod links;
 mod open;
 mod opened;
 mod render;
+mod signature;
 
 pub use catalogue::Catalogue;
 pub use contents::{ChangedFiles, Contents, Difference, Servers};
@@ -16,3 +17,4 @@ pub use links::Links;
 pub use open::{OpenError, Toolbox};
 pub use opened::{Opened, ServerFailure};
 pub use render::render;
+pub use signature::{parameters, sentence, sentence_of, shown_name};
