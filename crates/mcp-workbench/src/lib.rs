@@ -22,7 +22,7 @@
 //! In native mode `native` finds the server by name or URI, and there are no meta-tools.
 //!
 //! A module uses only what stands below it: `cli`, `demo`, `serve`, `meta`, `workbench`, `native`, `toolbox`,
-//! `downstream`, `clients`, `config`, `call`, `era`, `pipe`, `wire`, `alarm`, `contain`, `seal`, `near`, `visible`,
+//! `downstream`, `search`, `clients`, `config`, `call`, `era`, `pipe`, `wire`, `alarm`, `contain`, `seal`, `near`, `visible`,
 //! `ident`, `telemetry`.
 
 mod alarm;
@@ -40,6 +40,7 @@ pub mod native;
 pub mod near;
 mod pipe;
 pub mod seal;
+pub mod search;
 pub mod serve;
 pub mod telemetry;
 pub mod toolbox;
