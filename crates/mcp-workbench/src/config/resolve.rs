@@ -17,6 +17,7 @@ use super::{
     expand::expand,
     filters::ToolFilters,
     glob::Glob,
+    meta_tools::MetaTool,
     problems::{Findings, Place, ReferenceFault, ValueFault},
     raw::{RawCommand, RawConfig, RawEra, RawInheritEnv, RawServer, RawToolMode, RawToolbox, Text},
     resolved::{
@@ -69,6 +70,10 @@ pub(super) fn resolve(
             .unwrap_or(DEFAULT_NAME_LIMIT),
         toolboxes,
         auto_open: raw.auto_open.unwrap_or(false),
+        meta_tools: raw
+            .meta_tools
+            .clone()
+            .unwrap_or_else(|| MetaTool::USUAL.to_vec()),
         watch: raw.watch.unwrap_or(true),
         cache: environment.cache_directory(),
     }

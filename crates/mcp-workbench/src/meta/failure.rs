@@ -107,7 +107,7 @@ impl Failure {
             Self::NotOpened { error, .. } => common_code(error),
             Self::NotFound { error, .. } => match error {
                 LookupError::ToolboxUnknown => "toolbox_unknown",
-                LookupError::ToolboxNotOpen => "toolbox_not_open",
+                LookupError::ToolboxNotOpen(_) => "toolbox_not_open",
                 LookupError::ServerUnknown => "server_unknown",
                 LookupError::ToolUnknown => "tool_unknown",
                 LookupError::NotConnected(error) => error.code(),
@@ -233,12 +233,11 @@ fn write_not_found(
     } = tool;
     match error {
         LookupError::ToolboxUnknown => write_unknown_toolbox(f, toolbox, known),
-        LookupError::ToolboxNotOpen => {
-            write!(
-                f,
-                "Error: Toolbox '{toolbox}' is not open. Call open_toolbox first."
-            )
-        }
+        LookupError::ToolboxNotOpen(opener) => write!(
+            f,
+            "Error: Toolbox '{toolbox}' is not open. Call {} first.",
+            opener.name()
+        ),
         LookupError::ServerUnknown => {
             write!(f, "Server '{server}' not found in toolbox '{toolbox}'")?;
             write_near(f, server.as_str(), known)

@@ -12,15 +12,13 @@ use super::{
 };
 use crate::{
     call::{Call, CallContext, CallRequest},
+    config::MetaTool,
     downstream::{CallError, ServerHandle},
     era::{self, Era},
     ident::{ServerName, ToolIdentifier, ToolName, ToolboxName},
     wire::{Cursor, Kind, ObjectText, RawJson, once},
     workbench::Workbench,
 };
-
-/// The name under which a model calls it.
-pub(super) const NAME: &str = "use_tool";
 
 const TOOL: Key = Key {
     name: "tool",
@@ -50,7 +48,7 @@ const NEW_FORM: &str = "name the tool as \"tool\": {\"toolbox\", \"server\", \"t
 pub(super) fn definition() -> RawJson {
     let part = |description: &str| json!({ "type": "string", "description": description });
     RawJson::of(&json!({
-        "name": NAME,
+        "name": MetaTool::UseTool.name(),
         "title": "Use tool",
         "description": "Run a tool of an open toolbox. Take toolbox, server and tool name from the \
                         result of open_toolbox, and arguments that match the tool's inputSchema.",
@@ -174,7 +172,7 @@ pub fn ready_call(workbench: &Workbench, parameters: &RawJson) -> Option<ReadyCa
         b"arguments" => once(&mut arguments, written.read(cursor)?),
         _ => cursor.value().map(drop),
     })?;
-    if name? != NAME {
+    if name? != MetaTool::UseTool.name() {
         return None;
     }
     let (tool, server) = workbench.find_known(written.toolbox?, written.server?, written.tool?)?;

@@ -276,7 +276,7 @@ pub(super) async fn call_tool(
         Err(message) => return Reply::invalid_params(message),
     };
     let context = requester.into_context(meta);
-    let reply = match MetaTool::named(&name) {
+    let reply = match MetaTool::named(&name).filter(|tool| workbench.has(*tool)) {
         Some(tool) => tool.run(workbench, &arguments, context).await,
         None if workbench.is_dynamic() => {
             meta::call_registered(workbench, &name, arguments, context).await

@@ -6,7 +6,7 @@ use std::{borrow::Cow, ops::RangeInclusive};
 use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use crate::config::problems::Place;
+use crate::config::{meta_tools::MetaTool, problems::Place};
 
 /// The bounds of `toolNameLimit`: room for a hash, and what the protocol allows.
 pub(super) const NAME_LIMITS: RangeInclusive<u64> = 16..=128;
@@ -46,6 +46,13 @@ pub(in crate::config) struct RawConfig {
     /// Whether `use_tool` opens a toolbox that is not open by itself.
     #[schemars(extend("default" = false))]
     pub(in crate::config) auto_open: Option<bool>,
+    /// The tools of the workbench itself that the client sees: `use_tool`, and one or both of `open_toolbox` and
+    /// `search_tools`. Native mode has none.
+    #[schemars(
+        length(min = 2),
+        extend("uniqueItems" = true, "default" = ["open_toolbox", "use_tool"])
+    )]
+    pub(in crate::config) meta_tools: Option<Vec<MetaTool>>,
     /// Whether changes of this file are taken up while the workbench runs.
     #[schemars(extend("default" = true))]
     pub(in crate::config) watch: Option<bool>,

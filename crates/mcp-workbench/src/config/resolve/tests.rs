@@ -78,6 +78,7 @@ fn defaults() {
     let (server, loaded) = server(r#"{"command": "x"}"#);
     assert_eq!(loaded.config.tool_mode, ToolMode::Proxy);
     assert_eq!(loaded.config.tool_name_limit, 64);
+    assert_eq!(loaded.config.meta_tools, MetaTool::USUAL);
     assert_eq!(loaded.config.file, Path::new("/etc/box/c.json"));
     assert_eq!(
         server.times,

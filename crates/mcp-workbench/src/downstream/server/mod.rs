@@ -209,6 +209,11 @@ impl ServerHandle {
         self.status.borrow().clone()
     }
 
+    /// The server's tools, as far as they are known without starting it.
+    pub fn recall(&self) -> Option<Arc<ToolList>> {
+        self.status.borrow().tools.clone()
+    }
+
     /// The name of a tool that the server is known to have.
     pub fn known_tool(&self, tool: &str) -> Option<ToolName> {
         let status = self.status.borrow();

@@ -172,7 +172,7 @@ fn unknown_keys_above_the_servers_are_errors() {
         errors(text),
         [
             "1:2 toolbxes: unknown key `toolbxes` (did you mean `toolboxes`?)",
-            "1:46 zzz: unknown key `zzz` (remove it, or begin it with `_` if it is a note; known are `toolboxes`, `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `watch` and `$schema`)",
+            "1:46 zzz: unknown key `zzz` (remove it, or begin it with `_` if it is a note; known are `toolboxes`, `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `metaTools`, `watch` and `$schema`)",
             "1:76 toolboxes.t.descripton: unknown key `descripton` (did you mean `description`?)",
             "1:94 toolboxes.t.icon: unknown key `icon` (remove it, or begin it with `_` if it is a note; known are `description` and `mcpServers`)",
         ]
@@ -221,6 +221,43 @@ fn settings_of_the_whole_file() {
         (
             r#""toolMode": true"#,
             Some("toolMode: expected a string, found `true` (quote it: \"true\")"),
+        ),
+        (r#""metaTools": ["open_toolbox", "use_tool"]"#, None),
+        (r#""metaTools": ["search_tools", "use_tool"]"#, None),
+        (r#""metaTools": null"#, None),
+        (
+            r#""metaTools": ["use_tool", "serch_tools"]"#,
+            Some("metaTools[1]: unknown word `serch_tools` (did you mean `search_tools`?)"),
+        ),
+        (
+            r#""metaTools": ["use_tool", "x", "open_toolbox"]"#,
+            Some(
+                "metaTools[1]: unknown word `x` (use `open_toolbox`, `use_tool` or `search_tools`)",
+            ),
+        ),
+        (
+            r#""metaTools": ["use_tool", "open_toolbox", "use_tool"]"#,
+            Some("metaTools[2]: `use_tool` stands twice (remove one of the two)"),
+        ),
+        (
+            r#""metaTools": ["open_toolbox", "search_tools"]"#,
+            Some("metaTools: no tool can be called without `use_tool` (add `use_tool`)"),
+        ),
+        (
+            r#""metaTools": ["use_tool"]"#,
+            Some(
+                "metaTools: no tool can be found without `open_toolbox` or `search_tools` (add `open_toolbox` or `search_tools`)",
+            ),
+        ),
+        (
+            r#""metaTools": []"#,
+            Some("metaTools: no tool can be called without `use_tool` (add `use_tool`)"),
+        ),
+        (
+            r#""metaTools": "use_tool""#,
+            Some(
+                "metaTools: expected an array of strings, found a string (write an array of strings here)",
+            ),
         ),
         (r#""toolNameLimit": 16"#, None),
         (r#""toolNameLimit": 128"#, None),
