@@ -364,7 +364,8 @@ impl Scope {
             }
             Self::File => {
                 "remove it, or begin it with `_` if it is a note; known are `toolboxes`, \
-                 `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `metaTools`, `watch` and `$schema`"
+                 `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `metaTools`, `watch`, \
+                 `maxResultChars` and `$schema`"
                     .into()
             }
             Self::Toolbox => {

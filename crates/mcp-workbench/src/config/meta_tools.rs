@@ -18,14 +18,21 @@ pub enum MetaTool {
     UseTool,
     /// Finds tools in all toolboxes by what they do.
     SearchTools,
+    /// Reads more of a result that was over its budget.
+    ReadResult,
 }
 
 /// The names of all of them.
-const NAMES: &[&str] = &["open_toolbox", "use_tool", "search_tools"];
+const NAMES: &[&str] = &["open_toolbox", "use_tool", "search_tools", "read_result"];
 
 impl MetaTool {
     /// All of them, in the order of their names.
-    pub const ALL: [Self; 3] = [Self::OpenToolbox, Self::UseTool, Self::SearchTools];
+    pub const ALL: [Self; 4] = [
+        Self::OpenToolbox,
+        Self::UseTool,
+        Self::SearchTools,
+        Self::ReadResult,
+    ];
 
     /// Those that are on where the configuration does not say.
     pub const USUAL: [Self; 2] = [Self::OpenToolbox, Self::UseTool];

@@ -43,6 +43,7 @@ pub(super) fn resolve(
 ) -> Config {
     let mut resolver = Resolver {
         folder: folder_of(file, environment),
+        max_result_chars: raw.max_result_chars,
         environment,
         findings,
     };
@@ -101,6 +102,8 @@ fn folder_of(file: &Path, environment: &Environment) -> PathBuf {
 struct Resolver<'a> {
     /// The folder of the file, from which relative paths are seen.
     folder: PathBuf,
+    /// What holds for servers that do not say it themselves.
+    max_result_chars: Option<u64>,
     environment: &'a Environment,
     findings: &'a mut Findings,
 }
@@ -173,6 +176,7 @@ impl Resolver<'_> {
             filters,
             times: times(raw),
             era: era(raw),
+            max_result_chars: budget(raw.max_result_chars.or(self.max_result_chars)),
         })
     }
 
@@ -359,6 +363,12 @@ fn era(raw: &RawServer) -> Option<Era> {
         RawEra::Legacy => Some(Era::Legacy),
         RawEra::Modern => Some(Era::Modern),
     }
+}
+
+/// How many characters of a result are sent at once; 0 means all.
+fn budget(characters: Option<u64>) -> Option<usize> {
+    let characters = usize::try_from(characters?).ok()?;
+    (characters > 0).then_some(characters)
 }
 
 /// The arguments of the program as the file has them.

@@ -79,6 +79,8 @@ pub struct Server {
     pub times: ServerTimes,
     /// How it speaks; nothing if that is to be found out.
     pub era: Option<Era>,
+    /// The most characters of a result that a client is sent at once; nothing if results are sent whole.
+    pub max_result_chars: Option<usize>,
 }
 
 impl Server {

@@ -88,7 +88,10 @@ fn difference(tool: &ToolIdentifier, other: &ToolIdentifier) -> String {
     if other.toolbox == tool.toolbox {
         return format!("server {server}");
     }
-    format!("toolbox {} server {server}", shown_name(other.toolbox.as_str()))
+    format!(
+        "toolbox {} server {server}",
+        shown_name(other.toolbox.as_str())
+    )
 }
 
 /// Nothing was found: what was looked at, what was not, and what to try.

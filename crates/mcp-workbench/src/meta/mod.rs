@@ -1,13 +1,16 @@
 //! The meta-tools: what a model sees instead of hundreds of definitions. One file a tool, each with its
 //! definition, its parameters and its run.
 
+mod cut_result;
 mod detail;
 mod failure;
 mod fitting;
 mod found;
+mod found_places;
 mod instructions;
 mod open_toolbox;
 mod parameters;
+mod read_result;
 mod registered;
 mod search_tools;
 mod use_tool;
@@ -19,8 +22,10 @@ use crate::{
     workbench::Workbench,
 };
 
-use failure::Failure;
 pub use crate::config::MetaTool;
+pub use cut_result::{Origin, fit};
+use failure::Failure;
+pub use failure::{page_error_code, page_error_text};
 pub use fitting::MAX_CHARACTERS;
 pub use found::text as found_text;
 pub use instructions::instructions;
@@ -44,6 +49,9 @@ impl MetaTool {
             Self::SearchTools => search_tools::run(workbench, arguments, &context)
                 .await
                 .map(MetaReply::Result),
+            Self::ReadResult => {
+                read_result::run(workbench, arguments, &context).map(MetaReply::Result)
+            }
         };
         MetaReply::of(result)
     }
@@ -100,6 +108,7 @@ pub fn definitions(workbench: &Workbench) -> Vec<RawJson> {
         MetaTool::OpenToolbox => open_toolbox::definition(workbench),
         MetaTool::UseTool => use_tool::definition(),
         MetaTool::SearchTools => search_tools::definition(workbench),
+        MetaTool::ReadResult => read_result::definition(),
     });
     definitions.collect()
 }

@@ -6,12 +6,14 @@ use serde_json::json;
 
 use super::{
     MetaReply,
+    cut_result::{Origin, fit},
     failure::Failure,
     hints,
     parameters::{Key, ParameterProblem, ParameterReader},
 };
 use crate::{
-    call::{Call, CallContext, CallRequest},
+    budget::Structured,
+    call::{Call, CallContext, CallRequest, Recipient},
     config::MetaTool,
     downstream::{CallError, ServerHandle},
     era::{self, Era},
@@ -81,7 +83,26 @@ pub(super) async fn run(
     context: CallContext,
 ) -> Result<MetaReply, Failure> {
     let (tool, arguments) = read(arguments)?;
-    call(workbench, tool, arguments, context).await
+    call_within_budget(workbench, tool, arguments, context, Structured::MayGo).await
+}
+
+/// Finds a tool and runs it, for a client that gets no more of the result than the budget of its server.
+pub(super) async fn call_within_budget(
+    workbench: &Workbench,
+    tool: ToolIdentifier,
+    arguments: RawJson,
+    context: CallContext,
+    structured: Structured,
+) -> Result<MetaReply, Failure> {
+    let recipient = context.client.recipient();
+    let reply = call(workbench, tool.clone(), arguments, context).await?;
+    Ok(match reply {
+        MetaReply::Result(result) => {
+            let origin = Origin::of(&tool, structured);
+            MetaReply::Result(fit(workbench, &origin, || recipient, result))
+        }
+        refused @ MetaReply::Refused(_) => refused,
+    })
 }
 
 /// Finds a tool and runs it.
@@ -121,17 +142,6 @@ pub(super) async fn call(
         {
             Ok(MetaReply::Refused(error))
         }
-        result => ended(workbench, tool, result),
-    }
-}
-
-/// What has come of a call.
-fn ended(
-    workbench: &Workbench,
-    tool: ToolIdentifier,
-    result: Result<RawJson, CallError>,
-) -> Result<MetaReply, Failure> {
-    match result {
         Ok(result) => {
             workbench.links().note(&tool.server_identifier(), &result);
             Ok(MetaReply::Result(result))
@@ -156,9 +166,16 @@ pub struct ReadyCall {
 pub fn ended_call(
     workbench: &Workbench,
     tool: ToolIdentifier,
+    recipient: impl FnOnce() -> Recipient,
     result: Result<RawJson, CallError>,
 ) -> MetaReply {
-    MetaReply::of(ended(workbench, tool, result))
+    let result = result.map(|result| {
+        let origin = Origin::of(&tool, Structured::MayGo);
+        workbench.links().note(&origin.server, &result);
+        fit(workbench, &origin, recipient, result)
+    });
+    let result = result.map(MetaReply::Result);
+    MetaReply::of(result.map_err(|error| Failure::call_failed(tool, error)))
 }
 
 /// The call that parameters of `tools/call` ask for, if it is one by this tool, has nothing special about it and can

@@ -6,6 +6,7 @@
 
 mod finder;
 mod renew;
+mod results;
 
 use std::sync::{Arc, Weak};
 
@@ -29,6 +30,7 @@ use crate::{
 use finder::Finder;
 pub use finder::{FoundTool, Search};
 pub use renew::{RenewError, Renewed};
+pub use results::{KeptResult, PageError, Results};
 
 /// Everything that one process serves.
 pub struct Workbench {
@@ -43,6 +45,8 @@ pub struct Workbench {
     links: Links,
     /// What is known for searching.
     finder: Finder,
+    /// What is kept of results that were over their budget.
+    results: Results,
     /// Counts the changes of `tools/list`.
     tools_changed: watch::Sender<u64>,
     /// Counts the changes of the meta-tools' definitions.
@@ -94,6 +98,7 @@ impl Workbench {
                 )
             }
         };
+        let results = Results::new(&config);
         let now = Snapshot { config, toolboxes };
         Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
@@ -102,6 +107,7 @@ impl Workbench {
             native,
             links: Links::default(),
             finder: Finder::default(),
+            results,
             tools_changed: watch::channel(0).0,
             definitions_changed: watch::channel(0).0,
             silence: CancellationToken::new(),

@@ -82,6 +82,7 @@ fn config(reader: &mut Reader<'_>, value: &Value<'_>) -> RawConfig {
             "autoOpen" => config.auto_open = reader.flag(&entry.node),
             "metaTools" => config.meta_tools = meta_tools::read(reader, &entry.node),
             "watch" => config.watch = reader.flag(&entry.node),
+            "maxResultChars" => config.max_result_chars = reader.budget(&entry.node),
             "$schema" => {
                 reader.text(&entry.node);
             }

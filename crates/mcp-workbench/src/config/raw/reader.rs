@@ -5,7 +5,7 @@ use std::collections::{HashMap, hash_map};
 
 use jsonc_parser::{ast::Value, common::Ranged};
 
-use super::types::Text;
+use super::types::{BUDGETS, Text};
 use crate::config::problems::{Fault, Findings, JsonType, KeyFault, Place, ValueFault};
 
 /// Reads values of one file and notes what is wrong with them.
@@ -178,6 +178,15 @@ impl<'a> Reader<'a> {
         };
         self.report_value(node, fault);
         None
+    }
+
+    /// A number of characters, or 0 for no bound.
+    pub(super) fn budget(&mut self, node: &Node<'_>) -> Option<u64> {
+        let (least, most) = BUDGETS.into_inner();
+        match node.value {
+            Value::NumberLit(number) if number.value == "0" => Some(0),
+            _ => self.positive(node, least, most),
+        }
     }
 
     /// Notes that a value has the wrong type.

@@ -204,6 +204,11 @@ impl QueuedCall {
 }
 
 impl ServerHandle {
+    /// Where the server stands.
+    pub fn identifier(&self) -> &ServerIdentifier {
+        &self.about.identifier
+    }
+
     /// What is known of the server now.
     pub fn status(&self) -> Status {
         self.status.borrow().clone()

@@ -172,7 +172,7 @@ fn unknown_keys_above_the_servers_are_errors() {
         errors(text),
         [
             "1:2 toolbxes: unknown key `toolbxes` (did you mean `toolboxes`?)",
-            "1:46 zzz: unknown key `zzz` (remove it, or begin it with `_` if it is a note; known are `toolboxes`, `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `metaTools`, `watch` and `$schema`)",
+            "1:46 zzz: unknown key `zzz` (remove it, or begin it with `_` if it is a note; known are `toolboxes`, `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `metaTools`, `watch`, `maxResultChars` and `$schema`)",
             "1:76 toolboxes.t.descripton: unknown key `descripton` (did you mean `description`?)",
             "1:94 toolboxes.t.icon: unknown key `icon` (remove it, or begin it with `_` if it is a note; known are `description` and `mcpServers`)",
         ]
@@ -224,6 +224,10 @@ fn settings_of_the_whole_file() {
         ),
         (r#""metaTools": ["open_toolbox", "use_tool"]"#, None),
         (r#""metaTools": ["search_tools", "use_tool"]"#, None),
+        (
+            r#""metaTools": ["open_toolbox", "use_tool", "read_result"]"#,
+            None,
+        ),
         (r#""metaTools": null"#, None),
         (
             r#""metaTools": ["use_tool", "serch_tools"]"#,
@@ -232,7 +236,7 @@ fn settings_of_the_whole_file() {
         (
             r#""metaTools": ["use_tool", "x", "open_toolbox"]"#,
             Some(
-                "metaTools[1]: unknown word `x` (use `open_toolbox`, `use_tool` or `search_tools`)",
+                "metaTools[1]: unknown word `x` (use `open_toolbox`, `use_tool`, `search_tools` or `read_result`)",
             ),
         ),
         (
@@ -279,6 +283,34 @@ fn settings_of_the_whole_file() {
             r#""toolNameLimit": "64""#,
             Some(
                 "toolNameLimit: expected a positive integer, found a string (write a positive integer here)",
+            ),
+        ),
+    ];
+    for (setting, expected) in cases {
+        let found = errors(&format!(r#"{{"toolboxes": {{}}, {setting}}}"#));
+        let found = found
+            .first()
+            .map(|line| line.split_once(' ').expect("a place").1);
+        assert_eq!(found, expected, "{setting}");
+    }
+}
+
+#[test]
+fn budgets_of_results() {
+    let cases = [
+        (r#""maxResultChars": 0"#, None),
+        (r#""maxResultChars": 100"#, None),
+        (r#""maxResultChars": null"#, None),
+        (
+            r#""maxResultChars": 99"#,
+            Some(
+                "maxResultChars: `99` is not between 100 and 100000000 (choose one from 100 to 100000000)",
+            ),
+        ),
+        (
+            r#""maxResultChars": "many""#,
+            Some(
+                "maxResultChars: expected a positive integer, found a string (write a positive integer here)",
             ),
         ),
     ];
