@@ -7,7 +7,7 @@ use super::MetaTool;
 use crate::{
     budget::{Address, Cut, Structured, View},
     call::Recipient,
-    ident::{ServerIdentifier, ToolIdentifier, ToolName},
+    ident::{ServerIdentifier, ToolName},
     visible::visible,
     wire::RawJson,
     workbench::{KeptResult, Workbench},
@@ -17,30 +17,19 @@ use crate::{
 const RESULT_KEY: &str = "mcp-workbench/result";
 
 /// Where a result comes from, and what may become of it.
-pub struct Origin {
+pub struct Origin<'a> {
     /// The server that has sent it.
-    pub server: ServerIdentifier,
+    pub server: &'a ServerIdentifier,
     /// The tool that was called, where that is known.
-    pub tool: Option<ToolName>,
+    pub tool: Option<&'a ToolName>,
     /// Whether `structuredContent` may be left out.
     pub structured: Structured,
-}
-
-impl Origin {
-    /// The result of a tool.
-    pub(super) fn of(tool: &ToolIdentifier, structured: Structured) -> Self {
-        Self {
-            server: tool.server_identifier(),
-            tool: Some(tool.tool.clone()),
-            structured,
-        }
-    }
 }
 
 /// A result as its client gets it: as it came if it is within the budget, or if it cannot be kept.
 pub fn fit(
     workbench: &Workbench,
-    origin: &Origin,
+    origin: &Origin<'_>,
     recipient: impl FnOnce() -> Recipient,
     result: RawJson,
 ) -> RawJson {
@@ -53,11 +42,11 @@ pub fn fit(
 
 fn cut(
     workbench: &Workbench,
-    origin: &Origin,
+    origin: &Origin<'_>,
     recipient: impl FnOnce() -> Recipient,
     result: &RawJson,
 ) -> Option<RawJson> {
-    let budget = workbench.budget(&origin.server)?;
+    let budget = workbench.budget(origin.server)?;
     let cut = Cut::of(result, budget, origin.structured)?;
     let recipient = recipient();
     let kept = workbench.keep_result(recipient.owner, result, &cut, budget)?;
@@ -125,12 +114,12 @@ impl Told<'_> {
     }
 
     /// The link through which the rest is read.
-    fn link(&self, origin: &Origin) -> RawJson {
+    fn link(&self, origin: &Origin<'_>) -> RawJson {
         let address = self.first();
         let pages = self.kept.pages(address.view);
-        let server = &origin.server;
+        let server = origin.server;
         let mut name = format!("{}/{}", server.toolbox, server.server);
-        if let Some(tool) = &origin.tool {
+        if let Some(tool) = origin.tool {
             name += &format!("/{tool}");
         }
         let (description, mime) = match address.view {

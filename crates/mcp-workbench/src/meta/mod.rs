@@ -81,7 +81,7 @@ pub async fn call_tool(
     arguments: RawJson,
     context: CallContext,
 ) -> Result<MetaReply, RawJson> {
-    let reply = use_tool::call(workbench, tool, arguments, context).await;
+    let reply = use_tool::call(workbench, &tool, arguments, context).await;
     reply.map_err(|failure| failure.to_result())
 }
 

@@ -94,30 +94,35 @@ pub(super) async fn call_within_budget(
     context: CallContext,
     structured: Structured,
 ) -> Result<MetaReply, Failure> {
-    let recipient = context.client.recipient();
-    let reply = call(workbench, tool.clone(), arguments, context).await?;
+    let client = Arc::clone(&context.client);
+    let reply = call(workbench, &tool, arguments, context).await?;
     Ok(match reply {
-        MetaReply::Result(result) => {
-            let origin = Origin::of(&tool, structured);
-            MetaReply::Result(fit(workbench, &origin, || recipient, result))
+        MetaReply::Result(result) if workbench.results().could_be_over(&result) => {
+            let origin = Origin {
+                server: &tool.server_identifier(),
+                tool: Some(&tool.tool),
+                structured,
+            };
+            let recipient = || client.recipient();
+            MetaReply::Result(fit(workbench, &origin, recipient, result))
         }
-        refused @ MetaReply::Refused(_) => refused,
+        reply => reply,
     })
 }
 
 /// Finds a tool and runs it.
 pub(super) async fn call(
     workbench: &Workbench,
-    tool: ToolIdentifier,
+    tool: &ToolIdentifier,
     arguments: RawJson,
     context: CallContext,
 ) -> Result<MetaReply, Failure> {
-    let server = match workbench.find(&tool, &context.client).await {
+    let server = match workbench.find(tool, &context.client).await {
         Ok(server) => server,
         Err(error) => {
             return Err(Failure::NotFound {
-                known: workbench.known_names(&tool, &error),
-                tool,
+                known: workbench.known_names(tool, &error),
+                tool: tool.clone(),
                 error,
             });
         }
@@ -146,7 +151,7 @@ pub(super) async fn call(
             workbench.links().note(&tool.server_identifier(), &result);
             Ok(MetaReply::Result(result))
         }
-        Err(error) => Err(Failure::call_failed(tool, error)),
+        Err(error) => Err(Failure::call_failed(tool.clone(), error)),
     }
 }
 
@@ -170,8 +175,13 @@ pub fn ended_call(
     result: Result<RawJson, CallError>,
 ) -> MetaReply {
     let result = result.map(|result| {
-        let origin = Origin::of(&tool, Structured::MayGo);
-        workbench.links().note(&origin.server, &result);
+        let server = tool.server_identifier();
+        workbench.links().note(&server, &result);
+        let origin = Origin {
+            server: &server,
+            tool: Some(&tool.tool),
+            structured: Structured::MayGo,
+        };
         fit(workbench, &origin, recipient, result)
     });
     let result = result.map(MetaReply::Result);

@@ -77,7 +77,7 @@ fn within_budget(
         return answer;
     };
     let origin = Origin {
-        server: server.identifier().clone(),
+        server: server.identifier(),
         tool: None,
         structured: Structured::MayGo,
     };
