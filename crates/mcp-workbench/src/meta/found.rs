@@ -38,10 +38,10 @@ fn heading(search: &Search, detail: Detail) -> String {
     let shown = search.hits.len();
     let form = match detail {
         Detail::Names | Detail::Brief => {
-            "each as toolbox server tool; detail \"signature\" shows parameters"
+            "as toolbox server tool; detail \"signature\" shows parameters"
         }
-        Detail::Signature => "each as toolbox server tool(parameters, ? = optional)",
-        Detail::Full => "each with its toolbox and server",
+        Detail::Signature => "as toolbox server tool(parameters, ? = optional)",
+        Detail::Full => "with toolbox and server",
     };
     format!(
         "{shown} of {}, {form}. Run with use_tool.",
@@ -88,7 +88,10 @@ fn difference(tool: &ToolIdentifier, other: &ToolIdentifier) -> String {
     if other.toolbox == tool.toolbox {
         return format!("server {server}");
     }
-    format!("toolbox {} server {server}", shown_name(other.toolbox.as_str()))
+    format!(
+        "toolbox {} server {server}",
+        shown_name(other.toolbox.as_str())
+    )
 }
 
 /// Nothing was found: what was looked at, what was not, and what to try.

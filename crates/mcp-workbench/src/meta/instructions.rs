@@ -11,7 +11,8 @@ const HOW_TO_OPEN: &str = "  - Use `open_toolbox` with toolbox name to access\n"
 const FOOTER: &str = "To open a toolbox and see available tools:\n\
                       1. Call `open_toolbox` with the desired toolbox name\n\
                       2. Inspect the returned tools array for available operations";
-const HOW_TO_SEARCH: &str = "To find a tool in all toolboxes: call `search_tools` with what it should do";
+const HOW_TO_SEARCH: &str =
+    "To find a tool in all toolboxes: call `search_tools` with what it should do";
 
 /// How much is said of each toolbox.
 #[derive(Clone, Copy)]

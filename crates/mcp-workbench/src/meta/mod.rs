@@ -19,8 +19,8 @@ use crate::{
     workbench::Workbench,
 };
 
-use failure::Failure;
 pub use crate::config::MetaTool;
+use failure::Failure;
 pub use fitting::MAX_CHARACTERS;
 pub use found::text as found_text;
 pub use instructions::instructions;
@@ -98,7 +98,7 @@ pub fn definitions(workbench: &Workbench) -> Vec<RawJson> {
     let config = workbench.config();
     let definitions = config.meta_tools.iter().map(|tool| match tool {
         MetaTool::OpenToolbox => open_toolbox::definition(workbench),
-        MetaTool::UseTool => use_tool::definition(),
+        MetaTool::UseTool => use_tool::definition(workbench),
         MetaTool::SearchTools => search_tools::definition(workbench),
     });
     definitions.collect()

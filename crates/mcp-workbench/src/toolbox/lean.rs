@@ -39,7 +39,11 @@ pub fn full_line(toolbox: &ToolboxName, server: &ServerName, tool: &ToolDefiniti
 
 /// An open toolbox: its servers, and under each its tools.
 pub fn opened_text(opened: &Opened, detail: Detail) -> String {
-    let tools: usize = opened.catalogue.iter().map(|(_, it)| it.tools().len()).sum();
+    let tools: usize = opened
+        .catalogue
+        .iter()
+        .map(|(_, it)| it.tools().len())
+        .sum();
     let mut text = format!(
         "{}: {} of {}. {}\n",
         title(opened),
@@ -61,7 +65,9 @@ pub fn opened_text(opened: &Opened, detail: Detail) -> String {
             _ => text.push_str(&format!("server {name}: {instructions}\n")),
         }
         if detail != Detail::Names {
-            lines.iter().for_each(|line| text.push_str(&format!("{line}\n")));
+            lines
+                .iter()
+                .for_each(|line| text.push_str(&format!("{line}\n")));
         }
     }
     text.push_str(&remarks(opened));
@@ -75,7 +81,11 @@ pub fn matching_text(
     matching: &[(ServerName, &ToolDefinition)],
     detail: Detail,
 ) -> String {
-    let tools: usize = opened.catalogue.iter().map(|(_, it)| it.tools().len()).sum();
+    let tools: usize = opened
+        .catalogue
+        .iter()
+        .map(|(_, it)| it.tools().len())
+        .sum();
     let mut text = if matching.is_empty() {
         format!(
             "{}: none of {} matches '{}'. Use other words, or leave out the query.\n",
@@ -136,7 +146,11 @@ fn remarks(opened: &Opened) -> String {
 
 /// The three names of a tool, to be copied one by one.
 pub fn shown_identifier(tool: &ToolIdentifier) -> String {
-    let names = [tool.toolbox.as_str(), tool.server.as_str(), tool.tool.as_str()];
+    let names = [
+        tool.toolbox.as_str(),
+        tool.server.as_str(),
+        tool.tool.as_str(),
+    ];
     names.map(shown_name).join(" ")
 }
 

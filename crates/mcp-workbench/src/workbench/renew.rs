@@ -65,7 +65,9 @@ impl fmt::Display for Renewed {
             let name = visible(name.as_str());
             format!("in toolbox '{name}': {difference}")
         });
-        let meta_tools = self.has_other_meta_tools.then(|| "other meta-tools".to_owned());
+        let meta_tools = self
+            .has_other_meta_tools
+            .then(|| "other meta-tools".to_owned());
         let parts: Vec<String> = added
             .chain(removed)
             .chain(changed)
@@ -173,8 +175,8 @@ impl Workbench {
                 }
             }
         }
-        let definitions_differ = self.native.is_none()
-            && (renewed.has_other_meta_tools || !renewed.has_same_names());
+        let definitions_differ =
+            self.native.is_none() && (renewed.has_other_meta_tools || !renewed.has_same_names());
         if definitions_differ {
             self.definitions_changed
                 .send_modify(|changes| *changes += 1);

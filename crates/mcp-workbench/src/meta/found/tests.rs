@@ -61,7 +61,11 @@ fn two() -> Vec<FoundTool> {
     ];
     vec![
         hit(identifier("dev", "fs", "read_file"), READ, alike),
-        hit(identifier("my box", "a/b", "go!"), r#"{"name":"go!"}"#, Vec::new()),
+        hit(
+            identifier("my box", "a/b", "go!"),
+            r#"{"name":"go!"}"#,
+            Vec::new(),
+        ),
     ]
 }
 
@@ -71,19 +75,19 @@ fn each_level_is_a_line_about_it_and_a_line_a_tool() {
     let rows = [
         (
             Detail::Names,
-            "2 of 20 matches, each as toolbox server tool; detail \"signature\" shows parameters. Run with use_tool.",
+            "2 of 20 matches, as toolbox server tool; detail \"signature\" shows parameters. Run with use_tool.",
             "dev fs read_file",
             r#""my box" "a/b" "go!""#,
         ),
         (
             Detail::Brief,
-            "2 of 20 matches, each as toolbox server tool; detail \"signature\" shows parameters. Run with use_tool.",
+            "2 of 20 matches, as toolbox server tool; detail \"signature\" shows parameters. Run with use_tool.",
             "dev fs read_file — Read a file.",
             r#""my box" "a/b" "go!""#,
         ),
         (
             Detail::Signature,
-            "2 of 20 matches, each as toolbox server tool(parameters, ? = optional). Run with use_tool.",
+            "2 of 20 matches, as toolbox server tool(parameters, ? = optional). Run with use_tool.",
             "dev fs read_file(path: string) — Read a file.",
             r#""my box" "a/b" "go!"()"#,
         ),
@@ -96,21 +100,34 @@ fn each_level_is_a_line_about_it_and_a_line_a_tool() {
     let lines: Vec<&str> = shown.lines().collect();
     assert_eq!(
         lines[1],
-        format!(r#"{},"server":"fs","toolbox":"dev"}}{also}"#, &READ[..READ.len() - 1])
+        format!(
+            r#"{},"server":"fs","toolbox":"dev"}}{also}"#,
+            &READ[..READ.len() - 1]
+        )
     );
-    assert_eq!(lines[2], r#"{"name":"go!","server":"a/b","toolbox":"my box"}"#);
+    assert_eq!(
+        lines[2],
+        r#"{"name":"go!","server":"a/b","toolbox":"my box"}"#
+    );
 }
 
 #[test]
 fn servers_that_were_not_searched_are_named() {
     let shown = text(&search(two(), vec![failure()]), "x", Detail::Names);
-    assert!(shown.ends_with("\nNot searched (not up): dev db"), "{shown}");
+    assert!(
+        shown.ends_with("\nNot searched (not up): dev db"),
+        "{shown}"
+    );
 }
 
 #[test]
 fn nothing_found_says_what_was_searched_and_what_to_try() {
     assert_eq!(
-        text(&search(Vec::new(), vec![failure()]), "a\u{1b}b", Detail::Full),
+        text(
+            &search(Vec::new(), vec![failure()]),
+            "a\u{1b}b",
+            Detail::Full
+        ),
         "No tool matches 'a⟦U+001B⟧b'. Searched 120 tools of 9 servers in toolboxes dev, \"my box\".\n\
          Failed to connect to server 'db' in toolbox 'dev': still starting\n\
          Try other words: what the tool does and to what, one step at a time, in the language of the tools."

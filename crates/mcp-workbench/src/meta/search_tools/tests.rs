@@ -33,8 +33,14 @@ fn every_problem_is_told_in_fixed_words() {
     let rows = [
         ("{}", "Invalid parameters: query: Required"),
         ("[]", "Invalid parameters: Expected object, received array"),
-        (r#"{"query":" "}"#, "Invalid parameters: query cannot be empty"),
-        (r#"{"query":5}"#, "Invalid parameters: query: Expected string, received number"),
+        (
+            r#"{"query":" "}"#,
+            "Invalid parameters: query cannot be empty",
+        ),
+        (
+            r#"{"query":5}"#,
+            "Invalid parameters: query: Expected string, received number",
+        ),
         (
             &long,
             "Invalid parameters: query: Expected at most 4096 characters, received 4097",
@@ -62,9 +68,8 @@ fn every_problem_is_told_in_fixed_words() {
     }
     for limit in ["0", "-1", "2.5", "1e400", "5e0"] {
         let parameters = format!(r#"{{"query":"x","limit":{limit}}}"#);
-        let words = format!(
-            "Invalid parameters: limit: Expected integer from 1 to 50, received {limit}"
-        );
+        let words =
+            format!("Invalid parameters: limit: Expected integer from 1 to 50, received {limit}");
         assert_eq!(wanted(&parameters), Err(words));
     }
 }

@@ -225,12 +225,14 @@ impl Reader<'_> {
                 });
             }
         }
-        members.known.extend(required.into_iter().map(|name| Member {
-            name,
-            is_required: true,
-            shape: Shape::Any,
-            default: None,
-        }));
+        members
+            .known
+            .extend(required.into_iter().map(|name| Member {
+                name,
+                is_required: true,
+                shape: Shape::Any,
+                default: None,
+            }));
         let others = first(parts, "additionalProperties");
         if members.known.is_empty()
             && let Some(others) = others.filter(|it| it.kind() == Kind::Object)
@@ -314,7 +316,11 @@ fn literal(value: &RawJson) -> Option<String> {
 
 /// What a value is where it is left out. That it is nothing need not be said.
 fn default(schema: &RawJson) -> Option<String> {
-    literal(&schema.member("default").filter(|it| it.kind() != Kind::Null)?)
+    literal(
+        &schema
+            .member("default")
+            .filter(|it| it.kind() != Kind::Null)?,
+    )
 }
 
 /// Adds a shape that is not there yet. Alternatives of alternatives are alternatives, and lists of words one list.
