@@ -48,10 +48,9 @@ fn end(text: &str) -> usize {
         let after = &text[at + character.len_utf8()..];
         match character {
             '。' => return text.len() - after.len(),
+            '.' if is_shortened(&text[..at]) => {}
             '.' | '!' | '?' if after.is_empty() || after.starts_with(char::is_whitespace) => {
-                if character != '.' || !is_shortened(&text[..at]) {
-                    return text.len() - after.len();
-                }
+                return text.len() - after.len();
             }
             '\n' if is_break(after) => return at,
             _ => {}
