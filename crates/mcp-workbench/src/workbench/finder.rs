@@ -320,3 +320,6 @@ impl Finder {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
