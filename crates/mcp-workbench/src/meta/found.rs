@@ -38,10 +38,10 @@ fn heading(search: &Search, detail: Detail) -> String {
     let shown = search.hits.len();
     let form = match detail {
         Detail::Names | Detail::Brief => {
-            "each as toolbox server tool; detail \"signature\" shows parameters"
+            "as toolbox server tool; detail \"signature\" shows parameters"
         }
-        Detail::Signature => "each as toolbox server tool(parameters, ? = optional)",
-        Detail::Full => "each with its toolbox and server",
+        Detail::Signature => "as toolbox server tool(parameters, ? = optional)",
+        Detail::Full => "with toolbox and server",
     };
     format!(
         "{shown} of {}, {form}. Run with use_tool.",

@@ -106,7 +106,7 @@ pub fn definitions(workbench: &Workbench) -> Vec<RawJson> {
     let config = workbench.config();
     let definitions = config.meta_tools.iter().map(|tool| match tool {
         MetaTool::OpenToolbox => open_toolbox::definition(workbench),
-        MetaTool::UseTool => use_tool::definition(),
+        MetaTool::UseTool => use_tool::definition(workbench),
         MetaTool::SearchTools => search_tools::definition(workbench),
         MetaTool::ReadResult => read_result::definition(),
     });

@@ -13,8 +13,8 @@ use super::{
 use crate::{
     call::CallContext,
     config::MetaTool,
-    ident::ToolboxName,
-    search::Query,
+    ident::{ToolIdentifier, ToolboxName},
+    search::{Field, Query},
     toolbox::{Detail, Opened, matching_text, opened_text, render_matching, text_result},
     wire::{Kind, RawJson},
     workbench::Workbench,
@@ -36,7 +36,6 @@ pub(super) fn definition(workbench: &Workbench) -> RawJson {
     let names: Vec<&str> = names.iter().map(ToolboxName::as_str).collect();
     let mut toolbox = Map::new();
     toolbox.insert("type".into(), "string".into());
-    toolbox.insert("description".into(), "Name of the toolbox".into());
     if !names.is_empty() {
         toolbox.insert("enum".into(), names.clone().into());
     }
@@ -106,16 +105,29 @@ async fn matching(
     detail: Detail,
     context: &CallContext,
 ) -> RawJson {
-    let search = Query {
+    let wanted = Query {
         text: query,
         toolbox: Some(opened.name()),
         limit: usize::MAX,
     };
-    let search = workbench.search(&search, &context.client).await;
+    let search = workbench.search(&wanted, &context.client).await;
     // Near-duplicates are not folded here: the list is asked for whole.
     let hits = search.hits.iter();
     let hits = hits.flat_map(|hit| std::iter::once(&hit.tool).chain(&hit.alike));
-    let matching = hits.filter_map(|tool| {
+    let hits: Vec<&ToolIdentifier> = hits.collect();
+    // What is said of the toolbox tells none of its tools from another, unless nothing else does.
+    let speak_for_themselves =
+        |tool: &&&ToolIdentifier| speaks_for_itself(workbench, &wanted, tool);
+    let told_apart: Vec<&ToolIdentifier> = { hits.iter() }
+        .filter(speak_for_themselves)
+        .copied()
+        .collect();
+    let hits = if told_apart.is_empty() {
+        hits
+    } else {
+        told_apart
+    };
+    let matching = hits.into_iter().filter_map(|tool| {
         let definition = opened.tool(&tool.server, tool.tool.as_str())?;
         Some((tool.server.clone(), definition))
     });
@@ -124,6 +136,14 @@ async fn matching(
         Detail::Full => render_matching(opened, &matching),
         detail => text_result(&matching_text(opened, query, &matching, detail)),
     }
+}
+
+/// Whether a tool matches by more than what is said of its server.
+fn speaks_for_itself(workbench: &Workbench, query: &Query<'_>, tool: &ToolIdentifier) -> bool {
+    workbench.explain(query, tool).is_some_and(|it| {
+        let mut fields = it.words.iter().flat_map(|word| &word.fields);
+        it.exact.is_some() || fields.any(|field| *field != Field::About)
+    })
 }
 
 fn hint(key: &str) -> Option<String> {

@@ -53,12 +53,12 @@ pub(super) fn definition(workbench: &Workbench) -> RawJson {
     RawJson::of(&json!({
         "name": MetaTool::SearchTools.name(),
         "title": "Search tools",
-        "description": "Find tools in all toolboxes by what they do, best first. Hits can be run with use_tool at \
-                        once. Ask for one step at a time.",
+        "description": "Find tools of all toolboxes by what they do. Run hits with use_tool at once. Ask for one \
+                        step at a time.",
         "inputSchema": {
             "type": "object",
             "properties": {
-                "query": { "type": "string", "description": "What the tool should do, or its name" },
+                "query": { "type": "string", "description": "What the tool should do" },
                 "toolbox": Value::Object(toolbox),
                 "detail": detail_schema(Detail::Signature),
                 "limit": { "type": "integer", "minimum": 1, "maximum": MOST_HITS, "default": USUAL_HITS },
@@ -90,11 +90,11 @@ pub(super) async fn run(
         limit: wanted.limit,
     };
     let search = workbench.search(&query, &context.client).await;
-    Ok(text_result(&found::text(
-        &search,
-        &wanted.query,
-        wanted.detail,
-    )))
+    let mut text = found::text(&search, &wanted.query, wanted.detail);
+    if search.hits.is_empty() && workbench.has(MetaTool::OpenToolbox) {
+        text.push_str(" Or see what a toolbox has: open_toolbox with detail \"brief\".");
+    }
+    Ok(text_result(&text))
 }
 
 /// What is asked for.

@@ -46,23 +46,28 @@ const TOOL_PART: Key = Key {
 /// What a caller of the old form is told.
 const NEW_FORM: &str = "name the tool as \"tool\": {\"toolbox\", \"server\", \"tool\"}";
 
-/// The definition.
-pub(super) fn definition() -> RawJson {
-    let part = |description: &str| json!({ "type": "string", "description": description });
+/// The definition, which names the meta-tools that tell of tools.
+pub(super) fn definition(workbench: &Workbench) -> RawJson {
+    let sources = [MetaTool::OpenToolbox, MetaTool::SearchTools].into_iter();
+    let sources = sources.filter(|tool| workbench.has(*tool));
+    let sources: Vec<&str> = sources.map(MetaTool::name).collect();
+    let sources = sources.join(" or ");
     RawJson::of(&json!({
         "name": MetaTool::UseTool.name(),
         "title": "Use tool",
-        "description": "Run a tool of an open toolbox. Take toolbox, server and tool name from the \
-                        result of open_toolbox, and arguments that match the tool's inputSchema.",
+        "description": format!(
+            "Run a tool of an open toolbox. Take toolbox, server and tool name from the result of {sources}, and \
+             arguments that match the tool's inputSchema."
+        ),
         "inputSchema": {
             "type": "object",
             "properties": {
                 "tool": {
                     "type": "object",
                     "properties": {
-                        "toolbox": part("Name of the open toolbox"),
-                        "server": part("The tool's server"),
-                        "tool": part("The tool's name"),
+                        "toolbox": { "type": "string" },
+                        "server": { "type": "string" },
+                        "tool": { "type": "string" },
                     },
                     "required": ["toolbox", "server", "tool"],
                     "additionalProperties": false,

@@ -6,7 +6,7 @@ use super::{
     Field, Query,
     index::Index,
     key::{Exact, exact, folded},
-    query::concepts,
+    query::Request,
 };
 
 /// Why a tool has its score.
@@ -46,8 +46,8 @@ pub enum How {
     Part,
     /// It means the same.
     Synonym,
-    /// It is of the same subject.
-    Related,
+    /// It is the subject of the word.
+    Broader,
 }
 
 impl How {
@@ -57,7 +57,7 @@ impl How {
             Self::Same => "same",
             Self::Part => "part",
             Self::Synonym => "synonym",
-            Self::Related => "related",
+            Self::Broader => "broader",
         }
     }
 }
@@ -66,30 +66,28 @@ impl Index {
     /// Why a tool has its score for a query; `None` if there is no such tool.
     pub fn explain(&self, query: &Query<'_>, tool: &ToolIdentifier) -> Option<Explanation> {
         let place = self.place(tool)?;
-        let concepts = concepts(self, query.text);
-        let mut words = Vec::new();
-        let mut missing = Vec::new();
-        for concept in &concepts {
-            let found = concept.variants.iter().filter_map(|variant| {
-                let term = &self.terms[variant.term as usize];
+        let request = Request::new(self, query.text);
+        let words: Vec<MatchedWord> = request
+            .wanted
+            .iter()
+            .filter_map(|wanted| {
+                let term = &self.terms[wanted.term as usize];
                 let posting = term.postings.iter().find(|posting| posting.tool == place)?;
                 Some(MatchedWord {
-                    word: concept.word.clone(),
+                    word: request.asked[wanted.word].text.clone(),
                     found: term.text.to_string(),
-                    how: variant.how,
+                    how: wanted.how,
                     fields: fields(posting.fields),
-                    score: variant.weight * posting.impact(),
+                    score: wanted.weight * posting.impact(),
                 })
-            });
-            match found.max_by(|a, b| a.score.total_cmp(&b.score)) {
-                Some(word) => words.push(word),
-                None => missing.push(concept.word.clone()),
-            }
-        }
+            })
+            .collect();
+        let asked = request.asked.into_iter().map(|asked| asked.text);
+        let missing = asked.filter(|asked| words.iter().all(|word| word.word != *asked));
         let text = query.text.trim();
         let keys = self.tool(place)?.keys;
         Some(Explanation {
-            score: self.score_of(place, &concepts),
+            score: self.score_of(place, &request.wanted),
             exact: exact(
                 text,
                 folded([text]),
@@ -97,8 +95,8 @@ impl Index {
                 tool.server.as_str(),
                 tool.tool.as_str(),
             ),
+            missing: missing.collect(),
             words,
-            missing,
         })
     }
 }

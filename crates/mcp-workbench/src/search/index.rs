@@ -4,7 +4,7 @@
 //! others. How rare a word is comes from the number of its tools at the time of a query.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     hash::{BuildHasherDefault, DefaultHasher, Hash as _, Hasher},
 };
 
@@ -31,6 +31,12 @@ pub struct Index {
     /// Terms by the hash of their text. Two texts with one hash would count as one word, which does no harm.
     lookup: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
     pub(super) tools: Vec<Option<Tool>>,
+    /// For each place in `tools` that of the first tool of the same server, by which a server is known.
+    pub(super) firsts: Vec<u32>,
+    /// The places of tools by what they are called, folded: by the name, and by that of the server and the name.
+    pub(super) named: BTreeSet<(u64, u32)>,
+    /// The places of tools by what they say of themselves.
+    pub(super) prints: BTreeSet<(u64, u32)>,
     /// The places in `tools` that nothing stands in.
     free_tools: Vec<u32>,
     pub(super) servers: HashMap<ServerIdentifier, Server>,
@@ -121,6 +127,7 @@ impl Index {
             words.clone_from(&shared);
             let place = self.add(&identifier, &tool, &mut words);
             entry.tools.push(place);
+            self.firsts[place as usize] = entry.tools[0];
             entry
                 .terms
                 .extend(words.found.iter().map(|(term, _)| *term));
@@ -138,7 +145,11 @@ impl Index {
             return;
         };
         for place in &entry.tools {
-            self.tools[*place as usize] = None;
+            if let Some(tool) = self.tools[*place as usize].take() {
+                self.named.remove(&(tool.keys.name, *place));
+                self.named.remove(&(tool.keys.full, *place));
+                self.prints.remove(&(tool.fingerprint, *place));
+            }
         }
         for term in &entry.terms {
             let postings = &mut self.terms[*term as usize].postings;
@@ -180,6 +191,7 @@ impl Index {
             keys: Keys::new(server.server.as_str(), tool.name.as_str()),
             fingerprint: fingerprint.finish(),
         };
+        let (keys, fingerprint) = (entry.keys, entry.fingerprint);
         let place = match self.free_tools.pop() {
             Some(place) => {
                 self.tools[place as usize] = Some(entry);
@@ -187,9 +199,12 @@ impl Index {
             }
             None => {
                 self.tools.push(Some(entry));
+                self.firsts.push(0);
                 u32::try_from(self.tools.len() - 1).expect("there are not so many tools")
             }
         };
+        self.named.extend([(keys.name, place), (keys.full, place)]);
+        self.prints.insert((fingerprint, place));
         self.count += 1;
         self.post(place, words);
         place

@@ -1,11 +1,9 @@
-//! A query taken apart: what is looked for, and which words of the index stand for it.
-
-use std::collections::HashSet;
+//! A query taken apart: the words that are looked for, with those that stand for them, and what each counts.
 
 use super::{
     explain::How,
     index::Index,
-    stop::is_stop_word,
+    stop::{is_stop_word, is_weak_word},
     synonyms::{Nearness, near},
     tokens::{Word, words},
 };
@@ -13,100 +11,140 @@ use super::{
 /// Longer queries are cut: what stands behind is data, not a question.
 const LONGEST_QUERY: usize = 4_096;
 /// So many different words of a query count.
-const MOST_CONCEPTS: usize = 64;
+const MOST_WORDS: usize = 64;
 
-/// One thing that a query asks for, and the words of the index that stand for it.
-#[derive(Debug)]
-pub(super) struct Concept {
-    /// The word of the query.
-    pub word: String,
-    /// How rare it is: how much it says to find it.
-    pub rarity: f32,
-    /// The words of the index for it, the best first; each counts, and only the best of them in one tool.
-    pub variants: Vec<Variant>,
-}
-
-/// A word of the index that stands for a word of the query.
-#[derive(Debug)]
-pub(super) struct Variant {
+/// A word of the index that is looked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
     /// Its place in the index.
     pub term: u32,
     /// What a tool gains that is all about it.
     pub weight: f32,
+    /// The word of the query that it stands for.
+    pub word: usize,
     /// Why it stands for the word.
     pub how: How,
 }
 
-/// The concepts of a query.
-pub(super) fn concepts(index: &Index, text: &str) -> Vec<Concept> {
-    let cut = text.floor_char_boundary(LONGEST_QUERY);
-    let all = words(&text[..cut]);
-    let telling: Vec<&Word> = all
-        .iter()
-        .filter(|word| !is_stop_word(&word.text))
-        .collect();
-    let chosen = if telling.is_empty() {
-        all.iter().collect()
-    } else {
-        telling
-    };
-    let mut seen = HashSet::new();
-    let mut concepts = Vec::new();
-    for word in chosen {
-        if concepts.len() < MOST_CONCEPTS && seen.insert(word.term.as_str()) {
-            read(index, word, &mut concepts);
+/// A word of a query.
+#[derive(Debug)]
+pub(super) struct Asked {
+    /// As it was written, in lower case.
+    pub text: String,
+    /// By which it is found.
+    term: String,
+    how: How,
+    /// How often it stands there.
+    count: f32,
+    weak: bool,
+}
+
+/// A query taken apart.
+#[derive(Debug)]
+pub(super) struct Request {
+    /// The words that say something.
+    pub asked: Vec<Asked>,
+    /// The words of the index to look for, each once.
+    pub wanted: Vec<Wanted>,
+}
+
+impl Request {
+    /// Takes a query apart.
+    pub(super) fn new(index: &Index, text: &str) -> Self {
+        let asked = asked(index, text);
+        let wanted = wanted(index, &asked);
+        Self { asked, wanted }
+    }
+}
+
+fn asked(index: &Index, text: &str) -> Vec<Asked> {
+    let all = words(&text[..text.floor_char_boundary(LONGEST_QUERY)]);
+    let telling = all.iter().any(|word| !is_stop_word(&word.text));
+    let mut asked: Vec<Asked> = Vec::new();
+    for word in &all {
+        if telling && is_stop_word(&word.text) {
+            continue;
+        }
+        if index.term(&word.term).is_some() || word.parts.is_empty() {
+            ask(&mut asked, word, &word.term, How::Same);
+            continue;
+        }
+        for part in &word.parts {
+            ask(&mut asked, word, part, How::Part);
         }
     }
-    concepts
+    asked
 }
 
-/// Adds what a word of the query asks for: itself, or its parts where the index does not know it.
-fn read(index: &Index, word: &Word, concepts: &mut Vec<Concept>) {
-    if index.term(&word.term).is_some() || word.parts.is_empty() {
-        concepts.extend(concept(index, &word.text, &word.term, How::Same));
-        return;
-    }
-    for part in &word.parts {
-        concepts.extend(concept(index, part, part, How::Part));
+fn ask(asked: &mut Vec<Asked>, word: &Word, term: &str, how: How) {
+    if let Some(known) = asked.iter_mut().find(|known| known.term == term) {
+        known.count += 1.0;
+    } else if asked.len() < MOST_WORDS {
+        asked.push(Asked {
+            text: word.text.clone(),
+            term: term.to_owned(),
+            how,
+            count: 1.0,
+            weak: is_weak_word(&word.text),
+        });
     }
 }
 
-fn concept(index: &Index, word: &str, term: &str, how: How) -> Option<Concept> {
+fn wanted(index: &Index, asked: &[Asked]) -> Vec<Wanted> {
     let weights = &index.weights;
-    let own = index.term(term);
-    let own_rarity = own.map(|term| rarity(index, term));
-    let mut variants = Vec::new();
-    if let (Some(term), Some(rarity)) = (own, own_rarity) {
-        let weight = if how == How::Part { weights.part } else { 1.0 };
-        variants.push(Variant {
+    let strong = asked.iter().filter(|word| !word.weak).count();
+    #[expect(clippy::cast_precision_loss, reason = "there are few words")]
+    let beyond = strong as f32 - weights.weak_from;
+    let weak = (1.0 - weights.weak_slope * beyond).clamp(weights.weak_least, 1.0);
+    let mut wanted: Vec<Wanted> = Vec::new();
+    let own = |word: &Asked| {
+        let part = if word.how == How::Part {
+            weights.part
+        } else {
+            1.0
+        };
+        let weak = if word.weak { weak } else { 1.0 };
+        word.count.powf(weights.repetition) * part * weak
+    };
+    for (number, word) in asked.iter().enumerate() {
+        let term = index.term(&word.term);
+        wanted.extend(term.map(|term| Wanted {
             term,
-            weight: rarity * weight,
-            how,
-        });
+            weight: own(word),
+            word: number,
+            how: word.how,
+        }));
     }
-    for (other, nearness) in near(term) {
-        let Some(other) = index.term(other) else {
-            continue;
-        };
-        let (weight, how) = match nearness {
-            Nearness::Same => (weights.synonym, How::Synonym),
-            Nearness::Related => (weights.related, How::Related),
-        };
-        // A rare word for a common thing is no better than the common one.
-        let rarity =
-            own_rarity.map_or_else(|| rarity(index, other), |own| own.min(rarity(index, other)));
-        variants.push(Variant {
-            term: other,
-            weight: rarity * weight,
-            how,
-        });
+    let said = wanted.len();
+    for (number, word) in asked.iter().enumerate() {
+        for (other, nearness) in near(&word.term) {
+            let Some(term) = index.term(other) else {
+                continue;
+            };
+            if wanted[..said].iter().any(|own| own.term == term) {
+                continue;
+            }
+            let (factor, how) = match nearness {
+                Nearness::Same => (weights.synonym, How::Synonym),
+                Nearness::Broader => (weights.broader, How::Broader),
+            };
+            let weight = own(word) * factor;
+            match wanted[said..].iter_mut().find(|known| known.term == term) {
+                Some(known) if known.weight >= weight => {}
+                Some(known) => (known.weight, known.word, known.how) = (weight, number, how),
+                None => wanted.push(Wanted {
+                    term,
+                    weight,
+                    word: number,
+                    how,
+                }),
+            }
+        }
     }
-    let rarity = own_rarity.or_else(|| variants.first().map(|first| rarity(index, first.term)))?;
-    Some(Concept {
-        word: word.to_owned(),
-        rarity,
-        variants,
-    })
+    for wanted in &mut wanted {
+        wanted.weight *= rarity(index, wanted.term);
+    }
+    wanted
 }
 
 /// How rare a word is among the tools.
@@ -114,5 +152,6 @@ fn concept(index: &Index, word: &str, term: &str, how: How) -> Option<Concept> {
 fn rarity(index: &Index, term: u32) -> f32 {
     let all = index.len() as f32;
     let having = index.terms[term as usize].postings.len() as f32;
-    (1.0 + (all - having + 0.5) / (having + 0.5)).ln()
+    let rarity = (1.0 + (all - having + 0.5) / (having + 0.5)).ln();
+    rarity.powf(index.weights.rarity)
 }

@@ -8,32 +8,21 @@ use super::{
     Found, Hit, Query,
     index::{Index, Tool},
     key::{Exact, exact, folded},
-    query::{Concept, concepts},
+    query::{Request, Wanted},
 };
 
-/// What a tool has got so far in the query that is run.
-#[derive(Debug, Clone, Copy, Default)]
-struct Score {
-    /// For all concepts so far.
-    total: f32,
-    /// For the last concept that it has.
-    last: f32,
-    /// How rare all its concepts are together.
-    covered: f32,
-    /// Which concept was the last, counted from 1.
-    concept: u32,
-}
-
-/// What is reused from query to query.
-#[derive(Debug, Default)]
-struct Scratch {
-    scores: Vec<Score>,
-    /// The tools that have a score.
-    touched: Vec<u32>,
-}
-
 thread_local! {
-    static SCRATCH: RefCell<Scratch> = RefCell::default();
+    /// Reused from query to query.
+    static SCORES: RefCell<Scores> = RefCell::default();
+}
+
+/// What every tool and every server has got in a query.
+#[derive(Debug, Default)]
+struct Scores {
+    /// By the place of the tool.
+    tools: Vec<f32>,
+    /// The best tool of each server, by the place of the server's first tool.
+    servers: Vec<f32>,
 }
 
 /// A tool that may be a hit.
@@ -62,155 +51,178 @@ fn names(tool: &ToolIdentifier) -> (&str, &str, &str) {
     )
 }
 
+/// The best candidates so far, and how many there were.
+struct Best<'a> {
+    candidates: Vec<Candidate<'a>>,
+    /// So many are kept.
+    most: usize,
+    /// Whoever has less is not among the best.
+    least: f32,
+    /// How many there were.
+    seen: usize,
+}
+
+impl<'a> Best<'a> {
+    fn new(most: usize) -> Self {
+        Self {
+            candidates: Vec::new(),
+            most,
+            least: 0.0,
+            seen: 0,
+        }
+    }
+
+    fn push(&mut self, candidate: Candidate<'a>) {
+        self.seen += 1;
+        if candidate.exact.is_none() && candidate.score < self.least {
+            return;
+        }
+        self.candidates.push(candidate);
+        if self.candidates.len() >= self.most.saturating_mul(2) {
+            let last = self.most - 1;
+            self.candidates
+                .select_nth_unstable_by(last, Candidate::order);
+            self.candidates.truncate(self.most);
+            self.least = self.candidates[last].score;
+        }
+    }
+
+    fn finish(mut self) -> Self {
+        self.candidates.sort_unstable_by(Candidate::order);
+        self
+    }
+}
+
 impl Index {
     /// The tools that fit a query best.
     pub fn search(&self, query: &Query<'_>) -> Found {
-        let concepts = concepts(self, query.text);
-        SCRATCH.with_borrow_mut(|scratch| {
-            scratch.add_up(self, &concepts);
-            let mut candidates = self.exact_candidates(query);
-            self.score_candidates(query, &concepts, scratch, &mut candidates);
-            scratch.clear();
-            let matches = candidates.len();
-            candidates.sort_unstable_by(Candidate::order);
+        let request = Request::new(self, query.text);
+        SCORES.with_borrow_mut(|scores| {
+            scores.add_up(self, &request.wanted);
+            let best = self.best(query, scores, query.limit.saturating_mul(2).max(16));
+            let hits = self.fold(query, &best.candidates);
+            if hits.len() == query.limit || best.seen <= best.candidates.len() {
+                return Found {
+                    hits,
+                    matches: best.seen,
+                };
+            }
+            // So many say the same that there are more hits further down.
+            let best = self.best(query, scores, usize::MAX);
             Found {
-                hits: fold(&candidates, query.limit),
-                matches,
+                hits: self.fold(query, &best.candidates),
+                matches: best.seen,
             }
         })
     }
 
-    /// The tools that the query names in full.
-    fn exact_candidates(&self, query: &Query<'_>) -> Vec<Candidate<'_>> {
+    /// The best tools, those that the query names first.
+    fn best(&self, query: &Query<'_>, scores: &Scores, most: usize) -> Best<'_> {
+        let mut best = Best::new(most);
         let text = query.text.trim();
         let key = folded([text]);
-        let tools = self.tools.iter().flatten();
-        let named = tools.filter_map(|tool| {
-            let identifier = &tool.identifier;
-            let exact = exact(
-                text,
-                key,
-                tool.keys,
-                identifier.server.as_str(),
-                identifier.tool.as_str(),
-            )?;
-            is_in(tool, query.toolbox).then_some(Candidate {
-                exact: Some(exact),
-                score: 0.0,
-                tool,
-            })
-        });
-        named.collect()
-    }
-
-    /// Gives the tools that are named their scores, and adds all others that have one.
-    fn score_candidates<'a>(
-        &'a self,
-        query: &Query<'_>,
-        concepts: &[Concept],
-        scratch: &mut Scratch,
-        candidates: &mut Vec<Candidate<'a>>,
-    ) {
-        let all: f32 = concepts.iter().map(|concept| concept.rarity).sum();
-        for candidate in candidates.iter_mut() {
-            let place = self.place(&candidate.tool.identifier);
-            if let Some(score) = place.map(|place| &mut scratch.scores[place as usize]) {
-                candidate.score = self.total(*score, all);
-                *score = Score::default();
-            }
-        }
-        for place in &scratch.touched {
-            let score = scratch.scores[*place as usize];
-            if score.concept == 0 {
+        let named = self.named.range((key, 0)..=(key, u32::MAX));
+        let mut named: Vec<u32> = named.map(|(_, place)| *place).collect();
+        named.retain(|place| self.is_named(*place, text, key).is_some());
+        for (place, score) in (0..).zip(&scores.tools) {
+            if *score <= 0.0 && !named.contains(&place) {
                 continue;
             }
-            let Some(tool) = self.tool(*place).filter(|tool| is_in(tool, query.toolbox)) else {
+            let Some(tool) = self.tool(place).filter(|tool| is_in(tool, query.toolbox)) else {
                 continue;
             };
-            candidates.push(Candidate {
-                exact: None,
-                score: self.total(score, all),
+            best.push(Candidate {
+                exact: (!named.is_empty())
+                    .then(|| self.is_named(place, text, key))
+                    .flatten(),
+                score: scores.of(self, place),
                 tool,
             });
         }
+        best.finish()
     }
 
-    /// What a tool gets in the end: more, the more of the query it has.
-    fn total(&self, score: Score, all: f32) -> f32 {
-        let share = if all > 0.0 { score.covered / all } else { 0.0 };
-        score.total * (1.0 + self.weights.coverage * share)
+    /// How a query names a tool, if it does.
+    fn is_named(&self, place: u32, text: &str, key: u64) -> Option<Exact> {
+        let tool = self.tool(place)?;
+        let identifier = &tool.identifier;
+        exact(
+            text,
+            key,
+            tool.keys,
+            identifier.server.as_str(),
+            identifier.tool.as_str(),
+        )
+    }
+
+    /// The first candidates as hits, each with those that say the same of themselves.
+    fn fold(&self, query: &Query<'_>, candidates: &[Candidate<'_>]) -> Vec<Hit> {
+        let mut hits: Vec<Hit> = Vec::new();
+        let mut fingerprints: Vec<u64> = Vec::new();
+        for candidate in candidates {
+            let tool = candidate.tool;
+            if hits.len() == query.limit {
+                break;
+            }
+            if fingerprints.contains(&tool.fingerprint) {
+                continue;
+            }
+            fingerprints.push(tool.fingerprint);
+            hits.push(Hit {
+                tool: tool.identifier.clone(),
+                score: candidate.score,
+                alike: self.alike(query, tool),
+            });
+        }
+        hits
+    }
+
+    /// The tools that say the same as one.
+    fn alike(&self, query: &Query<'_>, tool: &Tool) -> Vec<ToolIdentifier> {
+        let same = self
+            .prints
+            .range((tool.fingerprint, 0)..=(tool.fingerprint, u32::MAX));
+        let same = same.filter_map(|(_, place)| self.tool(*place));
+        let others = same.filter(|it| is_in(it, query.toolbox) && it.identifier != tool.identifier);
+        let mut alike: Vec<ToolIdentifier> = others.map(|it| it.identifier.clone()).collect();
+        alike.sort_unstable_by(|a, b| names(a).cmp(&names(b)));
+        alike
     }
 
     /// What a tool gets for a query, as [`Index::search`] counts it.
-    pub(super) fn score_of(&self, place: u32, concepts: &[Concept]) -> f32 {
-        let all: f32 = concepts.iter().map(|concept| concept.rarity).sum();
-        SCRATCH.with_borrow_mut(|scratch| {
-            scratch.add_up(self, concepts);
-            let score = scratch.scores[place as usize];
-            scratch.clear();
-            self.total(score, all)
+    pub(super) fn score_of(&self, place: u32, wanted: &[Wanted]) -> f32 {
+        SCORES.with_borrow_mut(|scores| {
+            scores.add_up(self, wanted);
+            scores.of(self, place)
         })
     }
 }
 
-impl Scratch {
-    /// Adds up what every tool gets for the concepts.
-    fn add_up(&mut self, index: &Index, concepts: &[Concept]) {
-        self.scores
-            .resize(index.tools.len().max(self.scores.len()), Score::default());
-        for (number, concept) in (1..).zip(concepts) {
-            for variant in &concept.variants {
-                for posting in &index.terms[variant.term as usize].postings {
-                    let gain = variant.weight * posting.impact();
-                    let score = &mut self.scores[posting.tool as usize];
-                    if score.concept == number {
-                        // Another word for what it has already: the better one counts.
-                        let more = (gain - score.last).max(0.0);
-                        score.total += more;
-                        score.last += more;
-                        continue;
-                    }
-                    if score.concept == 0 {
-                        self.touched.push(posting.tool);
-                    }
-                    score.total += gain;
-                    score.last = gain;
-                    score.covered += concept.rarity.min(variant.weight);
-                    score.concept = number;
-                }
+impl Scores {
+    /// Adds up what every tool gets.
+    fn add_up(&mut self, index: &Index, wanted: &[Wanted]) {
+        self.tools.clear();
+        self.tools.resize(index.tools.len(), 0.0);
+        for wanted in wanted {
+            for posting in &index.terms[wanted.term as usize].postings {
+                self.tools[posting.tool as usize] += wanted.weight * posting.impact();
             }
+        }
+        self.servers.clear();
+        self.servers.resize(index.tools.len(), 0.0);
+        for (score, first) in self.tools.iter().zip(&index.firsts) {
+            let best = &mut self.servers[*first as usize];
+            *best = best.max(*score);
         }
     }
 
-    fn clear(&mut self) {
-        for place in self.touched.drain(..) {
-            self.scores[place as usize] = Score::default();
-        }
+    /// What a tool gets in the end.
+    fn of(&self, index: &Index, place: u32) -> f32 {
+        let first = index.firsts[place as usize];
+        self.tools[place as usize] + index.weights.company * self.servers[first as usize]
     }
 }
 
 fn is_in(tool: &Tool, toolbox: Option<&ToolboxName>) -> bool {
     toolbox.is_none_or(|toolbox| tool.identifier.toolbox == *toolbox)
-}
-
-/// The first candidates as hits, each with those that say the same of themselves.
-fn fold(candidates: &[Candidate<'_>], limit: usize) -> Vec<Hit> {
-    let mut hits: Vec<Hit> = Vec::new();
-    let mut fingerprints: Vec<u64> = Vec::new();
-    for candidate in candidates {
-        let known = fingerprints
-            .iter()
-            .position(|it| *it == candidate.tool.fingerprint);
-        if let Some(at) = known {
-            hits[at].alike.push(candidate.tool.identifier.clone());
-        } else if hits.len() < limit {
-            fingerprints.push(candidate.tool.fingerprint);
-            hits.push(Hit {
-                tool: candidate.tool.identifier.clone(),
-                score: candidate.score,
-                alike: Vec::new(),
-            });
-        }
-    }
-    hits
 }

@@ -1,58 +1,55 @@
-//! Words that mean the same, and words of one subject. A tool says "retrieve" where somebody asks to "get".
+//! Words that mean the same, and words of a subject: a tool says "retrieve" where somebody asks to "get", and "sport"
+//! where somebody asks about tennis.
 
 use std::{collections::HashMap, sync::LazyLock};
 
 use super::stem::stem;
 
-/// Words of the same meaning, a group a line.
-const SAME: &[&str] = &[
-    "repo repository",
-    "delete remove erase drop destroy discard",
-    "fetch get retrieve obtain read load",
-    "create add new make insert generate build",
-    "picture image photo photograph img pic",
-    "weather forecast",
-    "lookup search find query locate seek discover",
-    "directory folder dir",
-    "email mail gmail inbox",
-    "doc document docs documentation",
-    "db database",
-    "update edit modify change alter set",
-    "list show enumerate display view",
-];
-
-/// Words of one subject, a group a line.
-const RELATED: &[&str] = &[
-    "sport football soccer basketball league team match",
-    "money finance bank payment currency",
-];
-
-/// How near two words are.
+/// How a word of the table stands to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Nearness {
-    /// Of one subject.
-    Related,
-    /// Of the same meaning.
+    /// It is the subject of the other.
+    Broader,
+    /// It means the same.
     Same,
 }
 
-static TABLE: LazyLock<HashMap<String, Vec<(String, Nearness)>>> = LazyLock::new(|| {
-    let mut table = HashMap::<String, Vec<(String, Nearness)>>::new();
-    for (groups, nearness) in [(SAME, Nearness::Same), (RELATED, Nearness::Related)] {
-        for group in groups {
-            let words: Vec<String> = group.split(' ').map(stemmed).collect();
-            for word in &words {
-                let near = table.entry(word.clone()).or_default();
-                for other in words.iter().filter(|other| *other != word) {
-                    if near.iter().all(|(known, _)| known != other) {
-                        near.push((other.clone(), nearness));
-                    }
-                }
+type Table = HashMap<String, Vec<(String, Nearness)>>;
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    let mut table = Table::new();
+    // Words of the same meaning: each stands for all others of its line.
+    for line in include_str!("words/same.txt").lines() {
+        let words: Vec<String> = line.split_whitespace().map(stemmed).collect();
+        for word in &words {
+            for other in &words {
+                add(&mut table, word, other, Nearness::Same);
+            }
+        }
+    }
+    // Subjects, a colon, and words that belong to them: such a word stands for its subjects, but not they for it.
+    for line in include_str!("words/broader.txt").lines() {
+        let Some((subjects, words)) = line.split_once(':') else {
+            continue;
+        };
+        for word in words.split_whitespace().map(stemmed) {
+            for subject in subjects.split_whitespace().map(stemmed) {
+                add(&mut table, &word, &subject, Nearness::Broader);
             }
         }
     }
     table
 });
+
+fn add(table: &mut Table, word: &str, other: &str, nearness: Nearness) {
+    if word == other {
+        return;
+    }
+    let near = table.entry(word.to_owned()).or_default();
+    if near.iter().all(|(known, _)| known != other) {
+        near.push((other.to_owned(), nearness));
+    }
+}
 
 /// The words that are near to the one with this stem, as stems.
 pub(super) fn near(term: &str) -> &'static [(String, Nearness)] {
@@ -69,11 +66,32 @@ fn stemmed(word: &str) -> String {
 mod tests {
     use super::*;
 
+    fn near_to(word: &str) -> Vec<(&'static str, Nearness)> {
+        let near = near(&stemmed(word)).iter();
+        near.map(|(word, nearness)| (word.as_str(), *nearness))
+            .collect()
+    }
+
     #[test]
-    fn words_of_one_meaning_lead_to_each_other() {
-        let near_repo: Vec<&str> = near("repo").iter().map(|(word, _)| word.as_str()).collect();
-        assert_eq!(near_repo, ["repositori"]);
-        assert!(near("repositori").iter().any(|(word, _)| word == "repo"));
-        assert!(near("xyzzy").is_empty());
+    fn words_of_one_meaning_lead_to_each_other_and_subjects_do_not_lead_back() {
+        assert!(near_to("repo").contains(&("repositori", Nearness::Same)));
+        assert!(near_to("repositories").contains(&("repo", Nearness::Same)));
+        assert!(near_to("tennis").contains(&("sport", Nearness::Broader)));
+        assert!(near_to("sport").iter().all(|(word, _)| *word != "tenni"));
+        assert!(near_to("xyzzy").is_empty());
+    }
+
+    #[test]
+    fn every_line_of_the_tables_is_read() {
+        for line in include_str!("words/same.txt").lines() {
+            assert!(line.split_whitespace().count() > 1, "{line}");
+        }
+        for line in include_str!("words/broader.txt").lines() {
+            let (subjects, words) = line.split_once(':').unwrap();
+            assert!(
+                !subjects.trim().is_empty() && !words.trim().is_empty(),
+                "{line}"
+            );
+        }
     }
 }

@@ -26,12 +26,22 @@ pub struct Weights {
     pub saturation: f32,
     /// How much a word of the same meaning counts.
     pub synonym: f32,
-    /// How much a word of the same subject counts.
-    pub related: f32,
-    /// How much the parts of a compound count.
+    /// How much the subject of a word counts.
+    pub broader: f32,
+    /// How much the parts of an identifier count that is not known itself.
     pub part: f32,
-    /// How much a tool gains that has all the words of a query.
-    pub coverage: f32,
+    /// How much more a word counts that is said again: the power of how often.
+    pub repetition: f32,
+    /// How much it counts that a word is rare: a power.
+    pub rarity: f32,
+    /// With more strong words than this, filler begins to count less.
+    pub weak_from: f32,
+    /// How much less filler counts for each strong word.
+    pub weak_slope: f32,
+    /// What filler counts at least.
+    pub weak_least: f32,
+    /// How much of the score of the best tool of a server all its tools get.
+    pub company: f32,
 }
 
 impl Weights {
@@ -49,18 +59,23 @@ impl Default for Weights {
         };
         Self {
             fields: [
-                field(3.0, 0.5, 3.0),
-                field(1.5, 0.5, 3.0),
-                field(1.0, 0.5, 15.0),
-                field(0.5, 0.5, 5.0),
-                field(0.3, 0.5, 20.0),
-                field(0.5, 0.5, 20.0),
+                field(2.0, 0.36, 3.0),
+                field(3.0, 0.2, 3.0),
+                field(0.6, 0.24, 15.0),
+                field(0.25, 0.96, 5.0),
+                field(0.25, 0.3, 20.0),
+                field(0.7, 0.7, 20.0),
             ],
-            saturation: 1.2,
-            synonym: 0.5,
-            related: 0.2,
+            saturation: 1.4,
+            synonym: 0.4,
+            broader: 0.6,
             part: 0.6,
-            coverage: 1.0,
+            repetition: 0.15,
+            rarity: 0.64,
+            weak_from: 3.0,
+            weak_slope: 0.15,
+            weak_least: 0.3,
+            company: 0.1,
         }
     }
 }

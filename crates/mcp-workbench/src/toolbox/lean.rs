@@ -65,9 +65,9 @@ pub fn opened_text(opened: &Opened, detail: Detail) -> String {
             _ => text.push_str(&format!("server {name}: {instructions}\n")),
         }
         if detail != Detail::Names {
-            lines
-                .iter()
-                .for_each(|line| text.push_str(&format!("{line}\n")));
+            for line in lines {
+                text.push_str(&format!("{line}\n"));
+            }
         }
     }
     text.push_str(&remarks(opened));

@@ -20,5 +20,5 @@ pub use lean::{counted, full_line, line, matching_text, opened_text, shown_ident
 pub use links::Links;
 pub use open::{OpenError, Toolbox};
 pub use opened::{Opened, ServerFailure};
-pub use render::{render, render_matching, text_result};
+pub use render::{render_matching, text_result};
 pub use signature::{parameters, sentence, sentence_of, shown_name};

@@ -18,7 +18,6 @@ use super::{
     catalogue::Catalogue,
     contents::{ChangedFiles, Contents, Difference},
     opened::{Opened, ServerFailure},
-    render::render,
 };
 use crate::{
     call::ClientHandle,
@@ -187,12 +186,7 @@ impl Toolbox {
             {
                 opened
             }
-            _ => Arc::new(Opened {
-                result: render(config, &catalogue, &failures),
-                config: Arc::clone(config),
-                catalogue,
-                failures,
-            }),
+            _ => Arc::new(Opened::new(Arc::clone(config), catalogue, failures)),
         };
         self.set_opened(&opened);
         Ok(opened)

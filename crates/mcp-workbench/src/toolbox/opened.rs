@@ -3,6 +3,7 @@
 
 use std::{fmt, sync::Arc};
 
+use super::render::render;
 use crate::{
     config,
     downstream::{ConnectError, ToolDefinition, ToolList},
@@ -23,6 +24,20 @@ pub struct Opened {
 }
 
 impl Opened {
+    /// The picture of what was found.
+    pub fn new(
+        config: Arc<config::Toolbox>,
+        catalogue: Vec<(ServerName, Arc<ToolList>)>,
+        failures: Vec<ServerFailure>,
+    ) -> Self {
+        Self {
+            result: render(&config, &catalogue, &failures),
+            config,
+            catalogue,
+            failures,
+        }
+    }
+
     /// The toolbox.
     pub fn name(&self) -> &ToolboxName {
         &self.config.name

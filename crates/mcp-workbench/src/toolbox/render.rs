@@ -24,7 +24,7 @@ struct WithheldTool<'a> {
 }
 
 /// The result of `open_toolbox`.
-pub fn render(
+pub(super) fn render(
     toolbox: &Toolbox,
     catalogue: &[(ServerName, Arc<ToolList>)],
     failures: &[ServerFailure],

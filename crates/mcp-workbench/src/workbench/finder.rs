@@ -97,7 +97,20 @@ impl Workbench {
     /// Searches one toolbox or all. Only servers of which nothing is known are started for it. The toolboxes of what
     /// is found count as open. Dropping the future leaves servers that were started to come up.
     pub async fn search(&self, query: &Query<'_>, client: &Arc<dyn ClientHandle>) -> Search {
-        let failures = self.meet(&self.places(query.toolbox), client).await;
+        self.search_within(query, client, SEARCH_WAIT).await
+    }
+
+    /// Searches like [`search`](Self::search), and waits for so long for servers that have to be started.
+    pub async fn search_within(
+        &self,
+        query: &Query<'_>,
+        client: &Arc<dyn ClientHandle>,
+        wait: Duration,
+    ) -> Search {
+        let deadline = Instant::now() + wait;
+        let failures = self
+            .meet(&self.places(query.toolbox), client, deadline)
+            .await;
         // The configuration may have changed meanwhile.
         let places = self.places(query.toolbox);
         self.finder
@@ -156,7 +169,12 @@ impl Workbench {
     }
 
     /// Has the servers started of which nothing is known, and returns those that are not up in time.
-    async fn meet(&self, places: &[Place], client: &Arc<dyn ClientHandle>) -> Vec<ServerFailure> {
+    async fn meet(
+        &self,
+        places: &[Place],
+        client: &Arc<dyn ClientHandle>,
+        deadline: Instant,
+    ) -> Vec<ServerFailure> {
         let turns = Arc::new(Semaphore::new(AT_ONCE));
         let mut meeting = JoinSet::new();
         let mut answers = HashMap::new();
@@ -185,7 +203,6 @@ impl Workbench {
                 }
             }
         }
-        let deadline = Instant::now() + SEARCH_WAIT;
         while let Ok(Some(met)) = timeout_at(deadline, meeting.join_next()).await {
             answers.extend(met);
         }
@@ -303,3 +320,6 @@ impl Finder {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -33,6 +33,7 @@ mod protocol;
 mod reload;
 mod remote_servers;
 mod results;
+mod search;
 mod shutdown;
 mod starting;
 mod use_tool;

@@ -75,19 +75,19 @@ fn each_level_is_a_line_about_it_and_a_line_a_tool() {
     let rows = [
         (
             Detail::Names,
-            "2 of 20 matches, each as toolbox server tool; detail \"signature\" shows parameters. Run with use_tool.",
+            "2 of 20 matches, as toolbox server tool; detail \"signature\" shows parameters. Run with use_tool.",
             "dev fs read_file",
             r#""my box" "a/b" "go!""#,
         ),
         (
             Detail::Brief,
-            "2 of 20 matches, each as toolbox server tool; detail \"signature\" shows parameters. Run with use_tool.",
+            "2 of 20 matches, as toolbox server tool; detail \"signature\" shows parameters. Run with use_tool.",
             "dev fs read_file — Read a file.",
             r#""my box" "a/b" "go!""#,
         ),
         (
             Detail::Signature,
-            "2 of 20 matches, each as toolbox server tool(parameters, ? = optional). Run with use_tool.",
+            "2 of 20 matches, as toolbox server tool(parameters, ? = optional). Run with use_tool.",
             "dev fs read_file(path: string) — Read a file.",
             r#""my box" "a/b" "go!"()"#,
         ),

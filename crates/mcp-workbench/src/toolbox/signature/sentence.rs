@@ -3,7 +3,7 @@
 use crate::{visible::visible, wire::RawJson};
 
 /// The most characters of a sentence.
-pub(super) const LONGEST: usize = 120;
+pub(super) const LONGEST: usize = 100;
 
 /// How much of a text is looked at.
 const LOOKED_AT: usize = 4 * LONGEST;
@@ -23,11 +23,23 @@ pub fn sentence(definition: &RawJson) -> Option<String> {
 
 /// The first sentence of a text on one line, cut where it is longer than so many characters.
 pub fn sentence_of(text: &str, longest: usize) -> String {
-    let text = text.trim_start();
+    let text = without_headings(text.trim_start());
     let looked_at = text.char_indices().nth(LOOKED_AT.max(longest + 1));
     let text = &text[..looked_at.map_or(text.len(), |(end, _)| end)];
     let words: Vec<&str> = text[..end(text)].split_whitespace().collect();
     cut(&visible(&words.join(" ")), longest)
+}
+
+/// A text without the headings that it begins with, if there is more.
+fn without_headings(text: &str) -> &str {
+    let mut rest = text;
+    while rest.starts_with('#') {
+        let Some((_, behind)) = rest.split_once('\n') else {
+            return text;
+        };
+        rest = behind.trim_start();
+    }
+    if rest.is_empty() { text } else { rest }
 }
 
 /// Where the first sentence ends: behind its point, or before an empty line or a list.
@@ -36,10 +48,9 @@ fn end(text: &str) -> usize {
         let after = &text[at + character.len_utf8()..];
         match character {
             '。' => return text.len() - after.len(),
+            '.' if is_shortened(&text[..at]) => {}
             '.' | '!' | '?' if after.is_empty() || after.starts_with(char::is_whitespace) => {
-                if character != '.' || !is_shortened(&text[..at]) {
-                    return text.len() - after.len();
-                }
+                return text.len() - after.len();
             }
             '\n' if is_break(after) => return at,
             _ => {}

@@ -9,7 +9,7 @@ fn raw(value: &Value) -> RawJson {
     RawJson::parse(&Bytes::from(value.to_string())).unwrap()
 }
 
-fn of(schema: Value) -> String {
+fn of(schema: &Value) -> String {
     parameters(&raw(&json!({ "name": "t", "inputSchema": schema })))
 }
 
@@ -67,7 +67,7 @@ fn each_schema_has_its_words() {
         ),
     ];
     for (schema, expected) in rows {
-        assert_eq!(of(schema.clone()), expected, "{schema}");
+        assert_eq!(of(&schema), expected, "{schema}");
     }
 }
 
@@ -75,13 +75,13 @@ fn each_schema_has_its_words() {
 fn what_is_too_long_is_said_in_fewer_words_and_counted() {
     let words: Vec<String> = (0..40).map(|n| format!("w{n}")).collect();
     let schema = json!({"properties": {"k": {"enum": words}}});
-    let first: Vec<String> = words[..12].iter().map(|it| format!("{it:?}")).collect();
-    assert_eq!(of(schema), format!("(k?: {}|…28 more)", first.join("|")));
+    let first: Vec<String> = words[..6].iter().map(|it| format!("{it:?}")).collect();
+    assert_eq!(of(&schema), format!("(k?: {}|…34 more)", first.join("|")));
 
     let members = (0..200).map(|n| (format!("optional_{n}"), json!({"type": "string"})));
     let mut properties: serde_json::Map<String, Value> = members.collect();
     properties.insert("must".into(), json!({"enum": words}));
-    let text = of(json!({"properties": properties, "required": ["must"]}));
+    let text = of(&json!({"properties": properties, "required": ["must"]}));
     assert!(text.contains("optional_0?: string"), "{text}");
     assert!(text.contains(r#"must: "w0"|"w1"|"w2"|…37 more"#), "{text}");
     let shown = text.matches("optional_").count();
@@ -92,7 +92,7 @@ fn what_is_too_long_is_said_in_fewer_words_and_counted() {
 #[test]
 fn required_parameters_that_fill_the_line_are_named() {
     let names: Vec<String> = (0..100).map(|n| format!("parameter_{n}")).collect();
-    let text = of(json!({"required": names}));
+    let text = of(&json!({"required": names}));
     assert_eq!(text, format!("({})", names.join(", ")));
 }
 
@@ -106,12 +106,12 @@ fn references_that_lead_in_circles_end() {
         json!({"$ref": "https://example.com/schema"}),
     ];
     for schema in rows {
-        assert_eq!(of(schema.clone()), "()", "{schema}");
+        assert_eq!(of(&schema), "()", "{schema}");
     }
     let tree = json!({"$ref": "#/$defs/Node", "$defs": {"Node": {"type": "object", "properties": {
         "value": {"type": "string"}, "children": {"type": "array", "items": {"$ref": "#/$defs/Node"}}}}}});
     assert_eq!(
-        of(tree),
+        of(&tree),
         "(value?: string, children?: {value?: string, children?: {value?: string, children?: array}[]}[])"
     );
 }
@@ -158,6 +158,8 @@ fn the_first_sentence_is_found() {
         ),
         ("读取文件。大型文件", "读取文件。"),
         ("a\u{1b}[2Jb", "a⟦U+001B⟧[2Jb"),
+        ("# Title\n\n## Use\nRead it. Then", "Read it."),
+        ("# Title\n", "# Title"),
         ("", ""),
         (" \n ", ""),
     ];
@@ -267,12 +269,12 @@ fn hostile_schemas_are_bounded() {
     for _ in 0..50 {
         deep = json!({"type": "object", "properties": {"deeper": deep}});
     }
-    assert!(of(deep).len() < 200);
+    assert!(of(&deep).len() < 200);
     let wide: serde_json::Map<String, Value> = (0..5000)
         .map(|n| (format!("p{n}"), json!({"$ref": "#"})))
         .collect();
-    let text = of(json!({ "properties": wide }));
+    let text = of(&json!({ "properties": wide }));
     assert!(text.chars().count() <= write::LONGEST, "{text}");
     let refs: Vec<Value> = (0..5000).map(|_| json!({"$ref": "#/properties"})).collect();
-    assert_eq!(of(json!({ "allOf": refs, "required": ["x"] })), "(x: any)");
+    assert_eq!(of(&json!({ "allOf": refs, "required": ["x"] })), "(x: any)");
 }

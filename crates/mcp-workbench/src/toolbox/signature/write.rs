@@ -7,7 +7,7 @@ use super::{
 };
 
 /// The most characters of a list of parameters, as long as the names of those that are required leave room for more.
-pub(super) const LONGEST: usize = 320;
+pub(super) const LONGEST: usize = 240;
 
 /// How much is said of a value.
 #[derive(Debug, Clone, Copy)]
@@ -20,11 +20,8 @@ struct Room {
 
 /// From the most that is said to the least.
 const ROOMS: [Room; 4] = [
-    Room {
-        depth: 2,
-        words: 12,
-    },
-    Room { depth: 1, words: 8 },
+    Room { depth: 2, words: 6 },
+    Room { depth: 1, words: 6 },
     Room { depth: 1, words: 4 },
     Room { depth: 0, words: 3 },
 ];

@@ -222,6 +222,47 @@ fn settings_of_the_whole_file() {
             r#""toolMode": true"#,
             Some("toolMode: expected a string, found `true` (quote it: \"true\")"),
         ),
+        (r#""toolNameLimit": 16"#, None),
+        (r#""toolNameLimit": 128"#, None),
+        (
+            r#""toolNameLimit": 15"#,
+            Some("toolNameLimit: `15` is not between 16 and 128 (choose one from 16 to 128)"),
+        ),
+        (
+            r#""toolNameLimit": 129"#,
+            Some("toolNameLimit: `129` is not between 16 and 128 (choose one from 16 to 128)"),
+        ),
+        (
+            r#""toolNameLimit": 0"#,
+            Some(
+                "toolNameLimit: expected a positive integer, found `0` (write a whole number of 1 or more, without quotes)",
+            ),
+        ),
+        (
+            r#""toolNameLimit": "64""#,
+            Some(
+                "toolNameLimit: expected a positive integer, found a string (write a positive integer here)",
+            ),
+        ),
+    ];
+    for (setting, expected) in cases {
+        assert_first_error(setting, expected);
+    }
+}
+
+/// Checks what is said first of a setting of the whole file.
+#[track_caller]
+fn assert_first_error(setting: &str, expected: Option<&str>) {
+    let found = errors(&format!(r#"{{"toolboxes": {{}}, {setting}}}"#));
+    let found = found
+        .first()
+        .map(|line| line.split_once(' ').expect("a place").1);
+    assert_eq!(found, expected, "{setting}");
+}
+
+#[test]
+fn meta_tools_are_known_and_enough_to_find_and_to_call() {
+    let cases = [
         (r#""metaTools": ["open_toolbox", "use_tool"]"#, None),
         (r#""metaTools": ["search_tools", "use_tool"]"#, None),
         (
@@ -263,35 +304,9 @@ fn settings_of_the_whole_file() {
                 "metaTools: expected an array of strings, found a string (write an array of strings here)",
             ),
         ),
-        (r#""toolNameLimit": 16"#, None),
-        (r#""toolNameLimit": 128"#, None),
-        (
-            r#""toolNameLimit": 15"#,
-            Some("toolNameLimit: `15` is not between 16 and 128 (choose one from 16 to 128)"),
-        ),
-        (
-            r#""toolNameLimit": 129"#,
-            Some("toolNameLimit: `129` is not between 16 and 128 (choose one from 16 to 128)"),
-        ),
-        (
-            r#""toolNameLimit": 0"#,
-            Some(
-                "toolNameLimit: expected a positive integer, found `0` (write a whole number of 1 or more, without quotes)",
-            ),
-        ),
-        (
-            r#""toolNameLimit": "64""#,
-            Some(
-                "toolNameLimit: expected a positive integer, found a string (write a positive integer here)",
-            ),
-        ),
     ];
     for (setting, expected) in cases {
-        let found = errors(&format!(r#"{{"toolboxes": {{}}, {setting}}}"#));
-        let found = found
-            .first()
-            .map(|line| line.split_once(' ').expect("a place").1);
-        assert_eq!(found, expected, "{setting}");
+        assert_first_error(setting, expected);
     }
 }
 
