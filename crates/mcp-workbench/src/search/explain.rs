@@ -14,6 +14,8 @@ use super::{
 pub struct Explanation {
     /// The score, as a search gives it.
     pub score: f32,
+    /// What the score was multiplied by, because the tool does what is asked for or something else.
+    pub factor: f32,
     /// How the query names the tool, if it does; then it stands in front whatever its score is.
     pub exact: Option<Exact>,
     /// The words of the query that the tool has, in their order.
@@ -44,6 +46,8 @@ pub enum How {
     Same,
     /// It is a part of the word.
     Part,
+    /// It is the word and the next one.
+    Joined,
     /// It means the same.
     Synonym,
     /// It is the subject of the word.
@@ -56,6 +60,7 @@ impl How {
         match self {
             Self::Same => "same",
             Self::Part => "part",
+            Self::Joined => "joined",
             Self::Synonym => "synonym",
             Self::Broader => "broader",
         }
@@ -82,12 +87,14 @@ impl Index {
                 })
             })
             .collect();
-        let asked = request.asked.into_iter().map(|asked| asked.text);
+        let asked = request.asked.iter().map(|asked| asked.text.clone());
         let missing = asked.filter(|asked| words.iter().all(|word| word.word != *asked));
         let text = query.text.trim();
         let keys = self.tool(place)?.keys;
+        let factor = self.factor(request.action, self.tool(place)?);
         Some(Explanation {
-            score: self.score_of(place, &request.wanted),
+            factor,
+            score: self.score_of(place, &request),
             exact: exact(
                 text,
                 folded([text]),

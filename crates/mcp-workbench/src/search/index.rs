@@ -12,6 +12,7 @@ use crate::ident::{ServerIdentifier, ToolIdentifier, ToolName};
 
 use super::{
     Field, ServerText, ToolText,
+    action::Action,
     key::Keys,
     text::each_text,
     tokens::{Style, each_term},
@@ -31,8 +32,6 @@ pub struct Index {
     /// Terms by the hash of their text. Two texts with one hash would count as one word, which does no harm.
     lookup: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
     pub(super) tools: Vec<Option<Tool>>,
-    /// For each place in `tools` that of the first tool of the same server, by which a server is known.
-    pub(super) firsts: Vec<u32>,
     /// The places of tools by what they are called, folded: by the name, and by that of the server and the name.
     pub(super) named: BTreeSet<(u64, u32)>,
     /// The places of tools by what they say of themselves.
@@ -76,6 +75,8 @@ pub(super) struct Tool {
     pub keys: Keys,
     /// Equal for tools that say the same of themselves.
     pub fingerprint: u64,
+    /// What it does, if its name says so.
+    pub action: Option<Action>,
 }
 
 /// What has to be known to take a server out again.
@@ -127,7 +128,6 @@ impl Index {
             words.clone_from(&shared);
             let place = self.add(&identifier, &tool, &mut words);
             entry.tools.push(place);
-            self.firsts[place as usize] = entry.tools[0];
             entry
                 .terms
                 .extend(words.found.iter().map(|(term, _)| *term));
@@ -190,6 +190,7 @@ impl Index {
             identifier: identifier(server, tool.name),
             keys: Keys::new(server.server.as_str(), tool.name.as_str()),
             fingerprint: fingerprint.finish(),
+            action: Action::of_tool(tool.name.as_str()),
         };
         let (keys, fingerprint) = (entry.keys, entry.fingerprint);
         let place = match self.free_tools.pop() {
@@ -199,7 +200,6 @@ impl Index {
             }
             None => {
                 self.tools.push(Some(entry));
-                self.firsts.push(0);
                 u32::try_from(self.tools.len() - 1).expect("there are not so many tools")
             }
         };

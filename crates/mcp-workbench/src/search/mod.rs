@@ -4,8 +4,10 @@
 //! them, and what is said of its server. Words are taken apart and stemmed (`tokens`, `stem`, `stop`), and each tool
 //! has a number for each word that says how much the tool is about it (`index`): BM25 over the fields with one
 //! saturation. A query adds up these numbers for its words and for words of the same meaning (`synonyms`), each by how
-//! rare it is (`query`, `rank`). A name in full is always first. Nothing here does IO, waits or locks.
+//! rare it is (`query`, `rank`), and tools that do what is asked for come first (`action`). A name in full is always
+//! at the top (`key`). Nothing here does IO, waits or locks.
 
+mod action;
 mod explain;
 mod index;
 mod key;

@@ -1,8 +1,10 @@
 //! A query taken apart: the words that are looked for, with those that stand for them, and what each counts.
 
 use super::{
+    action::Action,
     explain::How,
     index::Index,
+    stem::stem,
     stop::{is_stop_word, is_weak_word},
     synonyms::{Nearness, near},
     tokens::{Word, words},
@@ -46,25 +48,31 @@ pub(super) struct Request {
     pub asked: Vec<Asked>,
     /// The words of the index to look for, each once.
     pub wanted: Vec<Wanted>,
+    /// What is to be done.
+    pub action: Action,
 }
 
 impl Request {
     /// Takes a query apart.
     pub(super) fn new(index: &Index, text: &str) -> Self {
-        let asked = asked(index, text);
+        let words = words(&text[..text.floor_char_boundary(LONGEST_QUERY)]);
+        let asked = asked(index, &words);
         let wanted = wanted(index, &asked);
-        Self { asked, wanted }
+        Self {
+            asked,
+            wanted,
+            action: Action::of_query(&words),
+        }
     }
 }
 
-fn asked(index: &Index, text: &str) -> Vec<Asked> {
-    let all = words(&text[..text.floor_char_boundary(LONGEST_QUERY)]);
-    let telling = all.iter().any(|word| !is_stop_word(&word.text));
+fn asked(index: &Index, words: &[Word]) -> Vec<Asked> {
+    let all_grammar = words.iter().all(|word| is_stop_word(&word.text));
+    let telling = words
+        .iter()
+        .filter(|word| all_grammar || !is_stop_word(&word.text));
     let mut asked: Vec<Asked> = Vec::new();
-    for word in &all {
-        if telling && is_stop_word(&word.text) {
-            continue;
-        }
+    for word in telling {
         if index.term(&word.term).is_some() || word.parts.is_empty() {
             ask(&mut asked, word, &word.term, How::Same);
             continue;
@@ -73,7 +81,27 @@ fn asked(index: &Index, text: &str) -> Vec<Asked> {
             ask(&mut asked, word, part, How::Part);
         }
     }
+    for pair in words.windows(2) {
+        if let Some(joined) = joined(index, &pair[0], &pair[1]) {
+            ask(&mut asked, &joined, &joined.term, How::Joined);
+        }
+    }
     asked
+}
+
+/// Two words that the index knows as one: "lemon squeezy" is also "lemonsqueezy".
+fn joined(index: &Index, first: &Word, second: &Word) -> Option<Word> {
+    if is_stop_word(&first.text) || is_stop_word(&second.text) {
+        return None;
+    }
+    let mut term = [first.text.as_str(), &second.text].concat();
+    stem(&mut term);
+    index.term(&term)?;
+    Some(Word {
+        text: format!("{} {}", first.text, second.text),
+        term,
+        parts: Vec::new(),
+    })
 }
 
 fn ask(asked: &mut Vec<Asked>, word: &Word, term: &str, how: How) {
@@ -141,8 +169,18 @@ fn wanted(index: &Index, asked: &[Asked]) -> Vec<Wanted> {
             }
         }
     }
+    let own: Vec<Option<f32>> = asked
+        .iter()
+        .map(|word| Some(rarity(index, index.term(&word.term)?)))
+        .collect();
     for wanted in &mut wanted {
-        wanted.weight *= rarity(index, wanted.term);
+        let rarity = rarity(index, wanted.term);
+        // A rare word for a common thing says no more than the common one.
+        let most = match wanted.how {
+            How::Synonym => own[wanted.word].unwrap_or(rarity),
+            _ => rarity,
+        };
+        wanted.weight *= rarity.min(most);
     }
     wanted
 }

@@ -6,23 +6,15 @@ use crate::ident::{ToolIdentifier, ToolboxName};
 
 use super::{
     Found, Hit, Query,
+    action::Action,
     index::{Index, Tool},
     key::{Exact, exact, folded},
     query::{Request, Wanted},
 };
 
 thread_local! {
-    /// Reused from query to query.
-    static SCORES: RefCell<Scores> = RefCell::default();
-}
-
-/// What every tool and every server has got in a query.
-#[derive(Debug, Default)]
-struct Scores {
-    /// By the place of the tool.
-    tools: Vec<f32>,
-    /// The best tool of each server, by the place of the server's first tool.
-    servers: Vec<f32>,
+    /// What every tool gets, by its place; reused from query to query.
+    static SCORES: RefCell<Vec<f32>> = RefCell::default();
 }
 
 /// A tool that may be a hit.
@@ -98,8 +90,13 @@ impl Index {
     pub fn search(&self, query: &Query<'_>) -> Found {
         let request = Request::new(self, query.text);
         SCORES.with_borrow_mut(|scores| {
-            scores.add_up(self, &request.wanted);
-            let best = self.best(query, scores, query.limit.saturating_mul(2).max(16));
+            add_up(self, &request.wanted, scores);
+            let best = self.best(
+                query,
+                &request,
+                scores,
+                query.limit.saturating_mul(2).max(16),
+            );
             let hits = self.fold(query, &best.candidates);
             if hits.len() == query.limit || best.seen <= best.candidates.len() {
                 return Found {
@@ -108,7 +105,7 @@ impl Index {
                 };
             }
             // So many say the same that there are more hits further down.
-            let best = self.best(query, scores, usize::MAX);
+            let best = self.best(query, &request, scores, usize::MAX);
             Found {
                 hits: self.fold(query, &best.candidates),
                 matches: best.seen,
@@ -117,14 +114,14 @@ impl Index {
     }
 
     /// The best tools, those that the query names first.
-    fn best(&self, query: &Query<'_>, scores: &Scores, most: usize) -> Best<'_> {
+    fn best(&self, query: &Query<'_>, request: &Request, scores: &[f32], most: usize) -> Best<'_> {
         let mut best = Best::new(most);
         let text = query.text.trim();
         let key = folded([text]);
         let named = self.named.range((key, 0)..=(key, u32::MAX));
         let mut named: Vec<u32> = named.map(|(_, place)| *place).collect();
         named.retain(|place| self.is_named(*place, text, key).is_some());
-        for (place, score) in (0..).zip(&scores.tools) {
+        for (place, score) in (0..).zip(scores) {
             if *score <= 0.0 && !named.contains(&place) {
                 continue;
             }
@@ -135,7 +132,7 @@ impl Index {
                 exact: (!named.is_empty())
                     .then(|| self.is_named(place, text, key))
                     .flatten(),
-                score: scores.of(self, place),
+                score: score * self.factor(request.action, tool),
                 tool,
             });
         }
@@ -190,36 +187,34 @@ impl Index {
     }
 
     /// What a tool gets for a query, as [`Index::search`] counts it.
-    pub(super) fn score_of(&self, place: u32, wanted: &[Wanted]) -> f32 {
+    pub(super) fn score_of(&self, place: u32, request: &Request) -> f32 {
+        let factor = self
+            .tool(place)
+            .map_or(1.0, |tool| self.factor(request.action, tool));
         SCORES.with_borrow_mut(|scores| {
-            scores.add_up(self, wanted);
-            scores.of(self, place)
+            add_up(self, &request.wanted, scores);
+            scores[place as usize] * factor
         })
+    }
+
+    /// What the score of a tool is multiplied by, for what it does and what is asked for.
+    pub(super) fn factor(&self, asked: Action, tool: &Tool) -> f32 {
+        match tool.action {
+            None => 1.0,
+            Some(action) if action == asked => 1.0 + self.weights.agreement,
+            Some(_) => 1.0 - self.weights.difference,
+        }
     }
 }
 
-impl Scores {
-    /// Adds up what every tool gets.
-    fn add_up(&mut self, index: &Index, wanted: &[Wanted]) {
-        self.tools.clear();
-        self.tools.resize(index.tools.len(), 0.0);
-        for wanted in wanted {
-            for posting in &index.terms[wanted.term as usize].postings {
-                self.tools[posting.tool as usize] += wanted.weight * posting.impact();
-            }
+/// Adds up what every tool gets for the words that are looked for.
+fn add_up(index: &Index, wanted: &[Wanted], scores: &mut Vec<f32>) {
+    scores.clear();
+    scores.resize(index.tools.len(), 0.0);
+    for wanted in wanted {
+        for posting in &index.terms[wanted.term as usize].postings {
+            scores[posting.tool as usize] += wanted.weight * posting.impact();
         }
-        self.servers.clear();
-        self.servers.resize(index.tools.len(), 0.0);
-        for (score, first) in self.tools.iter().zip(&index.firsts) {
-            let best = &mut self.servers[*first as usize];
-            *best = best.max(*score);
-        }
-    }
-
-    /// What a tool gets in the end.
-    fn of(&self, index: &Index, place: u32) -> f32 {
-        let first = index.firsts[place as usize];
-        self.tools[place as usize] + index.weights.company * self.servers[first as usize]
     }
 }
 

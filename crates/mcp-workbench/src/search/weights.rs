@@ -28,7 +28,7 @@ pub struct Weights {
     pub synonym: f32,
     /// How much the subject of a word counts.
     pub broader: f32,
-    /// How much the parts of an identifier count that is not known itself.
+    /// How much the parts of an identifier count that is not known itself, and two words taken as one.
     pub part: f32,
     /// How much more a word counts that is said again: the power of how often.
     pub repetition: f32,
@@ -40,8 +40,10 @@ pub struct Weights {
     pub weak_slope: f32,
     /// What filler counts at least.
     pub weak_least: f32,
-    /// How much of the score of the best tool of a server all its tools get.
-    pub company: f32,
+    /// What a tool gains that does what is asked for, as a share of its score.
+    pub agreement: f32,
+    /// What a tool loses that does something else, as a share of its score.
+    pub difference: f32,
 }
 
 impl Weights {
@@ -67,7 +69,7 @@ impl Default for Weights {
                 field(0.7, 0.7, 20.0),
             ],
             saturation: 1.4,
-            synonym: 0.4,
+            synonym: 0.3,
             broader: 0.6,
             part: 0.6,
             repetition: 0.15,
@@ -75,7 +77,8 @@ impl Default for Weights {
             weak_from: 3.0,
             weak_slope: 0.15,
             weak_least: 0.3,
-            company: 0.1,
+            agreement: 0.1,
+            difference: 0.1,
         }
     }
 }

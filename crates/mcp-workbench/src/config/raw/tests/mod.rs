@@ -311,34 +311,6 @@ fn meta_tools_are_known_and_enough_to_find_and_to_call() {
 }
 
 #[test]
-fn budgets_of_results() {
-    let cases = [
-        (r#""maxResultChars": 0"#, None),
-        (r#""maxResultChars": 100"#, None),
-        (r#""maxResultChars": null"#, None),
-        (
-            r#""maxResultChars": 99"#,
-            Some(
-                "maxResultChars: `99` is not between 100 and 100000000 (choose one from 100 to 100000000)",
-            ),
-        ),
-        (
-            r#""maxResultChars": "many""#,
-            Some(
-                "maxResultChars: expected a positive integer, found a string (write a positive integer here)",
-            ),
-        ),
-    ];
-    for (setting, expected) in cases {
-        let found = errors(&format!(r#"{{"toolboxes": {{}}, {setting}}}"#));
-        let found = found
-            .first()
-            .map(|line| line.split_once(' ').expect("a place").1);
-        assert_eq!(found, expected, "{setting}");
-    }
-}
-
-#[test]
 fn all_problems_are_reported_at_once_in_the_order_of_the_file() {
     let text = r#"{
   "toolboxes": {
