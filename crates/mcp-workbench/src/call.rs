@@ -156,6 +156,14 @@ pub trait ClientHandle: Send + Sync {
     /// future withdraws the question.
     fn ask(&self, question: Question, params: Option<&RawJson>) -> AnswerFuture;
 
+    /// The client as far as it matters for a result that cannot be sent whole.
+    fn recipient(&self) -> Recipient {
+        Recipient {
+            owner: Owner::of(self.principal(), self.era(), self.id()),
+            knows_links: true,
+        }
+    }
+
     /// Whether the client can answer such a question.
     fn can_answer(&self, question: Question) -> bool {
         self.capabilities().get(question).is_some()
@@ -177,6 +185,35 @@ pub enum Principal {
     Anybody,
     /// Whoever carries the token of this number.
     Holder(usize),
+}
+
+/// Whom something belongs to that is kept for a client: whoever is behind it, and where that could be anybody, the
+/// session. Without sessions there is only what the client was given to come back with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Owner {
+    /// Everybody behind whom this principal is.
+    Principal(Principal),
+    /// One session of a client that carries no token.
+    Session(ClientId),
+}
+
+impl Owner {
+    /// The owner of what is kept for a client.
+    pub fn of(principal: Principal, era: Era, client: ClientId) -> Self {
+        match (principal, era) {
+            (Principal::Anybody, Era::Legacy) => Self::Session(client),
+            (principal, _) => Self::Principal(principal),
+        }
+    }
+}
+
+/// A client as far as it matters for a result that cannot be sent whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Recipient {
+    /// Whom the rest is kept for.
+    pub owner: Owner,
+    /// Whether it knows contents that are links to resources.
+    pub knows_links: bool,
 }
 
 /// Tells the clients of one workbench apart.

@@ -22,10 +22,11 @@
 //! In native mode `native` finds the server by name or URI, and there are no meta-tools.
 //!
 //! A module uses only what stands below it: `cli`, `demo`, `serve`, `meta`, `workbench`, `native`, `toolbox`,
-//! `downstream`, `clients`, `config`, `call`, `era`, `pipe`, `wire`, `alarm`, `contain`, `seal`, `near`, `visible`,
+//! `downstream`, `search`, `clients`, `config`, `call`, `budget`, `era`, `pipe`, `wire`, `alarm`, `contain`, `seal`, `near`, `visible`,
 //! `ident`, `telemetry`.
 
 mod alarm;
+pub mod budget;
 pub mod call;
 pub mod cli;
 pub mod clients;
@@ -40,6 +41,7 @@ pub mod native;
 pub mod near;
 mod pipe;
 pub mod seal;
+pub mod search;
 pub mod serve;
 pub mod telemetry;
 pub mod toolbox;

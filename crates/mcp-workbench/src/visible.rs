@@ -25,9 +25,9 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// C0, DEL and C1 controls, bidirectional marks, embeddings, overrides and isolates, and the TAG
-/// block.
-fn is_hidden(character: char) -> bool {
+/// Whether a character is meant not to be seen: C0, DEL and C1 controls, bidirectional marks, embeddings, overrides
+/// and isolates, and the TAG block.
+pub fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(
             character,

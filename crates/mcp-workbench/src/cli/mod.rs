@@ -20,6 +20,7 @@ mod probe;
 mod reload;
 mod remove;
 mod schema;
+mod search;
 mod serve;
 mod shell;
 mod signals;
@@ -85,6 +86,8 @@ enum Command {
     Check,
     /// List toolboxes, servers and, with --tools, what the servers have
     List(list::ListArguments),
+    /// Find tools in all toolboxes by what they do
+    Search(search::SearchArguments),
     /// Call a tool
     Call(call::CallArguments),
     /// Start every server and say what is wrong with it
@@ -178,6 +181,7 @@ fn run(command: Command, config: Option<&Path>, environment: &Environment, colou
         Command::Disable(arguments) => switch::run(config, Switch::Off, &arguments, environment),
         Command::Check => check::run(config, environment),
         Command::List(arguments) => list::run(config, &arguments, environment),
+        Command::Search(arguments) => search::run(config, &arguments, environment),
         Command::Call(arguments) => call::run(config, &arguments, environment),
         Command::Doctor(arguments) => doctor::run(config, &arguments, environment),
         Command::Tokens(arguments) => tokens::run(config, &arguments, environment),

@@ -151,6 +151,20 @@ pub enum ValueFault {
         /// The toolbox that it resembles.
         near: Option<String>,
     },
+    /// A word that stands twice in a list.
+    #[error("`{word}` stands twice")]
+    Repeated {
+        /// The word.
+        word: String,
+    },
+    /// A list of meta-tools with which something cannot be done.
+    #[error("no tool can be {what} without {}", alternatives(names))]
+    NoMetaTool {
+        /// What cannot be done with tools.
+        what: &'static str,
+        /// The meta-tools of which one is needed.
+        names: &'static [&'static str],
+    },
     /// A text that is empty or only white space.
     #[error("the {what} is empty")]
     Empty {
@@ -308,6 +322,8 @@ impl ValueFault {
                 near: Some(near), ..
             } => format!("did you mean `{near}`?"),
             Self::UnknownToolbox { .. } => "name a toolbox of this file".into(),
+            Self::Repeated { .. } => "remove one of the two".into(),
+            Self::NoMetaTool { names, .. } => format!("add {}", alternatives(names)),
             Self::Empty { what } => format!("write a {what} here"),
             Self::NulCharacter => "remove `\\u0000`".into(),
             Self::LineBreak => "write the value on one line".into(),
@@ -363,7 +379,8 @@ impl Scope {
             }
             Self::File => {
                 "remove it, or begin it with `_` if it is a note; known are `toolboxes`, \
-                 `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `watch` and `$schema`"
+                 `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `metaTools`, `watch`, \
+                 `maxResultChars` and `$schema`"
                     .into()
             }
             Self::Toolbox => {

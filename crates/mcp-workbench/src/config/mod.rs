@@ -21,6 +21,7 @@ mod keyring;
 mod literals;
 mod load;
 mod locate;
+mod meta_tools;
 mod problems;
 mod raw;
 mod resolve;
@@ -46,6 +47,7 @@ pub use self::{
     locate::{
         CONFIG_FILE, CONFIG_VARIABLE, ConfigSource, LocateError, Located, locate, user_config_file,
     },
+    meta_tools::MetaTool,
     problems::{
         Fault, JsonType, KeyFault, Named, Place, Problem, Problems, ReferenceFault, Scope,
         Severity, TransportFault, ValueFault,

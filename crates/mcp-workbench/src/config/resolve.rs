@@ -18,6 +18,7 @@ use super::{
     environment::{Environment, clean},
     filters::ToolFilters,
     glob::Glob,
+    meta_tools::MetaTool,
     problems::{Findings, ValueFault},
     raw::{RawCommand, RawConfig, RawEra, RawInheritEnv, RawServer, RawToolMode, RawToolbox, Text},
     resolved::{
@@ -44,6 +45,7 @@ pub(super) fn resolve(
 ) -> Config {
     let mut resolver = Resolver {
         folder: folder_of(file, environment),
+        max_result_chars: raw.max_result_chars,
         environment,
         findings,
     };
@@ -71,6 +73,10 @@ pub(super) fn resolve(
             .unwrap_or(DEFAULT_NAME_LIMIT),
         toolboxes,
         auto_open: raw.auto_open.unwrap_or(false),
+        meta_tools: raw
+            .meta_tools
+            .clone()
+            .unwrap_or_else(|| MetaTool::USUAL.to_vec()),
         watch: raw.watch.unwrap_or(true),
         cache: environment.cache_directory(),
     }
@@ -98,6 +104,8 @@ fn folder_of(file: &Path, environment: &Environment) -> PathBuf {
 struct Resolver<'a> {
     /// The folder of the file, from which relative paths are seen.
     folder: PathBuf,
+    /// What holds for servers that do not say it themselves.
+    max_result_chars: Option<u64>,
     environment: &'a Environment,
     findings: &'a mut Findings,
 }
@@ -163,6 +171,7 @@ impl Resolver<'_> {
             filters,
             times: times(raw),
             era: era(raw),
+            max_result_chars: budget(raw.max_result_chars.or(self.max_result_chars)),
         })
     }
 
@@ -291,6 +300,12 @@ fn era(raw: &RawServer) -> Option<Era> {
         RawEra::Legacy => Some(Era::Legacy),
         RawEra::Modern => Some(Era::Modern),
     }
+}
+
+/// How many characters of a result are sent at once; 0 means all.
+fn budget(characters: Option<u64>) -> Option<usize> {
+    let characters = usize::try_from(characters?).ok()?;
+    (characters > 0).then_some(characters)
 }
 
 /// The arguments of the program as the file has them.

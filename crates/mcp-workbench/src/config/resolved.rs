@@ -12,7 +12,7 @@ use std::{
 
 use indexmap::IndexMap;
 
-use super::{filters::ToolFilters, secrets::Secrets, sources::MissingValue};
+use super::{filters::ToolFilters, meta_tools::MetaTool, secrets::Secrets, sources::MissingValue};
 use crate::{
     era::Era,
     ident::{ServerName, ToolboxName},
@@ -34,6 +34,8 @@ pub struct Config {
     pub toolboxes: IndexMap<ToolboxName, Arc<Toolbox>>,
     /// Whether `use_tool` opens a toolbox that is not open.
     pub auto_open: bool,
+    /// The tools of our own that clients see, in the order of the file.
+    pub meta_tools: Vec<MetaTool>,
     /// Whether changes of the file are taken up while the workbench runs.
     pub watch: bool,
     /// Where the workbench keeps what it could find out again, if there is such a place.
@@ -77,6 +79,8 @@ pub struct Server {
     pub times: ServerTimes,
     /// How it speaks; nothing if that is to be found out.
     pub era: Option<Era>,
+    /// The most characters of a result that a client is sent at once; nothing if results are sent whole.
+    pub max_result_chars: Option<usize>,
 }
 
 impl Server {

@@ -14,7 +14,7 @@ use crate::{
     toolbox::{OpenError, ServerFailure},
     visible::visible,
     wire::RawJson,
-    workbench::LookupError,
+    workbench::{LookupError, PageError},
 };
 
 /// The key under which programs find the details of a failure.
@@ -49,6 +49,12 @@ pub(super) enum Failure {
     CallFailed {
         tool: ToolIdentifier,
         error: Box<CallError>,
+    },
+    /// A result that was cut, or a page of it, is not there.
+    NotRead {
+        result: String,
+        page: usize,
+        error: PageError,
     },
     /// A name that nothing is registered under.
     NotRegistered { name: String },
@@ -95,7 +101,7 @@ impl Failure {
                 details.insert("server".into(), tool.server.as_str().into());
                 details.insert("tool".into(), tool.tool.as_str().into());
             }
-            Self::InvalidParameters { .. } | Self::NotRegistered { .. } => {}
+            Self::InvalidParameters { .. } | Self::NotRead { .. } | Self::NotRegistered { .. } => {}
         }
         Value::Object(details)
     }
@@ -107,12 +113,13 @@ impl Failure {
             Self::NotOpened { error, .. } => common_code(error),
             Self::NotFound { error, .. } => match error {
                 LookupError::ToolboxUnknown => "toolbox_unknown",
-                LookupError::ToolboxNotOpen => "toolbox_not_open",
+                LookupError::ToolboxNotOpen(_) => "toolbox_not_open",
                 LookupError::ServerUnknown => "server_unknown",
                 LookupError::ToolUnknown => "tool_unknown",
                 LookupError::NotConnected(error) => error.code(),
             },
             Self::CallFailed { error, .. } => error.code(),
+            Self::NotRead { error, .. } => page_error_code(*error),
             Self::NotRegistered { .. } => "tool_unknown",
         }
     }
@@ -178,6 +185,11 @@ impl fmt::Display for Failure {
             }
             Self::NotFound { tool, error, known } => write_not_found(f, tool, error, known),
             Self::CallFailed { tool, error } => write_call_failed(f, tool, error),
+            Self::NotRead {
+                result,
+                page,
+                error,
+            } => write!(f, "Error: {}", page_error_text(result, *page, *error)),
             Self::NotRegistered { name } if name.matches("__").count() < 2 => write!(
                 f,
                 "Error: Invalid tool name format '{name}'. \
@@ -233,12 +245,11 @@ fn write_not_found(
     } = tool;
     match error {
         LookupError::ToolboxUnknown => write_unknown_toolbox(f, toolbox, known),
-        LookupError::ToolboxNotOpen => {
-            write!(
-                f,
-                "Error: Toolbox '{toolbox}' is not open. Call open_toolbox first."
-            )
-        }
+        LookupError::ToolboxNotOpen(opener) => write!(
+            f,
+            "Error: Toolbox '{toolbox}' is not open. Call {} first.",
+            opener.name()
+        ),
         LookupError::ServerUnknown => {
             write!(f, "Server '{server}' not found in toolbox '{toolbox}'")?;
             write_near(f, server.as_str(), known)
@@ -301,6 +312,28 @@ fn common_code(error: &OpenError) -> &'static str {
     first
         .filter(|first| codes.all(|code| code == *first))
         .unwrap_or("server_start_failed")
+}
+
+/// Why a page of a result that was cut cannot be read, for programs.
+pub fn page_error_code(error: PageError) -> &'static str {
+    match error {
+        PageError::Gone => "result_gone",
+        PageError::Unknown { .. } => "page_unknown",
+    }
+}
+
+/// The same in words. What is gone, what never was and what is another client's are one.
+pub fn page_error_text(result: &str, page: usize, error: PageError) -> String {
+    let result = visible(result);
+    match error {
+        PageError::Gone => format!(
+            "Result '{result}' is not kept. Results are kept for an hour at most, and fewer when they are \
+             many or large. Call the tool again."
+        ),
+        PageError::Unknown { pages } => {
+            format!("Result '{result}' has no page {page}. Its pages are 1 to {pages}.")
+        }
+    }
 }
 
 fn list_available(available: &[String]) -> String {

@@ -1,7 +1,7 @@
 //! What a client is told of us at its start: the list of toolboxes, in a form that no client cuts.
 
 use super::fitting::{MAX_CHARACTERS, size};
-use crate::config::{Config, Toolbox};
+use crate::config::{Config, MetaTool, Toolbox};
 
 /// Descriptions are not shortened below this; beyond it, toolboxes are left out.
 const SHORTEST_DESCRIPTION: usize = 20;
@@ -11,11 +11,14 @@ const HOW_TO_OPEN: &str = "  - Use `open_toolbox` with toolbox name to access\n"
 const FOOTER: &str = "To open a toolbox and see available tools:\n\
                       1. Call `open_toolbox` with the desired toolbox name\n\
                       2. Inspect the returned tools array for available operations";
+const HOW_TO_SEARCH: &str =
+    "To find a tool in all toolboxes: call `search_tools` with what it should do";
 
 /// How much is said of each toolbox.
 #[derive(Clone, Copy)]
-struct Detail {
+struct Detail<'a> {
     how_to_open: bool,
+    footer: &'a str,
     description: usize,
     toolboxes: usize,
 }
@@ -29,13 +32,15 @@ pub fn instructions(config: &Config) -> String {
             config.file.display()
         );
     }
-    let fits = |detail: Detail| size(&write(&toolboxes, detail)) <= MAX_CHARACTERS;
+    let footer = footer(&config.meta_tools);
+    let fits = |detail: Detail<'_>| size(&write(&toolboxes, detail)) <= MAX_CHARACTERS;
     let longest = toolboxes
         .iter()
         .map(|it| it.description.chars().count())
         .max();
     let mut detail = Detail {
-        how_to_open: true,
+        how_to_open: config.meta_tools.contains(&MetaTool::OpenToolbox),
+        footer: &footer,
         description: longest.unwrap_or(0),
         toolboxes: toolboxes.len(),
     };
@@ -60,7 +65,7 @@ pub fn instructions(config: &Config) -> String {
     write(&toolboxes, detail)
 }
 
-fn write(toolboxes: &[&Toolbox], detail: Detail) -> String {
+fn write(toolboxes: &[&Toolbox], detail: Detail<'_>) -> String {
     let mut text = HEADING.to_owned();
     for toolbox in &toolboxes[..detail.toolboxes] {
         let servers = match toolbox.servers.len() {
@@ -81,8 +86,19 @@ fn write(toolboxes: &[&Toolbox], detail: Detail) -> String {
     if left_out > 0 {
         text.push_str(&format!("… and {left_out} more\n\n"));
     }
-    text.push_str(FOOTER);
+    text.push_str(detail.footer);
     text
+}
+
+/// How a model goes on, with the meta-tools that are on.
+fn footer(meta_tools: &[MetaTool]) -> String {
+    let ways = [
+        (MetaTool::OpenToolbox, FOOTER),
+        (MetaTool::SearchTools, HOW_TO_SEARCH),
+    ];
+    let ways = ways.iter().filter(|(tool, _)| meta_tools.contains(tool));
+    let ways: Vec<&str> = ways.map(|(_, words)| *words).collect();
+    ways.join("\n\n")
 }
 
 /// The description on one line, cut to `limit` characters.

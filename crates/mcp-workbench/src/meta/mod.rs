@@ -1,12 +1,18 @@
 //! The meta-tools: what a model sees instead of hundreds of definitions. One file a tool, each with its
 //! definition, its parameters and its run.
 
+mod cut_result;
+mod detail;
 mod failure;
 mod fitting;
+mod found;
+mod found_places;
 mod instructions;
 mod open_toolbox;
 mod parameters;
+mod read_result;
 mod registered;
+mod search_tools;
 mod use_tool;
 
 use serde_json::{Value, json};
@@ -16,38 +22,18 @@ use crate::{
     workbench::Workbench,
 };
 
+pub use crate::config::MetaTool;
+pub use cut_result::{Origin, fit};
 use failure::Failure;
+pub use failure::{page_error_code, page_error_text};
 pub use fitting::MAX_CHARACTERS;
+pub use found::text as found_text;
 pub use instructions::instructions;
 pub use registered::call_registered;
+pub use search_tools::{MOST_HITS, USUAL_HITS};
 pub use use_tool::{ReadyCall, ended_call, ready_call};
 
-/// Our own tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MetaTool {
-    /// Connects to the servers of a toolbox and returns their tools.
-    OpenToolbox,
-    /// Runs one of those tools.
-    UseTool,
-}
-
 impl MetaTool {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::OpenToolbox, Self::UseTool];
-
-    /// The tool of this name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|tool| tool.name() == name)
-    }
-
-    /// The name that clients call it by.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::OpenToolbox => open_toolbox::NAME,
-            Self::UseTool => use_tool::NAME,
-        }
-    }
-
     /// Runs the tool.
     pub async fn run(
         self,
@@ -60,6 +46,12 @@ impl MetaTool {
                 .await
                 .map(MetaReply::Result),
             Self::UseTool => use_tool::run(workbench, arguments, context).await,
+            Self::SearchTools => search_tools::run(workbench, arguments, &context)
+                .await
+                .map(MetaReply::Result),
+            Self::ReadResult => {
+                read_result::run(workbench, arguments, &context).map(MetaReply::Result)
+            }
         };
         MetaReply::of(result)
     }
@@ -89,7 +81,7 @@ pub async fn call_tool(
     arguments: RawJson,
     context: CallContext,
 ) -> Result<MetaReply, RawJson> {
-    let reply = use_tool::call(workbench, tool, arguments, context).await;
+    let reply = use_tool::call(workbench, &tool, arguments, context).await;
     reply.map_err(|failure| failure.to_result())
 }
 
@@ -109,11 +101,20 @@ fn hints() -> Value {
     json!({ "anthropic/alwaysLoad": true })
 }
 
-/// The definitions of all meta-tools, as `tools/list` shows them.
+/// The definitions of the meta-tools that are on, as `tools/list` shows them.
 pub fn definitions(workbench: &Workbench) -> Vec<RawJson> {
-    let definitions = MetaTool::ALL.into_iter().map(|tool| match tool {
+    let config = workbench.config();
+    let definitions = config.meta_tools.iter().map(|tool| match tool {
         MetaTool::OpenToolbox => open_toolbox::definition(workbench),
-        MetaTool::UseTool => use_tool::definition(),
+        MetaTool::UseTool => use_tool::definition(workbench),
+        MetaTool::SearchTools => search_tools::definition(workbench),
+        MetaTool::ReadResult => read_result::definition(),
     });
     definitions.collect()
+}
+
+/// The names of the toolboxes, in the order of the file.
+fn known_toolboxes(workbench: &Workbench) -> Vec<String> {
+    let names = workbench.toolbox_names();
+    names.iter().map(ToString::to_string).collect()
 }

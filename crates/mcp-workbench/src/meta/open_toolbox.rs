@@ -3,25 +3,28 @@
 use serde_json::{Map, Value, json};
 
 use super::{
+    detail::{DETAIL, detail_schema, read_detail},
     failure::Failure,
     fitting::{MAX_CHARACTERS, size},
-    hints,
-    parameters::{Key, ParameterProblem, ParameterReader},
+    hints, known_toolboxes,
+    parameters::{Key, ParameterProblem, ParameterReader, near_key},
+    search_tools::{QUERY, read_query},
 };
 use crate::{
     call::CallContext,
-    ident::ToolboxName,
+    config::MetaTool,
+    ident::{ToolIdentifier, ToolboxName},
+    search::{Field, Query},
+    toolbox::{Detail, Opened, matching_text, opened_text, render_matching, text_result},
     wire::{Kind, RawJson},
     workbench::Workbench,
 };
-
-/// The name under which a model calls it.
-pub(super) const NAME: &str = "open_toolbox";
 
 const TOOLBOX: Key = Key {
     name: "toolbox",
     path: "toolbox",
 };
+const KEYS: [Key; 3] = [TOOLBOX, DETAIL, QUERY];
 
 /// The description, up to the list of toolboxes.
 const DESCRIPTION: &str = "Open a toolbox: connect to its MCP servers and get their tools, to be run with use_tool. \
@@ -33,17 +36,20 @@ pub(super) fn definition(workbench: &Workbench) -> RawJson {
     let names: Vec<&str> = names.iter().map(ToolboxName::as_str).collect();
     let mut toolbox = Map::new();
     toolbox.insert("type".into(), "string".into());
-    toolbox.insert("description".into(), "Name of the toolbox".into());
     if !names.is_empty() {
         toolbox.insert("enum".into(), names.clone().into());
     }
     RawJson::of(&json!({
-        "name": NAME,
+        "name": MetaTool::OpenToolbox.name(),
         "title": "Open toolbox",
         "description": description(&names),
         "inputSchema": {
             "type": "object",
-            "properties": { "toolbox": Value::Object(toolbox) },
+            "properties": {
+                "toolbox": Value::Object(toolbox),
+                "detail": detail_schema(Detail::Full),
+                "query": { "type": "string", "description": "Only matching tools, best first" },
+            },
             "required": ["toolbox"],
             "additionalProperties": false,
         },
@@ -57,19 +63,18 @@ pub(super) async fn run(
     arguments: &RawJson,
     context: &CallContext,
 ) -> Result<RawJson, Failure> {
-    let available = || {
-        let names = workbench.toolbox_names();
-        names.iter().map(ToString::to_string).collect()
-    };
+    let available = || known_toolboxes(workbench);
     let mut problems = Vec::new();
-    let reader = ParameterReader::read(arguments, "", &[TOOLBOX], old_name, &mut problems);
+    let reader = ParameterReader::read(arguments, "", &KEYS, hint, &mut problems);
     let toolbox = match arguments.kind() {
         Kind::Object => reader.name(&TOOLBOX, &mut problems),
         _ => None,
     };
+    let detail = read_detail(&reader, &mut problems).unwrap_or(Detail::Full);
+    let query = read_query(&reader, &mut problems);
     let Some(toolbox) = toolbox.filter(|_| problems.is_empty()) else {
         return Err(Failure::InvalidParameters {
-            available: problems.iter().any(asks_for_a_name).then(available),
+            available: problems.iter().any(asks_for_a_toolbox).then(available),
             problems,
         });
     };
@@ -80,7 +85,11 @@ pub(super) async fn run(
         });
     };
     match workbench.open(&found, &context.client).await {
-        Ok(opened) => Ok(opened.result.clone()),
+        Ok(opened) => Ok(match query {
+            Some(query) => matching(workbench, &opened, &query, detail, context).await,
+            None if detail == Detail::Full => opened.result.clone(),
+            None => text_result(&opened_text(&opened, detail)),
+        }),
         Err(error) => Err(Failure::NotOpened {
             toolbox: found.name().clone(),
             error,
@@ -88,14 +97,66 @@ pub(super) async fn run(
     }
 }
 
-fn old_name(key: &str) -> Option<&'static str> {
-    (key == "toolbox_name").then_some("did you mean 'toolbox'?")
+/// The tools of an open toolbox that match a query.
+async fn matching(
+    workbench: &Workbench,
+    opened: &Opened,
+    query: &str,
+    detail: Detail,
+    context: &CallContext,
+) -> RawJson {
+    let wanted = Query {
+        text: query,
+        toolbox: Some(opened.name()),
+        limit: usize::MAX,
+    };
+    let search = workbench.search(&wanted, &context.client).await;
+    // Near-duplicates are not folded here: the list is asked for whole.
+    let hits = search.hits.iter();
+    let hits = hits.flat_map(|hit| std::iter::once(&hit.tool).chain(&hit.alike));
+    let hits: Vec<&ToolIdentifier> = hits.collect();
+    // What is said of the toolbox tells none of its tools from another, unless nothing else does.
+    let speak_for_themselves =
+        |tool: &&&ToolIdentifier| speaks_for_itself(workbench, &wanted, tool);
+    let told_apart: Vec<&ToolIdentifier> = { hits.iter() }
+        .filter(speak_for_themselves)
+        .copied()
+        .collect();
+    let hits = if told_apart.is_empty() {
+        hits
+    } else {
+        told_apart
+    };
+    let matching = hits.into_iter().filter_map(|tool| {
+        let definition = opened.tool(&tool.server, tool.tool.as_str())?;
+        Some((tool.server.clone(), definition))
+    });
+    let matching: Vec<_> = matching.collect();
+    match detail {
+        Detail::Full => render_matching(opened, &matching),
+        detail => text_result(&matching_text(opened, query, &matching, detail)),
+    }
 }
 
-fn asks_for_a_name(problem: &ParameterProblem) -> bool {
+/// Whether a tool matches by more than what is said of its server.
+fn speaks_for_itself(workbench: &Workbench, query: &Query<'_>, tool: &ToolIdentifier) -> bool {
+    workbench.explain(query, tool).is_some_and(|it| {
+        let mut fields = it.words.iter().flat_map(|word| &word.fields);
+        it.exact.is_some() || fields.any(|field| *field != Field::About)
+    })
+}
+
+fn hint(key: &str) -> Option<String> {
+    if key == "toolbox_name" {
+        return Some("did you mean 'toolbox'?".to_owned());
+    }
+    near_key(key, &KEYS)
+}
+
+fn asks_for_a_toolbox(problem: &ParameterProblem) -> bool {
     matches!(
         problem,
-        ParameterProblem::Required { .. } | ParameterProblem::Empty { .. }
+        ParameterProblem::Required { path } | ParameterProblem::Empty { path } if *path == TOOLBOX.path
     )
 }
 

@@ -2,9 +2,12 @@
 //! in fixed words. Keys that stand twice are refused, because two readers could take
 //! different ones.
 
-use std::{borrow::Cow, collections::HashSet, fmt};
+use std::{borrow::Cow, collections::HashSet, fmt, ops::RangeInclusive};
 
-use crate::wire::{Kind, RawJson};
+use crate::{
+    near::nearest,
+    wire::{Kind, RawJson},
+};
 
 /// One thing that is wrong with the parameters. `path` is empty for the parameters themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +16,7 @@ pub(super) enum ParameterProblem {
     Unrecognized {
         path: &'static str,
         key: String,
-        hint: Option<&'static str>,
+        hint: Option<Cow<'static, str>>,
     },
     /// A key that stands twice.
     Doubled { path: &'static str, key: String },
@@ -27,6 +30,24 @@ pub(super) enum ParameterProblem {
     },
     /// A name that is empty or only white space.
     Empty { path: &'static str },
+    /// A word that is none of those that can stand there.
+    UnknownWord {
+        path: &'static str,
+        known: &'static [&'static str],
+        received: String,
+    },
+    /// A number that is no integer within the bounds.
+    OutOfRange {
+        path: &'static str,
+        range: RangeInclusive<usize>,
+        received: String,
+    },
+    /// A text with too many characters.
+    TooLong {
+        path: &'static str,
+        longest: usize,
+        received: usize,
+    },
 }
 
 impl ParameterProblem {
@@ -77,6 +98,38 @@ impl fmt::Display for ParameterProblem {
                 write!(f, "{path}: cannot be empty")
             }
             Self::Empty { path } => write!(f, "{path} cannot be empty"),
+            Self::UnknownWord {
+                path,
+                known,
+                received,
+            } => {
+                let words: Vec<String> = known.iter().map(|it| format!("'{it}'")).collect();
+                let words = words.join(" | ");
+                write!(f, "{path}: Expected {words}, received '{received}'")?;
+                match nearest(received, known.iter().copied()) {
+                    Some(near) => write!(f, " (did you mean '{near}'?)"),
+                    None => Ok(()),
+                }
+            }
+            Self::OutOfRange {
+                path,
+                range,
+                received,
+            } => {
+                let (least, most) = (range.start(), range.end());
+                write!(
+                    f,
+                    "{path}: Expected integer from {least} to {most}, received {received}"
+                )
+            }
+            Self::TooLong {
+                path,
+                longest,
+                received,
+            } => write!(
+                f,
+                "{path}: Expected at most {longest} characters, received {received}"
+            ),
         }
     }
 }
@@ -105,11 +158,11 @@ pub(super) struct ParameterReader {
 impl ParameterReader {
     /// Takes the members that `keys` name; all others are problems. `hint` may explain a key that is
     /// not taken.
-    pub(super) fn read(
+    pub(super) fn read<H: Into<Cow<'static, str>>>(
         object: &RawJson,
         path: &'static str,
         keys: &[Key],
-        hint: impl Fn(&str) -> Option<&'static str>,
+        hint: impl Fn(&str) -> Option<H>,
         problems: &mut Vec<ParameterProblem>,
     ) -> Self {
         let mut found = Vec::new();
@@ -136,7 +189,7 @@ impl ParameterReader {
                 Some(key) => found.push((key.name, member.value)),
                 None => problems.push(ParameterProblem::Unrecognized {
                     path,
-                    hint: hint(&member.key),
+                    hint: hint(&member.key).map(Into::into),
                     key: member.key.into_owned(),
                 }),
             }
@@ -171,21 +224,91 @@ impl ParameterReader {
         key: &Key,
         problems: &mut Vec<ParameterProblem>,
     ) -> Option<Cow<'_, str>> {
-        let value = self.required(key, problems)?;
-        let Some(text) = value.as_text() else {
-            problems.push(ParameterProblem::Expected {
-                path: key.path,
-                expected: Kind::String,
-                received: value.kind(),
-            });
-            return None;
-        };
+        self.required(key, problems)?;
+        self.optional_name(key, problems)
+    }
+
+    /// The value of a key that may be left out, and is a name otherwise.
+    pub(super) fn optional_name(
+        &self,
+        key: &Key,
+        problems: &mut Vec<ParameterProblem>,
+    ) -> Option<Cow<'_, str>> {
+        let text = self.text(key, problems)?;
         if text.trim().is_empty() {
             problems.push(ParameterProblem::Empty { path: key.path });
             return None;
         }
         Some(text)
     }
+
+    /// The value of a key that may be left out, and is one of some words otherwise: its place among them.
+    pub(super) fn word(
+        &self,
+        key: &Key,
+        known: &'static [&'static str],
+        problems: &mut Vec<ParameterProblem>,
+    ) -> Option<usize> {
+        let text = self.text(key, problems)?;
+        let place = known.iter().position(|word| *word == text);
+        if place.is_none() {
+            problems.push(ParameterProblem::UnknownWord {
+                path: key.path,
+                known,
+                received: text.into_owned(),
+            });
+        }
+        place
+    }
+
+    /// The value of a key that may be left out, and is an integer otherwise.
+    pub(super) fn integer(
+        &self,
+        key: &Key,
+        range: RangeInclusive<usize>,
+        problems: &mut Vec<ParameterProblem>,
+    ) -> Option<usize> {
+        let value = self.get(key)?;
+        if value.kind() != Kind::Number {
+            problems.push(ParameterProblem::Expected {
+                path: key.path,
+                expected: Kind::Number,
+                received: value.kind(),
+            });
+            return None;
+        }
+        let number = value.as_str();
+        let whole = number.strip_suffix(".0").unwrap_or(number);
+        let whole = whole.parse().ok().filter(|it| range.contains(it));
+        if whole.is_none() {
+            problems.push(ParameterProblem::OutOfRange {
+                path: key.path,
+                range,
+                received: number.to_owned(),
+            });
+        }
+        whole
+    }
+
+    /// The value of a key that may be left out, and is a text otherwise.
+    fn text(&self, key: &Key, problems: &mut Vec<ParameterProblem>) -> Option<Cow<'_, str>> {
+        let value = self.get(key)?;
+        let text = value.as_text();
+        if text.is_none() {
+            problems.push(ParameterProblem::Expected {
+                path: key.path,
+                expected: Kind::String,
+                received: value.kind(),
+            });
+        }
+        text
+    }
+}
+
+/// What is said of a key that is nearly one of those that are taken.
+pub(super) fn near_key(key: &str, keys: &[Key]) -> Option<String> {
+    let near = nearest(key, keys.iter().map(|it| it.name))?;
+    Some(format!("did you mean '{near}'?"))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Calls by a registered name, in dynamic mode. The name is looked up, never parsed.
 
 use super::{MetaReply, failure::Failure, use_tool};
-use crate::{call::CallContext, wire::RawJson, workbench::Workbench};
+use crate::{budget::Structured, call::CallContext, wire::RawJson, workbench::Workbench};
 
 /// Runs the tool that is registered under `name`.
 pub async fn call_registered(
@@ -11,7 +11,11 @@ pub async fn call_registered(
     context: CallContext,
 ) -> MetaReply {
     let result = match workbench.registered(name) {
-        Some(tool) => use_tool::call(workbench, tool, arguments, context).await,
+        Some(tool) => {
+            // The client has been shown the tool's `outputSchema`, if it has one.
+            let structured = Structured::Stays;
+            use_tool::call_within_budget(workbench, tool, arguments, context, structured).await
+        }
         None => Err(Failure::NotRegistered {
             name: name.to_owned(),
         }),

@@ -6,21 +6,21 @@ use serde_json::json;
 
 use super::{
     MetaReply,
+    cut_result::{Origin, fit},
     failure::Failure,
     hints,
     parameters::{Key, ParameterProblem, ParameterReader},
 };
 use crate::{
-    call::{Call, CallContext, CallRequest},
+    budget::Structured,
+    call::{Call, CallContext, CallRequest, Recipient},
+    config::MetaTool,
     downstream::{CallError, ServerHandle},
     era::{self, Era},
     ident::{ServerName, ToolIdentifier, ToolName, ToolboxName},
     wire::{Cursor, Kind, ObjectText, RawJson, once},
     workbench::Workbench,
 };
-
-/// The name under which a model calls it.
-pub(super) const NAME: &str = "use_tool";
 
 const TOOL: Key = Key {
     name: "tool",
@@ -46,23 +46,28 @@ const TOOL_PART: Key = Key {
 /// What a caller of the old form is told.
 const NEW_FORM: &str = "name the tool as \"tool\": {\"toolbox\", \"server\", \"tool\"}";
 
-/// The definition.
-pub(super) fn definition() -> RawJson {
-    let part = |description: &str| json!({ "type": "string", "description": description });
+/// The definition, which names the meta-tools that tell of tools.
+pub(super) fn definition(workbench: &Workbench) -> RawJson {
+    let sources = [MetaTool::OpenToolbox, MetaTool::SearchTools].into_iter();
+    let sources = sources.filter(|tool| workbench.has(*tool));
+    let sources: Vec<&str> = sources.map(MetaTool::name).collect();
+    let sources = sources.join(" or ");
     RawJson::of(&json!({
-        "name": NAME,
+        "name": MetaTool::UseTool.name(),
         "title": "Use tool",
-        "description": "Run a tool of an open toolbox. Take toolbox, server and tool name from the \
-                        result of open_toolbox, and arguments that match the tool's inputSchema.",
+        "description": format!(
+            "Run a tool of an open toolbox. Take toolbox, server and tool name from the result of {sources}, and \
+             arguments that match the tool's inputSchema."
+        ),
         "inputSchema": {
             "type": "object",
             "properties": {
                 "tool": {
                     "type": "object",
                     "properties": {
-                        "toolbox": part("Name of the open toolbox"),
-                        "server": part("The tool's server"),
-                        "tool": part("The tool's name"),
+                        "toolbox": { "type": "string" },
+                        "server": { "type": "string" },
+                        "tool": { "type": "string" },
                     },
                     "required": ["toolbox", "server", "tool"],
                     "additionalProperties": false,
@@ -83,22 +88,46 @@ pub(super) async fn run(
     context: CallContext,
 ) -> Result<MetaReply, Failure> {
     let (tool, arguments) = read(arguments)?;
-    call(workbench, tool, arguments, context).await
+    call_within_budget(workbench, tool, arguments, context, Structured::MayGo).await
+}
+
+/// Finds a tool and runs it, for a client that gets no more of the result than the budget of its server.
+pub(super) async fn call_within_budget(
+    workbench: &Workbench,
+    tool: ToolIdentifier,
+    arguments: RawJson,
+    context: CallContext,
+    structured: Structured,
+) -> Result<MetaReply, Failure> {
+    let client = Arc::clone(&context.client);
+    let reply = call(workbench, &tool, arguments, context).await?;
+    Ok(match reply {
+        MetaReply::Result(result) if workbench.results().could_be_over(&result) => {
+            let origin = Origin {
+                server: &tool.server_identifier(),
+                tool: Some(&tool.tool),
+                structured,
+            };
+            let recipient = || client.recipient();
+            MetaReply::Result(fit(workbench, &origin, recipient, result))
+        }
+        reply => reply,
+    })
 }
 
 /// Finds a tool and runs it.
 pub(super) async fn call(
     workbench: &Workbench,
-    tool: ToolIdentifier,
+    tool: &ToolIdentifier,
     arguments: RawJson,
     context: CallContext,
 ) -> Result<MetaReply, Failure> {
-    let server = match workbench.find(&tool, &context.client).await {
+    let server = match workbench.find(tool, &context.client).await {
         Ok(server) => server,
         Err(error) => {
             return Err(Failure::NotFound {
-                known: workbench.known_names(&tool, &error),
-                tool,
+                known: workbench.known_names(tool, &error),
+                tool: tool.clone(),
                 error,
             });
         }
@@ -123,22 +152,11 @@ pub(super) async fn call(
         {
             Ok(MetaReply::Refused(error))
         }
-        result => ended(workbench, tool, result),
-    }
-}
-
-/// What has come of a call.
-fn ended(
-    workbench: &Workbench,
-    tool: ToolIdentifier,
-    result: Result<RawJson, CallError>,
-) -> Result<MetaReply, Failure> {
-    match result {
         Ok(result) => {
             workbench.links().note(&tool.server_identifier(), &result);
             Ok(MetaReply::Result(result))
         }
-        Err(error) => Err(Failure::call_failed(tool, error)),
+        Err(error) => Err(Failure::call_failed(tool.clone(), error)),
     }
 }
 
@@ -158,9 +176,21 @@ pub struct ReadyCall {
 pub fn ended_call(
     workbench: &Workbench,
     tool: ToolIdentifier,
+    recipient: impl FnOnce() -> Recipient,
     result: Result<RawJson, CallError>,
 ) -> MetaReply {
-    MetaReply::of(ended(workbench, tool, result))
+    let result = result.map(|result| {
+        let server = tool.server_identifier();
+        workbench.links().note(&server, &result);
+        let origin = Origin {
+            server: &server,
+            tool: Some(&tool.tool),
+            structured: Structured::MayGo,
+        };
+        fit(workbench, &origin, recipient, result)
+    });
+    let result = result.map(MetaReply::Result);
+    MetaReply::of(result.map_err(|error| Failure::call_failed(tool, error)))
 }
 
 /// The call that parameters of `tools/call` ask for, if it is one by this tool, has nothing special about it and can
@@ -174,7 +204,7 @@ pub fn ready_call(workbench: &Workbench, parameters: &RawJson) -> Option<ReadyCa
         b"arguments" => once(&mut arguments, written.read(cursor)?),
         _ => cursor.value().map(drop),
     })?;
-    if name? != NAME {
+    if name? != MetaTool::UseTool.name() {
         return None;
     }
     let (tool, server) = workbench.find_known(written.toolbox?, written.server?, written.tool?)?;

@@ -35,6 +35,8 @@ use crate::{
 pub use calls::{ReadyCall, RoutedCall};
 pub use error::NativeError;
 use merged::{Family, Merged};
+#[cfg(test)]
+pub(crate) use nobody::Nobody;
 use shown_tools::ShownTools;
 use subscriptions::{Subscriber, Subscriptions, resource_of};
 pub use watch::{Changes, Watch};

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Nobody: wants to hear nothing, and has no answers.
-pub(super) struct Nobody;
+pub(crate) struct Nobody;
 
 impl ClientHandle for Nobody {
     fn id(&self) -> ClientId {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::{connection::Connection, log_level::LogLevel, output::ClientOutput};
 use crate::{
     call::{
-        AnswerFuture, ClientCapabilities, ClientHandle, ClientId, Principal, Question, RoomFuture,
+        AnswerFuture, ClientCapabilities, ClientHandle, ClientId, Owner, Principal, Question,
+        Recipient, RoomFuture,
     },
     era::Era,
     wire::{self, Frame, RawJson},
@@ -39,6 +40,17 @@ impl Caller {
     }
 }
 
+impl Connection {
+    /// The client as far as it matters for a result that cannot be sent whole.
+    pub(super) fn recipient(&self) -> Recipient {
+        let revision = self.revision().unwrap_or_default();
+        Recipient {
+            owner: Owner::of(self.principal(), Era::Legacy, self.id()),
+            knows_links: revision.has_resource_links(),
+        }
+    }
+}
+
 impl ClientHandle for Caller {
     fn id(&self) -> ClientId {
         self.connection.id()
@@ -55,6 +67,10 @@ impl ClientHandle for Caller {
     fn log_level(&self) -> Option<&'static str> {
         let level = self.connection.chosen_log_level();
         Some(level.unwrap_or(UNCHOSEN_LOG_LEVEL).name())
+    }
+
+    fn recipient(&self) -> Recipient {
+        self.connection.recipient()
     }
 
     fn progress_token(&self) -> Option<RawJson> {

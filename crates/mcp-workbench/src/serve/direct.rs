@@ -158,7 +158,10 @@ impl DirectKind {
     /// The answer for the client.
     fn reply(self, connection: &Connection, result: Result<RawJson, CallError>) -> Reply {
         match self {
-            Self::Meta(tool) => meta::ended_call(connection.workbench(), tool, result).into(),
+            Self::Meta(tool) => {
+                let recipient = || connection.recipient();
+                meta::ended_call(connection.workbench(), tool, recipient, result).into()
+            }
             Self::Native(call) => match connection.workbench().native() {
                 Some(native) => native::called(native, call.ended(result)),
                 None => Reply::method_not_found("tools/call"),

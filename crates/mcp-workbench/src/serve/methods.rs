@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 
 use super::{
     RESOURCE_NOT_FOUND, caller::Caller, connection::Agreed, exchange::ModernCaller,
-    log_level::LogLevel, native, revision::Revision,
+    log_level::LogLevel, native, results, revision::Revision,
 };
 use crate::{
+    budget,
     call::{Call, CallContext, CallRequest, ClientCapabilities, ClientHandle, Retry, ToldProgress},
     downstream::CallError,
     meta::{self, MetaReply, MetaTool},
@@ -211,7 +212,7 @@ pub(super) fn only_page(params: Option<&RawJson>, items: &str, list: &[RawJson])
     Reply::Result(ObjectText::new().raw(items, &list).finish())
 }
 
-/// Reads a resource that a server has linked to in a result. Nothing is listed: what servers have is
+/// Reads a resource that a server has linked to in a result, or a page of a result of ours. Nothing is listed: what servers have is
 /// found through their tools.
 pub(super) async fn read_linked(
     workbench: &Workbench,
@@ -227,6 +228,9 @@ pub(super) async fn read_linked(
     if members.iter().filter(|member| member.key == "uri").count() > 1 {
         // The server may read another one than we have looked at.
         return Reply::invalid_params("uri: stands twice");
+    }
+    if budget::is_address(&uri) {
+        return results::read(workbench, requester, &uri);
     }
     let owner = workbench.links().owner(&uri);
     let server = owner.as_ref().and_then(|owner| workbench.server(owner));
@@ -276,7 +280,7 @@ pub(super) async fn call_tool(
         Err(message) => return Reply::invalid_params(message),
     };
     let context = requester.into_context(meta);
-    let reply = match MetaTool::named(&name) {
+    let reply = match MetaTool::named(&name).filter(|tool| workbench.has(*tool)) {
         Some(tool) => tool.run(workbench, &arguments, context).await,
         None if workbench.is_dynamic() => {
             meta::call_registered(workbench, &name, arguments, context).await

@@ -24,6 +24,7 @@ mod native;
 mod output;
 mod parked;
 mod questions;
+mod results;
 mod revision;
 mod standard_streams;
 pub mod stdio;

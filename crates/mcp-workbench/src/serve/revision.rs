@@ -48,6 +48,11 @@ impl Revision {
         self >= Self::V2025November
     }
 
+    /// Whether a content may be a link to a resource.
+    pub(super) fn has_resource_links(self) -> bool {
+        self >= Self::V2025June
+    }
+
     /// Whether an array is a batch of messages.
     pub(super) fn has_batches(self) -> bool {
         self == Self::V2025March

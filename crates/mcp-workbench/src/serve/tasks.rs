@@ -6,15 +6,19 @@ use super::{
     methods::{Reply, Requester},
 };
 use crate::{
-    call::{Call, CallRequest, ClientHandle},
-    downstream::CallError,
+    budget::Structured,
+    call::{Call, CallRequest, ClientHandle, Recipient},
+    downstream::{CallError, ServerHandle},
     era::{MISSING_CAPABILITY, TASKS_EXTENSION},
+    meta::{self, Origin},
     wire::{ObjectText, RawJson, Request},
     workbench::Workbench,
 };
 
 /// The member that names a task.
 const TASK_ID: &str = "taskId";
+/// The member with the result of a task that has ended.
+const RESULT: &str = "result";
 
 /// The requests about a task.
 const METHODS: [&str; 3] = ["tasks/get", "tasks/update", "tasks/cancel"];
@@ -40,6 +44,7 @@ pub(super) async fn answer(
     let Some((server, inner)) = workbench.task(&sealed, client.principal()) else {
         return Reply::invalid_params(format!("Unknown task: {sealed}"));
     };
+    let recipient = client.recipient();
     let requester = Requester::Modern {
         client,
         retry: None,
@@ -52,10 +57,32 @@ pub(super) async fn answer(
         context: requester.into_context(params.member("_meta")),
     };
     match server.call(call).await {
-        Ok(result) => Reply::Result(result),
+        Ok(answer) => Reply::Result(within_budget(workbench, &server, recipient, answer)),
         Err(CallError::Refused { error, .. }) => Reply::ErrorAsSent(error),
         Err(error) => Reply::internal_error(format!("Error: {error}")),
     }
+}
+
+/// What is said of a task, whose result may be over the budget of its server. Native mode shows it as it is.
+fn within_budget(
+    workbench: &Workbench,
+    server: &ServerHandle,
+    recipient: Recipient,
+    answer: RawJson,
+) -> RawJson {
+    if workbench.native().is_some() || !workbench.results().could_be_over(&answer) {
+        return answer;
+    }
+    let Some(result) = answer.member(RESULT) else {
+        return answer;
+    };
+    let origin = Origin {
+        server: server.identifier(),
+        tool: None,
+        structured: Structured::MayGo,
+    };
+    let fitted = meta::fit(workbench, &origin, || recipient, result);
+    answer.with_member(RESULT, &fitted)
 }
 
 /// The refusal of a request that needs a client which knows tasks.

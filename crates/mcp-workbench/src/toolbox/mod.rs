@@ -3,16 +3,22 @@
 
 mod catalogue;
 mod contents;
+mod detail;
 mod dynamic;
+mod lean;
 mod links;
 mod open;
 mod opened;
 mod render;
+mod signature;
 
 pub use catalogue::Catalogue;
 pub use contents::{ChangedFiles, Contents, Difference, Servers};
+pub use detail::Detail;
 pub use dynamic::{Registry, registered_definition, unique_name};
+pub use lean::{counted, full_line, line, matching_text, opened_text, shown_identifier};
 pub use links::Links;
 pub use open::{OpenError, Toolbox};
 pub use opened::{Opened, ServerFailure};
-pub use render::render;
+pub use render::{render_matching, text_result};
+pub use signature::{parameters, sentence, sentence_of, shown_name};

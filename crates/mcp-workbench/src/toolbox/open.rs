@@ -2,7 +2,10 @@
 //! long as nothing has changed.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -15,7 +18,6 @@ use super::{
     catalogue::Catalogue,
     contents::{ChangedFiles, Contents, Difference},
     opened::{Opened, ServerFailure},
-    render::render,
 };
 use crate::{
     call::ClientHandle,
@@ -34,6 +36,8 @@ pub struct Toolbox {
     /// Replaced whole when the configuration changes.
     contents: watch::Sender<Arc<Contents>>,
     opened: Mutex<Option<Arc<Opened>>>,
+    /// Whether a search has found tools in it, which counts as opening it.
+    is_found: AtomicBool,
     /// How many callers are opening it right now.
     opening: watch::Sender<usize>,
 }
@@ -53,6 +57,7 @@ impl Toolbox {
             contents: watch::channel(Arc::new(Contents::new(config, Arc::clone(&pool)))).0,
             pool,
             opened: Mutex::new(None),
+            is_found: AtomicBool::new(false),
             opening: watch::channel(0).0,
         }
     }
@@ -118,14 +123,24 @@ impl Toolbox {
         }
     }
 
-    /// Whether it is open; waits for an open that is under way.
+    /// Notes that a search has found tools in it: they can be used.
+    pub fn note_found(&self) {
+        self.is_found.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether its tools can be used: it was opened, or a search has found some of them.
+    pub fn is_usable(&self) -> bool {
+        self.is_found.load(Ordering::Relaxed) || self.opened().is_some()
+    }
+
+    /// Whether its tools can be used; waits for an open that is under way.
     pub async fn is_open(&self) -> bool {
-        if self.opened().is_none() {
+        if !self.is_usable() {
             let mut opening = self.opening.subscribe();
             // The sender lives as long as the toolbox.
             let _ = opening.wait_for(|count| *count == 0).await;
         }
-        self.opened().is_some()
+        self.is_usable()
     }
 
     /// Connects to what is not connected, and tells what there is. Two callers at the same time
@@ -171,12 +186,7 @@ impl Toolbox {
             {
                 opened
             }
-            _ => Arc::new(Opened {
-                result: render(config, &catalogue, &failures),
-                config: Arc::clone(config),
-                catalogue,
-                failures,
-            }),
+            _ => Arc::new(Opened::new(Arc::clone(config), catalogue, failures)),
         };
         self.set_opened(&opened);
         Ok(opened)

@@ -3,9 +3,10 @@
 
 use std::{fmt, sync::Arc};
 
+use super::render::render;
 use crate::{
     config,
-    downstream::{ConnectError, ToolList},
+    downstream::{ConnectError, ToolDefinition, ToolList},
     ident::{ServerName, ToolboxName},
     wire::RawJson,
 };
@@ -20,6 +21,34 @@ pub struct Opened {
     pub failures: Vec<ServerFailure>,
     /// All of it as the result of `open_toolbox`.
     pub result: RawJson,
+}
+
+impl Opened {
+    /// The picture of what was found.
+    pub fn new(
+        config: Arc<config::Toolbox>,
+        catalogue: Vec<(ServerName, Arc<ToolList>)>,
+        failures: Vec<ServerFailure>,
+    ) -> Self {
+        Self {
+            result: render(&config, &catalogue, &failures),
+            config,
+            catalogue,
+            failures,
+        }
+    }
+
+    /// The toolbox.
+    pub fn name(&self) -> &ToolboxName {
+        &self.config.name
+    }
+
+    /// A tool of a server that is up.
+    pub fn tool(&self, server: &ServerName, tool: &str) -> Option<&ToolDefinition> {
+        let mut servers = self.catalogue.iter();
+        let (_, list) = servers.find(|(name, _)| name == server)?;
+        list.get(tool)
+    }
 }
 
 /// A server that is not up, and the words for it.

@@ -7,11 +7,11 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::json;
 
-use super::opened::ServerFailure;
+use super::opened::{Opened, ServerFailure};
 use crate::{
     config::Toolbox,
     downstream::{ToolDefinition, ToolList},
-    ident::ServerName,
+    ident::{ServerName, ToolboxName},
     wire::RawJson,
 };
 
@@ -24,21 +24,45 @@ struct WithheldTool<'a> {
 }
 
 /// The result of `open_toolbox`.
-pub fn render(
+pub(super) fn render(
     toolbox: &Toolbox,
     catalogue: &[(ServerName, Arc<ToolList>)],
     failures: &[ServerFailure],
 ) -> RawJson {
-    let text = render_text(toolbox, catalogue, failures);
-    let text = String::from_utf8(text).expect("made of valid JSON");
+    let tools = catalogue
+        .iter()
+        .flat_map(|(server, list)| list.tools().iter().map(move |tool| (server, tool)));
+    let text = render_text(toolbox, catalogue, tools, None, failures);
+    text_result(&text)
+}
+
+/// The same with only the tools that match a query, best first, and how many there are in all.
+pub fn render_matching(opened: &Opened, matching: &[(ServerName, &ToolDefinition)]) -> RawJson {
+    let catalogue = &opened.catalogue;
+    let in_all = catalogue.iter().map(|(_, list)| list.tools().len()).sum();
+    let tools = matching.iter().map(|(server, tool)| (server, *tool));
+    let text = render_text(
+        &opened.config,
+        catalogue,
+        tools,
+        Some(in_all),
+        &opened.failures,
+    );
+    text_result(&text)
+}
+
+/// A result that holds one text.
+pub fn text_result(text: &str) -> RawJson {
     RawJson::of(&json!({ "content": [{ "type": "text", "text": text }] }))
 }
 
-fn render_text(
+fn render_text<'a>(
     toolbox: &Toolbox,
     catalogue: &[(ServerName, Arc<ToolList>)],
+    tools: impl Iterator<Item = (&'a ServerName, &'a ToolDefinition)>,
+    in_all: Option<usize>,
     failures: &[ServerFailure],
-) -> Vec<u8> {
+) -> String {
     let mut text = Vec::with_capacity(4096);
     text.extend_from_slice(b"{\"toolbox\":");
     write(&mut text, toolbox.name.as_str());
@@ -47,24 +71,30 @@ fn render_text(
     text.extend_from_slice(b",\"servers_connected\":");
     write(&mut text, &catalogue.len());
     text.extend_from_slice(b",\"tools\":[");
-    let tools = catalogue
-        .iter()
-        .flat_map(|(server, list)| list.tools().iter().map(move |tool| (server, tool)));
     for (index, (server, tool)) in tools.enumerate() {
         if index > 0 {
             text.push(b',');
         }
-        write_tool(&mut text, toolbox, server, tool);
+        write_tool(&mut text, &toolbox.name, server, tool);
     }
     text.push(b']');
+    if let Some(in_all) = in_all {
+        text.extend_from_slice(b",\"tools_in_all\":");
+        write(&mut text, &in_all);
+    }
     write_extras(&mut text, catalogue, failures);
     text.push(b'}');
-    text
+    String::from_utf8(text).expect("made of valid JSON")
 }
 
 /// A definition with its place added. A server's own members of these names are left out, so that none
 /// can pose as another.
-fn write_tool(text: &mut Vec<u8>, toolbox: &Toolbox, server: &ServerName, tool: &ToolDefinition) {
+pub(super) fn write_tool(
+    text: &mut Vec<u8>,
+    toolbox: &ToolboxName,
+    server: &ServerName,
+    tool: &ToolDefinition,
+) {
     text.push(b'{');
     for member in tool.definition.members().unwrap_or_default() {
         if member.key != "server" && member.key != "toolbox" {
@@ -77,7 +107,7 @@ fn write_tool(text: &mut Vec<u8>, toolbox: &Toolbox, server: &ServerName, tool: 
     text.extend_from_slice(b"\"server\":");
     write(text, server.as_str());
     text.extend_from_slice(b",\"toolbox\":");
-    write(text, toolbox.name.as_str());
+    write(text, toolbox.as_str());
     text.push(b'}');
 }
 

@@ -4,7 +4,9 @@
 //! What the configuration says is a [`Snapshot`], which is replaced whole when the file has changed. Readers take
 //! what is there and never wait.
 
+mod finder;
 mod renew;
+mod results;
 
 use std::sync::{Arc, Weak};
 
@@ -17,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     call::{ClientHandle, Principal},
-    config::{Config, ToolMode},
+    config::{Config, MetaTool, ToolMode},
     downstream::{ConnectError, Pool, ServerEvent, ServerHandle, Status, ToolList, Urgency},
     ident::{ServerIdentifier, ToolIdentifier, ToolboxName},
     native::Native,
@@ -25,7 +27,10 @@ use crate::{
     wire::RawJson,
 };
 
+use finder::Finder;
+pub use finder::{FoundTool, Search};
 pub use renew::{RenewError, Renewed};
+pub use results::{KeptResult, PageError, Results};
 
 /// Everything that one process serves.
 pub struct Workbench {
@@ -38,6 +43,10 @@ pub struct Workbench {
     native: Option<Native>,
     /// The resources that servers have linked to.
     links: Links,
+    /// What is known for searching.
+    finder: Finder,
+    /// What is kept of results that were over their budget.
+    results: Results,
     /// Counts the changes of `tools/list`.
     tools_changed: watch::Sender<u64>,
     /// Counts the changes of the meta-tools' definitions.
@@ -58,8 +67,8 @@ struct Snapshot {
 pub enum LookupError {
     /// No such toolbox is configured.
     ToolboxUnknown,
-    /// The toolbox is not open.
-    ToolboxNotOpen,
+    /// The toolbox is not open; this would open it.
+    ToolboxNotOpen(MetaTool),
     /// The toolbox has no such server.
     ServerUnknown,
     /// The server has no such tool.
@@ -89,6 +98,7 @@ impl Workbench {
                 )
             }
         };
+        let results = Results::new(&config);
         let now = Snapshot { config, toolboxes };
         Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
@@ -96,6 +106,8 @@ impl Workbench {
             registry,
             native,
             links: Links::default(),
+            finder: Finder::default(),
+            results,
             tools_changed: watch::channel(0).0,
             definitions_changed: watch::channel(0).0,
             silence: CancellationToken::new(),
@@ -116,6 +128,20 @@ impl Workbench {
     /// The names of all toolboxes, in the order of the file.
     pub fn toolbox_names(&self) -> Vec<ToolboxName> {
         self.now.borrow().toolboxes.keys().cloned().collect()
+    }
+
+    /// Whether a meta-tool is on.
+    pub fn has(&self, tool: MetaTool) -> bool {
+        self.now.borrow().config.meta_tools.contains(&tool)
+    }
+
+    /// The meta-tool with which a toolbox is opened.
+    fn opener(&self) -> MetaTool {
+        if self.has(MetaTool::OpenToolbox) {
+            MetaTool::OpenToolbox
+        } else {
+            MetaTool::SearchTools
+        }
     }
 
     /// Opens a toolbox. In dynamic mode its tools are registered.
@@ -148,10 +174,10 @@ impl Workbench {
     ) -> Result<Arc<ServerHandle>, LookupError> {
         let toolbox = self.toolbox(tool.toolbox.as_str());
         let toolbox = toolbox.ok_or(LookupError::ToolboxUnknown)?;
-        if toolbox.opened().is_none() && self.now.borrow().config.auto_open {
+        if !toolbox.is_usable() && self.now.borrow().config.auto_open {
             self.open_beside(&toolbox, client);
         } else if !toolbox.is_open().await {
-            return Err(LookupError::ToolboxNotOpen);
+            return Err(LookupError::ToolboxNotOpen(self.opener()));
         }
         let server = toolbox.server(&tool.server);
         let server = server.ok_or(LookupError::ServerUnknown)?;
@@ -196,7 +222,9 @@ impl Workbench {
     ) -> Option<(ToolIdentifier, Arc<ServerHandle>)> {
         let now = self.now.borrow();
         let toolbox = now.toolboxes.get(toolbox)?;
-        toolbox.opened()?;
+        if !toolbox.is_usable() {
+            return None;
+        }
         let contents = toolbox.contents();
         let (name, server) = contents.servers().get_key_value(server)?;
         let identifier = ToolIdentifier {
@@ -240,10 +268,12 @@ impl Workbench {
         &self.links
     }
 
-    /// The server at a place of an open toolbox.
+    /// The server at a place of a toolbox that is open.
     pub fn server(&self, place: &ServerIdentifier) -> Option<Arc<ServerHandle>> {
         let toolbox = self.toolbox(place.toolbox.as_str())?;
-        toolbox.opened()?;
+        if !toolbox.is_usable() {
+            return None;
+        }
         toolbox.server(&place.server)
     }
 

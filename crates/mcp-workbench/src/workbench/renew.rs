@@ -36,6 +36,8 @@ pub struct Renewed {
     changed: Vec<(ToolboxName, Difference)>,
     /// Whether the toolboxes that stayed stand in another order.
     is_reordered: bool,
+    /// Whether other meta-tools are on.
+    has_other_meta_tools: bool,
     /// The keys whose new values hold from the next start on.
     pub needs_restart: Vec<&'static str>,
 }
@@ -63,7 +65,14 @@ impl fmt::Display for Renewed {
             let name = visible(name.as_str());
             format!("in toolbox '{name}': {difference}")
         });
-        let parts: Vec<String> = added.chain(removed).chain(changed).collect();
+        let meta_tools = self
+            .has_other_meta_tools
+            .then(|| "other meta-tools".to_owned());
+        let parts: Vec<String> = added
+            .chain(removed)
+            .chain(changed)
+            .chain(meta_tools)
+            .collect();
         match (&parts[..], self.is_reordered) {
             ([], false) => f.write_str("no toolbox is different"),
             ([], true) => f.write_str("another order of toolboxes"),
@@ -83,6 +92,8 @@ impl Workbench {
             return Err(RenewError::NativeToolboxGone(name.clone()));
         }
         let mut renewed = Renewed {
+            has_other_meta_tools: self.native.is_none()
+                && before.config.meta_tools != config.meta_tools,
             needs_restart: keep_fixed(&before.config, &mut config),
             ..Renewed::default()
         };
@@ -90,6 +101,7 @@ impl Workbench {
         self.pool.adapt(&config);
         let now = Arc::new(self.next(&before, config, files, &mut renewed));
         self.now.send_replace(Arc::clone(&now));
+        self.results.adapt(&now.config);
         for toolbox in now.toolboxes.values() {
             if toolbox.opened().is_some() && (self.registry.is_some() || self.native.is_some()) {
                 self.follow(toolbox);
@@ -164,7 +176,8 @@ impl Workbench {
                 }
             }
         }
-        let definitions_differ = self.native.is_none() && !renewed.has_same_names();
+        let definitions_differ =
+            self.native.is_none() && (renewed.has_other_meta_tools || !renewed.has_same_names());
         if definitions_differ {
             self.definitions_changed
                 .send_modify(|changes| *changes += 1);

@@ -24,6 +24,7 @@ const LAYERS: &[&str] = &[
     "clients",
     "config",
     "call",
+    "budget",
     "era",
     "pipe",
     "wire",
@@ -37,7 +38,9 @@ const LAYERS: &[&str] = &[
 ];
 
 /// Modules that do no IO and know nothing of time or tasks.
-const PURE: &[&str] = &["search", "era", "wire", "near", "visible", "ident"];
+const PURE: &[&str] = &[
+    "search", "budget", "era", "wire", "near", "visible", "ident",
+];
 
 /// Files over [`USUAL_LINES`] lines, each with the reason why it is one file.
 const LONG_FILES: &[(&str, &str)] = &[];

@@ -10,6 +10,7 @@ mod clients;
 mod eras;
 mod everything;
 mod inspector;
+mod large_results;
 mod listening;
 mod packages;
 mod process;

@@ -14,6 +14,9 @@ const TEMPLATE: &str = r#"// The configuration of MCP Workbench: toolboxes, and 
   // A schema helps editors: `mcp-workbench schema > workbench.schema.json` writes it.
   // "$schema": "./workbench.schema.json",
 
+  // The tools that a model sees instead of those of all servers.
+  "metaTools": ["open_toolbox", "use_tool", "search_tools"],
+
   "toolboxes": {
     // A toolbox is a set of servers that are opened together.
     @toolbox: {

@@ -8,14 +8,17 @@ use crate::{
     config::{Config, ToolMode, Toolbox},
     downstream::{ToolDefinition, ToolList},
     ident::ToolboxName,
-    meta,
-    toolbox::{ServerFailure, render},
+    meta::{self, USUAL_HITS},
+    toolbox::{Detail, Opened, ServerFailure, line, opened_text, shown_name},
     wire::{ObjectText, RawJson},
     workbench::Workbench,
 };
 
 /// The members of a definition that clients put before their models.
 const READ_BY_MODELS: [&str; 3] = ["name", "description", "inputSchema"];
+
+/// The tokens of the first line of an answer of `search_tools`.
+const HEADING: usize = 22;
 
 /// What was counted.
 pub(super) struct Costs {
@@ -42,8 +45,17 @@ pub(super) struct Start {
 pub(super) struct ToolboxCost {
     pub(super) name: ToolboxName,
     /// What `open_toolbox` answers; nothing if it cannot be opened.
-    pub(super) opened: Option<usize>,
+    pub(super) opened: Option<OpenCost>,
     pub(super) servers: Vec<ServerCost>,
+}
+
+/// What opening a toolbox costs, by level of detail.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OpenCost {
+    pub(super) full: usize,
+    pub(super) signature: usize,
+    pub(super) brief: usize,
+    pub(super) names: usize,
 }
 
 /// What a server costs.
@@ -53,6 +65,8 @@ pub(super) struct ServerCost {
     pub(super) tools: Result<Vec<(String, usize)>, String>,
     /// What the server says of itself.
     pub(super) instructions: usize,
+    /// The signatures of all tools, as a search shows them.
+    signatures: usize,
 }
 
 impl Start {
@@ -87,10 +101,10 @@ impl Costs {
     }
 
     /// Adds a toolbox with what was found of its servers.
-    pub(super) fn add(&mut self, toolbox: &Toolbox, found: &[&Probed]) {
+    pub(super) fn add(&mut self, toolbox: &Arc<Toolbox>, found: &[&Probed]) {
         self.toolboxes.push(ToolboxCost {
             name: toolbox.name.clone(),
-            opened: opened_text(toolbox, found).as_deref().map(tokens),
+            opened: opened(toolbox, found).as_ref().map(OpenCost::of),
             servers: found.iter().map(|probed| ServerCost::of(probed)).collect(),
         });
     }
@@ -104,6 +118,15 @@ impl Costs {
     pub(super) fn tools(&self) -> usize {
         let servers = self.toolboxes.iter().flat_map(|it| &it.servers);
         servers.map(ServerCost::count).sum()
+    }
+
+    /// What an answer of `search_tools` costs on average, if any tool is as likely as another to be found.
+    pub(super) fn searched(&self) -> Option<usize> {
+        let servers = self.toolboxes.iter().flat_map(|it| &it.servers);
+        let signatures: usize = servers.map(|server| server.signatures).sum();
+        let shown = USUAL_HITS.min(self.tools());
+        let each = signatures.checked_div(self.tools())?;
+        Some(shown * each + HEADING)
     }
 
     /// What a model has to read at the start through the workbench: in native mode a whole toolbox.
@@ -151,8 +174,8 @@ impl Costs {
     }
 }
 
-/// What `open_toolbox` would answer; nothing if none of several servers is up.
-fn opened_text(toolbox: &Toolbox, found: &[&Probed]) -> Option<String> {
+/// The toolbox as `open_toolbox` would show it; nothing if none of several servers is up.
+fn opened(toolbox: &Arc<Toolbox>, found: &[&Probed]) -> Option<Opened> {
     let mut catalogue = Vec::new();
     let mut failures = Vec::new();
     for probed in found {
@@ -169,9 +192,23 @@ fn opened_text(toolbox: &Toolbox, found: &[&Probed]) -> Option<String> {
     if catalogue.is_empty() && !failures.is_empty() {
         return None;
     }
-    let result = render(toolbox, &catalogue, &failures);
-    let content = result.member("content")?.elements()?;
-    Some(content.first()?.member("text")?.as_text()?.into_owned())
+    Some(Opened::new(Arc::clone(toolbox), catalogue, failures))
+}
+
+impl OpenCost {
+    fn of(opened: &Opened) -> Self {
+        let content = opened.result.member("content");
+        let content = content.and_then(|it| it.elements()).unwrap_or_default();
+        let text = content.first().and_then(|it| it.member("text"));
+        let text = text.as_ref().and_then(RawJson::as_text);
+        let lean = |detail: Detail| tokens(&opened_text(opened, detail));
+        Self {
+            full: tokens(&text.unwrap_or_default()),
+            signature: lean(Detail::Signature),
+            brief: lean(Detail::Brief),
+            names: lean(Detail::Names),
+        }
+    }
 }
 
 /// A tool among the largest.
@@ -203,6 +240,7 @@ impl ServerCost {
                 Ok(list) => Ok(list.tools().iter().map(tool_cost).collect()),
                 Err(error) => Err(error.to_string()),
             },
+            signatures: signatures(probed),
         }
     }
 
@@ -216,6 +254,15 @@ impl ServerCost {
         let tools = self.tools.iter().flatten().map(|(_, tokens)| tokens);
         tools.sum::<usize>() + self.instructions
     }
+}
+
+/// What the tools of a server cost as hits of a search.
+fn signatures(probed: &Probed) -> usize {
+    let tools = probed.tools.iter().flat_map(|list| list.tools());
+    let names = [probed.toolbox.as_str(), probed.server.name.as_str()];
+    let place = names.map(shown_name).join(" ");
+    let lines = tools.map(|tool| format!("{place} {}\n", line(tool, Detail::Signature)));
+    lines.map(|line| tokens(&line)).sum()
 }
 
 fn tool_cost(tool: &ToolDefinition) -> (String, usize) {

@@ -102,8 +102,13 @@ fn compared(costs: &Costs) -> Vec<Line> {
     if !costs.is_native() {
         for toolbox in &costs.toolboxes {
             if let Some(opened) = toolbox.opened {
-                lines.push(line(&format!("opening {}", toolbox.name), opened));
+                lines.push(line(&format!("opening {}", toolbox.name), opened.full));
+                let signatures = format!("opening {}, signatures", toolbox.name);
+                lines.push(line(&signatures, opened.signature));
             }
+        }
+        if let Some(searched) = costs.searched() {
+            lines.push(line("a search, 5 signatures", searched));
         }
     }
     lines
@@ -181,6 +186,7 @@ pub(super) struct Document<'a> {
     flat_tokens: usize,
     workbench: WorkbenchDocument,
     saved_percent: Option<i64>,
+    search_tokens: Option<usize>,
     toolboxes: Vec<ToolboxDocument<'a>>,
     largest: Vec<LargeTool<'a>>,
 }
@@ -201,6 +207,9 @@ struct ToolboxDocument<'a> {
     name: &'a str,
     flat_tokens: usize,
     open_tokens: Option<usize>,
+    open_signature_tokens: Option<usize>,
+    open_brief_tokens: Option<usize>,
+    open_names_tokens: Option<usize>,
     servers: Vec<ServerDocument<'a>>,
 }
 
@@ -219,7 +228,10 @@ pub(super) fn document(costs: &Costs) -> Document<'_> {
     let toolboxes = costs.toolboxes.iter().map(|toolbox| ToolboxDocument {
         name: toolbox.name.as_str(),
         flat_tokens: toolbox.flat(),
-        open_tokens: toolbox.opened,
+        open_tokens: toolbox.opened.map(|it| it.full),
+        open_signature_tokens: toolbox.opened.map(|it| it.signature),
+        open_brief_tokens: toolbox.opened.map(|it| it.brief),
+        open_names_tokens: toolbox.opened.map(|it| it.names),
         servers: toolbox.servers.iter().map(server_document).collect(),
     });
     Document {
@@ -234,6 +246,7 @@ pub(super) fn document(costs: &Costs) -> Document<'_> {
             instructions: costs.start.instructions,
         },
         saved_percent: saved_percent(costs),
+        search_tokens: costs.searched(),
         toolboxes: toolboxes.collect(),
         largest: costs.largest(LARGEST),
     }

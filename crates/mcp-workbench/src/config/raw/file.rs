@@ -16,7 +16,10 @@ use super::{
     types::{NAME_LIMITS, RawConfig, RawToolMode, RawToolbox, Text},
 };
 use crate::{
-    config::problems::{Fault, Findings, KeyFault, Named, Scope, ValueFault},
+    config::{
+        meta_tools,
+        problems::{Fault, Findings, KeyFault, Named, Scope, ValueFault},
+    },
     near::nearest,
 };
 
@@ -77,7 +80,9 @@ fn config(reader: &mut Reader<'_>, value: &Value<'_>) -> RawConfig {
                 config.tool_name_limit = reader.positive(&entry.node, least, most);
             }
             "autoOpen" => config.auto_open = reader.flag(&entry.node),
+            "metaTools" => config.meta_tools = meta_tools::read(reader, &entry.node),
             "watch" => config.watch = reader.flag(&entry.node),
+            "maxResultChars" => config.max_result_chars = reader.budget(&entry.node),
             "$schema" => {
                 reader.text(&entry.node);
             }

@@ -9,7 +9,9 @@ pub(super) const FILE_KEYS: &[&str] = &[
     "toolNameLimit",
     "roots",
     "autoOpen",
+    "metaTools",
     "watch",
+    "maxResultChars",
     "$schema",
 ];
 
@@ -40,6 +42,7 @@ pub(super) enum ServerKey {
     CallTimeoutMs,
     MaxCallMs,
     IdleTimeoutMs,
+    MaxResultChars,
 }
 
 /// The spellings of the understood keys. Where an entry has several spellings of one key, the one
@@ -72,6 +75,7 @@ pub(super) const SPELLINGS: &[(ServerKey, &[&str])] = &[
     (ServerKey::CallTimeoutMs, &["callTimeoutMs"]),
     (ServerKey::MaxCallMs, &["maxCallMs"]),
     (ServerKey::IdleTimeoutMs, &["idleTimeoutMs"]),
+    (ServerKey::MaxResultChars, &["maxResultChars"]),
 ];
 
 /// Keys of popular clients that mean nothing here: approval and trust are the client's business,

@@ -9,7 +9,7 @@ mod types;
 
 pub(super) use self::{
     file::{SYNTAX, empty_file, read, syntax_fault},
-    reader::{json_type, member},
+    reader::{Node, Reader, json_type, member},
     types::{
         RawCommand, RawConfig, RawEra, RawInheritEnv, RawServer, RawToolMode, RawToolbox, Text,
     },

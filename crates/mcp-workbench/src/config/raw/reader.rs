@@ -5,11 +5,11 @@ use std::collections::{HashMap, hash_map};
 
 use jsonc_parser::{ast::Value, common::Ranged};
 
-use super::types::Text;
+use super::types::{BUDGETS, Text};
 use crate::config::problems::{Fault, Findings, JsonType, KeyFault, Place, ValueFault};
 
 /// Reads values of one file and notes what is wrong with them.
-pub(super) struct Reader<'a> {
+pub(in crate::config) struct Reader<'a> {
     /// Where the lines of the file begin, in bytes.
     line_starts: Vec<usize>,
     text: &'a str,
@@ -18,7 +18,7 @@ pub(super) struct Reader<'a> {
 
 /// A value and its path.
 #[derive(Debug, Clone)]
-pub(super) struct Node<'v> {
+pub(in crate::config) struct Node<'v> {
     pub(super) value: &'v Value<'v>,
     pub(super) path: String,
 }
@@ -64,7 +64,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Notes what is wrong with a value.
-    pub(super) fn report_value(&mut self, node: &Node<'_>, fault: impl Into<Fault>) {
+    pub(in crate::config) fn report_value(&mut self, node: &Node<'_>, fault: impl Into<Fault>) {
         self.report(node.value.start(), &node.path, fault);
     }
 
@@ -113,7 +113,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A string. Numbers and booleans are noted with the advice to quote them.
-    pub(super) fn text(&mut self, node: &Node<'_>) -> Option<Text> {
+    pub(in crate::config) fn text(&mut self, node: &Node<'_>) -> Option<Text> {
         let found = match node.value {
             Value::StringLit(string) if string.value.contains('\0') => {
                 self.report_value(node, ValueFault::NulCharacter);
@@ -180,6 +180,15 @@ impl<'a> Reader<'a> {
         None
     }
 
+    /// A number of characters, or 0 for no bound.
+    pub(super) fn budget(&mut self, node: &Node<'_>) -> Option<u64> {
+        let (least, most) = BUDGETS.into_inner();
+        match node.value {
+            Value::NumberLit(number) if number.value == "0" => Some(0),
+            _ => self.positive(node, least, most),
+        }
+    }
+
     /// Notes that a value has the wrong type.
     pub(super) fn wrong_type(&mut self, node: &Node<'_>, expected: &'static str) {
         let found = json_type(node.value);
@@ -187,7 +196,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The items of an array.
-    fn items<'v>(&mut self, node: &Node<'v>) -> Option<Vec<Node<'v>>> {
+    pub(in crate::config) fn items<'v>(&mut self, node: &Node<'v>) -> Option<Vec<Node<'v>>> {
         let Value::Array(array) = node.value else {
             self.wrong_type(node, "an array of strings");
             return None;

@@ -6,13 +6,16 @@ use std::{borrow::Cow, ops::RangeInclusive};
 use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use crate::config::problems::Place;
+use crate::config::{meta_tools::MetaTool, problems::Place};
 
 /// The bounds of `toolNameLimit`: room for a hash, and what the protocol allows.
 pub(super) const NAME_LIMITS: RangeInclusive<u64> = 16..=128;
 
 /// The largest number of milliseconds that a time can have: a year.
 pub(super) const LARGEST_MS: u64 = 365 * 24 * 60 * 60 * 1000;
+
+/// The bounds of `maxResultChars`, where it is not 0: room for something to be shown, and more than any result has.
+pub(super) const BUDGETS: RangeInclusive<u64> = 100..=100_000_000;
 
 /// The configuration of MCP Workbench. Comments and trailing commas are allowed; keys that begin
 /// with `_` are notes.
@@ -46,9 +49,20 @@ pub(in crate::config) struct RawConfig {
     /// Whether `use_tool` opens a toolbox that is not open by itself.
     #[schemars(extend("default" = false))]
     pub(in crate::config) auto_open: Option<bool>,
+    /// The tools of the workbench itself that the client sees: `use_tool`, one or both of `open_toolbox` and
+    /// `search_tools`, and `read_result` if results are bounded by `maxResultChars`. Native mode has none.
+    #[schemars(
+        length(min = 2),
+        extend("uniqueItems" = true, "default" = ["open_toolbox", "use_tool"])
+    )]
+    pub(in crate::config) meta_tools: Option<Vec<MetaTool>>,
     /// Whether changes of this file are taken up while the workbench runs.
     #[schemars(extend("default" = true))]
     pub(in crate::config) watch: Option<bool>,
+    /// The most characters of a result that a client is sent at once; the rest is read in pages. 0, or without it:
+    /// results are sent whole. A server may have its own.
+    #[schemars(extend("anyOf" = [{"const": 0}, {"minimum": 100, "maximum": 100_000_000}], "default" = 0))]
+    pub(in crate::config) max_result_chars: Option<u64>,
 }
 
 /// How tools are shown to the client: `proxy` shows only the meta-tools; `dynamic` also registers
@@ -149,6 +163,10 @@ pub(in crate::config) struct RawServer {
     /// Without it, never.
     #[schemars(range(min = 1, max = 31_536_000_000_u64))]
     pub(in crate::config) idle_timeout_ms: Option<u64>,
+    /// The most characters of a result of this server that a client is sent at once; 0 for all. Without it, what
+    /// the file says at its top.
+    #[schemars(extend("anyOf" = [{"const": 0}, {"minimum": 100, "maximum": 100_000_000}]))]
+    pub(in crate::config) max_result_chars: Option<u64>,
     /// Where the entry stands, and which of its decisive keys are there, right or wrong.
     #[schemars(skip)]
     pub(in crate::config) presence: Presence,

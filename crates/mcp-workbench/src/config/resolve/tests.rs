@@ -41,6 +41,25 @@ fn server(entry: &str) -> (Arc<Server>, Loaded) {
     (server, loaded)
 }
 
+#[test]
+fn the_budget_of_an_entry_wins_over_that_of_the_file() {
+    for (top, entry, budget) in [
+        ("null", "null", None),
+        ("0", "null", None),
+        ("500", "null", Some(500)),
+        ("500", "0", None),
+        ("500", "600", Some(600)),
+        ("null", "600", Some(600)),
+    ] {
+        let server = format!(r#"{{"command": "c", "maxResultChars": {entry}}}"#);
+        let loaded = load(&format!(
+            r#"{{"maxResultChars": {top}, "toolboxes": {{"y": {{"description": "d", "mcpServers": {{"x": {server}}}}}}}}}"#
+        ));
+        let server = &loaded.config.toolboxes["y"].servers["x"];
+        assert_eq!(server.max_result_chars, budget, "{top} {entry}");
+    }
+}
+
 fn with_stdio<T>(entry: &str, look: impl Fn(&StdioLaunch) -> T) -> T {
     let (server, _) = server(entry);
     match &server.transport {
@@ -78,6 +97,8 @@ fn defaults() {
     let (server, loaded) = server(r#"{"command": "x"}"#);
     assert_eq!(loaded.config.tool_mode, ToolMode::Proxy);
     assert_eq!(loaded.config.tool_name_limit, 64);
+    assert_eq!(loaded.config.meta_tools, MetaTool::USUAL);
+    assert_eq!(server.max_result_chars, None);
     assert_eq!(loaded.config.file, Path::new("/etc/box/c.json"));
     assert_eq!(
         server.times,

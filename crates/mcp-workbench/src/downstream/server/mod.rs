@@ -204,9 +204,19 @@ impl QueuedCall {
 }
 
 impl ServerHandle {
+    /// Where the server stands.
+    pub fn identifier(&self) -> &ServerIdentifier {
+        &self.about.identifier
+    }
+
     /// What is known of the server now.
     pub fn status(&self) -> Status {
         self.status.borrow().clone()
+    }
+
+    /// The server's tools, as far as they are known without starting it.
+    pub fn recall(&self) -> Option<Arc<ToolList>> {
+        self.status.borrow().tools.clone()
     }
 
     /// The name of a tool that the server is known to have.

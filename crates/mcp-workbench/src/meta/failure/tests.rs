@@ -4,6 +4,7 @@ use pretty_assertions::assert_eq;
 
 use super::*;
 use crate::{
+    config::MetaTool,
     downstream::{GiveUp, StartPhase},
     wire::ObjectText,
 };
@@ -130,7 +131,7 @@ fn a_tool_that_is_not_found_is_told_with_a_near_name() {
             details("toolbox_unknown"),
         ),
         (
-            not_found(LookupError::ToolboxNotOpen, &[]),
+            not_found(LookupError::ToolboxNotOpen(MetaTool::OpenToolbox), &[]),
             "Error: Toolbox 'dev' is not open. Call open_toolbox first.",
             details("toolbox_not_open"),
         ),

@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::{Server, ServerTimes, ToolFilters, ToolMode, Transport};
+use crate::config::{MetaTool, Server, ServerTimes, ToolFilters, ToolMode, Transport};
 
 /// A toolbox by its name, its description and how many servers it has.
 type Written = (String, String, usize);
@@ -22,6 +22,7 @@ fn server(name: &str) -> Arc<Server> {
             idle: None,
         },
         era: None,
+        max_result_chars: None,
     })
 }
 
@@ -45,6 +46,7 @@ fn config(toolboxes: &[Written]) -> Config {
         roots: None,
         toolboxes: toolboxes.collect::<IndexMap<_, _>>(),
         auto_open: false,
+        meta_tools: MetaTool::USUAL.to_vec(),
         watch: true,
         cache: None,
     }

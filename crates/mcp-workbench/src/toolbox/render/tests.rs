@@ -43,7 +43,12 @@ fn a_definition_is_minified_and_gets_its_place() {
     ];
     for (definition, expected) in cases {
         let mut text = Vec::new();
-        write_tool(&mut text, &toolbox(), &"f\"s".into(), &tool(definition));
+        write_tool(
+            &mut text,
+            &toolbox().name,
+            &"f\"s".into(),
+            &tool(definition),
+        );
         assert_eq!(String::from_utf8(text).unwrap(), expected);
     }
 }

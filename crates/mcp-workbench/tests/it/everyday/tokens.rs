@@ -63,6 +63,8 @@ fn a_chart_says_that_it_is_an_estimate() {
         "█",
         "all servers, each by itself",
         "opening dev",
+        "opening dev, signatures",
+        "a search, 5 signatures",
         "estimated for o200k_base",
     ] {
         assert!(text.contains(part), "no {part:?} in {text}");

@@ -1,5 +1,6 @@
 //! Changes of the configuration while the workbench runs: by real edits of its file, on the running program.
 
+mod budgets;
 mod clients;
 mod files;
 mod modes;

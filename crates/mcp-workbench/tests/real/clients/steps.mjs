@@ -101,6 +101,19 @@ async function listen(client, step) {
 
 const refresh = { cacheMode: 'refresh' };
 
+/** Calls, and reads what a link in the result leads to, page by page to the end. */
+async function whole(client, step) {
+  const { content } = await call(client, step);
+  let uri = content.find(({ type }) => type === 'resource_link').uri;
+  const pages = [];
+  while (uri) {
+    const { contents } = await client.readResource({ uri }, refresh);
+    pages.push(contents[0].text);
+    uri = contents[0]._meta['mcp-workbench/page'].next;
+  }
+  return { shown: content.map(({ type }) => type), text: pages.join(''), pages: pages.length };
+}
+
 const DO = {
   tools: async (client) => ({ result: await client.listTools({}, refresh) }),
   prompts: async (client) => ({ result: await client.listPrompts({}, refresh) }),
@@ -119,6 +132,7 @@ const DO = {
   }),
   cancel,
   listen,
+  whole,
 };
 
 async function take(client, step) {

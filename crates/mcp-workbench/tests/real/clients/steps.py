@@ -159,6 +159,17 @@ class Steps:
         except asyncio.CancelledError:
             return {"cancelled": True}
 
+    async def do_whole(self, step):
+        """Calls, and reads what a link in the result leads to, page by page to the end."""
+        content = (await self.use(step))["content"]
+        uri = next(item["uri"] for item in content if item["type"] == "resource_link")
+        pages = []
+        while uri:
+            page = plain(await self.client.read_resource(uri, cache_mode="refresh"))["contents"][0]
+            pages.append(page["text"])
+            uri = page["_meta"]["mcp-workbench/page"].get("next")
+        return {"shown": [item["type"] for item in content], "text": "".join(pages), "pages": len(pages)}
+
     async def do_listen(self, step):
         """Listens while a tool is called that changes something, until the change is told."""
         wanted = step["filter"]

@@ -2,7 +2,7 @@
 
 use pretty_assertions::assert_eq;
 
-use super::{entry_errors, warnings, with_server};
+use super::{entry_errors, errors, warnings, with_server};
 
 #[test]
 fn unknown_keys_of_a_server_are_warnings() {
@@ -212,5 +212,33 @@ fn times_are_positive_integers() {
             let entry = format!(r#"{{"command": "x", "{key}": {good}}}"#);
             assert_eq!(entry_errors(&entry), Vec::<String>::new(), "{entry}");
         }
+    }
+}
+
+#[test]
+fn budgets_of_results_are_zero_or_large_enough() {
+    let cases = [
+        (r#""maxResultChars": 0"#, None),
+        (r#""maxResultChars": 100"#, None),
+        (r#""maxResultChars": null"#, None),
+        (
+            r#""maxResultChars": 99"#,
+            Some(
+                "maxResultChars: `99` is not between 100 and 100000000 (choose one from 100 to 100000000)",
+            ),
+        ),
+        (
+            r#""maxResultChars": "many""#,
+            Some(
+                "maxResultChars: expected a positive integer, found a string (write a positive integer here)",
+            ),
+        ),
+    ];
+    for (setting, expected) in cases {
+        let found = errors(&format!(r#"{{"toolboxes": {{}}, {setting}}}"#));
+        let found = found
+            .first()
+            .map(|line| line.split_once(' ').expect("a place").1);
+        assert_eq!(found, expected, "{setting}");
     }
 }

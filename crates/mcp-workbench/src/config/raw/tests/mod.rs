@@ -172,7 +172,7 @@ fn unknown_keys_above_the_servers_are_errors() {
         errors(text),
         [
             "1:2 toolbxes: unknown key `toolbxes` (did you mean `toolboxes`?)",
-            "1:46 zzz: unknown key `zzz` (remove it, or begin it with `_` if it is a note; known are `toolboxes`, `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `watch` and `$schema`)",
+            "1:46 zzz: unknown key `zzz` (remove it, or begin it with `_` if it is a note; known are `toolboxes`, `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `metaTools`, `watch`, `maxResultChars` and `$schema`)",
             "1:76 toolboxes.t.descripton: unknown key `descripton` (did you mean `description`?)",
             "1:94 toolboxes.t.icon: unknown key `icon` (remove it, or begin it with `_` if it is a note; known are `description` and `mcpServers`)",
         ]
@@ -246,11 +246,67 @@ fn settings_of_the_whole_file() {
         ),
     ];
     for (setting, expected) in cases {
-        let found = errors(&format!(r#"{{"toolboxes": {{}}, {setting}}}"#));
-        let found = found
-            .first()
-            .map(|line| line.split_once(' ').expect("a place").1);
-        assert_eq!(found, expected, "{setting}");
+        assert_first_error(setting, expected);
+    }
+}
+
+/// Checks what is said first of a setting of the whole file.
+#[track_caller]
+fn assert_first_error(setting: &str, expected: Option<&str>) {
+    let found = errors(&format!(r#"{{"toolboxes": {{}}, {setting}}}"#));
+    let found = found
+        .first()
+        .map(|line| line.split_once(' ').expect("a place").1);
+    assert_eq!(found, expected, "{setting}");
+}
+
+#[test]
+fn meta_tools_are_known_and_enough_to_find_and_to_call() {
+    let cases = [
+        (r#""metaTools": ["open_toolbox", "use_tool"]"#, None),
+        (r#""metaTools": ["search_tools", "use_tool"]"#, None),
+        (
+            r#""metaTools": ["open_toolbox", "use_tool", "read_result"]"#,
+            None,
+        ),
+        (r#""metaTools": null"#, None),
+        (
+            r#""metaTools": ["use_tool", "serch_tools"]"#,
+            Some("metaTools[1]: unknown word `serch_tools` (did you mean `search_tools`?)"),
+        ),
+        (
+            r#""metaTools": ["use_tool", "x", "open_toolbox"]"#,
+            Some(
+                "metaTools[1]: unknown word `x` (use `open_toolbox`, `use_tool`, `search_tools` or `read_result`)",
+            ),
+        ),
+        (
+            r#""metaTools": ["use_tool", "open_toolbox", "use_tool"]"#,
+            Some("metaTools[2]: `use_tool` stands twice (remove one of the two)"),
+        ),
+        (
+            r#""metaTools": ["open_toolbox", "search_tools"]"#,
+            Some("metaTools: no tool can be called without `use_tool` (add `use_tool`)"),
+        ),
+        (
+            r#""metaTools": ["use_tool"]"#,
+            Some(
+                "metaTools: no tool can be found without `open_toolbox` or `search_tools` (add `open_toolbox` or `search_tools`)",
+            ),
+        ),
+        (
+            r#""metaTools": []"#,
+            Some("metaTools: no tool can be called without `use_tool` (add `use_tool`)"),
+        ),
+        (
+            r#""metaTools": "use_tool""#,
+            Some(
+                "metaTools: expected an array of strings, found a string (write an array of strings here)",
+            ),
+        ),
+    ];
+    for (setting, expected) in cases {
+        assert_first_error(setting, expected);
     }
 }
 

@@ -1,0 +1,188 @@
+//! Cutting a result that is over its budget.
+
+use std::ops::Range;
+
+use super::{
+    pages::{Pages, Syntax, head_end, tail_start},
+    reading::{CONTENT, Piece, Reading, STRUCTURED, text_item},
+};
+use crate::wire::{Kind, ObjectText, RawJson};
+
+/// Which part of what is shown is the tail: one in so many. What went wrong is often said at the end.
+const TAIL: usize = 4;
+/// Which part of the budget `structuredContent` may take beside the text: one in so many.
+const BESIDE: usize = 4;
+/// The part of the budget that texts get in any case, where `structuredContent` has to stay: one in so many.
+const LEAST: usize = 4;
+
+/// The member for what is said of a message.
+const META: &str = "_meta";
+
+/// What may become of `structuredContent`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Structured {
+    /// It is left out where it does not fit.
+    MayGo,
+    /// It stays: the client has been shown an `outputSchema`, and refuses a result without.
+    Stays,
+}
+
+/// A result that is over its budget, and where it is cut.
+pub struct Cut<'a> {
+    reading: Reading<'a>,
+    /// How many characters the result has.
+    pub characters: usize,
+    /// How many of its text are shown from its beginning.
+    pub head: usize,
+    /// How many of its text are shown from its end.
+    pub tail: usize,
+    /// How many of `structuredContent` are left out; none if it stays.
+    pub structured: usize,
+    /// Where the head ends, in bytes of the text.
+    head_end: usize,
+    /// Where the tail begins.
+    tail_start: usize,
+}
+
+impl<'a> Cut<'a> {
+    /// Where a result has to be cut; nothing if it fits, or if nothing of it can be left out.
+    pub fn of(result: &'a RawJson, budget: usize, structured: Structured) -> Option<Self> {
+        // A character has at least one byte, in JSON as well.
+        if result.as_bytes().len() <= budget {
+            return None;
+        }
+        let mut reading = Reading::of(result)?;
+        let beside = { reading.structured.as_ref() }.map_or(0, |it| characters(it.as_str()));
+        let texts = characters(&reading.text);
+        let characters_in_all = texts + beside;
+        if characters_in_all <= budget {
+            return None;
+        }
+        let stays = structured == Structured::Stays || beside <= budget / BESIDE;
+        let room = if stays {
+            budget.saturating_sub(beside).max(budget / LEAST)
+        } else {
+            budget
+        };
+        if !stays
+            && texts < beside / 2
+            && let Some(structured) = reading.structured.clone()
+        {
+            // Texts so short do not say the same, so that it would not be seen at all.
+            reading.add_text(structured.as_str());
+        }
+        let text = &reading.text;
+        let (head_end, tail_start) = if characters(text) <= room {
+            (text.len(), text.len())
+        } else {
+            let tail = room / TAIL;
+            (head_end(text, room - tail), tail_start(text, tail))
+        };
+        if head_end == tail_start && stays {
+            return None;
+        }
+        Some(Self {
+            characters: characters_in_all,
+            head: characters(&text[..head_end]),
+            tail: characters(&text[tail_start..]),
+            structured: if stays { 0 } else { beside },
+            head_end,
+            tail_start,
+            reading,
+        })
+    }
+
+    /// The whole text, of which head and tail are parts.
+    pub fn text(&self) -> &str {
+        &self.reading.text
+    }
+
+    /// The pages of the text, of at most `characters` each. What is shown as the head is the first, so that a reader
+    /// goes on with the second.
+    pub fn pages(&self, characters: usize) -> Pages {
+        let text = &self.reading.text;
+        if self.cuts_text() {
+            Pages::after(text, self.head_end, characters, Syntax::Plain)
+        } else {
+            Pages::of(text, characters, Syntax::Plain)
+        }
+    }
+
+    /// Whether something of the text is left out.
+    pub fn cuts_text(&self) -> bool {
+        self.head_end < self.tail_start
+    }
+
+    /// The result without what is over the budget. `notice` stands where the text is cut, `link` behind everything,
+    /// and `about` among what is said of the result, under its key.
+    pub fn compose(
+        &self,
+        notice: &str,
+        link: Option<&RawJson>,
+        about: (&str, &RawJson),
+    ) -> RawJson {
+        let content = self.content(notice, link);
+        let mut text = ObjectText::with_room(content.as_bytes().len());
+        let (mut has_content, mut has_meta) = (false, false);
+        for member in &self.reading.members {
+            text = match member.key.as_ref() {
+                CONTENT => {
+                    has_content = true;
+                    text.raw(CONTENT, &content)
+                }
+                STRUCTURED if self.structured > 0 => text,
+                META if member.value.kind() == Kind::Object && !has_meta => {
+                    has_meta = true;
+                    text.raw(META, &member.value.with_member(about.0, about.1))
+                }
+                META => {
+                    has_meta = true;
+                    text.relay(member)
+                }
+                _ => text.relay(member),
+            };
+        }
+        if !has_content {
+            text = text.raw(CONTENT, &content);
+        }
+        if !has_meta {
+            text = text.raw(META, &ObjectText::new().raw(about.0, about.1).finish());
+        }
+        text.finish()
+    }
+
+    fn content(&self, notice: &str, link: Option<&RawJson>) -> RawJson {
+        let mut content = Vec::with_capacity(self.reading.pieces.len() + 2);
+        let mut notice = Some(text_item(notice));
+        for piece in &self.reading.pieces {
+            let Some(span) = &piece.span else {
+                content.push(piece.whole());
+                continue;
+            };
+            if span.end <= self.head_end {
+                content.push(piece.whole());
+                continue;
+            }
+            let head = span.start..self.head_end;
+            content.extend(self.part(piece, head));
+            content.extend(notice.take());
+            if span.start >= self.tail_start {
+                content.push(piece.whole());
+            } else {
+                content.extend(self.part(piece, self.tail_start..span.end));
+            }
+        }
+        content.extend(notice);
+        content.extend(link.cloned());
+        RawJson::array(&content)
+    }
+
+    /// A part of a content, if there is one.
+    fn part(&self, piece: &Piece, part: Range<usize>) -> Option<RawJson> {
+        (!part.is_empty()).then(|| piece.part(&self.reading.text[part]))?
+    }
+}
+
+fn characters(text: &str) -> usize {
+    text.chars().count()
+}

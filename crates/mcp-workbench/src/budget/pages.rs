@@ -1,0 +1,146 @@
+//! A text in pages of a bounded number of characters. Joined they are the text again, byte for byte.
+
+use memchr::{memchr, memrchr};
+
+/// What a text is written in, which says where it may be cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Syntax {
+    /// Anything: between characters, better behind the end of a line.
+    Plain,
+    /// JSON: between characters, and not within an escape.
+    Json,
+}
+
+/// Where the pages of a text begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pages {
+    starts: Vec<usize>,
+}
+
+impl Pages {
+    /// The pages of a text, of at most `characters` each. A text without characters has one page.
+    pub fn of(text: &str, characters: usize, syntax: Syntax) -> Self {
+        let first = end(text, characters, syntax);
+        Self::after(text, first, characters, syntax)
+    }
+
+    /// The pages of a text whose first is given by its end.
+    pub(super) fn after(text: &str, first: usize, characters: usize, syntax: Syntax) -> Self {
+        let mut starts = vec![0];
+        let mut at = first;
+        while at < text.len() {
+            starts.push(at);
+            at += end(&text[at..], characters, syntax);
+        }
+        starts.shrink_to_fit();
+        Self { starts }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// A page of the text that they were made for, counted from 1.
+    pub fn page<'t>(&self, text: &'t str, page: usize) -> Option<&'t str> {
+        let index = page.checked_sub(1)?;
+        let start = *self.starts.get(index)?;
+        let end = self.starts.get(index + 1).copied();
+        text.get(start..end.unwrap_or(text.len()))
+    }
+
+    /// The page on which a byte of the text stands, counted from 1.
+    pub fn page_at(&self, at: usize) -> usize {
+        self.starts.partition_point(|start| *start <= at)
+    }
+
+    /// How many bytes this takes.
+    pub fn bytes(&self) -> usize {
+        self.starts.capacity() * size_of::<usize>()
+    }
+}
+
+/// Where a page at the beginning of a text ends.
+fn end(text: &str, characters: usize, syntax: Syntax) -> usize {
+    match syntax {
+        Syntax::Plain => head_end(text, characters),
+        Syntax::Json => json_end(text, characters),
+    }
+}
+
+/// Where a head of at most so many characters ends: behind the end of a line, if there is one in its last quarter.
+pub(super) fn head_end(text: &str, characters: usize) -> usize {
+    let Some((end, _)) = text.char_indices().nth(characters) else {
+        return text.len();
+    };
+    let quarter = end - end / 4;
+    match memrchr(b'\n', &text.as_bytes()[quarter..end]) {
+        Some(line_end) => quarter + line_end + 1,
+        None if splits_line_end(text, end) && end > 1 => end - 1,
+        None => end,
+    }
+}
+
+/// Where a tail of at most so many characters begins: behind the end of a line, if there is one in its first quarter.
+pub(super) fn tail_start(text: &str, characters: usize) -> usize {
+    let Some(last) = characters.checked_sub(1) else {
+        return text.len();
+    };
+    let Some((start, _)) = text.char_indices().nth_back(last) else {
+        return 0;
+    };
+    let quarter = start + (text.len() - start) / 4;
+    match memchr(b'\n', &text.as_bytes()[start..quarter]) {
+        Some(line_end) => start + line_end + 1,
+        None if splits_line_end(text, start) => start + 1,
+        None => start,
+    }
+}
+
+/// Whether a place is in the middle of `\r\n`.
+fn splits_line_end(text: &str, at: usize) -> bool {
+    text[..at].ends_with('\r') && text[at..].starts_with('\n')
+}
+
+/// Where a page of JSON ends. A backslash stands only in strings, where it begins an escape.
+fn json_end(text: &str, characters: usize) -> usize {
+    let (mut at, mut left) = (0, characters);
+    while at < text.len() {
+        let (bytes, taken) = unit(&text[at..]);
+        if taken > left && at > 0 {
+            return at;
+        }
+        at += bytes;
+        left = left.saturating_sub(taken);
+    }
+    text.len()
+}
+
+/// The bytes and the characters of what must not be parted at the beginning of a text of JSON.
+fn unit(text: &str) -> (usize, usize) {
+    let bytes = text.as_bytes();
+    let length = match bytes {
+        [b'\\', b'u', ..] if is_high_surrogate(bytes) && bytes.get(6) == Some(&b'\\') => 12,
+        [b'\\', b'u', ..] => 6,
+        [b'\\', ..] => 2,
+        _ => 1,
+    };
+    match text.get(..length) {
+        Some(unit) if unit.is_ascii() => (length, length),
+        _ => (text.chars().next().map_or(1, char::len_utf8), 1),
+    }
+}
+
+/// Whether an escape is the first half of a character. Lone halves do not come this far.
+fn is_high_surrogate(escape: &[u8]) -> bool {
+    matches!(
+        escape,
+        [
+            _,
+            _,
+            b'd' | b'D',
+            b'8'..=b'9' | b'a' | b'b' | b'A' | b'B',
+            ..
+        ]
+    )
+}

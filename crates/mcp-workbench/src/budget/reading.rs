@@ -1,0 +1,172 @@
+//! What a result holds for a reader: its contents, and the one text that they make.
+
+use std::{borrow::Cow, ops::Range};
+
+use crate::{
+    era::{ResultType, result_type},
+    wire::{Member, ObjectText, RawJson},
+};
+
+/// What stands between the texts of two contents.
+const BETWEEN: char = '\n';
+
+/// The member with the contents.
+pub(super) const CONTENT: &str = "content";
+/// The member for programs.
+pub(super) const STRUCTURED: &str = "structuredContent";
+/// The member of a content that has its text.
+const TEXT: &str = "text";
+/// The member of a content that has a resource.
+const RESOURCE: &str = "resource";
+
+/// A result, taken apart.
+pub(super) struct Reading<'a> {
+    /// All its members.
+    pub(super) members: Vec<Member<'a>>,
+    /// Its contents.
+    pub(super) pieces: Vec<Piece>,
+    /// What it holds for programs.
+    pub(super) structured: Option<RawJson>,
+    /// The texts of the contents, one line end between two.
+    pub(super) text: String,
+}
+
+/// A content.
+pub(super) struct Piece {
+    item: RawJson,
+    shape: Shape,
+    /// Where its text stands in that of all; nowhere if it has none.
+    pub(super) span: Option<Range<usize>>,
+}
+
+/// What can be shown of a content.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// A part of its text.
+    Text,
+    /// A part of the text of its resource.
+    Resource,
+    /// All or nothing.
+    Whole,
+}
+
+impl<'a> Reading<'a> {
+    /// Takes a result apart; nothing if it is not the result of a tool, or if it has a member twice and readers could
+    /// take either.
+    pub(super) fn of(result: &'a RawJson) -> Option<Self> {
+        if result_type(result) != ResultType::Complete {
+            return None;
+        }
+        let members = result.members()?;
+        let (mut content, mut structured) = (None, None);
+        for member in &members {
+            let slot = match member.key.as_ref() {
+                CONTENT => &mut content,
+                STRUCTURED => &mut structured,
+                _ => continue,
+            };
+            if slot.replace(member.value.clone()).is_some() {
+                return None;
+            }
+        }
+        let items = match &content {
+            Some(content) => content.elements()?,
+            None if structured.is_some() => Vec::new(),
+            None => return None,
+        };
+        let mut reading = Self {
+            members,
+            pieces: Vec::with_capacity(items.len()),
+            structured,
+            text: String::new(),
+        };
+        for item in items {
+            reading.add(item);
+        }
+        Some(reading)
+    }
+
+    /// Adds a text that no content has.
+    pub(super) fn add_text(&mut self, text: &str) {
+        self.add(text_item(text));
+    }
+
+    fn add(&mut self, item: RawJson) {
+        let kind = item.member("type");
+        let kind = kind.as_ref().and_then(RawJson::as_text);
+        let shape = match kind.as_deref() {
+            Some("text") => Some(Shape::Text),
+            Some("image" | "audio") => None,
+            Some(RESOURCE) => resource_shape(&item),
+            _ => Some(Shape::Whole),
+        };
+        let text = match shape {
+            Some(Shape::Text) => text_of(item.member(TEXT)),
+            Some(Shape::Resource) => text_of(item.member(RESOURCE).and_then(|it| it.member(TEXT))),
+            Some(Shape::Whole) | None => None,
+        };
+        let shape = match (shape, &text) {
+            // A text without text: there is no part of it to show.
+            (Some(Shape::Text | Shape::Resource), None) => Some(Shape::Whole),
+            (shape, _) => shape,
+        };
+        let span = shape.map(|_| {
+            let text = text.map_or(Cow::Borrowed(item.as_str()), Cow::Owned);
+            if self.pieces.iter().any(|piece| piece.span.is_some()) {
+                self.text.push(BETWEEN);
+            }
+            let start = self.text.len();
+            self.text.push_str(&text);
+            start..self.text.len()
+        });
+        let shape = shape.unwrap_or(Shape::Whole);
+        self.pieces.push(Piece { item, shape, span });
+    }
+}
+
+impl Piece {
+    /// The content as it came.
+    pub(super) fn whole(&self) -> RawJson {
+        self.item.clone()
+    }
+
+    /// The content with only a part of its text; nothing if it cannot be shown in part.
+    pub(super) fn part(&self, text: &str) -> Option<RawJson> {
+        let text = RawJson::of(&text);
+        match self.shape {
+            Shape::Text => Some(self.item.with_member(TEXT, &text)),
+            Shape::Resource => {
+                let resource = self.item.member(RESOURCE)?.with_member(TEXT, &text);
+                Some(self.item.with_member(RESOURCE, &resource))
+            }
+            Shape::Whole => None,
+        }
+    }
+}
+
+/// A content that is a text.
+pub(super) fn text_item(text: &str) -> RawJson {
+    ObjectText::with_room(text.len())
+        .member("type", TEXT)
+        .member(TEXT, text)
+        .finish()
+}
+
+/// What can be shown of an embedded resource; nothing if it is data.
+fn resource_shape(item: &RawJson) -> Option<Shape> {
+    let resource = item.member(RESOURCE);
+    let has = |name: &str| {
+        resource
+            .as_ref()
+            .is_some_and(|it| it.member(name).is_some())
+    };
+    match (has(TEXT), has("blob")) {
+        (_, true) => None,
+        (true, false) => Some(Shape::Resource),
+        (false, false) => Some(Shape::Whole),
+    }
+}
+
+fn text_of(value: Option<RawJson>) -> Option<String> {
+    Some(value?.as_text()?.into_owned())
+}

@@ -1,0 +1,161 @@
+//! What was found, for a program.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Result, report::fields};
+use crate::{
+    ident::{ToolIdentifier, ToolboxName},
+    search::{Exact, Explanation, MatchedWord},
+    toolbox::{Detail, parameters, sentence},
+    workbench::FoundTool,
+};
+
+/// A search.
+#[derive(Serialize)]
+pub(super) struct Document<'a> {
+    query: &'a str,
+    /// How many tools match in all.
+    matches: usize,
+    hits: Vec<HitDocument<'a>>,
+    searched: Searched<'a>,
+    failed: Vec<Failed<'a>>,
+}
+
+/// What was looked at.
+#[derive(Serialize)]
+struct Searched<'a> {
+    tools: usize,
+    servers: usize,
+    toolboxes: Vec<&'a str>,
+}
+
+/// A server that was not searched.
+#[derive(Serialize)]
+struct Failed<'a> {
+    toolbox: &'a str,
+    server: &'a str,
+    error: String,
+}
+
+/// The names of a tool.
+#[derive(Serialize)]
+struct Names<'a> {
+    toolbox: &'a str,
+    server: &'a str,
+    tool: &'a str,
+}
+
+#[derive(Serialize)]
+struct HitDocument<'a> {
+    #[serde(flatten)]
+    names: Names<'a>,
+    score: f32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    definition: Option<Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    also: Vec<Names<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    explanation: Option<ExplanationDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct ExplanationDocument<'a> {
+    /// How the query names the tool, if it does.
+    exact: Option<&'static str>,
+    words: Vec<WordDocument<'a>>,
+    missing: &'a [String],
+}
+
+#[derive(Serialize)]
+struct WordDocument<'a> {
+    word: &'a str,
+    found: &'a str,
+    how: &'static str,
+    fields: Vec<&'static str>,
+    score: f32,
+}
+
+/// A search as a document.
+pub(super) fn document(result: &Result) -> Document<'_> {
+    let search = &result.search;
+    let hits = result
+        .hits()
+        .map(|(hit, explanation)| hit_document(hit, explanation, result.detail));
+    Document {
+        query: &result.query,
+        matches: search.matches,
+        hits: hits.collect(),
+        searched: Searched {
+            tools: search.tools,
+            servers: search.servers,
+            toolboxes: search.toolboxes.iter().map(ToolboxName::as_str).collect(),
+        },
+        failed: search
+            .failures
+            .iter()
+            .map(|failure| Failed {
+                toolbox: failure.toolbox.as_str(),
+                server: failure.server.as_str(),
+                error: failure.error.to_string(),
+            })
+            .collect(),
+    }
+}
+
+fn hit_document<'a>(
+    hit: &'a FoundTool,
+    explanation: Option<&'a Explanation>,
+    detail: Detail,
+) -> HitDocument<'a> {
+    let definition = &hit.definition.definition;
+    let is_summed_up = matches!(detail, Detail::Brief | Detail::Signature);
+    HitDocument {
+        names: names(&hit.tool),
+        score: hit.score,
+        parameters: (detail == Detail::Signature).then(|| parameters(definition)),
+        summary: is_summed_up.then(|| sentence(definition)).flatten(),
+        // What is no Unicode text is not parsed, and stays the text that it is.
+        definition: (detail == Detail::Full).then(|| {
+            let text = definition.as_str();
+            serde_json::from_str(text).unwrap_or_else(|_| text.into())
+        }),
+        also: hit.alike.iter().map(names).collect(),
+        explanation: explanation.map(|it| ExplanationDocument {
+            exact: it.exact.map(code),
+            words: it.words.iter().map(word_document).collect(),
+            missing: &it.missing,
+        }),
+    }
+}
+
+fn names(tool: &ToolIdentifier) -> Names<'_> {
+    Names {
+        toolbox: tool.toolbox.as_str(),
+        server: tool.server.as_str(),
+        tool: tool.tool.as_str(),
+    }
+}
+
+fn code(exact: Exact) -> &'static str {
+    match exact {
+        Exact::Full => "server_and_name",
+        Exact::Name => "name",
+        Exact::FullFolded => "server_and_name_folded",
+        Exact::NameFolded => "name_folded",
+    }
+}
+
+fn word_document(word: &MatchedWord) -> WordDocument<'_> {
+    WordDocument {
+        word: &word.word,
+        found: &word.found,
+        how: word.how.name(),
+        fields: fields(word),
+        score: word.score,
+    }
+}

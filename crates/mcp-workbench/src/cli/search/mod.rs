@@ -1,0 +1,165 @@
+//! `search`: finds tools in all toolboxes by what they do, as `search_tools` does, and says why.
+
+mod document;
+mod report;
+
+use std::{path::Path, process::ExitCode, sync::Arc, time::Duration};
+
+use clap::{Args, ValueEnum};
+
+use self::{document::document, report::render};
+use super::{
+    Done,
+    configuration::{UnknownName, load_configuration},
+    output,
+    probe::{Shell, with_workbench},
+    terminal::{Look, Progress, count},
+};
+use crate::{
+    call::ClientHandle,
+    config::{Environment, ToolMode},
+    ident::ToolboxName,
+    meta::{MOST_HITS, USUAL_HITS},
+    search::{Explanation, Query},
+    toolbox::Detail,
+    visible::visible,
+    workbench::{FoundTool, Search, Workbench},
+};
+
+/// How long servers may take of which nothing is known: as long as one has to come up.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// What is searched for, and how it is shown.
+#[derive(Args)]
+pub(super) struct SearchArguments {
+    /// What the tool should do, or its name
+    #[arg(required = true)]
+    query: Vec<String>,
+
+    /// Only in this toolbox
+    #[arg(long)]
+    toolbox: Option<String>,
+
+    /// How much is shown of each tool
+    #[arg(long, default_value = "signature")]
+    detail: ShownDetail,
+
+    /// How many tools are shown at most
+    #[arg(long, value_name = "NUMBER", default_value_t = USUAL_HITS as u64,
+          value_parser = clap::value_parser!(u64).range(1..=MOST_HITS as u64))]
+    limit: u64,
+
+    /// Show which words made each tool a hit
+    #[arg(long)]
+    explain: bool,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// How much is shown of each tool.
+#[derive(Clone, Copy, ValueEnum)]
+enum ShownDetail {
+    /// Its name
+    Names,
+    /// And what it does, in a sentence
+    Brief,
+    /// And its parameters
+    Signature,
+    /// Its definition
+    Full,
+}
+
+impl From<ShownDetail> for Detail {
+    fn from(detail: ShownDetail) -> Self {
+        match detail {
+            ShownDetail::Names => Self::Names,
+            ShownDetail::Brief => Self::Brief,
+            ShownDetail::Signature => Self::Signature,
+            ShownDetail::Full => Self::Full,
+        }
+    }
+}
+
+/// A search, and why its hits are hits where that was asked for.
+struct Result {
+    query: String,
+    detail: Detail,
+    search: Search,
+    /// One for each hit, or none at all.
+    explanations: Vec<Option<Explanation>>,
+}
+
+impl Result {
+    /// The hits, each with why it is one.
+    fn hits(&self) -> impl Iterator<Item = (&FoundTool, Option<&Explanation>)> {
+        let hits = self.search.hits.iter().enumerate();
+        hits.map(|(number, hit)| {
+            let explanation = self.explanations.get(number);
+            (hit, explanation.and_then(Option::as_ref))
+        })
+    }
+}
+
+/// Searches, and shows what is found.
+pub(super) fn run(
+    config: Option<&Path>,
+    arguments: &SearchArguments,
+    environment: &Environment,
+) -> Done {
+    let mut config = load_configuration(config, environment)?.config;
+    let chosen = arguments.toolbox.as_deref();
+    if let Some(name) = chosen.filter(|name| !config.toolboxes.contains_key(*name)) {
+        return Err(UnknownName::toolbox(name, &config).into());
+    }
+    config.tool_mode = ToolMode::Proxy;
+    let progress = Progress::on_stderr(environment, "searching");
+    let result = with_workbench(config, async |workbench| {
+        progress
+            .during(search(&workbench, arguments, &progress))
+            .await
+    })?;
+    if arguments.json {
+        output::json(&document(&result));
+    } else {
+        output::data(&render(&result, Look::of_stdout(environment)));
+    }
+    let failures = &result.search.failures;
+    for failure in failures {
+        output::remark(&visible(&failure.to_string()));
+    }
+    if !failures.is_empty() {
+        output::remark(&format!(
+            "{} not searched\n  hint: `mcp-workbench doctor` says what to do",
+            count(failures.len(), "server")
+        ));
+    }
+    Ok(if result.search.hits.is_empty() {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+async fn search(workbench: &Workbench, arguments: &SearchArguments, progress: &Progress) -> Result {
+    let text = arguments.query.join(" ");
+    let toolbox = arguments.toolbox.as_deref().map(ToolboxName::from);
+    let query = Query {
+        text: &text,
+        toolbox: toolbox.as_ref(),
+        limit: usize::try_from(arguments.limit).unwrap_or(USUAL_HITS),
+    };
+    let client: Arc<dyn ClientHandle> = Arc::new(Shell::onlooker(progress.clone()));
+    let search = workbench.search_within(&query, &client, PATIENCE).await;
+    let explained = search.hits.iter().filter(|_| arguments.explain);
+    let explanations = explained
+        .map(|hit| workbench.explain(&query, &hit.tool))
+        .collect();
+    Result {
+        detail: arguments.detail.into(),
+        explanations,
+        search,
+        query: text,
+    }
+}

@@ -1,0 +1,115 @@
+//! What was found, for a person.
+
+use super::Result;
+use crate::{
+    cli::terminal::{Column, Ink, Look, Table, count},
+    search::{Exact, Explanation, MatchedWord},
+    toolbox::{Detail, full_line, parameters, sentence, shown_identifier},
+    visible::visible,
+    workbench::FoundTool,
+};
+
+/// The hits, each on a line, with what it does under it.
+pub(super) fn render(result: &Result, look: Look) -> String {
+    let search = &result.search;
+    let looked_at = format!(
+        "{} of {} in {}",
+        count(search.tools, "tool"),
+        count(search.servers, "server"),
+        match search.toolboxes.len() {
+            1 => "1 toolbox".to_owned(),
+            number => format!("{number} toolboxes"),
+        }
+    );
+    if search.hits.is_empty() {
+        return format!(
+            "nothing found for '{}' among {looked_at}\n",
+            visible(&result.query)
+        );
+    }
+    let mut text = format!(
+        "{} of {} that match, among {looked_at}\n",
+        search.hits.len(),
+        count(search.matches, "tool")
+    );
+    for (hit, explanation) in result.hits() {
+        text.push_str(&rendered(hit, result.detail, look));
+        if let Some(explanation) = explanation {
+            text.push_str(&explained(explanation, look));
+        }
+    }
+    text
+}
+
+fn rendered(hit: &FoundTool, detail: Detail, look: Look) -> String {
+    let definition = &hit.definition.definition;
+    let name = look.paint(Ink::Strong, &shown_identifier(&hit.tool));
+    let mut text = match detail {
+        Detail::Full => {
+            let (toolbox, server) = (&hit.tool.toolbox, &hit.tool.server);
+            format!(
+                "\n{}\n",
+                visible(&full_line(toolbox, server, &hit.definition))
+            )
+        }
+        Detail::Signature => format!("\n{name}{}\n", parameters(definition)),
+        Detail::Names | Detail::Brief => format!("\n{name}\n"),
+    };
+    if matches!(detail, Detail::Brief | Detail::Signature)
+        && let Some(sentence) = sentence(definition)
+    {
+        text.push_str(&format!("  {sentence}\n"));
+    }
+    for other in &hit.alike {
+        let other = format!("  also: {}\n", shown_identifier(other));
+        text.push_str(&look.paint(Ink::Faint, &other));
+    }
+    text
+}
+
+/// Why a tool is a hit: each word, where it stands and what it counts.
+fn explained(explanation: &Explanation, look: Look) -> String {
+    let mut text = format!("  score {:.3}", explanation.score);
+    if let Some(exact) = explanation.exact {
+        text.push_str(&format!(", first because the query is {}", named(exact)));
+    }
+    text.push('\n');
+    let columns = [
+        Column::Text("word"),
+        Column::Text("found"),
+        Column::Number("counts"),
+        Column::Text("in"),
+    ];
+    let mut table = Table::new(columns);
+    for word in &explanation.words {
+        table.row([
+            visible(&word.word).into_owned(),
+            format!("{} ({})", visible(&word.found), word.how.name()),
+            format!("{:.3}", word.score),
+            fields(word).join(", "),
+        ]);
+    }
+    if !explanation.words.is_empty() {
+        text.push_str(&table.render(look, "    "));
+    }
+    if !explanation.missing.is_empty() {
+        let missing = visible(&explanation.missing.join(", ")).into_owned();
+        text.push_str(&format!("    not in it: {missing}\n"));
+    }
+    text
+}
+
+/// How a query names a tool.
+fn named(exact: Exact) -> &'static str {
+    match exact {
+        Exact::Full => "its server and name",
+        Exact::Name => "its name",
+        Exact::FullFolded => "nearly its server and name",
+        Exact::NameFolded => "nearly its name",
+    }
+}
+
+/// The names of the fields that have a word.
+pub(super) fn fields(word: &MatchedWord) -> Vec<&'static str> {
+    word.fields.iter().map(|field| field.name()).collect()
+}

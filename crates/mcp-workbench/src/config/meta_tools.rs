@@ -1,0 +1,103 @@
+//! The tools of our own that a configuration can switch on.
+
+use schemars::JsonSchema;
+
+use super::{
+    problems::ValueFault,
+    raw::{Node, Reader},
+};
+use crate::near::nearest;
+
+/// Our own tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "snake_case")]
+pub enum MetaTool {
+    /// Connects to the servers of a toolbox and returns their tools.
+    OpenToolbox,
+    /// Runs one of those tools.
+    UseTool,
+    /// Finds tools in all toolboxes by what they do.
+    SearchTools,
+    /// Reads more of a result that was over its budget.
+    ReadResult,
+}
+
+/// The names of all of them.
+const NAMES: &[&str] = &["open_toolbox", "use_tool", "search_tools", "read_result"];
+
+impl MetaTool {
+    /// All of them, in the order of their names.
+    pub const ALL: [Self; 4] = [
+        Self::OpenToolbox,
+        Self::UseTool,
+        Self::SearchTools,
+        Self::ReadResult,
+    ];
+
+    /// Those that are on where the configuration does not say.
+    pub const USUAL: [Self; 2] = [Self::OpenToolbox, Self::UseTool];
+
+    /// The tool of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tool| tool.name() == name)
+    }
+
+    /// The name that clients call it by.
+    pub fn name(self) -> &'static str {
+        NAMES[self as usize]
+    }
+}
+
+/// Reads a list of them: each once, and enough to find a tool and to call it.
+pub(super) fn read(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<Vec<MetaTool>> {
+    let items = reader.items(node)?;
+    let mut tools = Vec::new();
+    let mut is_whole = true;
+    for item in &items {
+        let Some(word) = reader.text(item) else {
+            is_whole = false;
+            continue;
+        };
+        match MetaTool::named(&word.written) {
+            Some(tool) if tools.contains(&tool) => {
+                let word = word.written;
+                reader.report_value(item, ValueFault::Repeated { word });
+            }
+            Some(tool) => tools.push(tool),
+            None => {
+                is_whole = false;
+                let fault = ValueFault::UnknownWord {
+                    near: nearest(&word.written, NAMES.iter().copied()),
+                    found: word.written,
+                    known: NAMES,
+                };
+                reader.report_value(item, fault);
+            }
+        }
+    }
+    // A name that is misspelt is not missed as well.
+    if is_whole {
+        for lack in lacks(&tools) {
+            reader.report_value(node, lack);
+        }
+    }
+    Some(tools)
+}
+
+/// What cannot be done with some tools alone.
+fn lacks(tools: &[MetaTool]) -> Vec<ValueFault> {
+    let ways = [
+        ("called", &["use_tool"][..], &[MetaTool::UseTool][..]),
+        (
+            "found",
+            &["open_toolbox", "search_tools"],
+            &[MetaTool::OpenToolbox, MetaTool::SearchTools],
+        ),
+    ];
+    let lacking = ways
+        .into_iter()
+        .filter(|(_, _, ways)| !ways.iter().any(|way| tools.contains(way)));
+    lacking
+        .map(|(what, names, _)| ValueFault::NoMetaTool { what, names })
+        .collect()
+}

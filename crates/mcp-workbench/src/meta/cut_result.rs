@@ -1,0 +1,174 @@
+//! What a client gets of a result that is over the budget of its server, and the words about it. The whole is kept, and
+//! read in pages.
+
+use serde_json::{Map, Value, json};
+
+use super::MetaTool;
+use crate::{
+    budget::{Address, Cut, Structured, View},
+    call::Recipient,
+    ident::{ServerIdentifier, ToolName},
+    visible::visible,
+    wire::RawJson,
+    workbench::{KeptResult, Workbench},
+};
+
+/// The key under which programs find what was done to a result.
+const RESULT_KEY: &str = "mcp-workbench/result";
+
+/// Where a result comes from, and what may become of it.
+pub struct Origin<'a> {
+    /// The server that has sent it.
+    pub server: &'a ServerIdentifier,
+    /// The tool that was called, where that is known.
+    pub tool: Option<&'a ToolName>,
+    /// Whether `structuredContent` may be left out.
+    pub structured: Structured,
+}
+
+/// A result as its client gets it: as it came if it is within the budget, or if it cannot be kept.
+pub fn fit(
+    workbench: &Workbench,
+    origin: &Origin<'_>,
+    recipient: impl FnOnce() -> Recipient,
+    result: RawJson,
+) -> RawJson {
+    if !workbench.results().could_be_over(&result) {
+        return result;
+    }
+    let cut = cut(workbench, origin, recipient, &result);
+    cut.unwrap_or(result)
+}
+
+fn cut(
+    workbench: &Workbench,
+    origin: &Origin<'_>,
+    recipient: impl FnOnce() -> Recipient,
+    result: &RawJson,
+) -> Option<RawJson> {
+    let budget = workbench.budget(origin.server)?;
+    let cut = Cut::of(result, budget, origin.structured)?;
+    let recipient = recipient();
+    let kept = workbench.keep_result(recipient.owner, result, &cut, budget)?;
+    let told = Told {
+        cut: &cut,
+        kept: &kept,
+    };
+    let link = recipient.knows_links.then(|| told.link(origin));
+    let about = told.about();
+    let by_tool = workbench.has(MetaTool::ReadResult);
+    Some(cut.compose(&told.notice(by_tool), link.as_ref(), (RESULT_KEY, &about)))
+}
+
+/// What is told about a result that was cut.
+struct Told<'a> {
+    cut: &'a Cut<'a>,
+    kept: &'a KeptResult,
+}
+
+impl Told<'_> {
+    /// The part that a client that knows nothing of us reads on with.
+    fn first(&self) -> Address {
+        let view = if self.cut.cuts_text() {
+            View::Text
+        } else {
+            View::Json
+        };
+        Address::first(&self.kept.id, view)
+    }
+
+    /// What a model reads, where the text is cut.
+    fn notice(&self, by_tool: bool) -> String {
+        let Cut {
+            characters,
+            head,
+            tail,
+            structured,
+            ..
+        } = self.cut;
+        let json = Address::first(&self.kept.id, View::Json);
+        let json_pages = count(self.kept.pages(View::Json), "page");
+        let mut notice = format!("[Cut by mcp-workbench: the result has {characters} characters. ");
+        if self.cut.cuts_text() {
+            let next = self.first().next();
+            let pages = count(self.kept.pages(View::Text), "page");
+            notice += &format!(
+                "Here {head} from its beginning and {tail} from its end are shown. The whole text is kept \
+                 for a while, in {pages}; what is above is the first. Read on with page 2: {next}"
+            );
+            if by_tool {
+                let call = json!({ "result": self.kept.id, "page": next.page });
+                notice += &format!(", or {} with {call}", MetaTool::ReadResult.name());
+            }
+            notice += ".";
+        } else {
+            notice += "Its text is shown whole.";
+        }
+        if *structured > 0 {
+            notice += &format!(
+                " structuredContent ({structured} characters) is left out; \
+                 the whole result as JSON, in {json_pages}: {json}."
+            );
+        }
+        notice + "]"
+    }
+
+    /// The link through which the rest is read.
+    fn link(&self, origin: &Origin<'_>) -> RawJson {
+        let address = self.first();
+        let pages = self.kept.pages(address.view);
+        let server = origin.server;
+        let mut name = format!("{}/{}", server.toolbox, server.server);
+        if let Some(tool) = origin.tool {
+            name += &format!("/{tool}");
+        }
+        let (description, mime) = match address.view {
+            View::Text => ("The whole text", "text/plain"),
+            View::Json => ("The whole result as JSON", "application/json"),
+        };
+        RawJson::of(&json!({
+            "type": "resource_link",
+            "uri": address.to_string(),
+            "name": format!("Result of {}", visible(&name)),
+            "description": format!(
+                "{description}, in {}: {address}/2 is the second. Kept for a while.",
+                count(pages, "page")
+            ),
+            "mimeType": mime,
+        }))
+    }
+
+    /// What programs read.
+    fn about(&self) -> RawJson {
+        let mut about = Map::new();
+        let mut put = |name: &str, value: Value| about.insert(name.to_owned(), value);
+        put("characters", self.cut.characters.into());
+        put("head", self.cut.head.into());
+        put("tail", self.cut.tail.into());
+        put("page_characters", self.kept.page_size.into());
+        for (view, uri, pages) in [
+            (View::Text, "uri", "pages"),
+            (View::Json, "json_uri", "json_pages"),
+        ] {
+            put(uri, Address::first(&self.kept.id, view).to_string().into());
+            put(pages, self.kept.pages(view).into());
+        }
+        put("left_out", self.left_out());
+        RawJson::of(&about)
+    }
+
+    fn left_out(&self) -> Value {
+        let text = self.cut.cuts_text().then_some("text");
+        let structured = (self.cut.structured > 0).then_some("structuredContent");
+        text.into_iter().chain(structured).collect()
+    }
+}
+
+/// A number of things.
+pub(super) fn count(number: usize, thing: &str) -> String {
+    match number {
+        1 => format!("1 {thing}"),
+        _ if thing.ends_with("ch") => format!("{number} {thing}es"),
+        _ => format!("{number} {thing}s"),
+    }
+}

@@ -1,0 +1,28 @@
+//! The parameter `detail` of the meta-tools that show tools.
+
+use serde_json::{Value, json};
+
+use super::parameters::{Key, ParameterProblem, ParameterReader};
+use crate::toolbox::Detail;
+
+/// Its key.
+pub(super) const DETAIL: Key = Key {
+    name: "detail",
+    path: "detail",
+};
+
+/// Its schema.
+pub(super) fn detail_schema(usual: Detail) -> Value {
+    let usual = Detail::ALL.iter().position(|it| *it == usual);
+    let usual = Detail::WORDS[usual.expect("it is one of all")];
+    json!({ "enum": Detail::WORDS, "default": usual })
+}
+
+/// Its value, if it is there.
+pub(super) fn read_detail(
+    reader: &ParameterReader,
+    problems: &mut Vec<ParameterProblem>,
+) -> Option<Detail> {
+    let place = reader.word(&DETAIL, Detail::WORDS, problems)?;
+    Some(Detail::ALL[place])
+}

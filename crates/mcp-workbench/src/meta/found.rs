@@ -1,0 +1,134 @@
+//! What a search has found, as a model reads it: a line about it, then a line a tool.
+
+use crate::{
+    ident::{ToolIdentifier, ToolboxName},
+    toolbox::{Detail, counted, full_line, line, shown_identifier, shown_name},
+    visible::visible,
+    workbench::{FoundTool, Search},
+};
+
+/// How many near-duplicates of a tool are named.
+const MOST_ALIKE: usize = 3;
+
+/// How many toolboxes are named.
+const MOST_TOOLBOXES: usize = 20;
+
+/// The answer to a search.
+pub fn text(search: &Search, query: &str, detail: Detail) -> String {
+    if search.hits.is_empty() {
+        return nothing(search, query);
+    }
+    let mut text = heading(search, detail);
+    for hit in &search.hits {
+        text.push('\n');
+        text.push_str(&hit_line(hit, detail));
+    }
+    if !search.failures.is_empty() {
+        let servers = search.failures.iter().map(|it| {
+            let (toolbox, server) = (it.toolbox.as_str(), it.server.as_str());
+            format!("{} {}", shown_name(toolbox), shown_name(server))
+        });
+        let servers: Vec<String> = servers.collect();
+        text.push_str(&format!("\nNot searched (not up): {}", servers.join(", ")));
+    }
+    text
+}
+
+fn heading(search: &Search, detail: Detail) -> String {
+    let shown = search.hits.len();
+    let form = match detail {
+        Detail::Names | Detail::Brief => {
+            "as toolbox server tool; detail \"signature\" shows parameters"
+        }
+        Detail::Signature => "as toolbox server tool(parameters, ? = optional)",
+        Detail::Full => "with toolbox and server",
+    };
+    format!(
+        "{shown} of {}, {form}. Run with use_tool.",
+        counted_matches(search.matches.max(shown))
+    )
+}
+
+fn counted_matches(matches: usize) -> String {
+    match matches {
+        1 => "1 match".to_owned(),
+        matches => format!("{matches} matches"),
+    }
+}
+
+fn hit_line(hit: &FoundTool, detail: Detail) -> String {
+    let ToolIdentifier {
+        toolbox, server, ..
+    } = &hit.tool;
+    let mut text = match detail {
+        Detail::Full => full_line(toolbox, server, &hit.definition),
+        _ => {
+            let (toolbox, server) = (shown_name(toolbox.as_str()), shown_name(server.as_str()));
+            format!("{toolbox} {server} {}", line(&hit.definition, detail))
+        }
+    };
+    let shown = hit.alike.iter().take(MOST_ALIKE);
+    let shown: Vec<String> = shown.map(|it| difference(&hit.tool, it)).collect();
+    if !shown.is_empty() {
+        text.push_str(&format!(" [also: {}", shown.join(", ")));
+        match hit.alike.len() - shown.len() {
+            0 => text.push(']'),
+            more => text.push_str(&format!(", …{more} more]")),
+        }
+    }
+    text
+}
+
+/// What of a tool's names is different.
+fn difference(tool: &ToolIdentifier, other: &ToolIdentifier) -> String {
+    if other.tool != tool.tool {
+        return shown_identifier(other);
+    }
+    let server = shown_name(other.server.as_str());
+    if other.toolbox == tool.toolbox {
+        return format!("server {server}");
+    }
+    format!(
+        "toolbox {} server {server}",
+        shown_name(other.toolbox.as_str())
+    )
+}
+
+/// Nothing was found: what was looked at, what was not, and what to try.
+fn nothing(search: &Search, query: &str) -> String {
+    if search.toolboxes.is_empty() && search.failures.is_empty() {
+        return "No tool found: no servers are configured to search.".to_owned();
+    }
+    let mut text = format!(
+        "No tool matches '{}'. Searched {} of {} in {}.",
+        visible(query.trim()),
+        counted(search.tools, "tool"),
+        counted(search.servers, "server"),
+        named(&search.toolboxes)
+    );
+    for failure in &search.failures {
+        text.push('\n');
+        text.push_str(&visible(&failure.to_string()));
+    }
+    text.push_str(
+        "\nTry other words: what the tool does and to what, one step at a time, in the language of the tools.",
+    );
+    text
+}
+
+fn named(toolboxes: &[ToolboxName]) -> String {
+    let shown = toolboxes.iter().take(MOST_TOOLBOXES);
+    let shown: Vec<_> = shown.map(|it| shown_name(it.as_str())).collect();
+    let mut text = match toolboxes {
+        [_] => "toolbox ".to_owned(),
+        _ => "toolboxes ".to_owned(),
+    };
+    text.push_str(&shown.join(", "));
+    if toolboxes.len() > shown.len() {
+        text.push_str(&format!(" and {} more", toolboxes.len() - shown.len()));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

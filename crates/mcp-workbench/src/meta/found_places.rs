@@ -1,0 +1,97 @@
+//! Where a text holds another, with the line around it: for a reader of a text of many pages.
+
+use std::fmt;
+
+use memchr::{memchr, memmem, memrchr};
+
+/// How many bytes of its line are shown on either side of what is found.
+const AROUND: usize = 200;
+
+/// A place that holds what was looked for.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct FoundPlace<'t> {
+    /// Where that begins.
+    pub(super) at: usize,
+    /// The line, or of a long one the part around it.
+    line: &'t str,
+    /// Whether the line begins before that part.
+    begins_before: bool,
+    /// Whether the line goes on behind it.
+    goes_on: bool,
+}
+
+impl fmt::Display for FoundPlace<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mark = |is_cut: bool| if is_cut { "…" } else { "" };
+        let (before, behind) = (mark(self.begins_before), mark(self.goes_on));
+        write!(f, "{before}{}{behind}", self.line)
+    }
+}
+
+/// All places, but for those that an earlier one shows as well. Letters of ASCII are the same in both cases.
+pub(super) fn places<'t>(text: &'t str, query: &str) -> Vec<FoundPlace<'t>> {
+    let folded = text.to_ascii_lowercase();
+    let query = query.to_ascii_lowercase();
+    let mut places = Vec::new();
+    let mut shown = 0;
+    for at in memmem::find_iter(folded.as_bytes(), query.as_bytes()) {
+        if at < shown || !text.is_char_boundary(at) {
+            continue;
+        }
+        let bytes = text.as_bytes();
+        let begin = memrchr(b'\n', &bytes[..at]).map_or(0, |end| end + 1);
+        let behind = at + query.len();
+        let end = memchr(b'\n', &bytes[behind..]).map_or(text.len(), |end| behind + end);
+        let start = begin.max(text.floor_char_boundary(at.saturating_sub(AROUND)));
+        let stop = end.min(text.ceil_char_boundary((behind + AROUND).min(text.len())));
+        shown = stop;
+        places.push(FoundPlace {
+            at,
+            line: text[start..stop].trim_end_matches('\r'),
+            begins_before: start > begin,
+            goes_on: stop < end,
+        });
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn found(text: &str, query: &str) -> Vec<String> {
+        places(text, query)
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    }
+
+    #[test]
+    fn lines_are_shown_once_and_whole() {
+        let text = "first Error, error\r\nnothing\nERROR last";
+        assert_eq!(found(text, "error"), ["first Error, error", "ERROR last"]);
+        assert_eq!(found(text, "nowhere"), [""; 0]);
+        assert_eq!(found("grüße", "ÜSS"), [""; 0]);
+        assert_eq!(found("a\nb\nc", "a\nb"), ["a\nb"]);
+    }
+
+    #[test]
+    fn of_a_long_line_the_part_around_is_shown() {
+        let (gap, ends) = ("ü".repeat(300), "ü".repeat(100));
+        let text = format!("{gap}x{gap}x{gap}");
+        let part = format!("…{ends}x{ends}…");
+        assert_eq!(found(&text, "X"), [part.clone(), part]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_can_be_looked_through(text in "(a|b|ü|\r?\n|😀){0,900}", query in "(a|b|ü|\n){1,3}") {
+            for place in places(&text, &query) {
+                prop_assert!(text[place.at..].to_lowercase().starts_with(&query));
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! `read_result`: reads a result that was over its budget, a page at a time or where it holds a text. For
+//! clients that cannot read resources.
+
+use std::borrow::Cow;
+
+use serde_json::json;
+
+use super::{
+    cut_result::count,
+    failure::Failure,
+    found_places::places,
+    hints,
+    parameters::{Key, ParameterReader, near_key},
+};
+use crate::{
+    budget::Address,
+    call::CallContext,
+    config::MetaTool,
+    wire::{Kind, RawJson},
+    workbench::{KeptResult, PageError, Workbench},
+};
+
+const RESULT: Key = Key {
+    name: "result",
+    path: "result",
+};
+const PAGE: Key = Key {
+    name: "page",
+    path: "page",
+};
+const QUERY: Key = Key {
+    name: "query",
+    path: "query",
+};
+
+const KEYS: [Key; 3] = [RESULT, PAGE, QUERY];
+
+/// More pages than any result has.
+const MOST_PAGES: usize = 1_000_000;
+
+/// The definition.
+pub(super) fn definition() -> RawJson {
+    RawJson::of(&json!({
+        "name": MetaTool::ReadResult.name(),
+        "title": "Read result",
+        "description": "Read more of a result that was cut: one page, or where a text stands in it.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "result": { "type": "string", "description": "Id or URI that the cut result names" },
+                "page": { "type": "integer", "minimum": 1 },
+                "query": { "type": "string", "description": "Text to find" },
+            },
+            "required": ["result"],
+            "additionalProperties": false,
+        },
+        "_meta": hints(),
+    }))
+}
+
+/// Reads what the arguments name.
+pub(super) fn run(
+    workbench: &Workbench,
+    arguments: &RawJson,
+    context: &CallContext,
+) -> Result<RawJson, Failure> {
+    let wanted = Wanted::read(arguments)?;
+    let owner = context.client.recipient().owner;
+    let refused = |error: PageError| Failure::NotRead {
+        result: wanted.result.clone(),
+        page: wanted.address.as_ref().map_or(1, |address| address.page),
+        error,
+    };
+    let address = wanted.address.as_ref().ok_or(PageError::Gone);
+    let address = address.map_err(refused)?;
+    let kept = workbench.results().find(address, owner).map_err(refused)?;
+    let texts = match &wanted.query {
+        Some(query) => vec![found(&kept, query)],
+        None => {
+            let page = kept.page(address.view, address.page).map_err(refused)?;
+            vec![page.to_owned(), place(&kept, address)]
+        }
+    };
+    let content = { texts.iter() }.map(|text| json!({ "type": "text", "text": text }));
+    let content: Vec<_> = content.collect();
+    Ok(RawJson::of(&json!({ "content": content })))
+}
+
+/// What is to be read.
+struct Wanted {
+    /// As the caller named it.
+    result: String,
+    /// Nothing if that cannot be the name of a result.
+    address: Option<Address>,
+    query: Option<String>,
+}
+
+impl Wanted {
+    fn read(arguments: &RawJson) -> Result<Self, Failure> {
+        let mut problems = Vec::new();
+        let hint = |key: &str| near_key(key, &KEYS);
+        let reader = ParameterReader::read(arguments, "", &KEYS, hint, &mut problems);
+        let result = match arguments.kind() {
+            Kind::Object => reader.name(&RESULT, &mut problems),
+            _ => None,
+        };
+        let page = reader.integer(&PAGE, 1..=MOST_PAGES, &mut problems);
+        let query = reader.optional_name(&QUERY, &mut problems);
+        let Some(result) = result.filter(|_| problems.is_empty()) else {
+            return Err(Failure::InvalidParameters {
+                problems,
+                available: None,
+            });
+        };
+        let mut address = Address::parse_loosely(&result);
+        if let (Some(address), Some(page)) = (&mut address, page) {
+            address.page = page;
+        }
+        Ok(Self {
+            address,
+            query: query.map(Cow::into_owned),
+            result: result.into_owned(),
+        })
+    }
+}
+
+/// Where a page stands among the others.
+fn place(kept: &KeptResult, address: &Address) -> String {
+    let (page, pages) = (address.page, kept.pages(address.view));
+    if page == pages {
+        format!("[Page {page} of {pages}, the last.]")
+    } else {
+        format!("[Page {page} of {pages}. Read on with page {}.]", page + 1)
+    }
+}
+
+/// The places that hold a text, each with its page; as many as a page has room for.
+fn found(kept: &KeptResult, query: &str) -> String {
+    let places = places(kept.text(), query);
+    let (mut found, mut shown, mut room) = (String::new(), 0, kept.page_size);
+    for place in &places {
+        let entry = format!("page {}: {place}\n", kept.page_at(place.at));
+        let characters = entry.chars().count();
+        if characters > room {
+            break;
+        }
+        room -= characters;
+        shown += 1;
+        found += &entry;
+    }
+    let left_out = if shown < places.len() {
+        format!(", {shown} shown")
+    } else {
+        String::new()
+    };
+    format!("{found}[{}{left_out}.]", count(places.len(), "match"))
+}

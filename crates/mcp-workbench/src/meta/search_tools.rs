@@ -1,0 +1,169 @@
+//! `search_tools`: finds tools in all toolboxes by what they do. What is found can be used at once.
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    detail::{DETAIL, detail_schema, read_detail},
+    failure::Failure,
+    found, hints, known_toolboxes,
+    parameters::{Key, ParameterProblem, ParameterReader, near_key},
+};
+use crate::{
+    call::CallContext,
+    config::MetaTool,
+    ident::ToolboxName,
+    search::Query,
+    toolbox::{Detail, text_result},
+    wire::{Kind, RawJson},
+    workbench::Workbench,
+};
+
+pub(super) const QUERY: Key = Key {
+    name: "query",
+    path: "query",
+};
+const TOOLBOX: Key = Key {
+    name: "toolbox",
+    path: "toolbox",
+};
+const LIMIT: Key = Key {
+    name: "limit",
+    path: "limit",
+};
+const KEYS: [Key; 4] = [QUERY, TOOLBOX, DETAIL, LIMIT];
+
+/// How many tools are shown at most.
+pub const MOST_HITS: usize = 50;
+/// How many are shown where nothing is said about it.
+pub const USUAL_HITS: usize = 5;
+
+/// The longest query.
+const LONGEST_QUERY: usize = 4096;
+
+/// The definition, with the toolboxes of this configuration where nothing else names them.
+pub(super) fn definition(workbench: &Workbench) -> RawJson {
+    let mut toolbox = Map::new();
+    toolbox.insert("type".into(), "string".into());
+    if !workbench.has(MetaTool::OpenToolbox) {
+        let names = known_toolboxes(workbench);
+        if !names.is_empty() {
+            toolbox.insert("enum".into(), names.into());
+        }
+    }
+    RawJson::of(&json!({
+        "name": MetaTool::SearchTools.name(),
+        "title": "Search tools",
+        "description": "Find tools of all toolboxes by what they do. Run hits with use_tool at once. Ask for one \
+                        step at a time.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "query": { "type": "string", "description": "What the tool should do" },
+                "toolbox": Value::Object(toolbox),
+                "detail": detail_schema(Detail::Signature),
+                "limit": { "type": "integer", "minimum": 1, "maximum": MOST_HITS, "default": USUAL_HITS },
+            },
+            "required": ["query"],
+            "additionalProperties": false,
+        },
+        "_meta": hints(),
+    }))
+}
+
+/// Searches for what the arguments say.
+pub(super) async fn run(
+    workbench: &Workbench,
+    arguments: &RawJson,
+    context: &CallContext,
+) -> Result<RawJson, Failure> {
+    let wanted = read(arguments)?;
+    let toolbox = wanted.toolbox.as_ref();
+    if let Some(toolbox) = toolbox.filter(|it| workbench.toolbox(it.as_str()).is_none()) {
+        return Err(Failure::ToolboxUnknown {
+            toolbox: toolbox.clone(),
+            available: known_toolboxes(workbench),
+        });
+    }
+    let query = Query {
+        text: &wanted.query,
+        toolbox,
+        limit: wanted.limit,
+    };
+    let search = workbench.search(&query, &context.client).await;
+    let mut text = found::text(&search, &wanted.query, wanted.detail);
+    if search.hits.is_empty() && workbench.has(MetaTool::OpenToolbox) {
+        text.push_str(" Or see what a toolbox has: open_toolbox with detail \"brief\".");
+    }
+    Ok(text_result(&text))
+}
+
+/// What is asked for.
+#[derive(Debug, PartialEq, Eq)]
+struct Wanted {
+    query: String,
+    toolbox: Option<ToolboxName>,
+    detail: Detail,
+    limit: usize,
+}
+
+/// Reads the parameters; problems in the order in which they are told.
+fn read(parameters: &RawJson) -> Result<Wanted, Failure> {
+    let mut problems = Vec::new();
+    let hint = |key: &str| other_name(key).or_else(|| near_key(key, &KEYS));
+    let reader = ParameterReader::read(parameters, "", &KEYS, hint, &mut problems);
+    let query = match parameters.kind() {
+        Kind::Object => {
+            reader.required(&QUERY, &mut problems);
+            read_query(&reader, &mut problems)
+        }
+        _ => None,
+    };
+    let toolbox = reader.optional_name(&TOOLBOX, &mut problems);
+    let detail = read_detail(&reader, &mut problems).unwrap_or(Detail::Signature);
+    let limit = reader.integer(&LIMIT, 1..=MOST_HITS, &mut problems);
+    match query {
+        Some(query) if problems.is_empty() => Ok(Wanted {
+            query,
+            toolbox: toolbox.map(|it| ToolboxName::from(&*it)),
+            detail,
+            limit: limit.unwrap_or(USUAL_HITS),
+        }),
+        _ => Err(Failure::InvalidParameters {
+            problems,
+            available: None,
+        }),
+    }
+}
+
+/// A query that can be searched for, if there is one.
+pub(super) fn read_query(
+    reader: &ParameterReader,
+    problems: &mut Vec<ParameterProblem>,
+) -> Option<String> {
+    let query = reader.optional_name(&QUERY, problems)?;
+    let received = query.chars().count();
+    if received > LONGEST_QUERY {
+        problems.push(ParameterProblem::TooLong {
+            path: QUERY.path,
+            longest: LONGEST_QUERY,
+            received,
+        });
+        return None;
+    }
+    Some(query.into_owned())
+}
+
+/// What other search tools call these keys.
+fn other_name(key: &str) -> Option<String> {
+    let name = match key {
+        "toolbox_name" => "toolbox",
+        "q" | "text" | "search" | "keywords" => "query",
+        "max_results" | "top_k" | "count" | "n" => "limit",
+        "detail_level" | "level" => "detail",
+        _ => return None,
+    };
+    Some(format!("did you mean '{name}'?"))
+}
+
+#[cfg(test)]
+mod tests;

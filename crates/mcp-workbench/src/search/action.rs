@@ -1,0 +1,117 @@
+//! What a tool does with a thing, and what a query asks to be done with it: who asks to see something is not served by
+//! what deletes it.
+
+use std::{collections::HashMap, sync::LazyLock};
+
+use super::{
+    stem::stem,
+    tokens::{Style, Word, each_term},
+};
+
+/// What is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    /// Something is looked at.
+    See,
+    /// Something is made.
+    Create,
+    /// Something is made different.
+    Change,
+    /// Something is taken away.
+    Delete,
+    /// Something is told to somebody.
+    Send,
+    /// Something is made to happen.
+    Run,
+}
+
+/// The actions by the stems of their words.
+static ACTIONS: LazyLock<HashMap<String, Action>> = LazyLock::new(|| {
+    let lines = include_str!("words/actions.txt").lines();
+    let named = lines.filter_map(|line| line.split_once(':'));
+    let words = named.flat_map(|(name, words)| {
+        let action = Action::named(name);
+        words
+            .split_whitespace()
+            .filter_map(move |word| Some((stemmed(word), action?)))
+    });
+    words.collect()
+});
+
+impl Action {
+    fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "see" => Self::See,
+            "create" => Self::Create,
+            "change" => Self::Change,
+            "delete" => Self::Delete,
+            "send" => Self::Send,
+            "run" => Self::Run,
+            _ => return None,
+        })
+    }
+
+    /// What a tool does, by the first word of its name that says so.
+    pub(super) fn of_tool(name: &str) -> Option<Self> {
+        let mut found = None;
+        each_term(name, Style::Name, |term| {
+            found = found.or_else(|| ACTIONS.get(term).copied());
+        });
+        found
+    }
+
+    /// What a query asks for. One that names only things asks to see them.
+    pub(super) fn of_query(words: &[Word]) -> Self {
+        words.iter().find_map(Self::of_word).unwrap_or(Self::See)
+    }
+
+    fn of_word(word: &Word) -> Option<Self> {
+        let action = ACTIONS.get(&word.term).copied()?;
+        // "posts" and "created" tell what is looked for, not what to do.
+        let says_what = word.text.ends_with('s') || word.text.ends_with("ed");
+        (action == Self::See || !says_what).then_some(action)
+    }
+}
+
+fn stemmed(word: &str) -> String {
+    let mut word = word.to_owned();
+    stem(&mut word);
+    word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::tokens::words, *};
+
+    #[test]
+    fn the_first_word_that_says_so_counts() {
+        let tools = [
+            ("list_created_issues", Some(Action::See)),
+            ("linear_createIssue", Some(Action::Create)),
+            ("slack_post_message", Some(Action::Send)),
+            ("donki", None),
+        ];
+        for (name, expected) in tools {
+            assert_eq!(Action::of_tool(name), expected, "{name}");
+        }
+        let queries = [
+            ("please rename a section", Action::Change),
+            ("which callbacks are registered", Action::See),
+            ("posts of last week", Action::See),
+            ("removing an old branch", Action::Delete),
+            ("", Action::See),
+        ];
+        for (query, expected) in queries {
+            assert_eq!(Action::of_query(&words(query)), expected, "{query}");
+        }
+    }
+
+    #[test]
+    fn every_line_of_the_table_is_read() {
+        for line in include_str!("words/actions.txt").lines() {
+            let (name, words) = line.split_once(':').unwrap();
+            assert!(Action::named(name).is_some(), "{name}");
+            assert!(words.split_whitespace().count() > 1, "{line}");
+        }
+    }
+}

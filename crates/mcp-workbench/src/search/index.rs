@@ -1,0 +1,331 @@
+//! The index: for each word the tools that have it, with how much each is about it.
+//!
+//! What a word counts in a tool depends on that tool alone, so a server is put in and taken out without touching the
+//! others. How rare a word is comes from the number of its tools at the time of a query.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    hash::{BuildHasherDefault, DefaultHasher, Hash as _, Hasher},
+};
+
+use crate::ident::{ServerIdentifier, ToolIdentifier, ToolName};
+
+use super::{
+    Field, ServerText, ToolText,
+    action::Action,
+    key::Keys,
+    text::each_text,
+    tokens::{Style, each_term},
+    weights::{FIELDS, Weights},
+};
+
+/// The greatest impact that a posting can have, which stands for 1.
+const FULL_IMPACT: f32 = 65_535.0;
+
+/// A searchable set of tools.
+#[derive(Debug, Default)]
+pub struct Index {
+    pub(super) weights: Weights,
+    pub(super) terms: Vec<Term>,
+    /// The places in `terms` that nothing stands in.
+    free_terms: Vec<u32>,
+    /// Terms by the hash of their text. Two texts with one hash would count as one word, which does no harm.
+    lookup: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
+    pub(super) tools: Vec<Option<Tool>>,
+    /// The places of tools by what they are called, folded: by the name, and by that of the server and the name.
+    pub(super) named: BTreeSet<(u64, u32)>,
+    /// The places of tools by what they say of themselves.
+    pub(super) prints: BTreeSet<(u64, u32)>,
+    /// The places in `tools` that nothing stands in.
+    free_tools: Vec<u32>,
+    pub(super) servers: HashMap<ServerIdentifier, Server>,
+    /// How many tools there are.
+    pub(super) count: usize,
+}
+
+/// A word that tools have.
+#[derive(Debug, Default)]
+pub(super) struct Term {
+    pub text: Box<str>,
+    pub postings: Vec<Posting>,
+}
+
+/// That a tool has a word.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Posting {
+    /// The place of the tool.
+    pub tool: u32,
+    /// How much the tool is about the word, from 0 to [`FULL_IMPACT`].
+    impact: u16,
+    /// The fields that have it, one bit each.
+    pub fields: u8,
+}
+
+impl Posting {
+    /// How much the tool is about the word, from 0 to 1.
+    pub(super) fn impact(self) -> f32 {
+        f32::from(self.impact) * (1.0 / FULL_IMPACT)
+    }
+}
+
+/// A tool of the index.
+#[derive(Debug)]
+pub(super) struct Tool {
+    pub identifier: ToolIdentifier,
+    pub keys: Keys,
+    /// Equal for tools that say the same of themselves.
+    pub fingerprint: u64,
+    /// What it does, if its name says so.
+    pub action: Option<Action>,
+}
+
+/// What has to be known to take a server out again.
+#[derive(Debug, Default)]
+pub(super) struct Server {
+    pub tools: Vec<u32>,
+    /// The words of its tools, each once.
+    terms: Vec<u32>,
+}
+
+impl Index {
+    /// An empty index that ranks by other numbers than the usual ones.
+    pub fn with_weights(weights: Weights) -> Self {
+        Self {
+            weights,
+            ..Self::default()
+        }
+    }
+
+    /// How many tools there are.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there are no tools.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Adds a server, or puts it in the place of what was known of it.
+    pub fn put<'a>(
+        &mut self,
+        server: &ServerText<'a>,
+        tools: impl IntoIterator<Item = ToolText<'a>>,
+    ) {
+        let identifier = ServerIdentifier {
+            toolbox: server.toolbox.clone(),
+            server: server.server.clone(),
+        };
+        self.remove(&identifier);
+        let mut shared = Words::default();
+        self.read(server.server.as_str(), Field::Server, &mut shared);
+        for about in &server.about {
+            self.read(about, Field::About, &mut shared);
+        }
+        let mut entry = Server::default();
+        let mut words = Words::default();
+        for tool in tools {
+            words.clone_from(&shared);
+            let place = self.add(&identifier, &tool, &mut words);
+            entry.tools.push(place);
+            entry
+                .terms
+                .extend(words.found.iter().map(|(term, _)| *term));
+        }
+        entry.terms.sort_unstable();
+        entry.terms.dedup();
+        entry.terms.shrink_to_fit();
+        self.servers.insert(identifier, entry);
+        self.drop_unused(shared.found.iter().map(|(term, _)| *term));
+    }
+
+    /// Takes a server out.
+    pub fn remove(&mut self, server: &ServerIdentifier) {
+        let Some(entry) = self.servers.remove(server) else {
+            return;
+        };
+        for place in &entry.tools {
+            if let Some(tool) = self.tools[*place as usize].take() {
+                self.named.remove(&(tool.keys.name, *place));
+                self.named.remove(&(tool.keys.full, *place));
+                self.prints.remove(&(tool.fingerprint, *place));
+            }
+        }
+        for term in &entry.terms {
+            let postings = &mut self.terms[*term as usize].postings;
+            postings.retain(|posting| self.tools[posting.tool as usize].is_some());
+        }
+        self.drop_unused(entry.terms.iter().copied());
+        self.count -= entry.tools.len();
+        self.free_tools.extend(entry.tools);
+    }
+
+    /// The place of a word, if a tool has it.
+    pub(super) fn term(&self, text: &str) -> Option<u32> {
+        self.lookup.get(&hash(text)).copied()
+    }
+
+    /// The place of a tool.
+    pub(super) fn place(&self, tool: &ToolIdentifier) -> Option<u32> {
+        let server = self.servers.get(&tool.server_identifier())?;
+        let mut places = server.tools.iter().copied();
+        places.find(|place| self.tool(*place).is_some_and(|it| it.identifier == *tool))
+    }
+
+    /// The tool of a place.
+    pub(super) fn tool(&self, place: u32) -> Option<&Tool> {
+        self.tools.get(place as usize)?.as_ref()
+    }
+
+    /// Adds a tool whose words are `words` and those that it says itself.
+    fn add(&mut self, server: &ServerIdentifier, tool: &ToolText<'_>, words: &mut Words) -> u32 {
+        let mut fingerprint = DefaultHasher::new();
+        each_text(tool, &mut |field, text| {
+            self.read(text, field, words);
+            if field <= Field::Description {
+                text.hash(&mut fingerprint);
+            }
+        });
+        let entry = Tool {
+            identifier: identifier(server, tool.name),
+            keys: Keys::new(server.server.as_str(), tool.name.as_str()),
+            fingerprint: fingerprint.finish(),
+            action: Action::of_tool(tool.name.as_str()),
+        };
+        let (keys, fingerprint) = (entry.keys, entry.fingerprint);
+        let place = match self.free_tools.pop() {
+            Some(place) => {
+                self.tools[place as usize] = Some(entry);
+                place
+            }
+            None => {
+                self.tools.push(Some(entry));
+                u32::try_from(self.tools.len() - 1).expect("there are not so many tools")
+            }
+        };
+        self.named.extend([(keys.name, place), (keys.full, place)]);
+        self.prints.insert((fingerprint, place));
+        self.count += 1;
+        self.post(place, words);
+        place
+    }
+
+    /// Writes down what each word counts for a tool.
+    fn post(&mut self, place: u32, words: &mut Words) {
+        let share: [f32; FIELDS] = std::array::from_fn(|field| {
+            let weight = self.weights.field(Field::ALL[field]);
+            let length = words.lengths[field] / weight.usual;
+            weight.weight / (1.0 - weight.length + weight.length * length)
+        });
+        words.found.sort_unstable();
+        for same in words.found.chunk_by(|a, b| a.0 == b.0) {
+            let sum: f32 = same.iter().map(|(_, field)| share[*field as usize]).sum();
+            let fields = same
+                .iter()
+                .fold(0, |bits, (_, field)| bits | 1 << *field as u8);
+            let impact = sum / (self.weights.saturation + sum);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "it is between 0 and 1"
+            )]
+            let impact = (impact * FULL_IMPACT) as u16;
+            let posting = Posting {
+                tool: place,
+                impact,
+                fields,
+            };
+            self.terms[same[0].0 as usize].postings.push(posting);
+        }
+    }
+
+    /// Adds the words of a text to `words`.
+    fn read(&mut self, text: &str, field: Field, words: &mut Words) {
+        let style = match field {
+            Field::Name | Field::Server | Field::Parameter => Style::Name,
+            Field::Description | Field::ParameterText | Field::About => Style::Prose,
+        };
+        each_term(text, style, |term| {
+            words.found.push((self.intern(term), field));
+            words.lengths[field as usize] += 1.0;
+        });
+    }
+
+    /// The place of a word, which is made if there is none.
+    fn intern(&mut self, text: &str) -> u32 {
+        let hash = hash(text);
+        if let Some(term) = self.lookup.get(&hash) {
+            return *term;
+        }
+        let term = Term {
+            text: text.into(),
+            postings: Vec::new(),
+        };
+        let place = match self.free_terms.pop() {
+            Some(place) => {
+                self.terms[place as usize] = term;
+                place
+            }
+            None => {
+                self.terms.push(term);
+                u32::try_from(self.terms.len() - 1).expect("there are not so many words")
+            }
+        };
+        self.lookup.insert(hash, place);
+        place
+    }
+
+    /// Forgets those of some words that no tool has.
+    fn drop_unused(&mut self, terms: impl Iterator<Item = u32>) {
+        for place in terms {
+            let term = &mut self.terms[place as usize];
+            if term.postings.is_empty() && self.lookup.remove(&hash(&term.text)).is_some() {
+                *term = Term::default();
+                self.free_terms.push(place);
+            }
+        }
+    }
+}
+
+/// The words of one tool.
+#[derive(Debug, Clone, Default)]
+struct Words {
+    found: Vec<(u32, Field)>,
+    lengths: [f32; FIELDS],
+}
+
+fn identifier(server: &ServerIdentifier, tool: &ToolName) -> ToolIdentifier {
+    ToolIdentifier {
+        toolbox: server.toolbox.clone(),
+        server: server.server.clone(),
+        tool: tool.clone(),
+    }
+}
+
+fn hash(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(text.as_bytes());
+    hasher.finish()
+}
+
+/// A hasher for what is a hash already.
+#[derive(Debug, Default)]
+struct Hashed(u64);
+
+impl Hasher for Hashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.0 ^= u64::from_le_bytes(word);
+        }
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}

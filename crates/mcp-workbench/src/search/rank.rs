@@ -1,0 +1,223 @@
+//! Ranking: what each tool gets for a query, and the best of them in order.
+
+use std::{cell::RefCell, cmp::Ordering};
+
+use crate::ident::{ToolIdentifier, ToolboxName};
+
+use super::{
+    Found, Hit, Query,
+    action::Action,
+    index::{Index, Tool},
+    key::{Exact, exact, folded},
+    query::{Request, Wanted},
+};
+
+thread_local! {
+    /// What every tool gets, by its place; reused from query to query.
+    static SCORES: RefCell<Vec<f32>> = RefCell::default();
+}
+
+/// A tool that may be a hit.
+struct Candidate<'a> {
+    exact: Option<Exact>,
+    score: f32,
+    tool: &'a Tool,
+}
+
+impl Candidate<'_> {
+    /// Better ones first; equal ones by name, so that the order never depends on when a server was put in.
+    fn order(&self, other: &Self) -> Ordering {
+        let better = other
+            .exact
+            .cmp(&self.exact)
+            .then(other.score.total_cmp(&self.score));
+        better.then_with(|| names(&self.tool.identifier).cmp(&names(&other.tool.identifier)))
+    }
+}
+
+fn names(tool: &ToolIdentifier) -> (&str, &str, &str) {
+    (
+        tool.toolbox.as_str(),
+        tool.server.as_str(),
+        tool.tool.as_str(),
+    )
+}
+
+/// The best candidates so far, and how many there were.
+struct Best<'a> {
+    candidates: Vec<Candidate<'a>>,
+    /// So many are kept.
+    most: usize,
+    /// Whoever has less is not among the best.
+    least: f32,
+    /// How many there were.
+    seen: usize,
+}
+
+impl<'a> Best<'a> {
+    fn new(most: usize) -> Self {
+        Self {
+            candidates: Vec::new(),
+            most,
+            least: 0.0,
+            seen: 0,
+        }
+    }
+
+    fn push(&mut self, candidate: Candidate<'a>) {
+        self.seen += 1;
+        if candidate.exact.is_none() && candidate.score < self.least {
+            return;
+        }
+        self.candidates.push(candidate);
+        if self.candidates.len() >= self.most.saturating_mul(2) {
+            let last = self.most - 1;
+            self.candidates
+                .select_nth_unstable_by(last, Candidate::order);
+            self.candidates.truncate(self.most);
+            self.least = self.candidates[last].score;
+        }
+    }
+
+    fn finish(mut self) -> Self {
+        self.candidates.sort_unstable_by(Candidate::order);
+        self
+    }
+}
+
+impl Index {
+    /// The tools that fit a query best.
+    pub fn search(&self, query: &Query<'_>) -> Found {
+        let request = Request::new(self, query.text);
+        SCORES.with_borrow_mut(|scores| {
+            add_up(self, &request.wanted, scores);
+            let best = self.best(
+                query,
+                &request,
+                scores,
+                query.limit.saturating_mul(2).max(16),
+            );
+            let hits = self.fold(query, &best.candidates);
+            if hits.len() == query.limit || best.seen <= best.candidates.len() {
+                return Found {
+                    hits,
+                    matches: best.seen,
+                };
+            }
+            // So many say the same that there are more hits further down.
+            let best = self.best(query, &request, scores, usize::MAX);
+            Found {
+                hits: self.fold(query, &best.candidates),
+                matches: best.seen,
+            }
+        })
+    }
+
+    /// The best tools, those that the query names first.
+    fn best(&self, query: &Query<'_>, request: &Request, scores: &[f32], most: usize) -> Best<'_> {
+        let mut best = Best::new(most);
+        let text = query.text.trim();
+        let key = folded([text]);
+        let named = self.named.range((key, 0)..=(key, u32::MAX));
+        let mut named: Vec<u32> = named.map(|(_, place)| *place).collect();
+        named.retain(|place| self.is_named(*place, text, key).is_some());
+        for (place, score) in (0..).zip(scores) {
+            if *score <= 0.0 && !named.contains(&place) {
+                continue;
+            }
+            let Some(tool) = self.tool(place).filter(|tool| is_in(tool, query.toolbox)) else {
+                continue;
+            };
+            best.push(Candidate {
+                exact: (!named.is_empty())
+                    .then(|| self.is_named(place, text, key))
+                    .flatten(),
+                score: score * self.factor(request.action, tool),
+                tool,
+            });
+        }
+        best.finish()
+    }
+
+    /// How a query names a tool, if it does.
+    fn is_named(&self, place: u32, text: &str, key: u64) -> Option<Exact> {
+        let tool = self.tool(place)?;
+        let identifier = &tool.identifier;
+        exact(
+            text,
+            key,
+            tool.keys,
+            identifier.server.as_str(),
+            identifier.tool.as_str(),
+        )
+    }
+
+    /// The first candidates as hits, each with those that say the same of themselves.
+    fn fold(&self, query: &Query<'_>, candidates: &[Candidate<'_>]) -> Vec<Hit> {
+        let mut hits: Vec<Hit> = Vec::new();
+        let mut fingerprints: Vec<u64> = Vec::new();
+        for candidate in candidates {
+            let tool = candidate.tool;
+            if hits.len() == query.limit {
+                break;
+            }
+            if fingerprints.contains(&tool.fingerprint) {
+                continue;
+            }
+            fingerprints.push(tool.fingerprint);
+            hits.push(Hit {
+                tool: tool.identifier.clone(),
+                score: candidate.score,
+                alike: self.alike(query, tool),
+            });
+        }
+        hits
+    }
+
+    /// The tools that say the same as one.
+    fn alike(&self, query: &Query<'_>, tool: &Tool) -> Vec<ToolIdentifier> {
+        let same = self
+            .prints
+            .range((tool.fingerprint, 0)..=(tool.fingerprint, u32::MAX));
+        let same = same.filter_map(|(_, place)| self.tool(*place));
+        let others = same.filter(|it| is_in(it, query.toolbox) && it.identifier != tool.identifier);
+        let mut alike: Vec<ToolIdentifier> = others.map(|it| it.identifier.clone()).collect();
+        alike.sort_unstable_by(|a, b| names(a).cmp(&names(b)));
+        alike
+    }
+
+    /// What a tool gets for a query, as [`Index::search`] counts it.
+    pub(super) fn score_of(&self, place: u32, request: &Request) -> f32 {
+        let factor = self
+            .tool(place)
+            .map_or(1.0, |tool| self.factor(request.action, tool));
+        SCORES.with_borrow_mut(|scores| {
+            add_up(self, &request.wanted, scores);
+            scores[place as usize] * factor
+        })
+    }
+
+    /// What the score of a tool is multiplied by, for what it does and what is asked for.
+    pub(super) fn factor(&self, asked: Action, tool: &Tool) -> f32 {
+        match tool.action {
+            None => 1.0,
+            Some(action) if action == asked => 1.0 + self.weights.agreement,
+            Some(_) => 1.0 - self.weights.difference,
+        }
+    }
+}
+
+/// Adds up what every tool gets for the words that are looked for.
+fn add_up(index: &Index, wanted: &[Wanted], scores: &mut Vec<f32>) {
+    scores.clear();
+    scores.resize(index.tools.len(), 0.0);
+    for wanted in wanted {
+        for posting in &index.terms[wanted.term as usize].postings {
+            scores[posting.tool as usize] += wanted.weight * posting.impact();
+        }
+    }
+}
+
+fn is_in(tool: &Tool, toolbox: Option<&ToolboxName>) -> bool {
+    toolbox.is_none_or(|toolbox| tool.identifier.toolbox == *toolbox)
+}

@@ -1,0 +1,227 @@
+//! What a search finds, and in which order.
+
+use pretty_assertions::assert_eq;
+
+use crate::{
+    ident::{ServerIdentifier, ServerName, ToolIdentifier, ToolName, ToolboxName},
+    wire::RawJson,
+};
+
+use super::{Found, Index, Query, ServerText, ToolText};
+
+/// A server, its toolbox, what is said of it, and its tools with their descriptions.
+type Row<'a> = (&'a str, &'a str, &'a str, &'a [(&'a str, &'a str)]);
+
+const SERVERS: &[Row<'_>] = &[
+    (
+        "code",
+        "github",
+        "Issues and pull requests of GitHub",
+        &[
+            ("create_issue", "Open a new issue in a repository"),
+            ("list_issues", "List the issues of a repository"),
+            ("search", "Search code"),
+        ],
+    ),
+    (
+        "home",
+        "weather",
+        "The weather of the world",
+        &[
+            ("get_forecast", "Forecast for the next days"),
+            ("search", "Find a place by name"),
+        ],
+    ),
+    (
+        "home",
+        "files",
+        "",
+        &[
+            ("readFile", "Read a file from the disk"),
+            ("deleteFile", "Remove a file"),
+        ],
+    ),
+];
+
+fn put(index: &mut Index, (toolbox, server, about, tools): Row<'_>) {
+    let toolbox = ToolboxName::from(toolbox);
+    let server = ServerName::from(server);
+    let tools: Vec<(ToolName, RawJson)> = tools
+        .iter()
+        .map(|(name, description)| {
+            let definition =
+                serde_json::json!({"name": name, "description": description, "inputSchema": {}});
+            (ToolName::from(*name), RawJson::of(&definition))
+        })
+        .collect();
+    let text = ServerText {
+        toolbox: &toolbox,
+        server: &server,
+        about: vec![about],
+    };
+    index.put(
+        &text,
+        tools
+            .iter()
+            .map(|(name, definition)| ToolText { name, definition }),
+    );
+}
+
+fn index() -> Index {
+    let mut index = Index::default();
+    for row in SERVERS {
+        put(&mut index, *row);
+    }
+    index
+}
+
+fn search(index: &Index, text: &str) -> Found {
+    index.search(&Query {
+        text,
+        toolbox: None,
+        limit: 10,
+    })
+}
+
+fn names(found: &Found) -> Vec<String> {
+    let hits = found.hits.iter();
+    hits.map(|hit| format!("{}/{}", hit.tool.server, hit.tool.tool))
+        .collect()
+}
+
+#[test]
+fn words_find_the_tools_that_are_about_them() {
+    let index = index();
+    let cases = [
+        ("open an issue", "github/create_issue"),
+        ("please show me the issues", "github/list_issues"),
+        ("erase a file", "files/deleteFile"),
+        (
+            "what will the weather be like tomorrow",
+            "weather/get_forecast",
+        ),
+        ("github search", "github/search"),
+        ("weather/search", "weather/search"),
+        ("weather search", "weather/search"),
+        ("READ_FILE", "files/readFile"),
+        ("readfile", "files/readFile"),
+    ];
+    for (query, expected) in cases {
+        assert_eq!(
+            names(&search(&index, query)).first().map(String::as_str),
+            Some(expected),
+            "{query}"
+        );
+    }
+}
+
+#[test]
+fn nothing_is_found_by_nothing() {
+    for query in ["", "   ", "xyzzy", "!?", "the of"] {
+        let found = search(&index(), query);
+        assert_eq!((found.hits, found.matches), (Vec::new(), 0), "{query}");
+    }
+}
+
+#[test]
+fn a_toolbox_and_a_limit_narrow_a_search() {
+    let index = index();
+    let toolbox = ToolboxName::from("home");
+    let found = index.search(&Query {
+        text: "search",
+        toolbox: Some(&toolbox),
+        limit: 10,
+    });
+    assert_eq!(names(&found), ["weather/search"]);
+    let found = index.search(&Query {
+        text: "search",
+        toolbox: None,
+        limit: 1,
+    });
+    assert_eq!((found.hits.len(), found.matches > 1), (1, true));
+}
+
+#[test]
+fn the_order_does_not_depend_on_when_a_server_was_put_in() {
+    let mut other = Index::default();
+    for row in SERVERS.iter().rev() {
+        put(&mut other, *row);
+    }
+    put(&mut other, SERVERS[1]);
+    for query in ["search", "file", "find an issue by name", "repository"] {
+        assert_eq!(search(&index(), query), search(&other, query), "{query}");
+    }
+}
+
+#[test]
+fn a_server_that_is_taken_out_leaves_nothing() {
+    let mut index = index();
+    for (toolbox, server, _, _) in SERVERS {
+        index.remove(&ServerIdentifier {
+            toolbox: ToolboxName::from(*toolbox),
+            server: ServerName::from(*server),
+        });
+    }
+    assert!(index.is_empty());
+    assert!(
+        index
+            .terms
+            .iter()
+            .all(|term| term.postings.capacity() == 0 && term.text.is_empty())
+    );
+    put(&mut index, SERVERS[0]);
+    let found = search(&index, "code");
+    assert_eq!(names(&found)[0], "github/search");
+}
+
+#[test]
+fn tools_that_say_the_same_are_one_hit() {
+    let mut index = index();
+    put(
+        &mut index,
+        ("work", "github", "Another account", SERVERS[0].3),
+    );
+    let found = search(&index, "create issue");
+    let alike: Vec<&str> = found.hits[0]
+        .alike
+        .iter()
+        .map(|it| it.toolbox.as_str())
+        .collect();
+    assert_eq!(
+        (found.hits[0].tool.toolbox.as_str(), alike),
+        ("code", vec!["work"])
+    );
+    assert_eq!(
+        found
+            .hits
+            .iter()
+            .filter(|hit| hit.tool.tool.as_str() == "create_issue")
+            .count(),
+        1
+    );
+}
+
+#[test]
+fn an_explanation_adds_up_to_what_the_search_says() {
+    let index = index();
+    let query = Query {
+        text: "erase a file of mars",
+        toolbox: None,
+        limit: 10,
+    };
+    let hit = &index.search(&query).hits[0];
+    let explanation = index.explain(&query, &hit.tool).unwrap();
+    assert_eq!(explanation.score.to_bits(), hit.score.to_bits());
+    let words = explanation.words.iter();
+    let words: Vec<_> = words
+        .map(|it| (it.word.as_str(), it.found.as_str(), it.how.name()))
+        .collect();
+    assert!(words.contains(&("file", "file", "same")), "{words:?}");
+    assert!(words.contains(&("erase", "delet", "synonym")), "{words:?}");
+    assert_eq!(explanation.missing, ["mars"]);
+    let nobody = ToolIdentifier {
+        tool: ToolName::from("nobody"),
+        ..hit.tool.clone()
+    };
+    assert_eq!(index.explain(&query, &nobody), None);
+}

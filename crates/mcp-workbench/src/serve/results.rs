@@ -1,0 +1,63 @@
+//! Reading results that were over their budget: their pages are resources of ours.
+
+use serde_json::{Value, json};
+
+use super::{
+    RESOURCE_NOT_FOUND,
+    methods::{Reply, Requester},
+};
+use crate::{
+    budget::{Address, View},
+    meta,
+    wire::RawJson,
+    workbench::{PageError, Workbench},
+};
+
+/// The key under which programs find where a page stands among the others.
+const PAGE_KEY: &str = "mcp-workbench/page";
+
+/// The page at an address of ours.
+pub(super) fn read(workbench: &Workbench, requester: Requester, uri: &str) -> Reply {
+    let Some(address) = Address::parse(uri) else {
+        return refusal(uri, (uri, 1), PageError::Gone);
+    };
+    let named = (address.id.as_str(), address.page);
+    let owner = requester.into_client().recipient().owner;
+    let kept = match workbench.results().find(&address, owner) {
+        Ok(kept) => kept,
+        Err(error) => return refusal(uri, named, error),
+    };
+    match kept.page(address.view, address.page) {
+        Ok(page) => Reply::Result(contents(uri, &address, page, kept.pages(address.view))),
+        Err(error) => refusal(uri, named, error),
+    }
+}
+
+fn contents(uri: &str, address: &Address, page: &str, pages: usize) -> RawJson {
+    let mut place = json!({ "page": address.page, "pages": pages });
+    if address.page < pages {
+        place["next"] = Value::from(address.next().to_string());
+    }
+    // A part of JSON is no JSON.
+    let mime = match address.view {
+        View::Json if pages == 1 => "application/json",
+        View::Json | View::Text => "text/plain",
+    };
+    RawJson::of(&json!({
+        "contents": [{
+            "uri": uri,
+            "mimeType": mime,
+            "text": page,
+            "_meta": { PAGE_KEY: place },
+        }],
+    }))
+}
+
+fn refusal(uri: &str, (result, page): (&str, usize), error: PageError) -> Reply {
+    let words = meta::page_error_text(result, page, error);
+    Reply::ErrorAsSent(RawJson::of(&json!({
+        "code": RESOURCE_NOT_FOUND,
+        "message": format!("Resource not found: {words}"),
+        "data": { "uri": uri, "code": meta::page_error_code(error) },
+    })))
+}

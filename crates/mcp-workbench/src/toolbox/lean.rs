@@ -1,0 +1,163 @@
+//! Tools in as few words as a model needs: a line a tool, and no JSON around it.
+
+use super::{
+    detail::Detail,
+    opened::Opened,
+    render::write_tool,
+    signature::{parameters, sentence, sentence_of, shown_name},
+};
+use crate::{
+    downstream::ToolDefinition,
+    ident::{ServerName, ToolIdentifier, ToolboxName},
+    visible::visible,
+};
+
+/// How much is told of what a server says of itself.
+const INSTRUCTIONS: usize = 160;
+
+/// A tool as it stands in a line: its name, and what the level of detail adds.
+pub fn line(tool: &ToolDefinition, detail: Detail) -> String {
+    let mut text = shown_name(tool.name.as_str()).into_owned();
+    if detail == Detail::Signature {
+        text.push_str(&parameters(&tool.definition));
+    }
+    if detail != Detail::Names
+        && let Some(sentence) = sentence(&tool.definition)
+    {
+        text.push_str(" — ");
+        text.push_str(&sentence);
+    }
+    text
+}
+
+/// A definition as `open_toolbox` has it, minified, with its server and toolbox.
+pub fn full_line(toolbox: &ToolboxName, server: &ServerName, tool: &ToolDefinition) -> String {
+    let mut text = Vec::new();
+    write_tool(&mut text, toolbox, server, tool);
+    String::from_utf8(text).expect("made of valid JSON")
+}
+
+/// An open toolbox: its servers, and under each its tools.
+pub fn opened_text(opened: &Opened, detail: Detail) -> String {
+    let tools: usize = opened
+        .catalogue
+        .iter()
+        .map(|(_, it)| it.tools().len())
+        .sum();
+    let mut text = format!(
+        "{}: {} of {}. {}\n",
+        title(opened),
+        counted(tools, "tool"),
+        counted(opened.catalogue.len(), "server"),
+        how_to_go_on(detail)
+    );
+    for (server, list) in &opened.catalogue {
+        let name = shown_name(server.as_str());
+        let lines = list.tools().iter().map(|tool| line(tool, detail));
+        let lines: Vec<String> = lines.collect();
+        let instructions = list.introduction.instructions.as_deref();
+        let instructions = sentence_of(instructions.unwrap_or_default(), INSTRUCTIONS);
+        match detail {
+            Detail::Names => text.push_str(&format!("{name}: {}\n", lines.join(", "))),
+            _ if instructions.is_empty() => {
+                text.push_str(&format!("server {name}:\n"));
+            }
+            _ => text.push_str(&format!("server {name}: {instructions}\n")),
+        }
+        if detail != Detail::Names {
+            for line in lines {
+                text.push_str(&format!("{line}\n"));
+            }
+        }
+    }
+    text.push_str(&remarks(opened));
+    text
+}
+
+/// The tools of an open toolbox that match a query, best first.
+pub fn matching_text(
+    opened: &Opened,
+    query: &str,
+    matching: &[(ServerName, &ToolDefinition)],
+    detail: Detail,
+) -> String {
+    let tools: usize = opened
+        .catalogue
+        .iter()
+        .map(|(_, it)| it.tools().len())
+        .sum();
+    let mut text = if matching.is_empty() {
+        format!(
+            "{}: none of {} matches '{}'. Use other words, or leave out the query.\n",
+            title(opened),
+            counted(tools, "tool"),
+            visible(query)
+        )
+    } else {
+        format!(
+            "{}: {} of {} match, best first, each as server and tool. {}\n",
+            title(opened),
+            matching.len(),
+            counted(tools, "tool"),
+            how_to_go_on(detail)
+        )
+    };
+    for (server, tool) in matching {
+        let server = shown_name(server.as_str());
+        text.push_str(&format!("{server} {}\n", line(tool, detail)));
+    }
+    text.push_str(&remarks(opened));
+    text
+}
+
+/// The toolbox in front of what is said of it.
+fn title(opened: &Opened) -> String {
+    let name = shown_name(opened.config.name.as_str());
+    let description = sentence_of(&opened.config.description, INSTRUCTIONS);
+    format!("toolbox {name} ({})", description.trim_end_matches('.'))
+}
+
+/// What a model does next.
+fn how_to_go_on(detail: Detail) -> &'static str {
+    match detail {
+        Detail::Names | Detail::Brief => "For parameters use detail \"signature\".",
+        Detail::Signature | Detail::Full => "Run them with use_tool (? = optional).",
+    }
+}
+
+/// What else has to be said: servers that are not up, tools that are not offered, notices.
+fn remarks(opened: &Opened) -> String {
+    let mut text = String::new();
+    for failure in &opened.failures {
+        text.push_str(&format!("{}\n", visible(&failure.to_string())));
+    }
+    for (server, list) in &opened.catalogue {
+        let server = shown_name(server.as_str());
+        for withheld in &list.withheld {
+            let (tool, reason) = (shown_name(&withheld.tool), visible(&withheld.reason));
+            text.push_str(&format!("withheld: {server} {tool}: {reason}\n"));
+        }
+        for notice in &list.notices {
+            text.push_str(&format!("notice: {server}: {}\n", visible(notice)));
+        }
+    }
+    text
+}
+
+/// The three names of a tool, to be copied one by one.
+pub fn shown_identifier(tool: &ToolIdentifier) -> String {
+    let names = [
+        tool.toolbox.as_str(),
+        tool.server.as_str(),
+        tool.tool.as_str(),
+    ];
+    names.map(shown_name).join(" ")
+}
+
+/// A number with what it counts.
+pub fn counted(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    }
+}

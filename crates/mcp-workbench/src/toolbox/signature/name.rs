@@ -1,0 +1,47 @@
+//! Names of others in a line that a model takes apart: as they are where nothing can be misread, otherwise as JSON
+//! strings. Either way they can be copied.
+
+use std::borrow::Cow;
+
+use crate::visible::is_hidden;
+
+/// A name as it stands in a line.
+pub fn shown_name(name: &str) -> Cow<'_, str> {
+    if !name.is_empty() && name.chars().all(is_plain) {
+        Cow::Borrowed(name)
+    } else {
+        Cow::Owned(quoted(name))
+    }
+}
+
+/// Letters and digits of any script, and the signs that names are made of.
+fn is_plain(character: char) -> bool {
+    character.is_alphanumeric() || matches!(character, '_' | '-' | '.' | '$' | '@')
+}
+
+/// A text as a JSON string in which nothing is hidden.
+pub(super) fn quoted(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len() + 2);
+    shown.push('"');
+    for character in text.chars() {
+        match character {
+            '"' => shown.push_str("\\\""),
+            '\\' => shown.push_str("\\\\"),
+            '\n' => shown.push_str("\\n"),
+            '\t' => shown.push_str("\\t"),
+            hidden if is_unseen(hidden) => {
+                for unit in hidden.encode_utf16(&mut [0; 2]) {
+                    shown.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+            plain => shown.push(plain),
+        }
+    }
+    shown.push('"');
+    shown
+}
+
+/// What a reader would not see, and what ends a line for some of them.
+pub(super) fn is_unseen(character: char) -> bool {
+    is_hidden(character) || matches!(character, '\u{2028}' | '\u{2029}')
+}

@@ -1,0 +1,353 @@
+//! A JSON Schema as the shape of the values that it allows, as far as a line can say it. Schemas are others' text: how
+//! deep, how wide and how long one is looked into is bounded, and what is odd in it becomes `any`.
+
+use std::collections::HashSet;
+
+use super::name::quoted;
+use crate::wire::{Kind, RawJson};
+
+/// How deep objects and arrays are looked into.
+const DEEPEST: usize = 4;
+
+/// How many parts of a schema are looked into in all.
+const MOST_PARTS: usize = 256;
+
+/// How many members of one object are looked into, beside those that are required.
+const MOST_OPTIONAL: usize = 64;
+
+/// How many alternatives of one value are looked into.
+const MOST_ALTERNATIVES: usize = 16;
+
+/// How many words of an enum are kept, and how long each may be.
+const MOST_WORDS: usize = 16;
+const LONGEST_WORD: usize = 48;
+
+/// The values that a schema allows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// Any, or nothing that can be said.
+    Any,
+    /// Of a type that needs no more words.
+    Word(String),
+    /// These, and so many more.
+    Words { kept: Vec<String>, more: usize },
+    /// A list.
+    Array(Box<Self>),
+    /// A list with a shape for each place.
+    Tuple(Vec<Self>),
+    /// An object.
+    Object(Members),
+    /// Any of these.
+    Union(Vec<Self>),
+}
+
+/// The members of an object.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Members {
+    /// Those that are known.
+    pub(super) known: Vec<Member>,
+    /// How many further ones there are, all optional.
+    pub(super) more: usize,
+    /// What all others are, where the schema says it.
+    pub(super) others: Option<Box<Shape>>,
+}
+
+/// A member of an object, or a parameter of a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Member {
+    pub(super) name: String,
+    pub(super) is_required: bool,
+    pub(super) shape: Shape,
+    /// What it is where it is left out, as JSON.
+    pub(super) default: Option<String>,
+}
+
+/// The parameters of a tool.
+pub(super) fn read(schema: Option<&RawJson>) -> Members {
+    let Some(schema) = schema else {
+        return Members::default();
+    };
+    let mut reader = Reader {
+        root: schema,
+        parts_left: MOST_PARTS,
+    };
+    let parts = reader.parts(schema);
+    let mut members = reader.members(&parts, 0);
+    if parts.iter().any(|part| part.member("properties").is_some()) {
+        // That a tool takes other arguments too is nothing that a model should be told.
+        members.others = None;
+    }
+    members
+}
+
+struct Reader<'a> {
+    /// What local references begin at.
+    root: &'a RawJson,
+    parts_left: usize,
+}
+
+impl Reader<'_> {
+    /// A schema, what it refers to and what it is made of: all of them hold for a value.
+    fn parts(&mut self, schema: &RawJson) -> Vec<RawJson> {
+        let mut parts = Vec::new();
+        let mut waiting = vec![schema.clone()];
+        let mut followed = HashSet::new();
+        while let Some(part) = waiting.pop() {
+            if parts.is_empty() || self.parts_left > 0 {
+                self.parts_left = self.parts_left.saturating_sub(1);
+                let made_of = part.member("allOf").and_then(|it| it.elements());
+                let made_of = made_of.unwrap_or_default();
+                waiting.extend(made_of.into_iter().take(MOST_PARTS).rev());
+                let reference = part.member("$ref");
+                let reference = reference.as_ref().and_then(RawJson::as_text);
+                if let Some(reference) = reference
+                    && followed.insert(reference.clone().into_owned())
+                {
+                    waiting.extend(self.resolve(&reference));
+                }
+                parts.push(part);
+            }
+        }
+        parts
+    }
+
+    /// What a local reference leads to.
+    fn resolve(&self, reference: &str) -> Option<RawJson> {
+        let mut found = self.root.clone();
+        let pointer = reference.strip_prefix('#')?;
+        for step in pointer.split('/').skip(1).take(DEEPEST * 4) {
+            let step = step.replace("~1", "/").replace("~0", "~");
+            found = match found.kind() {
+                Kind::Array => found.elements()?.into_iter().nth(step.parse().ok()?)?,
+                _ => found.member(&step)?,
+            };
+        }
+        Some(found)
+    }
+
+    /// The shape of a value, so deep inside.
+    fn shape(&mut self, schema: &RawJson, depth: usize) -> Shape {
+        if self.parts_left == 0 || schema.kind() != Kind::Object {
+            return Shape::Any;
+        }
+        let parts = self.parts(schema);
+        if let Some(words) = literals(&parts) {
+            return words;
+        }
+        let has_members = parts.iter().any(|part| part.member("properties").is_some());
+        let alternatives = if has_members {
+            Vec::new()
+        } else {
+            alternatives(&parts)
+        };
+        let mut shapes = Vec::new();
+        for alternative in alternatives.iter().take(MOST_ALTERNATIVES) {
+            add(&mut shapes, self.shape(alternative, depth));
+        }
+        if shapes.is_empty() {
+            for word in types(&parts) {
+                add(&mut shapes, self.typed(&word, &parts, depth));
+            }
+        }
+        let is_nullable = |part: &RawJson| part.member("nullable").is_some_and(|it| it.is_true());
+        if parts.iter().any(is_nullable) {
+            add(&mut shapes, Shape::Word("null".to_owned()));
+        }
+        if shapes.len() > 1 {
+            return Shape::Union(shapes);
+        }
+        shapes.pop().unwrap_or(Shape::Any)
+    }
+
+    fn typed(&mut self, word: &str, parts: &[RawJson], depth: usize) -> Shape {
+        match word {
+            "object" if depth < DEEPEST => {
+                let members = self.members(parts, depth + 1);
+                if members == Members::default() {
+                    return Shape::Word("object".to_owned());
+                }
+                Shape::Object(members)
+            }
+            "array" if depth < DEEPEST => self.array(parts, depth + 1),
+            "string" => {
+                let format = first(parts, "format");
+                let format = format.as_ref().and_then(RawJson::as_text);
+                let format = format.filter(|it| it.len() <= LONGEST_WORD && is_word(it));
+                Shape::Word(format.map_or("string".to_owned(), |it| format!("string<{it}>")))
+            }
+            word => Shape::Word(word.to_owned()),
+        }
+    }
+
+    fn array(&mut self, parts: &[RawJson], depth: usize) -> Shape {
+        let places = first(parts, "prefixItems").or_else(|| first(parts, "items"));
+        if let Some(places) = places.as_ref().and_then(RawJson::elements) {
+            let places = places.iter().take(MOST_ALTERNATIVES);
+            return Shape::Tuple(places.map(|it| self.shape(it, depth)).collect());
+        }
+        let items = first(parts, "items");
+        Shape::Array(Box::new(
+            items.map_or(Shape::Any, |it| self.shape(&it, depth)),
+        ))
+    }
+
+    /// The objects that describe members: those that hold, and those of alternatives, of which one holds.
+    fn properties(&mut self, parts: &[RawJson]) -> Vec<RawJson> {
+        let own = parts.iter().filter_map(|part| part.member("properties"));
+        let mut found: Vec<RawJson> = own.collect();
+        for alternative in alternatives(parts).iter().take(MOST_ALTERNATIVES) {
+            let parts = self.parts(alternative);
+            found.extend(parts.iter().filter_map(|part| part.member("properties")));
+        }
+        found
+    }
+
+    /// All members that are required, and others as long as there is room.
+    fn members(&mut self, parts: &[RawJson], depth: usize) -> Members {
+        let mut required = required(parts);
+        let mut members = Members::default();
+        let mut seen = HashSet::new();
+        for properties in self.properties(parts) {
+            for property in properties.members().unwrap_or_default() {
+                if !seen.insert(property.key.clone().into_owned()) {
+                    continue;
+                }
+                let is_required = required.swap_remove(property.key.as_ref());
+                if !is_required && members.known.len() >= MOST_OPTIONAL {
+                    members.more += 1;
+                    continue;
+                }
+                members.known.push(Member {
+                    is_required,
+                    shape: self.shape(&property.value, depth),
+                    default: default(&property.value),
+                    name: property.key.into_owned(),
+                });
+            }
+        }
+        members
+            .known
+            .extend(required.into_iter().map(|name| Member {
+                name,
+                is_required: true,
+                shape: Shape::Any,
+                default: None,
+            }));
+        let others = first(parts, "additionalProperties");
+        if members.known.is_empty()
+            && let Some(others) = others.filter(|it| it.kind() == Kind::Object)
+        {
+            members.others = Some(Box::new(self.shape(&others, depth)));
+        }
+        members
+    }
+}
+
+/// The member of the first part that has it.
+fn first(parts: &[RawJson], name: &str) -> Option<RawJson> {
+    parts.iter().find_map(|part| part.member(name))
+}
+
+/// The names of all members that a value must have.
+fn required(parts: &[RawJson]) -> indexmap::IndexSet<String> {
+    let lists = parts.iter().filter_map(|part| part.member("required"));
+    let names = lists.filter_map(|list| list.elements()).flatten();
+    names
+        .filter_map(|name| name.as_text().map(std::borrow::Cow::into_owned))
+        .collect()
+}
+
+fn alternatives(parts: &[RawJson]) -> Vec<RawJson> {
+    let lists = parts.iter().flat_map(|part| {
+        let any = part.member("anyOf");
+        [any, part.member("oneOf")].into_iter().flatten()
+    });
+    lists.filter_map(|it| it.elements()).flatten().collect()
+}
+
+/// The words for the types of a value; where none is said, what can be concluded.
+fn types(parts: &[RawJson]) -> Vec<String> {
+    let said = first(parts, "type");
+    let several = said.as_ref().and_then(RawJson::elements);
+    let words = several.unwrap_or_else(|| said.into_iter().collect());
+    let words = words.iter().take(MOST_ALTERNATIVES);
+    let words: Vec<String> = words
+        .filter_map(|word| word.as_text().map(std::borrow::Cow::into_owned))
+        .filter(|word| is_word(word) && word.len() <= LONGEST_WORD)
+        .collect();
+    if !words.is_empty() {
+        return words;
+    }
+    let has = |name: &str| parts.iter().any(|part| part.member(name).is_some());
+    if has("properties") || has("additionalProperties") {
+        vec!["object".to_owned()]
+    } else if has("items") || has("prefixItems") {
+        vec!["array".to_owned()]
+    } else {
+        Vec::new()
+    }
+}
+
+/// The values that are listed one by one.
+fn literals(parts: &[RawJson]) -> Option<Shape> {
+    if let Some(only) = first(parts, "const") {
+        return Some(Shape::Words {
+            kept: vec![literal(&only)?],
+            more: 0,
+        });
+    }
+    let listed = first(parts, "enum")?.elements()?;
+    let kept: Vec<String> = listed.iter().take(MOST_WORDS).filter_map(literal).collect();
+    (!kept.is_empty()).then(|| Shape::Words {
+        more: listed.len() - kept.len(),
+        kept,
+    })
+}
+
+/// A value as JSON on one line, if it is short.
+fn literal(value: &RawJson) -> Option<String> {
+    let text = match value.as_text() {
+        Some(text) => quoted(&text),
+        None => value.minified().as_str().to_owned(),
+    };
+    let fits = text.chars().take(LONGEST_WORD + 1).count() <= LONGEST_WORD;
+    (fits && !text.chars().any(super::name::is_unseen)).then_some(text)
+}
+
+/// What a value is where it is left out. That it is nothing need not be said.
+fn default(schema: &RawJson) -> Option<String> {
+    literal(
+        &schema
+            .member("default")
+            .filter(|it| it.kind() != Kind::Null)?,
+    )
+}
+
+/// Adds a shape that is not there yet. Alternatives of alternatives are alternatives, and lists of words one list.
+fn add(shapes: &mut Vec<Shape>, shape: Shape) {
+    match shape {
+        Shape::Union(inner) => inner.into_iter().for_each(|it| add(shapes, it)),
+        Shape::Words { mut kept, more } => {
+            let known = shapes.iter_mut().find_map(|it| match it {
+                Shape::Words { kept, more } => Some((kept, more)),
+                _ => None,
+            });
+            match known {
+                Some((all, left_out)) => {
+                    kept.retain(|word| !all.contains(word));
+                    all.append(&mut kept);
+                    *left_out += more;
+                }
+                None => shapes.push(Shape::Words { kept, more }),
+            }
+        }
+        shape if !shapes.contains(&shape) => shapes.push(shape),
+        _ => {}
+    }
+}
+
+/// Whether a text is one word.
+fn is_word(text: &str) -> bool {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.' | '/');
+    !text.is_empty() && text.chars().all(is_plain)
+}

@@ -1,0 +1,144 @@
+//! `open_toolbox` with `detail` and `query`.
+
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::FILES;
+use crate::harness::{Script, Setup, ToolResult, Workbench};
+
+fn open(workbench: &mut Workbench, more: &serde_json::Value) -> ToolResult {
+    let mut arguments = json!({"toolbox": "dev"});
+    for (key, value) in more.as_object().unwrap() {
+        arguments[key] = value.clone();
+    }
+    workbench.call("open_toolbox", &arguments.to_string())
+}
+
+fn files() -> Setup {
+    let script = Script::new()
+        .tools(FILES)
+        .set("instructions", r#""Ask before you delete. Thank you.""#);
+    Setup::one(&script).server("plain", &Script::named(&["echo"]))
+}
+
+#[test]
+fn full_is_what_an_open_without_a_word_about_it_answers() {
+    let mut workbench = files().connect();
+    let usual = open(&mut workbench, &json!({})).raw;
+    assert_eq!(open(&mut workbench, &json!({"detail": "full"})).raw, usual);
+    assert_eq!(
+        open(&mut workbench, &json!({})).json()["servers_connected"],
+        2
+    );
+}
+
+#[test]
+fn the_other_levels_are_lines() {
+    let mut workbench = files().connect();
+    let rows = [
+        (
+            "names",
+            "toolbox dev (Development tools): 3 tools of 2 servers. For parameters use detail \"signature\".\n\
+             fs: read_file, delete_file\n\
+             plain: echo\n",
+        ),
+        (
+            "brief",
+            "toolbox dev (Development tools): 3 tools of 2 servers. For parameters use detail \"signature\".\n\
+             server fs: Ask before you delete.\n\
+             read_file — Read a file.\n\
+             delete_file — Delete a file for good\n\
+             server plain:\n\
+             echo\n",
+        ),
+        (
+            "signature",
+            "toolbox dev (Development tools): 3 tools of 2 servers. Run them with use_tool (? = optional).\n\
+             server fs: Ask before you delete.\n\
+             read_file(path: string, head?: integer = 10, encoding?: \"utf8\"|\"base64\") — Read a file.\n\
+             delete_file(path: string) — Delete a file for good\n\
+             server plain:\n\
+             echo()\n",
+        ),
+    ];
+    for (detail, text) in rows {
+        assert_eq!(
+            open(&mut workbench, &json!({"detail": detail})).text(),
+            text
+        );
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said_at_every_level() {
+    let double = r#"[{"name":"a","inputSchema":{"type":"object"}},{"name":"a","inputSchema":{"type":"object"}}]"#;
+    let setup = Setup::one(&Script::new().tools(double))
+        .entry("bad", json!({"command": "/no/such/program"}));
+    let mut workbench = setup.connect();
+    for detail in ["names", "brief", "signature"] {
+        let text = open(&mut workbench, &json!({"detail": detail}))
+            .text()
+            .to_owned();
+        for part in [
+            "\nFailed to connect to server 'bad' in toolbox 'dev': command '/no/such/program' not found\n",
+            "\nwithheld: fs a: ",
+        ] {
+            assert!(text.contains(part), "no {part:?} in {text}");
+        }
+    }
+}
+
+#[test]
+fn a_query_leaves_the_tools_that_match_best_first_and_counts_all() {
+    let mut workbench = files().connect();
+    let matching = open(&mut workbench, &json!({"query": "delete"}));
+    let matching = matching.json();
+    assert_eq!(matching["tools"][0]["name"], "delete_file");
+    assert_eq!(matching["tools"].as_array().unwrap().len(), 1);
+    assert_eq!(matching["tools_in_all"], 3);
+    assert_eq!(matching["servers_connected"], 2);
+    let lines = open(
+        &mut workbench,
+        &json!({"query": "delete", "detail": "signature"}),
+    );
+    assert_eq!(
+        lines.text(),
+        "toolbox dev (Development tools): 1 of 3 tools match, best first, each as server and tool. \
+         Run them with use_tool (? = optional).\n\
+         fs delete_file(path: string) — Delete a file for good\n"
+    );
+    let nothing = open(&mut workbench, &json!({"query": "zzzz", "detail": "brief"}));
+    assert_eq!(
+        nothing.text(),
+        "toolbox dev (Development tools): none of 3 tools matches 'zzzz'. Use other words, or leave out the query.\n"
+    );
+    let nothing = open(&mut workbench, &json!({"query": "zzzz"})).json();
+    assert_eq!(
+        (&nothing["tools"], &nothing["tools_in_all"]),
+        (&json!([]), &json!(3))
+    );
+}
+
+#[test]
+fn wrong_values_are_told_with_what_would_be_right() {
+    let mut workbench = files().connect();
+    let rows = [
+        (
+            json!({"detail": "sigature"}),
+            "Invalid parameters: detail: Expected 'names' | 'brief' | 'signature' | 'full', received 'sigature' \
+             (did you mean 'signature'?)",
+        ),
+        (
+            json!({"detail": 1, "query": " "}),
+            "Invalid parameters: detail: Expected string, received number; query cannot be empty",
+        ),
+        (
+            json!({"details": "full"}),
+            "Invalid parameters: Unrecognized key: 'details' (did you mean 'detail'?)",
+        ),
+    ];
+    for (more, text) in rows {
+        assert_eq!(open(&mut workbench, &more).error(), text);
+    }
+    assert!(workbench.journal("dev", "fs").pids().is_empty());
+}

@@ -1,0 +1,187 @@
+//! A set: tools of some servers, and queries with the tools that answer them.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use bytes::Bytes;
+use mcp_workbench::{
+    ident::{ServerName, ToolName, ToolboxName},
+    search::{Index, ServerText, ToolText, Weights},
+    wire::RawJson,
+};
+use serde::{Deserialize, de::DeserializeOwned};
+use thiserror::Error;
+
+/// Why a set cannot be read.
+#[derive(Debug, Error)]
+pub enum SetError {
+    /// A file cannot be read.
+    #[error("{path}: {error}")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// A line is not what it should be.
+    #[error("{path}, line {line}: {error}")]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, counted from 1.
+        line: usize,
+        /// Why.
+        error: serde_json::Error,
+    },
+}
+
+/// A query and what answers it.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Question {
+    /// Its id in the set.
+    pub qid: String,
+    /// What is asked.
+    pub query: String,
+    /// What kind of question it is.
+    pub kind: String,
+    /// The needs in it; any tool of a group meets one.
+    pub groups: Vec<Vec<String>>,
+}
+
+/// A server and its tools, ready to be put into an index.
+#[derive(Debug)]
+pub struct Shelf {
+    /// The server's name.
+    pub server: ServerName,
+    /// What is said of it.
+    pub about: Vec<String>,
+    /// Its tools: name and definition.
+    pub tools: Vec<(ToolName, RawJson)>,
+}
+
+/// A set as it was read.
+#[derive(Debug)]
+pub struct Set {
+    /// The name of its folder.
+    pub name: String,
+    /// The servers.
+    pub shelves: Vec<Shelf>,
+    /// The queries.
+    pub questions: Vec<Question>,
+    /// The toolbox that all servers are put into.
+    toolbox: ToolboxName,
+}
+
+#[derive(Deserialize)]
+struct ServerLine {
+    server: String,
+    description: Option<String>,
+    title: Option<String>,
+    category: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ToolLine {
+    server: String,
+    name: String,
+}
+
+impl Set {
+    /// Reads a folder.
+    pub fn read(folder: &Path) -> Result<Self, SetError> {
+        let mut shelves: Vec<Shelf> = lines::<ServerLine>(&folder.join("servers.jsonl"))?
+            .into_iter()
+            .map(|(line, _)| Shelf {
+                server: ServerName::from(line.server.as_str()),
+                about: [line.title, line.description, line.category]
+                    .into_iter()
+                    .flatten()
+                    .collect(),
+                tools: Vec::new(),
+            })
+            .collect();
+        for (line, text) in lines::<ToolLine>(&folder.join("tools.jsonl"))? {
+            let tool = ToolName::from(line.name.as_str());
+            let definition =
+                RawJson::parse(&Bytes::from(text)).expect("it was read as JSON before");
+            match shelves
+                .iter_mut()
+                .find(|shelf| shelf.server.as_str() == line.server)
+            {
+                Some(shelf) => shelf.tools.push((tool, definition)),
+                None => shelves.push(Shelf {
+                    server: ServerName::from(line.server.as_str()),
+                    about: Vec::new(),
+                    tools: vec![(tool, definition)],
+                }),
+            }
+        }
+        let questions = lines(&folder.join("queries.jsonl"))?;
+        let name = folder.file_name().unwrap_or(folder.as_os_str());
+        Ok(Self {
+            name: name.to_string_lossy().into_owned(),
+            shelves,
+            questions: questions
+                .into_iter()
+                .map(|(question, _)| question)
+                .collect(),
+            toolbox: ToolboxName::from("set"),
+        })
+    }
+
+    /// How many tools there are.
+    pub fn tools(&self) -> usize {
+        self.shelves.iter().map(|shelf| shelf.tools.len()).sum()
+    }
+
+    /// An index of all servers.
+    pub fn index(&self) -> Index {
+        self.index_with(Weights::default())
+    }
+
+    /// An index of all servers that ranks by other numbers.
+    pub fn index_with(&self, weights: Weights) -> Index {
+        let mut index = Index::with_weights(weights);
+        for shelf in &self.shelves {
+            self.put(&mut index, shelf);
+        }
+        index
+    }
+
+    /// Puts one server of the set into an index.
+    pub fn put(&self, index: &mut Index, shelf: &Shelf) {
+        let text = ServerText {
+            toolbox: &self.toolbox,
+            server: &shelf.server,
+            about: shelf.about.iter().map(String::as_str).collect(),
+        };
+        let tools = shelf.tools.iter();
+        index.put(
+            &text,
+            tools.map(|(name, definition)| ToolText { name, definition }),
+        );
+    }
+}
+
+/// The lines of a file: what each says, and its text.
+fn lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<(T, String)>, SetError> {
+    let text = fs::read_to_string(path).map_err(|error| SetError::File {
+        path: path.to_owned(),
+        error,
+    })?;
+    let lines = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty());
+    let lines = lines.map(|(number, line)| {
+        let value = serde_json::from_str(line).map_err(|error| SetError::Line {
+            path: path.to_owned(),
+            line: number + 1,
+            error,
+        })?;
+        Ok((value, line.to_owned()))
+    });
+    lines.collect()
+}

@@ -1,0 +1,128 @@
+//! What the ranking must always do, on our own set and on the development sets where they are there.
+
+use std::{collections::HashMap, fs, path::PathBuf};
+
+use retrieval::{
+    baseline::{self, Baseline, Reached},
+    places,
+    score::Scores,
+    set::{Question, Set},
+};
+
+use mcp_workbench::search::{Index, Query};
+
+fn recorded() -> Baseline {
+    let text = fs::read_to_string(places::baseline()).expect("the baseline is committed");
+    serde_json::from_str(&text).expect("the baseline was written by us")
+}
+
+#[track_caller]
+fn not_lost(what: &str, now: Reached, before: Reached) {
+    assert!(
+        !now.falls_below(&before),
+        "the ranking of {what} got worse: {now:?}, and it was {before:?}\nhint: if that is meant, write it in with \
+         ./scripts/retrieval --accept"
+    );
+}
+
+#[test]
+fn our_own_set_is_ranked_no_worse_than_before() {
+    not_lost("our own set", baseline::own().unwrap(), recorded().own);
+}
+
+#[test]
+fn the_development_sets_are_ranked_no_worse_than_before() {
+    if let Some(now) = baseline::development().unwrap() {
+        not_lost("the development sets", now, recorded().development);
+    }
+}
+
+#[test]
+fn a_loss_is_seen() {
+    let before = recorded().development;
+    let worse = Reached {
+        ndcg: before.ndcg - 0.02,
+        ..before
+    };
+    assert!(worse.falls_below(&before) && !before.falls_below(&worse));
+}
+
+/// The tool at the first rank: its server and its name.
+fn first(index: &Index, query: &str) -> Option<(String, String)> {
+    let found = index.search(&Query {
+        text: query,
+        toolbox: None,
+        limit: 1,
+    });
+    let tool = &found.hits.first()?.tool;
+    Some((tool.server.to_string(), tool.tool.to_string()))
+}
+
+#[test]
+fn a_name_in_full_is_always_first() {
+    let folders: Vec<PathBuf> = [vec![places::own_set()], places::development_sets()].concat();
+    for folder in folders {
+        let set = Set::read(&folder).unwrap();
+        let index = set.index();
+        let mut owners: HashMap<&str, Vec<&str>> = HashMap::new();
+        for shelf in &set.shelves {
+            for (tool, _) in &shelf.tools {
+                owners
+                    .entry(tool.as_str())
+                    .or_default()
+                    .push(shelf.server.as_str());
+            }
+        }
+        for (tool, servers) in owners {
+            let (server, found) = first(&index, tool).unwrap();
+            assert_eq!(found, tool);
+            assert!(servers.contains(&server.as_str()), "{tool} of {server}");
+            for server in servers {
+                let expected = Some((server.to_owned(), tool.to_owned()));
+                assert_eq!(first(&index, &format!("{server}/{tool}")), expected);
+                assert_eq!(first(&index, &format!("{server} {tool}")), expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_answer_of_a_set_is_one_of_its_tools() {
+    let set = Set::read(&places::own_set()).unwrap();
+    let tools: Vec<String> = set
+        .shelves
+        .iter()
+        .flat_map(|shelf| {
+            shelf
+                .tools
+                .iter()
+                .map(|(tool, _)| format!("{}/{tool}", shelf.server))
+        })
+        .collect();
+    for question in &set.questions {
+        for tool in question.groups.iter().flatten() {
+            assert!(tools.contains(tool), "{}: {tool}", question.qid);
+        }
+    }
+}
+
+#[test]
+fn scores_are_counted_as_evaluate_py_counts_them() {
+    let question = Question {
+        qid: String::new(),
+        query: String::new(),
+        kind: String::new(),
+        groups: vec![vec!["a".to_owned()], vec!["b".to_owned(), "c".to_owned()]],
+    };
+    let ranked = ["x", "c", "b", "a"].map(str::to_owned);
+    let scores = Scores::of(&question, &ranked);
+    // By evaluate.py: dcg is 1/log2(3) + 1/log2(5), and the best is 1 + 1/log2(3).
+    let expected = Scores {
+        recall: [0.0, 0.5, 1.0, 1.0],
+        hit: 0.0,
+        reciprocal_rank: 0.5,
+        ndcg: (1.0 / 3_f64.log2() + 1.0 / 5_f64.log2()) / (1.0 + 1.0 / 3_f64.log2()),
+    };
+    assert_eq!(format!("{scores:.12?}"), format!("{expected:.12?}"));
+    assert_eq!(Scores::of(&question, &[]), Scores::default());
+}
