@@ -220,13 +220,12 @@ impl Connection {
     }
 
     fn take_frame(self: &Arc<Self>, frame: &Bytes) {
-        let frame = &on_one_line(frame);
-        match Message::parse(frame) {
+        match Message::parse_line(frame) {
             Ok(message) => {
                 let place = ReplyPlace::Line(self.output.clone());
                 self.take_message(message, place, frame.len());
             }
-            Err(error) => match self.batch(frame) {
+            Err(error) => match self.batch(&on_one_line(frame)) {
                 Some(messages) => self.take_batch(&messages, self.output.clone()),
                 None => self.refuse_frame(&error, frame),
             },

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::{
     compose::ObjectText,
     mend::{escape_controls, mend_surrogates},
-    scan::{ScanError, Scanner, plain_length},
+    scan::{ScanError, Scanner, check_utf8, plain_length},
 };
 
 /// A valid JSON value, byte for byte as it was sent.
@@ -60,9 +60,7 @@ impl Kind {
 impl RawJson {
     /// Checks that `bytes` are one JSON value in valid UTF-8.
     pub fn parse(bytes: &Bytes) -> Result<Self, ScanError> {
-        if let Err(error) = std::str::from_utf8(bytes) {
-            return Err(ScanError::Syntax(error.valid_up_to()));
-        }
+        check_utf8(bytes)?;
         let mut scanner = Scanner::new(bytes);
         scanner.skip_whitespace();
         let start = scanner.position();
@@ -278,7 +276,8 @@ impl<'a> Key<'a> {
     }
 }
 
-type Span = std::ops::Range<usize>;
+/// Where a value stands in a text.
+pub(super) type Span = std::ops::Range<usize>;
 
 /// Walks the object at the scanner's position: `visit` gets each key and the span of its value.
 pub(super) fn walk_members<'a>(

@@ -75,24 +75,36 @@ impl<'a> Scanner<'a> {
         self.at
     }
 
+    /// Moves past white space. Between most tokens there is none, so that is found out first.
+    #[inline]
     pub(super) fn skip_whitespace(&mut self) {
+        if self.peek().is_some_and(|byte| byte <= b' ') {
+            self.skip_blanks();
+        }
+    }
+
+    #[inline(never)]
+    fn skip_blanks(&mut self) {
         while let Some(byte @ (b' ' | b'\t' | b'\n' | b'\r')) = self.bytes.get(self.at) {
             self.has_line_ends |= matches!(byte, b'\n' | b'\r');
             self.at += 1;
         }
     }
 
+    #[inline]
     pub(super) fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
 
     /// Takes `byte` if it is next.
+    #[inline]
     pub(super) fn take(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
         self.at += usize::from(found);
         found
     }
 
+    #[inline]
     pub(super) fn expect(&mut self, byte: u8) -> Result<(), ScanError> {
         if self.take(byte) {
             Ok(())
@@ -177,28 +189,37 @@ impl<'a> Scanner<'a> {
     }
 
     /// Moves past a string, quotes included.
+    #[inline]
     pub(super) fn string(&mut self) -> Result<(), ScanError> {
         self.expect(b'"')?;
-        self.special = false;
+        self.at = plain_end(self.bytes, self.at);
+        self.special = !self.take(b'"');
+        if self.special {
+            return self.rest_of_string();
+        }
+        Ok(())
+    }
+
+    /// Moves past the rest of a string, from the first byte on that does not stand for itself.
+    #[inline(never)]
+    fn rest_of_string(&mut self) -> Result<(), ScanError> {
         loop {
-            self.at += plain_length(&self.bytes[self.at..]);
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
                     return Ok(());
                 }
                 Some(b'\\') => {
-                    self.special = true;
                     self.at += 1;
                     self.escape()?;
                 }
                 Some(_) => {
-                    self.special = true;
                     self.flaws.raw_control = true;
                     self.at += 1;
                 }
                 None => return Err(self.broken()),
             }
+            self.at = plain_end(self.bytes, self.at);
         }
     }
 
@@ -265,6 +286,17 @@ impl<'a> Scanner<'a> {
     }
 }
 
+/// Whether text is valid UTF-8. Most messages are plain ASCII, which is found out several times faster.
+pub(super) fn check_utf8(bytes: &[u8]) -> Result<(), ScanError> {
+    if bytes.is_ascii() {
+        return Ok(());
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(ScanError::Syntax(error.valid_up_to())),
+    }
+}
+
 /// Whether a low surrogate escape stands at `at`.
 pub(super) fn low_surrogate_follows(bytes: &[u8], at: usize) -> bool {
     bytes.get(at) == Some(&b'\\')
@@ -285,23 +317,54 @@ const WORD: usize = 8;
 /// So many bytes are looked at together once a string has shown to be long.
 const BLOCK: usize = 32;
 
-/// How many bytes of a string stand for themselves: up to a quote, a backslash or a control character. Most
-/// strings are short, so their first bytes are looked at in the way that begins soonest.
+/// How many bytes of a string stand for themselves: up to a quote, a backslash or a control character.
 pub(super) fn plain_length(bytes: &[u8]) -> usize {
-    let mut at = 0;
-    while let Some(word) = bytes[at..].first_chunk::<WORD>() {
-        let found = special_in(u64::from_le_bytes(*word));
+    plain_end(bytes, 0)
+}
+
+/// Where the bytes from `at` on no longer stand for themselves. Most strings are short, so their first bytes are
+/// looked at in the way that begins soonest.
+#[inline]
+fn plain_end(bytes: &[u8], mut at: usize) -> usize {
+    for _ in 0..BLOCK / WORD {
+        let Some(word) = word_at(bytes, at) else {
+            return plain_rest(bytes, at);
+        };
+        let found = special_in(word);
         if found != 0 {
             return at + found.trailing_zeros() as usize / 8;
         }
         at += WORD;
-        if at % BLOCK == 0 {
-            at += plain_blocks(&bytes[at..]) * BLOCK;
-        }
     }
+    plain_long(bytes, at)
+}
+
+/// The same for a string that has shown to be long.
+#[inline(never)]
+fn plain_long(bytes: &[u8], mut at: usize) -> usize {
+    at += plain_blocks(&bytes[at..]) * BLOCK;
+    while let Some(word) = word_at(bytes, at) {
+        let found = special_in(word);
+        if found != 0 {
+            return at + found.trailing_zeros() as usize / 8;
+        }
+        at += WORD;
+    }
+    plain_rest(bytes, at)
+}
+
+/// The same for what is shorter than a word.
+#[inline(never)]
+fn plain_rest(bytes: &[u8], at: usize) -> usize {
     let rest = &bytes[at..];
     let found = rest.iter().position(|byte| is_special(*byte));
     at + found.unwrap_or(rest.len())
+}
+
+#[inline]
+fn word_at(bytes: &[u8], at: usize) -> Option<u64> {
+    let word = bytes.get(at..)?.first_chunk::<WORD>()?;
+    Some(u64::from_le_bytes(*word))
 }
 
 /// How many blocks stand for themselves.
@@ -315,13 +378,15 @@ fn plain_blocks(bytes: &[u8]) -> usize {
 
 /// Marks the bytes of a word that do not stand for themselves by their highest bits. Marks above the lowest
 /// one may be wrong: a subtraction borrows from the bytes above.
+#[inline]
 fn special_in(word: u64) -> u64 {
     const ONES: u64 = u64::from_le_bytes([1; WORD]);
     const HIGHEST: u64 = u64::from_le_bytes([0x80; WORD]);
     let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word;
-    let quote = below(word ^ (ONES * u64::from(b'"')), 1);
+    // With this bit turned over the quote stands right behind the control characters, which stay what they are.
+    let control_or_quote = below(word ^ (ONES * 2), 0x21);
     let backslash = below(word ^ (ONES * u64::from(b'\\')), 1);
-    (quote | backslash | below(word, 0x20)) & HIGHEST
+    (control_or_quote | backslash) & HIGHEST
 }
 
 fn is_special(byte: u8) -> bool {

@@ -222,7 +222,7 @@ impl Session {
         origin: Origin,
         surroundings: &Surroundings<'_>,
     ) {
-        match (notification.method.as_str(), &notification.params) {
+        match (&*notification.method, &notification.params) {
             ("notifications/progress", Some(params)) => self.calls.forward_progress(params),
             ("notifications/tools/list_changed", _) => self.announce_change(surroundings.status),
             ("notifications/prompts/list_changed", _) => (surroundings.tell)(Change::Prompts),

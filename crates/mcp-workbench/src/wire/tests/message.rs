@@ -31,7 +31,7 @@ fn request(id_text: &str, params: Option<&str>) -> Message {
     let params = params.map(raw);
     Message::Request(Request {
         id: id(id_text),
-        method: "m".to_owned(),
+        method: "m".into(),
         params,
     })
 }
@@ -39,7 +39,7 @@ fn request(id_text: &str, params: Option<&str>) -> Message {
 fn notification(method: &str, params: Option<&str>) -> Message {
     let params = params.map(raw);
     Message::Notification(Notification {
-        method: method.to_owned(),
+        method: method.to_owned().into(),
         params,
     })
 }
