@@ -135,7 +135,7 @@ fn ended(
 ) -> Result<MetaReply, Failure> {
     match result {
         Ok(result) => {
-            workbench.links().note(&tool.server_identifier(), &result);
+            workbench.links().note(&tool, &result);
             Ok(MetaReply::Result(result))
         }
         Err(error) => Err(Failure::call_failed(tool, error)),

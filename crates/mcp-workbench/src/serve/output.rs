@@ -92,9 +92,12 @@ impl ClientOutput {
     }
 }
 
-/// The way to a client that reads one pipe.
+/// The way to a client that reads one pipe. Every request has a share of it, so that there is one thing to share.
 #[derive(Clone)]
-pub(super) struct PipeOutput {
+pub(super) struct PipeOutput(Arc<PipeEnd>);
+
+/// What all outputs to one pipe share.
+struct PipeEnd {
     frames: mpsc::UnboundedSender<Frame>,
     waiting: Arc<Waiting>,
 }
@@ -125,22 +128,25 @@ impl PipeOutput {
     pub(super) fn channel() -> (Self, QueuedFrames) {
         let (sender, frames) = mpsc::unbounded_channel();
         let waiting = Arc::new(Waiting::default());
-        let output = Self {
+        let output = Self(Arc::new(PipeEnd {
             frames: sender,
             waiting: Arc::clone(&waiting),
-        };
+        }));
         (output, QueuedFrames { frames, waiting })
     }
 
     fn send(&self, frame: Frame) {
-        self.waiting.bytes.fetch_add(frame.len(), Ordering::Relaxed);
+        self.0
+            .waiting
+            .bytes
+            .fetch_add(frame.len(), Ordering::Relaxed);
         // A client that has gone away reads nothing; the connection ends on its own.
-        let _ = self.frames.send(frame);
+        let _ = self.0.frames.send(frame);
     }
 
     async fn has_room(&self) {
         while self.is_full() {
-            let fewer = self.waiting.fewer.notified();
+            let fewer = self.0.waiting.fewer.notified();
             if self.is_full() {
                 fewer.await;
             }
@@ -149,7 +155,7 @@ impl PipeOutput {
 
     /// Whether too much waits.
     fn is_full(&self) -> bool {
-        self.waiting.bytes.load(Ordering::Relaxed) > MAX_QUEUED_BYTES
+        self.0.waiting.bytes.load(Ordering::Relaxed) > MAX_QUEUED_BYTES
     }
 }
 
@@ -238,7 +244,7 @@ mod tests {
                 yield_now().await;
             }
             // The last one is counted until something happens.
-            assert!(output.waiting.bytes.load(Ordering::Relaxed) <= 2 * size);
+            assert!(output.0.waiting.bytes.load(Ordering::Relaxed) <= 2 * size);
         };
         tokio::select! {
             biased;

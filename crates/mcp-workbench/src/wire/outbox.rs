@@ -3,8 +3,6 @@
 
 use std::{collections::VecDeque, io::IoSlice};
 
-use bytes::{Buf, Bytes};
-
 use super::compose::Frame;
 
 /// Names one frame of an outbox.
@@ -22,6 +20,9 @@ impl From<u64> for FrameTicket {
 #[derive(Debug, Default)]
 pub struct Outbox {
     frames: VecDeque<QueuedFrame>,
+    /// How many bytes of the first frame have been written.
+    begun: usize,
+    /// How many bytes wait.
     bytes: usize,
     next: u64,
 }
@@ -29,8 +30,7 @@ pub struct Outbox {
 #[derive(Debug)]
 struct QueuedFrame {
     ticket: FrameTicket,
-    parts: [Bytes; 3],
-    started: bool,
+    frame: Frame,
 }
 
 impl Outbox {
@@ -39,11 +39,7 @@ impl Outbox {
         let ticket = FrameTicket(self.next);
         self.next += 1;
         self.bytes += frame.len();
-        self.frames.push_back(QueuedFrame {
-            ticket,
-            parts: frame.into_parts(),
-            started: false,
-        });
+        self.frames.push_back(QueuedFrame { ticket, frame });
         ticket
     }
 
@@ -60,7 +56,7 @@ impl Outbox {
     /// Whether a byte of the frame has been written.
     pub fn has_started(&self, ticket: FrameTicket) -> bool {
         match self.find(ticket) {
-            Some(index) => self.frames[index].started,
+            Some(index) => self.is_begun(index),
             None => true,
         }
     }
@@ -68,9 +64,9 @@ impl Outbox {
     /// Takes a frame out again; false if it is too late for that.
     pub fn remove(&mut self, ticket: FrameTicket) -> bool {
         match self.find(ticket) {
-            Some(index) if !self.frames[index].started => {
-                if let Some(frame) = self.frames.remove(index) {
-                    self.bytes -= frame.parts.iter().map(Bytes::len).sum::<usize>();
+            Some(index) if !self.is_begun(index) => {
+                if let Some(queued) = self.frames.remove(index) {
+                    self.bytes -= queued.frame.len();
                 }
                 true
             }
@@ -80,8 +76,13 @@ impl Outbox {
 
     /// Fills `slices` with what is to be written next; returns how many were filled.
     pub fn fill<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
-        let parts = self.frames.iter().flat_map(|frame| &frame.parts);
-        let waiting = parts.filter(|part| !part.is_empty());
+        let mut skip = self.begun;
+        let parts = self.frames.iter().flat_map(|queued| queued.frame.parts());
+        let waiting = parts.filter_map(|part| {
+            let written = skip.min(part.len());
+            skip -= written;
+            Some(&part[written..]).filter(|part| !part.is_empty())
+        });
         let mut filled = 0;
         for (slice, part) in slices.iter_mut().zip(waiting) {
             *slice = IoSlice::new(part);
@@ -91,22 +92,19 @@ impl Outbox {
     }
 
     /// Notes that `written` bytes have gone out.
-    pub fn advance(&mut self, mut written: usize) {
+    pub fn advance(&mut self, written: usize) {
         self.bytes -= written;
-        while written > 0 {
-            let Some(frame) = self.frames.front_mut() else {
-                return;
-            };
-            frame.started = true;
-            for part in &mut frame.parts {
-                let here = written.min(part.len());
-                part.advance(here);
-                written -= here;
-            }
-            if frame.parts.iter().all(Bytes::is_empty) {
-                self.frames.pop_front();
-            }
+        self.begun += written;
+        while let Some(first) = self.frames.front()
+            && self.begun >= first.frame.len()
+        {
+            self.begun -= first.frame.len();
+            self.frames.pop_front();
         }
+    }
+
+    fn is_begun(&self, index: usize) -> bool {
+        index == 0 && self.begun > 0
     }
 
     fn find(&self, ticket: FrameTicket) -> Option<usize> {

@@ -34,7 +34,7 @@ fn pending() -> Pending {
 fn add(pending: &mut Pending) -> u64 {
     let id = pending.fresh_id();
     let frame = Outbox::default().push(crate::wire::notification("m", None));
-    pending.insert_call(id, queued(100 + id), frame);
+    pending.insert_call(id, queued(100 + id), frame, Instant::now());
     id
 }
 
