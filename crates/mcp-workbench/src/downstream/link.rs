@@ -137,7 +137,7 @@ impl Link {
         headers: &[(String, String)],
     ) -> FrameTicket {
         match self {
-            Self::Stdio(link) => link.send(wire::request(id, method, params)),
+            Self::Stdio(link) => link.send(&wire::request(id, method, params)),
             Self::Http(link) => link.request(id, method, &params.into_json(), headers),
         }
     }
@@ -146,7 +146,7 @@ impl Link {
     pub(super) fn send(&mut self, frame: Frame) {
         match self {
             Self::Stdio(link) => {
-                link.send(frame);
+                link.send(&frame);
             }
             Self::Http(link) => link.send(frame),
         }
@@ -156,7 +156,7 @@ impl Link {
     pub(super) fn initialized(&mut self, version: &str) {
         match self {
             Self::Stdio(link) => {
-                link.send(wire::notification("notifications/initialized", None));
+                link.send(&wire::notification("notifications/initialized", None));
             }
             Self::Http(link) => link.initialized(version),
         }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{
     json::{Member, RawJson},
     message::RequestId,
-    scan::plain_length,
+    plain::plain_length,
 };
 
 /// Bodies from this size on are not copied into the frame but sent from where they are.
@@ -77,6 +77,15 @@ impl Frame {
         match self.body {
             Some(body) => [head, body, Bytes::from_static(END)],
             None => [head, Bytes::new(), Bytes::new()],
+        }
+    }
+
+    /// Appends the text. A body that is not copied is given to `body` with its place in the text.
+    pub(super) fn write_to(&self, text: &mut Vec<u8>, body: impl FnOnce(usize, Bytes)) {
+        text.extend_from_slice(&self.head);
+        if let Some(long) = &self.body {
+            body(text.len(), long.clone());
+            text.extend_from_slice(END);
         }
     }
 

@@ -8,7 +8,8 @@ use bytes::Bytes;
 use super::{
     compose::ObjectText,
     mend::{escape_controls, mend_surrogates},
-    scan::{ScanError, Scanner, check_utf8, plain_length},
+    plain::plain_length,
+    scan::{ScanError, Scanner},
 };
 
 /// A valid JSON value, byte for byte as it was sent.
@@ -60,7 +61,6 @@ impl Kind {
 impl RawJson {
     /// Checks that `bytes` are one JSON value in valid UTF-8.
     pub fn parse(bytes: &Bytes) -> Result<Self, ScanError> {
-        check_utf8(bytes)?;
         let mut scanner = Scanner::new(bytes);
         scanner.skip_whitespace();
         let start = scanner.position();
@@ -70,6 +70,7 @@ impl RawJson {
         if scanner.position() < bytes.len() || scanner.flaws.raw_control {
             return Err(ScanError::Syntax(scanner.position()));
         }
+        scanner.check_utf8()?;
         Ok(Self(bytes.slice(start..end)))
     }
 
@@ -260,6 +261,11 @@ impl<'a> Key<'a> {
         } else {
             unescape(self.quoted)
         }
+    }
+
+    /// The key, if every byte of it stands for itself.
+    pub(super) fn plain(self) -> Option<&'a [u8]> {
+        self.is_plain.then(|| self.inner())
     }
 
     /// What the key means, as bytes.

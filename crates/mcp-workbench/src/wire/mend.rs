@@ -8,14 +8,16 @@ use super::{
     json::RawJson,
     lines::BYTE_ORDER_MARK,
     message::{Envelope, Message, ParseError, Scanned},
-    scan::{check_utf8, hex4, low_surrogate_follows},
+    scan::{hex4, low_surrogate_follows},
 };
 
 /// Parses a message of a server, mended where that is possible.
-pub fn parse_mended(frame: Bytes) -> Result<Message, ParseError> {
-    let frame = in_utf8(&frame).unwrap_or(frame);
-    let scanned = Envelope::scan(&frame)?;
-    mended(&frame, scanned)
+pub fn parse_mended(frame: &Bytes) -> Result<Message, ParseError> {
+    let scanned = Envelope::scan(frame)?;
+    if scanned.utf8.is_err() {
+        return parse_mended(&in_utf8(frame));
+    }
+    mended(frame, scanned)
 }
 
 /// Parses a message of a server. What is relayed of it has to fit on one line, so white space between tokens
@@ -24,19 +26,20 @@ pub fn parse_on_one_line(text: &Bytes) -> Result<Message, ParseError> {
     let marked = text.starts_with(BYTE_ORDER_MARK);
     let unmarked = marked.then(|| text.slice(BYTE_ORDER_MARK.len()..));
     let text = unmarked.as_ref().unwrap_or(text);
-    let mended_text = in_utf8(text);
-    let text = mended_text.as_ref().unwrap_or(text);
     let scanned = Envelope::scan(text)?;
     if scanned.has_line_ends {
-        return parse_mended(RawJson::trusted(text.clone()).minified().as_bytes().clone());
+        let value = RawJson::trusted(text.clone());
+        return parse_mended(value.minified().as_bytes());
+    }
+    if scanned.utf8.is_err() {
+        return parse_mended(&in_utf8(text));
     }
     mended(text, scanned)
 }
 
-/// The text with U+FFFD for what is no UTF-8; nothing if it is as it should be.
-fn in_utf8(text: &[u8]) -> Option<Bytes> {
-    check_utf8(text).err()?;
-    Some(String::from_utf8_lossy(text).into_owned().into())
+/// The text with U+FFFD for what is no UTF-8. Nothing that JSON is made of changes by that.
+fn in_utf8(text: &[u8]) -> Bytes {
+    String::from_utf8_lossy(text).into_owned().into()
 }
 
 fn mended(frame: &Bytes, scanned: Scanned) -> Result<Message, ParseError> {

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::{
     json::{Key, Kind, RawJson, Span, unescape, walk_members},
-    scan::{Flaws, ScanError, Scanner, check_utf8},
+    scan::{Flaws, ScanError, Scanner},
 };
 
 /// A message of the protocol.
@@ -160,7 +160,6 @@ const USUAL_METHODS: [&str; 2] = ["tools/call", "notifications/progress"];
 impl Message {
     /// Reads one message; text that is broken inside strings is refused.
     pub fn parse(frame: &Bytes) -> Result<Self, ParseError> {
-        check_utf8(frame)?;
         let scanned = Envelope::scan(frame)?;
         scanned.unflawed(frame)
     }
@@ -168,9 +167,8 @@ impl Message {
     /// The same for a line, which may have carriage returns between its tokens: some readers take them for line ends,
     /// so that white space goes then.
     pub fn parse_line(frame: &Bytes) -> Result<Self, ParseError> {
-        check_utf8(frame)?;
         let scanned = Envelope::scan(frame)?;
-        if scanned.has_line_ends && !scanned.flaws.raw_control {
+        if scanned.has_line_ends && scanned.utf8.is_ok() && !scanned.flaws.raw_control {
             let value = RawJson::trusted(frame.clone());
             return Self::parse(value.minified().as_bytes());
         }
@@ -193,11 +191,14 @@ pub(super) struct Scanned {
     pub(super) flaws: Flaws,
     /// Whether there are line ends between its tokens.
     pub(super) has_line_ends: bool,
+    /// Whether it is valid UTF-8.
+    pub(super) utf8: Result<(), ScanError>,
 }
 
 impl Scanned {
     /// The message, unless its text is broken inside strings.
     fn unflawed(self, frame: &Bytes) -> Result<Message, ParseError> {
+        self.utf8?;
         if self.flaws.raw_control {
             return Err(ScanError::Syntax(0).into());
         }
@@ -206,7 +207,7 @@ impl Scanned {
 }
 
 impl Envelope {
-    /// Reads the members of one message, which is valid UTF-8.
+    /// Reads the members of one message.
     pub(super) fn scan(frame: &Bytes) -> Result<Scanned, ParseError> {
         let mut scanner = Scanner::new(frame);
         scanner.skip_whitespace();
@@ -228,12 +229,20 @@ impl Envelope {
             envelope,
             flaws: scanner.flaws,
             has_line_ends: scanner.has_line_ends,
+            utf8: scanner.check_utf8(),
         })
     }
 
     /// Where the value of a key belongs.
     fn slot(&mut self, key: Key<'_>) -> Option<&mut Option<Span>> {
-        match &*key.bytes() {
+        match key.plain() {
+            Some(key) => self.slot_of(key),
+            None => self.slot_of(&key.bytes()),
+        }
+    }
+
+    fn slot_of(&mut self, key: &[u8]) -> Option<&mut Option<Span>> {
+        match key {
             b"jsonrpc" => Some(&mut self.jsonrpc),
             b"id" => Some(&mut self.id),
             b"method" => Some(&mut self.method),

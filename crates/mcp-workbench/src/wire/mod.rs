@@ -10,6 +10,7 @@ mod mend;
 mod message;
 mod outbox;
 mod own;
+mod plain;
 mod recover;
 mod scan;
 mod sse;

@@ -3,6 +3,8 @@
 
 use thiserror::Error;
 
+use super::plain::{HIGHEST, WORD, plain_end, special_in, word_at};
+
 /// The deepest nesting that is accepted, counted from the message itself.
 pub const MAX_DEPTH: usize = 128;
 
@@ -46,6 +48,9 @@ pub(super) struct Scanner<'a> {
     pub(super) has_line_ends: bool,
     /// Whether the last string has an escape or a control character.
     special: bool,
+    /// All bytes of strings that were looked at, and maybe some behind them, in one: the highest bits tell whether
+    /// there was anything but ASCII. Outside of strings nothing else is accepted.
+    seen: u64,
 }
 
 impl<'a> Scanner<'a> {
@@ -58,6 +63,18 @@ impl<'a> Scanner<'a> {
             flaws: Flaws::default(),
             has_line_ends: false,
             special: false,
+            seen: 0,
+        }
+    }
+
+    /// Whether the text is valid UTF-8 as far as it was scanned. Most messages are ASCII, and need no second look.
+    pub(super) fn check_utf8(&self) -> Result<(), ScanError> {
+        if self.seen & HIGHEST == 0 {
+            return Ok(());
+        }
+        match std::str::from_utf8(self.bytes) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(ScanError::Syntax(error.valid_up_to())),
         }
     }
 
@@ -188,38 +205,48 @@ impl<'a> Scanner<'a> {
         self.expect(b':')
     }
 
-    /// Moves past a string, quotes included.
+    /// Moves past a string, quotes included. Most are short, and end in their first eight bytes.
     #[inline]
     pub(super) fn string(&mut self) -> Result<(), ScanError> {
         self.expect(b'"')?;
-        self.at = plain_end(self.bytes, self.at);
-        self.special = !self.take(b'"');
-        if self.special {
-            return self.rest_of_string();
+        self.special = false;
+        if let Some(word) = word_at(self.bytes, self.at) {
+            self.seen |= word;
+            let found = special_in(word);
+            if found != 0 {
+                self.at += found.trailing_zeros() as usize / 8;
+                if self.take(b'"') {
+                    return Ok(());
+                }
+            } else {
+                self.at += WORD;
+            }
         }
-        Ok(())
+        self.rest_of_string()
     }
 
-    /// Moves past the rest of a string, from the first byte on that does not stand for itself.
+    /// Moves past the rest of a string.
     #[inline(never)]
     fn rest_of_string(&mut self) -> Result<(), ScanError> {
         loop {
+            self.at = plain_end(self.bytes, self.at, &mut self.seen);
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
                     return Ok(());
                 }
                 Some(b'\\') => {
+                    self.special = true;
                     self.at += 1;
                     self.escape()?;
                 }
                 Some(_) => {
+                    self.special = true;
                     self.flaws.raw_control = true;
                     self.at += 1;
                 }
                 None => return Err(self.broken()),
             }
-            self.at = plain_end(self.bytes, self.at);
         }
     }
 
@@ -286,17 +313,6 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// Whether text is valid UTF-8. Most messages are plain ASCII, which is found out several times faster.
-pub(super) fn check_utf8(bytes: &[u8]) -> Result<(), ScanError> {
-    if bytes.is_ascii() {
-        return Ok(());
-    }
-    match std::str::from_utf8(bytes) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(ScanError::Syntax(error.valid_up_to())),
-    }
-}
-
 /// Whether a low surrogate escape stands at `at`.
 pub(super) fn low_surrogate_follows(bytes: &[u8], at: usize) -> bool {
     bytes.get(at) == Some(&b'\\')
@@ -310,93 +326,4 @@ pub(super) fn hex4(bytes: &[u8], at: usize) -> Option<u16> {
         let digit = (*digit as char).to_digit(16)?;
         Some((unit << 4) | u16::try_from(digit).ok()?)
     })
-}
-
-/// So many bytes are looked at as one number.
-const WORD: usize = 8;
-/// So many bytes are looked at together once a string has shown to be long.
-const BLOCK: usize = 32;
-
-/// How many bytes of a string stand for themselves: up to a quote, a backslash or a control character.
-pub(super) fn plain_length(bytes: &[u8]) -> usize {
-    plain_end(bytes, 0)
-}
-
-/// Where the bytes from `at` on no longer stand for themselves. Most strings are short, so their first bytes are
-/// looked at in the way that begins soonest.
-#[inline]
-fn plain_end(bytes: &[u8], mut at: usize) -> usize {
-    for _ in 0..BLOCK / WORD {
-        let Some(word) = word_at(bytes, at) else {
-            return plain_rest(bytes, at);
-        };
-        let found = special_in(word);
-        if found != 0 {
-            return at + found.trailing_zeros() as usize / 8;
-        }
-        at += WORD;
-    }
-    plain_long(bytes, at)
-}
-
-/// The same for a string that has shown to be long.
-#[inline(never)]
-fn plain_long(bytes: &[u8], mut at: usize) -> usize {
-    at += plain_blocks(&bytes[at..]) * BLOCK;
-    while let Some(word) = word_at(bytes, at) {
-        let found = special_in(word);
-        if found != 0 {
-            return at + found.trailing_zeros() as usize / 8;
-        }
-        at += WORD;
-    }
-    plain_rest(bytes, at)
-}
-
-/// The same for what is shorter than a word.
-#[inline(never)]
-fn plain_rest(bytes: &[u8], at: usize) -> usize {
-    let rest = &bytes[at..];
-    let found = rest.iter().position(|byte| is_special(*byte));
-    at + found.unwrap_or(rest.len())
-}
-
-#[inline]
-fn word_at(bytes: &[u8], at: usize) -> Option<u64> {
-    let word = bytes.get(at..)?.first_chunk::<WORD>()?;
-    Some(u64::from_le_bytes(*word))
-}
-
-/// How many blocks stand for themselves.
-fn plain_blocks(bytes: &[u8]) -> usize {
-    let (blocks, _) = bytes.as_chunks::<BLOCK>();
-    blocks
-        .iter()
-        .take_while(|block| !has_special(block))
-        .count()
-}
-
-/// Marks the bytes of a word that do not stand for themselves by their highest bits. Marks above the lowest
-/// one may be wrong: a subtraction borrows from the bytes above.
-#[inline]
-fn special_in(word: u64) -> u64 {
-    const ONES: u64 = u64::from_le_bytes([1; WORD]);
-    const HIGHEST: u64 = u64::from_le_bytes([0x80; WORD]);
-    let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word;
-    // With this bit turned over the quote stands right behind the control characters, which stay what they are.
-    let control_or_quote = below(word ^ (ONES * 2), 0x21);
-    let backslash = below(word ^ (ONES * u64::from(b'\\')), 1);
-    (control_or_quote | backslash) & HIGHEST
-}
-
-fn is_special(byte: u8) -> bool {
-    matches!(byte, b'"' | b'\\' | ..0x20)
-}
-
-/// A fold without early exit, which the compiler turns into vector instructions.
-fn has_special(block: &[u8; BLOCK]) -> bool {
-    let special =
-        |byte: u8| u8::from(byte == b'"') | u8::from(byte == b'\\') | u8::from(byte < 0x20);
-    let found = block.iter().fold(0, |found, byte| found | special(*byte));
-    found != 0
 }
