@@ -45,12 +45,18 @@ pub(super) fn word_at(bytes: &[u8], at: usize) -> Option<u64> {
 }
 
 /// How many blocks stand for themselves.
+#[inline(never)]
 fn plain_blocks(bytes: &[u8], seen: &mut u64) -> usize {
     let (blocks, _) = bytes.as_chunks::<BLOCK>();
-    let mut all = 0;
-    let plain = { blocks.iter() }.take_while(|block| !has_special(block, &mut all));
-    let plain = plain.count();
-    *seen |= u64::from(all);
+    let mut plain = 0;
+    while let Some(block) = blocks.get(plain)
+        && !has_special(block)
+    {
+        if !block.is_ascii() {
+            *seen |= HIGHEST;
+        }
+        plain += 1;
+    }
     plain
 }
 
@@ -70,14 +76,10 @@ fn is_special(byte: u8) -> bool {
     matches!(byte, b'"' | b'\\' | ..0x20)
 }
 
-/// Whether one of the bytes does not stand for itself; all of them are put into `all`. A fold without early exit, which
-/// the compiler turns into vector instructions.
-fn has_special(block: &[u8; BLOCK], all: &mut u8) -> bool {
+/// A fold without early exit, which the compiler turns into vector instructions.
+fn has_special(block: &[u8; BLOCK]) -> bool {
     let special =
         |byte: u8| u8::from(byte == b'"') | u8::from(byte == b'\\') | u8::from(byte < 0x20);
-    let both = block.iter().fold((0, 0), |(found, all), byte| {
-        (found | special(*byte), all | byte)
-    });
-    *all |= both.1;
-    both.0 != 0
+    let found = block.iter().fold(0, |found, byte| found | special(*byte));
+    found != 0
 }

@@ -55,7 +55,7 @@ proptest! {
 
     #[test]
     fn a_request_is_read_back(number in any::<u64>(), method in any::<String>(), body in object_text()) {
-        prop_assert_eq!(read_back(&request(number, &method, &raw(&body))), Message::Request(Request {
+        prop_assert_eq!(read_back(&request(number, &method, raw(&body))), Message::Request(Request {
             id: id(&number.to_string()),
             method: method.into(),
             params: Some(raw(&body)),
