@@ -6,8 +6,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::wire::{Frame, FrameTicket, Line, LineFramer, MAX_FRAME_BYTES, Outbox};
 
-/// How many parts of frames one system call writes at most.
-const SLICES_A_WRITE: usize = 48;
+/// How many parts one system call writes at most: a long body and the text around it are three.
+pub(crate) const SLICES_A_WRITE: usize = 16;
 
 /// Reads lines from a pipe.
 pub(crate) struct LineReader<R> {
@@ -65,7 +65,7 @@ impl<W: AsyncWrite + Unpin> FrameWriter<W> {
     }
 
     /// Queues a frame.
-    pub(crate) fn push(&mut self, frame: Frame) -> FrameTicket {
+    pub(crate) fn push(&mut self, frame: &Frame) -> FrameTicket {
         self.outbox.push(frame)
     }
 
@@ -86,13 +86,5 @@ impl<W: AsyncWrite + Unpin> FrameWriter<W> {
         }
         self.outbox.advance(written);
         self.pipe.flush().await
-    }
-
-    /// Writes everything that is queued.
-    pub(crate) async fn drain(&mut self) -> io::Result<()> {
-        while !self.outbox.is_empty() {
-            self.write_some().await?;
-        }
-        Ok(())
     }
 }

@@ -18,7 +18,7 @@ use crate::{
     call::Outcome,
     config::{Secrets, Server, Transport},
     era::Era,
-    wire::{self, Frame, FrameTicket, Message, RawJson},
+    wire::{self, Frame, FrameTicket, Message, Params},
 };
 
 /// A connection to a server.
@@ -133,12 +133,12 @@ impl Link {
         &mut self,
         id: u64,
         method: &str,
-        params: &RawJson,
+        params: Params<'_>,
         headers: &[(String, String)],
     ) -> FrameTicket {
         match self {
-            Self::Stdio(link) => link.send(wire::request(id, method, params)),
-            Self::Http(link) => link.request(id, method, params, headers),
+            Self::Stdio(link) => link.send(&wire::request(id, method, params)),
+            Self::Http(link) => link.request(id, method, &params.into_json(), headers),
         }
     }
 
@@ -146,7 +146,7 @@ impl Link {
     pub(super) fn send(&mut self, frame: Frame) {
         match self {
             Self::Stdio(link) => {
-                link.send(frame);
+                link.send(&frame);
             }
             Self::Http(link) => link.send(frame),
         }
@@ -156,7 +156,7 @@ impl Link {
     pub(super) fn initialized(&mut self, version: &str) {
         match self {
             Self::Stdio(link) => {
-                link.send(wire::notification("notifications/initialized", None));
+                link.send(&wire::notification("notifications/initialized", None));
             }
             Self::Http(link) => link.initialized(version),
         }

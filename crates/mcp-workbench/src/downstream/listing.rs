@@ -30,7 +30,7 @@ const MAX_DEFINITION_BYTES: usize = 256 * 1024;
 #[derive(Debug, PartialEq, Eq)]
 pub struct ToolList {
     tools: Vec<ToolDefinition>,
-    by_name: HashMap<ToolName, usize>,
+    by_name: HashMap<ToolName, usize, foldhash::fast::RandomState>,
     /// Tools that are not offered, and why.
     pub withheld: Vec<Withheld>,
     /// What else a reader should know of this list.
@@ -45,7 +45,7 @@ impl Default for ToolList {
     fn default() -> Self {
         Self {
             tools: Vec::new(),
-            by_name: HashMap::new(),
+            by_name: HashMap::default(),
             withheld: Vec::new(),
             notices: Vec::new(),
             introduction: Introduction::default(),

@@ -97,7 +97,7 @@ impl StdioLink {
     }
 
     /// Queues a message to the server.
-    pub(super) fn send(&mut self, frame: Frame) -> FrameTicket {
+    pub(super) fn send(&mut self, frame: &Frame) -> FrameTicket {
         self.stalls_at
             .get_or_insert_with(|| Instant::now() + WRITE_PATIENCE);
         self.writer.push(frame)

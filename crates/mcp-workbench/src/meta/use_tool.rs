@@ -153,7 +153,7 @@ pub(super) async fn call(
             Ok(MetaReply::Refused(error))
         }
         Ok(result) => {
-            workbench.links().note(&tool.server_identifier(), &result);
+            workbench.links().note(&tool, &result);
             Ok(MetaReply::Result(result))
         }
         Err(error) => Err(Failure::call_failed(tool.clone(), error)),

@@ -220,13 +220,12 @@ impl Connection {
     }
 
     fn take_frame(self: &Arc<Self>, frame: &Bytes) {
-        let frame = &on_one_line(frame);
-        match Message::parse(frame) {
+        match Message::parse_line(frame) {
             Ok(message) => {
                 let place = ReplyPlace::Line(self.output.clone());
                 self.take_message(message, place, frame.len());
             }
-            Err(error) => match self.batch(frame) {
+            Err(error) => match self.batch(&on_one_line(frame)) {
                 Some(messages) => self.take_batch(&messages, self.output.clone()),
                 None => self.refuse_frame(&error, frame),
             },
@@ -244,7 +243,13 @@ impl Connection {
 
     /// Answers what can be answered at once, in order; everything else runs beside it.
     fn take_request(self: &Arc<Self>, request: Request, place: ReplyPlace, size: usize) {
-        let speaker = match self.speaker(&request) {
+        let direct = self.direct_call(&request);
+        let speaker = match &direct {
+            // A call without `_meta` says nothing of the modern era, and need not be searched for it.
+            Some(call) if !call.has_meta() && self.revision().is_some() => Ok(Speaker::Legacy),
+            _ => self.speaker(&request),
+        };
+        let speaker = match speaker {
             Ok(speaker) => speaker,
             Err(refusal) => return place.answer(refusal.into_frame(&request.id)),
         };
@@ -253,7 +258,7 @@ impl Connection {
             return place.answer(reply.into_frame(&request.id));
         };
         if let Speaker::Legacy = speaker
-            && let Some(call) = self.direct_call(&request)
+            && let Some(call) = direct
         {
             return self.send_directly(call, request.id, place, permit);
         }
@@ -356,7 +361,8 @@ impl Connection {
 
     /// The revision that is spoken; none before `initialize`.
     pub(super) fn revision(&self) -> Option<Revision> {
-        self.agreed().map(|agreed| agreed.revision)
+        let agreed = self.agreed.lock().unwrap_or_else(PoisonError::into_inner);
+        agreed.as_ref().map(|agreed| agreed.revision)
     }
 
     fn agreed(&self) -> Option<Agreed> {

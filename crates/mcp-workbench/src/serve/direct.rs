@@ -32,6 +32,13 @@ pub(super) struct DirectCall {
     kind: DirectKind,
 }
 
+impl DirectCall {
+    /// Whether the client has attached something to its request.
+    pub(super) fn has_meta(&self) -> bool {
+        self.meta.is_some()
+    }
+}
+
 /// How a call was asked for, which says how it is answered.
 enum DirectKind {
     /// By `use_tool`.
@@ -43,7 +50,6 @@ enum DirectKind {
 /// What is left to do for a request when its call has ended.
 struct Rest {
     connection: Arc<Connection>,
-    id: RequestId,
     place: ReplyPlace,
     kind: DirectKind,
     running: RunningKey,
@@ -71,10 +77,9 @@ impl Connection {
         let ticket = server.ticket();
         // Noted before the call is sent, so that its end finds it.
         let runs = Runs::AtServer(Arc::clone(&server), ticket);
-        let running = self.in_flight().begin(id.clone(), runs);
+        let running = self.in_flight().begin(id, runs);
         let rest = Rest {
             connection: Arc::clone(self),
-            id,
             place,
             kind,
             running,
@@ -127,13 +132,12 @@ impl Rest {
 
     /// Answers the client, unless it has cancelled the request.
     fn answer(self, result: Result<RawJson, CallError>) {
-        let is_cancelled = self.connection.in_flight().end(self.running);
-        if is_cancelled {
+        let Some(id) = self.connection.in_flight().end(self.running) else {
             return self.place.withhold();
-        }
+        };
         let reply = contain_now(|| self.kind.reply(&self.connection, result));
         let reply = reply.unwrap_or_else(|panicked| Reply::internal_error(panicked.to_string()));
-        self.place.answer(reply.into_frame(&self.id));
+        self.place.answer(reply.into_frame(&id));
     }
 
     /// Goes on with the call in a task, unless the client has cancelled the request.

@@ -110,7 +110,7 @@ impl Exchange {
         let state = self.state();
         let open = state.open.iter().map(|open| InputRequest {
             key: open.key.clone(),
-            method: open.question.method().to_owned(),
+            method: open.question.method().into(),
             params: open.params.clone(),
         });
         open.collect()

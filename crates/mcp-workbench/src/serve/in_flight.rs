@@ -46,14 +46,14 @@ impl InFlight {
         }))
     }
 
-    /// Forgets a request; tells whether the client has cancelled it, and wants no answer.
+    /// Forgets a request; returns its id, unless the client has cancelled it and wants no answer.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "a request that has ended cannot be ended again"
     )]
-    pub(super) fn end(&self, key: RunningKey) -> bool {
+    pub(super) fn end(&self, key: RunningKey) -> Option<RequestId> {
         let ended = self.running().remove(key.0);
-        ended.is_cancelled
+        (!ended.is_cancelled).then_some(ended.id)
     }
 
     /// A request goes on in a task; returns where it ran before. Nothing if it has been cancelled.

@@ -178,7 +178,7 @@ pub(super) async fn answer(
     request: &Request,
 ) -> Reply {
     let params = request.params.as_ref();
-    match (request.method.as_str(), workbench.native()) {
+    match (&*request.method, workbench.native()) {
         ("initialize", _) => initialize(workbench, caller, revision).await,
         ("ping", _) => Reply::Result(ObjectText::new().finish()),
         (method, Some(native)) => {

@@ -151,7 +151,7 @@ async fn run(
     request: Request,
 ) -> Reply {
     let workbench = &context.workbench;
-    let reply = match request.method.as_str() {
+    let reply = match &*request.method {
         LISTEN => match context.listeners.try_acquire() {
             Ok(_permit) => listen::listen(workbench, client, &request).await,
             Err(_) => Reply::internal_error(format!("more than {MAX_LISTENERS} requests listen")),
@@ -166,7 +166,7 @@ async fn run(
 
 async fn dispatch(workbench: &Workbench, requester: Requester, request: &Request) -> Reply {
     let params = request.params.as_ref();
-    match (request.method.as_str(), workbench.native()) {
+    match (&*request.method, workbench.native()) {
         (DISCOVER, _) => discover(workbench, requester).await,
         (method, _) if is_legacy_only(method) => Reply::method_not_found(method),
         (_, Some(native)) => native::answer(workbench, native, requester, request).await,

@@ -4,22 +4,29 @@
 //! from either, and is given up after a minute.
 
 use std::{
-    io,
+    future::{pending, poll_fn},
+    io::{self, IoSlice},
+    pin::Pin,
     sync::{
-        Arc,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
 use tokio::{
-    io::AsyncWrite,
-    sync::{Notify, mpsc},
+    io::{AsyncWrite, AsyncWriteExt},
+    sync::Notify,
     time::Instant,
 };
 
 use super::http::EventStream;
-use crate::{alarm::Alarm, pipe::FrameWriter, wire::Frame};
+use crate::{
+    alarm::Alarm,
+    pipe::SLICES_A_WRITE,
+    wire::{Frame, Outbox},
+};
 
 /// How many bytes may wait before nothing more is read from the client.
 const MAX_QUEUED_BYTES: usize = 64 * 1024 * 1024;
@@ -39,7 +46,7 @@ impl ClientOutput {
     /// Says something that must arrive.
     pub(super) fn send(&self, frame: Frame) {
         match self {
-            Self::Pipe(pipe) => pipe.send(frame),
+            Self::Pipe(pipe) => pipe.send(&frame),
             Self::Stream(stream) => stream.send(frame),
         }
     }
@@ -92,55 +99,116 @@ impl ClientOutput {
     }
 }
 
-/// The way to a client that reads one pipe.
+/// The way to a client that reads one pipe. Every request has a share of it.
 #[derive(Clone)]
-pub(super) struct PipeOutput {
-    frames: mpsc::UnboundedSender<Frame>,
-    waiting: Arc<Waiting>,
+pub(super) struct PipeOutput(Arc<PipeEnd>);
+
+/// Where everything is said; the queue ends with it.
+struct PipeEnd(Arc<Queue>);
+
+impl Drop for PipeEnd {
+    fn drop(&mut self) {
+        self.0.frames().has_ended = true;
+        self.0.more.notify_one();
+    }
 }
 
-/// What was said and is not written yet.
+/// What was said and is not written yet. Whoever says something puts it where it is written from.
 #[derive(Default)]
-struct Waiting {
+struct Queue {
+    frames: Mutex<Frames>,
+    /// How many bytes wait.
     bytes: AtomicUsize,
+    /// Tells the writer that something waits, or that nothing more will come.
+    more: Notify,
     fewer: Notify,
 }
 
-impl Waiting {
-    /// So many bytes have been written.
-    fn fewer(&self, bytes: usize) {
-        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+#[derive(Default)]
+struct Frames {
+    outbox: Outbox,
+    /// Whether nobody has anything to say any more.
+    has_ended: bool,
+    /// Whether nobody writes any more.
+    is_closed: bool,
+}
+
+impl Queue {
+    fn frames(&self) -> MutexGuard<'_, Frames> {
+        self.frames.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether something waits; nothing if nothing does and nothing will.
+    fn waits(&self) -> Option<bool> {
+        let frames = self.frames();
+        let waits = !frames.outbox.is_empty();
+        (waits || !frames.has_ended).then_some(waits)
+    }
+
+    /// Writes what the pipe takes now. Cancel-safe.
+    async fn write_some<W: AsyncWrite + Unpin>(&self, pipe: &mut W) -> io::Result<()> {
+        poll_fn(|context| self.poll_write(pipe, context)).await?;
         self.fewer.notify_waiters();
+        Ok(())
+    }
+
+    fn poll_write<W: AsyncWrite + Unpin>(
+        &self,
+        pipe: &mut W,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        let mut frames = self.frames();
+        let mut slices = [IoSlice::new(&[]); SLICES_A_WRITE];
+        let filled = frames.outbox.fill(&mut slices);
+        let written = Pin::new(pipe).poll_write_vectored(context, &slices[..filled]);
+        let written = ready!(written)?;
+        if written == 0 {
+            return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+        }
+        frames.outbox.advance(written);
+        self.bytes.fetch_sub(written, Ordering::Relaxed);
+        Poll::Ready(Ok(()))
     }
 }
 
 /// What the writer takes from an output.
-pub(super) struct QueuedFrames {
-    frames: mpsc::UnboundedReceiver<Frame>,
-    waiting: Arc<Waiting>,
+pub(super) struct QueuedFrames(Arc<Queue>);
+
+impl Drop for QueuedFrames {
+    /// A client that has gone away reads nothing; the connection ends on its own.
+    fn drop(&mut self) {
+        let mut frames = self.0.frames();
+        frames.is_closed = true;
+        frames.outbox = Outbox::default();
+    }
 }
 
 impl PipeOutput {
     /// An output, and what its writer takes from it.
     pub(super) fn channel() -> (Self, QueuedFrames) {
-        let (sender, frames) = mpsc::unbounded_channel();
-        let waiting = Arc::new(Waiting::default());
-        let output = Self {
-            frames: sender,
-            waiting: Arc::clone(&waiting),
-        };
-        (output, QueuedFrames { frames, waiting })
+        let queue = Arc::<Queue>::default();
+        let output = Self(Arc::new(PipeEnd(Arc::clone(&queue))));
+        (output, QueuedFrames(queue))
     }
 
-    fn send(&self, frame: Frame) {
-        self.waiting.bytes.fetch_add(frame.len(), Ordering::Relaxed);
-        // A client that has gone away reads nothing; the connection ends on its own.
-        let _ = self.frames.send(frame);
+    fn send(&self, frame: &Frame) {
+        let queue = &self.0.0;
+        let mut frames = queue.frames();
+        if frames.is_closed {
+            return;
+        }
+        let is_first = frames.outbox.is_empty();
+        frames.outbox.push(frame);
+        drop(frames);
+        queue.bytes.fetch_add(frame.len(), Ordering::Relaxed);
+        if is_first {
+            queue.more.notify_one();
+        }
     }
 
     async fn has_room(&self) {
         while self.is_full() {
-            let fewer = self.waiting.fewer.notified();
+            let fewer = self.0.0.fewer.notified();
             if self.is_full() {
                 fewer.await;
             }
@@ -149,57 +217,44 @@ impl PipeOutput {
 
     /// Whether too much waits.
     fn is_full(&self) -> bool {
-        self.waiting.bytes.load(Ordering::Relaxed) > MAX_QUEUED_BYTES
+        self.0.0.bytes.load(Ordering::Relaxed) > MAX_QUEUED_BYTES
     }
 }
 
 /// Writes frames until all outputs are gone, or the client is.
 pub(super) async fn write_frames<W: AsyncWrite + Unpin>(
-    mut queued: QueuedFrames,
-    pipe: W,
+    queued: QueuedFrames,
+    mut pipe: W,
 ) -> io::Result<()> {
-    let mut writer = FrameWriter::new(pipe);
+    let queue = &queued.0;
     let mut gives_up_at = Instant::now() + PATIENCE;
     let mut alarm = Alarm::default();
-    let mut counted = 0;
-    loop {
-        // Looked at here and not after the write: a write may have gone out and its flush been given up for a frame.
-        let waiting = writer.outbox().len();
-        if waiting < counted {
-            queued.waiting.fewer(counted - waiting);
-            gives_up_at = Instant::now() + PATIENCE;
-        }
-        counted = waiting;
-        tokio::select! {
-            frame = queued.frames.recv() => {
-                let Some(frame) = frame else {
-                    return writer.drain().await;
-                };
-                if waiting == 0 {
-                    gives_up_at = Instant::now() + PATIENCE;
-                }
-                let mut next = Some(frame);
-                while let Some(frame) = next {
-                    counted += frame.len();
-                    writer.push(frame);
-                    next = queued.frames.try_recv().ok();
-                }
+    let mut is_flushed = true;
+    while let Some(waits) = queue.waits() {
+        let write = async {
+            match (waits, is_flushed) {
+                (true, _) => queue.write_some(&mut pipe).await,
+                (false, false) => pipe.flush().await,
+                (false, true) => pending().await,
             }
-            written = writer.write_some() => written?,
-            () = alarm.wait(Some(gives_up_at)), if waiting > 0 => {
+        };
+        tokio::select! {
+            written = write => {
+                written?;
+                is_flushed = !waits;
+                gives_up_at = Instant::now() + PATIENCE;
+            }
+            () = queue.more.notified(), if !waits => gives_up_at = Instant::now() + PATIENCE,
+            () = alarm.wait(Some(gives_up_at)), if waits => {
                 return Err(io::ErrorKind::TimedOut.into());
             }
         }
     }
+    pipe.flush().await
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        pin::Pin,
-        task::{Context, Poll},
-    };
-
     use tokio::task::yield_now;
 
     use super::*;
@@ -232,13 +287,13 @@ mod tests {
         let speaker = async {
             let size = wire::notification("m", None).len();
             for _ in 0..100 {
-                output.send(wire::notification("m", None));
+                output.send(&wire::notification("m", None));
                 // One turn for the frame, one for the write.
                 yield_now().await;
                 yield_now().await;
             }
             // The last one is counted until something happens.
-            assert!(output.waiting.bytes.load(Ordering::Relaxed) <= 2 * size);
+            assert!(output.0.0.bytes.load(Ordering::Relaxed) <= 2 * size);
         };
         tokio::select! {
             biased;

@@ -6,7 +6,10 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use indexmap::IndexMap;
 use memchr::memmem::Finder;
 
-use crate::{ident::ServerIdentifier, wire::RawJson};
+use crate::{
+    ident::{ServerIdentifier, ToolIdentifier},
+    wire::RawJson,
+};
 
 /// How many links are remembered; the oldest are forgotten.
 const MAX_LINKS: usize = 10_000;
@@ -24,8 +27,8 @@ pub struct Links {
 }
 
 impl Links {
-    /// Remembers the links in a result of a server.
-    pub fn note(&self, server: &ServerIdentifier, result: &RawJson) {
+    /// Remembers the links in a result of a tool.
+    pub fn note(&self, tool: &ToolIdentifier, result: &RawJson) {
         // Almost no result has one, and looking for the word costs next to nothing.
         if MENTION.find(result.as_bytes()).is_none() {
             return;
@@ -37,7 +40,7 @@ impl Links {
             if let Some(uri) = linked_uri(&item) {
                 let mut by_uri = self.by_uri();
                 by_uri.shift_remove(&uri);
-                by_uri.insert(uri, server.clone());
+                by_uri.insert(uri, tool.server_identifier());
                 if by_uri.len() > MAX_LINKS {
                     by_uri.shift_remove_index(0);
                 }

@@ -1,11 +1,14 @@
 //! Messages of ours, spliced around the bytes that are relayed.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use serde::Serialize;
 
 use super::{
     json::{Member, RawJson},
     message::RequestId,
+    plain::plain_length,
 };
 
 /// Bodies from this size on are not copied into the frame but sent from where they are.
@@ -14,28 +17,36 @@ const COPY_BELOW: usize = 16 * 1024;
 /// Room for what most messages and objects have around what is relayed.
 const USUAL_BYTES: usize = 96;
 
-/// One outgoing message with its newline, in up to three parts.
+/// What ends every message whose body is not copied.
+const END: &[u8] = b"}\n";
+
+/// One outgoing message with its newline. Its body is sent from where it is if it is long.
 #[derive(Debug, Clone)]
 pub struct Frame {
-    parts: [Bytes; 3],
+    /// The whole text, or what comes before the body.
+    head: Vec<u8>,
+    /// Where it is not copied: then [`END`] follows it.
+    body: Option<Bytes>,
 }
 
 impl Frame {
-    fn spliced(mut head: Vec<u8>, body: &RawJson, tail: &[u8]) -> Self {
+    fn spliced(mut head: Vec<u8>, body: &RawJson) -> Self {
         let body = body.as_bytes();
         if body.len() < COPY_BELOW {
             head.extend_from_slice(body);
-            head.extend_from_slice(tail);
+            head.extend_from_slice(END);
             return Self::whole(head);
         }
         Self {
-            parts: [head.into(), body.clone(), Bytes::copy_from_slice(tail)],
+            head,
+            body: Some(body.clone()),
         }
     }
 
     fn whole(text: Vec<u8>) -> Self {
         Self {
-            parts: [text.into(), Bytes::new(), Bytes::new()],
+            head: text,
+            body: None,
         }
     }
 
@@ -52,14 +63,36 @@ impl Frame {
         Self::whole(text)
     }
 
-    /// The parts, some of which may be empty.
+    /// The parts in their order, some of which may be empty.
+    pub fn parts(&self) -> [&[u8]; 3] {
+        match &self.body {
+            Some(body) => [&self.head, body, END],
+            None => [&self.head, &[], &[]],
+        }
+    }
+
+    /// The same, to be kept.
     pub fn into_parts(self) -> [Bytes; 3] {
-        self.parts
+        let head = Bytes::from(self.head);
+        match self.body {
+            Some(body) => [head, body, Bytes::from_static(END)],
+            None => [head, Bytes::new(), Bytes::new()],
+        }
+    }
+
+    /// Appends the text. A body that is not copied is given to `body` with its place in the text.
+    pub(super) fn write_to(&self, text: &mut Vec<u8>, body: impl FnOnce(usize, Bytes)) {
+        text.extend_from_slice(&self.head);
+        if let Some(long) = &self.body {
+            body(text.len(), long.clone());
+            text.extend_from_slice(END);
+        }
     }
 
     /// How many bytes the frame has.
     pub fn len(&self) -> usize {
-        self.parts.iter().map(Bytes::len).sum()
+        let rest = self.body.as_ref().map_or(0, |body| body.len() + END.len());
+        self.head.len() + rest
     }
 
     /// Never: a frame has at least its newline.
@@ -69,7 +102,7 @@ impl Frame {
 
     /// The whole text, newline included.
     pub fn to_vec(&self) -> Vec<u8> {
-        self.parts.concat()
+        self.parts().concat()
     }
 }
 
@@ -80,12 +113,7 @@ pub struct ObjectText(Vec<u8>);
 impl ObjectText {
     /// An object without members.
     pub fn new() -> Self {
-        Self::with_room(0)
-    }
-
-    /// An object without members, and room for values of so many bytes.
-    pub fn with_room(bytes: usize) -> Self {
-        let mut text = Vec::with_capacity(USUAL_BYTES + bytes);
+        let mut text = Vec::with_capacity(USUAL_BYTES);
         text.push(b'{');
         Self(text)
     }
@@ -130,7 +158,7 @@ impl ObjectText {
 
     fn key(&mut self, key: &str) {
         self.separate();
-        write_json(&mut self.0, key);
+        write_string(&mut self.0, key);
         self.0.push(b':');
     }
 }
@@ -144,7 +172,7 @@ impl Default for ObjectText {
 /// The answer to a request.
 pub fn result(id: &RequestId, result: &RawJson) -> Frame {
     let head = head(id.as_json().as_bytes(), br#","result":"#, result);
-    Frame::spliced(head, result, b"}\n")
+    Frame::spliced(head, result)
 }
 
 /// The refusal of a request, or of a frame that could not be read.
@@ -154,44 +182,144 @@ pub fn error(id: Option<&RequestId>, code: i64, message: &str) -> Frame {
         .member("message", message)
         .finish();
     let id: &[u8] = id.map_or(b"null", |id| id.as_json().as_bytes());
-    Frame::spliced(head(id, br#","error":"#, &error), &error, b"}\n")
+    Frame::spliced(head(id, br#","error":"#, &error), &error)
 }
 
 /// The refusal of a request in somebody else's words.
 pub fn error_as_sent(id: &RequestId, error: &RawJson) -> Frame {
     let head = head(id.as_json().as_bytes(), br#","error":"#, error);
-    Frame::spliced(head, error, b"}\n")
+    Frame::spliced(head, error)
 }
 
 /// A request of ours.
-pub fn request(id: u64, method: &str, params: &RawJson) -> Frame {
-    let mut head = head(id.to_string().as_bytes(), br#","method":"#, params);
-    write_json(&mut head, method);
+pub fn request<'a>(id: u64, method: &str, params: impl Into<Params<'a>>) -> Frame {
+    let params = params.into();
+    let mut head = request_head(id, method, params.copied());
+    match params {
+        Params::Value(value) => Frame::spliced(head, &value),
+        Params::Tool { name, arguments } => {
+            begin_tool(&mut head, name);
+            head.extend_from_slice(arguments.as_bytes());
+            head.extend_from_slice(b"}}\n");
+            Frame::whole(head)
+        }
+    }
+}
+
+/// The parameters of a request of ours.
+#[derive(Debug, Clone)]
+pub enum Params<'a> {
+    /// A value.
+    Value(Cow<'a, RawJson>),
+    /// Those of a call of a tool, which are written where they are needed.
+    Tool {
+        /// The tool.
+        name: &'a str,
+        /// Its arguments.
+        arguments: &'a RawJson,
+    },
+}
+
+impl<'a> From<&'a RawJson> for Params<'a> {
+    fn from(value: &'a RawJson) -> Self {
+        Self::Value(Cow::Borrowed(value))
+    }
+}
+
+impl From<RawJson> for Params<'_> {
+    fn from(value: RawJson) -> Self {
+        Self::Value(Cow::Owned(value))
+    }
+}
+
+impl<'a> Params<'a> {
+    /// A call of a tool. Arguments that are long are not copied more than once.
+    pub fn tool(name: &'a str, arguments: &'a RawJson) -> Self {
+        let params = Self::Tool { name, arguments };
+        if arguments.as_bytes().len() < COPY_BELOW {
+            params
+        } else {
+            params.into_json().into()
+        }
+    }
+
+    /// The parameters as a value.
+    pub fn into_json(self) -> RawJson {
+        match self {
+            Self::Value(value) => value.into_owned(),
+            Self::Tool { name, arguments } => {
+                let mut text =
+                    Vec::with_capacity(USUAL_BYTES + name.len() + arguments.as_bytes().len());
+                begin_tool(&mut text, name);
+                text.extend_from_slice(arguments.as_bytes());
+                text.push(b'}');
+                RawJson::trusted(text.into())
+            }
+        }
+    }
+
+    /// How many bytes are copied into a frame.
+    fn copied(&self) -> usize {
+        match self {
+            Self::Value(value) => copied(value),
+            Self::Tool { name, arguments } => name.len() + arguments.as_bytes().len(),
+        }
+    }
+}
+
+/// The parameters of a call of a tool, up to its arguments.
+fn begin_tool(text: &mut Vec<u8>, name: &str) {
+    text.extend_from_slice(br#"{"name":"#);
+    write_string(text, name);
+    text.extend_from_slice(br#","arguments":"#);
+}
+
+/// The beginning of a request, with room for so many bytes of parameters.
+fn request_head(id: u64, method: &str, room: usize) -> Vec<u8> {
+    let mut head = Vec::with_capacity(USUAL_BYTES + method.len() + room);
+    head.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    write_json(&mut head, &id);
+    head.extend_from_slice(br#","method":"#);
+    write_string(&mut head, method);
     head.extend_from_slice(br#","params":"#);
-    Frame::spliced(head, params, b"}\n")
+    head
 }
 
 /// The beginning of a message with an id, with room for the body if that is copied.
 fn head(id: &[u8], next: &[u8], body: &RawJson) -> Vec<u8> {
-    let body = body.as_bytes().len();
-    let copied = if body < COPY_BELOW { body } else { 0 };
-    let mut head = Vec::with_capacity(USUAL_BYTES + id.len() + copied);
+    let mut head = Vec::with_capacity(USUAL_BYTES + id.len() + copied(body));
     head.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
     head.extend_from_slice(id);
     head.extend_from_slice(next);
     head
 }
 
+/// How many bytes of a body are copied into its frame.
+fn copied(body: &RawJson) -> usize {
+    let body = body.as_bytes().len();
+    if body < COPY_BELOW { body } else { 0 }
+}
+
 /// A notification of ours.
 pub fn notification(method: &str, params: Option<&RawJson>) -> Frame {
     let mut head = br#"{"jsonrpc":"2.0","method":"#.to_vec();
-    write_json(&mut head, method);
+    write_string(&mut head, method);
     let Some(params) = params else {
-        head.extend_from_slice(b"}\n");
+        head.extend_from_slice(END);
         return Frame::whole(head);
     };
     head.extend_from_slice(br#","params":"#);
-    Frame::spliced(head, params, b"}\n")
+    Frame::spliced(head, params)
+}
+
+/// Writes a string. Almost none of ours has anything to escape.
+fn write_string(out: &mut Vec<u8>, text: &str) {
+    if plain_length(text.as_bytes()) < text.len() {
+        return write_json(out, text);
+    }
+    out.push(b'"');
+    out.extend_from_slice(text.as_bytes());
+    out.push(b'"');
 }
 
 fn write_json(out: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {

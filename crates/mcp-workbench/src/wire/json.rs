@@ -8,7 +8,8 @@ use bytes::Bytes;
 use super::{
     compose::ObjectText,
     mend::{escape_controls, mend_surrogates},
-    scan::{ScanError, Scanner, plain_length},
+    plain::plain_length,
+    scan::{ScanError, Scanner},
 };
 
 /// A valid JSON value, byte for byte as it was sent.
@@ -60,9 +61,6 @@ impl Kind {
 impl RawJson {
     /// Checks that `bytes` are one JSON value in valid UTF-8.
     pub fn parse(bytes: &Bytes) -> Result<Self, ScanError> {
-        if let Err(error) = std::str::from_utf8(bytes) {
-            return Err(ScanError::Syntax(error.valid_up_to()));
-        }
         let mut scanner = Scanner::new(bytes);
         scanner.skip_whitespace();
         let start = scanner.position();
@@ -72,6 +70,7 @@ impl RawJson {
         if scanner.position() < bytes.len() || scanner.flaws.raw_control {
             return Err(ScanError::Syntax(scanner.position()));
         }
+        scanner.check_utf8()?;
         Ok(Self(bytes.slice(start..end)))
     }
 
@@ -264,6 +263,11 @@ impl<'a> Key<'a> {
         }
     }
 
+    /// The key, if every byte of it stands for itself.
+    pub(super) fn plain(self) -> Option<&'a [u8]> {
+        self.is_plain.then(|| self.inner())
+    }
+
     /// What the key means, as bytes.
     pub(super) fn bytes(self) -> Cow<'a, [u8]> {
         if self.is_plain {
@@ -278,7 +282,8 @@ impl<'a> Key<'a> {
     }
 }
 
-type Span = std::ops::Range<usize>;
+/// Where a value stands in a text.
+pub(super) type Span = std::ops::Range<usize>;
 
 /// Walks the object at the scanner's position: `visit` gets each key and the span of its value.
 pub(super) fn walk_members<'a>(

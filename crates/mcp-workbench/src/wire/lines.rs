@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use bytes::{Bytes, BytesMut};
+use bytes::{Buf, Bytes, BytesMut};
 
 /// The longest frame that is accepted.
 pub const MAX_FRAME_BYTES: usize = 16 * 1024 * 1024;
@@ -12,7 +12,8 @@ pub const MAX_FRAME_BYTES: usize = 16 * 1024 * 1024;
 /// on either side.
 const EXCERPT_BYTES: usize = 4096;
 
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// What some put in front of text in UTF-8.
+pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// How much room a read gets while lines are short, and once one has shown to be long.
 const SMALL_READ: usize = 8 * 1024;
@@ -80,8 +81,9 @@ impl LineFramer {
                 // The newline stays: it ends the line on the next call.
                 return Some(self.begin_skipping(end));
             }
-            let line = self.buffer.split_to(end + 1).freeze();
-            if let Some(line) = self.classify(&line.slice(..end)) {
+            let mut line = self.buffer.split_to(end + 1).freeze();
+            line.truncate(end);
+            if let Some(line) = self.classify(line) {
                 return Some(line);
             }
         }
@@ -91,15 +93,17 @@ impl LineFramer {
     pub fn finish(&mut self) -> Option<Line> {
         self.searched = 0;
         let rest = self.buffer.split().freeze();
-        self.classify(&rest)
+        self.classify(rest)
     }
 
-    fn classify(&mut self, line: &Bytes) -> Option<Line> {
+    fn classify(&mut self, mut line: Bytes) -> Option<Line> {
         if let Some(mut tail) = self.skipped.take() {
-            keep_tail(&mut tail, line);
+            keep_tail(&mut tail, &line);
             return Some(Line::TooLongEnded(tail.into()));
         }
-        let line = line.slice(self.without_frills(line));
+        let Range { start, end } = self.without_frills(&line);
+        line.truncate(end);
+        line.advance(start);
         self.at_start = false;
         let blank = line.iter().all(u8::is_ascii_whitespace);
         (!blank).then_some(Line::Complete(line))

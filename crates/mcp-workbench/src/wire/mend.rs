@@ -6,39 +6,45 @@ use bytes::Bytes;
 
 use super::{
     json::RawJson,
+    lines::BYTE_ORDER_MARK,
     message::{Envelope, Message, ParseError, Scanned},
     scan::{hex4, low_surrogate_follows},
 };
 
 /// Parses a message of a server, mended where that is possible.
-pub fn parse_mended(frame: Bytes) -> Result<Message, ParseError> {
-    let frame = in_utf8(frame);
-    let scanned = Envelope::scan(&frame)?;
-    mended(&frame, scanned)
+pub fn parse_mended(frame: &Bytes) -> Result<Message, ParseError> {
+    let scanned = Envelope::scan(frame)?;
+    if scanned.utf8.is_err() {
+        return parse_mended(&in_utf8(frame));
+    }
+    mended(frame, scanned)
 }
 
 /// Parses a message of a server. What is relayed of it has to fit on one line, so white space between tokens
 /// goes if there is a line end in it; otherwise every byte stays.
 pub fn parse_on_one_line(text: &Bytes) -> Result<Message, ParseError> {
-    let mark = text.starts_with("\u{feff}".as_bytes());
-    let text = in_utf8(text.slice(if mark { 3 } else { 0 }..));
-    let scanned = Envelope::scan(&text)?;
+    let marked = text.starts_with(BYTE_ORDER_MARK);
+    let unmarked = marked.then(|| text.slice(BYTE_ORDER_MARK.len()..));
+    let text = unmarked.as_ref().unwrap_or(text);
+    let scanned = Envelope::scan(text)?;
     if scanned.has_line_ends {
-        return parse_mended(RawJson::trusted(text).minified().as_bytes().clone());
+        let value = RawJson::trusted(text.clone());
+        return parse_mended(value.minified().as_bytes());
     }
-    mended(&text, scanned)
+    if scanned.utf8.is_err() {
+        return parse_mended(&in_utf8(text));
+    }
+    mended(text, scanned)
 }
 
-fn in_utf8(text: Bytes) -> Bytes {
-    match std::str::from_utf8(&text) {
-        Ok(_) => text,
-        Err(_) => Bytes::from(String::from_utf8_lossy(&text).into_owned()),
-    }
+/// The text with U+FFFD for what is no UTF-8. Nothing that JSON is made of changes by that.
+fn in_utf8(text: &[u8]) -> Bytes {
+    String::from_utf8_lossy(text).into_owned().into()
 }
 
 fn mended(frame: &Bytes, scanned: Scanned) -> Result<Message, ParseError> {
     if !scanned.flaws.any() {
-        return Ok(scanned.envelope.into_message()?);
+        return Ok(scanned.envelope.into_message(frame)?);
     }
     let mut text = frame.to_vec();
     if scanned.flaws.raw_control {

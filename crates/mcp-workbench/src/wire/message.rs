@@ -1,11 +1,13 @@
 //! JSON-RPC messages, read without building a value: the envelope's members are found in the one
 //! pass that also checks the whole text.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use thiserror::Error;
 
 use super::{
-    json::{Key, Kind, RawJson, walk_members},
+    json::{Key, Kind, RawJson, Span, unescape, walk_members},
     scan::{Flaws, ScanError, Scanner},
 };
 
@@ -26,7 +28,7 @@ pub struct Request {
     /// The sender's id for it.
     pub id: RequestId,
     /// What is asked for.
-    pub method: String,
+    pub method: Cow<'static, str>,
     /// Its parameters.
     pub params: Option<RawJson>,
 }
@@ -35,7 +37,7 @@ pub struct Request {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notification {
     /// What is said.
-    pub method: String,
+    pub method: Cow<'static, str>,
     /// Its parameters.
     pub params: Option<RawJson>,
 }
@@ -77,7 +79,10 @@ impl RequestId {
 
     /// The id as a plain number, if it is written as one of ours would be.
     pub fn as_u64(&self) -> Option<u64> {
-        self.0.as_str().parse().ok()
+        self.0.as_bytes().iter().try_fold(0_u64, |number, digit| {
+            let digit = char::from(*digit).to_digit(10)?;
+            number.checked_mul(10)?.checked_add(digit.into())
+        })
     }
 }
 
@@ -137,29 +142,37 @@ fn article(kind: Kind) -> String {
     format!("{article}{}", kind.name())
 }
 
-/// The members of an envelope as they were found.
+/// Where the members of an envelope were found. What is not kept of a message is never made a value of its own.
 #[derive(Default)]
 pub(super) struct Envelope {
-    jsonrpc: Option<RawJson>,
-    id: Option<RawJson>,
-    method: Option<RawJson>,
-    params: Option<RawJson>,
-    result: Option<RawJson>,
-    error: Option<RawJson>,
+    jsonrpc: Option<Span>,
+    id: Option<Span>,
+    method: Option<Span>,
+    params: Option<Span>,
+    result: Option<Span>,
+    error: Option<Span>,
     doubled: bool,
 }
+
+/// The methods that almost all messages have: these need no text of their own.
+const USUAL_METHODS: [&str; 2] = ["tools/call", "notifications/progress"];
 
 impl Message {
     /// Reads one message; text that is broken inside strings is refused.
     pub fn parse(frame: &Bytes) -> Result<Self, ParseError> {
-        if let Err(error) = std::str::from_utf8(frame) {
-            return Err(ScanError::Syntax(error.valid_up_to()).into());
-        }
         let scanned = Envelope::scan(frame)?;
-        if scanned.flaws.raw_control {
-            return Err(ScanError::Syntax(0).into());
+        scanned.unflawed(frame)
+    }
+
+    /// The same for a line, which may have carriage returns between its tokens: some readers take them for line ends,
+    /// so that white space goes then.
+    pub fn parse_line(frame: &Bytes) -> Result<Self, ParseError> {
+        let scanned = Envelope::scan(frame)?;
+        if scanned.has_line_ends && scanned.utf8.is_ok() && !scanned.flaws.raw_control {
+            let value = RawJson::trusted(frame.clone());
+            return Self::parse(value.minified().as_bytes());
         }
-        Ok(scanned.envelope.into_message()?)
+        scanned.unflawed(frame)
     }
 }
 
@@ -178,10 +191,23 @@ pub(super) struct Scanned {
     pub(super) flaws: Flaws,
     /// Whether there are line ends between its tokens.
     pub(super) has_line_ends: bool,
+    /// Whether it is valid UTF-8.
+    pub(super) utf8: Result<(), ScanError>,
+}
+
+impl Scanned {
+    /// The message, unless its text is broken inside strings.
+    fn unflawed(self, frame: &Bytes) -> Result<Message, ParseError> {
+        self.utf8?;
+        if self.flaws.raw_control {
+            return Err(ScanError::Syntax(0).into());
+        }
+        Ok(self.envelope.into_message(frame)?)
+    }
 }
 
 impl Envelope {
-    /// Reads the members of one message, which is valid UTF-8.
+    /// Reads the members of one message.
     pub(super) fn scan(frame: &Bytes) -> Result<Scanned, ParseError> {
         let mut scanner = Scanner::new(frame);
         scanner.skip_whitespace();
@@ -191,7 +217,6 @@ impl Envelope {
         let mut envelope = Self::default();
         walk_members(&mut scanner, |key, value| {
             if let Some(slot) = envelope.slot(key) {
-                let value = RawJson::trusted(frame.slice(value));
                 let is_doubled = slot.replace(value).is_some();
                 envelope.doubled |= is_doubled;
             }
@@ -204,12 +229,20 @@ impl Envelope {
             envelope,
             flaws: scanner.flaws,
             has_line_ends: scanner.has_line_ends,
+            utf8: scanner.check_utf8(),
         })
     }
 
     /// Where the value of a key belongs.
-    fn slot(&mut self, key: Key<'_>) -> Option<&mut Option<RawJson>> {
-        match &*key.bytes() {
+    fn slot(&mut self, key: Key<'_>) -> Option<&mut Option<Span>> {
+        match key.plain() {
+            Some(key) => self.slot_of(key),
+            None => self.slot_of(&key.bytes()),
+        }
+    }
+
+    fn slot_of(&mut self, key: &[u8]) -> Option<&mut Option<Span>> {
+        match key {
             b"jsonrpc" => Some(&mut self.jsonrpc),
             b"id" => Some(&mut self.id),
             b"method" => Some(&mut self.method),
@@ -220,50 +253,60 @@ impl Envelope {
         }
     }
 
-    pub(super) fn into_message(self) -> Result<Message, InvalidMessage> {
-        let id = self.id.clone().and_then(RequestId::from_json);
-        match self.check(id.as_ref()) {
-            Ok(message) => Ok(message),
-            Err(fault) => Err(InvalidMessage { id, fault }),
+    /// The message, if it is one, out of the frame that was scanned.
+    pub(super) fn into_message(self, frame: &Bytes) -> Result<Message, InvalidMessage> {
+        let value = |span: Span| RawJson::trusted(frame.slice(span));
+        let id = self.id.clone().map(value).and_then(RequestId::from_json);
+        if let Err(fault) = self.check(frame, id.as_ref()) {
+            return Err(InvalidMessage { id, fault });
         }
+        let Some(method) = self.method else {
+            let answer = answer(self.result.map(value), self.error.map(value));
+            return Ok(Message::Response(Response { id, answer }));
+        };
+        let method = method_name(&frame[method]);
+        let params = self.params.map(value);
+        Ok(match id {
+            Some(id) => Message::Request(Request { id, method, params }),
+            None => Message::Notification(Notification { method, params }),
+        })
     }
 
-    fn check(self, id: Option<&RequestId>) -> Result<Message, MessageFault> {
+    /// Whether the members make a message; `id` is its id, if that may be one.
+    fn check(&self, frame: &Bytes, id: Option<&RequestId>) -> Result<(), MessageFault> {
+        let text = |span: &Option<Span>| span.clone().map(|span| &frame[span]);
         if self.doubled {
             return Err(MessageFault::DoubledMember);
         }
-        if self
-            .jsonrpc
-            .is_none_or(|version| version.as_str() != "\"2.0\"")
-        {
+        if text(&self.jsonrpc) != Some(br#""2.0""#) {
             return Err(MessageFault::Version);
         }
-        let Some(method) = self.method else {
-            if self.result.is_none() && self.error.is_none() {
-                return Err(MessageFault::Shape);
-            }
-            return Ok(Message::Response(Response {
-                id: id.cloned(),
-                answer: answer(self.result, self.error),
-            }));
+        let Some(method) = text(&self.method) else {
+            let has_answer = self.result.is_some() || self.error.is_some();
+            return has_answer.then_some(()).ok_or(MessageFault::Shape);
         };
-        let method = method.as_text().ok_or(MessageFault::Method)?.into_owned();
-        let params = self.params;
-        if params
-            .as_ref()
-            .is_some_and(|it| !matches!(it.kind(), Kind::Object | Kind::Array))
-        {
+        if !method.starts_with(b"\"") {
+            return Err(MessageFault::Method);
+        }
+        if text(&self.params).is_some_and(|it| !matches!(it.first(), Some(b'{' | b'['))) {
             return Err(MessageFault::Params);
         }
-        match (self.id, id) {
-            (None, _) => Ok(Message::Notification(Notification { method, params })),
-            (Some(_), None) => Err(MessageFault::Id),
-            (Some(_), Some(id)) => Ok(Message::Request(Request {
-                id: id.clone(),
-                method,
-                params,
-            })),
+        if self.id.is_some() && id.is_none() {
+            return Err(MessageFault::Id);
         }
+        Ok(())
+    }
+}
+
+/// The name of a method, as it is quoted.
+fn method_name(quoted: &[u8]) -> Cow<'static, str> {
+    let inner = &quoted[1..quoted.len() - 1];
+    let usual = USUAL_METHODS
+        .into_iter()
+        .find(|usual| usual.as_bytes() == inner);
+    match usual {
+        Some(usual) => Cow::Borrowed(usual),
+        None => Cow::Owned(unescape(quoted).into_owned()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What waits to be written to one pipe, frame by frame, and how much of it has gone out: a call
 //! may be sent again only if no byte of it was written.
 
-use std::{collections::VecDeque, io::IoSlice};
+use std::{collections::VecDeque, io::IoSlice, ops::Range};
 
 use bytes::{Buf, Bytes};
 
@@ -18,10 +18,21 @@ impl From<u64> for FrameTicket {
     }
 }
 
-/// The frames that are still to be written.
+/// The frames that are still to be written. Their text stands in one piece, so that one system call writes many and
+/// none of them keeps memory of its own; only long bodies are written from where they are.
 #[derive(Debug, Default)]
 pub struct Outbox {
     frames: VecDeque<QueuedFrame>,
+    /// The texts of the frames, the first of which begins at `first_at`.
+    text: Vec<u8>,
+    first_at: usize,
+    /// How much of the text has been written.
+    written: usize,
+    /// The bodies that are not part of the text.
+    bodies: VecDeque<LongBody>,
+    /// How many bytes of the first frame have been written.
+    begun: usize,
+    /// How many bytes wait.
     bytes: usize,
     next: u64,
 }
@@ -29,20 +40,36 @@ pub struct Outbox {
 #[derive(Debug)]
 struct QueuedFrame {
     ticket: FrameTicket,
-    parts: [Bytes; 3],
-    started: bool,
+    /// How many bytes it has in the text, and in all.
+    text: usize,
+    length: usize,
 }
+
+/// A body that is written where it stands in the text.
+#[derive(Debug)]
+struct LongBody {
+    at: usize,
+    body: Bytes,
+}
+
+/// Room that is not given back when everything has been written, and so much of the text that was written stays.
+const KEPT_BYTES: usize = 64 * 1024;
 
 impl Outbox {
     /// Puts a frame at the end.
-    pub fn push(&mut self, frame: Frame) -> FrameTicket {
+    pub fn push(&mut self, frame: &Frame) -> FrameTicket {
         let ticket = FrameTicket(self.next);
         self.next += 1;
-        self.bytes += frame.len();
+        let length = frame.len();
+        self.bytes += length;
+        let start = self.text.len();
+        frame.write_to(&mut self.text, |at, body| {
+            self.bodies.push_back(LongBody { at, body });
+        });
         self.frames.push_back(QueuedFrame {
             ticket,
-            parts: frame.into_parts(),
-            started: false,
+            text: self.text.len() - start,
+            length,
         });
         ticket
     }
@@ -60,7 +87,7 @@ impl Outbox {
     /// Whether a byte of the frame has been written.
     pub fn has_started(&self, ticket: FrameTicket) -> bool {
         match self.find(ticket) {
-            Some(index) => self.frames[index].started,
+            Some(index) => self.is_begun(index),
             None => true,
         }
     }
@@ -68,9 +95,12 @@ impl Outbox {
     /// Takes a frame out again; false if it is too late for that.
     pub fn remove(&mut self, ticket: FrameTicket) -> bool {
         match self.find(ticket) {
-            Some(index) if !self.frames[index].started => {
+            Some(index) if !self.is_begun(index) => {
+                let before = self.frames.range(..index).map(|frame| frame.text);
+                let start = self.first_at + before.sum::<usize>();
                 if let Some(frame) = self.frames.remove(index) {
-                    self.bytes -= frame.parts.iter().map(Bytes::len).sum::<usize>();
+                    self.bytes -= frame.length;
+                    self.cut(start..start + frame.text);
                 }
                 true
             }
@@ -80,10 +110,16 @@ impl Outbox {
 
     /// Fills `slices` with what is to be written next; returns how many were filled.
     pub fn fill<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
-        let parts = self.frames.iter().flat_map(|frame| &frame.parts);
-        let waiting = parts.filter(|part| !part.is_empty());
+        let mut from = self.written;
+        let parts = self.bodies.iter().flat_map(|LongBody { at, body }| {
+            let before = &self.text[from..*at];
+            from = *at;
+            [before, body]
+        });
+        let last_at = self.bodies.back().map_or(self.written, |last| last.at);
+        let parts = parts.chain([&self.text[last_at..]]);
         let mut filled = 0;
-        for (slice, part) in slices.iter_mut().zip(waiting) {
+        for (slice, part) in slices.iter_mut().zip(parts.filter(|part| !part.is_empty())) {
             *slice = IoSlice::new(part);
             filled += 1;
         }
@@ -91,22 +127,61 @@ impl Outbox {
     }
 
     /// Notes that `written` bytes have gone out.
-    pub fn advance(&mut self, mut written: usize) {
+    pub fn advance(&mut self, written: usize) {
         self.bytes -= written;
-        while written > 0 {
-            let Some(frame) = self.frames.front_mut() else {
-                return;
-            };
-            frame.started = true;
-            for part in &mut frame.parts {
-                let here = written.min(part.len());
-                part.advance(here);
-                written -= here;
-            }
-            if frame.parts.iter().all(Bytes::is_empty) {
-                self.frames.pop_front();
-            }
+        self.begun += written;
+        self.pass(written);
+        while let Some(first) = self.frames.front()
+            && self.begun >= first.length
+        {
+            self.begun -= first.length;
+            self.first_at += first.text;
+            self.frames.pop_front();
         }
+        if self.frames.is_empty() {
+            self.text.clear();
+            self.text.shrink_to(KEPT_BYTES);
+            (self.first_at, self.written) = (0, 0);
+        } else if self.first_at > KEPT_BYTES.max(self.text.len() / 2) {
+            let passed = std::mem::take(&mut self.first_at);
+            self.written -= passed;
+            self.cut(0..passed);
+        }
+    }
+
+    /// Moves past so many bytes of the text and of bodies, in their order.
+    fn pass(&mut self, mut bytes: usize) {
+        while let Some(LongBody { at, body }) = self.bodies.front_mut() {
+            let text = bytes.min(*at - self.written);
+            self.written += text;
+            bytes -= text;
+            let here = if self.written == *at {
+                bytes.min(body.len())
+            } else {
+                0
+            };
+            body.advance(here);
+            bytes -= here;
+            if !body.is_empty() {
+                return;
+            }
+            self.bodies.pop_front();
+        }
+        self.written += bytes;
+    }
+
+    /// Takes a piece out of the text, and the bodies in it.
+    fn cut(&mut self, piece: Range<usize>) {
+        self.bodies.retain(|long| !piece.contains(&long.at));
+        let behind = self.bodies.iter_mut().filter(|long| long.at >= piece.end);
+        for long in behind {
+            long.at -= piece.len();
+        }
+        self.text.drain(piece);
+    }
+
+    fn is_begun(&self, index: usize) -> bool {
+        index == 0 && self.begun > 0
     }
 
     fn find(&self, ticket: FrameTicket) -> Option<usize> {

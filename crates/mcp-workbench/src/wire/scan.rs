@@ -3,6 +3,8 @@
 
 use thiserror::Error;
 
+use super::plain::{HIGHEST, WORD, plain_end, special_in, word_at};
+
 /// The deepest nesting that is accepted, counted from the message itself.
 pub const MAX_DEPTH: usize = 128;
 
@@ -46,6 +48,9 @@ pub(super) struct Scanner<'a> {
     pub(super) has_line_ends: bool,
     /// Whether the last string has an escape or a control character.
     special: bool,
+    /// All bytes of strings that were looked at, and maybe some behind them, in one: the highest bits tell whether
+    /// there was anything but ASCII. Outside of strings nothing else is accepted.
+    seen: u64,
 }
 
 impl<'a> Scanner<'a> {
@@ -58,6 +63,18 @@ impl<'a> Scanner<'a> {
             flaws: Flaws::default(),
             has_line_ends: false,
             special: false,
+            seen: 0,
+        }
+    }
+
+    /// Whether the text is valid UTF-8 as far as it was scanned. Most messages are ASCII, and need no second look.
+    pub(super) fn check_utf8(&self) -> Result<(), ScanError> {
+        if self.seen & HIGHEST == 0 {
+            return Ok(());
+        }
+        match std::str::from_utf8(self.bytes) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(ScanError::Syntax(error.valid_up_to())),
         }
     }
 
@@ -75,24 +92,36 @@ impl<'a> Scanner<'a> {
         self.at
     }
 
+    /// Moves past white space. Between most tokens there is none, so that is found out first.
+    #[inline]
     pub(super) fn skip_whitespace(&mut self) {
+        if self.peek().is_some_and(|byte| byte <= b' ') {
+            self.skip_blanks();
+        }
+    }
+
+    #[inline(never)]
+    fn skip_blanks(&mut self) {
         while let Some(byte @ (b' ' | b'\t' | b'\n' | b'\r')) = self.bytes.get(self.at) {
             self.has_line_ends |= matches!(byte, b'\n' | b'\r');
             self.at += 1;
         }
     }
 
+    #[inline]
     pub(super) fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
 
     /// Takes `byte` if it is next.
+    #[inline]
     pub(super) fn take(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
         self.at += usize::from(found);
         found
     }
 
+    #[inline]
     pub(super) fn expect(&mut self, byte: u8) -> Result<(), ScanError> {
         if self.take(byte) {
             Ok(())
@@ -176,12 +205,31 @@ impl<'a> Scanner<'a> {
         self.expect(b':')
     }
 
-    /// Moves past a string, quotes included.
+    /// Moves past a string, quotes included. Most are short, and end in their first eight bytes.
+    #[inline]
     pub(super) fn string(&mut self) -> Result<(), ScanError> {
         self.expect(b'"')?;
         self.special = false;
+        if let Some(word) = word_at(self.bytes, self.at) {
+            self.seen |= word;
+            let found = special_in(word);
+            if found != 0 {
+                self.at += found.trailing_zeros() as usize / 8;
+                if self.take(b'"') {
+                    return Ok(());
+                }
+            } else {
+                self.at += WORD;
+            }
+        }
+        self.rest_of_string()
+    }
+
+    /// Moves past the rest of a string.
+    #[inline(never)]
+    fn rest_of_string(&mut self) -> Result<(), ScanError> {
         loop {
-            self.at += plain_length(&self.bytes[self.at..]);
+            self.at = plain_end(self.bytes, self.at, &mut self.seen);
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
@@ -278,60 +326,4 @@ pub(super) fn hex4(bytes: &[u8], at: usize) -> Option<u16> {
         let digit = (*digit as char).to_digit(16)?;
         Some((unit << 4) | u16::try_from(digit).ok()?)
     })
-}
-
-/// So many bytes are looked at as one number.
-const WORD: usize = 8;
-/// So many bytes are looked at together once a string has shown to be long.
-const BLOCK: usize = 32;
-
-/// How many bytes of a string stand for themselves: up to a quote, a backslash or a control character. Most
-/// strings are short, so their first bytes are looked at in the way that begins soonest.
-pub(super) fn plain_length(bytes: &[u8]) -> usize {
-    let mut at = 0;
-    while let Some(word) = bytes[at..].first_chunk::<WORD>() {
-        let found = special_in(u64::from_le_bytes(*word));
-        if found != 0 {
-            return at + found.trailing_zeros() as usize / 8;
-        }
-        at += WORD;
-        if at % BLOCK == 0 {
-            at += plain_blocks(&bytes[at..]) * BLOCK;
-        }
-    }
-    let rest = &bytes[at..];
-    let found = rest.iter().position(|byte| is_special(*byte));
-    at + found.unwrap_or(rest.len())
-}
-
-/// How many blocks stand for themselves.
-fn plain_blocks(bytes: &[u8]) -> usize {
-    let (blocks, _) = bytes.as_chunks::<BLOCK>();
-    blocks
-        .iter()
-        .take_while(|block| !has_special(block))
-        .count()
-}
-
-/// Marks the bytes of a word that do not stand for themselves by their highest bits. Marks above the lowest
-/// one may be wrong: a subtraction borrows from the bytes above.
-fn special_in(word: u64) -> u64 {
-    const ONES: u64 = u64::from_le_bytes([1; WORD]);
-    const HIGHEST: u64 = u64::from_le_bytes([0x80; WORD]);
-    let below = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word;
-    let quote = below(word ^ (ONES * u64::from(b'"')), 1);
-    let backslash = below(word ^ (ONES * u64::from(b'\\')), 1);
-    (quote | backslash | below(word, 0x20)) & HIGHEST
-}
-
-fn is_special(byte: u8) -> bool {
-    matches!(byte, b'"' | b'\\' | ..0x20)
-}
-
-/// A fold without early exit, which the compiler turns into vector instructions.
-fn has_special(block: &[u8; BLOCK]) -> bool {
-    let special =
-        |byte: u8| u8::from(byte == b'"') | u8::from(byte == b'\\') | u8::from(byte < 0x20);
-    let found = block.iter().fold(0, |found, byte| found | special(*byte));
-    found != 0
 }

@@ -206,7 +206,7 @@ fn check_message(text: &[u8]) {
         Err(ScanError::Syntax(at)) => assert!(*at <= text.len() && !is_json(text)),
     }
     let strict = Message::parse(&frame);
-    let mended = parse_mended(frame);
+    let mended = parse_mended(&frame);
     match (&strict, &json) {
         (Err(ParseError::NotJson(_)), _) => {}
         // A message lies in an object, which counts.

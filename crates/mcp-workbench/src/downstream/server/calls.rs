@@ -14,7 +14,7 @@ use super::{
     taken_back::TakenBack,
 };
 use crate::{
-    call::{CallRequest, ClientHandle, ClientId, Outcome, Question},
+    call::{ClientHandle, ClientId, Outcome, Question},
     config::ServerTimes,
     downstream::{
         error::{CallError, TimeLimit},
@@ -22,7 +22,7 @@ use crate::{
         listing::ToolList,
     },
     era::Era,
-    wire::{self, Answer, FrameTicket, ObjectText, RawJson, code},
+    wire::{self, Answer, FrameTicket, ObjectText, RawJson},
 };
 
 /// How many calls a server has at once, and how many more may wait for it.
@@ -45,6 +45,8 @@ pub(super) struct Calls {
     lasting: Lasting,
     /// How the server is spoken to.
     dialect: Dialect,
+    /// When the turn began in which something is done. To ask for the time is not cheap.
+    now: Instant,
 }
 
 /// A call that waits until the server has room for it.
@@ -68,7 +70,18 @@ impl Calls {
             taken_back: TakenBack::default(),
             lasting,
             dialect,
+            now: Instant::now(),
         }
+    }
+
+    /// Begins a turn of the session.
+    pub(super) fn begin_turn(&mut self) {
+        self.now = Instant::now();
+    }
+
+    /// When the turn began.
+    pub(super) fn now(&self) -> Instant {
+        self.now
     }
 
     /// How the server speaks.
@@ -86,7 +99,7 @@ impl Calls {
     ) -> (u64, FrameTicket) {
         let id = self.pending.fresh_id();
         let params = self.dialect.own_params(params, None);
-        let frame = link.request(id, method, &params, &[]);
+        let frame = link.request(id, method, params.into(), &[]);
         self.pending.insert(id, asked);
         (id, frame)
     }
@@ -139,7 +152,7 @@ impl Calls {
     /// Sends a call, or lets it wait its turn.
     pub(super) fn take(&mut self, mut call: Box<QueuedCall>, tools: &ToolList, link: &mut Link) {
         let size = call.call.request.size();
-        if let Err(error) = prepare(&mut call, tools, self.dialect) {
+        if let Err(error) = self.dialect.prepare(&mut call, tools) {
             call.answer(Err(error));
         } else if self.queue.is_empty() && self.has_room(link) {
             self.send(call, link);
@@ -147,7 +160,7 @@ impl Calls {
             self.queued_bytes += size;
             self.queue.push_back(WaitingCall {
                 queued: call,
-                until: Instant::now() + self.times.call,
+                until: self.now + self.times.call,
             });
         } else {
             call.answer(Err(CallError::Overloaded {
@@ -176,7 +189,7 @@ impl Calls {
         }
         if let Some((id, call)) = self.pending.remove_call(ticket) {
             let outcome = withdraw(id, call.frame, "the caller cancelled", link);
-            self.note_taken_back(id, &call, outcome, Instant::now());
+            self.note_taken_back(id, &call, outcome, self.now);
             self.send_queued(link);
         }
     }
@@ -343,8 +356,8 @@ impl Calls {
         let id = self.pending.fresh_id();
         let method = queued.call.request.method();
         let params = self.dialect.call_params(&queued.call, id);
-        let frame = link.request(id, method, &params, &queued.headers);
-        self.pending.insert_call(id, queued, frame);
+        let frame = link.request(id, method, params, &queued.headers);
+        self.pending.insert_call(id, queued, frame, self.now);
     }
 }
 
@@ -370,31 +383,4 @@ fn finish(mut call: PendingCall, answer: Result<RawJson, CallError>) {
         report(&mut call.queued.call.context, &params);
     }
     call.queued.answer(answer);
-}
-
-/// Makes a call ready for a server, unless it cannot be sent to it.
-fn prepare(call: &mut QueuedCall, tools: &ToolList, dialect: Dialect) -> Result<(), CallError> {
-    match &call.call.request {
-        CallRequest::Tool { name, arguments } => {
-            let tool = tools.get(name.as_str()).ok_or(CallError::ToolGone)?;
-            call.headers = tool.headers(arguments).into();
-        }
-        CallRequest::Relayed { method, params }
-            if dialect.era == Era::Modern && *method == "tools/call" =>
-        {
-            call.headers = tools.headers_of(params).into();
-        }
-        CallRequest::Relayed { .. } => {}
-    }
-    let retry = call.call.context.retry.as_ref();
-    let has_state = retry.is_some_and(|retry| retry.state.is_some());
-    if has_state && dialect.era == Era::Legacy {
-        // Whatever gave it out, it was not this server.
-        return Err(CallError::refusal(
-            code::INVALID_PARAMS,
-            "requestState is not known",
-            None,
-        ));
-    }
-    Ok(())
 }

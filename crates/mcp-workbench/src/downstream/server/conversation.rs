@@ -46,7 +46,8 @@ impl Conversation<'_> {
         let id = self.next_id;
         self.next_id += 1;
         let params = self.dialect.own_params(params, self.client);
-        self.link.request(id, &phase.to_string(), &params, &[]);
+        self.link
+            .request(id, &phase.to_string(), params.into(), &[]);
         id
     }
 

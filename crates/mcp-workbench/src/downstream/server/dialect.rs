@@ -1,17 +1,19 @@
 //! How requests are written for a server: what the era of the server wants in them, and what of the caller's is
 //! passed on.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use serde_json::json;
 
+use super::QueuedCall;
 use crate::{
     call::{Call, CallRequest, ClientHandle, Question},
+    downstream::{error::CallError, listing::ToolList},
     era::{
         CLIENT_CAPABILITIES, CLIENT_INFO, Era, INPUT_RESPONSES, LOG_LEVEL, MODERN_REVISION,
         PROTOCOL_VERSION, REQUEST_STATE, TASKS_EXTENSION, without_modern_keys,
     },
-    wire::{Kind, ObjectText, RawJson},
+    wire::{Kind, ObjectText, Params, RawJson, code},
 };
 
 const META: &str = "_meta";
@@ -60,12 +62,42 @@ impl Dialect {
         }
     }
 
+    /// Makes a call ready for the server, unless it cannot be sent to it.
+    pub(super) fn prepare(self, call: &mut QueuedCall, tools: &ToolList) -> Result<(), CallError> {
+        match &call.call.request {
+            CallRequest::Tool { name, arguments } => {
+                let tool = tools.get(name.as_str()).ok_or(CallError::ToolGone)?;
+                // Almost no tool has any, and nothing is made for those.
+                if !tool.headers.is_empty() {
+                    call.headers = tool.headers(arguments).into();
+                }
+            }
+            CallRequest::Relayed { method, params }
+                if self.era == Era::Modern && *method == "tools/call" =>
+            {
+                call.headers = tools.headers_of(params).into();
+            }
+            CallRequest::Relayed { .. } => {}
+        }
+        let retry = call.call.context.retry.as_ref();
+        let has_state = retry.is_some_and(|retry| retry.state.is_some());
+        if has_state && self.era == Era::Legacy {
+            // Whatever gave it out, it was not this server.
+            return Err(CallError::refusal(
+                code::INVALID_PARAMS,
+                "requestState is not known",
+                None,
+            ));
+        }
+        Ok(())
+    }
+
     /// The parameters of a call: exactly the caller's, and its `_meta` with a progress token of ours in place of
     /// its own.
-    pub(super) fn call_params(self, call: &Call, id: u64) -> RawJson {
+    pub(super) fn call_params(self, call: &Call, id: u64) -> Params<'_> {
         match self.era {
             Era::Legacy => legacy_params(call, id),
-            Era::Modern => self.modern_params(call, id),
+            Era::Modern => self.modern_params(call, id).into(),
         }
     }
 
@@ -147,7 +179,7 @@ pub(super) fn own_identity() -> RawJson {
 }
 
 /// The parameters of a call to a legacy server: of a modern caller's, without what only the modern era has.
-fn legacy_params(call: &Call, id: u64) -> RawJson {
+fn legacy_params(call: &Call, id: u64) -> Params<'_> {
     let context = &call.context;
     let is_modern = context.client.era() == Era::Modern;
     let meta = match &context.meta {
@@ -159,26 +191,23 @@ fn legacy_params(call: &Call, id: u64) -> RawJson {
         (meta, _) => meta,
     };
     match (&call.request, meta) {
-        (CallRequest::Tool { name, arguments }, meta) => {
-            let room = name.as_str().len() + arguments.as_bytes().len();
-            let params = ObjectText::with_room(room)
-                .member("name", name.as_str())
-                .raw("arguments", arguments);
-            match meta {
-                Some(meta) => params.raw(META, &meta).finish(),
-                None => params.finish(),
-            }
-        }
+        (CallRequest::Tool { name, arguments }, None) => Params::tool(name.as_str(), arguments),
+        (CallRequest::Tool { name, arguments }, Some(meta)) => ObjectText::new()
+            .member("name", name.as_str())
+            .raw("arguments", arguments)
+            .raw(META, &meta)
+            .finish()
+            .into(),
         (CallRequest::Relayed { params, .. }, meta) => {
             let modern = [INPUT_RESPONSES, REQUEST_STATE, META];
             let params = if is_modern && params.kind() == Kind::Object {
-                params.without_members(&modern)
+                Cow::Owned(params.without_members(&modern))
             } else {
-                params.clone()
+                Cow::Borrowed(params)
             };
             match meta {
-                Some(meta) => params.with_member(META, &meta),
-                None => params,
+                Some(meta) => params.with_member(META, &meta).into(),
+                None => Params::Value(params),
             }
         }
     }

@@ -1,7 +1,10 @@
 //! The requests that a server has not answered yet, by our own ids. An id is never used twice on one
 //! connection, so a late or doubled answer finds nothing.
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    hash::{BuildHasherDefault, Hasher},
+};
 
 use tokio::time::Instant;
 
@@ -34,7 +37,7 @@ pub(super) struct PendingCall {
 
 /// All unanswered requests of one connection.
 pub(super) struct Pending {
-    asked: HashMap<u64, Asked>,
+    asked: HashMap<u64, Asked, BuildHasherDefault<OwnIds>>,
     calls: usize,
     next_id: u64,
     times: ServerTimes,
@@ -49,7 +52,7 @@ pub(super) struct Pending {
 impl Pending {
     pub(super) fn new(next_id: u64, times: ServerTimes) -> Self {
         Self {
-            asked: HashMap::new(),
+            asked: HashMap::default(),
             calls: 0,
             next_id,
             times,
@@ -92,8 +95,14 @@ impl Pending {
         self.calls_by_id().map(|(_, call)| call)
     }
 
-    pub(super) fn insert_call(&mut self, id: u64, queued: Box<QueuedCall>, frame: FrameTicket) {
-        let now = Instant::now();
+    /// Notes a call that is sent now.
+    pub(super) fn insert_call(
+        &mut self,
+        id: u64,
+        queued: Box<QueuedCall>,
+        frame: FrameTicket,
+        now: Instant,
+    ) {
         let call = PendingCall {
             queued,
             frame,
@@ -250,6 +259,27 @@ impl Pending {
             Asked::Call(call) => Some((*id, call)),
             Asked::List | Asked::Ping | Asked::Again | Asked::Listen => None,
         })
+    }
+}
+
+/// Spreads ids of our own, which follow each other and which nobody else can choose.
+#[derive(Default)]
+struct OwnIds(u64);
+
+impl Hasher for OwnIds {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(self.0 ^ u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, id: u64) {
+        // A table takes its place from the lowest bits and its mark from the highest, so both have to differ.
+        self.0 = id.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
 }
 

@@ -71,6 +71,7 @@ impl Session {
         first: LinkEvent,
         surroundings: &Surroundings<'_>,
     ) -> Option<SessionEnd> {
+        self.calls.begin_turn();
         let mut next = Some(first);
         while let Some(event) = next {
             match event {
@@ -91,6 +92,7 @@ impl Session {
         others: &mut mpsc::UnboundedReceiver<Command>,
         surroundings: &Surroundings<'_>,
     ) {
+        self.calls.begin_turn();
         let mut next = Some(first);
         while let Some(command) = next {
             self.take_command(command, surroundings.status);
@@ -113,7 +115,8 @@ impl Session {
     }
 
     fn take_time(&mut self, surroundings: &Surroundings<'_>) -> Option<SessionEnd> {
-        let now = Instant::now();
+        self.calls.begin_turn();
+        let now = self.calls.now();
         let status = surroundings.status;
         self.refresh.give_up_if_due(now, status);
         self.calls.release_progress(now);

@@ -122,7 +122,7 @@ impl Session {
             }
             Command::Cancel(ticket) => self.calls.cancel(ticket, &mut self.link),
             Command::Follow(following) => {
-                self.used_at = Instant::now();
+                self.used_at = self.calls.now();
                 self.calls.lasting().follow(following);
             }
             change => self.take_change(change, status),
@@ -131,7 +131,7 @@ impl Session {
 
     /// Sends a call, or lets it wait its turn.
     pub(super) fn take_call(&mut self, call: Box<QueuedCall>, tools: &ToolList) {
-        self.used_at = Instant::now();
+        self.used_at = self.calls.now();
         self.users.note(&call.call.context.client);
         if self.calls.era() == Era::Modern
             && let Some(local) = Local::of(&call.call.request)
@@ -203,7 +203,7 @@ impl Session {
         let Some(id) = response.id.as_ref().and_then(RequestId::as_u64) else {
             return;
         };
-        self.used_at = Instant::now();
+        self.used_at = self.calls.now();
         if matches!(response.answer, Answer::Error(_)) && self.calls.pending.is_call(id) {
             self.take_refusal(&response.answer, status);
         }
@@ -222,7 +222,7 @@ impl Session {
         origin: Origin,
         surroundings: &Surroundings<'_>,
     ) {
-        match (notification.method.as_str(), &notification.params) {
+        match (&*notification.method, &notification.params) {
             ("notifications/progress", Some(params)) => self.calls.forward_progress(params),
             ("notifications/tools/list_changed", _) => self.announce_change(surroundings.status),
             ("notifications/prompts/list_changed", _) => (surroundings.tell)(Change::Prompts),

@@ -55,9 +55,9 @@ proptest! {
 
     #[test]
     fn a_request_is_read_back(number in any::<u64>(), method in any::<String>(), body in object_text()) {
-        prop_assert_eq!(read_back(&request(number, &method, &raw(&body))), Message::Request(Request {
+        prop_assert_eq!(read_back(&request(number, &method, raw(&body))), Message::Request(Request {
             id: id(&number.to_string()),
-            method,
+            method: method.into(),
             params: Some(raw(&body)),
         }));
     }
@@ -68,7 +68,7 @@ proptest! {
         let frame = notification(&method, params.as_ref());
         prop_assert_eq!(
             read_back(&frame),
-            Message::Notification(Notification { method, params })
+            Message::Notification(Notification { method: method.into(), params })
         );
     }
 

@@ -17,7 +17,7 @@ fn answer(result: &[u8]) -> Bytes {
 }
 
 fn mended(result: &[u8]) -> Option<RawJson> {
-    match parse_mended(answer(result)) {
+    match parse_mended(&answer(result)) {
         Ok(Message::Response(Response {
             answer: Answer::Result(result),
             ..
@@ -69,7 +69,7 @@ proptest! {
         let frame = answer(object.as_bytes());
         let found = mended(object.as_bytes()).unwrap();
         prop_assert_eq!(found.as_str(), &object);
-        prop_assert_eq!(parse_mended(frame.clone()), Message::parse(&frame));
+        prop_assert_eq!(parse_mended(&frame), Message::parse(&frame));
     }
 
     #[test]
@@ -93,7 +93,7 @@ proptest! {
         let frame = Bytes::from(frame);
         let clean = frame.iter().all(|byte| *byte >= 0x20) && std::str::from_utf8(&frame).is_ok();
         prop_assert_eq!(Message::parse(&frame).is_ok(), clean);
-        let Ok(Message::Notification(notification)) = parse_mended(frame) else {
+        let Ok(Message::Notification(notification)) = parse_mended(&frame) else {
             return Err(TestCaseError::fail("nothing in it is beyond mending"));
         };
         let object = mended(&[b"{\"m\":", &method[..], b"}"].concat()).unwrap();
@@ -162,7 +162,7 @@ fn what_is_no_json_is_not_guessed_at() {
         b"{\"a\":1}\xff",
     ];
     for object in cases {
-        let refused = parse_mended(answer(object));
+        let refused = parse_mended(&answer(object));
         assert!(
             matches!(refused, Err(ParseError::NotJson(ScanError::Syntax(_)))),
             "{}: {refused:?}",
@@ -179,5 +179,5 @@ fn only_a_server_is_forgiven_raw_controls() {
         Message::parse(&frame),
         Err(ParseError::NotJson(_))
     ));
-    assert!(parse_mended(frame).is_ok());
+    assert!(parse_mended(&frame).is_ok());
 }

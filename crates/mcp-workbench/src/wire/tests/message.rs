@@ -23,7 +23,7 @@ fn id(text: &str) -> RequestId {
 /// Both ways to read a message agree.
 fn parse(text: &str) -> Result<Message, ParseError> {
     let parsed = Message::parse(&frame(text));
-    assert_eq!(parse_mended(frame(text)), parsed, "{text}");
+    assert_eq!(parse_mended(&frame(text)), parsed, "{text}");
     parsed
 }
 
@@ -31,7 +31,7 @@ fn request(id_text: &str, params: Option<&str>) -> Message {
     let params = params.map(raw);
     Message::Request(Request {
         id: id(id_text),
-        method: "m".to_owned(),
+        method: "m".into(),
         params,
     })
 }
@@ -39,7 +39,7 @@ fn request(id_text: &str, params: Option<&str>) -> Message {
 fn notification(method: &str, params: Option<&str>) -> Message {
     let params = params.map(raw);
     Message::Notification(Notification {
-        method: method.to_owned(),
+        method: method.to_owned().into(),
         params,
     })
 }
@@ -271,7 +271,7 @@ fn a_broken_text_is_no_message_whatever_else_is_wrong_with_it() {
 #[test]
 fn raw_controls_in_an_envelope_are_mended() {
     let text = "{\"a\\u0062\t\":1,\"jsonrpc\":\"2.0\",\"id\":\"x\t\",\"method\":\"\\n\t\"}";
-    let Ok(Message::Request(request)) = parse_mended(frame(text)) else {
+    let Ok(Message::Request(request)) = parse_mended(&frame(text)) else {
         panic!("not mended");
     };
     assert_eq!(request.id, id(r#""x\u0009""#));
@@ -282,7 +282,7 @@ fn raw_controls_in_an_envelope_are_mended() {
         fault: MessageFault::Version,
     };
     assert_eq!(
-        parse_mended(frame(invalid)),
+        parse_mended(&frame(invalid)),
         Err(ParseError::Invalid(expected))
     );
 }

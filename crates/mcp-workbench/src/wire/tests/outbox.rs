@@ -49,7 +49,7 @@ impl Trial {
             Step::Push(size) => {
                 let frame = frame(self.tickets.len(), *size);
                 let text = frame.to_vec();
-                let ticket = self.outbox.push(frame);
+                let ticket = self.outbox.push(&frame);
                 self.tickets.push(ticket);
                 assert_eq!(
                     self.kept.insert(ticket, text),
@@ -123,7 +123,7 @@ proptest! {
 #[test]
 fn a_frame_has_started_with_its_first_byte() {
     let mut outbox = Outbox::default();
-    let (first, second) = (outbox.push(frame(1, 20_000)), outbox.push(frame(2, 3)));
+    let (first, second) = (outbox.push(&frame(1, 20_000)), outbox.push(&frame(2, 3)));
     outbox.advance(0);
     assert!(!outbox.has_started(first) && !outbox.has_started(second));
     outbox.advance(1);

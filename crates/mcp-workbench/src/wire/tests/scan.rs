@@ -6,7 +6,9 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::{
-    super::{MAX_DEPTH, Message, ParseError, RawJson, ScanError, parse_mended, scan::plain_length},
+    super::{
+        MAX_DEPTH, Message, ParseError, RawJson, ScanError, parse_mended, plain::plain_length,
+    },
     generate::{clean_tokens, damaged, gaps, odd_tokens, spaced},
 };
 
@@ -51,7 +53,7 @@ proptest! {
         let bytes = Bytes::from(bytes);
         let json = RawJson::parse(&bytes).is_ok();
         let message = Message::parse(&bytes).is_ok();
-        let mended = parse_mended(bytes.clone()).is_ok();
+        let mended = parse_mended(&bytes).is_ok();
         prop_assert!(!message || (json && mended));
     }
 
@@ -62,7 +64,7 @@ proptest! {
         frame.extend(text);
         let frame = Bytes::from(frame);
         let message = Message::parse(&frame).is_ok();
-        let mended = parse_mended(frame.clone()).is_ok();
+        let mended = parse_mended(&frame).is_ok();
         prop_assert!(!message || (mended && is_json(&frame)));
     }
 }
@@ -249,11 +251,11 @@ fn depth_counts_from_the_message() {
         format!(r#"{{"jsonrpc":"2.0","method":"m","params":{params}}}"#)
     };
     let fits = Bytes::from(message(MAX_DEPTH - 1));
-    assert!(Message::parse(&fits).is_ok() && parse_mended(fits).is_ok());
+    assert!(Message::parse(&fits).is_ok() && parse_mended(&fits).is_ok());
     let too_deep = Bytes::from(message(MAX_DEPTH));
     let refused = Err(ParseError::NotJson(ScanError::TooDeep));
     assert_eq!(Message::parse(&too_deep), refused);
-    assert_eq!(parse_mended(too_deep), refused);
+    assert_eq!(parse_mended(&too_deep), refused);
 }
 
 #[test]

@@ -54,7 +54,7 @@ async fn the_headers_repeat_what_the_body_says() {
         let mut link = modern_link(&remote);
         let headers: Vec<_> = [("mcp-param-city".to_owned(), given.to_owned())].into();
         let headers = if given.is_empty() { &[][..] } else { &headers };
-        link.request(7, method, &json(params), headers);
+        link.request(7, method, json(params).into(), headers);
         assert_eq!(heard(&mut link).await, "on 7: answer 7 {}");
         let seen = remote.seen().remove(0);
         let mut wanted = vec![("mcp-method", method), REVISION];
@@ -87,7 +87,7 @@ async fn a_session_that_the_server_gives_is_ignored_and_nothing_but_requests_is_
     });
     let mut link = modern_link(&remote);
     for id in 1..=2 {
-        link.request(id, "tools/list", &json("{}"), &[]);
+        link.request(id, "tools/list", json("{}").into(), &[]);
         assert_eq!(heard(&mut link).await, format!("on {id}: answer {id} {{}}"));
         link.send(wire::notification("notifications/roots/list_changed", None));
     }
@@ -113,7 +113,7 @@ async fn an_error_beside_its_status_is_the_answer() {
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#);
         let remote = Remote::start(move |_| Script::Whole(json_reply(status, &body)));
         let mut link = modern_link(&remote);
-        link.request(5, "tools/call", &json("{}"), &[]);
+        link.request(5, "tools/call", json("{}").into(), &[]);
         assert_eq!(heard(&mut link).await, format!("on 5: error 5 {error}"));
     }
 }
@@ -123,7 +123,7 @@ async fn an_error_of_nobody_in_other_words_is_a_refusal() {
     let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no session"}}"#;
     let remote = Remote::start(|_| Script::Whole(json_reply("400 Bad Request", body)));
     let mut link = modern_link(&remote);
-    link.request(5, "tools/call", &json("{}"), &[]);
+    link.request(5, "tools/call", json("{}").into(), &[]);
     assert_eq!(heard(&mut link).await, "5 failed: http_400, Rejected");
     assert_eq!(remote.methods(), ["tools/call"]);
 }
@@ -140,7 +140,7 @@ async fn a_stream_that_breaks_fails_its_request_and_is_not_resumed() {
     ] {
         let remote = Remote::start(move |_| Script::Cut(stream(event)));
         let mut link = modern_link(&remote);
-        link.request(5, method, &json("{}"), &[]);
+        link.request(5, method, json("{}").into(), &[]);
         assert_eq!(
             heard(&mut link).await,
             "on 5: notification notifications/progress"
@@ -155,7 +155,7 @@ async fn a_body_that_breaks_is_not_asked_for_again_under_its_id() {
     let cut = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 90\r\n\r\n{";
     let remote = Remote::start(move |_| Script::Cut(cut.to_owned()));
     let mut link = modern_link(&remote);
-    link.request(5, "tools/list", &json("{}"), &[]);
+    link.request(5, "tools/list", json("{}").into(), &[]);
     assert_eq!(heard(&mut link).await, "5 failed: connection_lost, Unknown");
     assert_eq!(remote.methods(), ["tools/list"]);
 }
@@ -171,13 +171,13 @@ async fn what_got_no_byte_of_an_answer_is_sent_again_if_it_may_be() {
         }
     });
     let mut link = modern_link(&remote);
-    link.request(5, "tools/list", &json("{}"), &[]);
+    link.request(5, "tools/list", json("{}").into(), &[]);
     assert_eq!(heard(&mut link).await, "on 5: answer 5 {}");
     assert_eq!(remote.methods(), ["tools/list", "tools/list"]);
 
     let remote = Remote::start(|_| Script::Cut(String::new()));
     let mut link = modern_link(&remote);
-    link.request(5, "tools/call", &json("{}"), &[]);
+    link.request(5, "tools/call", json("{}").into(), &[]);
     assert_eq!(heard(&mut link).await, "5 failed: connection_lost, Unknown");
     assert_eq!(remote.methods(), ["tools/call"]);
 }
@@ -192,7 +192,7 @@ async fn a_subscription_is_heard_until_it_ends() {
     );
     let remote = Remote::start(move |_| Script::Cut(stream(events)));
     let mut link = modern_link(&remote);
-    link.request(5, "subscriptions/listen", &json("{}"), &[]);
+    link.request(5, "subscriptions/listen", json("{}").into(), &[]);
     for expected in [
         "on 5: notification notifications/subscriptions/acknowledged",
         "on 5: notification notifications/tools/list_changed",
@@ -207,8 +207,8 @@ async fn a_subscription_outlasts_the_limit_of_calls() {
     let remote = Remote::start(|_| Script::Open(stream(": here\n\n")));
     let mut link = link_over(&remote, RemoteProtocol::Http, Duration::from_millis(1));
     link.set_era(Era::Modern);
-    link.request(5, "subscriptions/listen", &json("{}"), &[]);
-    link.request(6, "tools/call", &json("{}"), &[]);
+    link.request(5, "subscriptions/listen", json("{}").into(), &[]);
+    link.request(6, "tools/call", json("{}").into(), &[]);
     let told = heard(&mut link).await;
     assert!(told.starts_with("6 failed: call_timeout"), "{told}");
 }
@@ -228,7 +228,7 @@ async fn a_request_that_is_taken_back_closes_its_stream_and_posts_nothing() {
         });
         let mut link = modern_link(&remote);
         assert!(!link.cancels_by_notification());
-        let request = link.request(5, method, &json("{}"), &[]);
+        let request = link.request(5, method, json("{}").into(), &[]);
         if answered {
             let expected = "on 5: notification notifications/progress";
             assert_eq!(heard(&mut link).await, expected);
@@ -238,7 +238,7 @@ async fn a_request_that_is_taken_back_closes_its_stream_and_posts_nothing() {
         assert_eq!(link.withdraw(request), Outcome::Unknown);
         link.send(wire::notification("notifications/cancelled", None));
         remote.next_close().await;
-        link.request(6, "tools/list", &json("{}"), &[]);
+        link.request(6, "tools/list", json("{}").into(), &[]);
         assert_eq!(heard(&mut link).await, "on 6: answer 6 {}");
         assert_eq!(remote.methods(), [method, "tools/list"]);
     }
@@ -256,7 +256,7 @@ async fn a_redirect_keeps_the_headers_and_a_busy_server_is_waited_for() {
             first.map_or_else(|| empty_result(seen), Script::Whole)
         });
         let mut link = modern_link(&remote);
-        link.request(5, "tools/call", &json(r#"{"name":"n"}"#), &[]);
+        link.request(5, "tools/call", json(r#"{"name":"n"}"#).into(), &[]);
         assert_eq!(heard(&mut link).await, "on 5: answer 5 {}");
         let seen = remote.seen();
         assert_eq!(seen.len(), 2);

@@ -32,7 +32,7 @@ fn answering(probe: String) -> Remote {
 }
 
 fn discover(link: &mut Link) {
-    link.request(1, "server/discover", &json("{}"), &[]);
+    link.request(1, "server/discover", json("{}").into(), &[]);
 }
 
 #[tokio::test]
@@ -119,13 +119,13 @@ async fn everything_else_fails_the_probe_and_the_handshake_follows_on_the_same_l
 async fn fall_back(remote: &Remote, link: &mut Link) {
     link.set_era(Era::Legacy);
     assert!(link.cancels_by_notification());
-    link.request(2, "initialize", &json("{}"), &[]);
+    link.request(2, "initialize", json("{}").into(), &[]);
     assert_eq!(
         heard(link).await,
         r#"on 2: answer 2 {"protocolVersion":"2025-06-18"}"#
     );
     link.initialized("2025-06-18");
-    link.request(3, "tools/list", &json("{}"), &[]);
+    link.request(3, "tools/list", json("{}").into(), &[]);
     assert_eq!(heard(link).await, "on 3: answer 3 {}");
     let seen = remote.seen();
     let of = |method: &str| seen.iter().find(|seen| seen.method() == method).unwrap();
@@ -161,7 +161,7 @@ async fn a_server_of_the_oldest_transport_is_found_after_the_probe() {
     discover(&mut link);
     assert_eq!(heard(&mut link).await, "1 failed: http_404, Rejected");
     link.set_era(Era::Legacy);
-    link.request(2, "initialize", &json("{}"), &[]);
+    link.request(2, "initialize", json("{}").into(), &[]);
     assert_eq!(
         heard(&mut link).await,
         r#"on none: answer 2 {"protocolVersion":"2025-06-18"}"#

@@ -52,7 +52,7 @@ fn a_legacy_server_gets_what_a_legacy_client_sent() {
     let params = |client: &TestClient| {
         let call = call(client.clone(), tool(), meta);
         let params = Dialect::LEGACY.call_params(&call, 7);
-        params.as_str().to_owned()
+        params.into_json().as_str().to_owned()
     };
     assert_eq!(
         params(&client),
@@ -77,7 +77,7 @@ fn a_legacy_server_gets_nothing_of_the_modern_era() {
     };
     let call = call(client, request, Some(MODERN_META));
     assert_eq!(
-        Dialect::LEGACY.call_params(&call, 7).as_str(),
+        Dialect::LEGACY.call_params(&call, 7).into_json().as_str(),
         r#"{"name":"x","_meta":{"traceparent":"t","progressToken":7}}"#
     );
 }
@@ -95,7 +95,10 @@ fn a_modern_server_is_told_of_a_legacy_client() {
         r#"{{"name":"x","arguments":{{ "a": 1.0 }},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{"elicitation":{{"form":{{}}}},"extensions":{{"io.modelcontextprotocol/tasks":{{}}}}}},"io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/logLevel":"info","x":1,"progressToken":7}}}}"#,
         identity()
     );
-    assert_eq!(modern(true).call_params(&call, 7).as_str(), expected);
+    assert_eq!(
+        modern(true).call_params(&call, 7).into_json().as_str(),
+        expected
+    );
 }
 
 #[test]
@@ -110,7 +113,10 @@ fn a_modern_server_gets_the_answers_of_a_modern_client_as_they_are() {
         r#"{{"name":"x","arguments":{{ "a": 1.0 }},"inputResponses":{{ "k": {{}} }},"requestState":"s\u0061","_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}},"io.modelcontextprotocol/clientInfo":{},"traceparent":"t"}}}}"#,
         identity()
     );
-    assert_eq!(modern(false).call_params(&call, 7).as_str(), expected);
+    assert_eq!(
+        modern(false).call_params(&call, 7).into_json().as_str(),
+        expected
+    );
 }
 
 #[test]
