@@ -153,7 +153,7 @@ pub(super) async fn call(
             Ok(MetaReply::Refused(error))
         }
         Ok(result) => {
-            workbench.links().note(&tool, &result);
+            workbench.links().note(tool, &result);
             Ok(MetaReply::Result(result))
         }
         Err(error) => Err(Failure::call_failed(tool.clone(), error)),
@@ -180,10 +180,12 @@ pub fn ended_call(
     result: Result<RawJson, CallError>,
 ) -> MetaReply {
     let result = result.map(|result| {
-        let server = tool.server_identifier();
-        workbench.links().note(&server, &result);
+        workbench.links().note(&tool, &result);
+        if !workbench.results().could_be_over(&result) {
+            return result;
+        }
         let origin = Origin {
-            server: &server,
+            server: &tool.server_identifier(),
             tool: Some(&tool.tool),
             structured: Structured::MayGo,
         };

@@ -113,7 +113,12 @@ pub struct ObjectText(Vec<u8>);
 impl ObjectText {
     /// An object without members.
     pub fn new() -> Self {
-        let mut text = Vec::with_capacity(USUAL_BYTES);
+        Self::with_room(0)
+    }
+
+    /// An object without members, and room for values of so many bytes.
+    pub fn with_room(bytes: usize) -> Self {
+        let mut text = Vec::with_capacity(USUAL_BYTES + bytes);
         text.push(b'{');
         Self(text)
     }
