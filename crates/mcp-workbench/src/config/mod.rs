@@ -47,8 +47,8 @@ pub use self::{
         Severity, TransportFault, ValueFault,
     },
     resolved::{
-        ChildEnvironment, Config, RemoteEndpoint, RemoteProtocol, Server, ServerTimes, StdioLaunch,
-        ToolMode, Toolbox, Transport, UnsetVariable,
+        ChildEnvironment, Config, Connect, RemoteEndpoint, RemoteProtocol, Server, ServerTimes,
+        StdioLaunch, ToolMode, Toolbox, Transport, UnsetVariable,
     },
     schema::json_schema,
     secrets::{REDACTED, Secrets},

@@ -18,10 +18,13 @@ use super::{
     filters::ToolFilters,
     glob::Glob,
     problems::{Findings, Place, ReferenceFault, ValueFault},
-    raw::{RawCommand, RawConfig, RawEra, RawInheritEnv, RawServer, RawToolMode, RawToolbox, Text},
+    raw::{
+        RawCommand, RawConfig, RawConnect, RawEra, RawInheritEnv, RawServer, RawToolMode,
+        RawToolbox, Text,
+    },
     resolved::{
-        ChildEnvironment, Config, RemoteEndpoint, RemoteProtocol, Server, ServerTimes, StdioLaunch,
-        ToolMode, Toolbox, Transport, UnsetVariable,
+        ChildEnvironment, Config, Connect, RemoteEndpoint, RemoteProtocol, Server, ServerTimes,
+        StdioLaunch, ToolMode, Toolbox, Transport, UnsetVariable,
     },
     secrets::Secrets,
     transport::{self, Hints, Kind},
@@ -43,6 +46,7 @@ pub(super) fn resolve(
     let mut resolver = Resolver {
         folder: folder_of(file, environment),
         environment,
+        connect: raw.connect,
         findings,
     };
     let toolboxes = raw
@@ -97,6 +101,8 @@ struct Resolver<'a> {
     /// The folder of the file, from which relative paths are seen.
     folder: PathBuf,
     environment: &'a Environment,
+    /// When servers are started, where their toolbox does not say it.
+    connect: Option<RawConnect>,
     findings: &'a mut Findings,
 }
 
@@ -137,6 +143,10 @@ impl Resolver<'_> {
             name: name.into(),
             description: self.text(&mut Taken::default(), &raw.description),
             servers,
+            connect: match raw.connect.or(self.connect) {
+                None | Some(RawConnect::OnOpen) => Connect::OnOpen,
+                Some(RawConnect::OnUse) => Connect::OnUse,
+            },
             disabled,
         }
     }

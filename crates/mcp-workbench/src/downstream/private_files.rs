@@ -31,6 +31,18 @@ pub(super) fn replace(folder: &Path, name: &str, text: &[u8]) -> io::Result<()> 
     })
 }
 
+/// Writes a file, unless there is one already.
+pub(super) fn create(folder: &Path, name: &str, text: &[u8]) -> io::Result<()> {
+    place(folder, name, text, |temporary, file| {
+        match fs::hard_link(temporary, file) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+            Ok(()) => fs::remove_file(temporary),
+            // Not every file system has links.
+            Err(_) => fs::rename(temporary, file),
+        }
+    })
+}
+
 fn place(
     folder: &Path,
     name: &str,
@@ -81,5 +93,18 @@ pub(super) fn is_only_ours(metadata: &Metadata) -> bool {
 /// The cache directory is the user's own by the rights of the system.
 #[cfg(not(unix))]
 pub(super) fn is_only_ours(_: &Metadata) -> bool {
+    true
+}
+
+/// Whether nobody but the user can have read it.
+#[cfg(unix)]
+pub(super) fn is_unread_by_others(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    metadata.mode() & 0o066 == 0
+}
+
+/// The cache directory is the user's own by the rights of the system.
+#[cfg(not(unix))]
+pub(super) fn is_unread_by_others(_: &Metadata) -> bool {
     true
 }

@@ -64,7 +64,7 @@ pub(super) struct ServerIdentity {
 /// An era as it is written in the file.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Era", rename_all = "camelCase")]
-enum EraWord {
+pub(super) enum EraWord {
     Legacy,
     Modern,
 }

@@ -14,7 +14,9 @@ use crate::{
 pub struct Opened {
     /// What the configuration said of the toolbox.
     pub(super) config: Arc<config::Toolbox>,
-    /// The tools of the servers that are up, in the order of the file.
+    /// How many servers were connected.
+    pub(super) connected: usize,
+    /// The tools of the servers that are up, or whose tools are known without that, in the order of the file.
     pub catalogue: Vec<(ServerName, Arc<ToolList>)>,
     /// The servers that are not.
     pub failures: Vec<ServerFailure>,

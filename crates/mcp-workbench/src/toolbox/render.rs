@@ -27,9 +27,10 @@ struct WithheldTool<'a> {
 pub fn render(
     toolbox: &Toolbox,
     catalogue: &[(ServerName, Arc<ToolList>)],
+    connected: usize,
     failures: &[ServerFailure],
 ) -> RawJson {
-    let text = render_text(toolbox, catalogue, failures);
+    let text = render_text(toolbox, catalogue, connected, failures);
     let text = String::from_utf8(text).expect("made of valid JSON");
     RawJson::of(&json!({ "content": [{ "type": "text", "text": text }] }))
 }
@@ -37,6 +38,7 @@ pub fn render(
 fn render_text(
     toolbox: &Toolbox,
     catalogue: &[(ServerName, Arc<ToolList>)],
+    connected: usize,
     failures: &[ServerFailure],
 ) -> Vec<u8> {
     let mut text = Vec::with_capacity(4096);
@@ -45,7 +47,7 @@ fn render_text(
     text.extend_from_slice(b",\"description\":");
     write(&mut text, &toolbox.description);
     text.extend_from_slice(b",\"servers_connected\":");
-    write(&mut text, &catalogue.len());
+    write(&mut text, &connected);
     text.extend_from_slice(b",\"tools\":[");
     let tools = catalogue
         .iter()

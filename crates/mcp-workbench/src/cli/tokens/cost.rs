@@ -169,7 +169,7 @@ fn opened_text(toolbox: &Toolbox, found: &[&Probed]) -> Option<String> {
     if catalogue.is_empty() && !failures.is_empty() {
         return None;
     }
-    let result = render(toolbox, &catalogue, &failures);
+    let result = render(toolbox, &catalogue, catalogue.len(), &failures);
     let content = result.member("content")?.elements()?;
     Some(content.first()?.member("text")?.as_text()?.into_owned())
 }

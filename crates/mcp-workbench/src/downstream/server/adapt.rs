@@ -36,6 +36,8 @@ impl ServerHandle {
             .unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *known, Arc::new(entry));
         let before = Arc::clone(&before.server);
+        drop(known);
+        self.about.memory.forget();
         let _ = self.commands.send(Command::Adapt(Adaption { before, now }));
     }
 
@@ -47,6 +49,7 @@ impl ServerHandle {
             phase: Phase::Untried,
             stale: tools.is_some(),
             tools: tools.map(|tools| tools.narrowed(filters)),
+            recalled: false,
         }
     }
 

@@ -19,18 +19,22 @@ use super::{
     About, Command, Entry, Phase, ServerHandle, Status,
     adapt::Adaption,
     limiter::{StartLimiter, Verdict},
+    memory::Memory,
     session::{Session, SessionEnd, Surroundings},
     start::{Question, Started, start},
     waiting::Waiting,
 };
 use crate::{
+    config::{Secrets, Server},
     contain::{Panicked, contain},
     downstream::{
         error::{CallError, ConnectError},
         event::{Change, ServerEvent},
+        kept::KeptLists,
         link::LinkContext,
         listing::ToolList,
         pool::Shutdown,
+        told::Told,
         verdicts::{VerdictKey, Verdicts},
     },
     ident::{ServerIdentifier, ToolboxName},
@@ -46,6 +50,8 @@ pub(in crate::downstream) struct SupervisorContext {
     pub(in crate::downstream) events: broadcast::Sender<ServerEvent>,
     /// What was found out of servers before.
     pub(in crate::downstream) verdicts: Arc<Verdicts>,
+    /// The tools of servers that were started before.
+    pub(in crate::downstream) lists: Arc<KeptLists>,
     /// Seals the names of tasks.
     pub(in crate::downstream) sealer: Arc<Sealer>,
 }
@@ -82,6 +88,7 @@ impl Supervisor {
             },
             entry: Mutex::new(Arc::new(entry)),
             is_followed: AtomicBool::new(false),
+            memory: Memory::new(Arc::clone(&context.lists)),
             sealer: Arc::clone(&context.sealer),
         });
         let supervisor = Self {
@@ -227,6 +234,10 @@ impl Supervisor {
         self.waiting.tell(&tools);
         let lasting = std::mem::take(&mut self.waiting.lasting);
         let entry = self.about.entry();
+        let keep = |server: &Server, told: &Told, secrets: &Secrets| {
+            self.about.memory.keep(server, told, secrets);
+        };
+        keep(&entry.server, &started.told, started.link.secrets());
         let mut session = Session::new(&entry.server, started, client, lasting);
         if let Some(adaption) = self.adapted.take() {
             session.adapt(&adaption, &self.status);
@@ -250,6 +261,7 @@ impl Supervisor {
             status: &self.status,
             shutdown: &self.context.shutdown,
             tell: &tell,
+            keep: &keep,
         };
         let end = session.run(&mut self.commands, &surroundings).await;
         self.waiting = match end {
@@ -302,6 +314,7 @@ impl Supervisor {
     fn publish_up(&self, started: &mut Started) -> Arc<ToolList> {
         let tools = std::mem::take(&mut started.tools);
         let known = self.status.borrow().tools.clone();
+        let known = known.or_else(|| self.about.memory.remembered());
         let tools = match known {
             Some(known) if *known == tools => known,
             _ => Arc::new(tools),
@@ -310,6 +323,7 @@ impl Supervisor {
             phase: Phase::Up,
             tools: Some(Arc::clone(&tools)),
             stale: false,
+            recalled: false,
         });
         tools
     }

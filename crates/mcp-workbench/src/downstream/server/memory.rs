@@ -1,0 +1,89 @@
+//! What is known of a server's tools from earlier runs: read from disk when somebody asks, once.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::{
+    config::{Secrets, Server},
+    downstream::{
+        kept::{KeptLists, NotKept},
+        listing::ToolList,
+        told::Told,
+    },
+};
+
+/// What one server is remembered by.
+pub(super) struct Memory {
+    lists: Arc<KeptLists>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    kept: Kept,
+    /// Why what was told last is not kept.
+    not_kept: Option<Arc<NotKept>>,
+}
+
+/// What is on disk, as far as that is known.
+#[derive(Default)]
+enum Kept {
+    /// Nobody has asked.
+    #[default]
+    Unread,
+    /// Nothing.
+    Nothing,
+    /// These tools.
+    Tools(Arc<ToolList>),
+}
+
+impl Memory {
+    /// The memory of a server of which nobody has asked.
+    pub(super) fn new(lists: Arc<KeptLists>) -> Self {
+        Self {
+            lists,
+            state: Mutex::default(),
+        }
+    }
+
+    /// The tools of an earlier run, if they were asked for before.
+    pub(super) fn remembered(&self) -> Option<Arc<ToolList>> {
+        match &self.state().kept {
+            Kept::Unread | Kept::Nothing => None,
+            Kept::Tools(tools) => Some(Arc::clone(tools)),
+        }
+    }
+
+    /// The tools of an earlier run, by the rules of the entry.
+    pub(super) fn recall(&self, server: &Server) -> Option<Arc<ToolList>> {
+        let mut state = self.state();
+        if matches!(state.kept, Kept::Unread) {
+            let tools = self.lists.recall(server).map(Arc::new);
+            state.kept = tools.map_or(Kept::Nothing, Kept::Tools);
+        }
+        drop(state);
+        self.remembered()
+    }
+
+    /// Has them read again: the rules are others.
+    pub(super) fn forget(&self) {
+        self.state().kept = Kept::Unread;
+    }
+
+    /// Keeps what the server has told for later runs.
+    pub(super) fn keep(&self, server: &Server, told: &Told, secrets: &Secrets) {
+        let kept = self.lists.keep(server, told, secrets);
+        if let Err(reason) = &kept {
+            tracing::debug!("its tools are not kept: {reason}");
+        }
+        self.state().not_kept = kept.err().map(Arc::new);
+    }
+
+    /// Why what was told last is not kept.
+    pub(super) fn not_kept(&self) -> Option<Arc<NotKept>> {
+        self.state().not_kept.clone()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
