@@ -13,6 +13,9 @@ use crate::{
 /// The layout of the text; one of another layout is not read.
 const LAYOUT: u32 = 1;
 
+/// What stands between the head and the tools, which may be many and are written without a copy.
+const TOOLS: &[u8] = b",\"tools\":[";
+
 /// Everything that was read of a server before its first call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Told {
@@ -42,7 +45,7 @@ struct Head {
 
 impl Told {
     /// All of it as a text to be kept under a key.
-    pub(super) fn to_text(&self, key: &str) -> RawJson {
+    pub(super) fn to_text(&self, key: &str) -> Vec<u8> {
         let head = Head {
             layout: LAYOUT,
             key: key.to_owned(),
@@ -51,13 +54,25 @@ impl Told {
             notices: self.notices.clone(),
         };
         let hints = self.hints.put_on(&ObjectText::new().finish());
+        let head = ObjectText::new().member("head", &head).raw("hints", &hints);
+        let head = head.finish();
+        let head = head
+            .as_bytes()
+            .strip_suffix(b"}")
+            .expect("an object ends so");
         let definitions = self.definitions.iter();
         let length: usize = definitions.map(|it| it.as_bytes().len() + 1).sum();
-        ObjectText::with_room(length + 1024)
-            .member("head", &head)
-            .raw("hints", &hints)
-            .raw("tools", &RawJson::array(&self.definitions))
-            .finish()
+        let mut text = Vec::with_capacity(head.len() + length + TOOLS.len() + 2);
+        text.extend_from_slice(head);
+        text.extend_from_slice(TOOLS);
+        for (index, definition) in self.definitions.iter().enumerate() {
+            if index > 0 {
+                text.push(b',');
+            }
+            text.extend_from_slice(definition.as_bytes());
+        }
+        text.extend_from_slice(b"]}");
+        text
     }
 
     /// Reads such a text; nothing if it is not one, or is kept under another key.

@@ -5,6 +5,7 @@ mod architecture;
 mod arguments;
 mod asking_back;
 mod auto_open;
+mod catalogue;
 mod cli_reference;
 mod clients;
 mod commands;

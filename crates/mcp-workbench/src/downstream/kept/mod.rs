@@ -119,20 +119,21 @@ impl KeptLists {
             return Err(NotKept::NoPlace);
         };
         let text = told.to_text(key.as_str());
-        let fit = check(server, text.as_str(), secrets);
+        let fit = check(server, &text, secrets);
         if fit.is_err() {
             // What was kept before is not what the server tells now.
             let _ = fs::remove_file(folder.join(key.file()));
             return fit;
         }
-        let written = self.write(folder, &key.file(), text.as_bytes());
+        let written = self.write(folder, &key.file(), &text);
         written.map_err(|reason| unwritable(&folder.join(key.file()), reason))
     }
 
     fn write(&self, folder: &Path, name: &str, text: &[u8]) -> io::Result<()> {
         let file = folder.join(name);
         let now = SystemTime::now();
-        match private_files::read(&file, MAX_FILE_BYTES) {
+        let length = u64::try_from(text.len()).unwrap_or(MAX_FILE_BYTES);
+        match private_files::read(&file, length) {
             Some((known, metadata)) if known == text => {
                 if age(&metadata, now) > MARKED_EVERY {
                     // Only its age would be wrong without that.
@@ -202,12 +203,13 @@ fn is_safe(folder: &Path) -> bool {
 }
 
 /// Whether a text may be kept.
-fn check(server: &Server, text: &str, secrets: &Secrets) -> Result<(), NotKept> {
+fn check(server: &Server, text: &[u8], secrets: &Secrets) -> Result<(), NotKept> {
     if u64::try_from(text.len()).is_ok_and(|length| length > MAX_FILE_BYTES) {
         return Err(NotKept::TooLarge(text.len()));
     }
     let mut secrets = secrets.clone();
     secrets.merge(&server.literal_credentials());
+    let text = str::from_utf8(text).expect("made of JSON");
     if secrets.stand_in_json(text) {
         return Err(NotKept::Secret);
     }

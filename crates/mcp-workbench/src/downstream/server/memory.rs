@@ -1,15 +1,27 @@
-//! What is known of a server's tools from earlier runs: read from disk when somebody asks, once.
+//! What is known of a server's tools from earlier runs: read from disk when somebody asks, once; and written there when
+//! the server has told something.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
+use tokio::time::sleep;
+use tokio_util::task::TaskTracker;
+
+use super::{About, SupervisorContext};
 use crate::{
     config::{Secrets, Server},
     downstream::{
         kept::{KeptLists, NotKept},
         listing::ToolList,
+        pool::Shutdown,
         told::Told,
     },
 };
+
+/// When what a server has told is written: not while somebody waits for it.
+const KEPT_AFTER: Duration = Duration::from_millis(100);
 
 /// What one server is remembered by.
 pub(super) struct Memory {
@@ -70,7 +82,7 @@ impl Memory {
     }
 
     /// Keeps what the server has told for later runs.
-    pub(super) fn keep(&self, server: &Server, told: &Told, secrets: &Secrets) {
+    fn keep(&self, server: &Server, told: &Told, secrets: &Secrets) {
         let kept = self.lists.keep(server, told, secrets);
         if let Err(reason) = &kept {
             tracing::debug!("its tools are not kept: {reason}");
@@ -85,5 +97,36 @@ impl Memory {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Keeps what a server tells.
+pub(super) struct Keeper {
+    about: Arc<About>,
+    tasks: TaskTracker,
+    shutdown: Arc<Shutdown>,
+}
+
+impl Keeper {
+    /// That of a server.
+    pub(super) fn new(about: &Arc<About>, context: &SupervisorContext) -> Self {
+        Self {
+            about: Arc::clone(about),
+            tasks: context.links.tasks.clone(),
+            shutdown: Arc::clone(&context.shutdown),
+        }
+    }
+
+    /// Keeps what the server has told when whoever waits for it has it, and at the latest at the end.
+    pub(super) fn keep_soon(&self, server: &Arc<Server>, told: &Told, secrets: &Secrets) {
+        let (about, shutdown) = (Arc::clone(&self.about), Arc::clone(&self.shutdown));
+        let (server, told, secrets) = (Arc::clone(server), told.clone(), secrets.clone());
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = sleep(KEPT_AFTER) => {}
+                () = shutdown.begun() => {}
+            }
+            about.memory.keep(&server, &told, &secrets);
+        });
     }
 }

@@ -14,6 +14,7 @@ use super::{
     held::HeldQuestions,
     lasting::Lasting,
     local::{Local, untagged},
+    memory::Keeper,
     pending::Asked,
     refresh::{Reading, Refresh},
     replaced::Speech,
@@ -24,7 +25,7 @@ use super::{
 };
 use crate::{
     call::{ClientHandle, ClientId, Outcome},
-    config::{Secrets, Server},
+    config::Server,
     downstream::{
         error::{CallError, GiveUp, HttpFault},
         event::Change,
@@ -32,7 +33,6 @@ use crate::{
         listing::{ListRules, ToolList},
         pool::Shutdown,
         process::Exit,
-        told::Told,
     },
     era::Era,
     wire::{Answer, Message, Notification, RawJson, RequestId, Response, id_from_tail},
@@ -80,8 +80,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) shutdown: &'a Shutdown,
     /// Tells everybody what has changed.
     pub(super) tell: &'a (dyn Fn(Change) + Sync),
-    /// Keeps what a server has told, in which no secret may stand.
-    pub(super) keep: &'a (dyn Fn(&Server, &Told, &Secrets) + Sync),
+    /// Keeps what the server tells.
+    pub(super) keeper: &'a Keeper,
 }
 
 impl Session {
@@ -280,7 +280,10 @@ impl Session {
         let reading = Reading {
             era,
             rules: ListRules::of(&self.server, era),
-            keep: &|told| (surroundings.keep)(&self.server, told, self.link.secrets()),
+            keep: &|told| {
+                let secrets = self.link.secrets();
+                surroundings.keeper.keep_soon(&self.server, told, secrets);
+            },
         };
         let status = surroundings.status;
         if let Some(params) = self.refresh.take_page(answer, &reading, status) {

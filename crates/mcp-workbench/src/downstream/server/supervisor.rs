@@ -19,13 +19,12 @@ use super::{
     About, Command, Entry, Phase, ServerHandle, Status,
     adapt::Adaption,
     limiter::{StartLimiter, Verdict},
-    memory::Memory,
+    memory::{Keeper, Memory},
     session::{Session, SessionEnd, Surroundings},
     start::{Question, Started, start},
     waiting::Waiting,
 };
 use crate::{
-    config::{Secrets, Server},
     contain::{Panicked, contain},
     downstream::{
         error::{CallError, ConnectError},
@@ -34,7 +33,6 @@ use crate::{
         link::LinkContext,
         listing::ToolList,
         pool::Shutdown,
-        told::Told,
         verdicts::{VerdictKey, Verdicts},
     },
     ident::{ServerIdentifier, ToolboxName},
@@ -234,10 +232,8 @@ impl Supervisor {
         self.waiting.tell(&tools);
         let lasting = std::mem::take(&mut self.waiting.lasting);
         let entry = self.about.entry();
-        let keep = |server: &Server, told: &Told, secrets: &Secrets| {
-            self.about.memory.keep(server, told, secrets);
-        };
-        keep(&entry.server, &started.told, started.link.secrets());
+        let keeper = Keeper::new(&self.about, &self.context);
+        keeper.keep_soon(&entry.server, &started.told, started.link.secrets());
         let mut session = Session::new(&entry.server, started, client, lasting);
         if let Some(adaption) = self.adapted.take() {
             session.adapt(&adaption, &self.status);
@@ -261,7 +257,7 @@ impl Supervisor {
             status: &self.status,
             shutdown: &self.context.shutdown,
             tell: &tell,
-            keep: &keep,
+            keeper: &keeper,
         };
         let end = session.run(&mut self.commands, &surroundings).await;
         self.waiting = match end {

@@ -313,3 +313,31 @@ fn a_remote_server_with_other_headers_gets_a_session_of_its_own() {
     let last = remote.headers().pop().unwrap();
     assert_eq!(last["x-colour"], "green");
 }
+
+#[test]
+fn when_servers_are_started_can_change() {
+    let setup = two_servers();
+    let mut edited = Edited::of(&setup);
+    let mut workbench = setup.connect();
+    assert_eq!(workbench.open("dev").json()["servers_connected"], 2);
+    let started = |workbench: &Workbench| {
+        let servers = ["fs", "two"];
+        servers.map(|server| workbench.journal("dev", server).pids().len())
+    };
+    edited.config["connect"] = json!("on-use");
+    edited.servers()["two"]["env"]["OTHER"] = json!("value");
+    edited.take_up(&workbench);
+    workbench.wait_stderr("servers are started at another moment");
+    // The one runs; the other was never seen as it is now.
+    assert_eq!(workbench.open("dev").json()["servers_connected"], 2);
+    assert_eq!(started(&workbench), [1, 2]);
+    edited.servers()["two"]["env"]
+        .as_object_mut()
+        .unwrap()
+        .remove("OTHER");
+    edited.take_up(&workbench);
+    edited.config["toolboxes"]["dev"]["connect"] = json!("on-open");
+    edited.take_up(&workbench);
+    assert_eq!(workbench.open("dev").json()["servers_connected"], 2);
+    assert_eq!(started(&workbench), [1, 3], "what runs is not touched");
+}
