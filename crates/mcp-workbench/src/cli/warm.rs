@@ -67,11 +67,15 @@ pub(super) fn run(
     } else {
         output::data(&report.render(Look::of_stdout(environment)));
     }
-    Ok(if report.servers.iter().all(|it| it.kept.is_ok()) {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    let lost = report.servers.iter().filter(|it| it.kept.is_err()).count();
+    if lost == 0 {
+        return Ok(ExitCode::SUCCESS);
+    }
+    output::remark(&format!(
+        "{} not kept\n  hint: `mcp-workbench doctor` says what to do about a server that fails",
+        count(lost, "server")
+    ));
+    Ok(ExitCode::FAILURE)
 }
 
 /// Leaves only the toolboxes that are named; all of them where none is.

@@ -21,25 +21,35 @@ const SALT_BYTES: usize = 32;
 /// How much of an `envFile` counts.
 const MAX_ENV_FILE_BYTES: u64 = 1024 * 1024;
 
-/// How the names of variables begin that are different in every terminal and session, and say nothing of an account.
-/// The path is one of them: the program that it leads to counts by itself.
+/// Variables that are different in every terminal and session, and say nothing of an account. The path is one of them:
+/// the program that it leads to counts by itself. Whole names, since `LANG` is one and `LANGFUSE_SECRET_KEY` is none.
 const OF_A_SESSION: &[&str] = &[
-    "ALACRITTY_",
+    "ALACRITTY_LOG",
+    "ALACRITTY_SOCKET",
+    "ALACRITTY_WINDOW_ID",
     "COLORTERM",
     "COLUMNS",
     "DBUS_SESSION_BUS_ADDRESS",
     "DESKTOP_STARTUP_ID",
     "DISPLAY",
-    "GNOME_TERMINAL_",
+    "GNOME_TERMINAL_SCREEN",
+    "GNOME_TERMINAL_SERVICE",
     "INVOCATION_ID",
-    "ITERM_",
+    "ITERM_PROFILE",
+    "ITERM_SESSION_ID",
     "JOURNAL_STREAM",
-    "KITTY_",
-    "KONSOLE_",
+    "KITTY_PID",
+    "KITTY_WINDOW_ID",
+    "KONSOLE_DBUS_SERVICE",
+    "KONSOLE_DBUS_SESSION",
+    "KONSOLE_DBUS_WINDOW",
     "LANG",
-    "LC_",
+    "LC_ALL",
+    "LC_CTYPE",
+    "LC_MESSAGES",
+    "LC_TIME",
     "LINES",
-    "MCP_WORKBENCH_",
+    "MCP_WORKBENCH_PROCESS",
     "OLDPWD",
     "PATH",
     "PWD",
@@ -53,18 +63,29 @@ const OF_A_SESSION: &[&str] = &[
     "STY",
     "TEMP",
     "TERM",
+    "TERM_PROGRAM",
+    "TERM_PROGRAM_VERSION",
+    "TERM_SESSION_ID",
     "TMP",
+    "TMPDIR",
     "TMUX",
+    "TMUX_PANE",
     "TZ",
-    "VTE_",
+    "VTE_VERSION",
     "WAYLAND_DISPLAY",
-    "WEZTERM_",
+    "WEZTERM_PANE",
+    "WEZTERM_UNIX_SOCKET",
+    "WINDOW",
     "WINDOWID",
-    "WT_",
+    "WT_PROFILE_ID",
+    "WT_SESSION",
     "XDG_RUNTIME_DIR",
     "XDG_SEAT",
-    "XDG_SESSION_",
+    "XDG_SESSION_CLASS",
+    "XDG_SESSION_ID",
+    "XDG_SESSION_TYPE",
     "XDG_VTNR",
+    "_",
 ];
 
 /// A number that only this user has.
@@ -163,10 +184,8 @@ fn add_environment(hash: &mut LaunchHash, environment: &ChildEnvironment) {
     let mut inherited: Vec<_> = environment.inherited.iter().collect();
     inherited.sort();
     for (name, value) in inherited {
-        let name = name.as_encoded_bytes();
-        let begins = |beginning: &&str| name.starts_with(beginning.as_bytes());
-        if !OF_A_SESSION.iter().any(begins) {
-            hash.add(name);
+        if !OF_A_SESSION.iter().any(|it| name == it) {
+            hash.add(name.as_encoded_bytes());
             hash.add(value.as_encoded_bytes());
         }
     }

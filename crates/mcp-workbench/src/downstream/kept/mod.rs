@@ -110,11 +110,11 @@ impl KeptLists {
         secrets: &Secrets,
     ) -> Result<(), NotKept> {
         let folder = self.folder.as_deref().ok_or(NotKept::NoPlace)?;
-        let salt = self.lasting_salt(folder);
-        let salt = salt.map_err(|reason| unwritable(folder, reason))?;
-        if !is_safe(folder) {
+        if folder.exists() && !is_safe(folder) {
             return Err(NotKept::Open(folder.into()));
         }
+        let salt = self.lasting_salt(folder);
+        let salt = salt.map_err(|reason| unwritable(folder, reason))?;
         let Some(key) = ListKey::of(server, &salt) else {
             return Err(NotKept::NoPlace);
         };

@@ -160,6 +160,7 @@ fn no_two_that_differ_in_a_value_share_a_list() {
         stdio(|it| it.names_cwd = true),
         stdio(|it| it.environment.file = Some("/no/such".into())),
         stdio(|it| it.environment.inherited = vec![("GH_TOKEN".into(), "one".into())]),
+        stdio(|it| it.environment.inherited = vec![("LANGFUSE_SECRET_KEY".into(), "one".into())]),
         stdio(|it| it.environment.inherited = vec![("HOME".into(), "/other".into())]),
         Server {
             era: Some(Era::Modern),

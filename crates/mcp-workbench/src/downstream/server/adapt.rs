@@ -37,7 +37,7 @@ impl ServerHandle {
         let before = std::mem::replace(&mut *known, Arc::new(entry));
         let before = Arc::clone(&before.server);
         drop(known);
-        self.about.memory.forget();
+        self.about.memory.renew(&now);
         let _ = self.commands.send(Command::Adapt(Adaption { before, now }));
     }
 
@@ -53,8 +53,12 @@ impl ServerHandle {
         }
     }
 
-    /// Has the server tell another one, which takes its place, what must hold for it too.
+    /// Has the server tell another one, which takes its place, what must hold for it too. If its tools are known from
+    /// an earlier run only, the heir's are read from there too.
     pub(in crate::downstream) fn hand_over_to(&self, heir: &Self) {
+        if self.status().recalled {
+            heir.recall();
+        }
         let heir = heir.commands.clone();
         let _ = self.commands.send(Command::HandOver(heir));
     }

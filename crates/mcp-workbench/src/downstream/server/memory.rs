@@ -76,9 +76,12 @@ impl Memory {
         self.remembered()
     }
 
-    /// Has them read again: the rules are others.
-    pub(super) fn forget(&self) {
-        self.state().kept = Kept::Unread;
+    /// Reads them again by other rules, if they were read.
+    pub(super) fn renew(&self, server: &Server) {
+        let known = std::mem::take(&mut self.state().kept);
+        if !matches!(known, Kept::Unread) {
+            self.recall(server);
+        }
     }
 
     /// Keeps what the server has told for later runs.

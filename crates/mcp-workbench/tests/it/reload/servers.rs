@@ -341,3 +341,37 @@ fn when_servers_are_started_can_change() {
     assert_eq!(workbench.open("dev").json()["servers_connected"], 2);
     assert_eq!(started(&workbench), [1, 3], "what runs is not touched");
 }
+
+#[test]
+fn what_is_known_of_a_server_that_was_never_started_follows_its_entry() {
+    let setup = Setup::one(&Script::named(&["read", "write"]))
+        .top("connect", json!("on-use"))
+        .top("toolMode", json!("dynamic"));
+    setup.write_config();
+    let warm = |setup: &Setup| {
+        let mut command = setup.command();
+        command.arg("--config").arg(setup.config()).arg("warm");
+        assert!(command.output().unwrap().status.success());
+    };
+    warm(&setup);
+    let mut edited = Edited::of(&setup);
+    edited.fs()["env"]["OTHER"] = json!("value");
+    edited.save();
+    warm(&setup);
+    edited.fs()["env"].as_object_mut().unwrap().remove("OTHER");
+    let mut workbench = setup.connect();
+    workbench.open("dev");
+    let listed = |workbench: &mut Workbench| {
+        let listed = workbench.ask("tools/list", "{}").result().to_string();
+        ["dev__fs__read", "dev__fs__write"].map(|name| listed.contains(name))
+    };
+    assert_eq!(listed(&mut workbench), [true, true]);
+    edited.fs()["toolFilters"] = json!(["write"]);
+    edited.take_up(&workbench);
+    assert_eq!(listed(&mut workbench), [false, true]);
+    edited.fs()["toolFilters"] = json!(["read"]);
+    edited.fs()["env"]["OTHER"] = json!("value");
+    edited.take_up(&workbench);
+    assert_eq!(listed(&mut workbench), [true, false]);
+    assert_eq!(workbench.journal("dev", "fs").pids().len(), 2, "by `warm`");
+}
