@@ -16,6 +16,16 @@ pub struct Memory {
 /// The program that does not count.
 const ECHO: &str = "bench-echo";
 
+/// How many echo servers a process has started.
+pub fn echo_servers(pid: u32) -> usize {
+    let own = children(pid).into_iter();
+    let servers = own.filter(|child| {
+        let program = fs::read_link(format!("/proc/{child}/exe")).unwrap_or_default();
+        program.ends_with(ECHO)
+    });
+    servers.count()
+}
+
 /// The process and its descendants, without echo servers and theirs.
 pub fn own_processes(pid: u32) -> Vec<u32> {
     let mut own = vec![pid];

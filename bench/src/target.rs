@@ -266,6 +266,30 @@ impl Target {
         Ok(prepared.called(&before, "}}"))
     }
 
+    /// The workbench with a catalogue of its own, which knows all servers and starts them when they are used.
+    pub fn recalling(programs: &Programs, layout: Layout) -> io::Result<Prepared> {
+        let mut prepared = Self::Workbench.workbench(programs, layout, tempfile::tempdir()?)?;
+        let cache = prepared.folder.path().join("cache");
+        let cache = cache.to_string_lossy().into_owned();
+        prepared.environment = vec![("XDG_CACHE_HOME".to_owned(), cache)];
+        let config = json!({ "connect": "on-use", "toolboxes": { "bench": {
+            "description": "Everything that is measured", "mcpServers": mcp_servers(programs, layout) } } });
+        let path = write(
+            &prepared.folder,
+            "workbench-config.json",
+            &config.to_string(),
+        )?;
+        let warm = Command::new(programs.own("mcp-workbench"))
+            .args(["--config", &path, "warm"])
+            .envs(prepared.environment.iter().map(|(key, value)| (key, value)))
+            .output()?;
+        if !warm.status.success() {
+            let said = String::from_utf8_lossy(&warm.stdout).into_owned();
+            return Err(io::Error::other(said));
+        }
+        Ok(prepared)
+    }
+
     /// The entries of the servers, and the one that must be started for them.
     fn workbench_servers(
         &self,

@@ -5,6 +5,7 @@ mod calls;
 mod catalogue;
 mod memory;
 mod opening;
+mod recalling;
 mod starting;
 
 use std::{
@@ -83,6 +84,7 @@ pub const CASES: &[&str] = &[
     "catalogue",
     "memory",
     "growth",
+    "recall",
     "open",
 ];
 
@@ -95,6 +97,7 @@ impl Run {
             "calls" => calls::run(self, &self.targets.clone()),
             "http" => calls::run(self, &self.http_targets.clone()),
             "start" => starting::run(self),
+            "recall" => recalling::run(self),
             "open" => opening::run(self),
             "catalogue" => catalogue::run(self),
             "memory" => memory::run(self),

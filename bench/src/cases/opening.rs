@@ -62,7 +62,7 @@ pub(super) fn run(run: &mut Run) {
 }
 
 /// A client that starts all servers itself and asks all of them before it waits for any.
-fn open_all(run: &mut Run, layout: Layout) -> Result<f64, SessionError> {
+pub(super) fn open_all(run: &mut Run, layout: Layout) -> Result<f64, SessionError> {
     let mut prepared = Vec::new();
     for number in 0..layout.servers {
         prepared.push(Target::direct(&run.programs, number, layout)?);

@@ -110,6 +110,7 @@ pub(super) fn choose_server(
             name: chosen.name.clone(),
             description: chosen.description.clone(),
             servers: [(name.clone(), Arc::clone(found))].into(),
+            connect: chosen.connect,
             disabled: Vec::new(),
         });
     }

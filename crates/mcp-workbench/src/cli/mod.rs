@@ -29,6 +29,7 @@ mod terminal;
 mod token;
 mod tokens;
 mod typed;
+mod warm;
 
 use std::{
     ffi::OsString,
@@ -94,6 +95,8 @@ enum Command {
     Doctor(doctor::DoctorArguments),
     /// Count what the definitions of tools cost a model
     Tokens(tokens::TokensArguments),
+    /// Start servers once, so that their tools are known without starting them
+    Warm(warm::WarmArguments),
     /// Show a session with the built-in demo toolbox
     Demo {
         /// Print the demo's configuration instead, to be pasted into a client
@@ -185,6 +188,7 @@ fn run(command: Command, config: Option<&Path>, environment: &Environment, colou
         Command::Call(arguments) => call::run(config, &arguments, environment),
         Command::Doctor(arguments) => doctor::run(config, &arguments, environment),
         Command::Tokens(arguments) => tokens::run(config, &arguments, environment),
+        Command::Warm(arguments) => warm::run(config, &arguments, environment),
         Command::Demo {
             print_config: false,
         } => demo::run(colour),

@@ -125,6 +125,33 @@ impl Server {
             Transport::Unset(_) => Vec::new(),
         }
     }
+
+    /// What looks like a credential in the entry itself.
+    pub fn literal_credentials(&self) -> Secrets {
+        let mut found = Secrets::default();
+        for place in self.literal_secrets() {
+            let value = match (&place, &self.transport) {
+                (LiteralPlace::Argument(index), Transport::Stdio(launch)) => {
+                    launch.args_as_written.get(*index)
+                }
+                (LiteralPlace::Variable(name), Transport::Stdio(launch)) => {
+                    launch.environment.own.get(name)
+                }
+                (LiteralPlace::Header(name), Transport::Remote(endpoint)) => {
+                    endpoint.headers.get(name)
+                }
+                (LiteralPlace::Url, Transport::Remote(endpoint)) => Some(&endpoint.url),
+                _ => None,
+            };
+            if let Some(value) = value {
+                found.add_value(value);
+                // `--token=…`, `Bearer …`
+                let bare = value.rsplit(['=', ' ']).next();
+                found.add_value(bare.unwrap_or_default());
+            }
+        }
+        found
+    }
 }
 
 /// Where an entry, as it stands in a file, holds what looks like a credential.

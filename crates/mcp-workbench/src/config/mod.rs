@@ -53,8 +53,8 @@ pub use self::{
         Severity, TransportFault, ValueFault,
     },
     resolved::{
-        ChildEnvironment, Config, RemoteEndpoint, RemoteProtocol, Server, ServerTimes, StdioLaunch,
-        ToolMode, Toolbox, Transport, Unset,
+        ChildEnvironment, Config, Connect, RemoteEndpoint, RemoteProtocol, Server, ServerTimes,
+        StdioLaunch, ToolMode, Toolbox, Transport, Unset,
     },
     schema::json_schema,
     secrets::{REDACTED, Secrets},

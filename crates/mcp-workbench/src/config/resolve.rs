@@ -20,10 +20,13 @@ use super::{
     glob::Glob,
     meta_tools::MetaTool,
     problems::{Findings, ValueFault},
-    raw::{RawCommand, RawConfig, RawEra, RawInheritEnv, RawServer, RawToolMode, RawToolbox, Text},
+    raw::{
+        RawCommand, RawConfig, RawConnect, RawEra, RawInheritEnv, RawServer, RawToolMode,
+        RawToolbox, Text,
+    },
     resolved::{
-        ChildEnvironment, Config, RemoteEndpoint, RemoteProtocol, Server, ServerTimes, StdioLaunch,
-        ToolMode, Toolbox, Transport,
+        ChildEnvironment, Config, Connect, RemoteEndpoint, RemoteProtocol, Server, ServerTimes,
+        StdioLaunch, ToolMode, Toolbox, Transport,
     },
     secrets::Secrets,
     transport::{self, Hints, Kind},
@@ -47,6 +50,7 @@ pub(super) fn resolve(
         folder: folder_of(file, environment),
         max_result_chars: raw.max_result_chars,
         environment,
+        connect: raw.connect,
         findings,
     };
     let toolboxes = raw
@@ -107,6 +111,8 @@ struct Resolver<'a> {
     /// What holds for servers that do not say it themselves.
     max_result_chars: Option<u64>,
     environment: &'a Environment,
+    /// When servers are started, where their toolbox does not say it.
+    connect: Option<RawConnect>,
     findings: &'a mut Findings,
 }
 
@@ -140,6 +146,10 @@ impl Resolver<'_> {
             name: name.into(),
             description: self.text(&mut Taken::default(), &raw.description),
             servers,
+            connect: match raw.connect.or(self.connect) {
+                None | Some(RawConnect::OnOpen) => Connect::OnOpen,
+                Some(RawConnect::OnUse) => Connect::OnUse,
+            },
             disabled,
         }
     }

@@ -62,8 +62,20 @@ pub struct Toolbox {
     pub description: String,
     /// Its enabled servers, in the order of the file.
     pub servers: IndexMap<ServerName, Arc<Server>>,
+    /// When its servers are started.
+    pub connect: Connect,
     /// The servers that are switched off, which are otherwise as if they were not there.
     pub disabled: Vec<ServerName>,
+}
+
+/// When the servers of a toolbox are started.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Connect {
+    /// When it is opened.
+    #[default]
+    OnOpen,
+    /// At the first use of one of their tools, if these are known from an earlier start.
+    OnUse,
 }
 
 /// One server of one toolbox.

@@ -156,6 +156,14 @@ impl Secrets {
         Cow::Owned(redacted)
     }
 
+    /// Whether one of them stands in a JSON text, as it is or as JSON writes it.
+    pub fn stand_in_json(&self, text: &str) -> bool {
+        self.values.iter().any(|value| {
+            let written = serde_json::Value::from(value.as_str()).to_string();
+            text.contains(value) || text.contains(&written[1..written.len() - 1])
+        })
+    }
+
     /// Adds a value, whatever it is called.
     pub(super) fn add_value(&mut self, value: &str) {
         if !is_plain_value(value) && !self.values.iter().any(|known| known == value) {
@@ -250,6 +258,18 @@ mod tests {
             secrets(&["hunter2"]).redact("clean"),
             Cow::Borrowed("clean")
         ));
+    }
+
+    #[test]
+    fn a_secret_is_found_in_json_however_it_is_written() {
+        let secrets = secrets(&["hun\"ter2"]);
+        let cases = [
+            (r#"{"a":"x hun\"ter2"}"#, true),
+            (r#"{"a":"hun ter2"}"#, false),
+        ];
+        for (text, found) in cases {
+            assert_eq!(secrets.stand_in_json(text), found, "{text}");
+        }
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! What a server says of itself at its start.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     era::{Era, MODERN_REVISION, SERVER_INFO, TASKS_EXTENSION},
     wire::{Kind, RawJson},
 };
 
 /// What a server said of itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Introduction {
     /// The revision of the protocol that is spoken with it; empty where it was never met.
     pub revision: String,
@@ -23,7 +25,8 @@ pub struct Introduction {
 }
 
 /// A family of requests that a server may or may not answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum ServerFamily {
     /// Prompts.
     Prompts,

@@ -8,11 +8,11 @@ use std::{
 
 use serde::Serialize;
 
-use super::introduction::Introduction;
+use super::{introduction::Introduction, told::Told};
 use crate::{
-    config::ToolFilters,
+    config::{Server, ToolFilters, Transport},
     era::{
-        CacheHints,
+        CacheHints, Era,
         headers::{self, ParameterHeader},
     },
     ident::ToolName,
@@ -61,6 +61,20 @@ pub(super) struct ListRules<'a> {
     pub(super) filters: &'a ToolFilters,
     /// What is done about arguments that are marked for headers.
     pub(super) marks: Marks,
+}
+
+impl<'a> ListRules<'a> {
+    /// Those of a server that speaks in a way.
+    pub(super) fn of(server: &'a Server, era: Era) -> Self {
+        let marks = match (&server.transport, era) {
+            (Transport::Remote(_), Era::Modern) => Marks::Followed,
+            _ => Marks::Ignored,
+        };
+        Self {
+            filters: &server.filters,
+            marks,
+        }
+    }
 }
 
 /// What is done about arguments that are marked for headers.
@@ -133,6 +147,49 @@ impl ToolList {
             list.offer(tool.name.clone(), definition, headers);
         }
         Arc::new(list)
+    }
+
+    /// The list of what the server offers and the filters let through.
+    pub(super) fn of(told: &Told, rules: &ListRules<'_>) -> Self {
+        let filters = rules.filters;
+        let mut list = Self {
+            hints: told.hints,
+            notices: told.notices.clone(),
+            introduction: told.introduction.clone(),
+            ..Self::default()
+        };
+        let mut names = HashSet::new();
+        for (index, definition) in told.definitions.iter().enumerate() {
+            match check_definition(definition) {
+                Ok(name) if !filters.allows(name.as_str()) => {
+                    names.insert(name);
+                }
+                Ok(name) if !names.insert(name.clone()) => {
+                    list.withhold(
+                        name.as_str(),
+                        "the server lists this name twice; the first is kept",
+                    );
+                }
+                Ok(name) => match marked(definition, rules.marks) {
+                    Ok(headers) => list.offer(name, definition.clone(), headers),
+                    Err(fault) => {
+                        tracing::warn!("tool '{}': {fault}", visible(name.as_str()));
+                        list.withhold(name.as_str(), &fault);
+                    }
+                },
+                Err(fault) => {
+                    let label = definition
+                        .member("name")
+                        .and_then(|it| Some(it.as_text()?.into_owned()))
+                        .filter(|name| !name.trim().is_empty());
+                    list.withhold(&label.unwrap_or_else(|| format!("#{}", index + 1)), &fault);
+                }
+            }
+        }
+        for entry in filters.unmatched(names.iter().map(ToolName::as_str)) {
+            tracing::warn!("the tool filter '{}' matches no tool", visible(entry));
+        }
+        list
     }
 
     /// The headers of a call with these parameters.
@@ -251,47 +308,15 @@ impl ListWalk {
         self.pages > 0
     }
 
-    /// The list of what the server offers and the filters let through.
-    pub(super) fn finish(self, rules: &ListRules<'_>, introduction: Introduction) -> ToolList {
-        let filters = rules.filters;
-        let mut list = ToolList {
+    /// What the server has told, with what it said of itself.
+    pub(super) fn told(self, era: Era, introduction: Introduction) -> Told {
+        Told {
+            era,
+            introduction,
             hints: self.hints(),
             notices: self.notices,
-            introduction,
-            ..ToolList::default()
-        };
-        let mut names = HashSet::new();
-        for (index, definition) in self.definitions.into_iter().enumerate() {
-            match check_definition(&definition) {
-                Ok(name) if !filters.allows(name.as_str()) => {
-                    names.insert(name);
-                }
-                Ok(name) if !names.insert(name.clone()) => {
-                    list.withhold(
-                        name.as_str(),
-                        "the server lists this name twice; the first is kept",
-                    );
-                }
-                Ok(name) => match marked(&definition, rules.marks) {
-                    Ok(headers) => list.offer(name, definition, headers),
-                    Err(fault) => {
-                        tracing::warn!("tool '{}': {fault}", visible(name.as_str()));
-                        list.withhold(name.as_str(), &fault);
-                    }
-                },
-                Err(fault) => {
-                    let label = definition
-                        .member("name")
-                        .and_then(|it| Some(it.as_text()?.into_owned()))
-                        .filter(|name| !name.trim().is_empty());
-                    list.withhold(&label.unwrap_or_else(|| format!("#{}", index + 1)), &fault);
-                }
-            }
+            definitions: self.definitions,
         }
-        for entry in filters.unmatched(names.iter().map(ToolName::as_str)) {
-            tracing::warn!("the tool filter '{}' matches no tool", visible(entry));
-        }
-        list
     }
 }
 

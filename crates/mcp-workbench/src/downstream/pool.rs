@@ -16,6 +16,7 @@ use tracing::Instrument;
 
 use super::{
     event::{Change, ServerEvent},
+    kept::KeptLists,
     link::LinkContext,
     process::ProcessTable,
     server::{Entry, ServerHandle, Status, Supervisor, SupervisorContext, open_task},
@@ -69,6 +70,7 @@ impl Pool {
                 shutdown,
                 events: broadcast::channel(EVENTS).0,
                 verdicts: Arc::new(Verdicts::new(config.cache.clone())),
+                lists: Arc::new(KeptLists::new(config.cache.as_deref())),
                 sealer: Arc::default(),
             },
         }

@@ -4,9 +4,7 @@
 
 use std::{
     collections::HashMap,
-    ffi::OsStr,
-    fs,
-    io::{self, Write},
+    io,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -14,11 +12,10 @@ use std::{
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
-use super::process::find_program;
+use super::{launch_hash::LaunchHash, private_files};
 use crate::{
-    config::{Server, StdioLaunch, Transport},
+    config::{Server, Transport},
     era::Era,
 };
 
@@ -34,12 +31,6 @@ const MAX_FILE_BYTES: u64 = 1024 * 1024;
 const MAX_IDENTITY_CHARACTERS: usize = 100;
 /// How long a verdict counts: servers learn.
 const LIFETIME: Duration = Duration::from_hours(7 * 24);
-
-/// How the names of files end that interpreters run.
-const PROGRAMS: [&str; 15] = [
-    "cjs", "cts", "dll", "exe", "jar", "js", "mjs", "mts", "php", "ps1", "py", "pyz", "rb", "sh",
-    "ts",
-];
 
 /// The verdicts on all servers.
 pub(super) struct Verdicts {
@@ -73,7 +64,7 @@ pub(super) struct ServerIdentity {
 /// An era as it is written in the file.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Era", rename_all = "camelCase")]
-enum EraWord {
+pub(super) enum EraWord {
     Legacy,
     Modern,
 }
@@ -91,68 +82,16 @@ pub(super) struct VerdictKey(String);
 impl VerdictKey {
     /// The key of a server; one that cannot be reached has none.
     pub(super) fn of(server: &Server) -> Option<Self> {
-        let mut hash = Sha256::new();
+        let mut hash = LaunchHash::default();
         match &server.transport {
-            Transport::Stdio(launch) => add_launch(&mut hash, launch),
+            Transport::Stdio(launch) => hash.add_program(launch),
             Transport::Remote(endpoint) => {
-                add(&mut hash, b"remote");
-                add(&mut hash, endpoint.url.as_bytes());
+                hash.add(b"remote");
+                hash.add(endpoint.url.as_bytes());
             }
             Transport::Unset(_) => return None,
         }
-        Some(Self(BASE64_URL_SAFE_NO_PAD.encode(hash.finalize())))
-    }
-}
-
-fn add_launch(hash: &mut Sha256, launch: &StdioLaunch) {
-    add(hash, b"program");
-    add(hash, launch.command.as_bytes());
-    if launch.names_cwd {
-        // What `npm start` is depends on where it is said.
-        add(hash, launch.cwd.as_os_str().as_encoded_bytes());
-    }
-    for argument in &launch.args_as_written {
-        add(hash, argument.as_bytes());
-    }
-    let environment = &launch.environment;
-    let path = environment.own.get("PATH").map(AsRef::as_ref);
-    let inherited = environment.inherited.iter();
-    let mut inherited = inherited.filter(|(name, _)| name == "PATH");
-    let path = path.or_else(|| Some(inherited.next()?.1.as_os_str()));
-    if let Some(program) = find_program(&launch.command, path) {
-        add_file(hash, &launch.cwd.join(program));
-    }
-    for argument in &launch.args {
-        let file = launch.cwd.join(argument);
-        if is_program(&file) {
-            add_file(hash, &file);
-        }
-    }
-}
-
-/// Whether a file among the arguments may be what is run, as far as its name tells. Others, such as a database,
-/// change while the server runs.
-fn is_program(file: &Path) -> bool {
-    let extension = file.extension().and_then(OsStr::to_str);
-    extension.is_some_and(|it| PROGRAMS.contains(&it.to_ascii_lowercase().as_str()))
-}
-
-/// Adds a part in a way that two parts never look like one.
-fn add(hash: &mut Sha256, part: &[u8]) {
-    hash.update(part.len().to_le_bytes());
-    hash.update(part);
-}
-
-/// Adds what of a file changes with its content.
-fn add_file(hash: &mut Sha256, file: &Path) {
-    let Ok(metadata) = fs::metadata(file) else {
-        return;
-    };
-    if metadata.is_file() {
-        let changed = metadata.modified().ok();
-        let changed = changed.and_then(|it| it.duration_since(UNIX_EPOCH).ok());
-        add(hash, &metadata.len().to_le_bytes());
-        add(hash, &changed.unwrap_or_default().as_nanos().to_le_bytes());
+        Some(Self(BASE64_URL_SAFE_NO_PAD.encode(hash.finish())))
     }
 }
 
@@ -228,11 +167,8 @@ impl Verdicts {
 
     fn read(&self) -> HashMap<String, Verdict> {
         let file = self.folder.as_ref().map(|folder| folder.join(FILE));
-        let text = file.and_then(|file| {
-            let length = fs::metadata(&file).ok()?.len();
-            (length <= MAX_FILE_BYTES).then(|| fs::read(&file).ok())?
-        });
-        let stored = text.and_then(|text| serde_json::from_slice::<Stored>(&text).ok());
+        let text = file.and_then(|file| private_files::read(&file, MAX_FILE_BYTES));
+        let stored = text.and_then(|(text, _)| serde_json::from_slice::<Stored>(&text).ok());
         let stored = stored.filter(|stored| stored.layout == LAYOUT);
         stored.map(|stored| stored.verdicts).unwrap_or_default()
     }
@@ -242,21 +178,12 @@ impl Verdicts {
     }
 }
 
-/// Writes a new file and puts it in the place of the old one, so that nobody ever reads half of it.
 fn write(folder: &Path, verdicts: &HashMap<String, Verdict>) -> io::Result<()> {
     let stored = Stored {
         layout: LAYOUT,
         verdicts: verdicts.clone(),
     };
-    let text = serde_json::to_vec(&stored)?;
-    make_folder(folder)?;
-    let temporary = folder.join(format!("{FILE}.{:016x}", random_number()));
-    let written = write_new(&temporary, &text);
-    let written = written.and_then(|()| fs::rename(&temporary, folder.join(FILE)));
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    written
+    private_files::replace(folder, FILE, &serde_json::to_vec(&stored)?)
 }
 
 fn keep_newest(verdicts: &mut HashMap<String, Verdict>) {
@@ -272,30 +199,6 @@ fn keep_newest(verdicts: &mut HashMap<String, Verdict>) {
 fn seconds_now() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.unwrap_or_default().as_secs()
-}
-
-/// A number that no other workbench has, wherever it runs.
-fn random_number() -> u64 {
-    let mut bytes = [0; 8];
-    getrandom::fill(&mut bytes).expect("the system has random numbers");
-    u64::from_ne_bytes(bytes)
-}
-
-/// The folder and the file are for the user alone.
-fn make_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
-
-fn write_new(file: &Path, text: &[u8]) -> io::Result<()> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(file)?.write_all(text)
 }
 
 #[cfg(test)]

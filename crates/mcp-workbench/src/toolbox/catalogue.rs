@@ -39,7 +39,8 @@ impl Catalogue {
         let mut servers = Vec::new();
         for (name, server) in held.servers() {
             let mut status = server.updates();
-            let tools = status.borrow_and_update().tools.clone();
+            status.mark_unchanged();
+            let tools = server.status().tools;
             lists.extend(tools.map(|tools| (name.clone(), tools)));
             servers.push(status);
         }

@@ -107,6 +107,8 @@ pub struct Difference {
     pub removed: Vec<ServerName>,
     /// Whether the description, or the order of the servers, is another.
     pub is_described_otherwise: bool,
+    /// Whether its servers are started at another moment.
+    pub connects_otherwise: bool,
 }
 
 impl Difference {
@@ -135,6 +137,7 @@ impl Difference {
         };
         difference.is_described_otherwise =
             old.description != new.description || kept(old, new) != kept(new, old);
+        difference.connects_otherwise = old.connect != new.connect;
         difference
     }
 
@@ -171,6 +174,10 @@ impl fmt::Display for Difference {
         }
         if self.is_described_otherwise {
             write!(f, "{separator}another description or order")?;
+            separator = "; ";
+        }
+        if self.connects_otherwise {
+            write!(f, "{separator}servers are started at another moment")?;
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     call::ClientHandle,
-    config,
+    config::{self, Connect},
     downstream::{ConnectError, Phase, Pool, ServerHandle, Status, ToolList, Urgency},
     ident::{ServerName, ToolboxName},
 };
@@ -177,16 +177,21 @@ impl Toolbox {
             return Err(OpenError { failures });
         }
         let config = &contents.config;
+        let connected = connected(contents, &catalogue);
         let opened = match self.opened() {
             // Another caller has just found the same.
             Some(opened)
                 if same(&opened, config, &catalogue)
+                    && opened.connected == connected
                     && failures.is_empty()
                     && opened.failures.is_empty() =>
             {
                 opened
             }
-            _ => Arc::new(Opened::new(Arc::clone(config), catalogue, failures)),
+            _ => {
+                let config = Arc::clone(config);
+                Arc::new(Opened::new(config, catalogue, connected, failures))
+            }
         };
         self.set_opened(&opened);
         Ok(opened)
@@ -208,6 +213,7 @@ fn is_current(opened: &Opened, contents: &Contents) -> bool {
     let servers = contents.servers().values();
     Arc::ptr_eq(&opened.config, &contents.config)
         && opened.failures.is_empty()
+        && opened.connected == connected(contents, &opened.catalogue)
         && servers.zip(&opened.catalogue).all(|(server, (_, tools))| {
             let status = server.status();
             !status.stale
@@ -218,13 +224,29 @@ fn is_current(opened: &Opened, contents: &Contents) -> bool {
         })
 }
 
+/// How many servers are connected. When they are connected at once, that is for good: one that has ended since is
+/// started again when it is needed. Else it is how many run.
+fn connected(contents: &Contents, catalogue: &[(ServerName, Arc<ToolList>)]) -> usize {
+    match contents.config.connect {
+        Connect::OnOpen => catalogue.len(),
+        Connect::OnUse => {
+            let servers = catalogue
+                .iter()
+                .filter_map(|(name, _)| contents.servers().get(name));
+            let running = servers.filter(|server| matches!(server.status().phase, Phase::Up));
+            running.count()
+        }
+    }
+}
+
 async fn connect_all(
     contents: &Contents,
     client: &Arc<dyn ClientHandle>,
     deadline: Instant,
 ) -> Found {
     let servers = contents.servers().iter();
-    let requests = servers.map(|(name, server)| (name, ask(server, client)));
+    let connect = contents.config.connect;
+    let requests = servers.map(|(name, server)| (name, ask(server, connect, client)));
     let requests: Vec<_> = requests.collect();
     let mut catalogue = Vec::new();
     let mut failures = Vec::new();
@@ -258,9 +280,11 @@ enum Request<F> {
     Asked(F),
 }
 
-/// A server that has ended since is not started again for this: its list is still true.
+/// A server that has ended since is not started again for this: its list is still true. One that is to be started
+/// when it is used is not started at all, if its list is known from an earlier run.
 fn ask(
     server: &ServerHandle,
+    connect: Connect,
     client: &Arc<dyn ClientHandle>,
 ) -> Request<impl Future<Output = Result<Arc<ToolList>, Arc<ConnectError>>> + use<>> {
     match server.status() {
@@ -268,7 +292,17 @@ fn ask(
             phase: Phase::Up | Phase::Resting,
             tools: Some(tools),
             stale: false,
+            ..
         } => Request::Known(tools),
+        Status {
+            phase: Phase::Untried | Phase::Starting,
+            stale: false,
+            ..
+        } if connect == Connect::OnUse
+            && let Some(tools) = server.recall() =>
+        {
+            Request::Known(tools)
+        }
         _ => Request::Asked(server.connect(Urgency::AskedFor, Arc::clone(client))),
     }
 }

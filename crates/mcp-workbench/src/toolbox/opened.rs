@@ -15,7 +15,9 @@ use crate::{
 pub struct Opened {
     /// What the configuration said of the toolbox.
     pub(super) config: Arc<config::Toolbox>,
-    /// The tools of the servers that are up, in the order of the file.
+    /// How many servers were connected.
+    pub(super) connected: usize,
+    /// The tools of the servers that are up, or whose tools are known without that, in the order of the file.
     pub catalogue: Vec<(ServerName, Arc<ToolList>)>,
     /// The servers that are not.
     pub failures: Vec<ServerFailure>,
@@ -24,15 +26,17 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// The picture of what was found.
+    /// The picture of what was found, with how many servers connected.
     pub fn new(
         config: Arc<config::Toolbox>,
         catalogue: Vec<(ServerName, Arc<ToolList>)>,
+        connected: usize,
         failures: Vec<ServerFailure>,
     ) -> Self {
         Self {
-            result: render(&config, &catalogue, &failures),
+            result: render(&config, &catalogue, connected, &failures),
             config,
+            connected,
             catalogue,
             failures,
         }

@@ -27,13 +27,20 @@ struct WithheldTool<'a> {
 pub(super) fn render(
     toolbox: &Toolbox,
     catalogue: &[(ServerName, Arc<ToolList>)],
+    connected: usize,
     failures: &[ServerFailure],
 ) -> RawJson {
     let tools = catalogue
         .iter()
         .flat_map(|(server, list)| list.tools().iter().map(move |tool| (server, tool)));
-    let text = render_text(toolbox, catalogue, tools, None, failures);
-    text_result(&text)
+    let shown = Shown {
+        toolbox,
+        catalogue,
+        connected,
+        in_all: None,
+        failures,
+    };
+    text_result(&render_text(&shown, tools))
 }
 
 /// The same with only the tools that match a query, best first, and how many there are in all.
@@ -41,14 +48,14 @@ pub fn render_matching(opened: &Opened, matching: &[(ServerName, &ToolDefinition
     let catalogue = &opened.catalogue;
     let in_all = catalogue.iter().map(|(_, list)| list.tools().len()).sum();
     let tools = matching.iter().map(|(server, tool)| (server, *tool));
-    let text = render_text(
-        &opened.config,
+    let shown = Shown {
+        toolbox: &opened.config,
         catalogue,
-        tools,
-        Some(in_all),
-        &opened.failures,
-    );
-    text_result(&text)
+        connected: opened.connected,
+        in_all: Some(in_all),
+        failures: &opened.failures,
+    };
+    text_result(&render_text(&shown, tools))
 }
 
 /// A result that holds one text.
@@ -56,20 +63,35 @@ pub fn text_result(text: &str) -> RawJson {
     RawJson::of(&json!({ "content": [{ "type": "text", "text": text }] }))
 }
 
-fn render_text<'a>(
-    toolbox: &Toolbox,
-    catalogue: &[(ServerName, Arc<ToolList>)],
-    tools: impl Iterator<Item = (&'a ServerName, &'a ToolDefinition)>,
+/// What is shown beside the tools.
+struct Shown<'a> {
+    toolbox: &'a Toolbox,
+    catalogue: &'a [(ServerName, Arc<ToolList>)],
+    /// How many servers are connected.
+    connected: usize,
+    /// How many tools there are, where not all are shown.
     in_all: Option<usize>,
-    failures: &[ServerFailure],
+    failures: &'a [ServerFailure],
+}
+
+fn render_text<'a>(
+    shown: &Shown<'_>,
+    tools: impl Iterator<Item = (&'a ServerName, &'a ToolDefinition)>,
 ) -> String {
+    let Shown {
+        toolbox,
+        catalogue,
+        connected,
+        in_all,
+        failures,
+    } = *shown;
     let mut text = Vec::with_capacity(4096);
     text.extend_from_slice(b"{\"toolbox\":");
     write(&mut text, toolbox.name.as_str());
     text.extend_from_slice(b",\"description\":");
     write(&mut text, &toolbox.description);
     text.extend_from_slice(b",\"servers_connected\":");
-    write(&mut text, &catalogue.len());
+    write(&mut text, &connected);
     text.extend_from_slice(b",\"tools\":[");
     for (index, (server, tool)) in tools.enumerate() {
         if index > 0 {

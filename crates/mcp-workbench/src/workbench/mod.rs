@@ -184,6 +184,8 @@ impl Workbench {
         let status = server.status();
         let is_known = |tools: &ToolList| tools.get(tool.tool.as_str()).is_some();
         match &status.tools {
+            // What is known from an earlier run is checked when it is first used.
+            _ if status.recalled => {}
             Some(tools) if is_known(tools) => return Ok(server),
             Some(_) if !status.stale => return Err(LookupError::ToolUnknown),
             _ => {}
@@ -352,7 +354,9 @@ impl Workbench {
         for server in toolbox.contents().servers().values() {
             if server.is_first_to_follow() {
                 let changes = self.tools_changed.clone();
-                self.pool.spawn(follow_list(server.updates(), changes));
+                let known = server.status().tools;
+                let following = follow_list(server.updates(), known, changes);
+                self.pool.spawn(following);
             }
         }
     }
@@ -376,16 +380,19 @@ fn register(registry: &Registry, toolbox: &Toolbox) -> Vec<(Arc<str>, ToolIdenti
 }
 
 /// Counts a change each time the server has another list, until the server's task ends.
-async fn follow_list(mut server: watch::Receiver<Status>, changes: watch::Sender<u64>) {
-    let mut known = server.borrow().tools.clone();
+async fn follow_list(
+    mut server: watch::Receiver<Status>,
+    mut known: Option<Arc<ToolList>>,
+    changes: watch::Sender<u64>,
+) {
     while server.changed().await.is_ok() {
-        let tools = server.borrow_and_update().tools.clone();
-        let same = match (&known, &tools) {
-            (Some(known), Some(tools)) => Arc::ptr_eq(known, tools),
-            (known, tools) => known.is_none() && tools.is_none(),
+        let Some(tools) = server.borrow_and_update().tools.clone() else {
+            // What is known of it from an earlier run holds until it tells something.
+            continue;
         };
+        let same = { known.as_ref() }.is_some_and(|known| Arc::ptr_eq(known, &tools));
         if !same {
-            known = tools;
+            known = Some(tools);
             changes.send_modify(|changes| *changes += 1);
         }
     }

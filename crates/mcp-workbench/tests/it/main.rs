@@ -6,6 +6,7 @@ mod arguments;
 mod asking_back;
 mod auto_open;
 mod budget;
+mod catalogue;
 mod cli_reference;
 mod clients;
 mod commands;

@@ -192,7 +192,13 @@ fn opened(toolbox: &Arc<Toolbox>, found: &[&Probed]) -> Option<Opened> {
     if catalogue.is_empty() && !failures.is_empty() {
         return None;
     }
-    Some(Opened::new(Arc::clone(toolbox), catalogue, failures))
+    let connected = catalogue.len();
+    Some(Opened::new(
+        Arc::clone(toolbox),
+        catalogue,
+        connected,
+        failures,
+    ))
 }
 
 impl OpenCost {

@@ -10,10 +10,10 @@ use jsonc_parser::{
 };
 
 use super::{
-    keys::{self, FILE_KEYS, TOOLBOX_KEYS},
+    keys::{self, FILE_KEYS, NEEDED_TOOLBOX_KEYS, TOOLBOX_KEYS},
     reader::{Entry, Node, Reader, is_null},
     server,
-    types::{NAME_LIMITS, RawConfig, RawToolMode, RawToolbox, Text},
+    types::{NAME_LIMITS, RawConfig, RawConnect, RawToolMode, RawToolbox, Text},
 };
 use crate::{
     config::{
@@ -39,6 +39,9 @@ pub(in crate::config) const SYNTAX: ParseOptions = ParseOptions {
 
 /// The words for `toolMode`.
 const TOOL_MODES: &[&str] = &["proxy", "dynamic", "native"];
+
+/// The words for `connect`.
+const CONNECTS: &[&str] = &["on-open", "on-use"];
 
 /// Reads the content of a configuration file. What comes back may lack what was noted as wrong.
 pub(in crate::config) fn read(text: &str, findings: &mut Findings) -> RawConfig {
@@ -81,6 +84,7 @@ fn config(reader: &mut Reader<'_>, value: &Value<'_>) -> RawConfig {
             }
             "autoOpen" => config.auto_open = reader.flag(&entry.node),
             "metaTools" => config.meta_tools = meta_tools::read(reader, &entry.node),
+            "connect" => config.connect = connect(reader, &entry.node),
             "watch" => config.watch = reader.flag(&entry.node),
             "maxResultChars" => config.max_result_chars = reader.budget(&entry.node),
             "$schema" => {
@@ -121,12 +125,14 @@ fn toolbox(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawToolbox> {
     let entries = reader.entries(node)?;
     let mut description = None;
     let mut mcp_servers = IndexMap::new();
-    let mut missing = TOOLBOX_KEYS.to_vec();
+    let mut connects = None;
+    let mut missing = NEEDED_TOOLBOX_KEYS.to_vec();
     for entry in entries.iter().filter(|entry| !is_null(&entry.node)) {
         missing.retain(|key| *key != entry.key);
         match entry.key {
             "description" => description = reader.filled_text(&entry.node, "description"),
             "mcpServers" => mcp_servers = named(reader, &entry.node, Named::Server, server::server),
+            "connect" => connects = connect(reader, &entry.node),
             "$schema" => {}
             _ => unknown_key(reader, entry, Scope::Toolbox, TOOLBOX_KEYS),
         }
@@ -141,7 +147,23 @@ fn toolbox(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawToolbox> {
             place,
         }),
         mcp_servers,
+        connect: connects,
     })
+}
+
+fn connect(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawConnect> {
+    let word = reader.text(node)?.written;
+    let fault = match word.as_str() {
+        "on-open" => return Some(RawConnect::OnOpen),
+        "on-use" => return Some(RawConnect::OnUse),
+        _ => ValueFault::UnknownWord {
+            near: nearest(&word, CONNECTS.iter().copied()),
+            found: word,
+            known: CONNECTS,
+        },
+    };
+    reader.report_value(node, fault);
+    None
 }
 
 fn tool_mode(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawToolMode> {

@@ -10,13 +10,17 @@ pub(super) const FILE_KEYS: &[&str] = &[
     "roots",
     "autoOpen",
     "metaTools",
+    "connect",
     "watch",
     "maxResultChars",
     "$schema",
 ];
 
 /// The keys of a toolbox.
-pub(super) const TOOLBOX_KEYS: &[&str] = &["description", "mcpServers"];
+pub(super) const TOOLBOX_KEYS: &[&str] = &["description", "mcpServers", "connect"];
+
+/// Those that every toolbox has.
+pub(super) const NEEDED_TOOLBOX_KEYS: &[&str] = &["description", "mcpServers"];
 
 /// A key of a server entry that is understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -56,6 +56,9 @@ pub(in crate::config) struct RawConfig {
         extend("uniqueItems" = true, "default" = ["open_toolbox", "use_tool"])
     )]
     pub(in crate::config) meta_tools: Option<Vec<MetaTool>>,
+    /// When servers are started, for toolboxes that do not say it themselves.
+    #[schemars(extend("default" = "on-open"))]
+    pub(in crate::config) connect: Option<RawConnect>,
     /// Whether changes of this file are taken up while the workbench runs.
     #[schemars(extend("default" = true))]
     pub(in crate::config) watch: Option<bool>,
@@ -74,6 +77,15 @@ pub(in crate::config) enum RawToolMode {
     Proxy,
     Dynamic,
     Native,
+}
+
+/// When servers are started: with `on-open` when their toolbox is opened, with `on-use` at the first use of one of
+/// their tools, where these are known from an earlier start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
+#[schemars(rename = "Connect", rename_all = "kebab-case")]
+pub(in crate::config) enum RawConnect {
+    OnOpen,
+    OnUse,
 }
 
 /// How a server speaks: `legacy` begins with `initialize` (the revisions up to 2025-11-25), in `modern`
@@ -100,6 +112,8 @@ pub(in crate::config) struct RawToolbox {
     /// The servers by name, in the order in which they are shown.
     #[schemars(extend("propertyNames" = {"pattern": "\\S"}))]
     pub(in crate::config) mcp_servers: IndexMap<String, RawServer>,
+    /// When the servers are started, in place of what the file says for all toolboxes.
+    pub(in crate::config) connect: Option<RawConnect>,
 }
 
 /// One server: a program (`command`) or a remote one (`url`). Variables are expanded in every

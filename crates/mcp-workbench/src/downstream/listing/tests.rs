@@ -23,6 +23,10 @@ fn next(cursor: &str) -> String {
     format!(r#","nextCursor":{cursor}"#)
 }
 
+fn finish(walk: ListWalk, rules: &ListRules<'_>, introduction: Introduction) -> ToolList {
+    ToolList::of(&walk.told(Era::Legacy, introduction), rules)
+}
+
 fn rules(filters: &ToolFilters) -> ListRules<'_> {
     let marks = Marks::Ignored;
     ListRules { filters, marks }
@@ -33,7 +37,7 @@ fn list(definitions: &str, filters: &ToolFilters) -> ToolList {
     let mut walk = ListWalk::tools();
     let page = json(&format!(r#"{{"tools":[{definitions}]}}"#));
     assert_eq!(walk.accept(&page), Some(Step::Done));
-    walk.finish(&rules(filters), Introduction::default())
+    finish(walk, &rules(filters), Introduction::default())
 }
 
 fn names(list: &ToolList) -> Vec<&str> {
@@ -97,7 +101,7 @@ fn pages_follow_each_other_in_order() {
     for (page, step) in pages {
         assert_eq!(walk.accept(&page), Some(step));
     }
-    let list = walk.finish(&rules(&ToolFilters::default()), introduction.clone());
+    let list = finish(walk, &rules(&ToolFilters::default()), introduction.clone());
     assert_eq!(names(&list), ["a", "b", "c"]);
     assert_eq!(list.notices, Vec::<String>::new());
     assert_eq!(list.introduction, introduction);
@@ -129,7 +133,11 @@ fn notices_of(cursors: &mut dyn Iterator<Item = String>) -> (usize, Vec<String>)
             break;
         }
     }
-    let list = walk.finish(&rules(&ToolFilters::default()), Introduction::default());
+    let list = finish(
+        walk,
+        &rules(&ToolFilters::default()),
+        Introduction::default(),
+    );
     assert_eq!(list.tools().len(), pages);
     (pages, list.notices)
 }
@@ -173,7 +181,11 @@ fn a_list_of_too_many_tools_is_cut() {
         walk.accept(&page(&tools[MAX_TOOLS..], &next(r#""b""#))),
         Some(Step::Done)
     );
-    let list = walk.finish(&rules(&ToolFilters::default()), Introduction::default());
+    let list = finish(
+        walk,
+        &rules(&ToolFilters::default()),
+        Introduction::default(),
+    );
     assert_eq!(list.tools().len(), MAX_TOOLS);
     assert_eq!(list.tools()[MAX_TOOLS - 1].name.as_str(), "t9999");
     assert_eq!(
@@ -368,7 +380,7 @@ proptest! {
             walk.accept(&page(&chunk, &next(&format!("\"{index}\""))));
         }
         let filters = if filtered { only(&["a*"]) } else { ToolFilters::default() };
-        let list = walk.finish(&rules(&filters), Introduction::default());
+        let list = finish(walk, &rules(&filters), Introduction::default());
         let mut expected: Vec<&str> = Vec::new();
         for name in &tools {
             if !name.is_empty() && !expected.contains(&name.as_str()) && filters.allows(name) {

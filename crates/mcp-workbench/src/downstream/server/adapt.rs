@@ -36,6 +36,8 @@ impl ServerHandle {
             .unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *known, Arc::new(entry));
         let before = Arc::clone(&before.server);
+        drop(known);
+        self.about.memory.renew(&now);
         let _ = self.commands.send(Command::Adapt(Adaption { before, now }));
     }
 
@@ -47,11 +49,16 @@ impl ServerHandle {
             phase: Phase::Untried,
             stale: tools.is_some(),
             tools: tools.map(|tools| tools.narrowed(filters)),
+            recalled: false,
         }
     }
 
-    /// Has the server tell another one, which takes its place, what must hold for it too.
+    /// Has the server tell another one, which takes its place, what must hold for it too. If its tools are known from
+    /// an earlier run only, the heir's are read from there too.
     pub(in crate::downstream) fn hand_over_to(&self, heir: &Self) {
+        if self.status().recalled {
+            heir.recall();
+        }
         let heir = heir.commands.clone();
         let _ = self.commands.send(Command::HandOver(heir));
     }

@@ -15,6 +15,7 @@ mod held;
 mod lasting;
 mod limiter;
 mod local;
+mod memory;
 mod pending;
 mod probe;
 mod progress;
@@ -49,9 +50,11 @@ use tokio::{
 
 use super::{
     error::{CallError, ConnectError},
+    kept::NotKept,
     listing::ToolList,
 };
 use lasting::Lasting;
+use memory::Memory;
 
 use crate::{
     call::{Call, ClientHandle, Outcome},
@@ -83,6 +86,8 @@ struct About {
     entry: Mutex<Arc<Entry>>,
     /// Whether somebody follows its list of tools.
     is_followed: AtomicBool,
+    /// What is known of its tools from earlier runs.
+    memory: Memory,
     /// Seals the names of tasks.
     sealer: Arc<Sealer>,
 }
@@ -104,6 +109,8 @@ pub struct Status {
     pub tools: Option<Arc<ToolList>>,
     /// Whether it has said that its tools have changed, and was not asked again yet.
     pub stale: bool,
+    /// Whether these tools are what it offered in an earlier run, and it was not up since.
+    pub recalled: bool,
 }
 
 /// Where a server stands.
@@ -211,15 +218,32 @@ impl ServerHandle {
 
     /// What is known of the server now.
     pub fn status(&self) -> Status {
-        self.status.borrow().clone()
+        let mut status = self.status.borrow().clone();
+        if status.tools.is_none() {
+            status.tools = self.about.memory.remembered();
+            status.recalled = status.tools.is_some();
+        }
+        status
     }
 
-    /// The server's tools, as far as they are known without starting it.
+    /// The tools of the server as far as they are known without starting it: from this run, else from an earlier one.
+    /// They are read from disk once, and known from then on.
     pub fn recall(&self) -> Option<Arc<ToolList>> {
-        self.status.borrow().tools.clone()
+        let known = self.status.borrow().tools.clone();
+        known.or_else(|| self.about.memory.recall(&self.about.entry().server))
     }
 
-    /// The name of a tool that the server is known to have.
+    /// Whether the server has not told its tools in this run.
+    pub fn is_unmet(&self) -> bool {
+        self.status.borrow().tools.is_none()
+    }
+
+    /// Why what the server told last is not kept for other runs, if it is not.
+    pub fn not_kept(&self) -> Option<Arc<NotKept>> {
+        self.about.memory.not_kept()
+    }
+
+    /// The name of a tool that the server is known to have; in an earlier run does not count.
     pub fn known_tool(&self, tool: &str) -> Option<ToolName> {
         let status = self.status.borrow();
         let tool = status.tools.as_ref()?.get(tool)?;

@@ -7,7 +7,11 @@ use tokio::{sync::watch, time::Instant};
 
 use super::{ConnectReply, Status};
 use crate::{
-    downstream::listing::{ListRules, ListWalk, Step},
+    downstream::{
+        listing::{ListRules, ListWalk, Step, ToolList},
+        told::Told,
+    },
+    era::Era,
     wire::{Answer, RawJson},
 };
 
@@ -24,6 +28,15 @@ pub(super) struct Refresh {
     began: Option<Instant>,
     walk: Option<ListWalk>,
     waiting: Vec<ConnectReply>,
+}
+
+/// How a list is read.
+pub(super) struct Reading<'a> {
+    /// How the server speaks.
+    pub(super) era: Era,
+    pub(super) rules: ListRules<'a>,
+    /// Keeps what the server has told.
+    pub(super) keep: &'a dyn Fn(&Told),
 }
 
 impl Refresh {
@@ -78,7 +91,7 @@ impl Refresh {
     pub(super) fn take_page(
         &mut self,
         answer: &Answer,
-        rules: &ListRules<'_>,
+        reading: &Reading<'_>,
         status: &watch::Sender<Status>,
     ) -> Option<RawJson> {
         let mut walk = self.walk.take()?;
@@ -88,7 +101,7 @@ impl Refresh {
         };
         match step {
             Some(Step::Next) => return Some(self.walk.insert(walk).params()),
-            Some(Step::Done) => publish(walk, rules, status),
+            Some(Step::Done) => publish(walk, reading, status),
             None => tracing::warn!("the changed list of tools cannot be read; the last one stays"),
         }
         self.finish(status);
@@ -107,9 +120,11 @@ impl Refresh {
 }
 
 /// Publishes a list that is not equal to the last.
-fn publish(walk: ListWalk, rules: &ListRules<'_>, status: &watch::Sender<Status>) {
+fn publish(walk: ListWalk, reading: &Reading<'_>, status: &watch::Sender<Status>) {
     let known = status.borrow().tools.clone().unwrap_or_default();
-    let tools = walk.finish(rules, known.introduction.clone());
+    let told = walk.told(reading.era, known.introduction.clone());
+    (reading.keep)(&told);
+    let tools = ToolList::of(&told, &reading.rules);
     if tools != *known {
         status.send_modify(|status| status.tools = Some(Arc::new(tools)));
     }

@@ -77,7 +77,7 @@ impl Session {
         let fault = Box::new(fault);
         let error = CallError::Http { fault, outcome };
         match self.calls.failed(id, error, &mut self.link) {
-            Some(Asked::List) => self.take_page(&Answer::Invalid, surroundings.status),
+            Some(Asked::List) => self.take_page(&Answer::Invalid, surroundings),
             Some(Asked::Listen) => self.subscription.ended(id, Instant::now()),
             Some(Asked::Ping) if self.speech.known == Known::Asked => {
                 self.speech.known = if not_modern {

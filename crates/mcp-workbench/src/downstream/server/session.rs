@@ -14,10 +14,11 @@ use super::{
     held::HeldQuestions,
     lasting::Lasting,
     local::{Local, untagged},
+    memory::Keeper,
     pending::Asked,
-    refresh::Refresh,
+    refresh::{Reading, Refresh},
     replaced::Speech,
-    start::{Started, list_rules},
+    start::Started,
     subscription::Subscription,
     users::Users,
     waiting::Waiting,
@@ -29,7 +30,7 @@ use crate::{
         error::{CallError, GiveUp, HttpFault},
         event::Change,
         link::{Link, LinkEvent, Origin},
-        listing::ToolList,
+        listing::{ListRules, ToolList},
         pool::Shutdown,
         process::Exit,
     },
@@ -79,6 +80,8 @@ pub(super) struct Surroundings<'a> {
     pub(super) shutdown: &'a Shutdown,
     /// Tells everybody what has changed.
     pub(super) tell: &'a (dyn Fn(Change) + Sync),
+    /// Keeps what the server tells.
+    pub(super) keeper: &'a Keeper,
 }
 
 impl Session {
@@ -183,7 +186,7 @@ impl Session {
 
     fn take_message(&mut self, message: Message, origin: Origin, surroundings: &Surroundings<'_>) {
         match message {
-            Message::Response(response) => self.take_answer(response, surroundings.status),
+            Message::Response(response) => self.take_answer(response, surroundings),
             Message::Notification(notification) => {
                 self.take_notification(&notification, origin, surroundings);
             }
@@ -199,16 +202,16 @@ impl Session {
         }
     }
 
-    fn take_answer(&mut self, response: Response, status: &watch::Sender<Status>) {
+    fn take_answer(&mut self, response: Response, surroundings: &Surroundings<'_>) {
         let Some(id) = response.id.as_ref().and_then(RequestId::as_u64) else {
             return;
         };
         self.used_at = self.calls.now();
         if matches!(response.answer, Answer::Error(_)) && self.calls.pending.is_call(id) {
-            self.take_refusal(&response.answer, status);
+            self.take_refusal(&response.answer, surroundings.status);
         }
         match self.calls.answer(id, response.answer, &mut self.link) {
-            Some((Asked::List, answer)) => self.take_page(&answer, status),
+            Some((Asked::List, answer)) => self.take_page(&answer, surroundings),
             Some((Asked::Listen, answer)) => self.stop_listening(id, &answer),
             Some((Asked::Ping, _)) => self.take_sign_of_life(),
             // An answer to nothing is late or doubled, and nobody waits for it.
@@ -272,9 +275,18 @@ impl Session {
             .ask(&mut self.link, Asked::List, "tools/list", params);
     }
 
-    pub(super) fn take_page(&mut self, answer: &Answer, status: &watch::Sender<Status>) {
-        let rules = list_rules(&self.server, self.calls.era());
-        if let Some(params) = self.refresh.take_page(answer, &rules, status) {
+    pub(super) fn take_page(&mut self, answer: &Answer, surroundings: &Surroundings<'_>) {
+        let era = self.calls.era();
+        let reading = Reading {
+            era,
+            rules: ListRules::of(&self.server, era),
+            keep: &|told| {
+                let secrets = self.link.secrets();
+                surroundings.keeper.keep_soon(&self.server, told, secrets);
+            },
+        };
+        let status = surroundings.status;
+        if let Some(params) = self.refresh.take_page(answer, &reading, status) {
             self.request_page(&params);
         }
     }

@@ -15,12 +15,13 @@ use super::{
 };
 use crate::{
     call::ClientHandle,
-    config::{Server, Transport},
+    config::Server,
     downstream::{
         error::{ConnectError, StartPhase},
         introduction::Introduction,
         link::Link,
-        listing::{ListRules, ListWalk, Marks, Step, ToolList},
+        listing::{ListRules, ListWalk, Step, ToolList},
+        told::Told,
         verdicts::{Verdict, VerdictKey},
     },
     era::Era,
@@ -38,6 +39,8 @@ pub(super) struct Started {
     /// What the server has asked and is not answered yet.
     pub(super) asks: Asks,
     pub(super) tools: ToolList,
+    /// What that list was made of.
+    pub(super) told: Told,
     /// The first id that the start has not used.
     pub(super) next_id: u64,
     /// How it is spoken to.
@@ -76,18 +79,6 @@ pub(super) async fn start(
         (Some(era), _) => Ok(start.in_era(era).await.map_err(in_words(era))?.0),
         (None, Some(key)) => start.as_known(key).await,
         (None, None) => Ok(start.probing(start.probe_patience()).await?.0),
-    }
-}
-
-/// The rules by which a server's list is read.
-pub(super) fn list_rules(server: &Server, era: Era) -> ListRules<'_> {
-    let marks = match (&server.transport, era) {
-        (Transport::Remote(_), Era::Modern) => Marks::Followed,
-        _ => Marks::Ignored,
-    };
-    ListRules {
-        filters: &server.filters,
-        marks,
     }
 }
 
@@ -237,9 +228,10 @@ impl<'a> Start<'a> {
             Err(error) => Err(error),
         };
         let (met, walk) = listed.map_err(|error| error.redacted(conversation.link.secrets()))?;
-        let rules = list_rules(self.server, met.era);
+        let told = walk.told(met.era, Introduction::of(&met.said, met.era));
         let started = Started {
-            tools: walk.finish(&rules, Introduction::of(&met.said, met.era)),
+            tools: ToolList::of(&told, &ListRules::of(self.server, met.era)),
+            told,
             announced: Announced::of(&met.said),
             dialect: conversation.dialect,
             link: conversation.link,

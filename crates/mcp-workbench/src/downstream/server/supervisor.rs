@@ -19,6 +19,7 @@ use super::{
     About, Command, Entry, Phase, ServerHandle, Status,
     adapt::Adaption,
     limiter::{StartLimiter, Verdict},
+    memory::{Keeper, Memory},
     session::{Session, SessionEnd, Surroundings},
     start::{Question, Started, start},
     waiting::Waiting,
@@ -28,6 +29,7 @@ use crate::{
     downstream::{
         error::{CallError, ConnectError},
         event::{Change, ServerEvent},
+        kept::KeptLists,
         link::LinkContext,
         listing::ToolList,
         pool::Shutdown,
@@ -46,6 +48,8 @@ pub(in crate::downstream) struct SupervisorContext {
     pub(in crate::downstream) events: broadcast::Sender<ServerEvent>,
     /// What was found out of servers before.
     pub(in crate::downstream) verdicts: Arc<Verdicts>,
+    /// The tools of servers that were started before.
+    pub(in crate::downstream) lists: Arc<KeptLists>,
     /// Seals the names of tasks.
     pub(in crate::downstream) sealer: Arc<Sealer>,
 }
@@ -82,6 +86,7 @@ impl Supervisor {
             },
             entry: Mutex::new(Arc::new(entry)),
             is_followed: AtomicBool::new(false),
+            memory: Memory::new(Arc::clone(&context.lists)),
             sealer: Arc::clone(&context.sealer),
         });
         let supervisor = Self {
@@ -227,6 +232,8 @@ impl Supervisor {
         self.waiting.tell(&tools);
         let lasting = std::mem::take(&mut self.waiting.lasting);
         let entry = self.about.entry();
+        let keeper = Keeper::new(&self.about, &self.context);
+        keeper.keep_soon(&entry.server, &started.told, started.link.secrets());
         let mut session = Session::new(&entry.server, started, client, lasting);
         if let Some(adaption) = self.adapted.take() {
             session.adapt(&adaption, &self.status);
@@ -250,6 +257,7 @@ impl Supervisor {
             status: &self.status,
             shutdown: &self.context.shutdown,
             tell: &tell,
+            keeper: &keeper,
         };
         let end = session.run(&mut self.commands, &surroundings).await;
         self.waiting = match end {
@@ -302,6 +310,7 @@ impl Supervisor {
     fn publish_up(&self, started: &mut Started) -> Arc<ToolList> {
         let tools = std::mem::take(&mut started.tools);
         let known = self.status.borrow().tools.clone();
+        let known = known.or_else(|| self.about.memory.remembered());
         let tools = match known {
             Some(known) if *known == tools => known,
             _ => Arc::new(tools),
@@ -310,6 +319,7 @@ impl Supervisor {
             phase: Phase::Up,
             tools: Some(Arc::clone(&tools)),
             stale: false,
+            recalled: false,
         });
         tools
     }

@@ -1,8 +1,11 @@
 //! Verdicts are kept, forgotten, bounded, and never a reason to fail.
 
+use std::fs;
+
 use tempfile::TempDir;
 
 use super::*;
+use crate::config::StdioLaunch;
 
 fn key(name: &str) -> VerdictKey {
     VerdictKey(name.to_owned())
@@ -131,9 +134,9 @@ fn a_key_follows_the_program_and_its_files_and_shows_nothing() {
             },
             secrets: crate::config::Secrets::default(),
         };
-        let mut hash = Sha256::new();
-        add_launch(&mut hash, &launch);
-        hash.finalize().to_vec()
+        let mut hash = LaunchHash::default();
+        hash.add_program(&launch);
+        hash.finish().to_vec()
     };
     let key = |args: &[&str], written: &[&str]| key_in(None, args, written);
     let before = key(&["server.py"], &["server.py"]);

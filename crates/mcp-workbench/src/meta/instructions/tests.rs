@@ -35,6 +35,7 @@ fn config(toolboxes: &[Written]) -> Config {
             servers: names
                 .map(|name| (name.as_str().into(), server(&name)))
                 .collect(),
+            connect: crate::config::Connect::OnOpen,
             disabled: Vec::new(),
         };
         (name.as_str().into(), Arc::new(toolbox))

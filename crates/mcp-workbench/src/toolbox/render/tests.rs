@@ -10,6 +10,7 @@ fn toolbox() -> Toolbox {
         name: "dev".into(),
         description: "Tools \"of\"\nthe trade".to_owned(),
         servers: IndexMap::new(),
+        connect: crate::config::Connect::OnOpen,
         disabled: Vec::new(),
     }
 }
@@ -55,7 +56,7 @@ fn a_definition_is_minified_and_gets_its_place() {
 
 /// The text of a result, which is its only content.
 fn text(catalogue: &[(ServerName, Arc<ToolList>)], failures: &[ServerFailure]) -> String {
-    let result = render(&toolbox(), catalogue, failures);
+    let result = render(&toolbox(), catalogue, catalogue.len(), failures);
     let result: Value = serde_json::from_slice(result.as_bytes()).unwrap();
     let text = result["content"][0]["text"].as_str().unwrap().to_owned();
     assert_eq!(

@@ -32,6 +32,7 @@ const COMPARED: &[Compared] = &[
         taken_up,
     ),
     ("docs/guides/everyday-commands.md", "dev\n", examined),
+    ("docs/guides/everyday-commands.md", "dev/files: ", warmed),
     ("docs/guides/troubleshooting.md", "dev\n", examined),
     (
         "docs/guides/troubleshooting.md",
@@ -150,6 +151,26 @@ fn examined(block: &Block) {
         _ => line.to_owned(),
     });
     assert_shown(block, &timed.collect::<Vec<_>>().join("\n"));
+}
+
+/// A server that is asked for its tools, and one that is not there.
+fn warmed(block: &Block) {
+    let world = World::new();
+    let tools: Vec<String> = (0..14).map(|number| format!("tool_{number}")).collect();
+    let names: Vec<&str> = tools.iter().map(String::as_str).collect();
+    world.write("script.json", &Script::named(&names).text());
+    let servers = json!({"files": world.entry(), "db": {"command": "db-server"}});
+    let config = json!({"toolboxes": {"dev": {"description": "d", "mcpServers": servers}}});
+    world.write("work/workbench-config.json", &config.to_string());
+    let ran = world.run("mcp-workbench warm");
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    let said = at_home(&world, &ran.stdout);
+    let even = said.lines().map(|line| match line.rsplit_once(", ") {
+        Some((before, time)) if time.ends_with(" s") => format!("{before}, 0.8 s"),
+        Some((before, size)) if size.ends_with(" kB") => format!("{before}, 10 kB"),
+        _ => line.to_owned(),
+    });
+    assert_shown(block, &even.collect::<Vec<_>>().join("\n"));
 }
 
 /// What `import` finds.

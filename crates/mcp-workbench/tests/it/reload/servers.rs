@@ -313,3 +313,65 @@ fn a_remote_server_with_other_headers_gets_a_session_of_its_own() {
     let last = remote.headers().pop().unwrap();
     assert_eq!(last["x-colour"], "green");
 }
+
+#[test]
+fn when_servers_are_started_can_change() {
+    let setup = two_servers();
+    let mut edited = Edited::of(&setup);
+    let mut workbench = setup.connect();
+    assert_eq!(workbench.open("dev").json()["servers_connected"], 2);
+    let started = |workbench: &Workbench| {
+        let servers = ["fs", "two"];
+        servers.map(|server| workbench.journal("dev", server).pids().len())
+    };
+    edited.config["connect"] = json!("on-use");
+    edited.servers()["two"]["env"]["OTHER"] = json!("value");
+    edited.take_up(&workbench);
+    workbench.wait_stderr("servers are started at another moment");
+    // The one runs; the other was never seen as it is now.
+    assert_eq!(workbench.open("dev").json()["servers_connected"], 2);
+    assert_eq!(started(&workbench), [1, 2]);
+    edited.servers()["two"]["env"]
+        .as_object_mut()
+        .unwrap()
+        .remove("OTHER");
+    edited.take_up(&workbench);
+    edited.config["toolboxes"]["dev"]["connect"] = json!("on-open");
+    edited.take_up(&workbench);
+    assert_eq!(workbench.open("dev").json()["servers_connected"], 2);
+    assert_eq!(started(&workbench), [1, 3], "what runs is not touched");
+}
+
+#[test]
+fn what_is_known_of_a_server_that_was_never_started_follows_its_entry() {
+    let setup = Setup::one(&Script::named(&["read", "write"]))
+        .top("connect", json!("on-use"))
+        .top("toolMode", json!("dynamic"));
+    setup.write_config();
+    let warm = |setup: &Setup| {
+        let mut command = setup.command();
+        command.arg("--config").arg(setup.config()).arg("warm");
+        assert!(command.output().unwrap().status.success());
+    };
+    warm(&setup);
+    let mut edited = Edited::of(&setup);
+    edited.fs()["env"]["OTHER"] = json!("value");
+    edited.save();
+    warm(&setup);
+    edited.fs()["env"].as_object_mut().unwrap().remove("OTHER");
+    let mut workbench = setup.connect();
+    workbench.open("dev");
+    let listed = |workbench: &mut Workbench| {
+        let listed = workbench.ask("tools/list", "{}").result().to_string();
+        ["dev__fs__read", "dev__fs__write"].map(|name| listed.contains(name))
+    };
+    assert_eq!(listed(&mut workbench), [true, true]);
+    edited.fs()["toolFilters"] = json!(["write"]);
+    edited.take_up(&workbench);
+    assert_eq!(listed(&mut workbench), [false, true]);
+    edited.fs()["toolFilters"] = json!(["read"]);
+    edited.fs()["env"]["OTHER"] = json!("value");
+    edited.take_up(&workbench);
+    assert_eq!(listed(&mut workbench), [true, false]);
+    assert_eq!(workbench.journal("dev", "fs").pids().len(), 2, "by `warm`");
+}

@@ -13,8 +13,12 @@ fn a_list_has_the_strictest_hints_of_its_pages() {
             let next = format!(r#","nextCursor":"{number}"{hints}"#);
             walk.accept(&page(&[], &next));
         }
-        walk.finish(&rules(&ToolFilters::default()), Introduction::default())
-            .hints
+        finish(
+            walk,
+            &rules(&ToolFilters::default()),
+            Introduction::default(),
+        )
+        .hints
     };
     let public = |ttl_ms| CacheHints {
         ttl_ms,
@@ -50,7 +54,7 @@ fn marked_arguments_become_headers_and_wrong_marks_withhold_their_tool() {
         filters: &filters,
         marks: Marks::Followed,
     };
-    let list = walk().finish(&followed, Introduction::default());
+    let list = finish(walk(), &followed, Introduction::default());
     assert_eq!(names(&list), ["good"]);
     assert_eq!(
         withheld(&list),
@@ -68,6 +72,6 @@ fn marked_arguments_become_headers_and_wrong_marks_withhold_their_tool() {
     assert_eq!(headers(r#"{"a":"eu"}"#), header("eu"));
     assert_eq!(headers(r#"{"a":"ü"}"#), header("=?base64?w7w=?="));
     assert_eq!(headers("{}"), Vec::new());
-    let list = walk().finish(&rules(&filters), Introduction::default());
+    let list = finish(walk(), &rules(&filters), Introduction::default());
     assert_eq!(list.tools().len(), 3, "there are no headers elsewhere");
 }

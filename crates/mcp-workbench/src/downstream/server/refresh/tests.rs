@@ -23,9 +23,13 @@ fn page(tools: &[&str], next: Option<&str>) -> Answer {
     Answer::Result(RawJson::parse(&Bytes::from(page)).unwrap())
 }
 
-fn rules(filters: &ToolFilters) -> ListRules<'_> {
+fn rules(filters: &ToolFilters) -> Reading<'_> {
     let marks = Marks::Ignored;
-    ListRules { filters, marks }
+    Reading {
+        era: Era::Legacy,
+        rules: ListRules { filters, marks },
+        keep: &|_| {},
+    }
 }
 
 fn status() -> watch::Sender<Status> {
@@ -35,6 +39,7 @@ fn status() -> watch::Sender<Status> {
         phase: Phase::Up,
         tools: Some(Arc::new(tools)),
         stale: true,
+        recalled: false,
     };
     watch::channel(status).0
 }

@@ -1,0 +1,59 @@
+//! Opening a toolbox from the catalogue on disk, in a process that has just been started, beside a client that starts
+//! all servers itself.
+
+use std::time::Instant;
+
+use super::{Run, opening::open_all};
+use crate::{
+    processes::echo_servers,
+    session::{Session, SessionError},
+    target::{Layout, Prepared, Target},
+};
+
+const LAYOUT: Layout = Layout {
+    servers: 50,
+    tools: 20,
+    start_delay: 0,
+};
+
+/// From the request for the toolbox to all tools.
+const OPEN: &str = "open 50 servers and 1000 tools from the catalogue, ms";
+/// From the start of the process to all tools.
+const START: &str = "start to 50 servers and 1000 tools from the catalogue, ms";
+
+pub(super) fn run(run: &mut Run) {
+    if !run.targets.contains(&Target::Workbench) {
+        return;
+    }
+    for round in 0..run.plan.starts {
+        if run.is_late() {
+            return;
+        }
+        let alone = open_all(run, LAYOUT);
+        let prepared = Target::recalling(&run.programs, LAYOUT);
+        let recalled = prepared.map_err(SessionError::from).and_then(recall);
+        let alone = run.noted(&Target::Direct, OPEN, alone);
+        let recalled = run.noted(&Target::Workbench, OPEN, recalled);
+        let (Some(alone), Some((open, start))) = (alone, recalled) else {
+            return;
+        };
+        for (case, time) in [(OPEN, open), (START, start)] {
+            run.store.put(case, Target::Direct.name(), round, alone);
+            run.store.put(case, Target::Workbench.name(), round, time);
+        }
+    }
+}
+
+/// How long the open takes, by itself and from the start of the process on.
+fn recall(prepared: Prepared) -> Result<(f64, f64), SessionError> {
+    let started = Instant::now();
+    let mut session = Session::spawn(prepared)?;
+    session.initialize()?;
+    let began = Instant::now();
+    session.open()?;
+    let (open, start) = (began.elapsed(), started.elapsed());
+    match echo_servers(session.pid()) {
+        0 => Ok((open.as_secs_f64() * 1e3, start.as_secs_f64() * 1e3)),
+        running => Err(SessionError::Unexpected(format!("{running} servers run"))),
+    }
+}

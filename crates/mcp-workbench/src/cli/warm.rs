@@ -1,0 +1,221 @@
+//! `warm`: starts servers to keep their tools, so that toolboxes that connect on use open without starting anything.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+
+use clap::Args;
+use serde::Serialize;
+
+use super::{
+    Done,
+    configuration::{UnknownName, load_configuration},
+    output,
+    probe::{Probed, look_at, with_workbench},
+    terminal::{Ink, Look, Progress, count},
+};
+use crate::{
+    config::{Config, Environment},
+    downstream::{KeptSize, NotKept, catalogue_folder},
+    visible::visible,
+};
+
+/// Whose tools are kept.
+#[derive(Args)]
+pub(super) struct WarmArguments {
+    /// Only these toolboxes
+    toolboxes: Vec<String>,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Starts the servers, keeps what they tell, and ends them.
+pub(super) fn run(
+    config: Option<&Path>,
+    arguments: &WarmArguments,
+    environment: &Environment,
+) -> Done {
+    let mut config = load_configuration(config, environment)?.config;
+    choose(&mut config, &arguments.toolboxes)?;
+    let (file, cache) = (config.file.clone(), config.cache.clone());
+    let progress = Progress::on_stderr(environment, "starting servers");
+    let servers = with_workbench(config, async |workbench| {
+        let found = look_at(&workbench, None, &progress).await;
+        let handles = found.into_iter().map(|probed| {
+            let toolbox = workbench.toolbox(probed.toolbox.as_str());
+            let handle = toolbox.and_then(|toolbox| toolbox.server(&probed.server.name));
+            (probed, handle)
+        });
+        handles.collect::<Vec<_>>()
+    })?;
+    // At the end everything that was told has been kept.
+    let servers = servers.into_iter().map(|(probed, handle)| {
+        let not_kept = handle.and_then(|handle| handle.not_kept());
+        Warmed::of(probed, not_kept.as_deref())
+    });
+    let report = Report {
+        file,
+        servers: servers.collect(),
+        place: cache.map(|cache| (catalogue_folder(&cache), KeptSize::of(&cache))),
+    };
+    if arguments.json {
+        output::json(&report.document());
+    } else {
+        output::data(&report.render(Look::of_stdout(environment)));
+    }
+    let lost = report.servers.iter().filter(|it| it.kept.is_err()).count();
+    if lost == 0 {
+        return Ok(ExitCode::SUCCESS);
+    }
+    output::remark(&format!(
+        "{} not kept\n  hint: `mcp-workbench doctor` says what to do about a server that fails",
+        count(lost, "server")
+    ));
+    Ok(ExitCode::FAILURE)
+}
+
+/// Leaves only the toolboxes that are named; all of them where none is.
+fn choose(config: &mut Config, names: &[String]) -> Result<(), UnknownName> {
+    let mut names_of = names.iter();
+    if let Some(name) = names_of.find(|name| !config.toolboxes.contains_key(name.as_str())) {
+        return Err(UnknownName::toolbox(name, config));
+    }
+    let is_chosen = |known: &str| names.is_empty() || names.iter().any(|name| name == known);
+    config
+        .toolboxes
+        .retain(|known, _| is_chosen(known.as_str()));
+    Ok(())
+}
+
+/// What became of a server.
+struct Warmed {
+    toolbox: String,
+    server: String,
+    /// How many tools it offers; nothing if it is not up.
+    tools: Option<usize>,
+    took: Duration,
+    /// Whether they are kept, or why not.
+    kept: Result<(), String>,
+}
+
+/// What became of all of them.
+struct Report {
+    file: PathBuf,
+    servers: Vec<Warmed>,
+    /// Where tools are kept, and how much there is.
+    place: Option<(PathBuf, KeptSize)>,
+}
+
+impl Warmed {
+    fn of(probed: Probed, not_kept: Option<&NotKept>) -> Self {
+        let kept = match (&probed.tools, not_kept) {
+            (Err(error), _) => Err(error.to_string()),
+            (Ok(_), Some(reason)) => Err(format!("not kept: {reason}")),
+            (Ok(_), None) => Ok(()),
+        };
+        Self {
+            toolbox: probed.toolbox.to_string(),
+            server: probed.server.name.to_string(),
+            tools: probed.tools.ok().map(|list| list.tools().len()),
+            took: probed.took,
+            kept,
+        }
+    }
+
+    fn render(&self, look: Look) -> String {
+        let place = visible(&format!("{}/{}", self.toolbox, self.server)).into_owned();
+        let seconds = self.took.as_secs_f64();
+        let told = self
+            .tools
+            .map(|tools| format!("{}, {seconds:.1} s", count(tools, "tool")));
+        match (told, &self.kept) {
+            (Some(told), Ok(())) => format!("{place}: {told}\n"),
+            (Some(told), Err(reason)) => {
+                format!(
+                    "{place}: {told}, {}\n",
+                    look.paint(Ink::Bad, &visible(reason))
+                )
+            }
+            (None, reason) => {
+                let reason = reason.as_ref().err().map(String::as_str);
+                let reason = visible(reason.unwrap_or_default()).into_owned();
+                format!("{place}: {}: {reason}\n", look.paint(Ink::Bad, "failed"))
+            }
+        }
+    }
+}
+
+impl Report {
+    /// In words: a line a server, and where it all is.
+    fn render(&self, look: Look) -> String {
+        let mut text: String = self.servers.iter().map(|it| it.render(look)).collect();
+        let kept = self.servers.iter().filter(|it| it.kept.is_ok()).count();
+        text.push_str(&format!(
+            "\nkept {} of {}",
+            kept,
+            count(self.servers.len(), "server")
+        ));
+        if let Some((folder, size)) = &self.place {
+            let folder = folder.display().to_string();
+            text.push_str(&format!(
+                "\n{} holds {}, {} kB",
+                visible(&folder),
+                count(size.servers, "server"),
+                size.bytes.div_ceil(1000)
+            ));
+        }
+        text.push('\n');
+        text
+    }
+
+    /// As a document.
+    fn document(&self) -> ReportDocument<'_> {
+        let (folder, size) = match &self.place {
+            Some((folder, size)) => (Some(folder.as_path()), *size),
+            None => (None, KeptSize::default()),
+        };
+        let servers = self.servers.iter().map(|it| ServerDocument {
+            toolbox: &it.toolbox,
+            server: &it.server,
+            tools: it.tools,
+            milliseconds: it.took.as_millis(),
+            kept: it.kept.is_ok(),
+            error: it.kept.as_ref().err().map(String::as_str),
+        });
+        ReportDocument {
+            file: &self.file,
+            folder,
+            folder_servers: size.servers,
+            folder_bytes: size.bytes,
+            servers: servers.collect(),
+        }
+    }
+}
+
+/// The report for a program.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ReportDocument<'a> {
+    file: &'a Path,
+    /// Where tools are kept, and of how many servers, in how many bytes.
+    folder: Option<&'a Path>,
+    folder_servers: usize,
+    folder_bytes: u64,
+    servers: Vec<ServerDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct ServerDocument<'a> {
+    toolbox: &'a str,
+    server: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<usize>,
+    milliseconds: u128,
+    kept: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+}

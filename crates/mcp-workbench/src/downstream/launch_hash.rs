@@ -1,0 +1,80 @@
+//! A hash over what a server is: how it is started, and the version of its program as far as that can be seen from
+//! outside.
+
+use std::{ffi::OsStr, fs, path::Path, time::UNIX_EPOCH};
+
+use sha2::{Digest, Sha256};
+
+use super::process::find_program;
+use crate::config::StdioLaunch;
+
+/// How the names of files end that interpreters run.
+const PROGRAMS: [&str; 15] = [
+    "cjs", "cts", "dll", "exe", "jar", "js", "mjs", "mts", "php", "ps1", "py", "pyz", "rb", "sh",
+    "ts",
+];
+
+/// A hash that is being made.
+#[derive(Default)]
+pub(super) struct LaunchHash(Sha256);
+
+impl LaunchHash {
+    /// Adds a part in a way that two parts never look like one.
+    pub(super) fn add(&mut self, part: &[u8]) {
+        self.0.update(part.len().to_le_bytes());
+        self.0.update(part);
+    }
+
+    /// Adds a program: what the entry says, before variables were expanded, and what of its files changes with their
+    /// content.
+    pub(super) fn add_program(&mut self, launch: &StdioLaunch) {
+        self.add(b"program");
+        self.add(launch.command.as_bytes());
+        if launch.names_cwd {
+            // What `npm start` is depends on where it is said.
+            self.add(launch.cwd.as_os_str().as_encoded_bytes());
+        }
+        for argument in &launch.args_as_written {
+            self.add(argument.as_bytes());
+        }
+        let environment = &launch.environment;
+        let path = environment.own.get("PATH").map(AsRef::as_ref);
+        let inherited = environment.inherited.iter();
+        let mut inherited = inherited.filter(|(name, _)| name == "PATH");
+        let path = path.or_else(|| Some(inherited.next()?.1.as_os_str()));
+        if let Some(program) = find_program(&launch.command, path) {
+            self.add_file(&launch.cwd.join(program));
+        }
+        for argument in &launch.args {
+            let file = launch.cwd.join(argument);
+            if is_program(&file) {
+                self.add_file(&file);
+            }
+        }
+    }
+
+    /// The hash.
+    pub(super) fn finish(self) -> [u8; 32] {
+        self.0.finalize().into()
+    }
+
+    /// Adds what of a file changes with its content.
+    fn add_file(&mut self, file: &Path) {
+        let Ok(metadata) = fs::metadata(file) else {
+            return;
+        };
+        if metadata.is_file() {
+            let changed = metadata.modified().ok();
+            let changed = changed.and_then(|it| it.duration_since(UNIX_EPOCH).ok());
+            self.add(&metadata.len().to_le_bytes());
+            self.add(&changed.unwrap_or_default().as_nanos().to_le_bytes());
+        }
+    }
+}
+
+/// Whether a file among the arguments may be what is run, as far as its name tells. Others, such as a database,
+/// change while the server runs.
+fn is_program(file: &Path) -> bool {
+    let extension = file.extension().and_then(OsStr::to_str);
+    extension.is_some_and(|it| PROGRAMS.contains(&it.to_ascii_lowercase().as_str()))
+}

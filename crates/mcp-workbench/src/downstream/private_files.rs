@@ -1,0 +1,110 @@
+//! Files in the user's cache directory: for the user alone, written whole or not at all, and read only if nobody else
+//! can have written them. Losing one costs little, so whoever uses them goes on without.
+
+use std::{
+    fs::{self, File, Metadata},
+    io::{self, Read, Write},
+    path::Path,
+};
+
+/// Reads a file of ours. One that is too large, is no plain file, or that others could have written, is as if it were
+/// not there.
+pub(super) fn read(file: &Path, max_bytes: u64) -> Option<(Vec<u8>, Metadata)> {
+    // To open a pipe could take for ever.
+    if !fs::symlink_metadata(file).ok()?.is_file() {
+        return None;
+    }
+    let opened = File::open(file).ok()?;
+    let metadata = opened.metadata().ok()?;
+    if metadata.len() > max_bytes || !is_only_ours(&metadata) {
+        return None;
+    }
+    let mut text = Vec::with_capacity(usize::try_from(metadata.len()).ok()?);
+    opened.take(max_bytes).read_to_end(&mut text).ok()?;
+    Some((text, metadata))
+}
+
+/// Writes a new file and puts it in the place of the old one, so that nobody ever reads half of it.
+pub(super) fn replace(folder: &Path, name: &str, text: &[u8]) -> io::Result<()> {
+    place(folder, name, text, |temporary, file| {
+        fs::rename(temporary, file)
+    })
+}
+
+/// Writes a file, unless there is one already.
+pub(super) fn create(folder: &Path, name: &str, text: &[u8]) -> io::Result<()> {
+    place(folder, name, text, |temporary, file| {
+        match fs::hard_link(temporary, file) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+            Ok(()) => fs::remove_file(temporary),
+            // Not every file system has links.
+            Err(_) => fs::rename(temporary, file),
+        }
+    })
+}
+
+fn place(
+    folder: &Path,
+    name: &str,
+    text: &[u8],
+    put: impl FnOnce(&Path, &Path) -> io::Result<()>,
+) -> io::Result<()> {
+    make_folder(folder)?;
+    let temporary = folder.join(format!("{name}.{:016x}", u64::from_ne_bytes(random())));
+    let written = write_new(&temporary, text);
+    let written = written.and_then(|()| put(&temporary, &folder.join(name)));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+/// Bytes that nobody else has, wherever they run.
+pub(super) fn random<const LENGTH: usize>() -> [u8; LENGTH] {
+    let mut bytes = [0; LENGTH];
+    getrandom::fill(&mut bytes).expect("the system has random numbers");
+    bytes
+}
+
+/// The folder and the files are for the user alone.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+fn write_new(file: &Path, text: &[u8]) -> io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(file)?.write_all(text)
+}
+
+/// Whether nobody but the user can have written it.
+#[cfg(unix)]
+pub(super) fn is_only_ours(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o022 == 0
+}
+
+/// The cache directory is the user's own by the rights of the system.
+#[cfg(not(unix))]
+pub(super) fn is_only_ours(_: &Metadata) -> bool {
+    true
+}
+
+/// Whether nobody but the user can have read it.
+#[cfg(unix)]
+pub(super) fn is_unread_by_others(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    metadata.mode() & 0o066 == 0
+}
+
+/// The cache directory is the user's own by the rights of the system.
+#[cfg(not(unix))]
+pub(super) fn is_unread_by_others(_: &Metadata) -> bool {
+    true
+}

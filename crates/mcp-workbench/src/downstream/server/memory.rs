@@ -1,0 +1,135 @@
+//! What is known of a server's tools from earlier runs: read from disk when somebody asks, once; and written there when
+//! the server has told something.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::sleep;
+use tokio_util::task::TaskTracker;
+
+use super::{About, SupervisorContext};
+use crate::{
+    config::{Secrets, Server},
+    downstream::{
+        kept::{KeptLists, NotKept},
+        listing::ToolList,
+        pool::Shutdown,
+        told::Told,
+    },
+};
+
+/// When what a server has told is written: not while somebody waits for it.
+const KEPT_AFTER: Duration = Duration::from_millis(100);
+
+/// What one server is remembered by.
+pub(super) struct Memory {
+    lists: Arc<KeptLists>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    kept: Kept,
+    /// Why what was told last is not kept.
+    not_kept: Option<Arc<NotKept>>,
+}
+
+/// What is on disk, as far as that is known.
+#[derive(Default)]
+enum Kept {
+    /// Nobody has asked.
+    #[default]
+    Unread,
+    /// Nothing.
+    Nothing,
+    /// These tools.
+    Tools(Arc<ToolList>),
+}
+
+impl Memory {
+    /// The memory of a server of which nobody has asked.
+    pub(super) fn new(lists: Arc<KeptLists>) -> Self {
+        Self {
+            lists,
+            state: Mutex::default(),
+        }
+    }
+
+    /// The tools of an earlier run, if they were asked for before.
+    pub(super) fn remembered(&self) -> Option<Arc<ToolList>> {
+        match &self.state().kept {
+            Kept::Unread | Kept::Nothing => None,
+            Kept::Tools(tools) => Some(Arc::clone(tools)),
+        }
+    }
+
+    /// The tools of an earlier run, by the rules of the entry.
+    pub(super) fn recall(&self, server: &Server) -> Option<Arc<ToolList>> {
+        let mut state = self.state();
+        if matches!(state.kept, Kept::Unread) {
+            let tools = self.lists.recall(server).map(Arc::new);
+            state.kept = tools.map_or(Kept::Nothing, Kept::Tools);
+        }
+        drop(state);
+        self.remembered()
+    }
+
+    /// Reads them again by other rules, if they were read.
+    pub(super) fn renew(&self, server: &Server) {
+        let known = std::mem::take(&mut self.state().kept);
+        if !matches!(known, Kept::Unread) {
+            self.recall(server);
+        }
+    }
+
+    /// Keeps what the server has told for later runs.
+    fn keep(&self, server: &Server, told: &Told, secrets: &Secrets) {
+        let kept = self.lists.keep(server, told, secrets);
+        if let Err(reason) = &kept {
+            tracing::debug!("its tools are not kept: {reason}");
+        }
+        self.state().not_kept = kept.err().map(Arc::new);
+    }
+
+    /// Why what was told last is not kept.
+    pub(super) fn not_kept(&self) -> Option<Arc<NotKept>> {
+        self.state().not_kept.clone()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Keeps what a server tells.
+pub(super) struct Keeper {
+    about: Arc<About>,
+    tasks: TaskTracker,
+    shutdown: Arc<Shutdown>,
+}
+
+impl Keeper {
+    /// That of a server.
+    pub(super) fn new(about: &Arc<About>, context: &SupervisorContext) -> Self {
+        Self {
+            about: Arc::clone(about),
+            tasks: context.links.tasks.clone(),
+            shutdown: Arc::clone(&context.shutdown),
+        }
+    }
+
+    /// Keeps what the server has told when whoever waits for it has it, and at the latest at the end.
+    pub(super) fn keep_soon(&self, server: &Arc<Server>, told: &Told, secrets: &Secrets) {
+        let (about, shutdown) = (Arc::clone(&self.about), Arc::clone(&self.shutdown));
+        let (server, told, secrets) = (Arc::clone(server), told.clone(), secrets.clone());
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = sleep(KEPT_AFTER) => {}
+                () = shutdown.begun() => {}
+            }
+            about.memory.keep(&server, &told, &secrets);
+        });
+    }
+}
