@@ -105,6 +105,8 @@ fn words_find_the_tools_that_are_about_them() {
         ("weather search", "weather/search"),
         ("READ_FILE", "files/readFile"),
         ("readfile", "files/readFile"),
+        ("wether", "weather/get_forecast"),
+        ("create isseu", "github/create_issue"),
     ];
     for (query, expected) in cases {
         assert_eq!(
