@@ -204,6 +204,17 @@ fn tools_that_say_the_same_are_one_hit() {
 }
 
 #[test]
+fn tools_that_say_nothing_are_not_alike() {
+    let mut index = Index::default();
+    put(&mut index, ("home", "lamp", "Lights", &[("status", "")]));
+    put(&mut index, ("home", "door", "Locks", &[("status", "")]));
+    assert_eq!(
+        names(&search(&index, "status")),
+        ["door/status", "lamp/status"]
+    );
+}
+
+#[test]
 fn an_explanation_adds_up_to_what_the_search_says() {
     let index = index();
     let query = Query {
