@@ -6,6 +6,8 @@ pub mod places;
 pub mod score;
 pub mod set;
 
+use std::iter;
+
 use mcp_workbench::search::{Index, Query};
 use score::Scores;
 use set::Set;
@@ -13,16 +15,17 @@ use set::Set;
 /// So many tools are ranked for each query; what stands behind counts for nothing.
 pub const DEPTH: usize = 100;
 
-/// The tools for a query, best first, as `server/tool`. Tools that were folded into a hit stand behind all hits.
+/// The tools for a query, best first, as `server/tool`. Tools that were folded into a hit stand right behind it: whoever
+/// reads the hit reads their names too.
 pub fn ranked(index: &Index, query: &str) -> Vec<String> {
     let found = index.search(&Query {
         text: query,
         toolbox: None,
         limit: DEPTH,
     });
-    let hits = found.hits.iter().map(|hit| &hit.tool);
-    let alike = found.hits.iter().flat_map(|hit| &hit.alike);
-    hits.chain(alike)
+    let hits = found.hits.iter();
+    let tools = hits.flat_map(|hit| iter::once(&hit.tool).chain(&hit.alike));
+    tools
         .take(DEPTH)
         .map(|tool| format!("{}/{}", tool.server, tool.tool))
         .collect()

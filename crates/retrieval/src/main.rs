@@ -62,7 +62,7 @@ fn report(folders: &[PathBuf], out: &mut impl Write) -> Result<(), Box<dyn Error
     let mut averages = Vec::new();
     let mut costs = Vec::new();
     let depths = DEPTHS
-        .map(|depth| format!("{:>9}", format!("recall@{depth}")))
+        .map(|depth| format!("{:>10}", format!("recall@{depth}")))
         .concat();
     writeln!(
         out,
@@ -128,7 +128,7 @@ fn rank(set: &Set, out: &mut impl Write) -> Result<Scores, Box<dyn Error>> {
 fn row(out: &mut impl Write, name: &str, queries: &str, scores: Scores) -> io::Result<()> {
     let recall = scores
         .recall
-        .map(|recall| format!("{recall:>9.3}"))
+        .map(|recall| format!("{recall:>10.3}"))
         .concat();
     let Scores {
         hit,
@@ -150,7 +150,7 @@ fn words(cost: &Cost) -> String {
     let [median, rare] = cost.query;
     let build = cost.build;
     format!(
-        "index built in {build:.1?}{memory}, one server again in {again:.0?} (worst {worst:.0?}), query p50 {median:.0?}, p99 {rare:.0?}"
+        "index built in {build:.1?}{memory}, one server again in {again:.1?} (worst {worst:.1?}), query p50 {median:.1?}, p99 {rare:.1?}"
     )
 }
 

@@ -48,6 +48,8 @@ pub enum How {
     Part,
     /// It is the word and the next one.
     Joined,
+    /// It is the word without a slip.
+    Slip,
     /// It means the same.
     Synonym,
     /// It is the subject of the word.
@@ -61,6 +63,7 @@ impl How {
             Self::Same => "same",
             Self::Part => "part",
             Self::Joined => "joined",
+            Self::Slip => "slip",
             Self::Synonym => "synonym",
             Self::Broader => "broader",
         }

@@ -179,17 +179,11 @@ impl Index {
 
     /// Adds a tool whose words are `words` and those that it says itself.
     fn add(&mut self, server: &ServerIdentifier, tool: &ToolText<'_>, words: &mut Words) -> u32 {
-        let mut fingerprint = DefaultHasher::new();
-        each_text(tool, &mut |field, text| {
-            self.read(text, field, words);
-            if field <= Field::Description {
-                text.hash(&mut fingerprint);
-            }
-        });
+        each_text(tool, &mut |field, text| self.read(text, field, words));
         let entry = Tool {
             identifier: identifier(server, tool.name),
             keys: Keys::new(server.server.as_str(), tool.name.as_str()),
-            fingerprint: fingerprint.finish(),
+            fingerprint: words.fingerprint(),
             action: Action::of_tool(tool.name.as_str()),
         };
         let (keys, fingerprint) = (entry.keys, entry.fingerprint);
@@ -292,6 +286,26 @@ impl Index {
 struct Words {
     found: Vec<(u32, Field)>,
     lengths: [f32; FIELDS],
+}
+
+impl Words {
+    /// Equal for tools with the same words in name, description and names of parameters. One that does not describe
+    /// itself is only like those of a server that says the same.
+    fn fingerprint(&self) -> u64 {
+        let described = self.lengths[Field::Description as usize] > 0.0;
+        let mut hasher = DefaultHasher::new();
+        for (term, field) in &self.found {
+            let counts = match field {
+                Field::Name | Field::Description | Field::Parameter => true,
+                Field::Server | Field::About => !described,
+                Field::ParameterText => false,
+            };
+            if counts {
+                (term, *field as u8).hash(&mut hasher);
+            }
+        }
+        hasher.finish()
+    }
 }
 
 fn identifier(server: &ServerIdentifier, tool: &ToolName) -> ToolIdentifier {

@@ -41,7 +41,7 @@ pub(super) fn exact(
     server: &str,
     tool: &str,
 ) -> Option<Exact> {
-    if keys.name != folded_query && keys.full != folded_query {
+    if query.is_empty() || (keys.name != folded_query && keys.full != folded_query) {
         return None;
     }
     let full = query

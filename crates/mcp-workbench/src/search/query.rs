@@ -1,5 +1,7 @@
 //! A query taken apart: the words that are looked for, with those that stand for them, and what each counts.
 
+use crate::near::is_one_slip_away;
+
 use super::{
     action::Action,
     explain::How,
@@ -12,6 +14,10 @@ use super::{
 
 /// Longer queries are cut: what stands behind is data, not a question.
 const LONGEST_QUERY: usize = 4_096;
+/// Slips are mended in queries of so many words: in longer ones a word more or less does not matter.
+const MOST_WORDS_WITH_SLIPS: usize = 5;
+/// A shorter word could be a slip of too many others.
+const SHORTEST_WITH_A_SLIP: usize = 5;
 /// So many different words of a query count.
 const MOST_WORDS: usize = 64;
 
@@ -72,13 +78,18 @@ fn asked(index: &Index, words: &[Word]) -> Vec<Asked> {
         .iter()
         .filter(|word| all_grammar || !is_stop_word(&word.text));
     let mut asked: Vec<Asked> = Vec::new();
+    let short = words.len() <= MOST_WORDS_WITH_SLIPS;
     for word in telling {
-        if index.term(&word.term).is_some() || word.parts.is_empty() {
+        if index.term(&word.term).is_some() {
             ask(&mut asked, word, &word.term, How::Same);
-            continue;
-        }
-        for part in &word.parts {
-            ask(&mut asked, word, part, How::Part);
+        } else if !word.parts.is_empty() {
+            for part in &word.parts {
+                ask(&mut asked, word, part, How::Part);
+            }
+        } else if let Some(meant) = short.then(|| meant(index, word)).flatten() {
+            ask(&mut asked, word, &meant, How::Slip);
+        } else {
+            ask(&mut asked, word, &word.term, How::Same);
         }
     }
     for pair in words.windows(2) {
@@ -87,6 +98,24 @@ fn asked(index: &Index, words: &[Word]) -> Vec<Asked> {
         }
     }
     asked
+}
+
+/// The word that somebody meant who wrote one that is in no tool and in no table: of those that are one slip away, the
+/// one that most tools have.
+fn meant(index: &Index, word: &Word) -> Option<String> {
+    let term = &word.term;
+    if term.len() < SHORTEST_WITH_A_SLIP || !near(term).is_empty() {
+        return None;
+    }
+    let known = index
+        .terms
+        .iter()
+        .filter(|known| is_one_slip_away(&known.text, term));
+    let best = known.max_by(|a, b| {
+        let common = a.postings.len().cmp(&b.postings.len());
+        common.then_with(|| b.text.cmp(&a.text))
+    });
+    best.map(|known| known.text.to_string())
 }
 
 /// Two words that the index knows as one: "lemon squeezy" is also "lemonsqueezy".
@@ -118,71 +147,101 @@ fn ask(asked: &mut Vec<Asked>, word: &Word, term: &str, how: How) {
     }
 }
 
+/// The words of the index to look for: those of the query, and those that stand for them.
 fn wanted(index: &Index, asked: &[Asked]) -> Vec<Wanted> {
+    let filler = filler(index, asked);
+    let mut wanted: Vec<Wanted> = Vec::new();
+    let mut sources = Vec::new();
+    for (number, word) in asked.iter().enumerate() {
+        let term = index.term(&word.term);
+        let source = Source {
+            number,
+            weight: word.weight(index, filler),
+            rarity: term.map(|term| rarity(index, term)),
+        };
+        wanted.extend(term.zip(source.rarity).map(|(term, rarity)| Wanted {
+            term,
+            weight: source.weight * rarity,
+            word: number,
+            how: word.how,
+        }));
+        sources.push(source);
+    }
+    let said = wanted.len();
+    for source in sources {
+        for (other, nearness) in near(&asked[source.number].term) {
+            let other = index
+                .term(other)
+                .filter(|term| wanted[..said].iter().all(|own| own.term != *term));
+            let Some(other) = other.map(|term| source.stand_in(index, term, *nearness)) else {
+                continue;
+            };
+            match wanted[said..]
+                .iter_mut()
+                .find(|known| known.term == other.term)
+            {
+                Some(known) if known.weight < other.weight => *known = other,
+                Some(_) => {}
+                None => wanted.push(other),
+            }
+        }
+    }
+    wanted
+}
+
+/// What filler counts in a query: less, the more else there is.
+fn filler(index: &Index, asked: &[Asked]) -> f32 {
     let weights = &index.weights;
     let strong = asked.iter().filter(|word| !word.weak).count();
     #[expect(clippy::cast_precision_loss, reason = "there are few words")]
     let beyond = strong as f32 - weights.weak_from;
-    let weak = (1.0 - weights.weak_slope * beyond).clamp(weights.weak_least, 1.0);
-    let mut wanted: Vec<Wanted> = Vec::new();
-    let own = |word: &Asked| {
-        let part = if word.how == How::Part {
-            weights.part
-        } else {
+    (1.0 - weights.weak_slope * beyond).clamp(weights.weak_least, 1.0)
+}
+
+impl Asked {
+    /// What the word counts, however rare it is.
+    fn weight(&self, index: &Index, filler: f32) -> f32 {
+        let weights = &index.weights;
+        let whole = if self.how == How::Same {
             1.0
+        } else {
+            weights.part
         };
-        let weak = if word.weak { weak } else { 1.0 };
-        word.count.powf(weights.repetition) * part * weak
-    };
-    for (number, word) in asked.iter().enumerate() {
-        let term = index.term(&word.term);
-        wanted.extend(term.map(|term| Wanted {
-            term,
-            weight: own(word),
-            word: number,
-            how: word.how,
-        }));
+        let strength = if self.weak { filler } else { 1.0 };
+        self.count.powf(weights.repetition) * whole * strength
     }
-    let said = wanted.len();
-    for (number, word) in asked.iter().enumerate() {
-        for (other, nearness) in near(&word.term) {
-            let Some(term) = index.term(other) else {
-                continue;
-            };
-            if wanted[..said].iter().any(|own| own.term == term) {
-                continue;
-            }
-            let (factor, how) = match nearness {
-                Nearness::Same => (weights.synonym, How::Synonym),
-                Nearness::Broader => (weights.broader, How::Broader),
-            };
-            let weight = own(word) * factor;
-            match wanted[said..].iter_mut().find(|known| known.term == term) {
-                Some(known) if known.weight >= weight => {}
-                Some(known) => (known.weight, known.word, known.how) = (weight, number, how),
-                None => wanted.push(Wanted {
-                    term,
-                    weight,
-                    word: number,
-                    how,
-                }),
-            }
+}
+
+/// A word of a query that others may stand for.
+struct Source {
+    number: usize,
+    weight: f32,
+    /// How rare the word itself is, if any tool has it.
+    rarity: Option<f32>,
+}
+
+impl Source {
+    /// Another word of the index in its place.
+    fn stand_in(&self, index: &Index, term: u32, nearness: Nearness) -> Wanted {
+        let weights = &index.weights;
+        let (factor, how) = match nearness {
+            Nearness::Same => (weights.synonym, How::Synonym),
+            Nearness::Broader => (weights.broader, How::Broader),
+        };
+        let rarity = rarity(index, term);
+        let worth = match (self.rarity, nearness) {
+            // A rare word for a common thing says no more than the common one.
+            (Some(own), Nearness::Same) => own.min(rarity) * weights.known,
+            (Some(_), Nearness::Broader) => rarity * weights.known,
+            (None, _) => rarity,
+        };
+        Wanted {
+            term,
+            weight: self.weight * factor * worth,
+            word: self.number,
+            how,
         }
     }
-    let own: Vec<Option<f32>> = asked
-        .iter()
-        .map(|word| Some(rarity(index, index.term(&word.term)?)))
-        .collect();
-    for wanted in &mut wanted {
-        let rarity = rarity(index, wanted.term);
-        // A rare word for a common thing says no more than the common one.
-        let most = match wanted.how {
-            How::Synonym => own[wanted.word].unwrap_or(rarity),
-            _ => rarity,
-        };
-        wanted.weight *= rarity.min(most);
-    }
-    wanted
 }
 
 /// How rare a word is among the tools.

@@ -116,6 +116,7 @@ impl Index {
     /// The best tools, those that the query names first.
     fn best(&self, query: &Query<'_>, request: &Request, scores: &[f32], most: usize) -> Best<'_> {
         let mut best = Best::new(most);
+        let most_factor = 1.0 + self.weights.agreement;
         let text = query.text.trim();
         let key = folded([text]);
         let named = self.named.range((key, 0)..=(key, u32::MAX));
@@ -123,6 +124,11 @@ impl Index {
         named.retain(|place| self.is_named(*place, text, key).is_some());
         for (place, score) in (0..).zip(scores) {
             if *score <= 0.0 && !named.contains(&place) {
+                continue;
+            }
+            // Most cannot be among the best, whatever they do: that is known without looking at them.
+            if named.is_empty() && query.toolbox.is_none() && score * most_factor < best.least {
+                best.seen += 1;
                 continue;
             }
             let Some(tool) = self.tool(place).filter(|tool| is_in(tool, query.toolbox)) else {

@@ -14,7 +14,7 @@ pub(super) fn stem(word: &mut String) {
         stem.clone_into(word);
         return;
     }
-    let mut letters = Letters::new(word);
+    let mut letters = Letters::new(std::mem::take(word));
     letters.remove_plural();
     if !matches!(
         letters.text.as_slice(),
@@ -34,13 +34,8 @@ pub(super) fn stem(word: &mut String) {
         letters.remove_suffix();
         letters.remove_final();
     }
-    word.clear();
-    word.extend(
-        letters
-            .text
-            .iter()
-            .map(|letter| char::from(letter.to_ascii_lowercase())),
-    );
+    letters.text.make_ascii_lowercase();
+    *word = String::from_utf8(letters.text).expect("it was ASCII before");
 }
 
 /// Words whose stem is not what the rules make of them.
@@ -129,17 +124,19 @@ struct Letters {
 }
 
 impl Letters {
-    fn new(word: &str) -> Self {
-        let mut text = word.as_bytes().to_vec();
+    fn new(word: String) -> Self {
+        let mut text = word.into_bytes();
         for at in 0..text.len() {
             if text[at] == b'y' && (at == 0 || is_vowel(text[at - 1])) {
                 text[at] = b'Y';
             }
         }
-        let first = ["gener", "commun", "arsen"]
-            .iter()
-            .find(|start| word.starts_with(**start))
-            .map_or_else(|| region(&text, 0), |start| start.len());
+        let first = [
+            "gener", "commun", "arsen", "past", "univers", "later", "emerg", "organ", "inter",
+        ]
+        .iter()
+        .find(|start| text.starts_with(start.as_bytes()))
+        .map_or_else(|| region(&text, 0), |start| start.len());
         let second = region(&text, first);
         Self {
             text,
@@ -149,7 +146,8 @@ impl Letters {
     }
 
     fn ends(&self, suffix: &str) -> bool {
-        self.text.ends_with(suffix.as_bytes())
+        // Most words do not even have the last letter of a suffix, and it is quick to see.
+        self.text.last() == suffix.as_bytes().last() && self.text.ends_with(suffix.as_bytes())
     }
 
     fn cut(&mut self, suffix: &str) {
@@ -224,7 +222,10 @@ impl Letters {
         if self.ends("at") || self.ends("bl") || self.ends("iz") {
             self.text.push(b'e');
         } else if doubled.iter().any(|pair| self.ends(pair)) {
-            self.text.pop();
+            // "added" is "add", and "egging" is "egg".
+            if !(self.text.len() == 3 && matches!(self.text[0], b'a' | b'e' | b'o')) {
+                self.text.pop();
+            }
         } else if self.is_short() {
             self.text.push(b'e');
         }
@@ -329,6 +330,8 @@ mod tests {
             ("ties", "tie"),
             ("hopping", "hop"),
             ("hoping", "hope"),
+            ("added", "add"),
+            ("university", "universiti"),
             ("news", "news"),
             ("proceed", "proceed"),
             ("exceeding", "exceed"),

@@ -3,23 +3,41 @@
 
 use std::sync::LazyLock;
 
-static STOP: LazyLock<Vec<&'static str>> = LazyLock::new(|| sorted(include_str!("words/stop.txt")));
-static WEAK: LazyLock<Vec<&'static str>> = LazyLock::new(|| sorted(include_str!("words/weak.txt")));
+static STOP: LazyLock<Words> = LazyLock::new(|| Words::read(include_str!("words/stop.txt")));
+static WEAK: LazyLock<Words> = LazyLock::new(|| Words::read(include_str!("words/weak.txt")));
 
 /// Whether a word, in lower case, is only grammar.
 pub(super) fn is_stop_word(word: &str) -> bool {
-    STOP.binary_search(&word).is_ok()
+    STOP.contains(word)
 }
 
 /// Whether a word, in lower case, is mostly filler.
 pub(super) fn is_weak_word(word: &str) -> bool {
-    WEAK.binary_search(&word).is_ok()
+    WEAK.contains(word)
 }
 
-fn sorted(words: &'static str) -> Vec<&'static str> {
-    let mut words: Vec<&str> = words.split_whitespace().collect();
-    words.sort_unstable();
-    words
+/// Some words by their first letter: nearly every word of a text is looked for.
+struct Words([Vec<&'static str>; 26]);
+
+impl Words {
+    fn read(words: &'static str) -> Self {
+        let mut table = Self(std::array::from_fn(|_| Vec::new()));
+        for word in words.split_whitespace() {
+            if let Some(letter) = Self::letter(word) {
+                table.0[letter].push(word);
+            }
+        }
+        table
+    }
+
+    fn letter(word: &str) -> Option<usize> {
+        let letter = word.bytes().next()?.checked_sub(b'a')?;
+        Some(usize::from(letter)).filter(|letter| *letter < 26)
+    }
+
+    fn contains(&self, word: &str) -> bool {
+        Self::letter(word).is_some_and(|letter| self.0[letter].contains(&word))
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What a search finds, and in which order.
 
 use pretty_assertions::assert_eq;
+use proptest::prelude::{any, proptest};
 
 use crate::{
     ident::{ServerIdentifier, ServerName, ToolIdentifier, ToolName, ToolboxName},
@@ -105,6 +106,8 @@ fn words_find_the_tools_that_are_about_them() {
         ("weather search", "weather/search"),
         ("READ_FILE", "files/readFile"),
         ("readfile", "files/readFile"),
+        ("wether", "weather/get_forecast"),
+        ("create isseu", "github/create_issue"),
     ];
     for (query, expected) in cases {
         assert_eq!(
@@ -202,6 +205,17 @@ fn tools_that_say_the_same_are_one_hit() {
 }
 
 #[test]
+fn tools_that_say_nothing_are_not_alike() {
+    let mut index = Index::default();
+    put(&mut index, ("home", "lamp", "Lights", &[("status", "")]));
+    put(&mut index, ("home", "door", "Locks", &[("status", "")]));
+    assert_eq!(
+        names(&search(&index, "status")),
+        ["door/status", "lamp/status"]
+    );
+}
+
+#[test]
 fn an_explanation_adds_up_to_what_the_search_says() {
     let index = index();
     let query = Query {
@@ -224,4 +238,28 @@ fn an_explanation_adds_up_to_what_the_search_says() {
         ..hit.tool.clone()
     };
     assert_eq!(index.explain(&query, &nobody), None);
+}
+
+proptest! {
+    #[test]
+    fn any_text_can_be_indexed_and_searched(name in any::<String>(), about in any::<String>(), query in any::<String>()) {
+        let mut index = index();
+        put(&mut index, ("any", "server", &about, &[(&name, &query)]));
+        let found = search(&index, &query);
+        assert!(found.hits.len() <= 10 && found.matches <= index.len());
+        let named = search(&index, &format!("server/{name}"));
+        let tool = named.hits.first().map(|hit| hit.tool.tool.as_str());
+        // Spaces around a query are not part of it.
+        if name.trim() == name && !name.is_empty() {
+            assert_eq!(tool, Some(name.as_str()));
+        }
+    }
+
+    #[test]
+    fn names_in_any_letters_are_taken_apart(name in "[a-zA-Z0-9äöüÄÖÜßßéÉжЖ中文]{0,12}") {
+        let mut index = Index::default();
+        put(&mut index, ("any", "server", "", &[(&name, "")]));
+        let found = search(&index, &name);
+        assert_eq!(found.hits.len(), usize::from(!name.is_empty()));
+    }
 }

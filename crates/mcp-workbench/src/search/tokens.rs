@@ -228,10 +228,10 @@ fn split(run: &str, parts: &mut Vec<std::ops::Range<usize>>) {
     }
     // The plural of an acronym is one word: URLs, PDFs.
     let plural = start > 0
-        && &run[start - 1..] != run
-        && run.ends_with('s')
         && run.len() - start == 2
-        && run[..run.len() - 1].chars().all(char::is_uppercase);
+        && run
+            .strip_suffix('s')
+            .is_some_and(|acronym| acronym.chars().all(char::is_uppercase));
     if plural {
         parts.clear();
         start = 0;
@@ -273,6 +273,7 @@ mod tests {
                 &["get", "current", "weather", "forecast"],
             ),
             ("URLs", &["url"]),
+            ("ÄÖs", &["ä", "ös", "äös"]),
             ("the user's files", &["the", "user", "file"]),
             ("ÄPFEL", &["äpfel"]),
             ("搜索 a", &["搜", "索", "搜索", "a"]),

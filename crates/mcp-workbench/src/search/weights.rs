@@ -28,6 +28,8 @@ pub struct Weights {
     pub synonym: f32,
     /// How much the subject of a word counts.
     pub broader: f32,
+    /// How much less both count where the tools have the word itself.
+    pub known: f32,
     /// How much the parts of an identifier count that is not known itself, and two words taken as one.
     pub part: f32,
     /// How much more a word counts that is said again: the power of how often.
@@ -68,12 +70,13 @@ impl Default for Weights {
                 field(0.25, 0.3, 20.0),
                 field(0.7, 0.7, 20.0),
             ],
-            saturation: 1.4,
-            synonym: 0.3,
+            saturation: 1.3,
+            synonym: 0.6,
             broader: 0.6,
+            known: 0.4,
             part: 0.6,
             repetition: 0.15,
-            rarity: 0.64,
+            rarity: 0.6,
             weak_from: 3.0,
             weak_slope: 0.15,
             weak_least: 0.3,

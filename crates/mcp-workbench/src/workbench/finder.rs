@@ -113,8 +113,7 @@ impl Workbench {
             .await;
         // The configuration may have changed meanwhile.
         let places = self.places(query.toolbox);
-        self.finder
-            .forget(|known| self.is_outside(known, query, &places));
+        self.forget_others(query.toolbox, &places);
         for place in &places {
             if self.finder.take_up(place) {
                 // Others have their turn between two servers.
@@ -160,12 +159,15 @@ impl Workbench {
         places
     }
 
-    /// Whether an indexed server is not there any more.
-    fn is_outside(&self, known: &ServerIdentifier, query: &Query<'_>, places: &[Place]) -> bool {
-        if query.toolbox.is_some_and(|chosen| *chosen != known.toolbox) {
-            return self.toolbox(known.toolbox.as_str()).is_none();
-        }
-        !places.iter().any(|place| place.identifier == *known)
+    /// Takes servers out of the index that are not there any more.
+    fn forget_others(&self, chosen: Option<&ToolboxName>, places: &[Place]) {
+        let there: HashSet<&ServerIdentifier> = places.iter().map(|it| &it.identifier).collect();
+        self.finder.forget(|known| {
+            if chosen.is_some_and(|chosen| *chosen != known.toolbox) {
+                return self.toolbox(known.toolbox.as_str()).is_none();
+            }
+            !there.contains(known)
+        });
     }
 
     /// Has the servers started of which nothing is known, and returns those that are not up in time.

@@ -31,6 +31,8 @@ const COMPARED: &[Compared] = &[
         "INFO",
         taken_up,
     ),
+    ("docs/configuration.md", "2 of 2 matches", searched),
+    ("docs/overview.md", "2 of 2 matches", searched),
     ("docs/guides/everyday-commands.md", "dev\n", examined),
     ("docs/guides/everyday-commands.md", "dev/files: ", warmed),
     ("docs/guides/troubleshooting.md", "dev\n", examined),
@@ -85,6 +87,24 @@ fn instructions(block: &Block) {
     let config = blocks.iter().find(|it| it.language == "jsonc").unwrap();
     let said = Setup::new().text(&config.text).start().initialize();
     assert_eq!(said["instructions"], block.text.trim_end());
+}
+
+/// What a search finds on a server for files and one for git.
+fn searched(block: &Block) {
+    let file = r#"[{"name":"read_file","description":"Read the complete contents of a file as text. DEPRECATED.","inputSchema":{"type":"object","properties":{"path":{"type":"string"},"tail":{"type":"number"},"head":{"type":"number"}},"required":["path"]}}]"#;
+    let git = r#"[{"name":"git_show","description":"Shows the contents of a commit or of a file","inputSchema":{"type":"object","properties":{"repo_path":{"type":"string"},"revision":{"type":"string"}},"required":["repo_path","revision"]}}]"#;
+    let mut workbench = Setup::new()
+        .toolbox("dev", "Files and history of the project")
+        .server("filesystem", &Script::new().tools(file))
+        .server("git", &Script::new().tools(git))
+        .top(
+            "metaTools",
+            json!(["open_toolbox", "use_tool", "search_tools"]),
+        )
+        .connect();
+    let query = r#"{"query":"read the contents of a file"}"#;
+    let found = workbench.call("search_tools", query);
+    assert_eq!(found.text(), block.text.trim_end());
 }
 
 /// A number where a text is expected.

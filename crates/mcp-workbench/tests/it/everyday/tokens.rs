@@ -109,3 +109,19 @@ fn what_a_server_says_of_itself_is_counted_with_its_tools() {
     assert_eq!(server["instructions_tokens"], 5);
     assert_eq!(server["tokens"], tools + 5);
 }
+
+#[test]
+fn all_meta_tools_together_stay_within_their_budget() {
+    let mut setup = Setup::new().top(
+        "metaTools",
+        json!(["open_toolbox", "use_tool", "search_tools"]),
+    );
+    for name in ["files", "browser", "knowledge"] {
+        setup = setup.toolbox(name, "Some tools");
+    }
+    let (finished, _setup) = run(setup, &["tokens", "--json"]);
+    let counted = document(&finished);
+    // 400 tokens, less what the estimate may be off by.
+    let definitions = counted["workbench"]["definitions_tokens"].as_u64();
+    assert!(definitions <= Some(380), "{counted}");
+}
