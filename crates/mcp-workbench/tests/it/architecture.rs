@@ -30,14 +30,16 @@ const LAYERS: &[&str] = &[
     "alarm",
     "contain",
     "seal",
+    "telemetry",
     "near",
     "visible",
     "ident",
-    "telemetry",
 ];
 
 /// Modules that do no IO and know nothing of time or tasks.
-const PURE: &[&str] = &["search", "era", "wire", "near", "visible", "ident"];
+const PURE: &[&str] = &[
+    "policy", "search", "era", "wire", "near", "visible", "ident",
+];
 
 /// Files over [`USUAL_LINES`] lines, each with the reason why it is one file.
 const LONG_FILES: &[(&str, &str)] = &[];
