@@ -32,6 +32,7 @@ mod protocol;
 mod reload;
 mod remote_servers;
 mod results;
+mod scanner;
 mod shutdown;
 mod starting;
 mod use_tool;

@@ -1,0 +1,4 @@
+//! The scanner of definitions and what becomes of hidden characters, from the outside.
+
+mod corpus;
+mod withheld;
