@@ -44,6 +44,7 @@ pub(super) fn resolve(
         folder: folder_of(file, environment),
         environment,
         findings,
+        sanitize: raw.sanitize.unwrap_or(false),
     };
     let toolboxes = raw
         .toolboxes
@@ -98,6 +99,8 @@ struct Resolver<'a> {
     folder: PathBuf,
     environment: &'a Environment,
     findings: &'a mut Findings,
+    /// What the file says of servers that do not say it themselves.
+    sanitize: bool,
 }
 
 /// What one server entry has taken from variables so far.
@@ -168,6 +171,7 @@ impl Resolver<'_> {
             filters,
             times: times(raw),
             era: era(raw),
+            sanitize: raw.sanitize.unwrap_or(self.sanitize),
         })
     }
 

@@ -77,6 +77,8 @@ pub struct Server {
     pub times: ServerTimes,
     /// How it speaks; nothing if that is to be found out.
     pub era: Option<Era>,
+    /// Whether hidden characters in what it answers are shown.
+    pub sanitize: bool,
 }
 
 impl Server {

@@ -78,6 +78,7 @@ fn config(reader: &mut Reader<'_>, value: &Value<'_>) -> RawConfig {
             }
             "autoOpen" => config.auto_open = reader.flag(&entry.node),
             "watch" => config.watch = reader.flag(&entry.node),
+            "sanitize" => config.sanitize = reader.flag(&entry.node),
             "$schema" => {
                 reader.text(&entry.node);
             }

@@ -10,6 +10,7 @@ pub(super) const FILE_KEYS: &[&str] = &[
     "roots",
     "autoOpen",
     "watch",
+    "sanitize",
     "$schema",
 ];
 
@@ -40,6 +41,7 @@ pub(super) enum ServerKey {
     CallTimeoutMs,
     MaxCallMs,
     IdleTimeoutMs,
+    Sanitize,
 }
 
 /// The spellings of the understood keys. Where an entry has several spellings of one key, the one
@@ -72,6 +74,7 @@ pub(super) const SPELLINGS: &[(ServerKey, &[&str])] = &[
     (ServerKey::CallTimeoutMs, &["callTimeoutMs"]),
     (ServerKey::MaxCallMs, &["maxCallMs"]),
     (ServerKey::IdleTimeoutMs, &["idleTimeoutMs"]),
+    (ServerKey::Sanitize, &["sanitize"]),
 ];
 
 /// Keys of popular clients that mean nothing here: approval and trust are the client's business,

@@ -101,6 +101,7 @@ fn read_key(reader: &mut Reader<'_>, server: &mut RawServer, key: ServerKey, nod
         ServerKey::CallTimeoutMs => server.call_timeout_ms = milliseconds(reader, node),
         ServerKey::MaxCallMs => server.max_call_ms = milliseconds(reader, node),
         ServerKey::IdleTimeoutMs => server.idle_timeout_ms = milliseconds(reader, node),
+        ServerKey::Sanitize => server.sanitize = reader.flag(node),
     }
 }
 

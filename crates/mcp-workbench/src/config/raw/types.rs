@@ -49,6 +49,11 @@ pub(in crate::config) struct RawConfig {
     /// Whether changes of this file are taken up while the workbench runs.
     #[schemars(extend("default" = true))]
     pub(in crate::config) watch: Option<bool>,
+    /// Whether hidden characters in what servers answer (escape sequences, control characters, characters that change
+    /// the direction of text, and the TAG block) are shown as their numbers, such as `⟦U+001B⟧`. An entry's own word
+    /// counts more.
+    #[schemars(extend("default" = false))]
+    pub(in crate::config) sanitize: Option<bool>,
 }
 
 /// How tools are shown to the client: `proxy` shows only the meta-tools; `dynamic` also registers
@@ -149,6 +154,8 @@ pub(in crate::config) struct RawServer {
     /// Without it, never.
     #[schemars(range(min = 1, max = 31_536_000_000_u64))]
     pub(in crate::config) idle_timeout_ms: Option<u64>,
+    /// Whether hidden characters in what this server answers are shown as their numbers. Without it, as the file says.
+    pub(in crate::config) sanitize: Option<bool>,
     /// Where the entry stands, and which of its decisive keys are there, right or wrong.
     #[schemars(skip)]
     pub(in crate::config) presence: Presence,

@@ -22,6 +22,7 @@ fn server(name: &str) -> Arc<Server> {
             idle: None,
         },
         era: None,
+        sanitize: false,
     })
 }
 
