@@ -60,6 +60,7 @@ fn an_escape_is_the_character_that_it_means() {
         r#"{"name":"x","inputSchema":{"\u001B":1}}"#,
         r#"{"name":"x","inputSchema":{},"description":"a\bb"}"#,
         r#"{"name":"x","inputSchema":{},"description":"a\u0000"}"#,
+        r#"{"name":"x","inputSchema":{},"description":"\ud800\u001b"}"#,
     ] {
         assert!(
             hard(&RawJson::parse(&Bytes::from(text)).unwrap()).is_some(),
@@ -76,6 +77,13 @@ fn an_escape_is_the_character_that_it_means() {
             "{text}"
         );
     }
+}
+
+#[test]
+fn places_are_pointers_whatever_the_white_space() {
+    let text = r#" { "name" : "x", "inputSchema" : {"a":[1, -2.5e3 ,true,[ ],{}, "q\"\\", {"~/" : [null,"\u202e"]}]}}"#;
+    let finding = hard(&RawJson::parse(&Bytes::from(text)).unwrap()).unwrap();
+    assert_eq!(finding.place, "/inputSchema/a/6/~0~1/1");
 }
 
 #[test]

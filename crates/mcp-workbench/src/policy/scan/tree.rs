@@ -1,6 +1,8 @@
 //! A definition taken apart: its strings and keys with their places, and its objects and arrays as nodes of a graph.
 
-use crate::wire::{Kind, RawJson};
+use bytes::Bytes;
+
+use crate::wire::RawJson;
 
 /// A definition, in the order of its text.
 pub(super) struct Tree {
@@ -61,39 +63,55 @@ impl Passage<'_> {
 }
 
 impl Tree {
-    /// Takes a definition apart. The nesting of messages is bounded, and so is the recursion.
+    /// Takes a definition apart in one pass over its text, which is known to be valid.
     pub(super) fn of(definition: &RawJson) -> Self {
+        let text = definition.as_str();
         let mut tree = Self { nodes: Vec::new() };
-        tree.add(definition, 0, Label::Root, 0);
+        let mut open: Vec<usize> = Vec::new();
+        let mut key = None;
+        let mut at = 0;
+        while let Some(byte) = text.as_bytes().get(at) {
+            let end = at + token_length(&text.as_bytes()[at..]);
+            match byte {
+                b'{' => open.push(tree.add(&open, &mut key, Content::Object)),
+                b'[' => open.push(tree.add(&open, &mut key, Content::Array)),
+                b'}' | b']' => drop(open.pop()),
+                b'"' if key.is_none() && tree.is_object(open.last()) => {
+                    key = Some(unquoted(&text[at..end]));
+                }
+                b'"' => drop(tree.add(&open, &mut key, Content::Text(unquoted(&text[at..end])))),
+                b',' | b':' | b' ' | b'\t' | b'\n' | b'\r' => {}
+                _ => drop(tree.add(&open, &mut key, Content::Plain)),
+            }
+            at = end;
+        }
         tree
     }
 
-    fn add(&mut self, value: &RawJson, parent: usize, label: Label, depth: usize) -> usize {
+    /// Adds a value to the innermost of those that are open.
+    fn add(&mut self, open: &[usize], key: &mut Option<String>, content: Content) -> usize {
         let node = self.nodes.len();
-        let content = match value.kind() {
-            Kind::Object => Content::Object,
-            Kind::Array => Content::Array,
-            Kind::String => Content::Text(value.as_text().unwrap_or_default().into_owned()),
-            Kind::Null | Kind::Boolean | Kind::Number => Content::Plain,
+        let parent = open.last().copied();
+        let label = match (parent, key.take()) {
+            (None, _) => Label::Root,
+            (_, Some(key)) => Label::Key(key),
+            (Some(parent), None) => Label::Index(self.nodes[parent].children.len()),
         };
+        if let Some(parent) = parent {
+            self.nodes[parent].children.push(node);
+        }
         self.nodes.push(Node {
-            parent,
+            parent: parent.unwrap_or(0),
             label,
             content,
             children: Vec::new(),
-            depth,
+            depth: open.len(),
         });
-        for member in value.members().unwrap_or_default() {
-            let label = Label::Key(member.key.into_owned());
-            let child = self.add(&member.value, node, label, depth + 1);
-            self.nodes[node].children.push(child);
-        }
-        let elements = value.elements().unwrap_or_default();
-        for (index, element) in elements.iter().enumerate() {
-            let child = self.add(element, node, Label::Index(index), depth + 1);
-            self.nodes[node].children.push(child);
-        }
         node
+    }
+
+    fn is_object(&self, node: Option<&usize>) -> bool {
+        node.is_some_and(|node| matches!(self.nodes[*node].content, Content::Object))
     }
 
     /// All keys and strings.
@@ -166,4 +184,32 @@ impl Tree {
         }
         pointer
     }
+}
+
+/// How many bytes the token at the beginning has: a string, a number, a word, or one character.
+fn token_length(bytes: &[u8]) -> usize {
+    match bytes[0] {
+        b'"' => {
+            let mut at = 1;
+            while bytes[at] != b'"' {
+                at += if bytes[at] == b'\\' { 2 } else { 1 };
+            }
+            at + 1
+        }
+        b'-' | b'0'..=b'9' | b'a'..=b'z' => {
+            let ends =
+                |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r');
+            bytes.iter().position(ends).unwrap_or(bytes.len())
+        }
+        _ => 1,
+    }
+}
+
+/// What a string means. A lone surrogate, which no text can hold, is taken as the mending of messages takes it.
+fn unquoted(quoted: &str) -> String {
+    serde_json::from_str(quoted).unwrap_or_else(|_| {
+        let mended = RawJson::parse(&Bytes::from(quoted.to_owned())).ok();
+        let mended = mended.and_then(|it| Some(it.as_text()?.into_owned()));
+        mended.unwrap_or_default()
+    })
 }
