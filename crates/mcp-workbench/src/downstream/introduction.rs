@@ -93,6 +93,7 @@ impl Introduction {
 /// Why a model is not given what a server says of how it wants to be used.
 fn left_out(instructions: &str) -> Option<String> {
     let finding = scan::hard_in_instructions(instructions)?;
+    tracing::warn!("its instructions are left out: {finding}");
     Some(format!("the server's instructions are left out: {finding}"))
 }
 

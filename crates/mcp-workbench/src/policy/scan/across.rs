@@ -6,8 +6,12 @@ use std::{
     fmt,
 };
 
-use super::{confusable::skeleton, finding::excerpt, tree::Tree};
-use crate::{visible::revealed, wire::RawJson};
+use super::{
+    confusable::{skeleton, told_apart},
+    finding::excerpt,
+    tree::Tree,
+};
+use crate::wire::RawJson;
 
 /// From how many characters on a name of several words is like no other.
 const DISTINCTIVE: usize = 8;
@@ -63,7 +67,7 @@ impl CrossFinding {
 
 impl fmt::Display for CrossFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = |name: &str| excerpt(&revealed(name), NAME_LENGTH);
+        let name = |name: &str| excerpt(&told_apart(name), NAME_LENGTH);
         let (tool, server) = (name(&self.tool), name(&self.server));
         let (other_tool, other_server) = (name(&self.other_tool), name(&self.other_server));
         let is = match self.problem {

@@ -1,7 +1,7 @@
 //! Letters that look like Latin ones, and what they look like. The table has those that are used to imitate names; it
 //! is no copy of Unicode's, which would withhold honest words.
 
-use crate::visible::is_zero_width;
+use crate::visible::{is_hidden, is_zero_width, number};
 
 /// What looks like each letter: Cyrillic, Greek, Armenian and others.
 const LOOKALIKES: &[(char, &str)] = &[
@@ -67,6 +67,20 @@ pub(super) fn mixed_word(text: &str) -> Option<&str> {
             let has_latin = word.chars().any(|it| it.is_ascii_alphabetic());
             has_latin && word.chars().any(is_lookalike)
         })
+}
+
+/// A name in which everything can be told apart: hidden characters and letters that look like others are numbers.
+pub(super) fn told_apart(name: &str) -> String {
+    let mut text = String::new();
+    for character in name.chars() {
+        let is_other = !character.is_ascii() && folded(character).is_ascii();
+        if is_other || is_zero_width(character) || is_hidden(character) {
+            text.push_str(&number(character));
+        } else {
+            text.push(character);
+        }
+    }
+    text
 }
 
 /// Whether a letter is of another alphabet and looks like a Latin one.

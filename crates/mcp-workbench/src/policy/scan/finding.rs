@@ -3,7 +3,10 @@
 
 use std::fmt;
 
-use super::{LONG_TEXT, MAX_DEFINITION_BYTES, MAX_EXPANDED, MAX_SCHEMA_DEPTH, MAX_SUBSCHEMAS};
+use super::{
+    LONG_TEXT, MAX_DEFINITION_BYTES, MAX_EXPANDED, MAX_SCHEMA_DEPTH, MAX_SUBSCHEMAS,
+    confusable::told_apart,
+};
 use crate::visible::{revealed, visible};
 
 /// How much of a place is told.
@@ -122,7 +125,7 @@ pub enum Instruction {
     Disclosure,
     /// To do something without the user's consent.
     Consent,
-    /// To take text for the words of somebody else.
+    /// To take a text for more than it is.
     Impersonation,
     /// To change what other tools are called with.
     Tampering,
@@ -255,8 +258,8 @@ impl fmt::Display for Problem {
             }
             Self::MixedScripts { word } => write!(
                 f,
-                "letters that only look like others, in '{}'",
-                excerpt(&revealed(word), EXCERPT_LENGTH)
+                "letters that only look like others, '{}'",
+                excerpt(&told_apart(word), EXCERPT_LENGTH)
             ),
             Self::ReservedName => f.write_str("the name of a tool of the workbench"),
         }
@@ -271,7 +274,7 @@ impl Instruction {
             Self::Precedence => "to use this before other tools",
             Self::Disclosure => "to hand over what it can read",
             Self::Consent => "to act without the user's consent",
-            Self::Impersonation => "that they come from somebody else",
+            Self::Impersonation => "to take them for more than a description",
             Self::Tampering => "how to call other tools",
             Self::Credentials => "to ask the user for a secret",
             Self::Approval => "to approve a change",

@@ -232,7 +232,7 @@ fn servers_are_compared_and_only_distinctive_names_count() {
     assert_eq!(
         found,
         [
-            "tool 'sеarch' of server 'facts' looks like tool 'search' of server 'mail'",
+            "tool 's⟦U+0435⟧arch' of server 'facts' looks like tool 'search' of server 'mail'",
             "tool 'fact' of server 'facts' speaks of tool 'send_email' of server 'mail'",
         ]
     );
