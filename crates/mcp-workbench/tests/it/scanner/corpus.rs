@@ -191,8 +191,9 @@ fn no_real_definition_is_withheld_and_few_are_told_of() {
             told += usize::from(!scan(&definition).is_empty());
         }
     }
-    assert!(
-        told * 100 < count,
-        "{told} of {count} real definitions are told of"
-    );
+    assert!(told * 100 < count, "{told} of {count}");
+    let page = fs::read_to_string(Path::new(ROOT).join("docs/scanner.md")).unwrap();
+    let figures = format!("{told} of {count} real definitions");
+    // Other sets than those of the page have other figures.
+    assert!(count != 6301 || page.contains(&figures), "{figures}");
 }
