@@ -112,9 +112,15 @@ fn names(lists: &[Listed<'_>]) -> Vec<CrossFinding> {
                         (&tool, other)
                     };
                     findings.push(this.finding(problem, other.server, other.name));
+                    if findings.len() == MAX_FINDINGS {
+                        return findings;
+                    }
                 }
             }
-            alike.push(tool);
+            // A server that has very many is not compared with all of them.
+            if alike.len() < MAX_FINDINGS {
+                alike.push(tool);
+            }
         }
     }
     findings
@@ -185,6 +191,9 @@ fn mentions(lists: &[Listed<'_>]) -> Vec<CrossFinding> {
                 let is_own = servers.contains(&list.server) || word == *name;
                 if !is_own && told.insert(word) {
                     findings.push(tool.finding(CrossProblem::Mention, servers[0], word));
+                    if findings.len() == MAX_FINDINGS {
+                        return findings;
+                    }
                 }
             }
         }

@@ -48,6 +48,8 @@ const SECRET_PATHS: &[&str] = &[
 const BLOB: usize = 160;
 /// How much of such a run is in one address.
 const DATA_IN_ADDRESS: usize = 40;
+/// How far the text of an image goes back from its address.
+const IMAGE_TEXT: usize = 200;
 /// From how many blanks in a row on, and from how many line ends on, text is out of sight.
 const PADDING_BLANKS: usize = 60;
 const PADDING_LINES: usize = 12;
@@ -113,10 +115,11 @@ fn address(text: &str, lower: &str) -> Option<Problem> {
         (data.take_while(|it| is_data(*it)).count() >= DATA_IN_ADDRESS).then_some(at)
     });
     let fetches = lower.match_indices("](http").filter_map(|(at, _)| {
-        let begin = lower[..at].rfind('[')?;
-        begin
-            .checked_sub(1)
-            .filter(|it| lower.as_bytes()[*it] == b'!')
+        let from = at.saturating_sub(IMAGE_TEXT);
+        let label = &lower.as_bytes()[from..at];
+        let begin = from + label.iter().rposition(|it| *it == b'[')?;
+        let mark = begin.checked_sub(1)?;
+        (lower.as_bytes()[mark] == b'!').then_some(mark)
     });
     let at = runs.chain(holds).chain(fetches).next()?;
     Some(Problem::Address {
