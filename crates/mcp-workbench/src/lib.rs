@@ -22,8 +22,8 @@
 //! In native mode `native` finds the server by name or URI, and there are no meta-tools.
 //!
 //! A module uses only what stands below it: `cli`, `demo`, `serve`, `meta`, `workbench`, `native`, `toolbox`,
-//! `downstream`, `search`, `clients`, `config`, `call`, `budget`, `era`, `pipe`, `wire`, `alarm`, `contain`, `seal`, `near`, `visible`,
-//! `ident`, `telemetry`.
+//! `downstream`, `policy`, `search`, `clients`, `config`, `call`, `budget`, `era`, `pipe`, `wire`, `alarm`, `contain`, `seal`,
+//! `telemetry`, `near`, `visible`, `ident`.
 
 mod alarm;
 pub mod budget;
@@ -40,6 +40,7 @@ pub mod meta;
 pub mod native;
 pub mod near;
 mod pipe;
+pub mod policy;
 pub mod seal;
 pub mod search;
 pub mod serve;

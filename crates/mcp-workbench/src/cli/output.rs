@@ -1,19 +1,27 @@
 //! The only place that prints. Data goes to stdout, everything else to stderr.
 
 use std::{
+    borrow::Cow,
     error::Error,
     io::{self, Write},
     process::ExitCode,
 };
 
-/// Prints data. A reader that has gone away is no error.
+use crate::visible::{escaped, visible_lines};
+
+/// Prints data that we have put together. A reader that has gone away is no error.
 pub(super) fn data(text: &str) {
+    as_it_is(&calmed(text));
+}
+
+/// Prints what a server sent, as it is: for a program that reads it, and never on a terminal.
+pub(super) fn as_it_is(text: &str) {
     let _ = io::stdout().lock().write_all(text.as_bytes());
 }
 
 /// Says something to the person at the terminal.
 pub(super) fn remark(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let _ = writeln!(io::stderr().lock(), "{}", calmed(text));
 }
 
 /// Writes what moves on a terminal, as it is.
@@ -28,8 +36,27 @@ pub(super) fn live(text: &str) {
 /// Prints one JSON document for a program to read.
 pub(super) fn json(document: &impl serde::Serialize) {
     let text = serde_json::to_string_pretty(document).expect("our own documents have string keys");
-    data(&text);
-    data("\n");
+    as_it_is(&format!("{}\n", escaped(&text)));
+}
+
+/// The text without anything that a terminal obeys but our own colours. What comes from others has been made visible
+/// where it became part of the text; this is for what was forgotten there.
+fn calmed(text: &str) -> Cow<'_, str> {
+    if !text.contains('\u{1b}') {
+        return visible_lines(text);
+    }
+    let mut calm = String::with_capacity(text.len());
+    for (index, part) in text.split('\u{1b}').enumerate() {
+        if index > 0 {
+            let is_colour = { part.strip_prefix('[') }.is_some_and(|rest| {
+                rest.trim_start_matches(|it: char| it.is_ascii_digit() || it == ';')
+                    .starts_with('m')
+            });
+            calm.push_str(if is_colour { "\u{1b}" } else { "⟦U+001B⟧" });
+        }
+        calm.push_str(&visible_lines(part));
+    }
+    Cow::Owned(calm)
 }
 
 /// Asks the person at the terminal; the answer is typed behind it.
@@ -54,6 +81,36 @@ pub(super) fn failure(error: &dyn Error) -> ExitCode {
 
 /// Shows help, the version, or what is wrong with the arguments.
 pub(super) fn usage(error: &clap::Error) -> ExitCode {
-    let _ = error.print();
+    let words = error.render().to_string();
+    match calmed(&words) {
+        Cow::Borrowed(_) => drop(error.print()),
+        // What was typed may have been pasted. It is worth more than the colours.
+        Cow::Owned(calm) => remark(&calm),
+    }
     u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::calmed;
+
+    #[test]
+    fn our_colours_pass_and_nothing_else_does() {
+        let cases = [
+            ("\u{1b}[1mdev\u{1b}[0m\n\tx", "\u{1b}[1mdev\u{1b}[0m\n\tx"),
+            (
+                "\u{1b}[2J\u{1b}]0;t\u{7}",
+                "⟦U+001B⟧[2J⟦U+001B⟧]0;t⟦U+0007⟧",
+            ),
+            ("\u{1b}", "⟦U+001B⟧"),
+            (
+                "\u{1b}[31mred\u{202e}\u{1b}[0m",
+                "\u{1b}[31mred⟦U+202E⟧\u{1b}[0m",
+            ),
+            ("plain\r\u{e0041}", "plain⟦U+000D⟧⟦U+E0041⟧"),
+        ];
+        for (text, calm) in cases {
+            assert_eq!(calmed(text), calm);
+        }
+    }
 }

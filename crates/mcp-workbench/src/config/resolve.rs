@@ -52,6 +52,7 @@ pub(super) fn resolve(
         environment,
         connect: raw.connect,
         findings,
+        sanitize: raw.sanitize.unwrap_or(false),
     };
     let toolboxes = raw
         .toolboxes
@@ -114,6 +115,8 @@ struct Resolver<'a> {
     /// When servers are started, where their toolbox does not say it.
     connect: Option<RawConnect>,
     findings: &'a mut Findings,
+    /// What the file says of servers that do not say it themselves.
+    sanitize: bool,
 }
 
 impl Resolver<'_> {
@@ -182,6 +185,7 @@ impl Resolver<'_> {
             times: times(raw),
             era: era(raw),
             max_result_chars: budget(raw.max_result_chars.or(self.max_result_chars)),
+            sanitize: raw.sanitize.unwrap_or(self.sanitize),
         })
     }
 

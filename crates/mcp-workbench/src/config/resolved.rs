@@ -93,6 +93,8 @@ pub struct Server {
     pub era: Option<Era>,
     /// The most characters of a result that a client is sent at once; nothing if results are sent whole.
     pub max_result_chars: Option<usize>,
+    /// Whether hidden characters in what it answers are shown.
+    pub sanitize: bool,
 }
 
 impl Server {

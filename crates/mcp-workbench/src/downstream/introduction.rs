@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     era::{Era, MODERN_REVISION, SERVER_INFO, TASKS_EXTENSION},
+    policy::scan,
     wire::{Kind, RawJson},
 };
 
@@ -16,6 +17,8 @@ pub struct Introduction {
     pub product: Option<String>,
     /// How it wants to be used, in its words.
     pub instructions: Option<String>,
+    /// Why its words are left out, if they are.
+    pub left_out: Option<String>,
     /// The families of requests besides tools that it answers.
     pub families: Vec<ServerFamily>,
     /// Whether it tells of changes of single resources.
@@ -63,6 +66,8 @@ impl Introduction {
     pub(super) fn of(result: &RawJson, era: Era) -> Self {
         let instructions = result.member("instructions");
         let instructions = instructions.and_then(|it| Some(it.as_text()?.into_owned()));
+        let left_out = instructions.as_deref().and_then(left_out);
+        let instructions = instructions.filter(|text| !text.is_empty() && left_out.is_none());
         let declared = result.member("capabilities");
         let capability = |name: &str| {
             let capability = declared.as_ref()?.member(name)?;
@@ -74,7 +79,8 @@ impl Introduction {
         Self {
             revision: revision(result, era),
             product: product(result, era),
-            instructions: instructions.filter(|text| !text.is_empty()),
+            instructions,
+            left_out,
             families: families.collect(),
             subscriptions: subscribe.is_some_and(|it| it.is_true()),
             tasks: capability("extensions").is_some_and(|it| it.member(TASKS_EXTENSION).is_some()),
@@ -85,6 +91,13 @@ impl Introduction {
     pub fn has(&self, family: ServerFamily) -> bool {
         self.families.contains(&family)
     }
+}
+
+/// Why a model is not given what a server says of how it wants to be used.
+fn left_out(instructions: &str) -> Option<String> {
+    let finding = scan::hard_in_instructions(instructions)?;
+    tracing::warn!("its instructions are left out: {finding}");
+    Some(format!("the server's instructions are left out: {finding}"))
 }
 
 /// The revision that is spoken: a legacy server chooses it, a modern one is spoken to in ours.

@@ -16,6 +16,7 @@ use crate::{
         headers::{self, ParameterHeader},
     },
     ident::ToolName,
+    policy::scan,
     visible::visible,
     wire::{Kind, ObjectText, RawJson},
 };
@@ -23,8 +24,6 @@ use crate::{
 /// How many pages and tools of one list are read.
 const MAX_PAGES: usize = 100;
 const MAX_TOOLS: usize = 10_000;
-/// The largest definition that is offered.
-const MAX_DEFINITION_BYTES: usize = 256 * 1024;
 
 /// The tools of one server that are offered, as it described them.
 #[derive(Debug, PartialEq, Eq)]
@@ -158,6 +157,7 @@ impl ToolList {
             introduction: told.introduction.clone(),
             ..Self::default()
         };
+        list.notices.extend(list.introduction.left_out.clone());
         let mut names = HashSet::new();
         for (index, definition) in told.definitions.iter().enumerate() {
             match check_definition(definition) {
@@ -170,7 +170,7 @@ impl ToolList {
                         "the server lists this name twice; the first is kept",
                     );
                 }
-                Ok(name) => match marked(definition, rules.marks) {
+                Ok(name) => match checked(definition, rules.marks) {
                     Ok(headers) => list.offer(name, definition.clone(), headers),
                     Err(fault) => {
                         tracing::warn!("tool '{}': {fault}", visible(name.as_str()));
@@ -338,6 +338,14 @@ impl ToolList {
     }
 }
 
+/// What is to be known of a definition that can be offered; else why it cannot.
+fn checked(definition: &RawJson, marks: Marks) -> Result<Vec<ParameterHeader>, String> {
+    match scan::hard(definition) {
+        Some(finding) => Err(finding.to_string()),
+        None => marked(definition, marks),
+    }
+}
+
 /// The arguments of a tool that are also sent as headers; else what is wrong with how they are marked.
 fn marked(definition: &RawJson, marks: Marks) -> Result<Vec<ParameterHeader>, String> {
     match (marks, definition.member("inputSchema")) {
@@ -353,12 +361,6 @@ fn check_definition(definition: &RawJson) -> Result<ToolName, String> {
     let members = definition
         .members()
         .ok_or("the definition is not an object")?;
-    if definition.as_bytes().len() > MAX_DEFINITION_BYTES {
-        return Err(format!(
-            "the definition is larger than {} KiB",
-            MAX_DEFINITION_BYTES / 1024
-        ));
-    }
     let mut keys = HashSet::new();
     if let Some(doubled) = members.iter().find(|member| !keys.insert(&member.key)) {
         let key = visible(&doubled.key);

@@ -31,15 +31,15 @@ const LAYERS: &[&str] = &[
     "alarm",
     "contain",
     "seal",
+    "telemetry",
     "near",
     "visible",
     "ident",
-    "telemetry",
 ];
 
 /// Modules that do no IO and know nothing of time or tasks.
 const PURE: &[&str] = &[
-    "search", "budget", "era", "wire", "near", "visible", "ident",
+    "policy", "search", "budget", "era", "wire", "near", "visible", "ident",
 ];
 
 /// Files over [`USUAL_LINES`] lines, each with the reason why it is one file.

@@ -34,6 +34,7 @@ mod protocol;
 mod reload;
 mod remote_servers;
 mod results;
+mod scanner;
 mod search;
 mod secrets;
 mod shutdown;

@@ -17,6 +17,7 @@ mod process;
 mod python_server;
 mod remote;
 mod rmcp_client;
+mod scanner;
 mod sdk_server;
 mod servers;
 mod session;

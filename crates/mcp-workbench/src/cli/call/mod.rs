@@ -33,7 +33,7 @@ use crate::{
     config::{Environment, ToolMode},
     ident::{ServerName, ToolIdentifier, ToolName, ToolboxName},
     meta::{self, MetaReply, MetaTool},
-    visible::visible,
+    visible::{escaped, visible},
     wire::{ObjectText, RawJson},
     workbench::Workbench,
 };
@@ -231,7 +231,7 @@ fn show(
     };
     let failed = is_error(&result);
     if as_json {
-        output::data(&format!("{}\n", result.as_str()));
+        output::as_it_is(&format!("{}\n", escaped(result.as_str())));
     } else if failed {
         output::remark(result::render(&result, result::Reader::Person).trim_end());
     }
@@ -241,13 +241,10 @@ fn show(
     match target {
         Some(target) => save(&result, &target)?,
         None if as_json => {}
-        None => {
-            let reader = match Look::of_stdout(environment).width() {
-                Some(_) => result::Reader::Person,
-                None => result::Reader::Program,
-            };
-            output::data(&result::render(&result, reader));
-        }
+        None => match Look::of_stdout(environment).width() {
+            Some(_) => output::data(&result::render(&result, result::Reader::Person)),
+            None => output::as_it_is(&result::render(&result, result::Reader::Program)),
+        },
     }
     Ok(code)
 }

@@ -17,10 +17,14 @@ use crate::{
         ToolFilters, ToolMode, Transport,
     },
     downstream::{ConnectError, ToolList},
+    policy::scan::{self, Listed},
 };
 
 /// From when on a start is slow: Codex waits for 10 s, and people for less.
 const SLOW_START: Duration = Duration::from_secs(5);
+
+/// How many findings of the scanner are told of one server.
+const TOLD_DEFINITIONS: usize = 20;
 
 /// The name under which clients know the workbench.
 const OWN_NAME: &str = "workbench";
@@ -104,6 +108,7 @@ pub(super) fn of_server(
                 findings.push(Finding::Start(StartFinding::Slow { took: probed.took }));
             }
             let of_tools = of_list(list, server).into_iter();
+            let of_tools = of_tools.chain(of_definitions(list));
             let of_tools = of_tools.chain(of_names(list, probed, config));
             findings.extend(of_tools.map(Finding::Tools));
         }
@@ -158,6 +163,42 @@ fn of_list(list: &ToolList, server: &Server) -> Vec<ToolFinding> {
     }));
     findings.extend(list.notices.iter().cloned().map(ToolFinding::Notice));
     findings
+}
+
+/// What the scanner says of what is offered. What it withholds is told as withheld.
+fn of_definitions(list: &ToolList) -> Vec<ToolFinding> {
+    let of_tools = list.tools().iter().flat_map(|tool| {
+        let findings = scan::scan(&tool.definition).into_iter();
+        findings.map(|finding| ToolFinding::Definition {
+            tool: tool.name.to_string(),
+            finding,
+        })
+    });
+    let instructions = list.introduction.instructions.as_deref();
+    let instructions = instructions.map(scan::instructions).unwrap_or_default();
+    let instructions = instructions.into_iter().map(ToolFinding::Instructions);
+    let mut findings: Vec<ToolFinding> = instructions.chain(of_tools).collect();
+    let count = findings.len().saturating_sub(TOLD_DEFINITIONS);
+    if count > 0 {
+        findings.truncate(TOLD_DEFINITIONS);
+        findings.push(ToolFinding::MoreDefinitions { count });
+    }
+    findings
+}
+
+/// What the scanner says of the tools of several servers.
+fn of_several(probed: &[&Probed]) -> Vec<ToolFinding> {
+    let lists = probed.iter().filter_map(|probed| {
+        let list = probed.tools.as_ref().ok()?;
+        let tools = list.tools().iter();
+        Some(Listed {
+            server: probed.server.name.as_str(),
+            tools: tools.map(|it| (it.name.as_str(), &it.definition)).collect(),
+        })
+    });
+    let lists: Vec<Listed<'_>> = lists.collect();
+    let findings = scan::across(&lists).into_iter();
+    findings.map(ToolFinding::Across).collect()
 }
 
 /// Whether clients see the tools of a toolbox under their own names.
@@ -237,6 +278,7 @@ pub(super) fn of_toolbox(probed: &[&Probed], config: &Config) -> Vec<Finding> {
             servers,
         })
         .collect();
+    findings.extend(of_several(probed));
     if probed
         .first()
         .is_some_and(|probed| is_shown(config, probed))

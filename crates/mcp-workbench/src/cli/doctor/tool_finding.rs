@@ -3,7 +3,11 @@
 use std::fmt;
 
 use super::finding::listed;
-use crate::visible::visible;
+use crate::{
+    cli::terminal::count,
+    policy::scan::{CrossFinding, Finding},
+    visible::visible,
+};
 
 /// Something about the tools of a server, or of the servers of a toolbox.
 #[derive(Debug)]
@@ -36,6 +40,14 @@ pub(super) enum ToolFinding {
     },
     /// Servers of one toolbox have tools of the same name.
     Doubled { tool: String, servers: Vec<String> },
+    /// The scanner has something to say of a definition.
+    Definition { tool: String, finding: Finding },
+    /// The scanner has something to say of what the server says of itself.
+    Instructions(Finding),
+    /// The scanner has more to say of definitions than anybody reads.
+    MoreDefinitions { count: usize },
+    /// The scanner has something to say of the tools of several servers.
+    Across(CrossFinding),
 }
 
 impl ToolFinding {
@@ -49,6 +61,9 @@ impl ToolFinding {
             Self::RefusedNames { .. } => "name_refused",
             Self::TooMany { .. } => "too_many_tools",
             Self::Doubled { .. } => "duplicate_tool",
+            Self::Definition { finding, .. } | Self::Instructions(finding) => finding.code(),
+            Self::MoreDefinitions { .. } => "more_findings",
+            Self::Across(finding) => finding.code(),
         }
     }
 
@@ -75,6 +90,14 @@ impl ToolFinding {
             Self::Doubled { .. } => {
                 "nothing has to be done: they are told apart by their server; \"toolFilters\" can take \
                  one out"
+            }
+            Self::Definition { .. } | Self::MoreDefinitions { .. } | Self::Across(_) => {
+                "it may be honest: read the definition (list --tools --json); \"toolFilters\" can take \
+                 the tool out"
+            }
+            Self::Instructions(_) => {
+                "it may be honest: a model reads it when it opens the toolbox; \"disabled\": true takes \
+                 the server out"
             }
         }
     }
@@ -117,6 +140,14 @@ impl fmt::Display for ToolFinding {
                     listed(servers)
                 )
             }
+            Self::Definition { tool, finding } => {
+                write!(f, "tool '{}': {finding}", visible(tool))
+            }
+            Self::Instructions(finding) => write!(f, "what it says of itself: {finding}"),
+            Self::MoreDefinitions { count: more } => {
+                write!(f, "{} more of this kind", count(*more, "finding"))
+            }
+            Self::Across(finding) => finding.fmt(f),
         }
     }
 }

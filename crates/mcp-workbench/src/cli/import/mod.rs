@@ -23,6 +23,7 @@ use super::{Done, configuration::ConfigurationError, demo::program, output, term
 use crate::{
     clients::{CLIENTS, Client, ClientName, FoundFile, ReadError, client, find, own_servers},
     config::{EditError, Environment, Problems, WriteError},
+    visible::escaped,
 };
 
 /// What is taken over, and where it goes.
@@ -127,7 +128,7 @@ pub(super) fn run(
 /// Says what was done. A file that could not be read is a failure, though the others were taken over.
 fn say(report: &Report<'_>, as_json: bool, environment: &Environment) -> ExitCode {
     if as_json {
-        output::data(&report.json());
+        output::as_it_is(&escaped(&report.json()));
     } else {
         output::data(&report.table(Look::of_stdout(environment)));
         output::remark(&report.remarks());

@@ -12,7 +12,7 @@ use super::{
     cut,
     look::{is_capable, width_of},
 };
-use crate::{cli::output, config::Environment};
+use crate::{cli::output, config::Environment, visible::visible};
 
 /// What is over before this is not shown.
 const APPEARS_AFTER: Duration = Duration::from_secs(1);
@@ -201,7 +201,8 @@ impl State {
         if more > 0 {
             lines.push(format!("  … and {more} more"));
         }
-        lines.iter().map(|line| cut(line, width)).collect()
+        let lines = lines.iter().map(|line| cut(&visible(line), width));
+        lines.collect()
     }
 }
 

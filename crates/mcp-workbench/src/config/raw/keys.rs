@@ -13,6 +13,7 @@ pub(super) const FILE_KEYS: &[&str] = &[
     "connect",
     "watch",
     "maxResultChars",
+    "sanitize",
     "$schema",
 ];
 
@@ -47,6 +48,7 @@ pub(super) enum ServerKey {
     MaxCallMs,
     IdleTimeoutMs,
     MaxResultChars,
+    Sanitize,
 }
 
 /// The spellings of the understood keys. Where an entry has several spellings of one key, the one
@@ -80,6 +82,7 @@ pub(super) const SPELLINGS: &[(ServerKey, &[&str])] = &[
     (ServerKey::MaxCallMs, &["maxCallMs"]),
     (ServerKey::IdleTimeoutMs, &["idleTimeoutMs"]),
     (ServerKey::MaxResultChars, &["maxResultChars"]),
+    (ServerKey::Sanitize, &["sanitize"]),
 ];
 
 /// Keys of popular clients that mean nothing here: approval and trust are the client's business,

@@ -102,6 +102,7 @@ fn read_key(reader: &mut Reader<'_>, server: &mut RawServer, key: ServerKey, nod
         ServerKey::MaxCallMs => server.max_call_ms = milliseconds(reader, node),
         ServerKey::IdleTimeoutMs => server.idle_timeout_ms = milliseconds(reader, node),
         ServerKey::MaxResultChars => server.max_result_chars = reader.budget(node),
+        ServerKey::Sanitize => server.sanitize = reader.flag(node),
     }
 }
 

@@ -66,6 +66,11 @@ pub(in crate::config) struct RawConfig {
     /// results are sent whole. A server may have its own.
     #[schemars(extend("anyOf" = [{"const": 0}, {"minimum": 100, "maximum": 100_000_000}], "default" = 0))]
     pub(in crate::config) max_result_chars: Option<u64>,
+    /// Whether hidden characters in what servers answer (escape sequences, control characters, characters that change
+    /// the direction of text, and the TAG block) are shown as their numbers, such as `⟦U+001B⟧`. An entry's own word
+    /// counts more.
+    #[schemars(extend("default" = false))]
+    pub(in crate::config) sanitize: Option<bool>,
 }
 
 /// How tools are shown to the client: `proxy` shows only the meta-tools; `dynamic` also registers
@@ -181,6 +186,8 @@ pub(in crate::config) struct RawServer {
     /// the file says at its top.
     #[schemars(extend("anyOf" = [{"const": 0}, {"minimum": 100, "maximum": 100_000_000}]))]
     pub(in crate::config) max_result_chars: Option<u64>,
+    /// Whether hidden characters in what this server answers are shown as their numbers. Without it, as the file says.
+    pub(in crate::config) sanitize: Option<bool>,
     /// Where the entry stands, and which of its decisive keys are there, right or wrong.
     #[schemars(skip)]
     pub(in crate::config) presence: Presence,

@@ -50,6 +50,7 @@ fn server(transport: Transport) -> Server {
             idle: None,
         },
         max_result_chars: None,
+        sanitize: false,
         era: None,
     }
 }
@@ -66,6 +67,7 @@ fn told(tools: &[&str]) -> Told {
     Told {
         era: Era::Legacy,
         introduction: Introduction {
+            left_out: None,
             revision: "2025-11-25".into(),
             product: Some("files 1.0".into()),
             instructions: Some("Read \"it\" first\n".into()),

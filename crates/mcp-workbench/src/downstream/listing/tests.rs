@@ -3,6 +3,7 @@ use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 
 use super::*;
+use crate::policy::scan::MAX_DEFINITION_BYTES;
 
 mod modern;
 

@@ -35,6 +35,7 @@ use crate::{
         process::Exit,
     },
     era::Era,
+    policy::clean,
     wire::{Answer, Message, Notification, RawJson, RequestId, Response, id_from_tail},
 };
 
@@ -185,6 +186,11 @@ impl Session {
     }
 
     fn take_message(&mut self, message: Message, origin: Origin, surroundings: &Surroundings<'_>) {
+        let message = if self.server.sanitize {
+            clean::cleaned_message(message, |id| self.calls.pending.is_call(id))
+        } else {
+            message
+        };
         match message {
             Message::Response(response) => self.take_answer(response, surroundings),
             Message::Notification(notification) => {

@@ -23,6 +23,7 @@ fn server(name: &str) -> Arc<Server> {
         },
         era: None,
         max_result_chars: None,
+        sanitize: false,
     })
 }
 

@@ -3,6 +3,7 @@
 
 mod call;
 mod doctor;
+mod hidden;
 mod list;
 mod on_a_terminal;
 mod terminal;

@@ -1,0 +1,217 @@
+//! What only several servers together show: names that look alike, a tool that is another's copy, and a text that speaks
+//! of another server's tool.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+};
+
+use super::{
+    confusable::{skeleton, told_apart},
+    finding::excerpt,
+    tree::Tree,
+};
+use crate::wire::RawJson;
+
+/// From how many characters on a name of several words is like no other.
+const DISTINCTIVE: usize = 8;
+/// How much of a name is told.
+const NAME_LENGTH: usize = 80;
+/// How many findings are told.
+const MAX_FINDINGS: usize = 50;
+
+/// The tools of one server.
+pub struct Listed<'a> {
+    /// The server's name in the configuration.
+    pub server: &'a str,
+    /// Its tools, by name and definition.
+    pub tools: Vec<(&'a str, &'a RawJson)>,
+}
+
+/// Something about a tool of one server and a tool of another. It is always soft.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CrossFinding {
+    /// The server.
+    pub server: String,
+    /// Its tool.
+    pub tool: String,
+    /// What it is to the other.
+    pub problem: CrossProblem,
+    /// The other server.
+    pub other_server: String,
+    /// The other tool.
+    pub other_tool: String,
+}
+
+/// What a tool can be to one of another server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CrossProblem {
+    /// Its name looks the same and is another.
+    Lookalike,
+    /// It has the same name and the same description.
+    Copy,
+    /// Its definition speaks of the other.
+    Mention,
+}
+
+impl CrossFinding {
+    /// The stable word for programs.
+    pub fn code(&self) -> &'static str {
+        match self.problem {
+            CrossProblem::Lookalike => "lookalike_name",
+            CrossProblem::Copy => "copied_tool",
+            CrossProblem::Mention => "mentions_other_server",
+        }
+    }
+}
+
+impl fmt::Display for CrossFinding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |name: &str| excerpt(&told_apart(name), NAME_LENGTH);
+        let (tool, server) = (name(&self.tool), name(&self.server));
+        let (other_tool, other_server) = (name(&self.other_tool), name(&self.other_server));
+        let is = match self.problem {
+            CrossProblem::Lookalike => "looks like",
+            CrossProblem::Copy => "has the name and the description of",
+            CrossProblem::Mention => "speaks of",
+        };
+        write!(
+            f,
+            "tool '{tool}' of server '{server}' {is} tool '{other_tool}' of server '{other_server}'"
+        )
+    }
+}
+
+/// What the lists of several servers show together.
+pub fn across(lists: &[Listed<'_>]) -> Vec<CrossFinding> {
+    let mut findings = names(lists);
+    findings.extend(mentions(lists));
+    findings.truncate(MAX_FINDINGS);
+    findings
+}
+
+/// Names that look the same, of which one is no plain text, and tools that are copies.
+fn names(lists: &[Listed<'_>]) -> Vec<CrossFinding> {
+    let mut known: HashMap<String, Vec<Tool<'_>>> = HashMap::new();
+    let mut findings = Vec::new();
+    for list in lists {
+        for (tool, definition) in &list.tools {
+            let tool = Tool {
+                server: list.server,
+                name: tool,
+                definition,
+            };
+            let alike = known.entry(skeleton(tool.name)).or_default();
+            for other in alike.iter().filter(|it| it.server != tool.server) {
+                if let Some(problem) = tool.problem(other) {
+                    // The one that imitates is the one that is no plain text, or else the later.
+                    let is_imitated = tool.name.is_ascii() && !other.name.is_ascii();
+                    let (this, other) = if is_imitated {
+                        (other, &tool)
+                    } else {
+                        (&tool, other)
+                    };
+                    findings.push(this.finding(problem, other.server, other.name));
+                    if findings.len() == MAX_FINDINGS {
+                        return findings;
+                    }
+                }
+            }
+            // A server that has very many is not compared with all of them.
+            if alike.len() < MAX_FINDINGS {
+                alike.push(tool);
+            }
+        }
+    }
+    findings
+}
+
+/// A tool among those of others.
+struct Tool<'a> {
+    server: &'a str,
+    name: &'a str,
+    definition: &'a RawJson,
+}
+
+impl Tool<'_> {
+    fn problem(&self, other: &Self) -> Option<CrossProblem> {
+        if self.name == other.name {
+            let text = |tool: &Self| {
+                Some(
+                    tool.definition
+                        .member("description")?
+                        .as_text()?
+                        .into_owned(),
+                )
+            };
+            let (this, other) = (text(self)?, text(other)?);
+            return (this.trim() == other.trim()).then_some(CrossProblem::Copy);
+        }
+        // Upper and lower case are a matter of habit.
+        let is_habit = self.name.is_ascii() && other.name.is_ascii();
+        (!is_habit).then_some(CrossProblem::Lookalike)
+    }
+
+    fn finding(&self, problem: CrossProblem, server: &str, tool: &str) -> CrossFinding {
+        CrossFinding {
+            server: self.server.to_owned(),
+            tool: self.name.to_owned(),
+            problem,
+            other_server: server.to_owned(),
+            other_tool: tool.to_owned(),
+        }
+    }
+}
+
+/// Definitions that speak of a tool that only another server has, by a name that is no word of a language.
+fn mentions(lists: &[Listed<'_>]) -> Vec<CrossFinding> {
+    let mut owners: HashMap<&str, Vec<&str>> = HashMap::new();
+    for list in lists {
+        for (tool, _) in list.tools.iter().filter(|(tool, _)| is_distinctive(tool)) {
+            owners.entry(tool).or_default().push(list.server);
+        }
+    }
+    let mut findings = Vec::new();
+    for list in lists {
+        for (name, definition) in &list.tools {
+            let tool = Tool {
+                server: list.server,
+                name,
+                definition,
+            };
+            let tree = Tree::of(definition);
+            let mut told = HashSet::new();
+            let texts = tree
+                .texts()
+                .filter(|it| !it.is_key && it.text.len() >= DISTINCTIVE);
+            for word in texts.flat_map(|it| identifiers(it.text)) {
+                let Some(servers) = owners.get(word) else {
+                    continue;
+                };
+                let is_own = servers.contains(&list.server) || word == *name;
+                if !is_own && told.insert(word) {
+                    findings.push(tool.finding(CrossProblem::Mention, servers[0], word));
+                    if findings.len() == MAX_FINDINGS {
+                        return findings;
+                    }
+                }
+            }
+        }
+    }
+    findings
+}
+
+/// Whether a name is made of several words, as names of tools are and words of a language are not.
+fn is_distinctive(name: &str) -> bool {
+    let has_joint = name.contains(['_', '-', '.', '/']);
+    let mut letters = name.chars();
+    let has_hump = letters.any(char::is_lowercase) && letters.any(char::is_uppercase);
+    name.chars().count() >= DISTINCTIVE && (has_joint || has_hump) && !name.contains(' ')
+}
+
+/// What may be the name of a tool in a text.
+fn identifiers(text: &str) -> impl Iterator<Item = &str> {
+    let is_part = |it: char| it.is_alphanumeric() || matches!(it, '_' | '-' | '.' | '/');
+    let words = text.split(move |it: char| !is_part(it));
+    words.map(|word| word.trim_matches(['.', '-', '/']))
+}

@@ -1,0 +1,342 @@
+//! Schemas that cost whoever reads them more than they weigh: too deep, too many parts, or references that double with
+//! every step. What references come to is counted without following them: parts that refer to each other in a circle are
+//! put together, and the sizes of the rest add up from the bottom.
+
+use std::collections::HashMap;
+
+use super::{
+    MAX_EXPANDED, MAX_SCHEMA_DEPTH, MAX_SUBSCHEMAS,
+    finding::{Finding, Problem},
+    tree::{Content, Tree},
+};
+
+/// The members of a definition that are schemas.
+const SCHEMAS: [&str; 2] = ["inputSchema", "outputSchema"];
+/// The keys of references.
+const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
+/// The keys whose schemas are checked against the same value as the schema that holds them.
+const IN_PLACE: [&str; 4] = ["not", "if", "then", "else"];
+const IN_PLACE_LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+const IN_PLACE_MAPS: [&str; 2] = ["dependentSchemas", "dependencies"];
+
+/// Whether a definition has what a bomb needs; most have not.
+pub(super) fn may_be_bomb(definition: &str) -> bool {
+    let brackets = memchr::memchr2_iter(b'{', b'[', definition.as_bytes());
+    brackets.take(MAX_SCHEMA_DEPTH + 1).count() > MAX_SCHEMA_DEPTH
+        || ["Ref\"", "$ref", "\\u"]
+            .iter()
+            .any(|part| definition.contains(part))
+}
+
+/// What is wrong with the schemas of a definition.
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for name in SCHEMAS {
+        if let Some(root) = tree.child(0, name) {
+            check_schema(tree, root, &mut findings);
+        }
+    }
+    findings
+}
+
+fn check_schema(tree: &Tree, root: usize, findings: &mut Vec<Finding>) {
+    let parts = parts_of(tree, root);
+    let mut found = |node: usize, problem| findings.push(Finding::at(tree.pointer(node), problem));
+    let depth = tree.nodes[root].depth;
+    let is_container = |node: &&usize| !tree.nodes[**node].children.is_empty();
+    let mut containers = parts.iter().filter(is_container);
+    if let Some(deep) = containers.find(|node| tree.nodes[**node].depth - depth >= MAX_SCHEMA_DEPTH)
+    {
+        found(*deep, Problem::TooDeep);
+    }
+    let objects = parts.iter();
+    let objects = objects.filter(|node| matches!(tree.nodes[**node].content, Content::Object));
+    if objects.count() > MAX_SUBSCHEMAS {
+        found(root, Problem::TooManySubschemas);
+    }
+    let references = References::of(tree, root, &parts);
+    for (node, reference) in &references.unresolved {
+        let reference = reference.clone();
+        found(*node, Problem::NonLocalReference { reference });
+    }
+    if references.resolved.is_empty() {
+        return;
+    }
+    let everywhere = Graph::everywhere(tree, root, &parts, &references);
+    let in_place = Graph::in_place(tree, root, &parts, &references);
+    if everywhere.largest().max(in_place.largest()) > MAX_EXPANDED {
+        found(root, Problem::Expansion);
+    }
+    match in_place.worst_circle() {
+        Circle::None => {}
+        Circle::Single => found(root, Problem::SelfReference),
+        Circle::Branching => found(root, Problem::Endless),
+    }
+}
+
+/// The schema and all that stands in it.
+fn parts_of(tree: &Tree, root: usize) -> Vec<usize> {
+    let mut parts = vec![root];
+    let mut at = 0;
+    while let Some(node) = parts.get(at) {
+        parts.extend_from_slice(&tree.nodes[*node].children);
+        at += 1;
+    }
+    parts
+}
+
+/// Where the references of a schema lead.
+struct References {
+    /// From the object that holds it, to another part of the schema.
+    resolved: HashMap<usize, Vec<usize>>,
+    /// From the reference itself, to something that is not there.
+    unresolved: Vec<(usize, String)>,
+}
+
+impl References {
+    fn of(tree: &Tree, root: usize, parts: &[usize]) -> Self {
+        let names = Names::of(tree, root, parts);
+        let mut references = Self {
+            resolved: HashMap::new(),
+            unresolved: Vec::new(),
+        };
+        for node in parts.iter().copied() {
+            let is_reference = tree.key(node).is_some_and(|key| REFERENCES.contains(&key));
+            let (true, Some(reference), Some(holder)) =
+                (is_reference, tree.text(node), tree.parent(node))
+            else {
+                continue;
+            };
+            match names.find(tree, holder, reference) {
+                Some(target) => references.resolved.entry(holder).or_default().push(target),
+                None => references.unresolved.push((node, reference.to_owned())),
+            }
+        }
+        references
+    }
+}
+
+/// The names that parts of a schema have.
+struct Names<'a> {
+    root: usize,
+    /// By the object that holds it and the key under which it stands.
+    members: HashMap<(usize, &'a str), usize>,
+    /// By `$id`, whole and by its last part.
+    ids: HashMap<&'a str, usize>,
+    /// By `$anchor`.
+    anchors: HashMap<&'a str, usize>,
+}
+
+impl<'a> Names<'a> {
+    fn of(tree: &'a Tree, root: usize, parts: &[usize]) -> Self {
+        let (mut ids, mut anchors) = (HashMap::new(), HashMap::new());
+        let mut members = HashMap::new();
+        for node in parts.iter().copied() {
+            let (Some(key), Some(holder)) = (tree.key(node), tree.parent(node)) else {
+                continue;
+            };
+            members.entry((holder, key)).or_insert(node);
+            let Some(text) = tree.text(node) else {
+                continue;
+            };
+            match key {
+                "$id" | "id" => {
+                    ids.insert(text, holder);
+                    ids.insert(last_part(text), holder);
+                    anchors.insert(text.trim_start_matches('#'), holder);
+                }
+                "$anchor" | "$dynamicAnchor" => {
+                    anchors.insert(text, holder);
+                }
+                _ => {}
+            }
+        }
+        Self {
+            root,
+            members,
+            ids,
+            anchors,
+        }
+    }
+
+    /// What a reference of an object leads to.
+    fn find(&self, tree: &Tree, holder: usize, reference: &str) -> Option<usize> {
+        let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
+        let fragment = percent_encoding::percent_decode_str(fragment).decode_utf8_lossy();
+        let bases = if base.is_empty() {
+            [self.resource(tree, holder), Some(self.root)]
+        } else {
+            let ids = &self.ids;
+            [
+                ids.get(base).or_else(|| ids.get(last_part(base))).copied(),
+                None,
+            ]
+        };
+        { bases.into_iter().flatten() }.find_map(|base| match fragment.as_ref() {
+            "" => Some(base),
+            pointer if pointer.starts_with('/') => self.follow(tree, base, pointer),
+            anchor => self.anchors.get(anchor).copied(),
+        })
+    }
+
+    /// The nearest part with an `$id` around an object, which local references are seen from.
+    fn resource(&self, tree: &Tree, holder: usize) -> Option<usize> {
+        let mut around = std::iter::successors(Some(holder), |node| tree.parent(*node));
+        around.find(|node| *node == self.root || self.members.contains_key(&(*node, "$id")))
+    }
+
+    /// The value behind the steps of a JSON pointer.
+    fn follow(&self, tree: &Tree, from: usize, pointer: &str) -> Option<usize> {
+        let mut node = from;
+        for step in pointer.split('/').skip(1) {
+            let step = step.replace("~1", "/").replace("~0", "~");
+            node = match tree.nodes[node].content {
+                Content::Array => *tree.nodes[node].children.get(step.parse::<usize>().ok()?)?,
+                _ => *self.members.get(&(node, step.as_str()))?,
+            };
+        }
+        Some(node)
+    }
+}
+
+fn last_part(id: &str) -> &str {
+    id.rsplit('/').next().unwrap_or(id)
+}
+
+/// Parts of a schema, and which of them lead to which others. Equal ways count each.
+struct Graph {
+    edges: Vec<Vec<usize>>,
+    /// The circle that each part belongs to, itself if to none; one that is led to has a smaller number.
+    circles: Vec<usize>,
+}
+
+/// Whether parts lead to themselves.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Circle {
+    None,
+    /// In one way.
+    Single,
+    /// In several, each of which doubles the others.
+    Branching,
+}
+
+impl Graph {
+    /// Every part leads to what stands in it, and to what it refers to.
+    fn everywhere(tree: &Tree, root: usize, parts: &[usize], references: &References) -> Self {
+        let edges = |node: usize| tree.nodes[node].children.clone();
+        Self::new(root, parts, references, edges)
+    }
+
+    /// A schema leads to those that are checked against the same value.
+    fn in_place(tree: &Tree, root: usize, parts: &[usize], references: &References) -> Self {
+        let edges = |node: usize| {
+            let mut edges = Vec::new();
+            for child in tree.nodes[node].children.iter().copied() {
+                let key = tree.key(child).unwrap_or_default();
+                if IN_PLACE.contains(&key) {
+                    edges.push(child);
+                } else if IN_PLACE_LISTS.contains(&key) || IN_PLACE_MAPS.contains(&key) {
+                    edges.extend_from_slice(&tree.nodes[child].children);
+                }
+            }
+            edges
+        };
+        Self::new(root, parts, references, edges)
+    }
+
+    /// The parts of a schema have numbers in a row, the schema itself the lowest.
+    fn new(
+        root: usize,
+        parts: &[usize],
+        references: &References,
+        inner: impl Fn(usize) -> Vec<usize>,
+    ) -> Self {
+        let mut edges = vec![Vec::new(); parts.len()];
+        for node in parts.iter().copied() {
+            let referred = references.resolved.get(&node).into_iter().flatten();
+            let targets = inner(node).into_iter().chain(referred.copied());
+            edges[node - root] = targets.map(|target| target - root).collect();
+        }
+        let circles = circles(&edges);
+        Self { edges, circles }
+    }
+
+    /// How large the largest part is with all that it leads to.
+    fn largest(&self) -> u64 {
+        let mut members = vec![Vec::new(); self.edges.len()];
+        for (node, circle) in self.circles.iter().enumerate() {
+            members[*circle].push(node);
+        }
+        let mut sizes: Vec<u64> = vec![0; self.edges.len()];
+        for (circle, nodes) in members.iter().enumerate() {
+            for node in nodes {
+                let outward = self.edges[*node].iter().map(|target| self.circles[*target]);
+                let outward = outward.filter(|target| *target != circle);
+                let led_to = outward.fold(1_u64, |sum, target| sum.saturating_add(sizes[target]));
+                sizes[circle] = sizes[circle].saturating_add(led_to);
+            }
+        }
+        sizes.into_iter().max().unwrap_or(0)
+    }
+
+    /// Whether anything leads back to itself.
+    fn worst_circle(&self) -> Circle {
+        let mut nodes = vec![0_usize; self.edges.len()];
+        let mut ways = vec![0_usize; self.edges.len()];
+        for (node, targets) in self.edges.iter().enumerate() {
+            let circle = self.circles[node];
+            nodes[circle] += 1;
+            let inside = targets.iter();
+            ways[circle] += inside.filter(|it| self.circles[**it] == circle).count();
+        }
+        let circles = nodes.iter().zip(&ways).map(|(nodes, ways)| match ways {
+            0 => Circle::None,
+            ways if ways > nodes => Circle::Branching,
+            _ => Circle::Single,
+        });
+        circles.max().unwrap_or(Circle::None)
+    }
+}
+
+/// Which parts lead to each other in a circle (Tarjan's way, without recursion).
+fn circles(edges: &[Vec<usize>]) -> Vec<usize> {
+    const NONE: usize = usize::MAX;
+    let (mut order, mut low) = (vec![NONE; edges.len()], vec![NONE; edges.len()]);
+    let mut circles = vec![NONE; edges.len()];
+    let (mut open, mut seen, mut done) = (Vec::new(), 0, 0);
+    for start in 0..edges.len() {
+        let mut path = Vec::new();
+        if order[start] == NONE {
+            path.push((start, 0));
+        }
+        while let Some((node, next)) = path.pop() {
+            if next == 0 {
+                (order[node], low[node]) = (seen, seen);
+                seen += 1;
+                open.push(node);
+            }
+            if let Some(target) = edges[node].get(next).copied() {
+                path.push((node, next + 1));
+                if order[target] == NONE {
+                    path.push((target, 0));
+                } else if circles[target] == NONE {
+                    low[node] = low[node].min(order[target]);
+                }
+                continue;
+            }
+            if low[node] == order[node] {
+                while let Some(member) = open.pop() {
+                    circles[member] = done;
+                    if member == node {
+                        break;
+                    }
+                }
+                done += 1;
+            }
+            if let Some((parent, _)) = path.last() {
+                low[*parent] = low[*parent].min(low[node]);
+            }
+        }
+    }
+    circles
+}

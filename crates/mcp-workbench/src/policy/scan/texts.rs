@@ -1,0 +1,192 @@
+//! What is looked for in single texts besides characters: instructions, secrets, addresses, data, and what is out of
+//! sight.
+
+use super::{
+    LONG_TEXT,
+    confusable::{mixed_word, skeleton},
+    finding::Problem,
+    phrases,
+};
+
+/// The names of our own tools.
+const OWN_TOOLS: &[&str] = &["open_toolbox", "use_tool", "search_tools", "read_result"];
+
+/// Places where secrets are kept, in lower case.
+const SECRET_PATHS: &[&str] = &[
+    ".ssh/",
+    "~/.ssh",
+    "id_rsa",
+    "id_ed25519",
+    ".aws/credentials",
+    ".netrc",
+    ".npmrc",
+    ".pypirc",
+    ".git-credentials",
+    ".kube/config",
+    ".docker/config.json",
+    ".gnupg",
+    ".bash_history",
+    ".zsh_history",
+    "/etc/passwd",
+    "/etc/shadow",
+    ".cursor/mcp.json",
+    "claude_desktop_config.json",
+    ".claude.json",
+    "wallet.dat",
+    "login.keychain",
+    "~/.env",
+    "/.env",
+    ".config/gcloud",
+    "workbench.lock",
+    "/proc/self/environ",
+    "cookies.sqlite",
+    "login data",
+    ".password-store",
+];
+
+/// From how many characters on a run looks like data.
+const BLOB: usize = 160;
+/// How much of such a run is in one address.
+const DATA_IN_ADDRESS: usize = 40;
+/// How far the text of an image goes back from its address.
+const IMAGE_TEXT: usize = 200;
+/// From how many blanks in a row on, and from how many line ends on, text is out of sight.
+const PADDING_BLANKS: usize = 60;
+const PADDING_LINES: usize = 12;
+
+/// What is found in a string.
+pub(super) fn of_text(text: &str) -> Vec<Problem> {
+    let mut problems = phrases::instructions(text);
+    let lower = text.to_ascii_lowercase();
+    let checks = [
+        secret_path,
+        address,
+        command,
+        comment,
+        blob,
+        padding,
+        mixed_scripts,
+        long,
+    ];
+    problems.extend(checks.iter().filter_map(|check| check(text, &lower)));
+    problems
+}
+
+/// What is found in the key of a member. Names are short, and only what they say can be wrong.
+pub(super) fn of_key(key: &str) -> Vec<Problem> {
+    let mut problems = phrases::instructions(key);
+    let lower = key.to_ascii_lowercase();
+    let checks = [secret_path, mixed_scripts, blob];
+    problems.extend(checks.iter().filter_map(|check| check(key, &lower)));
+    problems
+}
+
+/// What is found in the name of a tool.
+pub(super) fn of_name(name: &str) -> Option<Problem> {
+    OWN_TOOLS
+        .contains(&skeleton(name).as_str())
+        .then_some(Problem::ReservedName)
+}
+
+fn secret_path(_: &str, lower: &str) -> Option<Problem> {
+    let found = SECRET_PATHS.iter().find(|path| lower.contains(**path));
+    found.map(|path| Problem::SecretPath {
+        path: (*path).to_owned(),
+    })
+}
+
+/// An address that runs something, that holds more than a picture, or a picture that is fetched when it is shown.
+fn address(text: &str, lower: &str) -> Option<Problem> {
+    let runs = [
+        "javascript:",
+        "vbscript:",
+        "data:text/html",
+        "data:application/",
+        "data:image/svg",
+        "data:text/javascript",
+    ];
+    let runs = runs.iter().filter_map(|scheme| {
+        let at = lower.find(scheme)?;
+        let rest = lower[at + scheme.len()..].chars().next();
+        rest.is_some_and(|it| !it.is_whitespace()).then_some(at)
+    });
+    let holds = lower.match_indices(";base64,").filter_map(|(at, mark)| {
+        let data = lower[at + mark.len()..].bytes();
+        (data.take_while(|it| is_data(*it)).count() >= DATA_IN_ADDRESS).then_some(at)
+    });
+    let fetches = lower.match_indices("](http").filter_map(|(at, _)| {
+        let from = at.saturating_sub(IMAGE_TEXT);
+        let label = &lower.as_bytes()[from..at];
+        let begin = from + label.iter().rposition(|it| *it == b'[')?;
+        let mark = begin.checked_sub(1)?;
+        (lower.as_bytes()[mark] == b'!').then_some(mark)
+    });
+    let at = runs.chain(holds).chain(fetches).next()?;
+    Some(Problem::Address {
+        address: text[at..].split_whitespace().next()?.to_owned(),
+    })
+}
+
+/// What is fetched is handed to a shell.
+fn command(text: &str, lower: &str) -> Option<Problem> {
+    let fetched = ["curl ", "wget ", "iwr ", "base64 -d", "base64 --decode"];
+    let at = fetched.iter().find_map(|word| lower.find(word))?;
+    let rest = &lower[at..];
+    let line = rest.lines().next().unwrap_or_default();
+    let (_, after) = line.split_once('|')?;
+    let shells = ["sh", "bash", "zsh", "python", "node", "iex", "sudo"];
+    let is_run = shells
+        .iter()
+        .any(|shell| after.trim_start().starts_with(shell));
+    is_run.then(|| Problem::Command {
+        text: text[at..at + line.len()].to_owned(),
+    })
+}
+
+fn comment(_: &str, lower: &str) -> Option<Problem> {
+    let (_, rest) = lower.split_once("<!--")?;
+    rest.contains("-->").then_some(Problem::Comment)
+}
+
+fn blob(text: &str, _: &str) -> Option<Problem> {
+    let runs = text.split(|it: char| !u8::try_from(it).is_ok_and(is_data));
+    let longest = runs.filter(|run| is_mixed(run)).map(str::len).max()?;
+    (longest >= BLOB).then_some(Problem::Blob { length: longest })
+}
+
+fn is_data(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
+}
+
+/// Data has letters and digits in no order; paths and words have not.
+fn is_mixed(run: &str) -> bool {
+    let digits = run.bytes().filter(u8::is_ascii_digit).count();
+    digits * 20 > run.len()
+}
+
+fn padding(text: &str, _: &str) -> Option<Problem> {
+    let (mut blanks, mut lines) = (0, 0);
+    let trimmed = text.trim();
+    for character in trimmed.chars() {
+        if !character.is_whitespace() {
+            (blanks, lines) = (0, 0);
+            continue;
+        }
+        blanks += 1;
+        lines += usize::from(character == '\n');
+        if lines >= PADDING_LINES || (blanks - lines) >= PADDING_BLANKS {
+            return Some(Problem::Padding);
+        }
+    }
+    None
+}
+
+fn mixed_scripts(text: &str, _: &str) -> Option<Problem> {
+    let word = mixed_word(text)?.to_owned();
+    Some(Problem::MixedScripts { word })
+}
+
+fn long(text: &str, _: &str) -> Option<Problem> {
+    let length = text.chars().count();
+    (length > LONG_TEXT).then_some(Problem::Long { length })
+}

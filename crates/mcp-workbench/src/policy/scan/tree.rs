@@ -1,0 +1,215 @@
+//! A definition taken apart: its strings and keys with their places, and its objects and arrays as nodes of a graph.
+
+use bytes::Bytes;
+
+use crate::wire::RawJson;
+
+/// A definition, in the order of its text.
+pub(super) struct Tree {
+    pub(super) nodes: Vec<Node>,
+}
+
+/// One value.
+pub(super) struct Node {
+    /// The value that holds it; the first is its own.
+    parent: usize,
+    label: Label,
+    pub(super) content: Content,
+    /// The values in it.
+    pub(super) children: Vec<usize>,
+    /// How many values stand around it.
+    pub(super) depth: usize,
+}
+
+/// How a value is called where it stands.
+enum Label {
+    Root,
+    Key(String),
+    Index(usize),
+}
+
+/// What a value is.
+pub(super) enum Content {
+    Text(String),
+    Object,
+    Array,
+    /// A number, a boolean or null.
+    Plain,
+}
+
+/// A string or a key, and where it stands.
+pub(super) struct Passage<'a> {
+    pub(super) text: &'a str,
+    /// Whether it is the key of a member.
+    pub(super) is_key: bool,
+    tree: &'a Tree,
+    node: usize,
+}
+
+impl Passage<'_> {
+    /// Its place; of a key, that of the member.
+    pub(super) fn pointer(&self) -> String {
+        self.tree.pointer(self.node)
+    }
+
+    /// Whether it belongs to the pictures of a tool, in which data is at home.
+    pub(super) fn is_icon(&self) -> bool {
+        let mut node = self.node;
+        while self.tree.nodes[node].depth > 1 {
+            node = self.tree.nodes[node].parent;
+        }
+        self.tree.key(node) == Some("icons")
+    }
+}
+
+impl Tree {
+    /// Takes a definition apart in one pass over its text, which is known to be valid.
+    pub(super) fn of(definition: &RawJson) -> Self {
+        let text = definition.as_str();
+        let mut tree = Self { nodes: Vec::new() };
+        let mut open: Vec<usize> = Vec::new();
+        let mut key = None;
+        let mut at = 0;
+        while let Some(byte) = text.as_bytes().get(at) {
+            let end = at + token_length(&text.as_bytes()[at..]);
+            match byte {
+                b'{' => open.push(tree.add(&open, &mut key, Content::Object)),
+                b'[' => open.push(tree.add(&open, &mut key, Content::Array)),
+                b'}' | b']' => drop(open.pop()),
+                b'"' if key.is_none() && tree.is_object(open.last()) => {
+                    key = Some(unquoted(&text[at..end]));
+                }
+                b'"' => drop(tree.add(&open, &mut key, Content::Text(unquoted(&text[at..end])))),
+                b',' | b':' | b' ' | b'\t' | b'\n' | b'\r' => {}
+                _ => drop(tree.add(&open, &mut key, Content::Plain)),
+            }
+            at = end;
+        }
+        tree
+    }
+
+    /// Adds a value to the innermost of those that are open.
+    fn add(&mut self, open: &[usize], key: &mut Option<String>, content: Content) -> usize {
+        let node = self.nodes.len();
+        let parent = open.last().copied();
+        let label = match (parent, key.take()) {
+            (None, _) => Label::Root,
+            (_, Some(key)) => Label::Key(key),
+            (Some(parent), None) => Label::Index(self.nodes[parent].children.len()),
+        };
+        if let Some(parent) = parent {
+            self.nodes[parent].children.push(node);
+        }
+        self.nodes.push(Node {
+            parent: parent.unwrap_or(0),
+            label,
+            content,
+            children: Vec::new(),
+            depth: open.len(),
+        });
+        node
+    }
+
+    fn is_object(&self, node: Option<&usize>) -> bool {
+        node.is_some_and(|node| matches!(self.nodes[*node].content, Content::Object))
+    }
+
+    /// All keys and strings.
+    pub(super) fn texts(&self) -> impl Iterator<Item = Passage<'_>> {
+        let nodes = self.nodes.iter().enumerate();
+        nodes.flat_map(|(node, it)| {
+            let text = |text, is_key| Passage {
+                text,
+                is_key,
+                tree: self,
+                node,
+            };
+            let key = self.key(node).map(|key| text(key, true));
+            let content = match &it.content {
+                Content::Text(content) => Some(text(content, false)),
+                _ => None,
+            };
+            key.into_iter().chain(content)
+        })
+    }
+
+    /// The key under which a value stands.
+    pub(super) fn key(&self, node: usize) -> Option<&str> {
+        match &self.nodes[node].label {
+            Label::Key(key) => Some(key),
+            Label::Root | Label::Index(_) => None,
+        }
+    }
+
+    /// The member of this name of an object.
+    pub(super) fn child(&self, node: usize, name: &str) -> Option<usize> {
+        let mut children = self.nodes[node].children.iter().copied();
+        children.find(|child| self.key(*child) == Some(name))
+    }
+
+    /// What stands under a name in the definition itself.
+    pub(super) fn member(&self, name: &str) -> Option<&Content> {
+        Some(&self.nodes[self.child(0, name)?].content)
+    }
+
+    /// The text of a string.
+    pub(super) fn text(&self, node: usize) -> Option<&str> {
+        match &self.nodes[node].content {
+            Content::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The value around another; nothing around the definition.
+    pub(super) fn parent(&self, node: usize) -> Option<usize> {
+        (node > 0).then(|| self.nodes[node].parent)
+    }
+
+    /// The JSON pointer of a value.
+    pub(super) fn pointer(&self, node: usize) -> String {
+        let mut steps = Vec::new();
+        let mut at = node;
+        loop {
+            match &self.nodes[at].label {
+                Label::Root => break,
+                Label::Key(key) => steps.push(key.replace('~', "~0").replace('/', "~1")),
+                Label::Index(index) => steps.push(index.to_string()),
+            }
+            at = self.nodes[at].parent;
+        }
+        let mut pointer = String::new();
+        for step in steps.iter().rev() {
+            pointer.push('/');
+            pointer.push_str(step);
+        }
+        pointer
+    }
+}
+
+/// How many bytes the token at the beginning has: a string, a number, a word, or one character.
+fn token_length(bytes: &[u8]) -> usize {
+    match bytes[0] {
+        b'"' => {
+            let mut at = 1;
+            while bytes[at] != b'"' {
+                at += if bytes[at] == b'\\' { 2 } else { 1 };
+            }
+            at + 1
+        }
+        b'-' | b'0'..=b'9' | b'a'..=b'z' => {
+            let ends =
+                |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r');
+            bytes.iter().position(ends).unwrap_or(bytes.len())
+        }
+        _ => 1,
+    }
+}
+
+/// What a string means. A lone surrogate, which no text can hold, is taken as the mending of messages takes it.
+fn unquoted(quoted: &str) -> String {
+    serde_json::from_str(quoted).unwrap_or_else(|_| {
+        let mended = RawJson::parse(&Bytes::from(quoted.to_owned())).ok();
+        let mended = mended.and_then(|it| Some(it.as_text()?.into_owned()));
+        mended.unwrap_or_default()
+    })
+}

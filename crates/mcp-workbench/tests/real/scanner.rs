@@ -1,0 +1,48 @@
+//! The scanner against the definitions of published servers, as they are sent today.
+
+use bytes::Bytes;
+use mcp_workbench::{
+    policy::scan::{Listed, across, hard, scan},
+    wire::RawJson,
+};
+use serde_json::Value;
+
+use crate::{packages::Entry, workbench::Workbench};
+
+/// Nothing of them is withheld, which `open` would not take, and nothing would be told of them either.
+#[test]
+fn published_servers_have_no_findings() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let servers = [
+        ("time", Entry::time().config()),
+        ("everything", Entry::everything().config()),
+        ("git", Entry::git().config()),
+        ("memory", Entry::memory(&root.join("memory.json")).config()),
+        ("filesystem", Entry::filesystem(&root).config()),
+    ];
+    let mut workbench = Workbench::start(&servers);
+    let opened = workbench.open();
+    assert_eq!(opened.servers_connected, servers.len());
+    let tools: Vec<(Value, RawJson)> = { opened.tools.iter() }
+        .map(|tool| {
+            let definition = RawJson::parse(&Bytes::from(tool.get().to_owned())).unwrap();
+            (serde_json::from_str(tool.get()).unwrap(), definition)
+        })
+        .collect();
+    assert!(tools.len() > 40, "only {} tools", tools.len());
+    for (tool, definition) in &tools {
+        assert_eq!(hard(definition), None, "{tool}");
+        assert_eq!(scan(definition), [], "{tool}");
+    }
+    let lists = servers.each_ref().map(|(server, _)| {
+        let own = tools.iter().filter(|(tool, _)| tool["server"] == *server);
+        let tools = own.map(|(tool, definition)| (tool["name"].as_str().unwrap(), definition));
+        Listed {
+            server,
+            tools: tools.collect(),
+        }
+    });
+    assert_eq!(across(&lists), []);
+    workbench.session.finish();
+}
