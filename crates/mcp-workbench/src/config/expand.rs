@@ -23,7 +23,7 @@ pub(super) struct Expanded {
 
 /// Where a value in a text came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum UsedFrom {
+pub enum UsedFrom {
     /// The variable of this name.
     Variable(String),
     /// A file.

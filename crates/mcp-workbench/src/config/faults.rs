@@ -3,6 +3,7 @@
 
 use super::{
     access::AccessFault,
+    expand::UsedFrom,
     problems::{JsonType, Named, Severity},
     sources::MissingValue,
 };
@@ -232,12 +233,9 @@ pub enum ReferenceFault {
     Missing(MissingValue),
     /// A secret in the arguments of a program.
     #[error(
-        "the value of {from} becomes an argument, which everybody on this machine can read while the server runs"
+        "the value of {0} becomes an argument, which everybody on this machine can read while the server runs"
     )]
-    InArguments {
-        /// What holds the value.
-        from: String,
-    },
+    InArguments(UsedFrom),
 }
 
 /// An object of the file, by its keys.
@@ -262,7 +260,7 @@ impl Fault {
                 }
                 | KeyFault::SpeltTwice { .. },
             )
-            | Self::Reference(ReferenceFault::InArguments { .. }) => Severity::Warning,
+            | Self::Reference(ReferenceFault::InArguments(_)) => Severity::Warning,
             Self::Access(fault) if fault.is_tolerable() => Severity::Warning,
             Self::Reference(ReferenceFault::Missing(_)) => Severity::Unset,
             _ => Severity::Error,
@@ -361,12 +359,15 @@ impl ReferenceFault {
             }
             Self::Nested => "a default is literal text; use one variable with one default".into(),
             Self::Missing(value) => value.remedy(),
-            Self::InArguments { .. } => {
+            Self::InArguments(_) => {
                 "give it to the server in `env`, if the server can take it from there".into()
             }
         }
     }
 }
+
+/// What to do about a key that nobody knows, up to those that are known.
+const REMOVE: &str = "remove it, or begin it with `_` if it is a note; known are";
 
 impl Scope {
     /// What to do about a key that resembles no other.
@@ -377,17 +378,11 @@ impl Scope {
                  \"mcpServers\": …}}`"
                     .into()
             }
-            Self::File => {
-                "remove it, or begin it with `_` if it is a note; known are `toolboxes`, \
-                 `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `metaTools`, `watch`, \
-                 `maxResultChars` and `$schema`"
-                    .into()
-            }
-            Self::Toolbox => {
-                "remove it, or begin it with `_` if it is a note; known are `description` and \
-                 `mcpServers`"
-                    .into()
-            }
+            Self::File => format!(
+                "{REMOVE} `toolboxes`, `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `metaTools`, \
+                 `connect`, `watch`, `maxResultChars`, `sanitize` and `$schema`"
+            ),
+            Self::Toolbox => format!("{REMOVE} `description`, `mcpServers` and `connect`"),
             Self::Server => "it is ignored; remove it, or begin it with `_`".into(),
         }
     }

@@ -41,6 +41,7 @@ pub use self::{
         write_atomically,
     },
     environment::Environment,
+    expand::UsedFrom,
     filters::ToolFilters,
     literals::{LiteralPlace, literal_secrets, literal_values},
     load::{LoadError, Loaded, load, parse, read_text},

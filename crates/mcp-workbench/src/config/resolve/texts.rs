@@ -54,8 +54,7 @@ impl Resolver<'_> {
         let arguments = arguments.iter().map(|argument| {
             let expanded = self.expanded(taken, argument);
             for (from, _) in expanded.used.iter().filter(|it| is_secret(it)) {
-                let from = from.to_string();
-                let fault = ReferenceFault::InArguments { from };
+                let fault = ReferenceFault::InArguments(from.clone());
                 self.findings.add(argument.place.clone(), fault);
             }
             expanded.text
