@@ -11,6 +11,9 @@ use crate::{
     wire::{Answer, Frame, Kind, ObjectText, RawJson},
 };
 
+/// How much of what a client says that it is counts.
+const MAX_IDENTITY_CHARACTERS: usize = 100;
+
 /// A call on its way to a server.
 pub struct Call {
     /// What is asked of the server.
@@ -123,6 +126,11 @@ pub trait ClientHandle: Send + Sync {
     /// Who is behind the client.
     fn principal(&self) -> Principal;
 
+    /// What the client says that it is.
+    fn identity(&self) -> ClientIdentity {
+        ClientIdentity::default()
+    }
+
     /// How the client speaks.
     fn era(&self) -> Era;
 
@@ -177,6 +185,30 @@ pub enum Principal {
     Anybody,
     /// Whoever carries the token of this number.
     Holder(usize),
+}
+
+/// What a client says that it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClientIdentity {
+    /// The name of the program.
+    pub name: Option<String>,
+    /// Its version.
+    pub version: Option<String>,
+}
+
+impl ClientIdentity {
+    /// What the `clientInfo` of a client says.
+    pub fn of(info: Option<&RawJson>) -> Self {
+        let text = |name: &str| {
+            let text = info?.member(name)?;
+            let text = text.as_text()?;
+            Some(text.chars().take(MAX_IDENTITY_CHARACTERS).collect())
+        };
+        Self {
+            name: text("name"),
+            version: text("version"),
+        }
+    }
 }
 
 /// Tells the clients of one workbench apart.

@@ -144,6 +144,18 @@ pub enum ValueFault {
         /// The toolbox that it resembles.
         near: Option<String>,
     },
+    /// A rule that takes something away, where lists do not.
+    #[error("`{found}` cannot be a rule of `permissions`")]
+    Negated {
+        /// The rule as written.
+        found: String,
+    },
+    /// A file that is to be in a folder which there is not.
+    #[error("there is no folder for the {what}")]
+    NoFolder {
+        /// What the file is.
+        what: &'static str,
+    },
     /// A text that is empty or only white space.
     #[error("the {what} is empty")]
     Empty {
@@ -223,6 +235,10 @@ pub enum Scope {
     Toolbox,
     /// An entry of `mcpServers`.
     Server,
+    /// The `permissions` of a server.
+    Permissions,
+    /// The `audit` of the file.
+    Audit,
 }
 
 impl Fault {
@@ -293,6 +309,12 @@ impl ValueFault {
                 near: Some(near), ..
             } => format!("did you mean `{near}`?"),
             Self::UnknownToolbox { .. } => "name a toolbox of this file".into(),
+            Self::Negated { .. } => {
+                "put the tools into another of the lists, which `deny`, then `ask`, then \
+                 `allow` decide; for a tool whose name begins with `!` write `\\!`"
+                    .into()
+            }
+            Self::NoFolder { .. } => "name a `file`, or set HOME".into(),
             Self::Empty { what } => format!("write a {what} here"),
             Self::NulCharacter => "remove `\\u0000`".into(),
             Self::LineBreak => "write the value on one line".into(),
@@ -348,13 +370,18 @@ impl Scope {
             }
             Self::File => {
                 "remove it, or begin it with `_` if it is a note; known are `toolboxes`, \
-                 `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `watch` and `$schema`"
+                 `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `watch`, `audit` and \
+                 `$schema`"
                     .into()
             }
             Self::Toolbox => {
                 "remove it, or begin it with `_` if it is a note; known are `description` and \
                  `mcpServers`"
                     .into()
+            }
+            Self::Permissions => "remove it; known are `allow`, `ask` and `deny`".into(),
+            Self::Audit => {
+                "remove it; known are `file`, `maxBytes`, `files` and `arguments`".into()
             }
             Self::Server => "it is ignored; remove it, or begin it with `_`".into(),
         }

@@ -8,6 +8,7 @@
 //! of the text and an [`Environment`], the one place that looks at the process. A [`FileWatch`] tells when the files may
 //! have changed.
 
+mod audit;
 mod child_env;
 mod dotenv;
 mod edit;
@@ -19,6 +20,7 @@ mod glob;
 mod literals;
 mod load;
 mod locate;
+mod permissions;
 mod problems;
 mod raw;
 mod resolve;
@@ -29,6 +31,7 @@ mod transport;
 mod watch;
 
 pub use self::{
+    audit::{Audit, NotedArguments},
     child_env::EnvFileError,
     dotenv::LineFault,
     edit::{
@@ -42,6 +45,7 @@ pub use self::{
     locate::{
         CONFIG_FILE, CONFIG_VARIABLE, ConfigSource, LocateError, Located, locate, user_config_file,
     },
+    permissions::{PermissionRule, Permissions, ToolHint},
     problems::{
         Fault, JsonType, KeyFault, Named, Place, Problem, Problems, ReferenceFault, Scope,
         Severity, TransportFault, ValueFault,

@@ -2,6 +2,8 @@
 //! made whole, transports decided, disabled servers dropped. A function of the file and the
 //! environment; nothing is read from disk.
 
+mod rules;
+
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
@@ -71,6 +73,7 @@ pub(super) fn resolve(
         auto_open: raw.auto_open.unwrap_or(false),
         watch: raw.watch.unwrap_or(true),
         cache: environment.cache_directory(),
+        audit: raw.audit.as_ref().and_then(|audit| resolver.audit(audit)),
     }
 }
 
@@ -146,6 +149,8 @@ impl Resolver<'_> {
         let stdio = self.stdio(&mut taken, raw);
         let remote = self.remote(&mut taken, raw);
         let filters = self.filters(&mut taken, raw);
+        let permissions = raw.permissions.as_ref();
+        let permissions = permissions.map(|it| self.permissions(&mut taken, it));
         let kind = self.kind(&mut taken, raw);
         let transport = if taken.unset.is_empty() {
             match kind? {
@@ -166,6 +171,7 @@ impl Resolver<'_> {
             name: name.into(),
             transport,
             filters,
+            permissions: permissions.unwrap_or_default(),
             times: times(raw),
             era: era(raw),
         })

@@ -1,21 +1,21 @@
 //! A server's list of tools: the walk over its pages, the check of each definition, and the immutable
 //! result.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+mod judged;
+
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
 use super::introduction::Introduction;
 use crate::{
-    config::ToolFilters,
+    config::{Permissions, ToolFilters},
     era::{
         CacheHints,
         headers::{self, ParameterHeader},
     },
     ident::ToolName,
+    policy::permissions::{Reason, Said},
     visible::visible,
     wire::{Kind, ObjectText, RawJson},
 };
@@ -31,6 +31,10 @@ const MAX_DEFINITION_BYTES: usize = 256 * 1024;
 pub struct ToolList {
     tools: Vec<ToolDefinition>,
     by_name: HashMap<ToolName, usize>,
+    /// Tools that the configuration does not permit, and why.
+    denied: HashMap<ToolName, Reason>,
+    /// What the server has said of its tools so far, where there are rules about that.
+    said: Said,
     /// Tools that are not offered, and why.
     pub withheld: Vec<Withheld>,
     /// What else a reader should know of this list.
@@ -46,6 +50,8 @@ impl Default for ToolList {
         Self {
             tools: Vec::new(),
             by_name: HashMap::new(),
+            denied: HashMap::new(),
+            said: Said::default(),
             withheld: Vec::new(),
             notices: Vec::new(),
             introduction: Introduction::default(),
@@ -59,6 +65,8 @@ impl Default for ToolList {
 pub(super) struct ListRules<'a> {
     /// Which tools are offered.
     pub(super) filters: &'a ToolFilters,
+    /// Which of them may be called.
+    pub(super) permissions: &'a Permissions,
     /// What is done about arguments that are marked for headers.
     pub(super) marks: Marks,
 }
@@ -81,6 +89,8 @@ pub struct ToolDefinition {
     pub definition: RawJson,
     /// The arguments that are also sent as headers.
     pub headers: Vec<ParameterHeader>,
+    /// Why the user is asked before it runs; nothing if it simply runs.
+    pub asks: Option<Reason>,
 }
 
 impl ToolDefinition {
@@ -112,27 +122,6 @@ impl ToolList {
     /// The tool of this name.
     pub fn get(&self, name: &str) -> Option<&ToolDefinition> {
         Some(&self.tools[*self.by_name.get(name)?])
-    }
-
-    /// The list without the tools that other filters do not let through; what they let through in addition is
-    /// not known before the server is asked.
-    pub(super) fn narrowed(self: &Arc<Self>, filters: &ToolFilters) -> Arc<Self> {
-        let allows = |tool: &&ToolDefinition| filters.allows(tool.name.as_str());
-        if self.tools.iter().all(|tool| allows(&tool)) {
-            return Arc::clone(self);
-        }
-        let mut list = Self {
-            withheld: self.withheld.clone(),
-            notices: self.notices.clone(),
-            introduction: self.introduction.clone(),
-            hints: self.hints,
-            ..Self::default()
-        };
-        for tool in self.tools.iter().filter(allows) {
-            let (definition, headers) = (tool.definition.clone(), tool.headers.clone());
-            list.offer(tool.name.clone(), definition, headers);
-        }
-        Arc::new(list)
     }
 
     /// The headers of a call with these parameters.
@@ -291,6 +280,7 @@ impl ListWalk {
         for entry in filters.unmatched(names.iter().map(ToolName::as_str)) {
             tracing::warn!("the tool filter '{}' matches no tool", visible(entry));
         }
+        list.judge(rules.permissions);
         list
     }
 }
@@ -302,6 +292,7 @@ impl ToolList {
             name,
             definition,
             headers,
+            asks: None,
         });
     }
 

@@ -11,6 +11,7 @@ use super::{
     parameters::{Key, ParameterProblem, ParameterReader},
 };
 use crate::{
+    audit::Ended,
     call::{Call, CallContext, CallRequest},
     downstream::{CallError, ServerHandle},
     era::{self, Era},
@@ -86,8 +87,26 @@ pub(super) async fn run(
     call(workbench, tool, arguments, context).await
 }
 
-/// Finds a tool and runs it.
+/// Finds a tool and runs it, and notes that where calls are noted.
 pub(super) async fn call(
+    workbench: &Workbench,
+    tool: ToolIdentifier,
+    arguments: RawJson,
+    context: CallContext,
+) -> Result<MetaReply, Failure> {
+    let noted = workbench.audit().begin(&tool, &arguments, &*context.client);
+    let reply = find_and_call(workbench, tool, arguments, context).await;
+    if let Some(noted) = noted {
+        noted.end(match &reply {
+            Ok(MetaReply::Result(result)) => Ended::with(result),
+            Ok(MetaReply::Refused(_)) => Ended::failed("server_error"),
+            Err(failure) => Ended::failed(failure.code()),
+        });
+    }
+    reply
+}
+
+async fn find_and_call(
     workbench: &Workbench,
     tool: ToolIdentifier,
     arguments: RawJson,
@@ -103,6 +122,10 @@ pub(super) async fn call(
             });
         }
     };
+    let permitted = server.permit(tool.tool.as_str(), &arguments, &context);
+    if let Err(refusal) = permitted.await {
+        return Err(Failure::call_failed(tool, refusal.into()));
+    }
     let is_modern = context.client.era() == Era::Modern;
     let goes_on = context
         .retry

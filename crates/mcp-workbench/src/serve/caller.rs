@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::{connection::Connection, log_level::LogLevel, output::ClientOutput};
 use crate::{
     call::{
-        AnswerFuture, ClientCapabilities, ClientHandle, ClientId, Principal, Question, RoomFuture,
+        AnswerFuture, ClientCapabilities, ClientHandle, ClientId, ClientIdentity, Principal,
+        Question, RoomFuture,
     },
     era::Era,
     wire::{self, Frame, RawJson},
@@ -46,6 +47,10 @@ impl ClientHandle for Caller {
 
     fn principal(&self) -> Principal {
         self.connection.principal()
+    }
+
+    fn identity(&self) -> ClientIdentity {
+        self.connection.identity()
     }
 
     fn era(&self) -> Era {

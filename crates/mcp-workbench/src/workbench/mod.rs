@@ -4,6 +4,7 @@
 //! What the configuration says is a [`Snapshot`], which is replaced whole when the file has changed. Readers take
 //! what is there and never wait.
 
+mod guarded;
 mod renew;
 
 use std::sync::{Arc, Weak};
@@ -16,15 +17,18 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    audit::AuditLog,
     call::{ClientHandle, Principal},
     config::{Config, ToolMode},
     downstream::{ConnectError, Pool, ServerEvent, ServerHandle, Status, ToolList, Urgency},
     ident::{ServerIdentifier, ToolIdentifier, ToolboxName},
     native::Native,
+    policy::permissions::NotPermitted,
     toolbox::{Links, OpenError, Opened, Registry, Toolbox, registered_definition},
     wire::RawJson,
 };
 
+use guarded::missing;
 pub use renew::{RenewError, Renewed};
 
 /// Everything that one process serves.
@@ -38,6 +42,8 @@ pub struct Workbench {
     native: Option<Native>,
     /// The resources that servers have linked to.
     links: Links,
+    /// Where calls are noted.
+    audit: Arc<AuditLog>,
     /// Counts the changes of `tools/list`.
     tools_changed: watch::Sender<u64>,
     /// Counts the changes of the meta-tools' definitions.
@@ -64,6 +70,8 @@ pub enum LookupError {
     ServerUnknown,
     /// The server has no such tool.
     ToolUnknown,
+    /// The tool may not be called.
+    NotPermitted(NotPermitted),
     /// The server is not up and could not be started.
     NotConnected(Arc<ConnectError>),
 }
@@ -78,6 +86,7 @@ impl Workbench {
         });
         let toolboxes: IndexMap<_, _> = toolboxes.collect();
         let limit = config.tool_name_limit;
+        let audit = Arc::new(AuditLog::new(&config));
         let (registry, native) = match &config.tool_mode {
             ToolMode::Proxy => (None, None),
             ToolMode::Dynamic => (Some(Registry::new(limit)), None),
@@ -85,7 +94,7 @@ impl Workbench {
                 let toolbox = toolboxes.get(name).map(Arc::clone);
                 (
                     None,
-                    toolbox.map(|it| Native::new(it, limit, pool.events())),
+                    toolbox.map(|it| Native::new(it, limit, pool.events(), Arc::clone(&audit))),
                 )
             }
         };
@@ -96,6 +105,7 @@ impl Workbench {
             registry,
             native,
             links: Links::default(),
+            audit,
             tools_changed: watch::channel(0).0,
             definitions_changed: watch::channel(0).0,
             silence: CancellationToken::new(),
@@ -159,13 +169,13 @@ impl Workbench {
         let is_known = |tools: &ToolList| tools.get(tool.tool.as_str()).is_some();
         match &status.tools {
             Some(tools) if is_known(tools) => return Ok(server),
-            Some(_) if !status.stale => return Err(LookupError::ToolUnknown),
+            Some(tools) if !status.stale => return Err(missing(tools, tool)),
             _ => {}
         }
         let tools = server.connect(Urgency::ForCall, Arc::clone(client)).await;
         match tools.map_err(LookupError::NotConnected)? {
             tools if is_known(&tools) => Ok(server),
-            _ => Err(LookupError::ToolUnknown),
+            tools => Err(missing(&tools, tool)),
         }
     }
 
@@ -187,13 +197,17 @@ impl Workbench {
         });
     }
 
-    /// The tool of these names and its server, if they are known without waiting.
+    /// The tool of these names and its server, if they are known without waiting, and nothing has to be asked or noted
+    /// for a call.
     pub fn find_known(
         &self,
         toolbox: &str,
         server: &str,
         tool: &str,
     ) -> Option<(ToolIdentifier, Arc<ServerHandle>)> {
+        if self.audit.is_on() {
+            return None;
+        }
         let now = self.now.borrow();
         let toolbox = now.toolboxes.get(toolbox)?;
         toolbox.opened()?;
@@ -315,6 +329,7 @@ impl Workbench {
     pub async fn shut_down(&self, since: Instant) {
         self.fall_silent();
         self.pool.shut_down(since).await;
+        self.audit.close().await;
     }
 
     /// Notices when a server of an open toolbox changes its list.

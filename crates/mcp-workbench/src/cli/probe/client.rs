@@ -11,7 +11,8 @@ use serde_json::json;
 use super::elicitation;
 use crate::{
     call::{
-        AnswerFuture, ClientCapabilities, ClientHandle, ClientId, Principal, Question, RoomFuture,
+        AnswerFuture, ClientCapabilities, ClientHandle, ClientId, ClientIdentity, Principal,
+        Question, RoomFuture,
     },
     cli::terminal::{Progress, cut},
     era::Era,
@@ -73,6 +74,13 @@ impl ClientHandle for Shell {
 
     fn principal(&self) -> Principal {
         Principal::Local
+    }
+
+    fn identity(&self) -> ClientIdentity {
+        ClientIdentity {
+            name: Some("mcp-workbench call".into()),
+            version: Some(env!("CARGO_PKG_VERSION").into()),
+        }
     }
 
     fn era(&self) -> Era {

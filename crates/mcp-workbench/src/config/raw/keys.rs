@@ -10,11 +10,18 @@ pub(super) const FILE_KEYS: &[&str] = &[
     "roots",
     "autoOpen",
     "watch",
+    "audit",
     "$schema",
 ];
 
 /// The keys of a toolbox.
 pub(super) const TOOLBOX_KEYS: &[&str] = &["description", "mcpServers"];
+
+/// The keys of `permissions`.
+pub(super) const PERMISSION_KEYS: &[&str] = &["allow", "ask", "deny"];
+
+/// The keys of `audit`.
+pub(super) const AUDIT_KEYS: &[&str] = &["file", "maxBytes", "files", "arguments"];
 
 /// A key of a server entry that is understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +40,7 @@ pub(super) enum ServerKey {
     IncludeTools,
     ExcludeTools,
     DisabledTools,
+    Permissions,
     Disabled,
     Enabled,
     Era,
@@ -65,6 +73,7 @@ pub(super) const SPELLINGS: &[(ServerKey, &[&str])] = &[
         ServerKey::DisabledTools,
         &["disabledTools", "disabled_tools"],
     ),
+    (ServerKey::Permissions, &["permissions"]),
     (ServerKey::Disabled, &["disabled"]),
     (ServerKey::Enabled, &["enabled"]),
     (ServerKey::Era, &["era"]),

@@ -11,7 +11,8 @@ pub(super) use self::{
     file::{SYNTAX, empty_file, read, syntax_fault},
     reader::{json_type, member},
     types::{
-        RawCommand, RawConfig, RawEra, RawInheritEnv, RawServer, RawToolMode, RawToolbox, Text,
+        RawAudit, RawAuditDetails, RawCommand, RawConfig, RawEra, RawInheritEnv, RawNotedArguments,
+        RawPermissions, RawServer, RawToolMode, RawToolbox, Text,
     },
 };
 

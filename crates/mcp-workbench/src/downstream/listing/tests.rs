@@ -23,9 +23,20 @@ fn next(cursor: &str) -> String {
     format!(r#","nextCursor":{cursor}"#)
 }
 
+/// No rules about what may be called.
+static NO_PERMISSIONS: Permissions = Permissions {
+    allow: None,
+    ask: Vec::new(),
+    deny: Vec::new(),
+};
+
 fn rules(filters: &ToolFilters) -> ListRules<'_> {
     let marks = Marks::Ignored;
-    ListRules { filters, marks }
+    ListRules {
+        filters,
+        permissions: &NO_PERMISSIONS,
+        marks,
+    }
 }
 
 /// The list of one page with these definitions.

@@ -8,6 +8,7 @@ mod adapt;
 mod asks;
 mod attribution;
 mod calls;
+mod consent;
 mod conversation;
 mod dialect;
 mod health;
@@ -63,6 +64,7 @@ use crate::{
 
 use adapt::Adaption;
 pub(super) use adapt::Entry;
+use consent::Consents;
 use reply::{Answered, CallReply, Then};
 pub use reply::{CallEnd, Unfinished};
 pub(super) use supervisor::{Supervisor, SupervisorContext};
@@ -85,6 +87,8 @@ struct About {
     is_followed: AtomicBool,
     /// Seals the names of tasks.
     sealer: Arc<Sealer>,
+    /// What users have permitted for longer than one call.
+    consents: Mutex<Consents>,
 }
 
 impl About {
@@ -209,11 +213,11 @@ impl ServerHandle {
         self.status.borrow().clone()
     }
 
-    /// The name of a tool that the server is known to have.
+    /// The name of a tool that the server is known to have, and that runs without a question.
     pub fn known_tool(&self, tool: &str) -> Option<ToolName> {
         let status = self.status.borrow();
         let tool = status.tools.as_ref()?.get(tool)?;
-        Some(tool.name.clone())
+        tool.asks.is_none().then(|| tool.name.clone())
     }
 
     /// What is known of the server, to be followed. It does not keep the server.

@@ -110,6 +110,7 @@ impl Refresh {
 fn publish(walk: ListWalk, rules: &ListRules<'_>, status: &watch::Sender<Status>) {
     let known = status.borrow().tools.clone().unwrap_or_default();
     let tools = walk.finish(rules, known.introduction.clone());
+    let tools = tools.after(&known, rules.permissions);
     if tools != *known {
         status.send_modify(|status| status.tools = Some(Arc::new(tools)));
     }

@@ -87,6 +87,7 @@ pub(super) fn list_rules(server: &Server, era: Era) -> ListRules<'_> {
     };
     ListRules {
         filters: &server.filters,
+        permissions: &server.permissions,
         marks,
     }
 }

@@ -83,6 +83,7 @@ impl Supervisor {
             entry: Mutex::new(Arc::new(entry)),
             is_followed: AtomicBool::new(false),
             sealer: Arc::clone(&context.sealer),
+            consents: Mutex::default(),
         });
         let supervisor = Self {
             about: Arc::clone(&about),
@@ -302,6 +303,10 @@ impl Supervisor {
     fn publish_up(&self, started: &mut Started) -> Arc<ToolList> {
         let tools = std::mem::take(&mut started.tools);
         let known = self.status.borrow().tools.clone();
+        let tools = match &known {
+            Some(known) => tools.after(known, &self.about.entry().server.permissions),
+            None => tools,
+        };
         let tools = match known {
             Some(known) if *known == tools => known,
             _ => Arc::new(tools),

@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::{Server, ServerTimes, ToolFilters, ToolMode, Transport};
+use crate::config::{Permissions, Server, ServerTimes, ToolFilters, ToolMode, Transport};
 
 /// A toolbox by its name, its description and how many servers it has.
 type Written = (String, String, usize);
@@ -15,6 +15,7 @@ fn server(name: &str) -> Arc<Server> {
         name: name.into(),
         transport: Transport::Unset(Vec::new()),
         filters: ToolFilters::default(),
+        permissions: Permissions::default(),
         times: ServerTimes {
             connect: std::time::Duration::ZERO,
             call: std::time::Duration::ZERO,
@@ -47,6 +48,7 @@ fn config(toolboxes: &[Written]) -> Config {
         auto_open: false,
         watch: true,
         cache: None,
+        audit: None,
     }
 }
 

@@ -48,6 +48,7 @@ fn marked_arguments_become_headers_and_wrong_marks_withhold_their_tool() {
     let filters = ToolFilters::default();
     let followed = ListRules {
         filters: &filters,
+        permissions: &NO_PERMISSIONS,
         marks: Marks::Followed,
     };
     let list = walk().finish(&followed, Introduction::default());

@@ -3,7 +3,7 @@ use tokio::sync::oneshot;
 
 use super::*;
 use crate::{
-    config::ToolFilters,
+    config::{Permissions, ToolFilters},
     downstream::{
         error::ConnectError,
         listing::{Marks, ToolList},
@@ -23,9 +23,20 @@ fn page(tools: &[&str], next: Option<&str>) -> Answer {
     Answer::Result(RawJson::parse(&Bytes::from(page)).unwrap())
 }
 
+/// No rules about what may be called.
+static NO_PERMISSIONS: Permissions = Permissions {
+    allow: None,
+    ask: Vec::new(),
+    deny: Vec::new(),
+};
+
 fn rules(filters: &ToolFilters) -> ListRules<'_> {
     let marks = Marks::Ignored;
-    ListRules { filters, marks }
+    ListRules {
+        filters,
+        permissions: &NO_PERMISSIONS,
+        marks,
+    }
 }
 
 fn status() -> watch::Sender<Status> {

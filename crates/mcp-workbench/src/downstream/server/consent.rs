@@ -1,0 +1,156 @@
+//! Asking the user before a tool runs, where the configuration wants that, and what the user has permitted for a
+//! session. The question is ours: it goes to the client by the way of the call, its answer comes back here and
+//! nowhere else, and nothing that a server sends or is answered counts as one.
+
+use std::{collections::HashMap, sync::PoisonError, time::Duration};
+
+use sha2::{Digest, Sha256};
+use tokio::time::timeout;
+
+use super::{ServerHandle, questions::can_answer};
+use crate::{
+    call::{CallContext, ClientHandle, ClientId, Principal, Question},
+    era::Era,
+    ident::ToolName,
+    policy::permissions::{Answered, NoAnswer, NotPermitted, Offer, Reason, answer, question},
+    wire::{Answer, RawJson},
+};
+
+/// How long a user may take to answer.
+const PATIENCE: Duration = Duration::from_mins(10);
+/// How many consents of one server are remembered; beyond that the user is asked again.
+const MAX_CONSENTS: usize = 10_000;
+
+/// What users have permitted for longer than one call.
+#[derive(Default)]
+pub(super) struct Consents {
+    /// The definition of the tool as it was when it was permitted.
+    sessions: HashMap<(Session, ToolName), Fingerprint>,
+}
+
+/// For whom a consent holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Session {
+    /// A client with which something was agreed on, until it goes.
+    Client(ClientId),
+    /// Whoever is behind requests that stand for themselves, until the workbench ends.
+    Principal(Principal),
+}
+
+/// What a tool is.
+type Fingerprint = [u8; 32];
+
+/// A tool that the user is asked about.
+struct Asked {
+    name: ToolName,
+    reason: Reason,
+    fingerprint: Fingerprint,
+}
+
+impl ServerHandle {
+    /// Whether a tool is not simply run: the user has to be asked, or it is denied.
+    pub fn is_guarded(&self, tool: &str) -> bool {
+        let status = self.status.borrow();
+        let tools = status.tools.as_ref();
+        tools.is_some_and(|tools| match tools.get(tool) {
+            Some(tool) => tool.asks.is_some(),
+            None => tools.denied(tool).is_some(),
+        })
+    }
+
+    /// Waits until a call of a tool is permitted, asking the user where the configuration wants that. Dropping the
+    /// future withdraws the question.
+    pub async fn permit(
+        &self,
+        tool: &str,
+        arguments: &RawJson,
+        context: &CallContext,
+    ) -> Result<(), NotPermitted> {
+        let Some(asked) = self.asks_about(tool)? else {
+            return Ok(());
+        };
+        let client = &context.client;
+        let session = session_of(&**client);
+        if session.is_some_and(|session| self.has_consent(session, &asked)) {
+            return Ok(());
+        }
+        let offer = match session {
+            Some(_) => Offer::Session,
+            None => Offer::Once,
+        };
+        let identifier = &self.about.identifier;
+        let params = question(identifier, &asked.name, arguments, &asked.reason, offer);
+        if !can_answer(client, Question::Elicitation, Some(&params)) {
+            return Err(NotPermitted::NotAskable(asked.reason));
+        }
+        let told = timeout(PATIENCE, client.ask(Question::Elicitation, Some(&params))).await;
+        let answered = match told.map_err(|_| NotPermitted::Unanswered(NoAnswer::Late))? {
+            Some(Answer::Result(result)) => answer(&result, offer)?,
+            Some(Answer::Error(_) | Answer::Invalid) | None => {
+                return Err(NotPermitted::Unanswered(NoAnswer::None));
+            }
+        };
+        // The user has permitted what was shown, and nothing that has taken its place meanwhile.
+        let now = self.asks_about(tool)?;
+        if now.is_some_and(|now| now.fingerprint != asked.fingerprint) {
+            return Err(NotPermitted::Outdated);
+        }
+        if let (Answered::Session, Some(session)) = (answered, session) {
+            self.note_consent(session, asked);
+        }
+        Ok(())
+    }
+
+    /// The tool, if the user is to be asked about it.
+    fn asks_about(&self, tool: &str) -> Result<Option<Asked>, NotPermitted> {
+        let status = self.status.borrow();
+        let Some(tools) = &status.tools else {
+            return Ok(None);
+        };
+        if let Some(denied) = tools.denied(tool) {
+            return Err(denied);
+        }
+        let asked = tools.get(tool).and_then(|tool| {
+            Some(Asked {
+                name: tool.name.clone(),
+                reason: tool.asks.clone()?,
+                fingerprint: Sha256::digest(tool.definition.as_bytes()).into(),
+            })
+        });
+        Ok(asked)
+    }
+
+    fn has_consent(&self, session: Session, asked: &Asked) -> bool {
+        let consents = self.about.consents.lock();
+        let consents = consents.unwrap_or_else(PoisonError::into_inner);
+        let known = consents.sessions.get(&(session, asked.name.clone()));
+        known == Some(&asked.fingerprint)
+    }
+
+    fn note_consent(&self, session: Session, asked: Asked) {
+        let consents = self.about.consents.lock();
+        let mut consents = consents.unwrap_or_else(PoisonError::into_inner);
+        if consents.sessions.len() < MAX_CONSENTS {
+            let place = (session, asked.name);
+            consents.sessions.insert(place, asked.fingerprint);
+        }
+    }
+
+    /// Forgets what was permitted to a client that has gone.
+    pub fn forget_consents(&self, client: ClientId) {
+        let consents = self.about.consents.lock();
+        let mut consents = consents.unwrap_or_else(PoisonError::into_inner);
+        let gone = Session::Client(client);
+        consents.sessions.retain(|(session, _), _| *session != gone);
+    }
+}
+
+/// For whom a client's consent can hold: a request that stands for itself, of somebody of whom nothing is known, has
+/// nobody to whom it could be remembered.
+fn session_of(client: &dyn ClientHandle) -> Option<Session> {
+    match (client.era(), client.principal()) {
+        (Era::Legacy, _) => Some(Session::Client(client.id())),
+        (Era::Modern, Principal::Anybody) => None,
+        (Era::Modern, principal) => Some(Session::Principal(principal)),
+    }
+}
