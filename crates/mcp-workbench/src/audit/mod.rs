@@ -136,7 +136,7 @@ impl Noted {
 
     fn write(&mut self, ended: Ended) {
         if let Some(record) = self.record.take() {
-            let line = record.to_line(ended, self.began.elapsed());
+            let line = record.into_line(ended, self.began.elapsed());
             self.log.writer.write(line);
         }
     }

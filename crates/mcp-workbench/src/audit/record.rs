@@ -127,7 +127,7 @@ impl Record {
     }
 
     /// The line, with its end.
-    pub(super) fn to_line(self, ended: Ended, took: Duration) -> Vec<u8> {
+    pub(super) fn into_line(self, ended: Ended, took: Duration) -> Vec<u8> {
         let [toolbox, server, tool] = self.place;
         let mut line = json!({
             "time": self.time,

@@ -14,8 +14,10 @@ mod import;
 mod init;
 mod install;
 mod list;
+mod log;
 mod man;
 mod output;
+mod permissions;
 mod probe;
 mod reload;
 mod remove;
@@ -91,6 +93,10 @@ enum Command {
     Doctor(doctor::DoctorArguments),
     /// Count what the definitions of tools cost a model
     Tokens(tokens::TokensArguments),
+    /// Show which tools may be called, and print rules for a client
+    Permissions(permissions::PermissionsArguments),
+    /// Show the calls that were noted
+    Log(log::LogArguments),
     /// Show a session with the built-in demo toolbox
     Demo {
         /// Print the demo's configuration instead, to be pasted into a client
@@ -181,6 +187,8 @@ fn run(command: Command, config: Option<&Path>, environment: &Environment, colou
         Command::Call(arguments) => call::run(config, &arguments, environment),
         Command::Doctor(arguments) => doctor::run(config, &arguments, environment),
         Command::Tokens(arguments) => tokens::run(config, &arguments, environment),
+        Command::Permissions(arguments) => permissions::run(config, &arguments, environment),
+        Command::Log(arguments) => log::run(config, &arguments, environment),
         Command::Demo {
             print_config: false,
         } => demo::run(colour),

@@ -19,4 +19,4 @@ pub use event::{Change, ServerEvent};
 pub use introduction::{Introduction, ServerFamily};
 pub use listing::{ListWalk, Step, ToolDefinition, ToolList, Withheld};
 pub use pool::{Pool, Renewal};
-pub use server::{CallEnd, CallTicket, Phase, ServerHandle, Status, Unfinished, Urgency};
+pub use server::{CallEnd, CallTicket, Consent, Phase, ServerHandle, Status, Unfinished, Urgency};

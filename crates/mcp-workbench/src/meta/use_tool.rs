@@ -123,9 +123,10 @@ async fn find_and_call(
         }
     };
     let permitted = server.permit(tool.tool.as_str(), &arguments, &context);
-    if let Err(refusal) = permitted.await {
-        return Err(Failure::call_failed(tool, refusal.into()));
-    }
+    let consent = match permitted.await {
+        Ok(consent) => consent,
+        Err(refusal) => return Err(Failure::call_failed(tool, refusal.into())),
+    };
     let is_modern = context.client.era() == Era::Modern;
     let goes_on = context
         .retry
@@ -138,7 +139,11 @@ async fn find_and_call(
         },
         context,
     };
-    match server.call(call).await {
+    let result = server.call(call).await;
+    if let (Some(consent), Ok(result)) = (&consent, &result) {
+        server.note_round(consent, result);
+    }
+    match result {
         // What a client can act on is not turned into words for a model: that it lacks a capability, or
         // that what it goes on with is not accepted.
         Err(CallError::Refused { error, .. })

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     audit::Ended,
     call::{CallContext, CallRequest},
-    downstream::{CallError, ServerHandle},
+    downstream::{CallError, Consent, ServerHandle},
     ident::{ToolIdentifier, ToolName},
     policy::permissions::NotPermitted,
     wire::{Cursor, ObjectText, RawJson, once},
@@ -85,11 +85,22 @@ impl Native {
     pub(super) async fn call_tool(&self, params: &RawJson, context: CallContext) -> Answered {
         let RoutedCall { params, route } = self.route_call(params)?;
         let nothing = || ObjectText::new().finish();
+        let members = params.members().unwrap_or_default();
+        if members.iter().filter(|it| it.key == "arguments").count() > 1 {
+            // The server may read others than the user is shown.
+            return Err(NativeError::invalid("arguments: stands twice"));
+        }
         let arguments = params.member("arguments").unwrap_or_else(nothing);
         let tool = self.identifier(&route);
         let noted = self.audit.begin(&tool, &arguments, &*context.client);
         let answered = match self.permit(&route, &arguments, &context).await {
-            Ok(()) => self.relay("tools/call", &params, &route, context).await,
+            Ok(consent) => {
+                let answered = self.relay("tools/call", &params, &route, context).await;
+                if let (Some((server, consent)), Ok(result)) = (&consent, &answered) {
+                    server.note_round(consent, result);
+                }
+                answered
+            }
             Err(refusal) => ended(&route, Err(refusal.into())),
         };
         if let Some(noted) = noted {
@@ -106,11 +117,12 @@ impl Native {
         route: &Route,
         arguments: &RawJson,
         context: &CallContext,
-    ) -> Result<(), NotPermitted> {
-        match self.toolbox.server(&route.server) {
-            Some(server) => server.permit(&route.original, arguments, context).await,
-            None => Ok(()),
-        }
+    ) -> Result<Option<(Arc<ServerHandle>, Consent)>, NotPermitted> {
+        let Some(server) = self.toolbox.server(&route.server) else {
+            return Ok(None);
+        };
+        let consent = server.permit(&route.original, arguments, context).await?;
+        Ok(consent.map(|consent| (server, consent)))
     }
 
     fn identifier(&self, route: &Route) -> ToolIdentifier {

@@ -4,13 +4,14 @@
 
 use std::{collections::HashMap, sync::PoisonError, time::Duration};
 
+use indexmap::IndexSet;
 use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
 use super::{ServerHandle, questions::can_answer};
 use crate::{
     call::{CallContext, ClientHandle, ClientId, Principal, Question},
-    era::Era,
+    era::{Era, REQUEST_STATE, ResultType, result_type},
     ident::ToolName,
     policy::permissions::{Answered, NoAnswer, NotPermitted, Offer, Reason, answer, question},
     wire::{Answer, RawJson},
@@ -20,12 +21,23 @@ use crate::{
 const PATIENCE: Duration = Duration::from_mins(10);
 /// How many consents of one server are remembered; beyond that the user is asked again.
 const MAX_CONSENTS: usize = 10_000;
+/// How many calls of one server that were permitted wait to be made again; beyond that the user is asked again.
+const MAX_ROUNDS: usize = 256;
 
 /// What users have permitted for longer than one call.
 #[derive(Default)]
 pub(super) struct Consents {
     /// The definition of the tool as it was when it was permitted.
     sessions: HashMap<(Session, ToolName), Fingerprint>,
+    /// Calls that were permitted and that their server has answered with a question: the client makes them again.
+    rounds: IndexSet<Fingerprint>,
+}
+
+/// That the user has permitted one call.
+pub struct Consent {
+    principal: Principal,
+    tool: ToolName,
+    arguments: RawJson,
 }
 
 /// For whom a consent holds.
@@ -65,14 +77,24 @@ impl ServerHandle {
         tool: &str,
         arguments: &RawJson,
         context: &CallContext,
-    ) -> Result<(), NotPermitted> {
+    ) -> Result<Option<Consent>, NotPermitted> {
         let Some(asked) = self.asks_about(tool)? else {
-            return Ok(());
+            return Ok(None);
         };
         let client = &context.client;
         let session = session_of(&**client);
         if session.is_some_and(|session| self.has_consent(session, &asked)) {
-            return Ok(());
+            return Ok(None);
+        }
+        let consent = Consent {
+            principal: client.principal(),
+            tool: asked.name.clone(),
+            arguments: arguments.clone(),
+        };
+        if let Some(retry) = &context.retry
+            && self.takes_round(&consent, retry.state.as_ref())
+        {
+            return Ok(Some(consent));
         }
         let offer = match session {
             Some(_) => Offer::Session,
@@ -98,7 +120,29 @@ impl ServerHandle {
         if let (Answered::Session, Some(session)) = (answered, session) {
             self.note_consent(session, asked);
         }
-        Ok(())
+        Ok(Some(consent))
+    }
+
+    /// Notes what has come of a call that was permitted: if its server has asked something, the client makes it again,
+    /// and that is the same call.
+    pub fn note_round(&self, consent: &Consent, result: &RawJson) {
+        if result_type(result) != ResultType::InputRequired {
+            return;
+        }
+        let round = consent.round(result.member(REQUEST_STATE).as_ref());
+        let consents = self.about.consents.lock();
+        let mut consents = consents.unwrap_or_else(PoisonError::into_inner);
+        if consents.rounds.len() >= MAX_ROUNDS {
+            consents.rounds.shift_remove_index(0);
+        }
+        consents.rounds.insert(round);
+    }
+
+    /// Whether a call goes on with one that was permitted, which is good once.
+    fn takes_round(&self, consent: &Consent, state: Option<&RawJson>) -> bool {
+        let consents = self.about.consents.lock();
+        let mut consents = consents.unwrap_or_else(PoisonError::into_inner);
+        consents.rounds.shift_remove(&consent.round(state))
     }
 
     /// The tool, if the user is to be asked about it.
@@ -142,6 +186,26 @@ impl ServerHandle {
         let mut consents = consents.unwrap_or_else(PoisonError::into_inner);
         let gone = Session::Client(client);
         consents.sessions.retain(|(session, _), _| *session != gone);
+    }
+}
+
+impl Consent {
+    /// The call as it is made again with what its server gave out.
+    fn round(&self, state: Option<&RawJson>) -> Fingerprint {
+        let state = state.map_or("", RawJson::as_str);
+        let principal = format!("{:?}", self.principal);
+        let parts = [
+            &principal,
+            self.tool.as_str(),
+            self.arguments.as_str(),
+            state,
+        ];
+        let mut hash = Sha256::new();
+        for part in parts {
+            hash.update(part.len().to_le_bytes());
+            hash.update(part);
+        }
+        hash.finalize().into()
     }
 }
 

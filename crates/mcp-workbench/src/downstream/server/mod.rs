@@ -64,6 +64,7 @@ use crate::{
 
 use adapt::Adaption;
 pub(super) use adapt::Entry;
+pub use consent::Consent;
 use consent::Consents;
 use reply::{Answered, CallReply, Then};
 pub use reply::{CallEnd, Unfinished};
