@@ -25,6 +25,21 @@ impl Permissions {
     pub fn is_empty(&self) -> bool {
         self.allow.is_none() && self.ask.is_empty() && self.deny.is_empty()
     }
+
+    /// The rules, as they were written, whose patterns match none of `tools` (all tools of the server). One of only
+    /// `*` is never among them.
+    pub fn unmatched<'a, 'b>(&'a self, tools: impl Iterator<Item = &'b str>) -> Vec<&'a str> {
+        let tools: Vec<&str> = tools.collect();
+        let rules = self.allow.iter().flatten().chain(&self.ask);
+        let rules = rules.chain(&self.deny);
+        let unmatched = rules.filter(|rule| match &rule.target {
+            Target::Name(glob) => {
+                !glob.is_everything() && !tools.iter().any(|tool| glob.matches(tool))
+            }
+            Target::Hint(_) => false,
+        });
+        unmatched.map(PermissionRule::written).collect()
+    }
 }
 
 /// One entry of a list.
@@ -127,6 +142,26 @@ mod tests {
             assert_eq!(matches(written, tool, hint), expected, "{written} {tool}");
             assert_eq!(rule(written).written(), written);
         }
+    }
+
+    #[test]
+    fn rules_that_match_nothing_are_named() {
+        let rules = |written: &[&str]| -> Vec<PermissionRule> {
+            written
+                .iter()
+                .map(|it| PermissionRule::new(it).unwrap())
+                .collect()
+        };
+        let permissions = Permissions {
+            allow: Some(rules(&["read", "raed", "@readOnly"])),
+            ask: rules(&["*", "write_*"]),
+            deny: rules(&["delte_*"]),
+        };
+        let tools = ["read", "delete_all"];
+        assert_eq!(
+            permissions.unmatched(tools.into_iter()),
+            ["raed", "write_*", "delte_*"]
+        );
     }
 
     #[test]

@@ -280,6 +280,15 @@ impl ListWalk {
         for entry in filters.unmatched(names.iter().map(ToolName::as_str)) {
             tracing::warn!("the tool filter '{}' matches no tool", visible(entry));
         }
+        for rule in rules
+            .permissions
+            .unmatched(names.iter().map(ToolName::as_str))
+        {
+            tracing::warn!(
+                "the rule '{}' of permissions matches no tool",
+                visible(rule)
+            );
+        }
         list.judge(rules.permissions);
         list
     }
