@@ -164,6 +164,11 @@ pub trait ClientHandle: Send + Sync {
     /// future withdraws the question.
     fn ask(&self, question: Question, params: Option<&RawJson>) -> AnswerFuture;
 
+    /// Asks the user something that we want to know ourselves, with the parameters of a form.
+    fn ask_user(&self, params: &RawJson) -> AnswerFuture {
+        self.ask(Question::Elicitation, Some(params))
+    }
+
     /// Whether the client can answer such a question.
     fn can_answer(&self, question: Question) -> bool {
         self.capabilities().get(question).is_some()

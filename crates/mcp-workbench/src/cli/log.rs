@@ -76,6 +76,15 @@ enum LogError {
     Unreadable(PathBuf, #[source] io::Error),
 }
 
+/// The lines that are wanted, and how they are shown.
+struct Shown<'a> {
+    reader: LogReader,
+    file: PathBuf,
+    filter: Filter,
+    look: Look,
+    arguments: &'a LogArguments,
+}
+
 /// Shows the log.
 pub(super) fn run(
     config: Option<&Path>,
@@ -84,62 +93,78 @@ pub(super) fn run(
 ) -> Done {
     let config = load_configuration(config, environment)?.config;
     let audit = config.audit.ok_or(LogError::Off)?;
-    let mut reader = LogReader::new(&audit);
+    let reader = LogReader::new(&audit);
     if reader.is_missing() && !arguments.follow {
         return Err(LogError::Missing(audit.file).into());
     }
-    let filter = Filter {
-        toolbox: arguments.toolbox.clone(),
-        server: arguments.server.clone(),
-        tool: arguments.tool.clone(),
-        outcome: arguments.outcome.clone(),
+    let mut shown = Shown {
+        reader,
+        file: audit.file,
+        filter: Filter {
+            toolbox: arguments.toolbox.clone(),
+            server: arguments.server.clone(),
+            tool: arguments.tool.clone(),
+            outcome: arguments.outcome.clone(),
+        },
+        look: Look::of_stdout(environment),
+        arguments,
     };
-    let look = Look::of_stdout(environment);
-    let show = |line: &Line| {
-        let text = if arguments.json {
-            line.text.clone()
-        } else {
-            rendered(line, look)
-        };
-        output::try_data(&format!("{text}\n"))
-    };
-    let mut next = || -> Result<Option<Line>, LogError> {
-        loop {
-            let line = reader.next_line();
-            match line.map_err(|error| LogError::Unreadable(audit.file.clone(), error))? {
-                Some(line) if !filter.wants(&line) => {}
-                found => return Ok(found),
-            }
-        }
-    };
-    let mut last = VecDeque::new();
-    while let Some(line) = next()? {
-        match arguments.tail {
-            None => {
-                if !show(&line) {
-                    return Ok(ExitCode::SUCCESS);
-                }
-            }
-            Some(most) => {
-                last.push_back(line);
-                if last.len() > most {
-                    last.pop_front();
-                }
-            }
-        }
-    }
-    let mut goes_on = last.iter().all(show);
+    let mut goes_on = shown.show_all()?;
     while arguments.follow && goes_on {
-        match next()? {
-            Some(line) => goes_on = show(&line),
+        match shown.next()? {
+            Some(line) => goes_on = shown.show(&line),
             None => std::thread::park_timeout(PAUSE),
         }
     }
-    if reader.unreadable > 0 {
-        let lines = reader.unreadable;
+    if shown.reader.unreadable > 0 {
+        let lines = shown.reader.unreadable;
         output::remark(&format!("{lines} lines of the log are not readable"));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+impl Shown<'_> {
+    /// The next line that is wanted; nothing if there is none yet.
+    fn next(&mut self) -> Result<Option<Line>, LogError> {
+        loop {
+            let line = self.reader.next_line();
+            match line.map_err(|error| LogError::Unreadable(self.file.clone(), error))? {
+                Some(line) if !self.filter.wants(&line) => {}
+                found => return Ok(found),
+            }
+        }
+    }
+
+    /// Shows what there is, or the last of it; false if nobody reads it any more.
+    fn show_all(&mut self) -> Result<bool, LogError> {
+        let mut last = VecDeque::new();
+        while let Some(line) = self.next()? {
+            match self.arguments.tail {
+                None => {
+                    if !self.show(&line) {
+                        return Ok(false);
+                    }
+                }
+                Some(most) => {
+                    last.push_back(line);
+                    if last.len() > most {
+                        last.pop_front();
+                    }
+                }
+            }
+        }
+        Ok(last.iter().all(|line| self.show(line)))
+    }
+
+    /// Shows a line; false if nobody reads it any more.
+    fn show(&self, line: &Line) -> bool {
+        let text = if self.arguments.json {
+            line.text.clone()
+        } else {
+            rendered(line, self.look)
+        };
+        output::try_data(&format!("{text}\n"))
+    }
 }
 
 /// A line for a person. Names are chosen by servers and callers.

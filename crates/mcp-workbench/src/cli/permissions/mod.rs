@@ -101,28 +101,44 @@ pub(super) fn run(
         }
         return Ok(ExitCode::SUCCESS);
     };
-    let program = stable_program(environment).map_err(PermissionsError::Program)?;
     let (file, _) = read_configuration(config, environment)?;
-    let file = environment.absolute(&file);
-    let file = file
-        .to_str()
-        .ok_or(PermissionsError::NotText(file.clone()))?;
+    tell_client(
+        name,
+        &loaded,
+        &environment.absolute(&file),
+        arguments,
+        environment,
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what a client can be told.
+fn tell_client(
+    name: ClientName,
+    loaded: &Config,
+    file: &Path,
+    arguments: &PermissionsArguments,
+    environment: &Environment,
+) -> Result<(), PermissionsError> {
+    let program = stable_program(environment).map_err(PermissionsError::Program)?;
+    let text = file.to_str();
+    let text = text.ok_or_else(|| PermissionsError::NotText(file.to_owned()))?;
     let place = Place {
         name: &arguments.name,
         program: &program,
-        config: file,
-        native: native_toolbox(&loaded, toolbox),
+        config: text,
+        native: native_toolbox(loaded, arguments.toolbox.as_deref()),
     };
     let client = client(name);
     let told = snippet(name, &place).ok_or(PermissionsError::NoRules {
         client: client.title,
     })?;
     output::remark(&told.about);
-    if let Some(warning) = without_rules(&loaded) {
+    if let Some(warning) = without_rules(loaded) {
         output::remark(&warning);
     }
     output::data(&told.text);
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// Which servers the workbench asks nothing about, so that nobody does when the client does not.

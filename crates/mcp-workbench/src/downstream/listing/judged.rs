@@ -12,6 +12,11 @@ use crate::{
 };
 
 impl ToolList {
+    /// Whether there are rules about what may be called.
+    pub(in crate::downstream) fn is_judged(&self) -> bool {
+        !self.said.is_empty()
+    }
+
     /// Why a tool that the server has is not permitted; nothing if that is not why it is missing.
     pub fn denied(&self, name: &str) -> Option<NotPermitted> {
         let reason = self.denied.get(name)?;

@@ -2,7 +2,12 @@
 //! session. The question is ours: it goes to the client by the way of the call, its answer comes back here and
 //! nowhere else, and nothing that a server sends or is answered counts as one.
 
-use std::{collections::HashMap, sync::PoisonError, time::Duration};
+use std::{
+    collections::HashMap,
+    future::pending,
+    sync::{Arc, PoisonError},
+    time::Duration,
+};
 
 use indexmap::IndexSet;
 use sha2::{Digest, Sha256};
@@ -63,7 +68,7 @@ impl ServerHandle {
     /// Whether a tool is not simply run: the user has to be asked, or it is denied.
     pub fn is_guarded(&self, tool: &str) -> bool {
         let status = self.status.borrow();
-        let tools = status.tools.as_ref();
+        let tools = status.tools.as_ref().filter(|tools| tools.is_judged());
         tools.is_some_and(|tools| match tools.get(tool) {
             Some(tool) => tool.asks.is_some(),
             None => tools.denied(tool).is_some(),
@@ -83,9 +88,6 @@ impl ServerHandle {
         };
         let client = &context.client;
         let session = session_of(&**client);
-        if session.is_some_and(|session| self.has_consent(session, &asked)) {
-            return Ok(None);
-        }
         let consent = Consent {
             principal: client.principal(),
             tool: asked.name.clone(),
@@ -96,21 +98,11 @@ impl ServerHandle {
         {
             return Ok(Some(consent));
         }
-        let offer = match session {
-            Some(_) => Offer::Session,
-            None => Offer::Once,
-        };
-        let identifier = &self.about.identifier;
-        let params = question(identifier, &asked.name, arguments, &asked.reason, offer);
-        if !can_answer(client, Question::Elicitation, Some(&params)) {
-            return Err(NotPermitted::NotAskable(asked.reason));
-        }
-        let told = timeout(PATIENCE, client.ask(Question::Elicitation, Some(&params))).await;
-        let answered = match told.map_err(|_| NotPermitted::Unanswered(NoAnswer::Late))? {
-            Some(Answer::Result(result)) => answer(&result, offer)?,
-            Some(Answer::Error(_) | Answer::Invalid) | None => {
-                return Err(NotPermitted::Unanswered(NoAnswer::None));
-            }
+        let answered = tokio::select! {
+            biased;
+            // What was permitted for the session while this was asked needs no answer any more.
+            () = self.consented(session, &asked) => return Ok(None),
+            answered = self.ask_user(&asked, arguments, client, session) => answered?,
         };
         // The user has permitted what was shown, and nothing that has taken its place meanwhile.
         let now = self.asks_about(tool)?;
@@ -121,6 +113,52 @@ impl ServerHandle {
             self.note_consent(session, asked);
         }
         Ok(Some(consent))
+    }
+
+    /// Asks the user about a tool. Dropping the future withdraws the question.
+    async fn ask_user(
+        &self,
+        asked: &Asked,
+        arguments: &RawJson,
+        client: &Arc<dyn ClientHandle>,
+        session: Option<Session>,
+    ) -> Result<Answered, NotPermitted> {
+        let offer = match session {
+            Some(_) => Offer::Session,
+            None => Offer::Once,
+        };
+        let identifier = &self.about.identifier;
+        let params = question(identifier, &asked.name, arguments, &asked.reason, offer);
+        if !can_answer(client, Question::Elicitation, Some(&params)) {
+            return Err(NotPermitted::NotAskable(asked.reason.clone()));
+        }
+        let told = timeout(PATIENCE, client.ask_user(&params)).await;
+        match told.map_err(|_| NotPermitted::Unanswered(NoAnswer::Late))? {
+            Some(Answer::Result(result)) => answer(&result, offer),
+            Some(Answer::Error(_) | Answer::Invalid) | None => {
+                Err(NotPermitted::Unanswered(NoAnswer::None))
+            }
+        }
+    }
+
+    /// Waits until a tool is permitted for a session: it is already, or by the answer to another question. Cancel-safe.
+    async fn consented(&self, session: Option<Session>, asked: &Asked) {
+        let Some(session) = session else {
+            return pending().await;
+        };
+        loop {
+            let changed = self.about.consented.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if self.has_consent(session, asked) {
+                return;
+            }
+            match session {
+                Session::Client(_) => changed.await,
+                // Nobody may be waiting any more for a call that was answered with the question.
+                Session::Principal(_) => pending().await,
+            }
+        }
     }
 
     /// Notes what has come of a call that was permitted: if its server has asked something, the client makes it again,
@@ -148,7 +186,7 @@ impl ServerHandle {
     /// The tool, if the user is to be asked about it.
     fn asks_about(&self, tool: &str) -> Result<Option<Asked>, NotPermitted> {
         let status = self.status.borrow();
-        let Some(tools) = &status.tools else {
+        let Some(tools) = status.tools.as_ref().filter(|tools| tools.is_judged()) else {
             return Ok(None);
         };
         if let Some(denied) = tools.denied(tool) {
@@ -178,6 +216,8 @@ impl ServerHandle {
             let place = (session, asked.name);
             consents.sessions.insert(place, asked.fingerprint);
         }
+        drop(consents);
+        self.about.consented.notify_waiters();
     }
 
     /// Forgets what was permitted to a client that has gone.

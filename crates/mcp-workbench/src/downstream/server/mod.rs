@@ -44,7 +44,7 @@ use std::sync::{
 };
 
 use tokio::{
-    sync::{mpsc, oneshot, watch},
+    sync::{Notify, mpsc, oneshot, watch},
     time::Instant,
 };
 
@@ -90,6 +90,8 @@ struct About {
     sealer: Arc<Sealer>,
     /// What users have permitted for longer than one call.
     consents: Mutex<Consents>,
+    /// Something was permitted for longer than one call.
+    consented: Notify,
 }
 
 impl About {

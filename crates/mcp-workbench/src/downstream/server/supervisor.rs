@@ -11,7 +11,7 @@ use std::{
 };
 
 use tokio::{
-    sync::{broadcast, mpsc, watch},
+    sync::{Notify, broadcast, mpsc, watch},
     time::{Instant, timeout},
 };
 
@@ -84,6 +84,7 @@ impl Supervisor {
             is_followed: AtomicBool::new(false),
             sealer: Arc::clone(&context.sealer),
             consents: Mutex::default(),
+            consented: Notify::new(),
         });
         let supervisor = Self {
             about: Arc::clone(&about),

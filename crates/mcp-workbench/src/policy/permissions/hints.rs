@@ -94,6 +94,11 @@ impl Said {
         hints
     }
 
+    /// Whether nothing was said yet.
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+    }
+
     /// Takes in all that was said before.
     pub fn merge(&mut self, earlier: &Self) {
         for (tool, hints) in &earlier.tools {

@@ -89,6 +89,29 @@ fn once_is_once_and_a_session_is_the_clients_own() {
 }
 
 #[test]
+fn a_consent_for_the_session_answers_what_was_asked_at_the_same_time() {
+    let mut workbench = asked(&json!({"ask": ["wipe"]}));
+    let calls = [
+        workbench.send_use("wipe", "{}"),
+        workbench.send_use("wipe", r#"{"b":1}"#),
+    ];
+    let first = workbench.notification("elicitation/create");
+    let second = workbench.notification("elicitation/create");
+    let id = first.id().unwrap();
+    workbench.send_line(&format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{SESSION}}}"#
+    ));
+    for call in calls {
+        assert!(!workbench.tool_result(&call).failed());
+    }
+    let withdrawn = workbench.notification("notifications/cancelled");
+    assert_eq!(
+        withdrawn.params()["requestId"].to_string(),
+        second.id().unwrap()
+    );
+}
+
+#[test]
 fn a_client_that_cannot_ask_is_told_what_to_change() {
     let rows = [
         json!({}),
