@@ -17,7 +17,7 @@ use crate::{
     era::{self, Era},
     ident::{ServerName, ToolIdentifier, ToolName, ToolboxName},
     wire::{Cursor, Kind, ObjectText, RawJson, once},
-    workbench::Workbench,
+    workbench::{LookupError, Workbench},
 };
 
 /// The name under which a model calls it.
@@ -114,13 +114,7 @@ async fn find_and_call(
 ) -> Result<MetaReply, Failure> {
     let server = match workbench.find(&tool, &context.client).await {
         Ok(server) => server,
-        Err(error) => {
-            return Err(Failure::NotFound {
-                known: workbench.known_names(&tool, &error),
-                tool,
-                error,
-            });
-        }
+        Err(error) => return Err(not_found(workbench, tool, error)),
     };
     let permitted = server.permit(tool.tool.as_str(), &arguments, &context);
     let consent = match permitted.await {
@@ -128,10 +122,8 @@ async fn find_and_call(
         Err(refusal) => return Err(Failure::call_failed(tool, refusal.into())),
     };
     let is_modern = context.client.era() == Era::Modern;
-    let goes_on = context
-        .retry
-        .as_ref()
-        .is_some_and(|retry| retry.state.is_some());
+    let retry = context.retry.as_ref();
+    let goes_on = retry.is_some_and(|retry| retry.state.is_some());
     let call = Call {
         request: CallRequest::Tool {
             name: tool.tool.clone(),
@@ -152,6 +144,14 @@ async fn find_and_call(
             Ok(MetaReply::Refused(error))
         }
         result => ended(workbench, tool, result),
+    }
+}
+
+fn not_found(workbench: &Workbench, tool: ToolIdentifier, error: LookupError) -> Failure {
+    Failure::NotFound {
+        known: workbench.known_names(&tool, &error),
+        tool,
+        error,
     }
 }
 
