@@ -22,10 +22,11 @@
 //! In native mode `native` finds the server by name or URI, and there are no meta-tools.
 //!
 //! A module uses only what stands below it: `cli`, `demo`, `serve`, `meta`, `workbench`, `native`, `toolbox`,
-//! `downstream`, `policy`, `search`, `clients`, `config`, `call`, `budget`, `era`, `pipe`, `wire`, `alarm`, `contain`, `seal`,
-//! `telemetry`, `near`, `visible`, `ident`.
+//! `downstream`, `audit`, `policy`, `search`, `clients`, `config`, `call`, `budget`, `era`, `pipe`, `wire`, `alarm`,
+//! `contain`, `seal`, `telemetry`, `near`, `visible`, `ident`.
 
 mod alarm;
+pub mod audit;
 pub mod budget;
 pub mod call;
 pub mod cli;

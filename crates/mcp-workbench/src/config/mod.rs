@@ -9,6 +9,7 @@
 //! have changed.
 
 mod access;
+mod audit;
 mod child_env;
 mod dotenv;
 mod edit;
@@ -22,6 +23,7 @@ mod literals;
 mod load;
 mod locate;
 mod meta_tools;
+mod permissions;
 mod problems;
 mod raw;
 mod resolve;
@@ -34,6 +36,7 @@ mod watch;
 
 pub use self::{
     access::{AccessFault, Writer},
+    audit::{Audit, NotedArguments},
     child_env::EnvFileError,
     dotenv::LineFault,
     edit::{
@@ -48,6 +51,7 @@ pub use self::{
         CONFIG_FILE, CONFIG_VARIABLE, ConfigSource, LocateError, Located, locate, user_config_file,
     },
     meta_tools::MetaTool,
+    permissions::{PermissionRule, Permissions, ToolHint},
     problems::{
         Fault, JsonType, KeyFault, Named, Place, Problem, Problems, ReferenceFault, Scope,
         Severity, TransportFault, ValueFault,

@@ -4,6 +4,8 @@
 
 mod texts;
 
+mod rules;
+
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
@@ -84,6 +86,7 @@ pub(super) fn resolve(
             .unwrap_or_else(|| MetaTool::USUAL.to_vec()),
         watch: raw.watch.unwrap_or(true),
         cache: environment.cache_directory(),
+        audit: raw.audit.as_ref().and_then(|audit| resolver.audit(audit)),
     }
 }
 
@@ -162,6 +165,8 @@ impl Resolver<'_> {
         let stdio = self.stdio(&mut taken, raw);
         let remote = self.remote(&mut taken, raw);
         let filters = self.filters(&mut taken, raw);
+        let permissions = raw.permissions.as_ref();
+        let permissions = permissions.map(|it| self.permissions(&mut taken, it));
         let kind = self.kind(&mut taken, raw);
         let transport = if taken.unset.is_empty() {
             match kind? {
@@ -182,6 +187,7 @@ impl Resolver<'_> {
             name: name.into(),
             transport,
             filters,
+            permissions: permissions.unwrap_or_default(),
             times: times(raw),
             era: era(raw),
             max_result_chars: budget(raw.max_result_chars.or(self.max_result_chars)),

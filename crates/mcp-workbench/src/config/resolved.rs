@@ -12,7 +12,10 @@ use std::{
 
 use indexmap::IndexMap;
 
-use super::{filters::ToolFilters, meta_tools::MetaTool, secrets::Secrets, sources::MissingValue};
+use super::{
+    audit::Audit, filters::ToolFilters, meta_tools::MetaTool, permissions::Permissions,
+    secrets::Secrets, sources::MissingValue,
+};
 use crate::{
     era::Era,
     ident::{ServerName, ToolboxName},
@@ -40,6 +43,8 @@ pub struct Config {
     pub watch: bool,
     /// Where the workbench keeps what it could find out again, if there is such a place.
     pub cache: Option<PathBuf>,
+    /// Where calls are noted; nothing if they are not.
+    pub audit: Option<Audit>,
 }
 
 /// How tools are shown to the client.
@@ -87,6 +92,8 @@ pub struct Server {
     pub transport: Transport,
     /// Which of its tools are offered.
     pub filters: ToolFilters,
+    /// Which of them may be called.
+    pub permissions: Permissions,
     /// The limits on its time.
     pub times: ServerTimes,
     /// How it speaks; nothing if that is to be found out.

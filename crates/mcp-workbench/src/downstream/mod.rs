@@ -24,4 +24,4 @@ pub use introduction::{Introduction, ServerFamily};
 pub use kept::{KeptSize, NotKept, folder_in as catalogue_folder};
 pub use listing::{ListWalk, Step, ToolDefinition, ToolList, Withheld};
 pub use pool::{Pool, Renewal};
-pub use server::{CallEnd, CallTicket, Phase, ServerHandle, Status, Unfinished, Urgency};
+pub use server::{CallEnd, CallTicket, Consent, Phase, ServerHandle, Status, Unfinished, Urgency};

@@ -102,7 +102,7 @@ impl Pool {
                 None
             }
             Renewal::IfNeeded | Renewal::Always => {
-                let heir = self.run(toolbox, server, handle.outlook(&server.filters));
+                let heir = self.run(toolbox, server, handle.outlook(server));
                 handle.hand_over_to(&heir);
                 Some(heir)
             }

@@ -106,7 +106,8 @@ impl Failure {
         Value::Object(details)
     }
 
-    fn code(&self) -> &'static str {
+    /// The stable code for programs.
+    pub(super) fn code(&self) -> &'static str {
         match self {
             Self::InvalidParameters { .. } => "invalid_parameters",
             Self::ToolboxUnknown { .. } => "toolbox_unknown",
@@ -116,6 +117,7 @@ impl Failure {
                 LookupError::ToolboxNotOpen(_) => "toolbox_not_open",
                 LookupError::ServerUnknown => "server_unknown",
                 LookupError::ToolUnknown => "tool_unknown",
+                LookupError::NotPermitted(refusal) => refusal.code(),
                 LookupError::NotConnected(error) => error.code(),
             },
             Self::CallFailed { error, .. } => error.code(),
@@ -257,6 +259,9 @@ fn write_not_found(
         LookupError::ToolUnknown => {
             write_unknown_tool(f, tool)?;
             write_near(f, name.as_str(), known)
+        }
+        LookupError::NotPermitted(refusal) => {
+            write_call_failed(f, tool, &CallError::NotPermitted(refusal.clone()))
         }
         LookupError::NotConnected(error) => {
             write_call_failed(f, tool, &CallError::Connect(Arc::clone(error)))

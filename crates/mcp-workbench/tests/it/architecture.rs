@@ -19,6 +19,7 @@ const LAYERS: &[&str] = &[
     "native",
     "toolbox",
     "downstream",
+    "audit",
     "policy",
     "search",
     "clients",

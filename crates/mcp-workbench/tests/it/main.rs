@@ -4,6 +4,7 @@
 mod architecture;
 mod arguments;
 mod asking_back;
+mod audit;
 mod auto_open;
 mod budget;
 mod catalogue;
@@ -29,6 +30,7 @@ mod native;
 mod never_written;
 mod open_toolbox;
 mod opening;
+mod permissions;
 mod progress_cancel;
 mod protocol;
 mod reload;

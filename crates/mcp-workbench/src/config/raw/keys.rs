@@ -14,6 +14,7 @@ pub(super) const FILE_KEYS: &[&str] = &[
     "watch",
     "maxResultChars",
     "sanitize",
+    "audit",
     "$schema",
 ];
 
@@ -22,6 +23,12 @@ pub(super) const TOOLBOX_KEYS: &[&str] = &["description", "mcpServers", "connect
 
 /// Those that every toolbox has.
 pub(super) const NEEDED_TOOLBOX_KEYS: &[&str] = &["description", "mcpServers"];
+
+/// The keys of `permissions`.
+pub(super) const PERMISSION_KEYS: &[&str] = &["allow", "ask", "deny"];
+
+/// The keys of `audit`.
+pub(super) const AUDIT_KEYS: &[&str] = &["file", "maxBytes", "files", "arguments"];
 
 /// A key of a server entry that is understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +47,7 @@ pub(super) enum ServerKey {
     IncludeTools,
     ExcludeTools,
     DisabledTools,
+    Permissions,
     Disabled,
     Enabled,
     Era,
@@ -74,6 +82,7 @@ pub(super) const SPELLINGS: &[(ServerKey, &[&str])] = &[
         ServerKey::DisabledTools,
         &["disabledTools", "disabled_tools"],
     ),
+    (ServerKey::Permissions, &["permissions"]),
     (ServerKey::Disabled, &["disabled"]),
     (ServerKey::Enabled, &["enabled"]),
     (ServerKey::Era, &["era"]),

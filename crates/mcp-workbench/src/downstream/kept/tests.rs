@@ -11,8 +11,8 @@ use tempfile::TempDir;
 use super::*;
 use crate::{
     config::{
-        ChildEnvironment, RemoteEndpoint, RemoteProtocol, ServerTimes, StdioLaunch, ToolFilters,
-        Transport,
+        ChildEnvironment, Permissions, RemoteEndpoint, RemoteProtocol, ServerTimes, StdioLaunch,
+        ToolFilters, Transport,
     },
     downstream::introduction::{Introduction, ServerFamily},
     era::{CacheHints, CacheScope, Era},
@@ -43,6 +43,7 @@ fn server(transport: Transport) -> Server {
         name: "s".into(),
         transport,
         filters: ToolFilters::default(),
+        permissions: Permissions::default(),
         times: ServerTimes {
             connect: time,
             call: time,

@@ -6,11 +6,7 @@ use std::sync::{Arc, PoisonError};
 use tokio::sync::watch;
 
 use super::{Command, Phase, ServerHandle, Status, lasting::Lasting, session::Session};
-use crate::{
-    config::{Server, ToolFilters},
-    era::Era,
-    wire::RawJson,
-};
+use crate::{config::Server, era::Era, wire::RawJson};
 
 /// What the configuration says of a server. It is replaced whole.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,13 +38,13 @@ impl ServerHandle {
     }
 
     /// What is thought to be known of a server that takes this one's place, before it has been started: that it has
-    /// the same tools, as far as its filters let them through.
-    pub(in crate::downstream) fn outlook(&self, filters: &ToolFilters) -> Status {
+    /// the same tools, as far as its entry lets them through.
+    pub(in crate::downstream) fn outlook(&self, server: &Server) -> Status {
         let tools = self.status.borrow().tools.clone();
         Status {
             phase: Phase::Untried,
             stale: tools.is_some(),
-            tools: tools.map(|tools| tools.narrowed(filters)),
+            tools: tools.map(|tools| tools.narrowed(server)),
             recalled: false,
         }
     }
@@ -79,15 +75,15 @@ impl Adaption {
         }
     }
 
-    /// Takes away at once what other filters do not let through. What they let through in addition is seen when the
-    /// server is asked again. Returns whether the filters are others.
+    /// Takes away at once what other filters and permissions do not let through. What they let through in addition is
+    /// seen when the server is asked again. Returns whether they are others.
     pub(super) fn narrow(&self, status: &watch::Sender<Status>) -> bool {
-        let filters = &self.now.filters;
-        let differs = self.before.filters != *filters;
+        let (before, now) = (&self.before, &self.now);
+        let differs = before.filters != now.filters || before.permissions != now.permissions;
         if differs {
             status.send_modify(|status| {
                 if let Some(tools) = &status.tools {
-                    status.tools = Some(tools.narrowed(filters));
+                    status.tools = Some(tools.narrowed(now));
                     status.stale = true;
                 }
             });

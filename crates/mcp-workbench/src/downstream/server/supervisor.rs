@@ -11,7 +11,7 @@ use std::{
 };
 
 use tokio::{
-    sync::{broadcast, mpsc, watch},
+    sync::{Notify, broadcast, mpsc, watch},
     time::{Instant, timeout},
 };
 
@@ -88,6 +88,8 @@ impl Supervisor {
             is_followed: AtomicBool::new(false),
             memory: Memory::new(Arc::clone(&context.lists)),
             sealer: Arc::clone(&context.sealer),
+            consents: Mutex::default(),
+            consented: Notify::new(),
         });
         let supervisor = Self {
             about: Arc::clone(&about),
@@ -311,6 +313,10 @@ impl Supervisor {
         let tools = std::mem::take(&mut started.tools);
         let known = self.status.borrow().tools.clone();
         let known = known.or_else(|| self.about.memory.remembered());
+        let tools = match &known {
+            Some(known) => tools.after(known, &self.about.entry().server.permissions),
+            None => tools,
+        };
         let tools = match known {
             Some(known) if *known == tools => known,
             _ => Arc::new(tools),

@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::{MetaTool, Server, ServerTimes, ToolFilters, ToolMode, Transport};
+use crate::config::{MetaTool, Permissions, Server, ServerTimes, ToolFilters, ToolMode, Transport};
 
 /// A toolbox by its name, its description and how many servers it has.
 type Written = (String, String, usize);
@@ -15,6 +15,7 @@ fn server(name: &str) -> Arc<Server> {
         name: name.into(),
         transport: Transport::Unset(Vec::new()),
         filters: ToolFilters::default(),
+        permissions: Permissions::default(),
         times: ServerTimes {
             connect: std::time::Duration::ZERO,
             call: std::time::Duration::ZERO,
@@ -51,6 +52,7 @@ fn config(toolboxes: &[Written]) -> Config {
         meta_tools: MetaTool::USUAL.to_vec(),
         watch: true,
         cache: None,
+        audit: None,
     }
 }
 

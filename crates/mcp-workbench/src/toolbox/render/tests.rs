@@ -18,6 +18,7 @@ fn toolbox() -> Toolbox {
 fn tool(definition: &str) -> ToolDefinition {
     ToolDefinition {
         headers: Vec::new(),
+        asks: None,
         name: "x".into(),
         definition: RawJson::parse(&Bytes::copy_from_slice(definition.as_bytes())).unwrap(),
     }

@@ -138,7 +138,7 @@ fn tools_that_are_nearly_the_same_are_folded_and_can_all_be_used() {
 
 #[test]
 fn names_that_could_be_misread_are_json_strings_and_hidden_characters_are_shown() {
-    let tools = r#"[{"name":"a b/c","description":"Polish\u001b[2J the silver","inputSchema":{"type":"object","properties":{"x y":{}},"required":["x y"]}}]"#;
+    let tools = r#"[{"name":"a b/c","description":"Polish\u200f the silver","inputSchema":{"type":"object","properties":{"x y":{}},"required":["x y"]}}]"#;
     let mut workbench = Setup::new()
         .toolbox("my box", "Things")
         .server("s/1", &Script::new().tools(tools).answers("a b/c", DONE))
@@ -146,9 +146,7 @@ fn names_that_could_be_misread_are_json_strings_and_hidden_characters_are_shown(
         .connect();
     let found = search(&mut workbench, "silver");
     assert!(
-        found.ends_with(
-            "\n\"my box\" \"s/1\" \"a b/c\"(\"x y\": any) — Polish⟦U+001B⟧[2J the silver"
-        ),
+        found.ends_with("\n\"my box\" \"s/1\" \"a b/c\"(\"x y\": any) — Polish⟦U+200F⟧ the silver"),
         "{found}"
     );
     let used = workbench.use_tool_of(["my box", "s/1", "a b/c"], "{}");

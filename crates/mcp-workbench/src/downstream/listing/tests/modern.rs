@@ -52,6 +52,7 @@ fn marked_arguments_become_headers_and_wrong_marks_withhold_their_tool() {
     let filters = ToolFilters::default();
     let followed = ListRules {
         filters: &filters,
+        permissions: &NO_PERMISSIONS,
         marks: Marks::Followed,
     };
     let list = finish(walk(), &followed, Introduction::default());
