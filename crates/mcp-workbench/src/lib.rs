@@ -22,7 +22,7 @@
 //! In native mode `native` finds the server by name or URI, and there are no meta-tools.
 //!
 //! A module uses only what stands below it: `cli`, `demo`, `serve`, `meta`, `workbench`, `native`, `toolbox`,
-//! `downstream`, `clients`, `config`, `call`, `era`, `pipe`, `wire`, `alarm`, `contain`, `seal`, `near`, `visible`,
+//! `downstream`, `policy`, `clients`, `config`, `call`, `era`, `pipe`, `wire`, `alarm`, `contain`, `seal`, `near`, `visible`,
 //! `ident`, `telemetry`.
 
 mod alarm;
@@ -39,6 +39,7 @@ pub mod meta;
 pub mod native;
 pub mod near;
 mod pipe;
+pub mod policy;
 pub mod seal;
 pub mod serve;
 pub mod telemetry;

@@ -27,6 +27,7 @@ mod switch;
 mod terminal;
 mod token;
 mod tokens;
+mod trust;
 mod typed;
 
 use std::{
@@ -91,6 +92,8 @@ enum Command {
     Doctor(doctor::DoctorArguments),
     /// Count what the definitions of tools cost a model
     Tokens(tokens::TokensArguments),
+    /// Show and approve what servers and tools were found to be
+    Trust(trust::TrustArguments),
     /// Show a session with the built-in demo toolbox
     Demo {
         /// Print the demo's configuration instead, to be pasted into a client
@@ -181,6 +184,7 @@ fn run(command: Command, config: Option<&Path>, environment: &Environment, colou
         Command::Call(arguments) => call::run(config, &arguments, environment),
         Command::Doctor(arguments) => doctor::run(config, &arguments, environment),
         Command::Tokens(arguments) => tokens::run(config, &arguments, environment),
+        Command::Trust(arguments) => trust::run(config, &arguments, environment),
         Command::Demo {
             print_config: false,
         } => demo::run(colour),

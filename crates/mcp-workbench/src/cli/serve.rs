@@ -61,7 +61,9 @@ pub(super) fn run(
     let (loaded, source) = if arguments.demo {
         let text = demo::configuration(&program()?);
         let file = PathBuf::from("(the built-in demo)");
-        (parse(&text, &file, environment)?, None)
+        let mut loaded = parse(&text, &file, environment)?;
+        loaded.config.lock = None;
+        (loaded, None)
     } else {
         let loaded = found(config, environment)?;
         let source = source(&loaded, environment, arguments.native.clone());

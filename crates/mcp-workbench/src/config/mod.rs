@@ -27,6 +27,7 @@ mod schema;
 mod secrets;
 mod transport;
 mod watch;
+mod written;
 
 pub use self::{
     child_env::EnvFileError,
@@ -46,11 +47,13 @@ pub use self::{
         Fault, JsonType, KeyFault, Named, Place, Problem, Problems, ReferenceFault, Scope,
         Severity, TransportFault, ValueFault,
     },
+    resolve::LOCK_FILE,
     resolved::{
-        ChildEnvironment, Config, RemoteEndpoint, RemoteProtocol, Server, ServerTimes, StdioLaunch,
-        ToolMode, Toolbox, Transport, UnsetVariable,
+        ChildEnvironment, Config, PinMode, RemoteEndpoint, RemoteProtocol, Server, ServerTimes,
+        StdioLaunch, ToolMode, Toolbox, Transport, UnsetVariable,
     },
     schema::json_schema,
     secrets::{REDACTED, Secrets},
     watch::{FileWatch, Fingerprint, wait_for_writer},
+    written::Written,
 };

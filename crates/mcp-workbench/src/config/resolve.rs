@@ -18,15 +18,22 @@ use super::{
     filters::ToolFilters,
     glob::Glob,
     problems::{Findings, Place, ReferenceFault, ValueFault},
-    raw::{RawCommand, RawConfig, RawEra, RawInheritEnv, RawServer, RawToolMode, RawToolbox, Text},
+    raw::{
+        RawCommand, RawConfig, RawEra, RawInheritEnv, RawPin, RawServer, RawToolMode, RawToolbox,
+        Text,
+    },
     resolved::{
-        ChildEnvironment, Config, RemoteEndpoint, RemoteProtocol, Server, ServerTimes, StdioLaunch,
-        ToolMode, Toolbox, Transport, UnsetVariable,
+        ChildEnvironment, Config, PinMode, RemoteEndpoint, RemoteProtocol, Server, ServerTimes,
+        StdioLaunch, ToolMode, Toolbox, Transport, UnsetVariable,
     },
     secrets::Secrets,
     transport::{self, Hints, Kind},
+    written::{Written, arguments_as_written},
 };
 use crate::era::Era;
+
+/// The name of the lock file, which lies beside the configuration.
+pub const LOCK_FILE: &str = "workbench.lock";
 
 const DEFAULT_NAME_LIMIT: usize = 64;
 const DEFAULT_CONNECT: Duration = Duration::from_mins(2);
@@ -42,9 +49,11 @@ pub(super) fn resolve(
 ) -> Config {
     let mut resolver = Resolver {
         folder: folder_of(file, environment),
+        pin: pin_mode(raw.pin).unwrap_or_default(),
         environment,
         findings,
     };
+    let lock = Some(resolver.folder.join(LOCK_FILE));
     let toolboxes = raw
         .toolboxes
         .iter()
@@ -71,6 +80,7 @@ pub(super) fn resolve(
         auto_open: raw.auto_open.unwrap_or(false),
         watch: raw.watch.unwrap_or(true),
         cache: environment.cache_directory(),
+        lock,
     }
 }
 
@@ -96,6 +106,8 @@ fn folder_of(file: &Path, environment: &Environment) -> PathBuf {
 struct Resolver<'a> {
     /// The folder of the file, from which relative paths are seen.
     folder: PathBuf,
+    /// What holds for servers that say nothing of it.
+    pin: PinMode,
     environment: &'a Environment,
     findings: &'a mut Findings,
 }
@@ -168,6 +180,8 @@ impl Resolver<'_> {
             filters,
             times: times(raw),
             era: era(raw),
+            pin: pin_mode(raw.pin).unwrap_or(self.pin),
+            written: Written::of(raw),
         })
     }
 
@@ -356,15 +370,12 @@ fn era(raw: &RawServer) -> Option<Era> {
     }
 }
 
-/// The arguments of the program as the file has them.
-fn arguments_as_written(raw: &RawServer) -> Vec<String> {
-    let line = match &raw.command {
-        Some(RawCommand::Line(line)) => line.get(1..).unwrap_or_default(),
-        Some(RawCommand::Program(_)) | None => &[],
-    };
-    let args = raw.args.as_deref().unwrap_or_default();
-    let texts = line.iter().chain(args);
-    texts.map(|text| text.written.clone()).collect()
+fn pin_mode(raw: Option<RawPin>) -> Option<PinMode> {
+    Some(match raw? {
+        RawPin::Off => PinMode::Off,
+        RawPin::Notice => PinMode::Notice,
+        RawPin::Enforce => PinMode::Enforce,
+    })
 }
 
 fn times(raw: &RawServer) -> ServerTimes {

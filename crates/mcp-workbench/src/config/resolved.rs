@@ -12,7 +12,7 @@ use std::{
 
 use indexmap::IndexMap;
 
-use super::{filters::ToolFilters, secrets::Secrets};
+use super::{filters::ToolFilters, secrets::Secrets, written::Written};
 use crate::{
     era::Era,
     ident::{ServerName, ToolboxName},
@@ -38,6 +38,8 @@ pub struct Config {
     pub watch: bool,
     /// Where the workbench keeps what it could find out again, if there is such a place.
     pub cache: Option<PathBuf>,
+    /// The lock file, which is there or may be made; nothing where the configuration is no file.
+    pub lock: Option<PathBuf>,
 }
 
 /// How tools are shown to the client.
@@ -77,6 +79,22 @@ pub struct Server {
     pub times: ServerTimes,
     /// How it speaks; nothing if that is to be found out.
     pub era: Option<Era>,
+    /// What is done when it is not what the lock file has.
+    pub pin: PinMode,
+    /// How it is reached, as the file has it.
+    pub written: Written,
+}
+
+/// What is done when a server, or one of its tools, is not what the lock file has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PinMode {
+    /// Nothing, and nothing is recorded.
+    Off,
+    /// The first contact is recorded; what changes later is taken up and told.
+    #[default]
+    Notice,
+    /// Nothing is started or offered that was not approved.
+    Enforce,
 }
 
 impl Server {

@@ -1,6 +1,8 @@
 //! A server's list of tools: the walk over its pages, the check of each definition, and the immutable
 //! result.
 
+mod pinned;
+
 use std::{
     collections::{HashMap, HashSet},
     sync::Arc,
@@ -19,6 +21,8 @@ use crate::{
     visible::visible,
     wire::{Kind, ObjectText, RawJson},
 };
+
+pub(super) use pinned::PinRules;
 
 /// How many pages and tools of one list are read.
 const MAX_PAGES: usize = 100;
@@ -61,6 +65,8 @@ pub(super) struct ListRules<'a> {
     pub(super) filters: &'a ToolFilters,
     /// What is done about arguments that are marked for headers.
     pub(super) marks: Marks,
+    /// What is done about tools that are not what the lock file has.
+    pub(super) pins: Option<PinRules<'a>>,
 }
 
 /// What is done about arguments that are marked for headers.
@@ -101,6 +107,18 @@ pub struct Withheld {
     pub tool: String,
     /// Why it is not offered.
     pub reason: String,
+    /// What kind of reason that is.
+    #[serde(skip)]
+    pub cause: Cause,
+}
+
+/// Why a tool is not offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// Its definition cannot be passed on.
+    Definition,
+    /// It is not what was approved.
+    NotApproved,
 }
 
 impl ToolList {
@@ -121,6 +139,11 @@ impl ToolList {
         if self.tools.iter().all(|tool| allows(&tool)) {
             return Arc::clone(self);
         }
+        Arc::new(self.without(|tool| !allows(&tool)))
+    }
+
+    /// The list without some tools.
+    fn without(&self, leaves: impl Fn(&ToolDefinition) -> bool) -> Self {
         let mut list = Self {
             withheld: self.withheld.clone(),
             notices: self.notices.clone(),
@@ -128,11 +151,11 @@ impl ToolList {
             hints: self.hints,
             ..Self::default()
         };
-        for tool in self.tools.iter().filter(allows) {
+        for tool in self.tools.iter().filter(|tool| !leaves(tool)) {
             let (definition, headers) = (tool.definition.clone(), tool.headers.clone());
             list.offer(tool.name.clone(), definition, headers);
         }
-        Arc::new(list)
+        list
     }
 
     /// The headers of a call with these parameters.
@@ -270,13 +293,14 @@ impl ListWalk {
                     list.withhold(
                         name.as_str(),
                         "the server lists this name twice; the first is kept",
+                        Cause::Definition,
                     );
                 }
                 Ok(name) => match marked(&definition, rules.marks) {
                     Ok(headers) => list.offer(name, definition, headers),
                     Err(fault) => {
                         tracing::warn!("tool '{}': {fault}", visible(name.as_str()));
-                        list.withhold(name.as_str(), &fault);
+                        list.withhold(name.as_str(), &fault, Cause::Definition);
                     }
                 },
                 Err(fault) => {
@@ -284,9 +308,13 @@ impl ListWalk {
                         .member("name")
                         .and_then(|it| Some(it.as_text()?.into_owned()))
                         .filter(|name| !name.trim().is_empty());
-                    list.withhold(&label.unwrap_or_else(|| format!("#{}", index + 1)), &fault);
+                    let label = label.unwrap_or_else(|| format!("#{}", index + 1));
+                    list.withhold(&label, &fault, Cause::Definition);
                 }
             }
+        }
+        if let Some(rules) = &rules.pins {
+            list.apply(rules.rule(&list));
         }
         for entry in filters.unmatched(names.iter().map(ToolName::as_str)) {
             tracing::warn!("the tool filter '{}' matches no tool", visible(entry));
@@ -305,10 +333,11 @@ impl ToolList {
         });
     }
 
-    fn withhold(&mut self, tool: &str, reason: &str) {
+    fn withhold(&mut self, tool: &str, reason: &str, cause: Cause) {
         self.withheld.push(Withheld {
             tool: visible(tool).into_owned(),
             reason: reason.to_owned(),
+            cause,
         });
     }
 }

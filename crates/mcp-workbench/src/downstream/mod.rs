@@ -17,6 +17,6 @@ mod verdicts;
 pub use error::{CallError, ConnectError, GiveUp, HttpFault, StartPhase, TimeLimit};
 pub use event::{Change, ServerEvent};
 pub use introduction::{Introduction, ServerFamily};
-pub use listing::{ListWalk, Step, ToolDefinition, ToolList, Withheld};
+pub use listing::{Cause, ListWalk, Step, ToolDefinition, ToolList, Withheld};
 pub use pool::{Pool, Renewal};
 pub use server::{CallEnd, CallTicket, Phase, ServerHandle, Status, Unfinished, Urgency};

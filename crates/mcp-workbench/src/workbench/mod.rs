@@ -21,6 +21,7 @@ use crate::{
     downstream::{ConnectError, Pool, ServerEvent, ServerHandle, Status, ToolList, Urgency},
     ident::{ServerIdentifier, ToolIdentifier, ToolboxName},
     native::Native,
+    policy::lock::Pins,
     toolbox::{Links, OpenError, Opened, Registry, Toolbox, registered_definition},
     wire::RawJson,
 };
@@ -64,6 +65,11 @@ pub enum LookupError {
     ServerUnknown,
     /// The server has no such tool.
     ToolUnknown,
+    /// The tool is withheld, since nobody has approved it.
+    ToolNotApproved {
+        /// The reason in words, with what to do.
+        reason: String,
+    },
     /// The server is not up and could not be started.
     NotConnected(Arc<ConnectError>),
 }
@@ -125,6 +131,7 @@ impl Workbench {
         client: &Arc<dyn ClientHandle>,
     ) -> Result<Arc<Opened>, OpenError> {
         let opened = toolbox.open(client).await?;
+        self.pool.record(toolbox.name()).await;
         if let Some(registry) = &self.registry {
             let before = registry.len();
             register(registry, toolbox);
@@ -159,13 +166,13 @@ impl Workbench {
         let is_known = |tools: &ToolList| tools.get(tool.tool.as_str()).is_some();
         match &status.tools {
             Some(tools) if is_known(tools) => return Ok(server),
-            Some(_) if !status.stale => return Err(LookupError::ToolUnknown),
+            Some(tools) if !status.stale => return Err(missing(tools, tool)),
             _ => {}
         }
         let tools = server.connect(Urgency::ForCall, Arc::clone(client)).await;
         match tools.map_err(LookupError::NotConnected)? {
             tools if is_known(&tools) => Ok(server),
-            _ => Err(LookupError::ToolUnknown),
+            tools => Err(missing(&tools, tool)),
         }
     }
 
@@ -258,6 +265,22 @@ impl Workbench {
         self.native.as_ref()
     }
 
+    /// What is pinned of servers.
+    pub fn pins(&self) -> &Arc<Pins> {
+        self.pool.pins()
+    }
+
+    /// Takes up a lock file that may have changed. Servers that run are compared with it at once, others at their next start.
+    pub fn take_up_lock(&self) {
+        if self.pool.pins().is_changed() {
+            tracing::info!("the lock file has changed; tools are compared with it again");
+            let now = Arc::clone(&self.now.borrow());
+            for toolbox in now.toolboxes.values() {
+                toolbox.contents().recheck();
+            }
+        }
+    }
+
     /// What servers tell everybody from now on.
     pub fn events(&self) -> broadcast::Receiver<ServerEvent> {
         self.pool.events()
@@ -326,6 +349,14 @@ impl Workbench {
             }
         }
     }
+}
+
+/// Why a server does not offer a tool.
+fn missing(tools: &ToolList, tool: &ToolIdentifier) -> LookupError {
+    let reason = tools.not_approved(tool.tool.as_str()).map(str::to_owned);
+    reason.map_or(LookupError::ToolUnknown, |reason| {
+        LookupError::ToolNotApproved { reason }
+    })
 }
 
 /// Gives a name to every tool of an open toolbox; returns them in the order of the file.

@@ -13,7 +13,7 @@ use super::{
     keys::{self, FILE_KEYS, TOOLBOX_KEYS},
     reader::{Entry, Node, Reader, is_null},
     server,
-    types::{NAME_LIMITS, RawConfig, RawToolMode, RawToolbox, Text},
+    types::{NAME_LIMITS, RawConfig, RawPin, RawToolMode, RawToolbox, Text},
 };
 use crate::{
     config::problems::{Fault, Findings, KeyFault, Named, Scope, ValueFault},
@@ -36,6 +36,9 @@ pub(in crate::config) const SYNTAX: ParseOptions = ParseOptions {
 
 /// The words for `toolMode`.
 const TOOL_MODES: &[&str] = &["proxy", "dynamic", "native"];
+
+/// The words for `pin`.
+const PINS: &[&str] = &["off", "notice", "enforce"];
 
 /// Reads the content of a configuration file. What comes back may lack what was noted as wrong.
 pub(in crate::config) fn read(text: &str, findings: &mut Findings) -> RawConfig {
@@ -78,6 +81,7 @@ fn config(reader: &mut Reader<'_>, value: &Value<'_>) -> RawConfig {
             }
             "autoOpen" => config.auto_open = reader.flag(&entry.node),
             "watch" => config.watch = reader.flag(&entry.node),
+            "pin" => config.pin = pin(reader, &entry.node),
             "$schema" => {
                 reader.text(&entry.node);
             }
@@ -149,6 +153,23 @@ fn tool_mode(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawToolMode> {
             near: nearest(&word, TOOL_MODES.iter().copied()),
             found: word,
             known: TOOL_MODES,
+        },
+    };
+    reader.report_value(node, fault);
+    None
+}
+
+/// Reads what is done about changes of what is pinned.
+pub(super) fn pin(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawPin> {
+    let word = reader.text(node)?.written;
+    let fault = match word.as_str() {
+        "off" => return Some(RawPin::Off),
+        "notice" => return Some(RawPin::Notice),
+        "enforce" => return Some(RawPin::Enforce),
+        _ => ValueFault::UnknownWord {
+            near: nearest(&word, PINS.iter().copied()),
+            found: word,
+            known: PINS,
         },
     };
     reader.report_value(node, fault);

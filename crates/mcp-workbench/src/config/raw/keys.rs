@@ -10,6 +10,7 @@ pub(super) const FILE_KEYS: &[&str] = &[
     "roots",
     "autoOpen",
     "watch",
+    "pin",
     "$schema",
 ];
 
@@ -36,6 +37,7 @@ pub(super) enum ServerKey {
     Disabled,
     Enabled,
     Era,
+    Pin,
     ConnectTimeoutMs,
     CallTimeoutMs,
     MaxCallMs,
@@ -68,6 +70,7 @@ pub(super) const SPELLINGS: &[(ServerKey, &[&str])] = &[
     (ServerKey::Disabled, &["disabled"]),
     (ServerKey::Enabled, &["enabled"]),
     (ServerKey::Era, &["era"]),
+    (ServerKey::Pin, &["pin"]),
     (ServerKey::ConnectTimeoutMs, &["connectTimeoutMs"]),
     (ServerKey::CallTimeoutMs, &["callTimeoutMs"]),
     (ServerKey::MaxCallMs, &["maxCallMs"]),

@@ -11,7 +11,8 @@ pub(super) use self::{
     file::{SYNTAX, empty_file, read, syntax_fault},
     reader::{json_type, member},
     types::{
-        RawCommand, RawConfig, RawEra, RawInheritEnv, RawServer, RawToolMode, RawToolbox, Text,
+        RawCommand, RawConfig, RawEra, RawInheritEnv, RawPin, RawServer, RawToolMode, RawToolbox,
+        Text,
     },
 };
 

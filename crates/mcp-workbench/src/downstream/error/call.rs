@@ -21,6 +21,12 @@ pub enum CallError {
     /// The server came back without this tool.
     #[error("the server no longer has this tool")]
     ToolGone,
+    /// The server came back with a tool that nobody has approved.
+    #[error("{reason}")]
+    NotApproved {
+        /// Why it is not offered.
+        reason: String,
+    },
     /// The server answered with a JSON-RPC error.
     #[error("{}", refusal(.code, .message))]
     Refused {
@@ -153,6 +159,7 @@ impl CallError {
         match self {
             Self::Connect(error) => error.code(),
             Self::ToolGone => "tool_unknown",
+            Self::NotApproved { .. } => "tool_not_approved",
             Self::Refused { .. } => "server_error",
             Self::Exited { .. } => "server_exited",
             Self::GivenUp { why, .. } => why.code(),
@@ -175,7 +182,10 @@ impl CallError {
     /// What is known of the call's effects; nothing where the server answered.
     pub fn outcome(&self) -> Option<Outcome> {
         match self {
-            Self::Connect(_) | Self::ToolGone | Self::Overloaded { .. } => Some(Outcome::NotSent),
+            Self::Connect(_)
+            | Self::ToolGone
+            | Self::NotApproved { .. }
+            | Self::Overloaded { .. } => Some(Outcome::NotSent),
             Self::Refused { .. } => None,
             Self::Internal
             | Self::InvalidAnswer

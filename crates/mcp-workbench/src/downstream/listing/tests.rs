@@ -25,7 +25,12 @@ fn next(cursor: &str) -> String {
 
 fn rules(filters: &ToolFilters) -> ListRules<'_> {
     let marks = Marks::Ignored;
-    ListRules { filters, marks }
+    let pins = None;
+    ListRules {
+        filters,
+        marks,
+        pins,
+    }
 }
 
 /// The list of one page with these definitions.

@@ -7,14 +7,18 @@ use tokio::sync::watch;
 
 use super::{Command, Phase, ServerHandle, Status, lasting::Lasting, session::Session};
 use crate::{
-    config::{Server, ToolFilters},
+    config::{PinMode, Server, ToolFilters},
+    downstream::listing::PinRules,
     era::Era,
+    ident::ToolboxName,
     wire::RawJson,
 };
 
 /// What the configuration says of a server. It is replaced whole.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::downstream) struct Entry {
+    /// The toolbox that the server belongs to.
+    pub(in crate::downstream) toolbox: ToolboxName,
     pub(in crate::downstream) server: Arc<Server>,
     /// The answer to a question for roots, where the configuration gives it.
     pub(in crate::downstream) roots: Option<RawJson>,
@@ -50,6 +54,11 @@ impl ServerHandle {
         }
     }
 
+    /// Has the server's tools compared with the lock file again.
+    pub fn recheck(&self) {
+        let _ = self.commands.send(Command::Recheck);
+    }
+
     /// Has the server tell another one, which takes its place, what must hold for it too.
     pub(in crate::downstream) fn hand_over_to(&self, heir: &Self) {
         let heir = heir.commands.clone();
@@ -73,10 +82,10 @@ impl Adaption {
     }
 
     /// Takes away at once what other filters do not let through. What they let through in addition is seen when the
-    /// server is asked again. Returns whether the filters are others.
+    /// server is asked again. Returns whether that is needed.
     pub(super) fn narrow(&self, status: &watch::Sender<Status>) -> bool {
         let filters = &self.now.filters;
-        let differs = self.before.filters != *filters;
+        let differs = self.before.filters != *filters || self.before.pin != self.now.pin;
         if differs {
             status.send_modify(|status| {
                 if let Some(tools) = &status.tools {
@@ -96,8 +105,23 @@ impl Session {
             Command::Adapt(adaption) => self.adapt(&adaption, status),
             Command::HandOver(heir) => self.calls.lasting().hand_over(&heir),
             Command::Inherit(lasting) => self.inherit(lasting),
+            Command::Recheck => self.recheck(status),
             _ => {}
         }
+    }
+
+    /// Has every tool compared with the lock file again: those that are known at once, and the list as the server has it.
+    fn recheck(&mut self, status: &watch::Sender<Status>) {
+        let rules = PinRules {
+            pins: &self.pins,
+            mode: self.server.pin,
+        };
+        if rules.mode == PinMode::Enforce {
+            status.send_modify(|status| {
+                status.tools = status.tools.as_ref().map(|tools| tools.ruled(&rules));
+            });
+        }
+        self.announce_change(status);
     }
 
     /// Takes up what has changed in the entry.
@@ -105,7 +129,7 @@ impl Session {
         self.server = Arc::clone(&adaption.now);
         self.calls.set_times(self.server.times);
         if adaption.narrow(status) {
-            self.announce_change(status);
+            self.recheck(status);
         }
     }
 

@@ -376,13 +376,13 @@ fn finish(mut call: PendingCall, answer: Result<RawJson, CallError>) {
 fn prepare(call: &mut QueuedCall, tools: &ToolList, dialect: Dialect) -> Result<(), CallError> {
     match &call.call.request {
         CallRequest::Tool { name, arguments } => {
-            let tool = tools.get(name.as_str()).ok_or(CallError::ToolGone)?;
-            call.headers = tool.headers(arguments).into();
+            call.headers = tools.find(name.as_str())?.headers(arguments).into();
         }
-        CallRequest::Relayed { method, params }
-            if dialect.era == Era::Modern && *method == "tools/call" =>
-        {
-            call.headers = tools.headers_of(params).into();
+        CallRequest::Relayed { method, params } if *method == "tools/call" => {
+            tools.check_approved(params)?;
+            if dialect.era == Era::Modern {
+                call.headers = tools.headers_of(params).into();
+            }
         }
         CallRequest::Relayed { .. } => {}
     }

@@ -139,6 +139,8 @@ enum Command {
     Follow(Following),
     /// The entry of the server has changed, but not how it is reached.
     Adapt(Adaption),
+    /// The lock file has changed: tools are compared with it again.
+    Recheck,
     /// Another server takes this one's place: it is to be told what must hold for it too.
     HandOver(mpsc::UnboundedSender<Self>),
     /// What held for the server whose place this one has taken.

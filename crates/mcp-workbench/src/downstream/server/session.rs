@@ -34,6 +34,7 @@ use crate::{
         process::Exit,
     },
     era::Era,
+    policy::lock::ServerPins,
     wire::{Answer, Message, Notification, RawJson, RequestId, Response, id_from_tail},
 };
 
@@ -71,6 +72,8 @@ pub(super) struct Session {
     /// Whether it speaks as it did when it was met.
     pub(super) speech: Speech,
     pub(super) used_at: Instant,
+    /// What is pinned of the server as it was started.
+    pub(super) pins: ServerPins,
 }
 
 /// What is around a session: where it publishes what it learns, and what ends it.
@@ -101,6 +104,7 @@ impl Session {
             health: Health::default(),
             speech: Speech::default(),
             used_at: Instant::now(),
+            pins: started.pins,
         };
         match session.calls.era() {
             Era::Legacy => session.calls.repeat_lasting(&mut session.link),
@@ -273,7 +277,7 @@ impl Session {
     }
 
     pub(super) fn take_page(&mut self, answer: &Answer, status: &watch::Sender<Status>) {
-        let rules = list_rules(&self.server, self.calls.era());
+        let rules = list_rules(&self.server, &self.pins, self.calls.era());
         if let Some(params) = self.refresh.take_page(answer, &rules, status) {
             self.request_page(&params);
         }

@@ -15,15 +15,17 @@ use super::{
 };
 use crate::{
     call::ClientHandle,
-    config::{Server, Transport},
+    config::{PinMode, Server, Transport},
     downstream::{
         error::{ConnectError, StartPhase},
         introduction::Introduction,
         link::Link,
-        listing::{ListRules, ListWalk, Marks, Step, ToolList},
+        listing::{ListRules, ListWalk, Marks, PinRules, Step, ToolList},
         verdicts::{Verdict, VerdictKey},
     },
     era::Era,
+    ident::ServerIdentifier,
+    policy::lock::{Launch, ServerPins},
     wire::{Answer, RawJson, code},
 };
 
@@ -44,6 +46,8 @@ pub(super) struct Started {
     pub(super) dialect: Dialect,
     /// What it will tell of without being asked.
     pub(super) announced: Announced,
+    /// What is pinned of it.
+    pub(super) pins: ServerPins,
 }
 
 /// What became of the question how a server speaks, while nothing is known for certain.
@@ -63,13 +67,16 @@ pub(super) async fn start(
     client: Option<&Arc<dyn ClientHandle>>,
     question: &mut Question,
 ) -> Result<Started, ConnectError> {
-    let Entry { server, roots } = entry;
+    let Entry { server, roots, .. } = entry;
+    let pins = pins_of(entry, context).await;
+    pins.admit(server.pin)?;
     let mut start = Start {
         server,
         roots: roots.as_ref(),
         context,
         client,
         question,
+        pins,
     };
     let key = VerdictKey::of(server);
     match (server.era, key) {
@@ -79,8 +86,28 @@ pub(super) async fn start(
     }
 }
 
+/// What is pinned of a server that is started now. The files that it is made of are read on another thread.
+async fn pins_of(entry: &Entry, context: &SupervisorContext) -> ServerPins {
+    let server = Arc::clone(&entry.server);
+    let launch = match server.pin {
+        PinMode::Off => Launch::default(),
+        PinMode::Notice if context.pins.file().is_none() => Launch::default(),
+        PinMode::Notice | PinMode::Enforce => {
+            let tasks = &context.links.tasks;
+            let launch = tasks.spawn_blocking(move || Launch::of(&server)).await;
+            // What could not be looked at is not what was approved.
+            launch.unwrap_or_default()
+        }
+    };
+    let place = ServerIdentifier {
+        toolbox: entry.toolbox.clone(),
+        server: entry.server.name.clone(),
+    };
+    ServerPins::new(Arc::clone(&context.pins), place, launch)
+}
+
 /// The rules by which a server's list is read.
-pub(super) fn list_rules(server: &Server, era: Era) -> ListRules<'_> {
+pub(super) fn list_rules<'a>(server: &'a Server, pins: &'a ServerPins, era: Era) -> ListRules<'a> {
     let marks = match (&server.transport, era) {
         (Transport::Remote(_), Era::Modern) => Marks::Followed,
         _ => Marks::Ignored,
@@ -88,6 +115,10 @@ pub(super) fn list_rules(server: &Server, era: Era) -> ListRules<'_> {
     ListRules {
         filters: &server.filters,
         marks,
+        pins: Some(PinRules {
+            pins,
+            mode: server.pin,
+        }),
     }
 }
 
@@ -117,6 +148,8 @@ struct Start<'a> {
     context: &'a SupervisorContext,
     client: Option<&'a Arc<dyn ClientHandle>>,
     question: &'a mut Question,
+    /// What is pinned of it.
+    pins: ServerPins,
 }
 
 impl<'a> Start<'a> {
@@ -237,10 +270,11 @@ impl<'a> Start<'a> {
             Err(error) => Err(error),
         };
         let (met, walk) = listed.map_err(|error| error.redacted(conversation.link.secrets()))?;
-        let rules = list_rules(self.server, met.era);
+        let rules = list_rules(self.server, &self.pins, met.era);
         let started = Started {
             tools: walk.finish(&rules, Introduction::of(&met.said, met.era)),
             announced: Announced::of(&met.said),
+            pins: self.pins.clone(),
             dialect: conversation.dialect,
             link: conversation.link,
             next_id: conversation.next_id,

@@ -34,8 +34,13 @@ use crate::{
         verdicts::{VerdictKey, Verdicts},
     },
     ident::{ServerIdentifier, ToolboxName},
+    policy::lock::{Pins, Scope},
     seal::Sealer,
 };
+
+/// How long a first contact waits for others, so that they are written and told together: an open does not wait for a
+/// server any longer.
+const RECORD_AFTER: Duration = Duration::from_secs(50);
 
 /// What all servers of a workbench share.
 #[derive(Clone)]
@@ -48,6 +53,8 @@ pub(in crate::downstream) struct SupervisorContext {
     pub(in crate::downstream) verdicts: Arc<Verdicts>,
     /// Seals the names of tasks.
     pub(in crate::downstream) sealer: Arc<Sealer>,
+    /// What is pinned of servers.
+    pub(in crate::downstream) pins: Arc<Pins>,
 }
 
 /// The owner of one server.
@@ -147,6 +154,9 @@ impl Supervisor {
         if let Command::Adapt(adaption) = &command {
             adaption.narrow(&self.status);
         }
+        if let Command::Recheck = &command {
+            self.outdate();
+        }
         self.waiting.add(command);
     }
 
@@ -224,6 +234,7 @@ impl Supervisor {
         let client = self.waiting.client();
         let came_back = self.status.borrow().tools.is_some();
         let tools = self.publish_up(&mut started);
+        self.record_later();
         self.waiting.tell(&tools);
         let lasting = std::mem::take(&mut self.waiting.lasting);
         let entry = self.about.entry();
@@ -298,6 +309,30 @@ impl Supervisor {
         self.set_phase(Phase::Resting);
     }
 
+    /// Has a first contact written, if no open does it before.
+    fn record_later(&self) {
+        let pins = Arc::clone(&self.context.pins);
+        if !pins.has_news(Scope::First) {
+            return;
+        }
+        let (tasks, shutdown) = (
+            &self.context.links.tasks,
+            Arc::clone(&self.context.shutdown),
+        );
+        let writers = tasks.clone();
+        tasks.spawn(async move {
+            tokio::select! {
+                // What is left then is written at the end.
+                () = shutdown.begun() => {}
+                () = tokio::time::sleep(RECORD_AFTER) => {
+                    if pins.has_news(Scope::First) {
+                        writers.spawn_blocking(move || pins.record(Scope::First));
+                    }
+                }
+            }
+        });
+    }
+
     /// Publishes the list of a server that came up; one that is equal to the last keeps its identity.
     fn publish_up(&self, started: &mut Started) -> Arc<ToolList> {
         let tools = std::mem::take(&mut started.tools);
@@ -312,6 +347,12 @@ impl Supervisor {
             stale: false,
         });
         tools
+    }
+
+    /// Notes that the list may not be shown any more before the server was asked.
+    fn outdate(&self) {
+        self.status
+            .send_modify(|status| status.stale = status.tools.is_some());
     }
 
     fn set_phase(&self, phase: Phase) {

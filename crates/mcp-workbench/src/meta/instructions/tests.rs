@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::{Server, ServerTimes, ToolFilters, ToolMode, Transport};
+use crate::config::{PinMode, Server, ServerTimes, ToolFilters, ToolMode, Transport, Written};
 
 /// A toolbox by its name, its description and how many servers it has.
 type Written = (String, String, usize);
@@ -22,6 +22,8 @@ fn server(name: &str) -> Arc<Server> {
             idle: None,
         },
         era: None,
+        pin: PinMode::Off,
+        written: Written::default(),
     })
 }
 
@@ -47,6 +49,7 @@ fn config(toolboxes: &[Written]) -> Config {
         auto_open: false,
         watch: true,
         cache: None,
+        lock: None,
     }
 }
 

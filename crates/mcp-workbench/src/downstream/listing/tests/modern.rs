@@ -49,6 +49,7 @@ fn marked_arguments_become_headers_and_wrong_marks_withhold_their_tool() {
     let followed = ListRules {
         filters: &filters,
         marks: Marks::Followed,
+        pins: None,
     };
     let list = walk().finish(&followed, Introduction::default());
     assert_eq!(names(&list), ["good"]);

@@ -25,7 +25,12 @@ fn page(tools: &[&str], next: Option<&str>) -> Answer {
 
 fn rules(filters: &ToolFilters) -> ListRules<'_> {
     let marks = Marks::Ignored;
-    ListRules { filters, marks }
+    let pins = None;
+    ListRules {
+        filters,
+        marks,
+        pins,
+    }
 }
 
 fn status() -> watch::Sender<Status> {
