@@ -34,4 +34,5 @@ mod remote_servers;
 mod results;
 mod shutdown;
 mod starting;
+mod trust;
 mod use_tool;

@@ -16,6 +16,7 @@ mod lasting;
 mod limiter;
 mod local;
 mod pending;
+mod pinning;
 mod probe;
 mod progress;
 mod questions;

@@ -10,6 +10,7 @@ use super::{
     asks::Asks,
     conversation::{Conversation, error_code, refused},
     dialect::Dialect,
+    pinning::Pinning,
     probe::{Certainty, Met, Probed},
     subscription::Announced,
 };
@@ -24,8 +25,7 @@ use crate::{
         verdicts::{Verdict, VerdictKey},
     },
     era::Era,
-    ident::ServerIdentifier,
-    policy::lock::{Launch, ServerPins},
+    policy::lock::ServerPins,
     wire::{Answer, RawJson, code},
 };
 
@@ -68,15 +68,17 @@ pub(super) async fn start(
     question: &mut Question,
 ) -> Result<Started, ConnectError> {
     let Entry { server, roots, .. } = entry;
-    let pins = pins_of(entry, context).await;
-    pins.admit(server.pin)?;
+    let pinning = Pinning::begin(entry, context);
+    if server.pin == PinMode::Enforce {
+        pinning.pins().await.admit(server.pin)?;
+    }
     let mut start = Start {
         server,
         roots: roots.as_ref(),
         context,
         client,
         question,
-        pins,
+        pinning,
     };
     let key = VerdictKey::of(server);
     match (server.era, key) {
@@ -84,26 +86,6 @@ pub(super) async fn start(
         (None, Some(key)) => start.as_known(key).await,
         (None, None) => Ok(start.probing(start.probe_patience()).await?.0),
     }
-}
-
-/// What is pinned of a server that is started now. The files that it is made of are read on another thread.
-async fn pins_of(entry: &Entry, context: &SupervisorContext) -> ServerPins {
-    let server = Arc::clone(&entry.server);
-    let launch = match server.pin {
-        PinMode::Off => Launch::default(),
-        PinMode::Notice if context.pins.file().is_none() => Launch::default(),
-        PinMode::Notice | PinMode::Enforce => {
-            let tasks = &context.links.tasks;
-            let launch = tasks.spawn_blocking(move || Launch::of(&server)).await;
-            // What could not be looked at is not what was approved.
-            launch.unwrap_or_default()
-        }
-    };
-    let place = ServerIdentifier {
-        toolbox: entry.toolbox.clone(),
-        server: entry.server.name.clone(),
-    };
-    ServerPins::new(Arc::clone(&context.pins), place, launch)
 }
 
 /// The rules by which a server's list is read.
@@ -149,7 +131,7 @@ struct Start<'a> {
     client: Option<&'a Arc<dyn ClientHandle>>,
     question: &'a mut Question,
     /// What is pinned of it.
-    pins: ServerPins,
+    pinning: Pinning,
 }
 
 impl<'a> Start<'a> {
@@ -270,11 +252,12 @@ impl<'a> Start<'a> {
             Err(error) => Err(error),
         };
         let (met, walk) = listed.map_err(|error| error.redacted(conversation.link.secrets()))?;
-        let rules = list_rules(self.server, &self.pins, met.era);
+        let pins = self.pinning.pins().await;
+        let rules = list_rules(self.server, &pins, met.era);
         let started = Started {
             tools: walk.finish(&rules, Introduction::of(&met.said, met.era)),
             announced: Announced::of(&met.said),
-            pins: self.pins.clone(),
+            pins,
             dialect: conversation.dialect,
             link: conversation.link,
             next_id: conversation.next_id,

@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::{PinMode, Server, ServerTimes, ToolFilters, ToolMode, Transport, Written};
+use crate::config::{self, PinMode, Server, ServerTimes, ToolFilters, ToolMode, Transport};
 
 /// A toolbox by its name, its description and how many servers it has.
 type Written = (String, String, usize);
@@ -23,7 +23,7 @@ fn server(name: &str) -> Arc<Server> {
         },
         era: None,
         pin: PinMode::Off,
-        written: Written::default(),
+        written: config::Written::default(),
     })
 }
 

@@ -9,7 +9,7 @@ use super::program_files;
 use crate::config::{Server, Written};
 
 /// The part that is known only when the server has come up: its own name and version.
-const SAYS: &str = "says";
+pub(super) const SAYS: &str = "says";
 
 /// The parts of a launch by their names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

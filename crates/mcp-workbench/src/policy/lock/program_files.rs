@@ -75,22 +75,18 @@ fn digest(path: &Path) -> Option<Digest> {
         return None;
     }
     let stamp = Stamp::of(path, &metadata);
-    if let Some(known) = known(|known| known.get(&stamp).copied()) {
-        return Some(known);
+    // Whoever wants the same file at the same time waits for it instead of reading it too.
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = known.get_or_insert_default();
+    if let Some(digest) = known.get(&stamp) {
+        return Some(*digest);
     }
     let digest = read(path).ok()?;
-    known(|known| {
-        if known.len() >= MAX_REMEMBERED {
-            known.clear();
-        }
-        known.insert(stamp, digest);
-    });
+    if known.len() >= MAX_REMEMBERED {
+        known.clear();
+    }
+    known.insert(stamp, digest);
     Some(digest)
-}
-
-fn known<T>(look: impl FnOnce(&mut HashMap<Stamp, Digest>) -> T) -> T {
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    look(known.get_or_insert_default())
 }
 
 fn read(path: &Path) -> io::Result<Digest> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use super::{Differences, LockFault};
+use super::{Differences, LockFault, launch::SAYS};
 use crate::{ident::ServerIdentifier, visible::visible};
 
 /// How many names a sentence has.
@@ -51,8 +51,8 @@ pub enum Denial {
     Unknown(ServerIdentifier),
     /// It would be started in another way than was approved.
     #[error(
-        "it is not what was approved: {} {}; `{}` shows the difference, and `{}` approves it",
-        names(.parts), are_others(.parts.len()), command("diff", .place, None), command("approve", .place, None)
+        "it is not what was approved: {}; `{}` shows the difference, and `{}` approves it",
+        others(.parts), command("diff", .place, None), command("approve", .place, None)
     )]
     Launch {
         /// The server.
@@ -86,10 +86,9 @@ pub(super) fn changes(place: &ServerIdentifier, differences: &Differences) -> St
         ..
     } = differences;
     if !launch.is_empty() {
-        let are = are_others(launch.len());
         parts.push(format!(
-            "the server is not the pinned one: {} {are}",
-            names(launch)
+            "the server is not the pinned one: {}",
+            others(launch)
         ));
     }
     match &changed[..] {
@@ -123,12 +122,19 @@ pub(super) fn not_pinned(file: &str, fault: &LockFault) -> String {
     )
 }
 
-fn are_others(count: usize) -> &'static str {
-    if count == 1 {
+/// The parts of a launch that are others, as a sentence.
+fn others(parts: &[String]) -> String {
+    let shown = parts.iter().map(|part| match part.as_str() {
+        SAYS => "its own name or version".to_owned(),
+        part => format!("'{}'", visible(part)),
+    });
+    let shown: Vec<String> = shown.collect();
+    let are = if parts.len() == 1 {
         "is another"
     } else {
         "are others"
-    }
+    };
+    format!("{} {are}", shown.join(", "))
 }
 
 fn names(names: &[String]) -> String {
