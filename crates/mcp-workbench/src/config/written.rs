@@ -72,7 +72,9 @@ pub(super) fn arguments_as_written(raw: &RawServer) -> Vec<String> {
 
 fn arguments(raw: &RawServer) -> Vec<String> {
     let mut arguments = arguments_as_written(raw);
-    for index in secret_arguments(&arguments) {
+    // What a reference holds is looked at by itself.
+    let outside: Vec<String> = arguments.iter().map(|it| without_references(it)).collect();
+    for index in secret_arguments(&outside) {
         let argument = &mut arguments[index];
         *argument = match argument.split_once('=') {
             Some((name, _)) => format!("{name}={REDACTED}"),
@@ -111,6 +113,16 @@ fn address(url: &str) -> String {
         None => authority.to_owned(),
     };
     format!("{scheme}://{host}{path}{query}")
+}
+
+/// A text in which every reference is the same.
+fn without_references(text: &str) -> String {
+    let mut parts = text.split("${");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        let rest = part.split_once('}').map_or("", |(_, rest)| rest);
+        format!("{text}${{}}{rest}")
+    })
 }
 
 /// A text in which no reference has a default that looks like a credential.
@@ -187,6 +199,10 @@ mod tests {
         assert_eq!(
             arguments(r#"["a ${API_KEY:-hunter2-hunter2} b ${X:-y}"]"#),
             ["a ${API_KEY:-[redacted]} b ${X:-y}"]
+        );
+        assert_eq!(
+            arguments(r#"["--key=${KEY:-none}"]"#),
+            ["--key=${KEY:-none}"]
         );
         let url = |url: &str| {
             let entry =

@@ -166,8 +166,17 @@ impl Pool {
         &self.context.pins
     }
 
-    /// Writes what was found of the servers of a toolbox, now that it is told. Cancel-safe: what was begun is done.
-    pub async fn record(&self, toolbox: &ToolboxName) {
+    /// Writes first contacts. Cancel-safe: what was begun is done.
+    pub async fn record_first(&self) {
+        let pins = Arc::clone(&self.context.pins);
+        if pins.has_news(Scope::First) {
+            let write = move || pins.record(Scope::First);
+            let _ = self.tasks.spawn_blocking(write).await;
+        }
+    }
+
+    /// Writes what has changed in a toolbox, now that it is told. Cancel-safe: what was begun is done.
+    pub async fn record_told(&self, toolbox: &ToolboxName) {
         let pins = Arc::clone(&self.context.pins);
         if pins.has_news(Scope::Toolbox(toolbox)) {
             let toolbox = toolbox.clone();

@@ -80,7 +80,10 @@ pub(super) async fn run(
         });
     };
     match workbench.open(&found, &context.client).await {
-        Ok(opened) => Ok(opened.result.clone()),
+        Ok(opened) => {
+            workbench.told(&found).await;
+            Ok(opened.result.clone())
+        }
         Err(error) => Err(Failure::NotOpened {
             toolbox: found.name().clone(),
             error,

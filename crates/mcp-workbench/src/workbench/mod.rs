@@ -131,7 +131,7 @@ impl Workbench {
         client: &Arc<dyn ClientHandle>,
     ) -> Result<Arc<Opened>, OpenError> {
         let opened = toolbox.open(client).await?;
-        self.pool.record(toolbox.name()).await;
+        self.pool.record_first().await;
         if let Some(registry) = &self.registry {
             let before = registry.len();
             register(registry, toolbox);
@@ -268,6 +268,11 @@ impl Workbench {
     /// What is pinned of servers.
     pub fn pins(&self) -> &Arc<Pins> {
         self.pool.pins()
+    }
+
+    /// Notes that somebody is told what has changed in a toolbox, so that they are not told again.
+    pub async fn told(&self, toolbox: &Toolbox) {
+        self.pool.record_told(toolbox.name()).await;
     }
 
     /// Takes up a lock file that may have changed. Servers that run are compared with it at once, others at their next start.

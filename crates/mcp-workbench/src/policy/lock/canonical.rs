@@ -45,7 +45,11 @@ impl Digest {
 
     /// Its digits without what it begins with.
     pub(super) fn digits(&self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        let mut digits = String::with_capacity(64);
+        for byte in self.0 {
+            digits.push_str(&format!("{byte:02x}"));
+        }
+        digits
     }
 }
 

@@ -20,7 +20,7 @@ use super::{
     server_pins::Ruling,
     state::{Found, Scope, State, key},
     texts::Texts,
-    words,
+    words::{self, Standing},
 };
 use crate::{
     config::{Config, WriteError, write_atomically},
@@ -123,12 +123,12 @@ impl Pins {
                     .collect()
             }
             Ok(differences) => {
-                let reason = |is_new| {
-                    move |tool: &String| (tool.clone(), words::tool_denied(place, tool, is_new))
+                let reason = |standing| {
+                    move |tool: &String| (tool.clone(), words::tool_denied(place, tool, standing))
                 };
-                let changed = differences.changed.iter().map(reason(false));
+                let changed = differences.changed.iter().map(reason(Standing::Changed));
                 changed
-                    .chain(differences.new.iter().map(reason(true)))
+                    .chain(differences.new.iter().map(reason(Standing::New)))
                     .collect()
             }
         };

@@ -51,7 +51,7 @@ impl Lock {
         let root = RawJson::parse(&Bytes::copy_from_slice(text)).map_err(|error| {
             let at = match error {
                 ScanError::Syntax(at) => at,
-                _ => 0,
+                ScanError::TooDeep => 0,
             };
             let before = &text[..at.min(text.len())];
             LockFault::Syntax(memchr::memchr_iter(b'\n', before).count() + 1)
@@ -73,7 +73,7 @@ impl Lock {
             match key.as_str() {
                 "layout" => {}
                 "toolboxes" => {
-                    lock.toolboxes = named(&value, &key, |value, at| named(value, at, server))?
+                    lock.toolboxes = named(&value, &key, |value, at| named(value, at, server))?;
                 }
                 _ => return Err(LockFault::Value(key)),
             }

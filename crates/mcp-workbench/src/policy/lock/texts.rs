@@ -97,7 +97,7 @@ impl Texts {
         while waited < PATIENCE {
             match file.try_lock() {
                 Ok(()) => return Some(file),
-                Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) => thread::park_timeout(PAUSE),
                 Err(TryLockError::Error(_)) => return None,
             }
             waited += PAUSE;

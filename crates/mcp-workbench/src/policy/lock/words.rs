@@ -62,12 +62,18 @@ pub enum Denial {
     },
 }
 
+/// How a tool stands to what was approved.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Standing {
+    New,
+    Changed,
+}
+
 /// Why a tool is not offered.
-pub(super) fn tool_denied(place: &ServerIdentifier, tool: &str, is_new: bool) -> String {
-    let why = if is_new {
-        "it is not approved"
-    } else {
-        "its definition has changed since it was approved"
+pub(super) fn tool_denied(place: &ServerIdentifier, tool: &str, standing: Standing) -> String {
+    let why = match standing {
+        Standing::New => "it is not approved",
+        Standing::Changed => "its definition has changed since it was approved",
     };
     format!(
         "{why}; `{}` shows it, and `{}` approves it",

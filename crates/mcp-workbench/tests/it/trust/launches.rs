@@ -1,4 +1,4 @@
-//! MCPoison, T17, T22: the entry of a server is changed, or what it runs, while its name and its tools stay.
+//! CVE-2025-54136, T17, T22: the entry of a server is changed, or what it runs, while its name and its tools stay.
 
 use std::{fs, os::unix::fs::PermissionsExt};
 

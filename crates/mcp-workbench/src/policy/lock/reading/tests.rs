@@ -32,7 +32,7 @@ fn faults_are_told_with_their_place() {
     let good = lock(PinnedServer::of(&observation(&[("add", "1")]))).text();
     let cases = [
         (String::new(), "it is no JSON from line 1 on"),
-        (good.replace("\n}\n", ""), "it is no JSON from line 13 on"),
+        (good.replace("\n}\n", ""), "it is no JSON from line 14 on"),
         (
             good.replace("    \"dev\"", "=======\n    \"dev\""),
             "line 4 is the mark of a merge conflict",
