@@ -16,7 +16,7 @@ use crate::{
         Config, Environment, Fault, LiteralPlace, Loaded, Problem, ReferenceFault, Server,
         ToolFilters, ToolMode, Transport,
     },
-    downstream::{ConnectError, ToolList},
+    downstream::{Cause, ConnectError, ToolList},
 };
 
 /// From when on a start is slow: Codex waits for 10 s, and people for less.
@@ -155,9 +155,12 @@ fn of_list(list: &ToolList, server: &Server) -> Vec<ToolFinding> {
         });
     }
     let withheld = list.withheld.iter().cloned();
-    findings.extend(withheld.map(|it| ToolFinding::Withheld {
-        tool: it.tool,
-        reason: it.reason,
+    findings.extend(withheld.map(|it| {
+        let (tool, reason) = (it.tool, it.reason);
+        match it.cause {
+            Cause::Definition => ToolFinding::Withheld { tool, reason },
+            Cause::NotApproved => ToolFinding::NotApproved { tool, reason },
+        }
     }));
     findings.extend(list.notices.iter().cloned().map(ToolFinding::Notice));
     findings

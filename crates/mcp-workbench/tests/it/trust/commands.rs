@@ -176,3 +176,24 @@ fn doctor_shows_what_has_changed() {
     );
     assert_eq!(world.open().get("notices"), None, "it was told");
 }
+
+#[test]
+fn doctor_names_what_is_not_approved() {
+    let world = World::pinned("enforce", &before());
+    world.set_tools(&json!([
+        tool("add", "Adds, and more"),
+        tool("sub", "Subtracts")
+    ]));
+    let codes = || {
+        let mut command = world.setup.command();
+        command.arg("--config").arg(world.setup.config());
+        let output = command.args(["doctor", "--json"]).output().unwrap();
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let findings = report["toolboxes"][0]["servers"][0]["findings"].clone();
+        let findings = findings.as_array().unwrap().clone().into_iter();
+        findings.map(|it| it["code"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(codes(), ["tool_not_approved"]);
+    std::fs::remove_file(world.lock_file()).unwrap();
+    assert_eq!(codes(), ["server_not_approved"]);
+}
