@@ -41,12 +41,14 @@ pub(super) fn stamp(file: &Path) -> Option<Stamp> {
 
 /// Reads a file.
 pub(super) fn read(file: &Path) -> Disk {
-    let text = File::open(file).and_then(|file| {
-        if !file.metadata()?.is_file() {
+    let text = fs::metadata(file).and_then(|metadata| {
+        if !metadata.is_file() {
+            // Opening a pipe could wait for ever.
             return Err(io::Error::other("it is no plain file"));
         }
         let mut text = Vec::new();
-        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut text)?;
+        let opened = File::open(file)?;
+        opened.take(MAX_FILE_BYTES + 1).read_to_end(&mut text)?;
         Ok(text)
     });
     match text {

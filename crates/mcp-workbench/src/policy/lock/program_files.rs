@@ -1,14 +1,14 @@
 //! The files that an entry names and that are run: a command with a path, and scripts among the arguments. Programs that
 //! are looked up in `PATH` are not among them, since interpreters and launchers differ from machine to machine; nor is
-//! a file whose name depends on a variable.
+//! a file whose name depends on a variable, nor the workbench itself, whose replacement would not look.
 
 use std::{
     collections::HashMap,
     ffi::OsStr,
     fs::{self, File, Metadata},
     io::{self, Read},
-    path::Path,
-    sync::{Mutex, PoisonError},
+    path::{Path, PathBuf},
+    sync::{Mutex, OnceLock, PoisonError},
 };
 
 use sha2::{Digest as _, Sha256};
@@ -71,7 +71,7 @@ fn is_program(argument: &str) -> bool {
 
 fn digest(path: &Path) -> Option<Digest> {
     let metadata = fs::metadata(path).ok()?;
-    if !metadata.is_file() || metadata.len() > MAX_FILE_BYTES {
+    if !metadata.is_file() || metadata.len() > MAX_FILE_BYTES || is_own_program(path) {
         return None;
     }
     let stamp = Stamp::of(path, &metadata);
@@ -87,6 +87,13 @@ fn digest(path: &Path) -> Option<Digest> {
     }
     known.insert(stamp, digest);
     Some(digest)
+}
+
+/// Whether a file is this program.
+fn is_own_program(path: &Path) -> bool {
+    static OWN: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let own = OWN.get_or_init(|| fs::canonicalize(std::env::current_exe().ok()?).ok());
+    own.is_some() && fs::canonicalize(path).ok() == *own
 }
 
 fn read(path: &Path) -> io::Result<Digest> {
