@@ -30,6 +30,7 @@ mod switch;
 mod terminal;
 mod token;
 mod tokens;
+mod trust;
 mod typed;
 mod warm;
 
@@ -103,6 +104,8 @@ enum Command {
     Permissions(permissions::PermissionsArguments),
     /// Show the calls that were noted
     Log(log::LogArguments),
+    /// Show and approve what servers and tools were found to be
+    Trust(trust::TrustArguments),
     /// Show a session with the built-in demo toolbox
     Demo {
         /// Print the demo's configuration instead, to be pasted into a client
@@ -197,6 +200,7 @@ fn run(command: Command, config: Option<&Path>, environment: &Environment, colou
         Command::Warm(arguments) => warm::run(config, &arguments, environment),
         Command::Permissions(arguments) => permissions::run(config, &arguments, environment),
         Command::Log(arguments) => log::run(config, &arguments, environment),
+        Command::Trust(arguments) => trust::run(config, &arguments, environment),
         Command::Demo {
             print_config: false,
         } => demo::run(colour),

@@ -33,6 +33,7 @@ mod secrets;
 mod sources;
 mod transport;
 mod watch;
+mod written;
 
 pub use self::{
     access::{AccessFault, Writer},
@@ -56,12 +57,14 @@ pub use self::{
         Fault, JsonType, KeyFault, Named, Place, Problem, Problems, ReferenceFault, Scope,
         Severity, TransportFault, ValueFault,
     },
+    resolve::LOCK_FILE,
     resolved::{
-        ChildEnvironment, Config, Connect, RemoteEndpoint, RemoteProtocol, Server, ServerTimes,
-        StdioLaunch, ToolMode, Toolbox, Transport, Unset,
+        ChildEnvironment, Config, Connect, PinMode, RemoteEndpoint, RemoteProtocol, Server,
+        ServerTimes, StdioLaunch, ToolMode, Toolbox, Transport, Unset,
     },
     schema::json_schema,
     secrets::{REDACTED, Secrets},
     sources::MissingValue,
     watch::{FileWatch, Fingerprint, wait_for_writer},
+    written::Written,
 };

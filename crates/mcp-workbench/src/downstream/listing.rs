@@ -2,6 +2,7 @@
 //! result.
 
 mod judged;
+mod pinned;
 mod walk;
 
 use std::collections::{HashMap, HashSet};
@@ -10,12 +11,13 @@ use serde::Serialize;
 
 use super::{introduction::Introduction, told::Told};
 use crate::{
-    config::{Permissions, Server, ToolFilters, Transport},
+    config::{Permissions, PinMode, Server, ToolFilters, Transport},
     era::{
         CacheHints, Era,
         headers::{self, ParameterHeader},
     },
     ident::ToolName,
+    lock::ServerPins,
     policy::{
         permissions::{Reason, Said},
         scan,
@@ -24,10 +26,11 @@ use crate::{
     wire::{Kind, RawJson},
 };
 
+pub(super) use pinned::PinRules;
 pub use walk::{ListWalk, Step};
 
 /// The tools of one server that are offered, as it described them.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolList {
     tools: Vec<ToolDefinition>,
     by_name: HashMap<ToolName, usize, foldhash::fast::RandomState>,
@@ -69,6 +72,8 @@ pub(super) struct ListRules<'a> {
     pub(super) permissions: &'a Permissions,
     /// What is done about arguments that are marked for headers.
     pub(super) marks: Marks,
+    /// What is done about tools that are not what the lock file has.
+    pub(super) pins: Option<PinRules<'a>>,
 }
 
 impl<'a> ListRules<'a> {
@@ -82,6 +87,15 @@ impl<'a> ListRules<'a> {
             filters: &server.filters,
             permissions: &server.permissions,
             marks,
+            pins: None,
+        }
+    }
+
+    /// The same for a server of which something is pinned.
+    pub(super) fn with_pins(self, pins: &'a ServerPins, mode: PinMode) -> Self {
+        Self {
+            pins: Some(PinRules { pins, mode }),
+            ..self
         }
     }
 }
@@ -126,6 +140,20 @@ pub struct Withheld {
     pub tool: String,
     /// Why it is not offered.
     pub reason: String,
+    /// What kind of reason that is.
+    #[serde(skip)]
+    pub cause: Cause,
+}
+
+/// Why a tool is not offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// Its definition cannot be passed on.
+    Definition,
+    /// The configuration does not permit it.
+    NotPermitted,
+    /// It is not what was approved.
+    NotApproved,
 }
 
 impl ToolList {
@@ -159,13 +187,14 @@ impl ToolList {
                     list.withhold(
                         name.as_str(),
                         "the server lists this name twice; the first is kept",
+                        Cause::Definition,
                     );
                 }
                 Ok(name) => match checked(definition, rules.marks) {
                     Ok(headers) => list.offer(name, definition.clone(), headers),
                     Err(fault) => {
                         tracing::warn!("tool '{}': {fault}", visible(name.as_str()));
-                        list.withhold(name.as_str(), &fault);
+                        list.withhold(name.as_str(), &fault, Cause::Definition);
                     }
                 },
                 Err(fault) => {
@@ -173,7 +202,8 @@ impl ToolList {
                         .member("name")
                         .and_then(|it| Some(it.as_text()?.into_owned()))
                         .filter(|name| !name.trim().is_empty());
-                    list.withhold(&label.unwrap_or_else(|| format!("#{}", index + 1)), &fault);
+                    let label = label.unwrap_or_else(|| format!("#{}", index + 1));
+                    list.withhold(&label, &fault, Cause::Definition);
                 }
             }
         }
@@ -186,6 +216,9 @@ impl ToolList {
             tracing::warn!("the rule '{rule}' of permissions matches no tool");
         }
         list.judge(permissions);
+        if let Some(pins) = &rules.pins {
+            list.apply(pins.rule(&list));
+        }
         list
     }
 
@@ -217,10 +250,11 @@ impl ToolList {
         });
     }
 
-    fn withhold(&mut self, tool: &str, reason: &str) {
+    fn withhold(&mut self, tool: &str, reason: &str, cause: Cause) {
         self.withheld.push(Withheld {
             tool: visible(tool).into_owned(),
             reason: reason.to_owned(),
+            cause,
         });
     }
 }

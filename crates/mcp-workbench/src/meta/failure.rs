@@ -118,6 +118,7 @@ impl Failure {
                 LookupError::ServerUnknown => "server_unknown",
                 LookupError::ToolUnknown => "tool_unknown",
                 LookupError::NotPermitted(refusal) => refusal.code(),
+                LookupError::ToolNotApproved { .. } => "tool_not_approved",
                 LookupError::NotConnected(error) => error.code(),
             },
             Self::CallFailed { error, .. } => error.code(),
@@ -263,6 +264,7 @@ fn write_not_found(
         LookupError::NotPermitted(refusal) => {
             write_call_failed(f, tool, &CallError::NotPermitted(refusal.clone()))
         }
+        LookupError::ToolNotApproved { reason } => write_not_approved(f, tool, reason),
         LookupError::NotConnected(error) => {
             write_call_failed(f, tool, &CallError::Connect(Arc::clone(error)))
         }
@@ -277,13 +279,29 @@ fn write_unknown_tool(f: &mut fmt::Formatter<'_>, tool: &ToolIdentifier) -> fmt:
     )
 }
 
+/// Only a person can approve a tool, so that is what the next step is.
+fn write_not_approved(
+    f: &mut fmt::Formatter<'_>,
+    tool: &ToolIdentifier,
+    reason: &str,
+) -> fmt::Result {
+    let (toolbox, server, name): (_, _, &ToolName) = (&tool.toolbox, &tool.server, &tool.tool);
+    write!(
+        f,
+        "Tool '{name}' of server '{server}' (toolbox '{toolbox}') is withheld: {reason}. \
+         Only the user can do that; ask them to"
+    )
+}
+
 fn write_call_failed(
     f: &mut fmt::Formatter<'_>,
     tool: &ToolIdentifier,
     error: &CallError,
 ) -> fmt::Result {
-    if let CallError::ToolGone = error {
-        return write_unknown_tool(f, tool);
+    match error {
+        CallError::ToolGone => return write_unknown_tool(f, tool),
+        CallError::NotApproved { reason } => return write_not_approved(f, tool, reason),
+        _ => {}
     }
     write!(
         f,

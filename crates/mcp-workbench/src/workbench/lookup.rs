@@ -25,6 +25,11 @@ pub enum LookupError {
     ToolUnknown,
     /// The tool may not be called.
     NotPermitted(NotPermitted),
+    /// The tool is withheld, since nobody has approved it.
+    ToolNotApproved {
+        /// The reason in words, with what to do.
+        reason: String,
+    },
     /// The server is not up and could not be started.
     NotConnected(Arc<ConnectError>),
 }

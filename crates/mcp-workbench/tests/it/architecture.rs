@@ -20,6 +20,7 @@ const LAYERS: &[&str] = &[
     "toolbox",
     "downstream",
     "audit",
+    "lock",
     "policy",
     "search",
     "clients",

@@ -41,4 +41,5 @@ mod search;
 mod secrets;
 mod shutdown;
 mod starting;
+mod trust;
 mod use_tool;

@@ -15,7 +15,7 @@ use super::{
     server,
     types::{
         AUDIT_BYTES, AUDIT_FILES, NAME_LIMITS, RawAudit, RawAuditDetails, RawConfig, RawConnect,
-        RawNotedArguments, RawToolMode, RawToolbox, Text,
+        RawNotedArguments, RawPin, RawToolMode, RawToolbox, Text,
     },
 };
 use crate::{
@@ -48,6 +48,9 @@ const CONNECTS: &[&str] = &["on-open", "on-use"];
 
 /// The words for `arguments` of `audit`.
 const NOTED_ARGUMENTS: &[&str] = &["shape", "values"];
+
+/// The words for `pin`.
+const PINS: &[&str] = &["off", "notice", "enforce"];
 
 /// Reads the content of a configuration file. What comes back may lack what was noted as wrong.
 pub(in crate::config) fn read(text: &str, findings: &mut Findings) -> RawConfig {
@@ -94,6 +97,7 @@ fn config(reader: &mut Reader<'_>, value: &Value<'_>) -> RawConfig {
             "watch" => config.watch = reader.flag(&entry.node),
             "maxResultChars" => config.max_result_chars = reader.budget(&entry.node),
             "sanitize" => config.sanitize = reader.flag(&entry.node),
+            "pin" => config.pin = pin(reader, &entry.node),
             "audit" => config.audit = audit(reader, &entry.node),
             "$schema" => {
                 reader.text(&entry.node);
@@ -184,6 +188,23 @@ fn tool_mode(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawToolMode> {
             near: nearest(&word, TOOL_MODES.iter().copied()),
             found: word,
             known: TOOL_MODES,
+        },
+    };
+    reader.report_value(node, fault);
+    None
+}
+
+/// Reads what is done about changes of what is pinned.
+pub(super) fn pin(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawPin> {
+    let word = reader.text(node)?.written;
+    let fault = match word.as_str() {
+        "off" => return Some(RawPin::Off),
+        "notice" => return Some(RawPin::Notice),
+        "enforce" => return Some(RawPin::Enforce),
+        _ => ValueFault::UnknownWord {
+            near: nearest(&word, PINS.iter().copied()),
+            found: word,
+            known: PINS,
         },
     };
     reader.report_value(node, fault);

@@ -14,6 +14,7 @@ pub(super) const FILE_KEYS: &[&str] = &[
     "watch",
     "maxResultChars",
     "sanitize",
+    "pin",
     "audit",
     "$schema",
 ];
@@ -51,6 +52,7 @@ pub(super) enum ServerKey {
     Disabled,
     Enabled,
     Era,
+    Pin,
     ConnectTimeoutMs,
     CallTimeoutMs,
     MaxCallMs,
@@ -86,6 +88,7 @@ pub(super) const SPELLINGS: &[(ServerKey, &[&str])] = &[
     (ServerKey::Disabled, &["disabled"]),
     (ServerKey::Enabled, &["enabled"]),
     (ServerKey::Era, &["era"]),
+    (ServerKey::Pin, &["pin"]),
     (ServerKey::ConnectTimeoutMs, &["connectTimeoutMs"]),
     (ServerKey::CallTimeoutMs, &["callTimeoutMs"]),
     (ServerKey::MaxCallMs, &["maxCallMs"]),

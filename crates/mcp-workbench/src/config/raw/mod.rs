@@ -12,7 +12,7 @@ pub(super) use self::{
     reader::{Node, Reader, json_type, member},
     types::{
         RawAudit, RawAuditDetails, RawCommand, RawConfig, RawConnect, RawEra, RawInheritEnv,
-        RawNotedArguments, RawPermissions, RawServer, RawToolMode, RawToolbox, Text,
+        RawNotedArguments, RawPermissions, RawPin, RawServer, RawToolMode, RawToolbox, Text,
     },
 };
 

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use jsonc_parser::{ast::Value, common::Ranged};
 
 use super::{
-    file::{named, unknown_key},
+    file::{named, pin, unknown_key},
     keys::{self, PERMISSION_KEYS, ServerKey, ServerKeyMeaning},
     reader::{Entry, Node, Reader, is_null},
     types::{
@@ -100,6 +100,7 @@ fn read_key(reader: &mut Reader<'_>, server: &mut RawServer, key: ServerKey, nod
         ServerKey::Disabled => server.disabled = reader.flag(node),
         ServerKey::Enabled => server.enabled = reader.flag(node),
         ServerKey::Era => server.era = era(reader, node),
+        ServerKey::Pin => server.pin = pin(reader, node),
         ServerKey::ConnectTimeoutMs => server.connect_timeout_ms = milliseconds(reader, node),
         ServerKey::CallTimeoutMs => server.call_timeout_ms = milliseconds(reader, node),
         ServerKey::MaxCallMs => server.max_call_ms = milliseconds(reader, node),

@@ -77,6 +77,9 @@ pub(in crate::config) struct RawConfig {
     /// counts more.
     #[schemars(extend("default" = false))]
     pub(in crate::config) sanitize: Option<bool>,
+    /// What is done when a server, or one of its tools, is not what the lock file `workbench.lock` has.
+    #[schemars(extend("default" = "notice"))]
+    pub(in crate::config) pin: Option<RawPin>,
     /// Whether every call of a tool is noted in a log, and how.
     #[schemars(extend("default" = false))]
     pub(in crate::config) audit: Option<RawAudit>,
@@ -167,6 +170,17 @@ pub(in crate::config) enum RawEra {
     Modern,
 }
 
+/// What is done when a server, or one of its tools, is not what the lock file beside this file has: with `notice` the
+/// change is taken up and told; with `enforce` nothing is offered that was not approved by `mcp-workbench trust`;
+/// `off` keeps no record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
+#[schemars(rename = "Pin", rename_all = "camelCase")]
+pub(in crate::config) enum RawPin {
+    Off,
+    Notice,
+    Enforce,
+}
+
 /// A named set of servers.
 #[derive(Debug, JsonSchema)]
 #[schemars(
@@ -235,6 +249,9 @@ pub(in crate::config) struct RawServer {
     /// that is found out wrongly.
     #[schemars(extend("default" = "auto"))]
     pub(in crate::config) era: Option<RawEra>,
+    /// What is done when the server, or one of its tools, is not what the lock file has. Without it, what the top of
+    /// the file says.
+    pub(in crate::config) pin: Option<RawPin>,
     /// How long the server may take to come up, in milliseconds.
     #[schemars(range(min = 1, max = 31_536_000_000_u64), extend("default" = 120_000))]
     pub(in crate::config) connect_timeout_ms: Option<u64>,

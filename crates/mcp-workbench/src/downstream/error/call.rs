@@ -25,6 +25,12 @@ pub enum CallError {
     /// It may not be called, or the user does not want it to be.
     #[error(transparent)]
     NotPermitted(#[from] NotPermitted),
+    /// The server came back with a tool that nobody has approved.
+    #[error("{reason}")]
+    NotApproved {
+        /// Why it is not offered.
+        reason: String,
+    },
     /// The server answered with a JSON-RPC error.
     #[error("{}", refusal(.code, .message))]
     Refused {
@@ -158,6 +164,7 @@ impl CallError {
             Self::Connect(error) => error.code(),
             Self::ToolGone => "tool_unknown",
             Self::NotPermitted(refusal) => refusal.code(),
+            Self::NotApproved { .. } => "tool_not_approved",
             Self::Refused { .. } => "server_error",
             Self::Exited { .. } => "server_exited",
             Self::GivenUp { why, .. } => why.code(),
@@ -180,9 +187,11 @@ impl CallError {
     /// What is known of the call's effects; nothing where the server answered.
     pub fn outcome(&self) -> Option<Outcome> {
         match self {
-            Self::Connect(_) | Self::ToolGone | Self::NotPermitted(_) | Self::Overloaded { .. } => {
-                Some(Outcome::NotSent)
-            }
+            Self::Connect(_)
+            | Self::ToolGone
+            | Self::NotPermitted(_)
+            | Self::NotApproved { .. }
+            | Self::Overloaded { .. } => Some(Outcome::NotSent),
             Self::Refused { .. } => None,
             Self::Internal
             | Self::InvalidAnswer

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{ToolDefinition, ToolList};
+use super::{Cause, ToolDefinition, ToolList};
 use crate::{
     config::{Permissions, Server},
     ident::ToolName,
@@ -36,8 +36,8 @@ impl ToolList {
         {
             return Arc::clone(self);
         }
-        let was_denied = |tool: &str| self.denied.keys().any(|it| visible(it.as_str()) == tool);
-        let withheld = self.withheld.iter().filter(|it| !was_denied(&it.tool));
+        let withheld = self.withheld.iter();
+        let withheld = withheld.filter(|it| it.cause != Cause::NotPermitted);
         let mut list = Self {
             withheld: withheld.cloned().collect(),
             notices: self.notices.clone(),
@@ -116,7 +116,7 @@ impl ToolList {
 
     fn deny(&mut self, tool: &ToolName, reason: Reason) {
         let words = format!("not permitted by the configuration: {reason} under 'deny'");
-        self.withhold(tool.as_str(), &words);
+        self.withhold(tool.as_str(), &words, Cause::NotPermitted);
         self.denied.insert(tool.clone(), reason);
     }
 }

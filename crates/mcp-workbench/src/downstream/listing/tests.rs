@@ -42,6 +42,7 @@ fn rules(filters: &ToolFilters) -> ListRules<'_> {
         filters,
         permissions: &NO_PERMISSIONS,
         marks,
+        pins: None,
     }
 }
 

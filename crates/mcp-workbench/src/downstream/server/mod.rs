@@ -18,6 +18,7 @@ mod limiter;
 mod local;
 mod memory;
 mod pending;
+mod pinning;
 mod probe;
 mod progress;
 mod questions;
@@ -153,6 +154,8 @@ enum Command {
     Follow(Following),
     /// The entry of the server has changed, but not how it is reached.
     Adapt(Adaption),
+    /// The lock file has changed: tools are compared with it again.
+    Recheck,
     /// Another server takes this one's place: it is to be told what must hold for it too.
     HandOver(mpsc::UnboundedSender<Self>),
     /// What held for the server whose place this one has taken.

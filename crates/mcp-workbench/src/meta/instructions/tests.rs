@@ -5,7 +5,9 @@ use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::{MetaTool, Permissions, Server, ServerTimes, ToolFilters, ToolMode, Transport};
+use crate::config::{
+    self, MetaTool, Permissions, PinMode, Server, ServerTimes, ToolFilters, ToolMode, Transport,
+};
 
 /// A toolbox by its name, its description and how many servers it has.
 type Written = (String, String, usize);
@@ -25,6 +27,8 @@ fn server(name: &str) -> Arc<Server> {
         era: None,
         max_result_chars: None,
         sanitize: false,
+        pin: PinMode::Off,
+        written: config::Written::default(),
     })
 }
 
@@ -53,6 +57,7 @@ fn config(toolboxes: &[Written]) -> Config {
         watch: true,
         cache: None,
         audit: None,
+        lock: None,
     }
 }
 

@@ -54,6 +54,7 @@ fn marked_arguments_become_headers_and_wrong_marks_withhold_their_tool() {
         filters: &filters,
         permissions: &NO_PERMISSIONS,
         marks: Marks::Followed,
+        pins: None,
     };
     let list = finish(walk(), &followed, Introduction::default());
     assert_eq!(names(&list), ["good"]);

@@ -38,6 +38,7 @@ fn rules(filters: &ToolFilters) -> Reading<'_> {
             filters,
             permissions: &NO_PERMISSIONS,
             marks,
+            pins: None,
         },
         keep: &|_| {},
     }
