@@ -101,6 +101,14 @@ fn a_hook_is_answered_by_the_configuration() {
             Some("allow"),
         ),
         (
+            question("mcp__workbench__search_tools", &json!({"query": "read"})),
+            Some("allow"),
+        ),
+        (
+            question("mcp__workbench__read_result", &json!({"result": "x"})),
+            Some("allow"),
+        ),
+        (
             question("mcp__workbench__dev__fs__read", &json!({})),
             Some("ask"),
         ),
