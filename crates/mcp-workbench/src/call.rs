@@ -11,6 +11,9 @@ use crate::{
     wire::{Answer, Frame, Kind, ObjectText, RawJson},
 };
 
+/// How much of what a client says that it is counts.
+const MAX_IDENTITY_CHARACTERS: usize = 100;
+
 /// A call on its way to a server.
 pub struct Call {
     /// What is asked of the server.
@@ -123,6 +126,11 @@ pub trait ClientHandle: Send + Sync {
     /// Who is behind the client.
     fn principal(&self) -> Principal;
 
+    /// What the client says that it is.
+    fn identity(&self) -> ClientIdentity {
+        ClientIdentity::default()
+    }
+
     /// How the client speaks.
     fn era(&self) -> Era;
 
@@ -162,6 +170,11 @@ pub trait ClientHandle: Send + Sync {
             owner: Owner::of(self.principal(), self.era(), self.id()),
             knows_links: true,
         }
+    }
+
+    /// Asks the user something that we want to know ourselves, with the parameters of a form.
+    fn ask_user(&self, params: &RawJson) -> AnswerFuture {
+        self.ask(Question::Elicitation, Some(params))
     }
 
     /// Whether the client can answer such a question.
@@ -214,6 +227,30 @@ pub struct Recipient {
     pub owner: Owner,
     /// Whether it knows contents that are links to resources.
     pub knows_links: bool,
+}
+
+/// What a client says that it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ClientIdentity {
+    /// The name of the program.
+    pub name: Option<String>,
+    /// Its version.
+    pub version: Option<String>,
+}
+
+impl ClientIdentity {
+    /// What the `clientInfo` of a client says.
+    pub fn of(info: Option<&RawJson>) -> Self {
+        let text = |name: &str| {
+            let text = info?.member(name)?;
+            let text = text.as_text()?;
+            Some(text.chars().take(MAX_IDENTITY_CHARACTERS).collect())
+        };
+        Self {
+            name: text("name"),
+            version: text("version"),
+        }
+    }
 }
 
 /// Tells the clients of one workbench apart.

@@ -22,10 +22,11 @@
 //! In native mode `native` finds the server by name or URI, and there are no meta-tools.
 //!
 //! A module uses only what stands below it: `cli`, `demo`, `serve`, `meta`, `workbench`, `native`, `toolbox`,
-//! `downstream`, `policy`, `search`, `clients`, `config`, `call`, `budget`, `era`, `pipe`, `wire`, `alarm`, `contain`, `seal`,
-//! `telemetry`, `near`, `visible`, `ident`.
+//! `downstream`, `audit`, `lock`, `policy`, `search`, `clients`, `config`, `call`, `budget`, `era`, `pipe`, `wire`,
+//! `alarm`, `contain`, `seal`, `telemetry`, `near`, `visible`, `ident`.
 
 mod alarm;
+pub mod audit;
 pub mod budget;
 pub mod call;
 pub mod cli;
@@ -36,6 +37,7 @@ pub mod demo;
 pub mod downstream;
 pub mod era;
 pub mod ident;
+pub mod lock;
 pub mod meta;
 pub mod native;
 pub mod near;

@@ -14,8 +14,10 @@ mod import;
 mod init;
 mod install;
 mod list;
+mod log;
 mod man;
 mod output;
+mod permissions;
 mod probe;
 mod reload;
 mod remove;
@@ -28,6 +30,7 @@ mod switch;
 mod terminal;
 mod token;
 mod tokens;
+mod trust;
 mod typed;
 mod warm;
 
@@ -97,6 +100,12 @@ enum Command {
     Tokens(tokens::TokensArguments),
     /// Start servers once, so that their tools are known without starting them
     Warm(warm::WarmArguments),
+    /// Show which tools may be called, and print rules for a client
+    Permissions(permissions::PermissionsArguments),
+    /// Show the calls that were noted
+    Log(log::LogArguments),
+    /// Show and approve what servers and tools were found to be
+    Trust(trust::TrustArguments),
     /// Show a session with the built-in demo toolbox
     Demo {
         /// Print the demo's configuration instead, to be pasted into a client
@@ -189,6 +198,9 @@ fn run(command: Command, config: Option<&Path>, environment: &Environment, colou
         Command::Doctor(arguments) => doctor::run(config, &arguments, environment),
         Command::Tokens(arguments) => tokens::run(config, &arguments, environment),
         Command::Warm(arguments) => warm::run(config, &arguments, environment),
+        Command::Permissions(arguments) => permissions::run(config, &arguments, environment),
+        Command::Log(arguments) => log::run(config, &arguments, environment),
+        Command::Trust(arguments) => trust::run(config, &arguments, environment),
         Command::Demo {
             print_config: false,
         } => demo::run(colour),

@@ -19,6 +19,11 @@ pub(super) fn as_it_is(text: &str) {
     let _ = io::stdout().lock().write_all(text.as_bytes());
 }
 
+/// Prints data; false if nobody reads it any more.
+pub(super) fn try_data(text: &str) -> bool {
+    io::stdout().lock().write_all(text.as_bytes()).is_ok()
+}
+
 /// Says something to the person at the terminal.
 pub(super) fn remark(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", calmed(text));

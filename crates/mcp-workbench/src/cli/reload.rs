@@ -143,7 +143,9 @@ impl Reloader {
         if !self.is_watching() {
             return None;
         }
-        let watch = FileWatch::new(self.files());
+        let lock = self.workbench.pins().file().map(PathBuf::from);
+        let files = self.files().into_iter().chain(lock);
+        let watch = FileWatch::new(files.collect());
         if watch.is_polled() && cfg!(target_os = "linux") && !self.told_of_polling {
             tracing::warn!("the system tells of no changes of files; they are looked at every 2 s");
             self.told_of_polling = true;
@@ -157,6 +159,7 @@ impl Reloader {
         if !self.is_watching() {
             return;
         }
+        self.workbench.take_up_lock();
         if changed.contains(&self.file) && self.source.load().is_err() {
             // Perhaps it is not whole yet.
             wait_for_writer().await;
@@ -183,6 +186,7 @@ impl Reloader {
     /// Takes up everything as it is now.
     fn reload_all(&mut self) {
         let changed = self.changed_files();
+        self.workbench.take_up_lock();
         self.reload(changed);
     }
 

@@ -64,6 +64,7 @@ pub(super) fn run(
         let mut loaded = parse(&text, &file, environment)?;
         // A demonstration leaves nothing behind.
         loaded.config.cache = None;
+        loaded.config.lock = None;
         (loaded, None)
     } else {
         let loaded = found(config, environment)?;

@@ -1,14 +1,15 @@
 //! Words of a command line that can be pasted into a shell.
 
-use crate::{config::REDACTED, visible::visible};
+use crate::{config::REDACTED, lock};
 
 /// A word as a shell wants it. What stands for a secret has to be replaced anyway, and needs no quotes.
 pub(super) fn quoted(word: &str) -> String {
-    let plain = |it: char| it.is_alphanumeric() || "-_./:@+=,%".contains(it);
-    if !word.is_empty() && word.replace(REDACTED, "").chars().all(plain) {
+    let rest = word.replace(REDACTED, "");
+    let is_plain = lock::quoted(&rest) == rest || (rest.is_empty() && !word.is_empty());
+    if is_plain {
         return word.to_owned();
     }
-    format!("'{}'", visible(word).replace('\'', "'\\''"))
+    lock::quoted(word)
 }
 
 #[cfg(test)]

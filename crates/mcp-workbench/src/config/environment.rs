@@ -80,6 +80,20 @@ impl Environment {
         base.map(|folder| folder.join("mcp-workbench"))
     }
 
+    /// Where the workbench may keep what cannot be found out again and is of no use elsewhere, as the system has it.
+    pub fn state_directory(&self) -> Option<PathBuf> {
+        let set = |name: &str| self.variable(name).map(PathBuf::from);
+        let base = if cfg!(windows) {
+            set("LOCALAPPDATA")
+        } else {
+            set("XDG_STATE_HOME")
+                .filter(|folder| folder.is_absolute())
+                .or_else(|| self.home.as_ref().map(|home| home.join(".local/state")))
+        };
+        let base = base.filter(|folder| folder.is_absolute());
+        base.map(|folder| folder.join("mcp-workbench"))
+    }
+
     /// The path, seen from the start directory.
     pub fn absolute(&self, path: &Path) -> PathBuf {
         clean(&self.start_directory.join(path))

@@ -1,6 +1,8 @@
 //! Everything that can be wrong at one place of a configuration file, as data, with the words for
 //! it: what is wrong (`Display`) and what to do about it (`remedy`).
 
+mod remedies;
+
 use super::{
     access::AccessFault,
     expand::UsedFrom,
@@ -166,6 +168,18 @@ pub enum ValueFault {
         /// The meta-tools of which one is needed.
         names: &'static [&'static str],
     },
+    /// A rule that takes something away, where lists do not.
+    #[error("`{found}` cannot be a rule of `permissions`")]
+    Negated {
+        /// The rule as written.
+        found: String,
+    },
+    /// A file that is to be in a folder which there is not.
+    #[error("there is no folder for the {what}")]
+    NoFolder {
+        /// What the file is.
+        what: &'static str,
+    },
     /// A text that is empty or only white space.
     #[error("the {what} is empty")]
     Empty {
@@ -247,6 +261,10 @@ pub enum Scope {
     Toolbox,
     /// An entry of `mcpServers`.
     Server,
+    /// The `permissions` of a server.
+    Permissions,
+    /// The `audit` of the file.
+    Audit,
 }
 
 impl Fault {
@@ -264,126 +282,6 @@ impl Fault {
             Self::Access(fault) if fault.is_tolerable() => Severity::Warning,
             Self::Reference(ReferenceFault::Missing(_)) => Severity::Unset,
             _ => Severity::Error,
-        }
-    }
-
-    /// What to do about it.
-    pub fn remedy(&self) -> String {
-        match self {
-            Self::Syntax { remedy, .. } => (*remedy).into(),
-            Self::Key(fault) => fault.remedy(),
-            Self::Value(fault) => fault.remedy(),
-            Self::Transport(fault) => fault.remedy(),
-            Self::Reference(fault) => fault.remedy(),
-            Self::Access(fault) => fault.remedy(),
-        }
-    }
-}
-
-impl KeyFault {
-    fn remedy(&self) -> String {
-        match self {
-            Self::Unknown {
-                near: Some(near), ..
-            } => format!("did you mean `{near}`?"),
-            Self::Unknown { key, scope, .. } => scope.remedy(key),
-            Self::Duplicate { .. } => "remove one of the two, or rename it".into(),
-            Self::Missing { key: "description" } => {
-                "add `\"description\": \"…\"`, which tells the model what the toolbox is for".into()
-            }
-            Self::Missing {
-                key: "nativeToolbox",
-            } => "add `\"nativeToolbox\": \"…\"`, which names the toolbox that native mode shows"
-                .into(),
-            Self::Missing { key } => format!("add `\"{key}\": {{}}`"),
-            Self::SpeltTwice { ignored, .. } => format!("remove `{ignored}`"),
-            Self::EmptyName { named } => format!("give the {named} a name"),
-            Self::VariableName { .. } => "use letters, digits and `_`".into(),
-            Self::HeaderName { .. } => "use letters, digits and `-`".into(),
-        }
-    }
-}
-
-impl ValueFault {
-    fn remedy(&self) -> String {
-        match self {
-            Self::WrongType { expected, .. } => format!("write {expected} here"),
-            Self::Unquoted { found } => format!("quote it: \"{found}\""),
-            Self::NotPositive { .. } => "write a whole number of 1 or more, without quotes".into(),
-            Self::OutOfRange { least, most, .. } => format!("choose one from {least} to {most}"),
-            Self::UnknownWord {
-                near: Some(near), ..
-            } => format!("did you mean `{near}`?"),
-            Self::UnknownWord { known, .. } => format!("use {}", alternatives(known)),
-            Self::NotAvailable { instead, .. } => format!("use {}", alternatives(instead)),
-            Self::UnknownToolbox {
-                near: Some(near), ..
-            } => format!("did you mean `{near}`?"),
-            Self::UnknownToolbox { .. } => "name a toolbox of this file".into(),
-            Self::Repeated { .. } => "remove one of the two".into(),
-            Self::NoMetaTool { names, .. } => format!("add {}", alternatives(names)),
-            Self::Empty { what } => format!("write a {what} here"),
-            Self::NulCharacter => "remove `\\u0000`".into(),
-            Self::LineBreak => "write the value on one line".into(),
-            Self::Url { .. } => "begin it with `https://` or `http://`".into(),
-        }
-    }
-}
-
-impl TransportFault {
-    fn remedy(&self) -> String {
-        match self {
-            Self::Neither => {
-                "add `\"command\"` for a program, or `\"url\"` for a remote server".into()
-            }
-            Self::Both => {
-                "remove one of the two, or add `\"type\": \"stdio\"` or `\"type\": \"http\"`".into()
-            }
-            Self::Needs { key, .. } => format!("add `\"{key}\"`, or correct the type"),
-            Self::Contradiction { .. } => "remove one of the two".into(),
-        }
-    }
-}
-
-impl ReferenceFault {
-    fn remedy(&self) -> String {
-        match self {
-            Self::Unclosed => "add the `}`, or write `$${` for a literal `${`".into(),
-            Self::Malformed { name } if name.contains(':') => {
-                "only `${VAR}`, `${VAR:-default}`, `${env:VAR}`, `${file:PATH}`, `${keyring:NAME}`, `${userHome}` and \
-                 `${workspaceFolder}` are understood; put the value into a variable"
-                    .into()
-            }
-            Self::Malformed { .. } => {
-                "a name is letters, digits and `_`; write `$${` for a literal `${`".into()
-            }
-            Self::Nested => "a default is literal text; use one variable with one default".into(),
-            Self::Missing(value) => value.remedy(),
-            Self::InArguments(_) => {
-                "give it to the server in `env`, if the server can take it from there".into()
-            }
-        }
-    }
-}
-
-/// What to do about a key that nobody knows, up to those that are known.
-const REMOVE: &str = "remove it, or begin it with `_` if it is a note; known are";
-
-impl Scope {
-    /// What to do about a key that resembles no other.
-    fn remedy(self, key: &str) -> String {
-        match self {
-            Self::File if matches!(key, "mcpServers" | "servers") => {
-                "servers stand in a toolbox: `\"toolboxes\": {\"NAME\": {\"description\": \"…\", \
-                 \"mcpServers\": …}}`"
-                    .into()
-            }
-            Self::File => format!(
-                "{REMOVE} `toolboxes`, `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `metaTools`, \
-                 `connect`, `watch`, `maxResultChars`, `sanitize` and `$schema`"
-            ),
-            Self::Toolbox => format!("{REMOVE} `description`, `mcpServers` and `connect`"),
-            Self::Server => "it is ignored; remove it, or begin it with `_`".into(),
         }
     }
 }

@@ -126,6 +126,22 @@ impl Server {
         }
     }
 
+    /// Everything that must not be kept of what the server says: values of variables, also of those in its `envFile` as
+    /// that is now, and what looks like a credential in the entry itself.
+    pub fn secrets(&self) -> Secrets {
+        let mut found = self.literal_credentials();
+        match &self.transport {
+            Transport::Stdio(launch) => {
+                found.merge(&launch.secrets);
+                // A file that cannot be read has given the server nothing.
+                let _ = launch.environment.variables(&mut found);
+            }
+            Transport::Remote(endpoint) => found.merge(&endpoint.secrets),
+            Transport::Unset(_) => {}
+        }
+        found
+    }
+
     /// What looks like a credential in the entry itself.
     pub fn literal_credentials(&self) -> Secrets {
         let mut found = Secrets::default();
@@ -228,7 +244,7 @@ fn secret_members(members: &Value) -> impl Iterator<Item = String> {
 }
 
 /// The arguments that hold a credential, by themselves or behind an option that is named for one.
-fn secret_arguments(arguments: &[impl AsRef<str>]) -> Vec<usize> {
+pub(super) fn secret_arguments(arguments: &[impl AsRef<str>]) -> Vec<usize> {
     let mut found = Vec::new();
     let mut option: Option<&str> = None;
     for (index, argument) in arguments.iter().map(AsRef::as_ref).enumerate() {
@@ -265,7 +281,7 @@ fn is_variable(name: &str) -> bool {
             .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
-fn is_literal_secret(name: &str, value: &str, from_variables: &Secrets) -> bool {
+pub(super) fn is_literal_secret(name: &str, value: &str, from_variables: &Secrets) -> bool {
     let value = value.trim();
     let (value, is_bearer) = match value.strip_prefix("Bearer ") {
         Some(value) => (value.trim(), true),
@@ -301,7 +317,7 @@ fn has_password(value: &str) -> bool {
     looks_issued(user) || (!password.is_empty() && !password.contains("${"))
 }
 
-fn is_secret_url(url: &str, from_variables: &Secrets) -> bool {
+pub(super) fn is_secret_url(url: &str, from_variables: &Secrets) -> bool {
     let query = url.split_once('?').map_or("", |(_, query)| query);
     let mut parameters = query.split('&').filter_map(|part| part.split_once('='));
     from_variables.redact(url).as_ref() == url && has_password(url)

@@ -9,6 +9,7 @@
 //! have changed.
 
 mod access;
+mod audit;
 mod child_env;
 mod dotenv;
 mod edit;
@@ -22,6 +23,7 @@ mod literals;
 mod load;
 mod locate;
 mod meta_tools;
+mod permissions;
 mod problems;
 mod raw;
 mod resolve;
@@ -31,9 +33,11 @@ mod secrets;
 mod sources;
 mod transport;
 mod watch;
+mod written;
 
 pub use self::{
     access::{AccessFault, Writer},
+    audit::{Audit, NotedArguments},
     child_env::EnvFileError,
     dotenv::LineFault,
     edit::{
@@ -49,16 +53,19 @@ pub use self::{
         CONFIG_FILE, CONFIG_VARIABLE, ConfigSource, LocateError, Located, locate, user_config_file,
     },
     meta_tools::MetaTool,
+    permissions::{PermissionRule, Permissions, ToolHint},
     problems::{
         Fault, JsonType, KeyFault, Named, Place, Problem, Problems, ReferenceFault, Scope,
         Severity, TransportFault, ValueFault,
     },
+    resolve::LOCK_FILE,
     resolved::{
-        ChildEnvironment, Config, Connect, RemoteEndpoint, RemoteProtocol, Server, ServerTimes,
-        StdioLaunch, ToolMode, Toolbox, Transport, Unset,
+        ChildEnvironment, Config, Connect, PinMode, RemoteEndpoint, RemoteProtocol, Server,
+        ServerTimes, StdioLaunch, ToolMode, Toolbox, Transport, Unset,
     },
     schema::json_schema,
     secrets::{REDACTED, Secrets},
     sources::MissingValue,
     watch::{FileWatch, Fingerprint, wait_for_writer},
+    written::Written,
 };

@@ -4,6 +4,8 @@
 
 mod texts;
 
+mod rules;
+
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
@@ -21,18 +23,22 @@ use super::{
     meta_tools::MetaTool,
     problems::{Findings, ValueFault},
     raw::{
-        RawCommand, RawConfig, RawConnect, RawEra, RawInheritEnv, RawServer, RawToolMode,
+        RawCommand, RawConfig, RawConnect, RawEra, RawInheritEnv, RawPin, RawServer, RawToolMode,
         RawToolbox, Text,
     },
     resolved::{
-        ChildEnvironment, Config, Connect, RemoteEndpoint, RemoteProtocol, Server, ServerTimes,
-        StdioLaunch, ToolMode, Toolbox, Transport,
+        ChildEnvironment, Config, Connect, PinMode, RemoteEndpoint, RemoteProtocol, Server,
+        ServerTimes, StdioLaunch, ToolMode, Toolbox, Transport,
     },
     secrets::Secrets,
     transport::{self, Hints, Kind},
+    written::{Written, arguments_as_written},
 };
 use crate::era::Era;
 use texts::Taken;
+
+/// The name of the lock file, which lies beside the configuration.
+pub const LOCK_FILE: &str = "workbench.lock";
 
 const DEFAULT_NAME_LIMIT: usize = 64;
 const DEFAULT_CONNECT: Duration = Duration::from_mins(2);
@@ -49,11 +55,13 @@ pub(super) fn resolve(
     let mut resolver = Resolver {
         folder: folder_of(file, environment),
         max_result_chars: raw.max_result_chars,
+        pin: pin_mode(raw.pin).unwrap_or_default(),
         environment,
         connect: raw.connect,
         findings,
         sanitize: raw.sanitize.unwrap_or(false),
     };
+    let lock = Some(resolver.folder.join(LOCK_FILE));
     let toolboxes = raw
         .toolboxes
         .iter()
@@ -84,6 +92,8 @@ pub(super) fn resolve(
             .unwrap_or_else(|| MetaTool::USUAL.to_vec()),
         watch: raw.watch.unwrap_or(true),
         cache: environment.cache_directory(),
+        audit: raw.audit.as_ref().and_then(|audit| resolver.audit(audit)),
+        lock,
     }
 }
 
@@ -111,6 +121,8 @@ struct Resolver<'a> {
     folder: PathBuf,
     /// What holds for servers that do not say it themselves.
     max_result_chars: Option<u64>,
+    /// What holds for servers that say nothing of it.
+    pin: PinMode,
     environment: &'a Environment,
     /// When servers are started, where their toolbox does not say it.
     connect: Option<RawConnect>,
@@ -162,6 +174,8 @@ impl Resolver<'_> {
         let stdio = self.stdio(&mut taken, raw);
         let remote = self.remote(&mut taken, raw);
         let filters = self.filters(&mut taken, raw);
+        let permissions = raw.permissions.as_ref();
+        let permissions = permissions.map(|it| self.permissions(&mut taken, it));
         let kind = self.kind(&mut taken, raw);
         let transport = if taken.unset.is_empty() {
             match kind? {
@@ -182,10 +196,13 @@ impl Resolver<'_> {
             name: name.into(),
             transport,
             filters,
+            permissions: permissions.unwrap_or_default(),
             times: times(raw),
             era: era(raw),
             max_result_chars: budget(raw.max_result_chars.or(self.max_result_chars)),
             sanitize: raw.sanitize.unwrap_or(self.sanitize),
+            pin: pin_mode(raw.pin).unwrap_or(self.pin),
+            written: Written::of(raw),
         })
     }
 
@@ -322,15 +339,12 @@ fn budget(characters: Option<u64>) -> Option<usize> {
     (characters > 0).then_some(characters)
 }
 
-/// The arguments of the program as the file has them.
-fn arguments_as_written(raw: &RawServer) -> Vec<String> {
-    let line = match &raw.command {
-        Some(RawCommand::Line(line)) => line.get(1..).unwrap_or_default(),
-        Some(RawCommand::Program(_)) | None => &[],
-    };
-    let args = raw.args.as_deref().unwrap_or_default();
-    let texts = line.iter().chain(args);
-    texts.map(|text| text.written.clone()).collect()
+fn pin_mode(raw: Option<RawPin>) -> Option<PinMode> {
+    Some(match raw? {
+        RawPin::Off => PinMode::Off,
+        RawPin::Notice => PinMode::Notice,
+        RawPin::Enforce => PinMode::Enforce,
+    })
 }
 
 fn times(raw: &RawServer) -> ServerTimes {

@@ -12,7 +12,10 @@ use std::{
 
 use indexmap::IndexMap;
 
-use super::{filters::ToolFilters, meta_tools::MetaTool, secrets::Secrets, sources::MissingValue};
+use super::{
+    audit::Audit, filters::ToolFilters, meta_tools::MetaTool, permissions::Permissions,
+    secrets::Secrets, sources::MissingValue, written::Written,
+};
 use crate::{
     era::Era,
     ident::{ServerName, ToolboxName},
@@ -40,6 +43,10 @@ pub struct Config {
     pub watch: bool,
     /// Where the workbench keeps what it could find out again, if there is such a place.
     pub cache: Option<PathBuf>,
+    /// Where calls are noted; nothing if they are not.
+    pub audit: Option<Audit>,
+    /// The lock file, which is there or may be made; nothing where the configuration is no file.
+    pub lock: Option<PathBuf>,
 }
 
 /// How tools are shown to the client.
@@ -87,6 +94,8 @@ pub struct Server {
     pub transport: Transport,
     /// Which of its tools are offered.
     pub filters: ToolFilters,
+    /// Which of them may be called.
+    pub permissions: Permissions,
     /// The limits on its time.
     pub times: ServerTimes,
     /// How it speaks; nothing if that is to be found out.
@@ -95,6 +104,22 @@ pub struct Server {
     pub max_result_chars: Option<usize>,
     /// Whether hidden characters in what it answers are shown.
     pub sanitize: bool,
+    /// What is done when it is not what the lock file has.
+    pub pin: PinMode,
+    /// How it is reached, as the file has it.
+    pub written: Written,
+}
+
+/// What is done when a server, or one of its tools, is not what the lock file has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PinMode {
+    /// Nothing, and nothing is recorded.
+    Off,
+    /// The first contact is recorded; what changes later is taken up and told.
+    #[default]
+    Notice,
+    /// Nothing is started or offered that was not approved.
+    Enforce,
 }
 
 impl Server {

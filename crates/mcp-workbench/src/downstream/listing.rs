@@ -1,35 +1,43 @@
 //! A server's list of tools: the walk over its pages, the check of each definition, and the immutable
 //! result.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+mod judged;
+mod pinned;
+mod walk;
+
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
 use super::{introduction::Introduction, told::Told};
 use crate::{
-    config::{Server, ToolFilters, Transport},
+    config::{Permissions, PinMode, Server, ToolFilters, Transport},
     era::{
         CacheHints, Era,
         headers::{self, ParameterHeader},
     },
     ident::ToolName,
-    policy::scan,
+    lock::ServerPins,
+    policy::{
+        permissions::{Reason, Said},
+        scan,
+    },
     visible::visible,
-    wire::{Kind, ObjectText, RawJson},
+    wire::{Kind, RawJson},
 };
 
-/// How many pages and tools of one list are read.
-const MAX_PAGES: usize = 100;
-const MAX_TOOLS: usize = 10_000;
+pub(super) use pinned::PinRules;
+pub use walk::{ListWalk, Step};
 
 /// The tools of one server that are offered, as it described them.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolList {
     tools: Vec<ToolDefinition>,
     by_name: HashMap<ToolName, usize, foldhash::fast::RandomState>,
+    /// Tools that the configuration does not permit, and why.
+    denied: HashMap<ToolName, Reason>,
+    /// What the server has said of its tools so far, where there are rules about that.
+    said: Said,
     /// Tools that are not offered, and why.
     pub withheld: Vec<Withheld>,
     /// What else a reader should know of this list.
@@ -45,6 +53,8 @@ impl Default for ToolList {
         Self {
             tools: Vec::new(),
             by_name: HashMap::default(),
+            denied: HashMap::new(),
+            said: Said::default(),
             withheld: Vec::new(),
             notices: Vec::new(),
             introduction: Introduction::default(),
@@ -58,8 +68,12 @@ impl Default for ToolList {
 pub(super) struct ListRules<'a> {
     /// Which tools are offered.
     pub(super) filters: &'a ToolFilters,
+    /// Which of them may be called.
+    pub(super) permissions: &'a Permissions,
     /// What is done about arguments that are marked for headers.
     pub(super) marks: Marks,
+    /// What is done about tools that are not what the lock file has.
+    pub(super) pins: Option<PinRules<'a>>,
 }
 
 impl<'a> ListRules<'a> {
@@ -71,7 +85,17 @@ impl<'a> ListRules<'a> {
         };
         Self {
             filters: &server.filters,
+            permissions: &server.permissions,
             marks,
+            pins: None,
+        }
+    }
+
+    /// The same for a server of which something is pinned.
+    pub(super) fn with_pins(self, pins: &'a ServerPins, mode: PinMode) -> Self {
+        Self {
+            pins: Some(PinRules { pins, mode }),
+            ..self
         }
     }
 }
@@ -94,6 +118,8 @@ pub struct ToolDefinition {
     pub definition: RawJson,
     /// The arguments that are also sent as headers.
     pub headers: Vec<ParameterHeader>,
+    /// Why the user is asked before it runs; nothing if it simply runs.
+    pub asks: Option<Reason>,
 }
 
 impl ToolDefinition {
@@ -114,6 +140,20 @@ pub struct Withheld {
     pub tool: String,
     /// Why it is not offered.
     pub reason: String,
+    /// What kind of reason that is.
+    #[serde(skip)]
+    pub cause: Cause,
+}
+
+/// Why a tool is not offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// Its definition cannot be passed on.
+    Definition,
+    /// The configuration does not permit it.
+    NotPermitted,
+    /// It is not what was approved.
+    NotApproved,
 }
 
 impl ToolList {
@@ -125,27 +165,6 @@ impl ToolList {
     /// The tool of this name.
     pub fn get(&self, name: &str) -> Option<&ToolDefinition> {
         Some(&self.tools[*self.by_name.get(name)?])
-    }
-
-    /// The list without the tools that other filters do not let through; what they let through in addition is
-    /// not known before the server is asked.
-    pub(super) fn narrowed(self: &Arc<Self>, filters: &ToolFilters) -> Arc<Self> {
-        let allows = |tool: &&ToolDefinition| filters.allows(tool.name.as_str());
-        if self.tools.iter().all(|tool| allows(&tool)) {
-            return Arc::clone(self);
-        }
-        let mut list = Self {
-            withheld: self.withheld.clone(),
-            notices: self.notices.clone(),
-            introduction: self.introduction.clone(),
-            hints: self.hints,
-            ..Self::default()
-        };
-        for tool in self.tools.iter().filter(allows) {
-            let (definition, headers) = (tool.definition.clone(), tool.headers.clone());
-            list.offer(tool.name.clone(), definition, headers);
-        }
-        Arc::new(list)
     }
 
     /// The list of what the server offers and the filters let through.
@@ -168,13 +187,14 @@ impl ToolList {
                     list.withhold(
                         name.as_str(),
                         "the server lists this name twice; the first is kept",
+                        Cause::Definition,
                     );
                 }
                 Ok(name) => match checked(definition, rules.marks) {
                     Ok(headers) => list.offer(name, definition.clone(), headers),
                     Err(fault) => {
                         tracing::warn!("tool '{}': {fault}", visible(name.as_str()));
-                        list.withhold(name.as_str(), &fault);
+                        list.withhold(name.as_str(), &fault, Cause::Definition);
                     }
                 },
                 Err(fault) => {
@@ -182,12 +202,22 @@ impl ToolList {
                         .member("name")
                         .and_then(|it| Some(it.as_text()?.into_owned()))
                         .filter(|name| !name.trim().is_empty());
-                    list.withhold(&label.unwrap_or_else(|| format!("#{}", index + 1)), &fault);
+                    let label = label.unwrap_or_else(|| format!("#{}", index + 1));
+                    list.withhold(&label, &fault, Cause::Definition);
                 }
             }
         }
         for entry in filters.unmatched(names.iter().map(ToolName::as_str)) {
             tracing::warn!("the tool filter '{}' matches no tool", visible(entry));
+        }
+        let permissions = rules.permissions;
+        for rule in permissions.unmatched(names.iter().map(ToolName::as_str)) {
+            let rule = visible(rule);
+            tracing::warn!("the rule '{rule}' of permissions matches no tool");
+        }
+        list.judge(permissions);
+        if let Some(pins) = &rules.pins {
+            list.apply(pins.rule(&list));
         }
         list
     }
@@ -209,117 +239,6 @@ impl ToolList {
     }
 }
 
-/// A walk over the pages of a list.
-#[derive(Debug)]
-pub struct ListWalk {
-    /// The member of a page that holds its items.
-    items: &'static str,
-    definitions: Vec<RawJson>,
-    pages: usize,
-    cursor: Option<RawJson>,
-    seen: HashSet<RawJson>,
-    notices: Vec<String>,
-    /// The strictest of what the pages say; nothing before the first.
-    hints: Option<CacheHints>,
-}
-
-/// What comes after a page.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Step {
-    /// There is another page: ask again.
-    Next,
-    /// The list is complete, or as complete as it will get.
-    Done,
-}
-
-impl ListWalk {
-    /// A walk over a list of tools.
-    pub(super) fn tools() -> Self {
-        Self::new("tools")
-    }
-
-    /// A walk over a list whose pages have their items in the member `items`.
-    pub fn new(items: &'static str) -> Self {
-        Self {
-            items,
-            definitions: Vec::new(),
-            pages: 0,
-            cursor: None,
-            seen: HashSet::new(),
-            notices: Vec::new(),
-            hints: None,
-        }
-    }
-
-    /// How long what was read may be kept, and by whom.
-    pub fn hints(&self) -> CacheHints {
-        self.hints.unwrap_or(CacheHints::NONE)
-    }
-
-    /// All items that were read.
-    pub fn into_items(self) -> Vec<RawJson> {
-        self.definitions
-    }
-
-    /// The parameters of the next request.
-    pub fn params(&self) -> RawJson {
-        match &self.cursor {
-            Some(cursor) => ObjectText::new().raw("cursor", cursor).finish(),
-            None => ObjectText::new().finish(),
-        }
-    }
-
-    /// Takes a page; `None` if it is no page of such a list.
-    pub fn accept(&mut self, page: &RawJson) -> Option<Step> {
-        let tools = page.member(self.items)?.elements()?;
-        self.pages += 1;
-        let hints = CacheHints::of(page);
-        self.hints = Some(self.hints.map_or(hints, |before| before.and(hints)));
-        self.definitions.extend(tools);
-        if self.definitions.len() > MAX_TOOLS {
-            self.definitions.truncate(MAX_TOOLS);
-            return Some(self.cut_short(&format!("after {MAX_TOOLS} tools")));
-        }
-        let next = page
-            .member("nextCursor")
-            .filter(|it| it.kind() == Kind::String);
-        let Some(cursor) = next else {
-            return Some(Step::Done);
-        };
-        if !self.seen.insert(cursor.clone()) {
-            return Some(self.cut_short("because the server gave the same cursor twice"));
-        }
-        if self.pages == MAX_PAGES {
-            return Some(self.cut_short(&format!("after {MAX_PAGES} pages")));
-        }
-        self.cursor = Some(cursor);
-        Some(Step::Next)
-    }
-
-    /// Notes that a later page could not be read; what came before it counts.
-    pub(super) fn cut_short(&mut self, why: &str) -> Step {
-        self.notices
-            .push(format!("the list of tools was cut short {why}"));
-        Step::Done
-    }
-
-    /// Whether a page has been read.
-    pub(super) fn has_pages(&self) -> bool {
-        self.pages > 0
-    }
-
-    /// What the server has told, with what it said of itself.
-    pub(super) fn told(self, era: Era, introduction: Introduction) -> Told {
-        Told {
-            era,
-            introduction,
-            hints: self.hints(),
-            notices: self.notices,
-            definitions: self.definitions,
-        }
-    }
-}
-
 impl ToolList {
     fn offer(&mut self, name: ToolName, definition: RawJson, headers: Vec<ParameterHeader>) {
         self.by_name.insert(name.clone(), self.tools.len());
@@ -327,13 +246,15 @@ impl ToolList {
             name,
             definition,
             headers,
+            asks: None,
         });
     }
 
-    fn withhold(&mut self, tool: &str, reason: &str) {
+    fn withhold(&mut self, tool: &str, reason: &str, cause: Cause) {
         self.withheld.push(Withheld {
             tool: visible(tool).into_owned(),
             reason: reason.to_owned(),
+            cause,
         });
     }
 }

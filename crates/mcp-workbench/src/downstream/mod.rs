@@ -22,6 +22,6 @@ pub use error::{CallError, ConnectError, GiveUp, HttpFault, StartPhase, TimeLimi
 pub use event::{Change, ServerEvent};
 pub use introduction::{Introduction, ServerFamily};
 pub use kept::{KeptSize, NotKept, folder_in as catalogue_folder};
-pub use listing::{ListWalk, Step, ToolDefinition, ToolList, Withheld};
+pub use listing::{Cause, ListWalk, Step, ToolDefinition, ToolList, Withheld};
 pub use pool::{Pool, Renewal};
-pub use server::{CallEnd, CallTicket, Phase, ServerHandle, Status, Unfinished, Urgency};
+pub use server::{CallEnd, CallTicket, Consent, Phase, ServerHandle, Status, Unfinished, Urgency};

@@ -26,6 +26,7 @@ use crate::{
     call::Principal,
     config::{Config, Server},
     ident::{ServerIdentifier, ToolboxName},
+    lock::{Pins, Scope},
     wire::RawJson,
 };
 
@@ -72,6 +73,7 @@ impl Pool {
                 verdicts: Arc::new(Verdicts::new(config.cache.clone())),
                 lists: Arc::new(KeptLists::new(config.cache.as_deref())),
                 sealer: Arc::default(),
+                pins: Arc::new(Pins::new(config)),
             },
         }
     }
@@ -91,7 +93,7 @@ impl Pool {
         server: &Arc<Server>,
         renewal: Renewal,
     ) -> Option<ServerHandle> {
-        let entry = self.entry(server);
+        let entry = self.entry(toolbox, server);
         let before = handle.entry();
         let same_way =
             before.server.transport == server.transport && before.server.era == server.era;
@@ -102,7 +104,7 @@ impl Pool {
                 None
             }
             Renewal::IfNeeded | Renewal::Always => {
-                let heir = self.run(toolbox, server, handle.outlook(&server.filters));
+                let heir = self.run(toolbox, server, handle.outlook(server));
                 handle.hand_over_to(&heir);
                 Some(heir)
             }
@@ -116,15 +118,16 @@ impl Pool {
     }
 
     fn run(&self, toolbox: &ToolboxName, server: &Arc<Server>, known: Status) -> ServerHandle {
-        let entry = self.entry(server);
+        let entry = self.entry(toolbox, server);
         let (supervisor, handle) = Supervisor::new(toolbox, entry, known, self.context.clone());
         let span = tracing::info_span!("server", %toolbox, server = %server.name);
         self.tasks.spawn(supervisor.run().instrument(span));
         handle
     }
 
-    fn entry(&self, server: &Arc<Server>) -> Entry {
+    fn entry(&self, toolbox: &ToolboxName, server: &Arc<Server>) -> Entry {
         Entry {
+            toolbox: toolbox.clone(),
             server: Arc::clone(server),
             roots: self.roots().clone(),
         }
@@ -160,6 +163,30 @@ impl Pool {
         }
     }
 
+    /// What is pinned of servers.
+    pub fn pins(&self) -> &Arc<Pins> {
+        &self.context.pins
+    }
+
+    /// Writes first contacts. Cancel-safe: what was begun is done.
+    pub async fn record_first(&self) {
+        let pins = Arc::clone(&self.context.pins);
+        if pins.has_news(Scope::First) {
+            let write = move || pins.record(Scope::First);
+            let _ = self.tasks.spawn_blocking(write).await;
+        }
+    }
+
+    /// Writes what has changed in a toolbox, now that it is told. Cancel-safe: what was begun is done.
+    pub async fn record_told(&self, toolbox: &ToolboxName) {
+        let pins = Arc::clone(&self.context.pins);
+        if pins.has_news(Scope::Toolbox(toolbox)) {
+            let toolbox = toolbox.clone();
+            let write = move || pins.record(Scope::Toolbox(&toolbox));
+            let _ = self.tasks.spawn_blocking(write).await;
+        }
+    }
+
     /// Runs something beside the servers that ends when they do.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(task);
@@ -169,6 +196,7 @@ impl Pool {
     pub async fn shut_down(&self, since: Instant) {
         self.context.links.processes.closing_since(since);
         self.context.shutdown.begin(since);
+        self.context.pins.record(Scope::First);
         self.tasks.close();
         let left = (since + LAST_WAIT).saturating_duration_since(Instant::now());
         if timeout(left, self.tasks.wait()).await.is_err() {

@@ -41,6 +41,8 @@ pub struct ModernMeta {
     pub version: String,
     /// What the client can do, as it wrote it.
     pub capabilities: RawJson,
+    /// What the client says that it is, as it wrote it.
+    pub client_info: Option<RawJson>,
     /// The least urgent log messages that it wants, as it wrote it; none if it wants none.
     pub log_level: Option<String>,
 }
@@ -71,7 +73,10 @@ impl ModernMeta {
             return Err(MetaProblem::WrongType(CLIENT_CAPABILITIES, "an object"));
         }
         let client_info = member(meta, CLIENT_INFO)?;
-        if client_info.is_some_and(|it| it.kind() != Kind::Object) {
+        if client_info
+            .as_ref()
+            .is_some_and(|it| it.kind() != Kind::Object)
+        {
             return Err(MetaProblem::WrongType(CLIENT_INFO, "an object"));
         }
         let log_level = member(meta, LOG_LEVEL)?;
@@ -79,6 +84,7 @@ impl ModernMeta {
         Ok(Self {
             version,
             capabilities,
+            client_info,
             log_level,
         })
     }

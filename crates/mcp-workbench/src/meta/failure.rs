@@ -106,7 +106,8 @@ impl Failure {
         Value::Object(details)
     }
 
-    fn code(&self) -> &'static str {
+    /// The stable code for programs.
+    pub(super) fn code(&self) -> &'static str {
         match self {
             Self::InvalidParameters { .. } => "invalid_parameters",
             Self::ToolboxUnknown { .. } => "toolbox_unknown",
@@ -116,6 +117,8 @@ impl Failure {
                 LookupError::ToolboxNotOpen(_) => "toolbox_not_open",
                 LookupError::ServerUnknown => "server_unknown",
                 LookupError::ToolUnknown => "tool_unknown",
+                LookupError::NotPermitted(refusal) => refusal.code(),
+                LookupError::ToolNotApproved { .. } => "tool_not_approved",
                 LookupError::NotConnected(error) => error.code(),
             },
             Self::CallFailed { error, .. } => error.code(),
@@ -258,6 +261,10 @@ fn write_not_found(
             write_unknown_tool(f, tool)?;
             write_near(f, name.as_str(), known)
         }
+        LookupError::NotPermitted(refusal) => {
+            write_call_failed(f, tool, &CallError::NotPermitted(refusal.clone()))
+        }
+        LookupError::ToolNotApproved { reason } => write_not_approved(f, tool, reason),
         LookupError::NotConnected(error) => {
             write_call_failed(f, tool, &CallError::Connect(Arc::clone(error)))
         }
@@ -272,13 +279,29 @@ fn write_unknown_tool(f: &mut fmt::Formatter<'_>, tool: &ToolIdentifier) -> fmt:
     )
 }
 
+/// Only a person can approve a tool, so that is what the next step is.
+fn write_not_approved(
+    f: &mut fmt::Formatter<'_>,
+    tool: &ToolIdentifier,
+    reason: &str,
+) -> fmt::Result {
+    let (toolbox, server, name): (_, _, &ToolName) = (&tool.toolbox, &tool.server, &tool.tool);
+    write!(
+        f,
+        "Tool '{name}' of server '{server}' (toolbox '{toolbox}') is withheld: {reason}. \
+         Only the user can do that; ask them to"
+    )
+}
+
 fn write_call_failed(
     f: &mut fmt::Formatter<'_>,
     tool: &ToolIdentifier,
     error: &CallError,
 ) -> fmt::Result {
-    if let CallError::ToolGone = error {
-        return write_unknown_tool(f, tool);
+    match error {
+        CallError::ToolGone => return write_unknown_tool(f, tool),
+        CallError::NotApproved { reason } => return write_not_approved(f, tool, reason),
+        _ => {}
     }
     write!(
         f,

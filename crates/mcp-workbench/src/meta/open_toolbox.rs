@@ -85,11 +85,15 @@ pub(super) async fn run(
         });
     };
     match workbench.open(&found, &context.client).await {
-        Ok(opened) => Ok(match query {
-            Some(query) => matching(workbench, &opened, &query, detail, context).await,
-            None if detail == Detail::Full => opened.result.clone(),
-            None => text_result(&opened_text(&opened, detail)),
-        }),
+        Ok(opened) => {
+            let result = match query {
+                Some(query) => matching(workbench, &opened, &query, detail, context).await,
+                None if detail == Detail::Full => opened.result.clone(),
+                None => text_result(&opened_text(&opened, detail)),
+            };
+            workbench.told(&found).await;
+            Ok(result)
+        }
         Err(error) => Err(Failure::NotOpened {
             toolbox: found.name().clone(),
             error,

@@ -12,6 +12,7 @@ use super::{
     parameters::{Key, ParameterProblem, ParameterReader},
 };
 use crate::{
+    audit::Ended,
     budget::Structured,
     call::{Call, CallContext, CallRequest, Recipient},
     config::MetaTool,
@@ -115,8 +116,26 @@ pub(super) async fn call_within_budget(
     })
 }
 
-/// Finds a tool and runs it.
+/// Finds a tool and runs it, and notes that where calls are noted.
 pub(super) async fn call(
+    workbench: &Workbench,
+    tool: &ToolIdentifier,
+    arguments: RawJson,
+    context: CallContext,
+) -> Result<MetaReply, Failure> {
+    let noted = workbench.audit().begin(tool, &arguments, &*context.client);
+    let reply = find_and_call(workbench, tool, arguments, context).await;
+    if let Some(noted) = noted {
+        noted.end(match &reply {
+            Ok(MetaReply::Result(result)) => Ended::with(result),
+            Ok(MetaReply::Refused(_)) => Ended::failed("server_error"),
+            Err(failure) => Ended::failed(failure.code()),
+        });
+    }
+    reply
+}
+
+async fn find_and_call(
     workbench: &Workbench,
     tool: &ToolIdentifier,
     arguments: RawJson,
@@ -132,11 +151,14 @@ pub(super) async fn call(
             });
         }
     };
+    let permitted = server.permit(tool.tool.as_str(), &arguments, &context);
+    let consent = match permitted.await {
+        Ok(consent) => consent,
+        Err(refusal) => return Err(Failure::call_failed(tool.clone(), refusal)),
+    };
     let is_modern = context.client.era() == Era::Modern;
-    let goes_on = context
-        .retry
-        .as_ref()
-        .is_some_and(|retry| retry.state.is_some());
+    let retry = context.retry.as_ref();
+    let goes_on = retry.is_some_and(|retry| retry.state.is_some());
     let call = Call {
         request: CallRequest::Tool {
             name: tool.tool.clone(),
@@ -144,7 +166,11 @@ pub(super) async fn call(
         },
         context,
     };
-    match server.call(call).await {
+    let result = server.call(call).await;
+    if let (Some(consent), Ok(result)) = (&consent, &result) {
+        server.note_round(consent, result);
+    }
+    match result {
         // What a client can act on is not turned into words for a model: that it lacks a capability, or
         // that what it goes on with is not accepted.
         Err(CallError::Refused { error, .. })
@@ -152,6 +178,17 @@ pub(super) async fn call(
         {
             Ok(MetaReply::Refused(error))
         }
+        result => ended(workbench, tool, result),
+    }
+}
+
+/// What has come of a call.
+fn ended(
+    workbench: &Workbench,
+    tool: &ToolIdentifier,
+    result: Result<RawJson, CallError>,
+) -> Result<MetaReply, Failure> {
+    match result {
         Ok(result) => {
             workbench.links().note(tool, &result);
             Ok(MetaReply::Result(result))

@@ -10,9 +10,11 @@ use super::{
     shown_tools::ShownTools,
 };
 use crate::{
+    audit::Ended,
     call::{CallContext, CallRequest},
-    downstream::{CallError, ServerHandle},
-    wire::{Cursor, RawJson, once},
+    downstream::{CallError, Consent, ServerHandle},
+    ident::{ToolIdentifier, ToolName},
+    wire::{Cursor, ObjectText, RawJson, once},
 };
 
 impl Native {
@@ -37,20 +39,21 @@ impl Native {
     fn route_call(&self, params: &RawJson) -> Result<RoutedCall, NativeError> {
         let name = required(params, "name")?;
         let tools = self.tools();
-        let Some(route) = tools.route(&name) else {
+        let route = tools.route(&name).cloned();
+        let Some(route) = route.or_else(|| self.denied(&name)) else {
             return Err(NativeError::invalid(format!("Unknown tool: {name}")));
         };
         // A name that stands twice becomes twice the same, whichever of them the server reads.
         Ok(RoutedCall {
             params: params.with_member("name", &RawJson::of(&route.original)),
-            route: route.clone(),
+            route,
         })
     }
 
     /// The call that parameters of `tools/call` ask for, if they have nothing special about them and it can be sent
     /// without waiting for anything. They are read in one go.
     pub fn ready_call(&self, params: &RawJson) -> Option<ReadyCall> {
-        self.toolbox.opened()?;
+        self.toolbox.opened().filter(|_| !self.audit.is_on())?;
         let (mut name, mut meta) = (None, None);
         Cursor::new(params).members(|cursor, key| match key {
             b"name" => once(&mut name, cursor.text()?),
@@ -64,8 +67,12 @@ impl Native {
         } else {
             params.with_member("name", &RawJson::of(&route.original))
         };
+        let server = self.toolbox.server(&route.server)?;
+        if server.is_guarded(&route.original) {
+            return None;
+        }
         Some(ReadyCall {
-            server: self.toolbox.server(&route.server)?,
+            server,
             meta,
             call: RoutedCall {
                 params,
@@ -76,8 +83,68 @@ impl Native {
 
     pub(super) async fn call_tool(&self, params: &RawJson, context: CallContext) -> Answered {
         let RoutedCall { params, route } = self.route_call(params)?;
-        self.relay("tools/call", &params, &route, context).await
+        let server = self.toolbox.server(&route.server);
+        let is_guarded = server.is_some_and(|it| it.is_guarded(&route.original));
+        if (is_guarded || self.audit.is_on()) && has_arguments_twice(&params) {
+            // The server may read others than the user is shown, or than are noted.
+            return Err(NativeError::invalid("arguments: stands twice"));
+        }
+        let nothing = || ObjectText::new().finish();
+        let arguments = params.member("arguments").unwrap_or_else(nothing);
+        let tool = self.identifier(&route);
+        let noted = self.audit.begin(&tool, &arguments, &*context.client);
+        let answered = match self.permit(&route, &arguments, &context).await {
+            Ok(consent) => {
+                let answered = self.relay("tools/call", &params, &route, context).await;
+                if let (Some((server, consent)), Ok(result)) = (&consent, &answered) {
+                    server.note_round(consent, result);
+                }
+                answered
+            }
+            Err(refusal) => ended(&route, Err(refusal)),
+        };
+        if let Some(noted) = noted {
+            noted.end(match &answered {
+                Ok(result) => Ended::with(result),
+                Err(error) => Ended::failed(error.code()),
+            });
+        }
+        answered
     }
+
+    async fn permit(
+        &self,
+        route: &Route,
+        arguments: &RawJson,
+        context: &CallContext,
+    ) -> Result<Option<(Arc<ServerHandle>, Consent)>, CallError> {
+        let Some(server) = self.toolbox.server(&route.server) else {
+            return Ok(None);
+        };
+        let consent = server.permit(&route.original, arguments, context).await?;
+        Ok(consent.map(|consent| (server, consent)))
+    }
+
+    fn identifier(&self, route: &Route) -> ToolIdentifier {
+        ToolIdentifier {
+            toolbox: self.toolbox.name().clone(),
+            server: route.server.clone(),
+            tool: ToolName::from(route.original.as_str()),
+        }
+    }
+
+    /// The server that has a tool of this name which is denied, and so has no name that clients see.
+    fn denied(&self, name: &str) -> Option<Route> {
+        let catalogue = self.toolbox.catalogue();
+        let mut lists = catalogue.lists().iter();
+        let (server, _) = lists.find(|(_, list)| list.denied(name).is_some())?;
+        Some(Route::unchanged(name, server.clone()))
+    }
+}
+
+fn has_arguments_twice(params: &RawJson) -> bool {
+    let members = params.members().unwrap_or_default();
+    members.iter().filter(|it| it.key == "arguments").count() > 1
 }
 
 /// A call that can be sent at once.

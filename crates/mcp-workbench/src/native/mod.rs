@@ -25,6 +25,7 @@ use tokio::{
 };
 
 use crate::{
+    audit::AuditLog,
     call::{ClientHandle, ClientId},
     downstream::{Change, ServerEvent, ServerFamily, ToolList},
     era::TASKS_EXTENSION,
@@ -49,6 +50,8 @@ pub struct Native {
     /// What was read from the servers and has not changed since.
     known: Mutex<Known>,
     subscriptions: Arc<Subscriptions>,
+    /// Where calls are noted.
+    audit: Arc<AuditLog>,
 }
 
 struct Known {
@@ -76,11 +79,12 @@ pub struct Introduced {
 }
 
 impl Native {
-    /// The view of a toolbox whose servers tell their changes on `events`.
+    /// The view of a toolbox whose servers tell their changes on `events`; calls are noted in `audit`.
     pub fn new(
         toolbox: Arc<Toolbox>,
         name_limit: usize,
         events: broadcast::Receiver<ServerEvent>,
+        audit: Arc<AuditLog>,
     ) -> Self {
         let subscriptions = Subscriptions::new(Arc::clone(&toolbox));
         Self {
@@ -93,6 +97,7 @@ impl Native {
                 events,
             }),
             subscriptions: Arc::new(subscriptions),
+            audit,
         }
     }
 

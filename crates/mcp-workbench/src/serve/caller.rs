@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{connection::Connection, log_level::LogLevel, output::ClientOutput};
 use crate::{
     call::{
-        AnswerFuture, ClientCapabilities, ClientHandle, ClientId, Owner, Principal, Question,
-        Recipient, RoomFuture,
+        AnswerFuture, ClientCapabilities, ClientHandle, ClientId, ClientIdentity, Owner, Principal,
+        Question, Recipient, RoomFuture,
     },
     era::Era,
     wire::{self, Frame, RawJson},
@@ -58,6 +58,10 @@ impl ClientHandle for Caller {
 
     fn principal(&self) -> Principal {
         self.connection.principal()
+    }
+
+    fn identity(&self) -> ClientIdentity {
+        self.connection.identity()
     }
 
     fn era(&self) -> Era {

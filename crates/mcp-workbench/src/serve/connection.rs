@@ -25,7 +25,7 @@ use super::{
     unreadable::refusal_frame,
 };
 use crate::{
-    call::{ClientCapabilities, ClientId, Principal},
+    call::{ClientCapabilities, ClientId, ClientIdentity, Principal},
     contain::contain,
     wire::{
         self, Line, MAX_FRAME_BYTES, Message, Notification, ParseError, RawJson, Request,
@@ -76,6 +76,8 @@ pub(super) struct Agreed {
     pub(super) revision: Revision,
     /// What the client can do for servers.
     pub(super) capabilities: ClientCapabilities,
+    /// What it says that it is.
+    pub(super) identity: ClientIdentity,
 }
 
 /// An id for another client.
@@ -140,6 +142,12 @@ impl Connection {
             .map_or_else(ClientCapabilities::default, |agreed| agreed.capabilities)
     }
 
+    /// What the client says that it is.
+    pub(super) fn identity(&self) -> ClientIdentity {
+        let agreed = self.agreed();
+        agreed.map_or_else(ClientIdentity::default, |agreed| agreed.identity)
+    }
+
     /// What was asked of the client.
     pub(super) fn questions(&self) -> &Arc<Questions> {
         &self.questions
@@ -182,6 +190,7 @@ impl Connection {
     pub(super) fn abandon(&self) {
         self.questions.give_up();
         self.in_flight.cancel_all();
+        self.workbench().forget_client(self.id);
         if let Some(native) = self.workbench().native() {
             native.forget_client(self.id);
         }

@@ -12,7 +12,8 @@ use tokio::sync::{Notify, oneshot};
 use super::{connection::next_client_id, log_level::LogLevel, output::ClientOutput};
 use crate::{
     call::{
-        AnswerFuture, ClientCapabilities, ClientHandle, ClientId, Principal, Question, RoomFuture,
+        AnswerFuture, ClientCapabilities, ClientHandle, ClientId, ClientIdentity, Principal,
+        Question, RoomFuture,
     },
     era::{Era, InputRequest},
     wire::{self, Answer, Frame, Kind, RawJson},
@@ -48,6 +49,8 @@ pub(super) struct Attached {
     pub(super) log_level: Option<LogLevel>,
     /// Its token for the progress of it.
     pub(super) progress_token: Option<RawJson>,
+    /// What the client says that it is.
+    pub(super) identity: ClientIdentity,
 }
 
 /// A question that is not answered yet.
@@ -158,6 +161,12 @@ impl ClientHandle for ModernCaller {
 
     fn principal(&self) -> Principal {
         self.0.principal
+    }
+
+    fn identity(&self) -> ClientIdentity {
+        let state = self.0.state();
+        let attached = state.attached.as_ref();
+        attached.map_or_else(ClientIdentity::default, |it| it.identity.clone())
     }
 
     fn era(&self) -> Era {

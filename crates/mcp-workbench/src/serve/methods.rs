@@ -10,7 +10,10 @@ use super::{
 };
 use crate::{
     budget,
-    call::{Call, CallContext, CallRequest, ClientCapabilities, ClientHandle, Retry, ToldProgress},
+    call::{
+        Call, CallContext, CallRequest, ClientCapabilities, ClientHandle, ClientIdentity, Retry,
+        ToldProgress,
+    },
     downstream::CallError,
     meta::{self, MetaReply, MetaTool},
     wire::{self, Frame, Kind, ObjectText, RawJson, Request, RequestId, code},
@@ -132,6 +135,7 @@ pub(super) fn agree(params: Option<&RawJson>) -> Result<Agreed, Reply> {
     Ok(Agreed {
         revision: Revision::negotiate(&wanted),
         capabilities: ClientCapabilities::of(declared),
+        identity: ClientIdentity::of(params.and_then(|it| it.member("clientInfo")).as_ref()),
     })
 }
 

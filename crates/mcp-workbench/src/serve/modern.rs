@@ -16,7 +16,7 @@ use super::{
     tasks,
 };
 use crate::{
-    call::{ClientCapabilities, Principal, Retry},
+    call::{ClientCapabilities, ClientIdentity, Principal, Retry},
     era::{
         self, CacheHints, CacheScope, INPUT_RESPONSES, LOG_LEVEL, MODERN_REVISION, ModernMeta,
         REQUEST_STATE, SERVER_INFO, TASKS_EXTENSION,
@@ -54,6 +54,7 @@ pub(super) struct ModernRequest {
     capabilities: ClientCapabilities,
     log_level: Option<LogLevel>,
     progress_token: Option<RawJson>,
+    identity: ClientIdentity,
     retry: Retry,
 }
 
@@ -78,6 +79,7 @@ impl ModernRequest {
         Ok(Self {
             capabilities: ClientCapabilities::of(Some(said.capabilities)),
             log_level,
+            identity: ClientIdentity::of(said.client_info.as_ref()),
             progress_token: meta.and_then(|meta| meta.member("progressToken")),
             retry: Retry {
                 responses: member(INPUT_RESPONSES),
@@ -113,6 +115,7 @@ pub(super) async fn answer(
         output,
         log_level: said.log_level.filter(|_| hears_calls),
         progress_token: said.progress_token.filter(|_| hears_calls),
+        identity: said.identity,
     };
     let call = match context.parked.handle(said.retry.state.as_ref()) {
         Handle::Ours(handle) => match context.parked.take(handle, request, principal) {

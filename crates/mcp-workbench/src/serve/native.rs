@@ -83,6 +83,8 @@ pub(super) async fn open_if_closed(
 async fn open(workbench: &Workbench, native: &Native, client: &Arc<dyn ClientHandle>) {
     match workbench.open(native.toolbox(), client).await {
         Ok(opened) => {
+            // There is no other place than the log to tell it, which has it.
+            workbench.told(native.toolbox()).await;
             for failure in &opened.failures {
                 tracing::warn!("{failure}");
             }

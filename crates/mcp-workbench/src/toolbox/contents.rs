@@ -50,6 +50,13 @@ impl Contents {
         })
     }
 
+    /// Has the servers that there are compared with the lock file again.
+    pub fn recheck(&self) {
+        for server in self.servers.get().into_iter().flat_map(IndexMap::values) {
+            server.recheck();
+        }
+    }
+
     /// The contents by another configuration. Servers whose entries are the same are the same servers.
     pub(super) fn renewed(&self, config: &Arc<config::Toolbox>, files: &ChangedFiles) -> Self {
         let renewed = Self::new(Arc::clone(config), Arc::clone(&self.pool));

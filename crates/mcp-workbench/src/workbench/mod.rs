@@ -5,6 +5,8 @@
 //! what is there and never wait.
 
 mod finder;
+mod guarded;
+mod lookup;
 mod renew;
 mod results;
 
@@ -18,9 +20,10 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    audit::AuditLog,
     call::{ClientHandle, Principal},
     config::{Config, MetaTool, ToolMode},
-    downstream::{ConnectError, Pool, ServerEvent, ServerHandle, Status, ToolList, Urgency},
+    downstream::{Pool, ServerEvent, ServerHandle, Status, ToolList},
     ident::{ServerIdentifier, ToolIdentifier, ToolboxName},
     native::Native,
     toolbox::{Links, OpenError, Opened, Registry, Toolbox, registered_definition},
@@ -29,6 +32,7 @@ use crate::{
 
 use finder::Finder;
 pub use finder::{FoundTool, Search};
+pub use lookup::LookupError;
 pub use renew::{RenewError, Renewed};
 pub use results::{KeptResult, PageError, Results};
 
@@ -47,6 +51,8 @@ pub struct Workbench {
     finder: Finder,
     /// What is kept of results that were over their budget.
     results: Results,
+    /// Where calls are noted.
+    audit: Arc<AuditLog>,
     /// Counts the changes of `tools/list`.
     tools_changed: watch::Sender<u64>,
     /// Counts the changes of the meta-tools' definitions.
@@ -62,21 +68,6 @@ struct Snapshot {
     toolboxes: IndexMap<ToolboxName, Arc<Toolbox>>,
 }
 
-/// Why a tool could not be found.
-#[derive(Debug)]
-pub enum LookupError {
-    /// No such toolbox is configured.
-    ToolboxUnknown,
-    /// The toolbox is not open; this would open it.
-    ToolboxNotOpen(MetaTool),
-    /// The toolbox has no such server.
-    ServerUnknown,
-    /// The server has no such tool.
-    ToolUnknown,
-    /// The server is not up and could not be started.
-    NotConnected(Arc<ConnectError>),
-}
-
 impl Workbench {
     /// A workbench at rest: nothing is started.
     pub fn new(config: Arc<Config>) -> Arc<Self> {
@@ -87,6 +78,7 @@ impl Workbench {
         });
         let toolboxes: IndexMap<_, _> = toolboxes.collect();
         let limit = config.tool_name_limit;
+        let audit = Arc::new(AuditLog::new(&config));
         let (registry, native) = match &config.tool_mode {
             ToolMode::Proxy => (None, None),
             ToolMode::Dynamic => (Some(Registry::new(limit)), None),
@@ -94,7 +86,7 @@ impl Workbench {
                 let toolbox = toolboxes.get(name).map(Arc::clone);
                 (
                     None,
-                    toolbox.map(|it| Native::new(it, limit, pool.events())),
+                    toolbox.map(|it| Native::new(it, limit, pool.events(), Arc::clone(&audit))),
                 )
             }
         };
@@ -108,6 +100,7 @@ impl Workbench {
             links: Links::default(),
             finder: Finder::default(),
             results,
+            audit,
             tools_changed: watch::channel(0).0,
             definitions_changed: watch::channel(0).0,
             silence: CancellationToken::new(),
@@ -135,15 +128,6 @@ impl Workbench {
         self.now.borrow().config.meta_tools.contains(&tool)
     }
 
-    /// The meta-tool with which a toolbox is opened.
-    fn opener(&self) -> MetaTool {
-        if self.has(MetaTool::OpenToolbox) {
-            MetaTool::OpenToolbox
-        } else {
-            MetaTool::SearchTools
-        }
-    }
-
     /// Opens a toolbox. In dynamic mode its tools are registered.
     pub async fn open(
         &self,
@@ -151,6 +135,7 @@ impl Workbench {
         client: &Arc<dyn ClientHandle>,
     ) -> Result<Arc<Opened>, OpenError> {
         let opened = toolbox.open(client).await?;
+        self.pool.record_first().await;
         if let Some(registry) = &self.registry {
             let before = registry.len();
             register(registry, toolbox);
@@ -162,107 +147,6 @@ impl Workbench {
             self.follow(toolbox);
         }
         Ok(opened)
-    }
-
-    /// Finds the server that has a tool: toolbox, then server, then tool. A server whose tools are not
-    /// known is started for it. Whoever holds what comes back keeps the server, also one that is taken out of the
-    /// configuration meanwhile.
-    pub async fn find(
-        &self,
-        tool: &ToolIdentifier,
-        client: &Arc<dyn ClientHandle>,
-    ) -> Result<Arc<ServerHandle>, LookupError> {
-        let toolbox = self.toolbox(tool.toolbox.as_str());
-        let toolbox = toolbox.ok_or(LookupError::ToolboxUnknown)?;
-        if !toolbox.is_usable() && self.now.borrow().config.auto_open {
-            self.open_beside(&toolbox, client);
-        } else if !toolbox.is_open().await {
-            return Err(LookupError::ToolboxNotOpen(self.opener()));
-        }
-        let server = toolbox.server(&tool.server);
-        let server = server.ok_or(LookupError::ServerUnknown)?;
-        let status = server.status();
-        let is_known = |tools: &ToolList| tools.get(tool.tool.as_str()).is_some();
-        match &status.tools {
-            // What is known from an earlier run is checked when it is first used.
-            _ if status.recalled => {}
-            Some(tools) if is_known(tools) => return Ok(server),
-            Some(_) if !status.stale => return Err(LookupError::ToolUnknown),
-            _ => {}
-        }
-        let tools = server.connect(Urgency::ForCall, Arc::clone(client)).await;
-        match tools.map_err(LookupError::NotConnected)? {
-            tools if is_known(&tools) => Ok(server),
-            _ => Err(LookupError::ToolUnknown),
-        }
-    }
-
-    /// Has a toolbox opened beside the call that needs one of its servers: the call waits for that server only.
-    fn open_beside(&self, toolbox: &Arc<Toolbox>, client: &Arc<dyn ClientHandle>) {
-        let Some(this) = self.this.upgrade().filter(|_| !toolbox.is_being_opened()) else {
-            return;
-        };
-        let (toolbox, client) = (Arc::clone(toolbox), Arc::clone(client));
-        self.pool.spawn(async move {
-            let opened = this.open(&toolbox, &client).await;
-            let failures = match &opened {
-                Ok(opened) => &opened.failures,
-                Err(error) => &error.failures,
-            };
-            for failure in failures {
-                tracing::warn!("{failure}");
-            }
-        });
-    }
-
-    /// The tool of these names and its server, if they are known without waiting.
-    pub fn find_known(
-        &self,
-        toolbox: &str,
-        server: &str,
-        tool: &str,
-    ) -> Option<(ToolIdentifier, Arc<ServerHandle>)> {
-        let now = self.now.borrow();
-        let toolbox = now.toolboxes.get(toolbox)?;
-        if !toolbox.is_usable() {
-            return None;
-        }
-        let contents = toolbox.contents();
-        let (name, server) = contents.servers().get_key_value(server)?;
-        let identifier = ToolIdentifier {
-            toolbox: toolbox.name().clone(),
-            server: name.clone(),
-            tool: server.known_tool(tool)?,
-        };
-        Some((identifier, Arc::clone(server)))
-    }
-
-    /// The names that a caller may have meant, where a lookup failed.
-    pub fn known_names(&self, tool: &ToolIdentifier, error: &LookupError) -> Vec<String> {
-        let toolbox = self.toolbox(tool.toolbox.as_str());
-        match (error, toolbox) {
-            (LookupError::ToolboxUnknown, _) => {
-                let names = self.toolbox_names();
-                names.iter().map(ToString::to_string).collect()
-            }
-            (LookupError::ServerUnknown, Some(toolbox)) => {
-                let contents = toolbox.contents();
-                let servers = contents.servers().keys();
-                servers.map(ToString::to_string).collect()
-            }
-            (LookupError::ToolUnknown, Some(toolbox)) => {
-                let server = toolbox.server(&tool.server);
-                let tools = server
-                    .and_then(|server| server.status().tools)
-                    .unwrap_or_default();
-                tools
-                    .tools()
-                    .iter()
-                    .map(|tool| tool.name.to_string())
-                    .collect()
-            }
-            _ => Vec::new(),
-        }
     }
 
     /// The resources that servers have linked to.
@@ -347,6 +231,7 @@ impl Workbench {
     pub async fn shut_down(&self, since: Instant) {
         self.fall_silent();
         self.pool.shut_down(since).await;
+        self.audit.close().await;
     }
 
     /// Notices when a server of an open toolbox changes its list.

@@ -99,6 +99,7 @@ impl Workbench {
         };
         let shown = self.shown_tools(&before);
         self.pool.adapt(&config);
+        self.audit.renew(&config);
         let now = Arc::new(self.next(&before, config, files, &mut renewed));
         self.now.send_replace(Arc::clone(&now));
         self.results.adapt(&now.config);

@@ -19,6 +19,8 @@ const LAYERS: &[&str] = &[
     "native",
     "toolbox",
     "downstream",
+    "audit",
+    "lock",
     "policy",
     "search",
     "clients",

@@ -120,18 +120,24 @@ pub(super) fn run(
     let progress = Progress::on_stderr(environment, &format!("calling {}", ShownTool(&tool)));
     let shell = Shell::caller(progress.clone(), !given.took_stdin());
     let limit = arguments.timeout.map(Duration::from_secs);
+    let mut notices = Vec::new();
     let outcome = with_workbench(config, async |workbench| {
+        let place = tool.clone();
         let call = call(&workbench, tool, given, shell);
         let call = progress.during(call);
-        let Some(limit) = limit else {
-            return Some(call.await);
+        let in_time = match limit {
+            Some(limit) => tokio::time::timeout(limit, call).await.ok(),
+            None => Some(call.await),
         };
-        let in_time = tokio::time::timeout(limit, call).await;
-        if in_time.is_err() {
+        if in_time.is_none() {
             last_moment().await;
         }
-        in_time.ok()
+        notices = notices_of(&workbench, &place).unwrap_or_default();
+        in_time
     })?;
+    for notice in notices {
+        output::remark(&notice);
+    }
     let Some(outcome) = outcome else {
         let seconds = arguments.timeout.unwrap_or_default();
         return Err(CallCommandError::Timeout(seconds).into());
@@ -195,6 +201,19 @@ async fn call(workbench: &Workbench, tool: ToolIdentifier, given: Given, shell: 
         Ok(MetaReply::Refused(error)) => Outcome::Refused(error),
         Err(failure) => Outcome::Failure(failure),
     }
+}
+
+/// What is to be told about the list of a tool's server.
+fn notices_of(workbench: &Workbench, tool: &ToolIdentifier) -> Option<Vec<String>> {
+    let toolbox = workbench.toolbox(tool.toolbox.as_str())?;
+    let tools = toolbox.server(&tool.server)?.status().tools?;
+    let server = visible(tool.server.as_str());
+    let notices = tools.notices.iter();
+    Some(
+        notices
+            .map(|it| format!("server '{server}': {it}"))
+            .collect(),
+    )
 }
 
 /// The schema of the tool's arguments, as far as it is known.

@@ -16,7 +16,7 @@ use crate::{
         Config, Environment, Fault, LiteralPlace, Loaded, Problem, ReferenceFault, Server,
         ToolFilters, ToolMode, Transport,
     },
-    downstream::{ConnectError, ToolList},
+    downstream::{Cause, ConnectError, ToolList},
     policy::scan::{self, Listed},
 };
 
@@ -157,9 +157,14 @@ fn of_list(list: &ToolList, server: &Server) -> Vec<ToolFinding> {
         });
     }
     let withheld = list.withheld.iter().cloned();
-    findings.extend(withheld.map(|it| ToolFinding::Withheld {
-        tool: it.tool,
-        reason: it.reason,
+    findings.extend(withheld.filter_map(|it| {
+        let (tool, reason) = (it.tool, it.reason);
+        match it.cause {
+            Cause::Definition => Some(ToolFinding::Withheld { tool, reason }),
+            Cause::NotApproved => Some(ToolFinding::NotApproved { tool, reason }),
+            // As the configuration wants it.
+            Cause::NotPermitted => None,
+        }
     }));
     findings.extend(list.notices.iter().cloned().map(ToolFinding::Notice));
     findings

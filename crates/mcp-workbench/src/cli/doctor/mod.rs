@@ -25,6 +25,7 @@ use super::{
 use crate::{
     config::{Config, Environment, Loaded},
     ident::ToolboxName,
+    lock::Scope,
 };
 
 /// What is examined.
@@ -74,6 +75,8 @@ fn examine_servers(
     let progress = Progress::on_stderr(environment, "starting servers");
     with_workbench(loaded.config, async |workbench| {
         let mut found = look_at(&workbench, None, &progress).await;
+        // What has changed is told by the report.
+        workbench.pins().record(Scope::Everything);
         let config = workbench.config();
         let reports = config.toolboxes.keys().map(|name| {
             let (own, others) = found.drain(..).partition(|it| it.toolbox == *name);

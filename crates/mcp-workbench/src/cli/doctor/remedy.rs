@@ -105,6 +105,9 @@ pub(super) fn remedy(error: &ConnectError, by_hand: &str) -> String {
         ConnectError::Refused { .. } | ConnectError::InvalidAnswer { .. } => {
             "check that it is an MCP server, and what it needs at its start".to_owned()
         }
+        ConnectError::NotApproved(_) => {
+            "look at what is started before you approve it, and do not start it by hand".to_owned()
+        }
         ConnectError::NotModern { .. } => "take \"era\" out of its entry".to_owned(),
         ConnectError::UnusableUrl { .. } => "correct \"url\"".to_owned(),
         ConnectError::UnusableHeader { .. } => "correct \"headers\"".to_owned(),

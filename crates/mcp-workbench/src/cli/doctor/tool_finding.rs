@@ -19,6 +19,8 @@ pub(super) enum ToolFinding {
     },
     /// A tool is not offered.
     Withheld { tool: String, reason: String },
+    /// A tool is not offered, since nobody has approved it.
+    NotApproved { tool: String, reason: String },
     /// Something about the list of tools.
     Notice(String),
     /// Names that are too long for clients.
@@ -56,6 +58,7 @@ impl ToolFinding {
         match self {
             Self::None { .. } => "no_tools",
             Self::Withheld { .. } => "tool_withheld",
+            Self::NotApproved { .. } => "tool_not_approved",
             Self::Notice(_) => "notice",
             Self::LongNames { .. } => "name_too_long",
             Self::RefusedNames { .. } => "name_refused",
@@ -74,7 +77,9 @@ impl ToolFinding {
             Self::None { is_filtered: false } => {
                 "it may have prompts or resources only; native mode shows them"
             }
-            Self::Withheld { .. } | Self::Notice(_) => "tell whoever makes the server",
+            Self::Withheld { .. } => "tell whoever makes the server",
+            Self::NotApproved { .. } => "look at the difference before you approve it",
+            Self::Notice(_) => "if that is not expected, ask whoever makes the server",
             Self::LongNames { is_shown: true, .. } | Self::RefusedNames { .. } => {
                 "use \"toolMode\": \"proxy\", in which they are not names of the client's"
             }
@@ -107,7 +112,7 @@ impl fmt::Display for ToolFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None { .. } => f.write_str("it offers no tools"),
-            Self::Withheld { tool, reason } => {
+            Self::Withheld { tool, reason } | Self::NotApproved { tool, reason } => {
                 let (tool, reason) = (visible(tool), visible(reason));
                 write!(f, "tool '{tool}' is not offered: {reason}")
             }

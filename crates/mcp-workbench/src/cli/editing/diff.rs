@@ -19,7 +19,7 @@ enum Line<'t> {
 }
 
 /// The difference of the content of a file before and after, empty where there is none.
-pub(super) fn unified(file: &Path, before: &str, after: &str) -> String {
+pub(in crate::cli) fn unified(file: &Path, before: &str, after: &str) -> String {
     let lines = compare(&split(before), &split(after));
     let hunks = hunks(&lines);
     if hunks.is_empty() {

@@ -3,6 +3,8 @@
 
 mod diff;
 
+pub(super) use diff::unified;
+
 use std::path::{Path, PathBuf};
 
 use clap::Args;

@@ -14,11 +14,8 @@ use std::{
 use clap::Args;
 use thiserror::Error;
 
-use self::{
-    backup::Backup,
-    change::Change,
-    target::{Target, stable_program},
-};
+pub(super) use self::target::stable_program;
+use self::{backup::Backup, change::Change, target::Target};
 use super::{
     Done, PROGRAM,
     configuration::{load_configuration, read_configuration},

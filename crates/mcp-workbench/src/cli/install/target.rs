@@ -70,7 +70,7 @@ impl Target {
 }
 
 /// This program by a path that survives an update: the one in PATH that leads to it, or else its own.
-pub(super) fn stable_program(environment: &Environment) -> io::Result<String> {
+pub(in crate::cli) fn stable_program(environment: &Environment) -> io::Result<String> {
     let own = program()?;
     let real = fs::canonicalize(&own)?;
     let name = format!("{PROGRAM}{}", std::env::consts::EXE_SUFFIX);

@@ -8,10 +8,11 @@ use std::{
 
 use serde_json::json;
 
-use super::elicitation;
+use super::elicitation::{self, Asker};
 use crate::{
     call::{
-        AnswerFuture, ClientCapabilities, ClientHandle, ClientId, Principal, Question, RoomFuture,
+        AnswerFuture, ClientCapabilities, ClientHandle, ClientId, ClientIdentity, Principal,
+        Question, RoomFuture,
     },
     cli::terminal::{Progress, cut},
     era::Era,
@@ -75,6 +76,13 @@ impl ClientHandle for Shell {
         Principal::Local
     }
 
+    fn identity(&self) -> ClientIdentity {
+        ClientIdentity {
+            name: Some("mcp-workbench call".into()),
+            version: Some(env!("CARGO_PKG_VERSION").into()),
+        }
+    }
+
     fn era(&self) -> Era {
         Era::Legacy
     }
@@ -128,10 +136,16 @@ impl ClientHandle for Shell {
     fn ask(&self, question: Question, params: Option<&RawJson>) -> AnswerFuture {
         match (question, params) {
             (Question::Elicitation, Some(params)) => {
-                Box::pin(elicitation::ask(self.progress.clone(), params.clone()))
+                let (progress, params) = (self.progress.clone(), params.clone());
+                Box::pin(elicitation::ask(progress, params, Asker::Server))
             }
             _ => Box::pin(std::future::ready(None)),
         }
+    }
+
+    fn ask_user(&self, params: &RawJson) -> AnswerFuture {
+        let (progress, params) = (self.progress.clone(), params.clone());
+        Box::pin(elicitation::ask(progress, params, Asker::Workbench))
     }
 }
 

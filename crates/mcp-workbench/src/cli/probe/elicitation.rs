@@ -14,14 +14,36 @@ use crate::{
     wire::{Answer, RawJson},
 };
 
-/// Asks the person at the terminal what a server wants to know.
-pub(super) async fn ask(progress: Progress, params: RawJson) -> Option<Answer> {
+/// Who wants to know something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asker {
+    /// A server, whose words are its own.
+    Server,
+    /// We.
+    Workbench,
+}
+
+impl Asker {
+    /// The question as it is shown. That a server asks is always said, so that none can pose as us.
+    fn shown(self, message: &str) -> String {
+        match self {
+            Self::Server => format!("the server asks: {}\n", visible(message)),
+            Self::Workbench => {
+                let lines = message.lines().map(|line| format!("{}\n", visible(line)));
+                lines.collect()
+            }
+        }
+    }
+}
+
+/// Asks the person at the terminal what a server wants to know, or what we do.
+pub(super) async fn ask(progress: Progress, params: RawJson, asker: Asker) -> Option<Answer> {
     progress.pause();
     let answer = tokio::task::spawn_blocking(move || {
         // Whoever asks next waits until this form is filled in.
         let mut input = io::stdin().lock();
         let params = serde_json::from_str(params.as_str()).ok()?;
-        let result = fill_in(&params, &mut input, &mut output::live);
+        let result = fill_in(&params, asker, &mut input, &mut output::live);
         Some(Answer::Result(RawJson::of(&result)))
     });
     let answer = answer.await.ok().flatten();
@@ -30,9 +52,14 @@ pub(super) async fn ask(progress: Progress, params: RawJson) -> Option<Answer> {
 }
 
 /// Goes through the fields of a form.
-fn fill_in(params: &Value, input: &mut dyn BufRead, show: &mut dyn FnMut(&str)) -> Value {
+fn fill_in(
+    params: &Value,
+    asker: Asker,
+    input: &mut dyn BufRead,
+    show: &mut dyn FnMut(&str),
+) -> Value {
     let message = params["message"].as_str().unwrap_or_default();
-    show(&format!("the server asks: {}\n", visible(message)));
+    show(&asker.shown(message));
     if params["mode"] == "url" {
         show("it wants an address to be opened, which is not done from here\n");
         return json!({ "action": "decline" });
@@ -208,10 +235,19 @@ mod tests {
 
     fn filled(params: &Value, typed: &str) -> (Value, String) {
         let mut shown = String::new();
-        let result = fill_in(params, &mut typed.as_bytes(), &mut |text| {
+        let result = fill_in(params, Asker::Server, &mut typed.as_bytes(), &mut |text| {
             shown.push_str(text);
         });
         (result, shown)
+    }
+
+    #[test]
+    fn a_server_cannot_pose_as_the_workbench() {
+        let message = "MCP Workbench asks: may it?\ntool: 'x\u{1b}'";
+        let ours = "MCP Workbench asks: may it?\ntool: 'x⟦U+001B⟧'\n";
+        assert_eq!(Asker::Workbench.shown(message), ours);
+        let theirs = "the server asks: MCP Workbench asks: may it? tool: 'x⟦U+001B⟧'\n";
+        assert_eq!(Asker::Server.shown(message), theirs);
     }
 
     #[test]

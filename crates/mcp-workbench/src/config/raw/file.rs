@@ -10,10 +10,13 @@ use jsonc_parser::{
 };
 
 use super::{
-    keys::{self, FILE_KEYS, NEEDED_TOOLBOX_KEYS, TOOLBOX_KEYS},
+    keys::{self, AUDIT_KEYS, FILE_KEYS, NEEDED_TOOLBOX_KEYS, TOOLBOX_KEYS},
     reader::{Entry, Node, Reader, is_null},
     server,
-    types::{NAME_LIMITS, RawConfig, RawConnect, RawToolMode, RawToolbox, Text},
+    types::{
+        AUDIT_BYTES, AUDIT_FILES, NAME_LIMITS, RawAudit, RawAuditDetails, RawConfig, RawConnect,
+        RawNotedArguments, RawPin, RawToolMode, RawToolbox, Text,
+    },
 };
 use crate::{
     config::{
@@ -42,6 +45,12 @@ const TOOL_MODES: &[&str] = &["proxy", "dynamic", "native"];
 
 /// The words for `connect`.
 const CONNECTS: &[&str] = &["on-open", "on-use"];
+
+/// The words for `arguments` of `audit`.
+const NOTED_ARGUMENTS: &[&str] = &["shape", "values"];
+
+/// The words for `pin`.
+const PINS: &[&str] = &["off", "notice", "enforce"];
 
 /// Reads the content of a configuration file. What comes back may lack what was noted as wrong.
 pub(in crate::config) fn read(text: &str, findings: &mut Findings) -> RawConfig {
@@ -88,6 +97,8 @@ fn config(reader: &mut Reader<'_>, value: &Value<'_>) -> RawConfig {
             "watch" => config.watch = reader.flag(&entry.node),
             "maxResultChars" => config.max_result_chars = reader.budget(&entry.node),
             "sanitize" => config.sanitize = reader.flag(&entry.node),
+            "pin" => config.pin = pin(reader, &entry.node),
+            "audit" => config.audit = audit(reader, &entry.node),
             "$schema" => {
                 reader.text(&entry.node);
             }
@@ -183,6 +194,69 @@ fn tool_mode(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawToolMode> {
     None
 }
 
+/// Reads what is done about changes of what is pinned.
+pub(super) fn pin(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawPin> {
+    let word = reader.text(node)?.written;
+    let fault = match word.as_str() {
+        "off" => return Some(RawPin::Off),
+        "notice" => return Some(RawPin::Notice),
+        "enforce" => return Some(RawPin::Enforce),
+        _ => ValueFault::UnknownWord {
+            near: nearest(&word, PINS.iter().copied()),
+            found: word,
+            known: PINS,
+        },
+    };
+    reader.report_value(node, fault);
+    None
+}
+
+/// Reads whether calls are noted, or how.
+fn audit(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawAudit> {
+    match node.value {
+        Value::BooleanLit(boolean) => return Some(RawAudit::Noted(boolean.value)),
+        Value::Object(_) => {}
+        _ => {
+            reader.wrong_type(node, "a boolean or an object");
+            return None;
+        }
+    }
+    let mut details = RawAuditDetails::default();
+    let entries = reader.entries(node)?;
+    for entry in entries.iter().filter(|entry| !is_null(&entry.node)) {
+        let node = &entry.node;
+        match entry.key {
+            "file" => details.file = reader.filled_text(node, "file name"),
+            "maxBytes" => {
+                let (least, most) = AUDIT_BYTES.into_inner();
+                details.max_bytes = reader.positive(node, least, most);
+            }
+            "files" => {
+                let (least, most) = AUDIT_FILES.into_inner();
+                details.files = reader.positive(node, least, most);
+            }
+            "arguments" => details.arguments = noted_arguments(reader, node),
+            _ => unknown_key(reader, entry, Scope::Audit, AUDIT_KEYS),
+        }
+    }
+    Some(RawAudit::Details(details))
+}
+
+fn noted_arguments(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawNotedArguments> {
+    let word = reader.text(node)?.written;
+    let fault = match word.as_str() {
+        "shape" => return Some(RawNotedArguments::Shape),
+        "values" => return Some(RawNotedArguments::Values),
+        _ => ValueFault::UnknownWord {
+            near: nearest(&word, NOTED_ARGUMENTS.iter().copied()),
+            found: word,
+            known: NOTED_ARGUMENTS,
+        },
+    };
+    reader.report_value(node, fault);
+    None
+}
+
 /// Reads an object whose keys are names of the user's choice.
 pub(super) fn named<T>(
     reader: &mut Reader<'_>,
@@ -220,7 +294,7 @@ fn is_header_character(character: char) -> bool {
     character.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(character)
 }
 
-fn unknown_key(
+pub(super) fn unknown_key(
     reader: &mut Reader<'_>,
     entry: &Entry<'_>,
     scope: Scope,

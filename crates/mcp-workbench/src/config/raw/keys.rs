@@ -14,6 +14,8 @@ pub(super) const FILE_KEYS: &[&str] = &[
     "watch",
     "maxResultChars",
     "sanitize",
+    "pin",
+    "audit",
     "$schema",
 ];
 
@@ -22,6 +24,12 @@ pub(super) const TOOLBOX_KEYS: &[&str] = &["description", "mcpServers", "connect
 
 /// Those that every toolbox has.
 pub(super) const NEEDED_TOOLBOX_KEYS: &[&str] = &["description", "mcpServers"];
+
+/// The keys of `permissions`.
+pub(super) const PERMISSION_KEYS: &[&str] = &["allow", "ask", "deny"];
+
+/// The keys of `audit`.
+pub(super) const AUDIT_KEYS: &[&str] = &["file", "maxBytes", "files", "arguments"];
 
 /// A key of a server entry that is understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,9 +48,11 @@ pub(super) enum ServerKey {
     IncludeTools,
     ExcludeTools,
     DisabledTools,
+    Permissions,
     Disabled,
     Enabled,
     Era,
+    Pin,
     ConnectTimeoutMs,
     CallTimeoutMs,
     MaxCallMs,
@@ -74,9 +84,11 @@ pub(super) const SPELLINGS: &[(ServerKey, &[&str])] = &[
         ServerKey::DisabledTools,
         &["disabledTools", "disabled_tools"],
     ),
+    (ServerKey::Permissions, &["permissions"]),
     (ServerKey::Disabled, &["disabled"]),
     (ServerKey::Enabled, &["enabled"]),
     (ServerKey::Era, &["era"]),
+    (ServerKey::Pin, &["pin"]),
     (ServerKey::ConnectTimeoutMs, &["connectTimeoutMs"]),
     (ServerKey::CallTimeoutMs, &["callTimeoutMs"]),
     (ServerKey::MaxCallMs, &["maxCallMs"]),

@@ -11,8 +11,8 @@ pub(super) use self::{
     file::{SYNTAX, empty_file, read, syntax_fault},
     reader::{Node, Reader, json_type, member},
     types::{
-        RawCommand, RawConfig, RawConnect, RawEra, RawInheritEnv, RawServer, RawToolMode,
-        RawToolbox, Text,
+        RawAudit, RawAuditDetails, RawCommand, RawConfig, RawConnect, RawEra, RawInheritEnv,
+        RawNotedArguments, RawPermissions, RawPin, RawServer, RawToolMode, RawToolbox, Text,
     },
 };
 

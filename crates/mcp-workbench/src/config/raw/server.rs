@@ -4,10 +4,12 @@ use indexmap::IndexMap;
 use jsonc_parser::{ast::Value, common::Ranged};
 
 use super::{
-    file::named,
-    keys::{self, ServerKey, ServerKeyMeaning},
+    file::{named, pin, unknown_key},
+    keys::{self, PERMISSION_KEYS, ServerKey, ServerKeyMeaning},
     reader::{Entry, Node, Reader, is_null},
-    types::{LARGEST_MS, Presence, RawCommand, RawEra, RawInheritEnv, RawServer, Text},
+    types::{
+        LARGEST_MS, Presence, RawCommand, RawEra, RawInheritEnv, RawPermissions, RawServer, Text,
+    },
 };
 use crate::{
     config::problems::{KeyFault, Named, Scope, ValueFault},
@@ -94,9 +96,11 @@ fn read_key(reader: &mut Reader<'_>, server: &mut RawServer, key: ServerKey, nod
         ServerKey::IncludeTools => server.include_tools = reader.filled_texts(node, tool),
         ServerKey::ExcludeTools => server.exclude_tools = reader.filled_texts(node, tool),
         ServerKey::DisabledTools => server.disabled_tools = reader.filled_texts(node, tool),
+        ServerKey::Permissions => server.permissions = permissions(reader, node),
         ServerKey::Disabled => server.disabled = reader.flag(node),
         ServerKey::Enabled => server.enabled = reader.flag(node),
         ServerKey::Era => server.era = era(reader, node),
+        ServerKey::Pin => server.pin = pin(reader, node),
         ServerKey::ConnectTimeoutMs => server.connect_timeout_ms = milliseconds(reader, node),
         ServerKey::CallTimeoutMs => server.call_timeout_ms = milliseconds(reader, node),
         ServerKey::MaxCallMs => server.max_call_ms = milliseconds(reader, node),
@@ -176,6 +180,24 @@ fn filters(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<Vec<Text>> {
         reader.report_text(filter, ValueFault::Empty { what: "filter" });
     }
     Some(filters)
+}
+
+fn permissions(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawPermissions> {
+    let entries = reader.entries(node)?;
+    let mut permissions = RawPermissions::default();
+    for entry in entries.iter().filter(|entry| !is_null(&entry.node)) {
+        let list = match entry.key {
+            "allow" => &mut permissions.allow,
+            "ask" => &mut permissions.ask,
+            "deny" => &mut permissions.deny,
+            _ => {
+                unknown_key(reader, entry, Scope::Permissions, PERMISSION_KEYS);
+                continue;
+            }
+        };
+        *list = reader.filled_texts(&entry.node, "rule");
+    }
+    Some(permissions)
 }
 
 fn milliseconds(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<u64> {

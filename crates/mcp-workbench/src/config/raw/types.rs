@@ -11,6 +11,12 @@ use crate::config::{meta_tools::MetaTool, problems::Place};
 /// The bounds of `toolNameLimit`: room for a hash, and what the protocol allows.
 pub(super) const NAME_LIMITS: RangeInclusive<u64> = 16..=128;
 
+/// The bounds of `maxBytes` of `audit`.
+pub(super) const AUDIT_BYTES: RangeInclusive<u64> = 65_536..=1_073_741_824;
+
+/// The bounds of `files` of `audit`.
+pub(super) const AUDIT_FILES: RangeInclusive<u64> = 1..=100;
+
 /// The largest number of milliseconds that a time can have: a year.
 pub(super) const LARGEST_MS: u64 = 365 * 24 * 60 * 60 * 1000;
 
@@ -71,6 +77,67 @@ pub(in crate::config) struct RawConfig {
     /// counts more.
     #[schemars(extend("default" = false))]
     pub(in crate::config) sanitize: Option<bool>,
+    /// What is done when a server, or one of its tools, is not what the lock file `workbench.lock` has.
+    #[schemars(extend("default" = "notice"))]
+    pub(in crate::config) pin: Option<RawPin>,
+    /// Whether every call of a tool is noted in a log, and how.
+    #[schemars(extend("default" = false))]
+    pub(in crate::config) audit: Option<RawAudit>,
+}
+
+/// Whether every call of a tool is noted in a log, or where and how.
+#[derive(Debug, JsonSchema)]
+#[schemars(rename = "Audit", untagged)]
+pub(in crate::config) enum RawAudit {
+    /// With the defaults, or not at all.
+    Noted(bool),
+    /// Where and how.
+    Details(RawAuditDetails),
+}
+
+/// Where calls are noted, and how much of each.
+#[derive(Debug, Default, JsonSchema)]
+#[schemars(
+    rename = "AuditDetails",
+    rename_all = "camelCase",
+    extend("patternProperties" = {"^_": true}, "additionalProperties" = false)
+)]
+pub(in crate::config) struct RawAuditDetails {
+    /// The file, relative to the configuration's folder. Without it, `audit.jsonl` in your state directory.
+    pub(in crate::config) file: Option<Text>,
+    /// The size at which the file is put aside and another one begun.
+    #[schemars(range(min = 65_536, max = 1_073_741_824), extend("default" = 10_485_760))]
+    pub(in crate::config) max_bytes: Option<u64>,
+    /// How many files are kept in all.
+    #[schemars(range(min = 1, max = 100), extend("default" = 5))]
+    pub(in crate::config) files: Option<u64>,
+    /// What is noted of the arguments.
+    #[schemars(extend("default" = "shape"))]
+    pub(in crate::config) arguments: Option<RawNotedArguments>,
+}
+
+/// What is noted of arguments: `shape` is their names and types, `values` is everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
+#[schemars(rename = "NotedArguments", rename_all = "camelCase")]
+pub(in crate::config) enum RawNotedArguments {
+    Shape,
+    Values,
+}
+
+/// Which tools may be called: `deny` counts before `ask`, and `ask` before `allow`. An entry is a tool name in which
+/// `*` stands for any characters, or `@readOnly` or `@destructive`, which go by what the server says of the tool.
+#[derive(Debug, Default, JsonSchema)]
+#[schemars(
+    rename = "Permissions",
+    extend("patternProperties" = {"^_": true}, "additionalProperties" = false)
+)]
+pub(in crate::config) struct RawPermissions {
+    /// Tools that run without a question. Where this list is given, the user is asked about all others.
+    pub(in crate::config) allow: Option<Vec<Text>>,
+    /// Tools that the user is asked about before each call.
+    pub(in crate::config) ask: Option<Vec<Text>>,
+    /// Tools that are neither listed nor run.
+    pub(in crate::config) deny: Option<Vec<Text>>,
 }
 
 /// How tools are shown to the client: `proxy` shows only the meta-tools; `dynamic` also registers
@@ -101,6 +168,17 @@ pub(in crate::config) enum RawEra {
     Auto,
     Legacy,
     Modern,
+}
+
+/// What is done when a server, or one of its tools, is not what the lock file beside this file has: with `notice` the
+/// change is taken up and told; with `enforce` nothing is offered that was not approved by `mcp-workbench trust`;
+/// `off` keeps no record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
+#[schemars(rename = "Pin", rename_all = "camelCase")]
+pub(in crate::config) enum RawPin {
+    Off,
+    Notice,
+    Enforce,
 }
 
 /// A named set of servers.
@@ -165,10 +243,15 @@ pub(in crate::config) struct RawServer {
     pub(in crate::config) disabled: Option<bool>,
     /// `false` takes the server out.
     pub(in crate::config) enabled: Option<bool>,
+    /// Which tools may be called, and which the user is asked about. Without it, all may.
+    pub(in crate::config) permissions: Option<RawPermissions>,
     /// How the server speaks. It is found out at the first start and remembered; to be set only for a server
     /// that is found out wrongly.
     #[schemars(extend("default" = "auto"))]
     pub(in crate::config) era: Option<RawEra>,
+    /// What is done when the server, or one of its tools, is not what the lock file has. Without it, what the top of
+    /// the file says.
+    pub(in crate::config) pin: Option<RawPin>,
     /// How long the server may take to come up, in milliseconds.
     #[schemars(range(min = 1, max = 31_536_000_000_u64), extend("default" = 120_000))]
     pub(in crate::config) connect_timeout_ms: Option<u64>,

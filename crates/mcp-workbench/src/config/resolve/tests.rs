@@ -1,5 +1,7 @@
 //! What becomes of a file that is valid.
 
+mod rules;
+
 use std::path::{Path, PathBuf};
 
 use pretty_assertions::assert_eq;

@@ -8,6 +8,7 @@ use super::{ConnectError, GiveUp, HttpFault, TimeLimit, stderr_part};
 use crate::{
     call::Outcome,
     downstream::process::Exit,
+    policy::permissions::NotPermitted,
     visible::visible,
     wire::{MAX_DEPTH, ObjectText, RawJson},
 };
@@ -21,6 +22,15 @@ pub enum CallError {
     /// The server came back without this tool.
     #[error("the server no longer has this tool")]
     ToolGone,
+    /// It may not be called, or the user does not want it to be.
+    #[error(transparent)]
+    NotPermitted(#[from] NotPermitted),
+    /// The server came back with a tool that nobody has approved.
+    #[error("{reason}")]
+    NotApproved {
+        /// Why it is not offered.
+        reason: String,
+    },
     /// The server answered with a JSON-RPC error.
     #[error("{}", refusal(.code, .message))]
     Refused {
@@ -153,6 +163,8 @@ impl CallError {
         match self {
             Self::Connect(error) => error.code(),
             Self::ToolGone => "tool_unknown",
+            Self::NotPermitted(refusal) => refusal.code(),
+            Self::NotApproved { .. } => "tool_not_approved",
             Self::Refused { .. } => "server_error",
             Self::Exited { .. } => "server_exited",
             Self::GivenUp { why, .. } => why.code(),
@@ -175,7 +187,11 @@ impl CallError {
     /// What is known of the call's effects; nothing where the server answered.
     pub fn outcome(&self) -> Option<Outcome> {
         match self {
-            Self::Connect(_) | Self::ToolGone | Self::Overloaded { .. } => Some(Outcome::NotSent),
+            Self::Connect(_)
+            | Self::ToolGone
+            | Self::NotPermitted(_)
+            | Self::NotApproved { .. }
+            | Self::Overloaded { .. } => Some(Outcome::NotSent),
             Self::Refused { .. } => None,
             Self::Internal
             | Self::InvalidAnswer

@@ -9,6 +9,7 @@ use crate::{
     config::{EnvFileError, Secrets, Unset},
     downstream::process::Exit,
     era::MODERN_REVISION,
+    lock::Denial,
     visible::visible,
 };
 
@@ -129,6 +130,9 @@ pub enum ConnectError {
         /// What happened.
         fault: HttpFault,
     },
+    /// It is not what was approved, and so was not started.
+    #[error(transparent)]
+    NotApproved(#[from] Denial),
     /// It was taken out of the configuration before it was up.
     #[error("it is no longer configured")]
     Retired,
@@ -158,6 +162,7 @@ impl ConnectError {
             Self::Timeout(_) | Self::StillStarting => "server_start_timeout",
             Self::Unavailable { .. } => "server_unavailable",
             Self::Internal => "internal_error",
+            Self::NotApproved(_) => "server_not_approved",
             Self::Http { fault } => fault.start_code(),
             Self::ShuttingDown => "shutting_down",
             _ => "server_start_failed",
@@ -190,6 +195,7 @@ impl ConnectError {
                 | Self::UnusableUrl { .. }
                 | Self::UnusableHeader { .. }
                 | Self::Unavailable { .. }
+                | Self::NotApproved(_)
                 | Self::Retired
                 | Self::ShuttingDown
         )

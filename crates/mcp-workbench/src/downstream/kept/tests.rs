@@ -1,5 +1,6 @@
 //! Lists are kept for whom they were told, checked when they are read, and never a reason to fail.
 
+mod at_once;
 #[cfg(unix)]
 mod rights;
 
@@ -11,8 +12,8 @@ use tempfile::TempDir;
 use super::*;
 use crate::{
     config::{
-        ChildEnvironment, RemoteEndpoint, RemoteProtocol, ServerTimes, StdioLaunch, ToolFilters,
-        Transport,
+        self, ChildEnvironment, Permissions, PinMode, RemoteEndpoint, RemoteProtocol, ServerTimes,
+        StdioLaunch, ToolFilters, Transport,
     },
     downstream::introduction::{Introduction, ServerFamily},
     era::{CacheHints, CacheScope, Era},
@@ -21,7 +22,6 @@ use crate::{
 
 fn launch(args: &[&str], own: &[(&str, &str)]) -> StdioLaunch {
     let list = |texts: &[&str]| texts.iter().map(|it| (*it).to_owned()).collect();
-    let own = own.iter();
     StdioLaunch {
         command: "no-such-program".into(),
         args: list(args),
@@ -31,7 +31,10 @@ fn launch(args: &[&str], own: &[(&str, &str)]) -> StdioLaunch {
         environment: ChildEnvironment {
             inherited: Vec::new(),
             file: None,
-            own: own.map(|(n, v)| ((*n).into(), (*v).into())).collect(),
+            own: own
+                .iter()
+                .map(|(n, v)| ((*n).into(), (*v).into()))
+                .collect(),
         },
         secrets: Secrets::default(),
     }
@@ -43,6 +46,7 @@ fn server(transport: Transport) -> Server {
         name: "s".into(),
         transport,
         filters: ToolFilters::default(),
+        permissions: Permissions::default(),
         times: ServerTimes {
             connect: time,
             call: time,
@@ -51,6 +55,8 @@ fn server(transport: Transport) -> Server {
         },
         max_result_chars: None,
         sanitize: false,
+        pin: PinMode::Off,
+        written: config::Written::default(),
         era: None,
     }
 }
@@ -369,30 +375,4 @@ fn two_workbenches_agree_on_the_salt_whoever_is_first() {
         .unwrap();
     let third = KeptLists::new(Some(folder.path()));
     assert_eq!(names(third.recall(&server)), Some(vec!["c".into()]));
-}
-
-#[test]
-fn many_that_write_at_once_leave_a_whole_list() {
-    let folder = TempDir::new().unwrap();
-    let server = program(&[]);
-    let many: Vec<String> = (0..500).map(|number| format!("tool_{number}")).collect();
-    std::thread::scope(|scope| {
-        for writer in 0..4 {
-            let (folder, server, many) = (&folder, &server, &many);
-            scope.spawn(move || {
-                let lists = KeptLists::new(Some(folder.path()));
-                for round in 0..50 {
-                    let count = 1 + (writer + round) % many.len();
-                    let tools: Vec<&str> = many[..count].iter().map(String::as_str).collect();
-                    lists
-                        .keep(server, &told(&tools), &Secrets::default())
-                        .unwrap();
-                    let read = names(lists.recall(server)).expect("a whole list");
-                    assert_eq!(read, many[..read.len()]);
-                }
-            });
-        }
-    });
-    let left = fs::read_dir(folder.path().join(FOLDER)).unwrap().count();
-    assert_eq!(left, 2, "the list and the salt");
 }

@@ -7,14 +7,18 @@ use tokio::sync::watch;
 
 use super::{Command, Phase, ServerHandle, Status, lasting::Lasting, session::Session};
 use crate::{
-    config::{Server, ToolFilters},
+    config::{PinMode, Server},
+    downstream::listing::PinRules,
     era::Era,
+    ident::ToolboxName,
     wire::RawJson,
 };
 
 /// What the configuration says of a server. It is replaced whole.
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::downstream) struct Entry {
+    /// The toolbox that the server belongs to.
+    pub(in crate::downstream) toolbox: ToolboxName,
     pub(in crate::downstream) server: Arc<Server>,
     /// The answer to a question for roots, where the configuration gives it.
     pub(in crate::downstream) roots: Option<RawJson>,
@@ -42,15 +46,21 @@ impl ServerHandle {
     }
 
     /// What is thought to be known of a server that takes this one's place, before it has been started: that it has
-    /// the same tools, as far as its filters let them through.
-    pub(in crate::downstream) fn outlook(&self, filters: &ToolFilters) -> Status {
+    /// the same tools, as far as its entry lets them through.
+    pub(in crate::downstream) fn outlook(&self, server: &Server) -> Status {
         let tools = self.status.borrow().tools.clone();
         Status {
             phase: Phase::Untried,
             stale: tools.is_some(),
-            tools: tools.map(|tools| tools.narrowed(filters)),
+            tools: tools.map(|tools| self.about.memory.ruled(server, tools.narrowed(server))),
             recalled: false,
         }
+    }
+
+    /// Has the server's tools compared with the lock file again.
+    pub fn recheck(&self) {
+        self.about.memory.renew(&self.about.entry().server);
+        let _ = self.commands.send(Command::Recheck);
     }
 
     /// Has the server tell another one, which takes its place, what must hold for it too. If its tools are known from
@@ -79,15 +89,17 @@ impl Adaption {
         }
     }
 
-    /// Takes away at once what other filters do not let through. What they let through in addition is seen when the
-    /// server is asked again. Returns whether the filters are others.
+    /// Takes away at once what other filters and permissions do not let through. What they let through in addition is
+    /// seen when the server is asked again. Returns whether that is needed.
     pub(super) fn narrow(&self, status: &watch::Sender<Status>) -> bool {
-        let filters = &self.now.filters;
-        let differs = self.before.filters != *filters;
+        let (before, now) = (&self.before, &self.now);
+        let differs = before.filters != now.filters
+            || before.permissions != now.permissions
+            || before.pin != now.pin;
         if differs {
             status.send_modify(|status| {
                 if let Some(tools) = &status.tools {
-                    status.tools = Some(tools.narrowed(filters));
+                    status.tools = Some(tools.narrowed(now));
                     status.stale = true;
                 }
             });
@@ -103,8 +115,23 @@ impl Session {
             Command::Adapt(adaption) => self.adapt(&adaption, status),
             Command::HandOver(heir) => self.calls.lasting().hand_over(&heir),
             Command::Inherit(lasting) => self.inherit(lasting),
+            Command::Recheck => self.recheck(status),
             _ => {}
         }
+    }
+
+    /// Has every tool compared with the lock file again: those that are known at once, and the list as the server has it.
+    fn recheck(&mut self, status: &watch::Sender<Status>) {
+        let rules = PinRules {
+            pins: &self.pins,
+            mode: self.server.pin,
+        };
+        if rules.mode == PinMode::Enforce {
+            status.send_modify(|status| {
+                status.tools = status.tools.as_ref().map(|tools| tools.ruled(&rules));
+            });
+        }
+        self.announce_change(status);
     }
 
     /// Takes up what has changed in the entry.
@@ -112,7 +139,7 @@ impl Session {
         self.server = Arc::clone(&adaption.now);
         self.calls.set_times(self.server.times);
         if adaption.narrow(status) {
-            self.announce_change(status);
+            self.recheck(status);
         }
     }
 

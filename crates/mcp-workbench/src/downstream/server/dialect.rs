@@ -66,16 +66,17 @@ impl Dialect {
     pub(super) fn prepare(self, call: &mut QueuedCall, tools: &ToolList) -> Result<(), CallError> {
         match &call.call.request {
             CallRequest::Tool { name, arguments } => {
-                let tool = tools.get(name.as_str()).ok_or(CallError::ToolGone)?;
+                let tool = tools.find(name.as_str())?;
                 // Almost no tool has any, and nothing is made for those.
                 if !tool.headers.is_empty() {
                     call.headers = tool.headers(arguments).into();
                 }
             }
-            CallRequest::Relayed { method, params }
-                if self.era == Era::Modern && *method == "tools/call" =>
-            {
-                call.headers = tools.headers_of(params).into();
+            CallRequest::Relayed { method, params } if *method == "tools/call" => {
+                tools.check_offered(params)?;
+                if self.era == Era::Modern {
+                    call.headers = tools.headers_of(params).into();
+                }
             }
             CallRequest::Relayed { .. } => {}
         }

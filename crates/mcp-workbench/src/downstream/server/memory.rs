@@ -11,13 +11,14 @@ use tokio_util::task::TaskTracker;
 
 use super::{About, SupervisorContext};
 use crate::{
-    config::{Secrets, Server},
+    config::{PinMode, Secrets, Server},
     downstream::{
         kept::{KeptLists, NotKept},
-        listing::ToolList,
+        listing::{PinRules, ToolList},
         pool::Shutdown,
         told::Told,
     },
+    lock::ServerPins,
 };
 
 /// When what a server has told is written: not while somebody waits for it.
@@ -26,6 +27,8 @@ const KEPT_AFTER: Duration = Duration::from_millis(100);
 /// What one server is remembered by.
 pub(super) struct Memory {
     lists: Arc<KeptLists>,
+    /// What is pinned of the server, as far as that is known without starting it.
+    pins: ServerPins,
     state: Mutex<State>,
 }
 
@@ -50,9 +53,10 @@ enum Kept {
 
 impl Memory {
     /// The memory of a server of which nobody has asked.
-    pub(super) fn new(lists: Arc<KeptLists>) -> Self {
+    pub(super) fn new(lists: Arc<KeptLists>, pins: ServerPins) -> Self {
         Self {
             lists,
+            pins,
             state: Mutex::default(),
         }
     }
@@ -69,11 +73,24 @@ impl Memory {
     pub(super) fn recall(&self, server: &Server) -> Option<Arc<ToolList>> {
         let mut state = self.state();
         if matches!(state.kept, Kept::Unread) {
-            let tools = self.lists.recall(server).map(Arc::new);
+            let tools = self.lists.recall(server);
+            let tools = tools.map(|tools| self.ruled(server, Arc::new(tools)));
             state.kept = tools.map_or(Kept::Nothing, Kept::Tools);
         }
         drop(state);
         self.remembered()
+    }
+
+    /// A list of tools without those that nobody has approved, where only what is approved may be offered. The server
+    /// is not started for that; whether it may be is seen when it is.
+    pub(super) fn ruled(&self, server: &Server, tools: Arc<ToolList>) -> Arc<ToolList> {
+        if server.pin != PinMode::Enforce {
+            return tools;
+        }
+        tools.ruled(&PinRules {
+            pins: &self.pins,
+            mode: server.pin,
+        })
     }
 
     /// Reads them again by other rules, if they were read.

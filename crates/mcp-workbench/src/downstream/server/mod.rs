@@ -8,6 +8,7 @@ mod adapt;
 mod asks;
 mod attribution;
 mod calls;
+mod consent;
 mod conversation;
 mod dialect;
 mod health;
@@ -17,6 +18,7 @@ mod limiter;
 mod local;
 mod memory;
 mod pending;
+mod pinning;
 mod probe;
 mod progress;
 mod questions;
@@ -44,7 +46,7 @@ use std::sync::{
 };
 
 use tokio::{
-    sync::{mpsc, oneshot, watch},
+    sync::{Notify, mpsc, oneshot, watch},
     time::Instant,
 };
 
@@ -66,6 +68,8 @@ use crate::{
 
 use adapt::Adaption;
 pub(super) use adapt::Entry;
+pub use consent::Consent;
+use consent::Consents;
 use reply::{Answered, CallReply, Then};
 pub use reply::{CallEnd, Unfinished};
 pub(super) use supervisor::{Supervisor, SupervisorContext};
@@ -90,6 +94,10 @@ struct About {
     memory: Memory,
     /// Seals the names of tasks.
     sealer: Arc<Sealer>,
+    /// What users have permitted for longer than one call.
+    consents: Mutex<Consents>,
+    /// Something was permitted for longer than one call.
+    consented: Notify,
 }
 
 impl About {
@@ -146,6 +154,8 @@ enum Command {
     Follow(Following),
     /// The entry of the server has changed, but not how it is reached.
     Adapt(Adaption),
+    /// The lock file has changed: tools are compared with it again.
+    Recheck,
     /// Another server takes this one's place: it is to be told what must hold for it too.
     HandOver(mpsc::UnboundedSender<Self>),
     /// What held for the server whose place this one has taken.
@@ -243,11 +253,12 @@ impl ServerHandle {
         self.about.memory.not_kept()
     }
 
-    /// The name of a tool that the server is known to have; in an earlier run does not count.
+    /// The name of a tool that the server is known to have, and that runs without a question; in an earlier run does not
+    /// count.
     pub fn known_tool(&self, tool: &str) -> Option<ToolName> {
         let status = self.status.borrow();
         let tool = status.tools.as_ref()?.get(tool)?;
-        Some(tool.name.clone())
+        tool.asks.is_none().then(|| tool.name.clone())
     }
 
     /// What is known of the server, to be followed. It does not keep the server.

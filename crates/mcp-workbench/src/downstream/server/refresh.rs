@@ -125,6 +125,7 @@ fn publish(walk: ListWalk, reading: &Reading<'_>, status: &watch::Sender<Status>
     let told = walk.told(reading.era, known.introduction.clone());
     (reading.keep)(&told);
     let tools = ToolList::of(&told, &reading.rules);
+    let tools = tools.after(&known, reading.rules.permissions);
     if tools != *known {
         status.send_modify(|status| status.tools = Some(Arc::new(tools)));
     }

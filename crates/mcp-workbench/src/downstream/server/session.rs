@@ -35,6 +35,7 @@ use crate::{
         process::Exit,
     },
     era::Era,
+    lock::ServerPins,
     policy::clean,
     wire::{Answer, Message, Notification, RawJson, RequestId, Response, id_from_tail},
 };
@@ -73,6 +74,8 @@ pub(super) struct Session {
     /// Whether it speaks as it did when it was met.
     pub(super) speech: Speech,
     pub(super) used_at: Instant,
+    /// What is pinned of the server as it was started.
+    pub(super) pins: ServerPins,
 }
 
 /// What is around a session: where it publishes what it learns, and what ends it.
@@ -105,6 +108,7 @@ impl Session {
             health: Health::default(),
             speech: Speech::default(),
             used_at: Instant::now(),
+            pins: started.pins,
         };
         match session.calls.era() {
             Era::Legacy => session.calls.repeat_lasting(&mut session.link),
@@ -285,7 +289,7 @@ impl Session {
         let era = self.calls.era();
         let reading = Reading {
             era,
-            rules: ListRules::of(&self.server, era),
+            rules: ListRules::of(&self.server, era).with_pins(&self.pins, self.server.pin),
             keep: &|told| {
                 let secrets = self.link.secrets();
                 surroundings.keeper.keep_soon(&self.server, told, secrets);

@@ -10,12 +10,13 @@ use super::{
     asks::Asks,
     conversation::{Conversation, error_code, refused},
     dialect::Dialect,
+    pinning::Pinning,
     probe::{Certainty, Met, Probed},
     subscription::Announced,
 };
 use crate::{
     call::ClientHandle,
-    config::Server,
+    config::{PinMode, Server},
     downstream::{
         error::{ConnectError, StartPhase},
         introduction::Introduction,
@@ -25,6 +26,7 @@ use crate::{
         verdicts::{Verdict, VerdictKey},
     },
     era::Era,
+    lock::ServerPins,
     wire::{Answer, RawJson, code},
 };
 
@@ -47,6 +49,8 @@ pub(super) struct Started {
     pub(super) dialect: Dialect,
     /// What it will tell of without being asked.
     pub(super) announced: Announced,
+    /// What is pinned of it.
+    pub(super) pins: ServerPins,
 }
 
 /// What became of the question how a server speaks, while nothing is known for certain.
@@ -66,13 +70,18 @@ pub(super) async fn start(
     client: Option<&Arc<dyn ClientHandle>>,
     question: &mut Question,
 ) -> Result<Started, ConnectError> {
-    let Entry { server, roots } = entry;
+    let Entry { server, roots, .. } = entry;
+    let pinning = Pinning::begin(entry, context);
+    if server.pin == PinMode::Enforce {
+        pinning.pins().await.admit(server.pin)?;
+    }
     let mut start = Start {
         server,
         roots: roots.as_ref(),
         context,
         client,
         question,
+        pinning,
     };
     let key = VerdictKey::of(server);
     match (server.era, key) {
@@ -108,6 +117,8 @@ struct Start<'a> {
     context: &'a SupervisorContext,
     client: Option<&'a Arc<dyn ClientHandle>>,
     question: &'a mut Question,
+    /// What is pinned of it.
+    pinning: Pinning,
 }
 
 impl<'a> Start<'a> {
@@ -229,10 +240,15 @@ impl<'a> Start<'a> {
         };
         let (met, walk) = listed.map_err(|error| error.redacted(conversation.link.secrets()))?;
         let told = walk.told(met.era, Introduction::of(&met.said, met.era));
+        let mut secrets = conversation.link.secrets().clone();
+        secrets.merge(&self.server.literal_credentials());
+        let pins = self.pinning.pins().await.without_secrets(secrets);
+        let rules = ListRules::of(self.server, met.era).with_pins(&pins, self.server.pin);
         let started = Started {
-            tools: ToolList::of(&told, &ListRules::of(self.server, met.era)),
+            tools: ToolList::of(&told, &rules),
             told,
             announced: Announced::of(&met.said),
+            pins,
             dialect: conversation.dialect,
             link: conversation.link,
             next_id: conversation.next_id,

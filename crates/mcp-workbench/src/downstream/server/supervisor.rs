@@ -11,7 +11,7 @@ use std::{
 };
 
 use tokio::{
-    sync::{broadcast, mpsc, watch},
+    sync::{Notify, broadcast, mpsc, watch},
     time::{Instant, timeout},
 };
 
@@ -20,6 +20,7 @@ use super::{
     adapt::Adaption,
     limiter::{StartLimiter, Verdict},
     memory::{Keeper, Memory},
+    pinning::record_later,
     session::{Session, SessionEnd, Surroundings},
     start::{Question, Started, start},
     waiting::Waiting,
@@ -36,6 +37,7 @@ use crate::{
         verdicts::{VerdictKey, Verdicts},
     },
     ident::{ServerIdentifier, ToolboxName},
+    lock::{Pins, ServerPins},
     seal::Sealer,
 };
 
@@ -52,6 +54,8 @@ pub(in crate::downstream) struct SupervisorContext {
     pub(in crate::downstream) lists: Arc<KeptLists>,
     /// Seals the names of tasks.
     pub(in crate::downstream) sealer: Arc<Sealer>,
+    /// What is pinned of servers.
+    pub(in crate::downstream) pins: Arc<Pins>,
 }
 
 /// The owner of one server.
@@ -78,16 +82,20 @@ impl Supervisor {
     ) -> (Self, ServerHandle) {
         let (commands, requested) = mpsc::unbounded_channel();
         let (status, known) = watch::channel(known);
+        let identifier = ServerIdentifier {
+            toolbox: toolbox.clone(),
+            server: entry.server.name.clone(),
+        };
+        let pins = ServerPins::at_rest(Arc::clone(&context.pins), identifier.clone());
         let about = Arc::new(About {
             tickets: AtomicU64::new(0),
-            identifier: ServerIdentifier {
-                toolbox: toolbox.clone(),
-                server: entry.server.name.clone(),
-            },
+            identifier,
             entry: Mutex::new(Arc::new(entry)),
             is_followed: AtomicBool::new(false),
-            memory: Memory::new(Arc::clone(&context.lists)),
+            memory: Memory::new(Arc::clone(&context.lists), pins),
             sealer: Arc::clone(&context.sealer),
+            consents: Mutex::default(),
+            consented: Notify::new(),
         });
         let supervisor = Self {
             about: Arc::clone(&about),
@@ -149,8 +157,13 @@ impl Supervisor {
     }
 
     fn take(&mut self, command: Command) {
-        if let Command::Adapt(adaption) = &command {
-            adaption.narrow(&self.status);
+        let is_outdated = match &command {
+            Command::Adapt(adaption) => adaption.narrow(&self.status),
+            Command::Recheck => true,
+            _ => false,
+        };
+        if is_outdated {
+            self.outdate();
         }
         self.waiting.add(command);
     }
@@ -229,6 +242,7 @@ impl Supervisor {
         let client = self.waiting.client();
         let came_back = self.status.borrow().tools.is_some();
         let tools = self.publish_up(&mut started);
+        record_later(&self.context);
         self.waiting.tell(&tools);
         let lasting = std::mem::take(&mut self.waiting.lasting);
         let entry = self.about.entry();
@@ -311,6 +325,10 @@ impl Supervisor {
         let tools = std::mem::take(&mut started.tools);
         let known = self.status.borrow().tools.clone();
         let known = known.or_else(|| self.about.memory.remembered());
+        let tools = match &known {
+            Some(known) => tools.after(known, &self.about.entry().server.permissions),
+            None => tools,
+        };
         let tools = match known {
             Some(known) if *known == tools => known,
             _ => Arc::new(tools),
@@ -322,6 +340,17 @@ impl Supervisor {
             recalled: false,
         });
         tools
+    }
+
+    /// Notes that the list may not be shown any more before the server was asked. What nobody has approved goes at
+    /// once.
+    fn outdate(&self) {
+        let entry = self.about.entry();
+        self.status.send_modify(|status| {
+            status.stale = status.tools.is_some();
+            let tools = status.tools.take();
+            status.tools = tools.map(|tools| self.about.memory.ruled(&entry.server, tools));
+        });
     }
 
     fn set_phase(&self, phase: Phase) {

@@ -40,7 +40,7 @@ impl Waiting {
             Command::Cancel(ticket) => self.calls.retain(|call| call.ticket != ticket),
             Command::Follow(following) => self.lasting.follow(following),
             // What is adapted to is read at every start.
-            Command::Adapt(_) => {}
+            Command::Adapt(_) | Command::Recheck => {}
             Command::HandOver(heir) => self.lasting.hand_over(&heir),
             Command::Inherit(lasting) => self.lasting.inherit(lasting),
         }

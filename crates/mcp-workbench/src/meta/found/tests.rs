@@ -24,6 +24,7 @@ fn hit(tool: ToolIdentifier, definition: &str, alike: Vec<ToolIdentifier>) -> Fo
             name: tool.tool.clone(),
             definition: RawJson::parse(&Bytes::copy_from_slice(definition.as_bytes())).unwrap(),
             headers: Vec::new(),
+            asks: None,
         },
         tool,
         alike,

@@ -5,7 +5,9 @@ use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 
 use super::*;
-use crate::config::{MetaTool, Server, ServerTimes, ToolFilters, ToolMode, Transport};
+use crate::config::{
+    self, MetaTool, Permissions, PinMode, Server, ServerTimes, ToolFilters, ToolMode, Transport,
+};
 
 /// A toolbox by its name, its description and how many servers it has.
 type Written = (String, String, usize);
@@ -15,6 +17,7 @@ fn server(name: &str) -> Arc<Server> {
         name: name.into(),
         transport: Transport::Unset(Vec::new()),
         filters: ToolFilters::default(),
+        permissions: Permissions::default(),
         times: ServerTimes {
             connect: std::time::Duration::ZERO,
             call: std::time::Duration::ZERO,
@@ -24,6 +27,8 @@ fn server(name: &str) -> Arc<Server> {
         era: None,
         max_result_chars: None,
         sanitize: false,
+        pin: PinMode::Off,
+        written: config::Written::default(),
     })
 }
 
@@ -51,6 +56,8 @@ fn config(toolboxes: &[Written]) -> Config {
         meta_tools: MetaTool::USUAL.to_vec(),
         watch: true,
         cache: None,
+        audit: None,
+        lock: None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    call::{ClientCapabilities, ClientHandle, Question},
+    call::{ClientCapabilities, ClientHandle, ClientIdentity, Question},
     serve::{
         exchange::{Attached, ModernCaller},
         output::{ClientOutput, PipeOutput, QueuedFrames},
@@ -21,6 +21,7 @@ fn request(params: &str) -> Request {
 fn attached() -> (Attached, QueuedFrames) {
     let (output, frames) = PipeOutput::channel();
     let attached = Attached {
+        identity: ClientIdentity::default(),
         output: ClientOutput::Pipe(output),
         log_level: None,
         progress_token: None,

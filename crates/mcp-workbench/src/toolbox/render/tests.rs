@@ -3,7 +3,7 @@ use pretty_assertions::assert_eq;
 use serde_json::Value;
 
 use super::*;
-use crate::downstream::{ConnectError, Withheld};
+use crate::downstream::{Cause, ConnectError, Withheld};
 
 fn toolbox() -> Toolbox {
     Toolbox {
@@ -18,6 +18,7 @@ fn toolbox() -> Toolbox {
 fn tool(definition: &str) -> ToolDefinition {
     ToolDefinition {
         headers: Vec::new(),
+        asks: None,
         name: "x".into(),
         definition: RawJson::parse(&Bytes::copy_from_slice(definition.as_bytes())).unwrap(),
     }
@@ -80,6 +81,7 @@ fn what_else_there_is_to_say_stands_in_its_order() {
     first.withheld.push(Withheld {
         tool: "x".to_owned(),
         reason: "name is missing".to_owned(),
+        cause: Cause::Definition,
     });
     first.notices.push("cut short".to_owned());
     let mut second = ToolList::default();

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use super::{lists, open, session, starts, warm, warmed};
+use super::{command, lists, open, session, starts, warm, warmed};
 use crate::harness::{Script, Setup};
 
 const CANARY: &str = "canary-4f1d9c";
@@ -101,6 +101,12 @@ fn a_list_that_repeats_a_secret_is_not_kept() {
         let text = String::from_utf8(output.stdout).unwrap();
         let reason = "not kept: its list repeats a value that may be a secret";
         assert!(text.contains(reason), "{text}");
+        assert!(!everything_in(&setup.path("cache")).contains(CANARY));
+        for trust in ["revoke", "approve"] {
+            let output = command(&setup, &["trust", trust, "--yes"]).output();
+            let output = output.unwrap();
+            assert!(output.status.success(), "{output:?}");
+        }
         assert!(!everything_in(&setup.path("cache")).contains(CANARY));
         // It is connected as if it had never been seen.
         let mut workbench = setup.connect();

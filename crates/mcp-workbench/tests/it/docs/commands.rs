@@ -23,7 +23,12 @@ const NOT_RUN: &[(&str, &str)] = &[
 ];
 
 /// Lines that end with another exit code than 0.
-const EXIT_CODES: &[(&str, i32)] = &[("mcp-workbench install --client goose", 1)];
+const EXIT_CODES: &[(&str, i32)] = &[
+    ("mcp-workbench install --client goose", 1),
+    // The configuration that it is run with notes no calls.
+    ("mcp-workbench log", 1),
+    ("mcp-workbench trust diff", 1),
+];
 
 /// The lines of a block that are commands.
 fn lines(block: &Block) -> Vec<String> {
@@ -59,7 +64,8 @@ fn world(line: &str) -> World {
 
 /// The line as it can be run where nobody is asked and the shell is `sh`.
 fn runnable(line: &str) -> String {
-    let asks = line.contains("mcp-workbench") && line.contains(" install --client");
+    let asking = [" install --client", " trust approve", " trust revoke"];
+    let asks = line.contains("mcp-workbench") && asking.iter().any(|it| line.contains(it));
     let silent = ["--print", "--dry-run", "--yes"];
     let line = line.split("  #").next().unwrap_or_default().trim();
     if asks && !silent.iter().any(|option| line.contains(option)) {
@@ -103,6 +109,9 @@ fn test_run(line: &str) -> Result<(), String> {
     let world = world(line);
     if line.contains("--undo") {
         world.run(&runnable(&line.replace(" --undo", "")));
+    }
+    if line.contains(" trust revoke") {
+        world.run("mcp-workbench trust approve --yes");
     }
     let ran = world.run(&runnable(line));
     let expected = EXIT_CODES.iter().find(|(begin, _)| line.starts_with(begin));

@@ -2,7 +2,10 @@
 
 use std::{ffi::OsString, fs, path::Path};
 
-use mcp_workbench::config::{Environment, parse};
+use mcp_workbench::{
+    config::{Environment, parse},
+    lock::Lock,
+};
 use serde_json::Value;
 
 use super::{Block, blocks, none, page::root, world::World};
@@ -62,6 +65,10 @@ fn test(block: &Block) -> Result<(), String> {
         "json" => {
             let parsed: Result<Value, _> = serde_json::from_str(&block.text);
             let value = parsed.map_err(|error| error.to_string())?;
+            if value.get("layout").is_some() {
+                let lock = Lock::parse(block.text.as_bytes());
+                return lock.map(drop).map_err(|fault| fault.to_string());
+            }
             match value.get("toolboxes") {
                 Some(Value::Array(_)) => printed(&value),
                 Some(_) => load(&block.text),

@@ -67,8 +67,10 @@ fn every_picture_is_shown_somewhere() {
 #[test]
 fn the_readme_says_what_a_model_reads_at_the_start() {
     let example = root().join("docs/examples/published-servers.json");
-    let line = format!("mcp-workbench --config {} tokens --json", example.display());
-    let ran = World::new().run(&line);
+    let world = World::new();
+    // A lock file is written beside it.
+    world.write("work/example.json", &fs::read_to_string(example).unwrap());
+    let ran = world.run("mcp-workbench --config example.json tokens --json");
     assert_eq!(ran.code, 0, "{}", ran.all());
     let counted: Value = serde_json::from_str(&ran.stdout).unwrap();
     let figure = format!("become {}**", counted["workbench"]["start_tokens"]);

@@ -11,6 +11,8 @@ mod tokens;
 
 use serde_json::{Value, json};
 
+pub(crate) use terminal::OnTerminal;
+
 use crate::harness::{Finished, Setup, TIMEOUT, Workbench};
 
 /// Starts a command on the configuration of a setup.

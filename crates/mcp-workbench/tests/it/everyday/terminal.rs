@@ -18,17 +18,17 @@ use rustix::{
 use crate::harness::{Setup, TIMEOUT, poll};
 
 /// A command whose stdin, stdout and stderr are one terminal.
-pub(super) struct OnTerminal {
+pub(crate) struct OnTerminal {
     child: Child,
     keyboard: File,
     shown: Arc<Mutex<Vec<u8>>>,
     /// The directory goes with it.
-    pub(super) setup: Setup,
+    pub(crate) setup: Setup,
 }
 
 impl OnTerminal {
     /// Starts a command on a terminal of 80 columns.
-    pub(super) fn start(setup: Setup, arguments: &[&str]) -> Self {
+    pub(crate) fn start(setup: Setup, arguments: &[&str]) -> Self {
         setup.write_config();
         let (master, slave) = terminal();
         let mut command = setup.command();
@@ -61,25 +61,25 @@ impl OnTerminal {
     }
 
     /// Everything that was shown so far.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned()
     }
 
     /// Waits until something is shown.
-    pub(super) fn wait_for(&self, part: &str) {
+    pub(crate) fn wait_for(&self, part: &str) {
         let seen = poll(TIMEOUT, || self.text().contains(part).then_some(()));
         assert!(seen.is_some(), "no {part:?} in {}", self.text());
     }
 
     /// Types a line.
-    pub(super) fn type_line(&mut self, line: &str) {
+    pub(crate) fn type_line(&mut self, line: &str) {
         self.keyboard
             .write_all(format!("{line}\n").as_bytes())
             .unwrap();
     }
 
     /// Waits for the end.
-    pub(super) fn finish(&mut self) -> ExitStatus {
+    pub(crate) fn finish(&mut self) -> ExitStatus {
         let status = poll(TIMEOUT, || self.child.try_wait().unwrap());
         status.unwrap_or_else(|| panic!("it does not end: {}", self.text()))
     }

@@ -177,6 +177,10 @@ fn other_values_of_the_wrong_kind_are_refused() {
             "s.era: unknown word `modrn` (did you mean `modern`?)",
         ),
         (
+            r#"{"command": "x", "pin": "enforced"}"#,
+            "s.pin: unknown word `enforced` (did you mean `enforce`?)",
+        ),
+        (
             r#"{"url": "https://x", "era": "2026"}"#,
             "s.era: unknown word `2026` (use `auto`, `legacy` or `modern`)",
         ),

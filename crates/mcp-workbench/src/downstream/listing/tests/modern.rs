@@ -52,7 +52,9 @@ fn marked_arguments_become_headers_and_wrong_marks_withhold_their_tool() {
     let filters = ToolFilters::default();
     let followed = ListRules {
         filters: &filters,
+        permissions: &NO_PERMISSIONS,
         marks: Marks::Followed,
+        pins: None,
     };
     let list = finish(walk(), &followed, Introduction::default());
     assert_eq!(names(&list), ["good"]);

@@ -3,7 +3,7 @@ use tokio::sync::oneshot;
 
 use super::*;
 use crate::{
-    config::ToolFilters,
+    config::{Permissions, ToolFilters},
     downstream::{
         error::ConnectError,
         listing::{Marks, ToolList},
@@ -23,11 +23,23 @@ fn page(tools: &[&str], next: Option<&str>) -> Answer {
     Answer::Result(RawJson::parse(&Bytes::from(page)).unwrap())
 }
 
+/// No rules about what may be called.
+static NO_PERMISSIONS: Permissions = Permissions {
+    allow: None,
+    ask: Vec::new(),
+    deny: Vec::new(),
+};
+
 fn rules(filters: &ToolFilters) -> Reading<'_> {
     let marks = Marks::Ignored;
     Reading {
         era: Era::Legacy,
-        rules: ListRules { filters, marks },
+        rules: ListRules {
+            filters,
+            permissions: &NO_PERMISSIONS,
+            marks,
+            pins: None,
+        },
         keep: &|_| {},
     }
 }

@@ -1,0 +1,258 @@
+//! The files of the log: one that is written to, and older ones beside it, `NAME.1` being the newest of them. Several
+//! workbenches may write to one log.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use crate::config::Audit;
+
+/// The file that is written to.
+pub(super) struct LogFile {
+    audit: Audit,
+    open: Option<Open>,
+}
+
+struct Open {
+    file: File,
+    size: u64,
+    /// Whether the last line may have no end.
+    is_torn: bool,
+}
+
+/// The older file of this number.
+pub(super) fn numbered(file: &Path, number: u32) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(format!(".{number}"));
+    name.into()
+}
+
+impl LogFile {
+    /// The log of a configuration. Nothing is touched yet.
+    pub(super) fn new(audit: Audit) -> Self {
+        Self { audit, open: None }
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.audit.file
+    }
+
+    /// Writes a line, in one piece, so that others who write to the file do so before or after it.
+    pub(super) fn write(&mut self, line: &[u8]) -> io::Result<()> {
+        let written = self.try_write(line);
+        if written.is_err()
+            && let Some(open) = &mut self.open
+        {
+            open.is_torn = true;
+        }
+        written
+    }
+
+    fn try_write(&mut self, line: &[u8]) -> io::Result<()> {
+        let length = line.len() as u64;
+        if self.current()?.size > 0 && self.current()?.size + length > self.audit.max_bytes {
+            self.put_aside()?;
+        }
+        let open = self.current()?;
+        if open.is_torn {
+            open.file.write_all(b"\n")?;
+            open.is_torn = false;
+        }
+        open.file.write_all(line)?;
+        open.size += length;
+        Ok(())
+    }
+
+    /// The file, opened anew if another workbench has put it aside.
+    fn current(&mut self) -> io::Result<&mut Open> {
+        let is_current = |open: &Open| is_same(&open.file, &self.audit.file);
+        if self.open.as_ref().is_some_and(is_current) {
+            // Others may have written to it.
+            if let Some(open) = &mut self.open {
+                open.size = open.file.metadata()?.len();
+            }
+        } else {
+            self.open = None;
+        }
+        match self.open {
+            Some(ref mut open) => Ok(open),
+            None => Ok(self.open.insert(open(&self.audit.file)?)),
+        }
+    }
+
+    /// Puts the file aside and the older ones further, unless another workbench has just done so.
+    fn put_aside(&mut self) -> io::Result<()> {
+        let lock = private(OpenOptions::new().write(true)).open(self.lock_file())?;
+        lock.lock()?;
+        let size = self.current()?.size;
+        if size < self.audit.max_bytes / 2 {
+            return Ok(());
+        }
+        let file = &self.audit.file;
+        self.open = None;
+        let oldest = self.audit.files - 1;
+        if oldest == 0 {
+            return fs::remove_file(file);
+        }
+        for number in (1..oldest).rev() {
+            match fs::rename(numbered(file, number), numbered(file, number + 1)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        fs::rename(file, numbered(file, 1))
+    }
+
+    fn lock_file(&self) -> PathBuf {
+        let mut name = self.audit.file.as_os_str().to_owned();
+        name.push(".lock");
+        name.into()
+    }
+}
+
+/// Opens a file to write at its end. It and its folder are for the user alone.
+fn open(path: &Path) -> io::Result<Open> {
+    if let Some(folder) = path.parent() {
+        make_folder(folder)?;
+    }
+    let file = private(OpenOptions::new().append(true)).open(path)?;
+    let metadata = file.metadata()?;
+    #[cfg(unix)]
+    if metadata.is_file() {
+        use std::os::unix::fs::PermissionsExt;
+        if metadata.permissions().mode() & 0o077 != 0 {
+            file.set_permissions(fs::Permissions::from_mode(0o600))?;
+        }
+    }
+    Ok(Open {
+        file,
+        size: metadata.len(),
+        is_torn: false,
+    })
+}
+
+/// For files that are made if they are not there, for the user alone.
+fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+    options.create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options
+}
+
+fn make_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+/// Whether an open file is still the one at a path.
+#[cfg(unix)]
+pub(super) fn is_same(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let (Ok(open), Ok(there)) = (file.metadata(), fs::metadata(path)) else {
+        return false;
+    };
+    (open.dev(), open.ino()) == (there.dev(), there.ino())
+}
+
+/// Whether an open file is still the one at a path, as far as that can be told.
+#[cfg(not(unix))]
+pub(super) fn is_same(_: &File, path: &Path) -> bool {
+    path.exists()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::NotedArguments;
+
+    fn audit(folder: &Path, files: u32) -> Audit {
+        Audit {
+            file: folder.join("sub/audit.jsonl"),
+            max_bytes: 100,
+            files,
+            arguments: NotedArguments::Shape,
+        }
+    }
+
+    fn line(n: usize) -> Vec<u8> {
+        format!("{n:029}\n").into_bytes()
+    }
+
+    fn read(path: &Path) -> Vec<usize> {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        text.lines().map(|line| line.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn files_are_put_aside_and_the_oldest_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let audit = audit(folder.path(), 3);
+        let mut log = LogFile::new(audit.clone());
+        for n in 0..11 {
+            log.write(&line(n)).unwrap();
+        }
+        assert_eq!(read(&audit.file), [9, 10]);
+        assert_eq!(read(&numbered(&audit.file, 1)), [6, 7, 8]);
+        assert_eq!(read(&numbered(&audit.file, 2)), [3, 4, 5]);
+        assert!(!numbered(&audit.file, 3).exists());
+    }
+
+    #[test]
+    fn one_file_is_begun_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let audit = audit(folder.path(), 1);
+        let mut log = LogFile::new(audit.clone());
+        for n in 0..4 {
+            log.write(&line(n)).unwrap();
+        }
+        assert_eq!(read(&audit.file), [3]);
+        assert!(!numbered(&audit.file, 1).exists());
+    }
+
+    #[test]
+    fn two_that_write_to_one_log_lose_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let audit = audit(folder.path(), 5);
+        let mut logs = [LogFile::new(audit.clone()), LogFile::new(audit.clone())];
+        for n in 0..12 {
+            logs[n % 2].write(&line(n)).unwrap();
+        }
+        let mut all = read(&numbered(&audit.file, 3));
+        all.extend(read(&numbered(&audit.file, 2)));
+        all.extend(read(&numbered(&audit.file, 1)));
+        all.extend(read(&audit.file));
+        assert_eq!(all, (0..12).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_file_that_was_taken_away_is_made_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let audit = audit(folder.path(), 5);
+        let mut log = LogFile::new(audit.clone());
+        log.write(&line(0)).unwrap();
+        fs::remove_dir_all(folder.path().join("sub")).unwrap();
+        log.write(&line(1)).unwrap();
+        assert_eq!(read(&audit.file), [1]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn it_is_for_its_user_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let audit = audit(folder.path(), 5);
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        LogFile::new(audit.clone()).write(&line(0)).unwrap();
+        assert_eq!(mode(&audit.file), 0o600);
+        assert_eq!(mode(audit.file.parent().unwrap()), 0o700);
+        fs::set_permissions(&audit.file, fs::Permissions::from_mode(0o644)).unwrap();
+        LogFile::new(audit.clone()).write(&line(1)).unwrap();
+        assert_eq!(mode(&audit.file), 0o600);
+    }
+}

@@ -1,0 +1,231 @@
+//! Reading the log: the lines of all of its files, the oldest first, and those that come later.
+
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader},
+    path::PathBuf,
+};
+
+use serde_json::Value;
+
+use super::file::{is_same, numbered};
+use crate::config::Audit;
+
+/// The longest line that is read; ours are shorter.
+const MAX_LINE: usize = 1024 * 1024;
+
+/// A line of the log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    /// As it is in the file, without its end.
+    pub text: String,
+    /// What it says.
+    pub said: Value,
+}
+
+impl Line {
+    /// A member that is a text.
+    pub fn text_of(&self, name: &str) -> Option<&str> {
+        self.said.get(name)?.as_str()
+    }
+
+    /// A member that is a number.
+    pub fn number(&self, name: &str) -> Option<u64> {
+        self.said.get(name)?.as_u64()
+    }
+}
+
+/// Which lines are wanted.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Of this toolbox.
+    pub toolbox: Option<String>,
+    /// Of this server.
+    pub server: Option<String>,
+    /// Of this tool.
+    pub tool: Option<String>,
+    /// With this outcome or code.
+    pub outcome: Option<String>,
+}
+
+impl Filter {
+    /// Whether a line is wanted. That calls were not noted is of interest to everybody.
+    pub fn wants(&self, line: &Line) -> bool {
+        if line.number("not_noted").is_some() {
+            return true;
+        }
+        let is = |wanted: &Option<String>, names: &[&str]| {
+            let mut said = names.iter().map(|name| line.text_of(name));
+            wanted.is_none() || said.any(|said| said == wanted.as_deref())
+        };
+        is(&self.toolbox, &["toolbox"])
+            && is(&self.server, &["server"])
+            && is(&self.tool, &["tool"])
+            && is(&self.outcome, &["outcome", "code"])
+    }
+}
+
+/// A way through the log.
+pub struct LogReader {
+    path: PathBuf,
+    /// What is still to be read before the newest file.
+    older: Vec<PathBuf>,
+    reading: Option<BufReader<File>>,
+    is_newest: bool,
+    /// A line whose end has not come yet.
+    begun: Vec<u8>,
+    /// How many lines cannot be read.
+    pub unreadable: usize,
+}
+
+impl LogReader {
+    /// From the oldest line on.
+    pub fn new(audit: &Audit) -> Self {
+        let older = (1..audit.files).map(|number| numbered(&audit.file, number));
+        let older: Vec<PathBuf> = older.filter(|file| file.exists()).collect();
+        Self {
+            path: audit.file.clone(),
+            older,
+            reading: None,
+            is_newest: false,
+            begun: Vec::new(),
+            unreadable: 0,
+        }
+    }
+
+    /// Whether there is no log at all.
+    pub fn is_missing(&self) -> bool {
+        self.reading.is_none() && self.older.is_empty() && !self.path.exists()
+    }
+
+    /// The next line; nothing if there is none yet.
+    pub fn next_line(&mut self) -> io::Result<Option<Line>> {
+        loop {
+            let Some(reading) = self.opened()? else {
+                return Ok(None);
+            };
+            let mut part = Vec::new();
+            if read_some(reading, &mut part)? == 0 {
+                if !self.go_on() {
+                    return Ok(None);
+                }
+                continue;
+            }
+            self.begun.extend_from_slice(&part);
+            if self.begun.last() != Some(&b'\n') {
+                if self.begun.len() > MAX_LINE {
+                    self.begun.truncate(MAX_LINE);
+                }
+                continue;
+            }
+            let bytes = std::mem::take(&mut self.begun);
+            if let Some(line) = self.line(&bytes) {
+                return Ok(Some(line));
+            }
+        }
+    }
+
+    fn line(&mut self, bytes: &[u8]) -> Option<Line> {
+        let text = String::from_utf8_lossy(bytes);
+        let text = text.trim();
+        if text.is_empty() {
+            return None;
+        }
+        match serde_json::from_str(text) {
+            Ok(said @ Value::Object(_)) => Some(Line {
+                text: text.to_owned(),
+                said,
+            }),
+            _ => {
+                self.unreadable += 1;
+                None
+            }
+        }
+    }
+
+    /// The file that is read; nothing if there is none.
+    fn opened(&mut self) -> io::Result<Option<&mut BufReader<File>>> {
+        while self.reading.is_none() {
+            let older = self.older.pop();
+            let is_newest = older.is_none();
+            match File::open(older.as_ref().unwrap_or(&self.path)) {
+                Ok(file) => {
+                    self.is_newest = is_newest;
+                    self.reading = Some(BufReader::new(file));
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound && is_newest => {
+                    return Ok(None);
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(self.reading.as_mut())
+    }
+
+    /// Goes on to the next file at the end of one; false if this was the newest.
+    fn go_on(&mut self) -> bool {
+        let reading = self.reading.as_ref();
+        let is_last = self.is_newest && reading.is_some_and(|it| is_same(it.get_ref(), &self.path));
+        if is_last {
+            return false;
+        }
+        // What was put aside is read to its end before what has taken its place.
+        self.reading = None;
+        self.begun.clear();
+        true
+    }
+}
+
+/// Reads up to the end of a line, or of what is there.
+fn read_some(reader: &mut BufReader<File>, part: &mut Vec<u8>) -> io::Result<usize> {
+    let available = reader.fill_buf()?;
+    let end = memchr::memchr(b'\n', available).map_or(available.len(), |at| at + 1);
+    part.extend_from_slice(&available[..end]);
+    reader.consume(end);
+    Ok(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, io::Write};
+
+    use super::*;
+    use crate::config::NotedArguments;
+
+    fn read_all(reader: &mut LogReader) -> Vec<String> {
+        let lines = std::iter::from_fn(|| reader.next_line().unwrap());
+        lines.map(|line| line.text).collect()
+    }
+
+    #[test]
+    fn all_files_are_read_the_oldest_first_and_then_what_comes() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.jsonl");
+        let audit = Audit {
+            file: file.clone(),
+            max_bytes: 100,
+            files: 5,
+            arguments: NotedArguments::Shape,
+        };
+        assert!(LogReader::new(&audit).is_missing());
+        fs::write(numbered(&file, 2), "{\"n\":1}\n{\"n\":2}\n").unwrap();
+        fs::write(numbered(&file, 1), "{\"n\":3}\ngarbage\n[]\n\n").unwrap();
+        fs::write(&file, "{\"n\":4}\n{\"n\":").unwrap();
+        let mut reader = LogReader::new(&audit);
+        let lines = read_all(&mut reader);
+        assert_eq!(
+            lines,
+            [r#"{"n":1}"#, r#"{"n":2}"#, r#"{"n":3}"#, r#"{"n":4}"#]
+        );
+        assert_eq!(reader.unreadable, 2);
+        let mut writer = fs::OpenOptions::new().append(true).open(&file).unwrap();
+        writer.write_all(b"5}\n{\"n\":6}\n").unwrap();
+        assert_eq!(read_all(&mut reader), [r#"{"n":5}"#, r#"{"n":6}"#]);
+        writer.write_all(b"{\"n\":7}\n").unwrap();
+        fs::rename(&file, numbered(&file, 1)).unwrap();
+        fs::write(&file, "{\"n\":8}\n").unwrap();
+        assert_eq!(read_all(&mut reader), [r#"{"n":7}"#, r#"{"n":8}"#]);
+        assert_eq!(read_all(&mut reader), [""; 0]);
+    }
+}

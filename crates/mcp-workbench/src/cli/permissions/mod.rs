@@ -1,0 +1,262 @@
+//! `permissions`: the rules of the configuration, what a client can be told so that it does not ask about all tools as
+//! if they were one, and the answers to a client that asks before a call.
+
+mod hook;
+mod snippet;
+
+use std::{
+    io::{self, Read},
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use clap::Args;
+use serde_json::{Value, json};
+use thiserror::Error;
+
+use self::{
+    hook::{Hook, Questions},
+    snippet::{Place, snippet},
+};
+use super::{
+    Done,
+    configuration::{choose_toolbox, load_configuration, read_configuration},
+    install::stable_program,
+    output,
+    terminal::{Ink, Look},
+};
+use crate::{
+    clients::{ClientName, client},
+    config::{Config, Environment, PermissionRule, Permissions, ToolMode, Toolbox},
+    ident::ToolboxName,
+    visible::visible,
+};
+
+/// The largest question of a client that is read.
+const MAX_QUESTION: u64 = 16 * 1024 * 1024;
+
+/// What is shown, or answered.
+#[derive(Args)]
+pub(super) struct PermissionsArguments {
+    /// Print what tells this client to leave the question to the workbench, or to ask it
+    #[arg(long, value_name = "CLIENT")]
+    client: Option<ClientName>,
+
+    /// Only this toolbox; with --client or --hook, the one that is shown natively
+    #[arg(long, value_name = "TOOLBOX")]
+    toolbox: Option<String>,
+
+    /// Answer a `PreToolUse` hook of Claude Code, whose question comes on stdin: allow, ask or deny
+    #[arg(long, conflicts_with_all = ["client", "json"])]
+    hook: bool,
+
+    /// With --hook: allow what the workbench asks about, because it does ask
+    #[arg(long, requires = "hook")]
+    leave_questions: bool,
+
+    /// The name that the client calls the workbench by
+    #[arg(long, value_name = "NAME", default_value = "workbench", value_parser = super::import::filled)]
+    name: String,
+
+    /// Print JSON
+    #[arg(long, conflicts_with = "client")]
+    json: bool,
+}
+
+/// Why there is nothing to print.
+#[derive(Debug, Error)]
+enum PermissionsError {
+    /// This program cannot be named.
+    #[error("the path of this program cannot be found out")]
+    Program(#[source] io::Error),
+    /// No file of a client can hold the path of the configuration.
+    #[error("the path `{}` is not UTF-8 text\n  hint: move the configuration", .0.display())]
+    NotText(PathBuf),
+    /// It has no rules that could say it.
+    #[error(
+        "{client} has no rules for the tools of a server that the workbench knows how to write\n  hint: the \
+         workbench keeps to its own permissions whatever the client does; `mcp-workbench permissions` shows them"
+    )]
+    NoRules { client: &'static str },
+}
+
+/// Shows the rules, prints what a client can be told, or answers a hook.
+pub(super) fn run(
+    config: Option<&Path>,
+    arguments: &PermissionsArguments,
+    environment: &Environment,
+) -> Done {
+    if arguments.hook {
+        answer_hook(config, arguments, environment);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut loaded = load_configuration(config, environment)?.config;
+    let toolbox = arguments.toolbox.as_deref();
+    choose_toolbox(&mut loaded, toolbox)?;
+    let Some(name) = arguments.client else {
+        if arguments.json {
+            output::json(&as_json(&loaded));
+        } else {
+            output::data(&rendered(&loaded, Look::of_stdout(environment)));
+        }
+        return Ok(ExitCode::SUCCESS);
+    };
+    let (file, _) = read_configuration(config, environment)?;
+    tell_client(
+        name,
+        &loaded,
+        &environment.absolute(&file),
+        arguments,
+        environment,
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints what a client can be told.
+fn tell_client(
+    name: ClientName,
+    loaded: &Config,
+    file: &Path,
+    arguments: &PermissionsArguments,
+    environment: &Environment,
+) -> Result<(), PermissionsError> {
+    let program = stable_program(environment).map_err(PermissionsError::Program)?;
+    let text = file.to_str();
+    let text = text.ok_or_else(|| PermissionsError::NotText(file.to_owned()))?;
+    let place = Place {
+        name: &arguments.name,
+        program: &program,
+        config: text,
+        native: native_toolbox(loaded, arguments.toolbox.as_deref()),
+    };
+    let client = client(name);
+    let told = snippet(name, &place).ok_or(PermissionsError::NoRules {
+        client: client.title,
+    })?;
+    output::remark(&told.about);
+    if let Some(warning) = without_rules(loaded) {
+        output::remark(&warning);
+    }
+    output::data(&told.text);
+    Ok(())
+}
+
+/// Which servers the workbench asks nothing about, so that nobody does when the client does not.
+fn without_rules(config: &Config) -> Option<String> {
+    let servers = config.toolboxes.values().flat_map(|toolbox| {
+        let servers = toolbox
+            .servers
+            .values()
+            .filter(|it| it.permissions.is_empty());
+        servers.map(|server| visible(&format!("{}/{}", toolbox.name, server.name)).into_owned())
+    });
+    let servers: Vec<String> = servers.collect();
+    (!servers.is_empty()).then(|| {
+        let servers = servers.join(", ");
+        format!("warning: all tools of these servers then run without a question, because they have no `permissions`: {servers}")
+    })
+}
+
+/// The toolbox that is shown natively, if one is.
+fn native_toolbox<'a>(config: &'a Config, named: Option<&'a str>) -> Option<&'a str> {
+    match &config.tool_mode {
+        ToolMode::Native(toolbox) => Some(toolbox.as_str()),
+        ToolMode::Proxy | ToolMode::Dynamic => named,
+    }
+}
+
+/// Answers a hook. It says something in any case: a client goes on where a hook fails.
+fn answer_hook(config: Option<&Path>, arguments: &PermissionsArguments, environment: &Environment) {
+    let questions = if arguments.leave_questions {
+        Questions::Left
+    } else {
+        Questions::Asked
+    };
+    let mut text = Vec::new();
+    let read = io::stdin().lock().take(MAX_QUESTION).read_to_end(&mut text);
+    let question = serde_json::from_slice::<Value>(&text).ok();
+    let Some(question) = question.filter(|_| read.is_ok()) else {
+        let why = "what came on stdin is no question of a PreToolUse hook";
+        return output::json(&hook::ask(why));
+    };
+    let answer = match load_configuration(config, environment) {
+        Ok(loaded) => {
+            let hook = Hook {
+                native: native_toolbox(&loaded.config, arguments.toolbox.as_deref()),
+                config: &loaded.config,
+                name: &arguments.name,
+                questions,
+            };
+            hook.answer(&question)
+        }
+        Err(_) if !hook::is_ours(&question, &arguments.name) => None,
+        Err(_) => Some(hook::ask(
+            "the configuration of MCP Workbench cannot be read; run `mcp-workbench check`",
+        )),
+    };
+    if let Some(answer) = answer {
+        output::json(&answer);
+    }
+}
+
+fn rendered(config: &Config, look: Look) -> String {
+    let mut text = format!("{}\n", visible(&config.file.to_string_lossy()));
+    for (name, toolbox) in &config.toolboxes {
+        text.push_str(&rendered_toolbox(name, toolbox, look));
+    }
+    text
+}
+
+fn rendered_toolbox(name: &ToolboxName, toolbox: &Toolbox, look: Look) -> String {
+    let mut text = format!("\n{}\n", look.paint(Ink::Strong, &visible(name.as_str())));
+    for server in toolbox.servers.values() {
+        let permissions = &server.permissions;
+        text.push_str(&format!("  {}\n", visible(server.name.as_str())));
+        if permissions.is_empty() {
+            text.push_str("    everything runs without a question\n");
+            continue;
+        }
+        let lists = [
+            ("deny", Some(&permissions.deny)),
+            ("ask", Some(&permissions.ask)),
+        ];
+        for (word, list) in lists
+            .into_iter()
+            .chain([("allow", permissions.allow.as_ref())])
+        {
+            if let Some(list) = list.filter(|list| !list.is_empty()) {
+                let rules: Vec<_> = list.iter().map(|rule| visible(rule.written())).collect();
+                text.push_str(&format!("    {word:<6}{}\n", rules.join(", ")));
+            }
+        }
+        text.push_str(&format!("    {:<6}{}\n", "else", otherwise(permissions)));
+    }
+    text
+}
+
+/// What holds for a tool that no rule names.
+fn otherwise(permissions: &Permissions) -> &'static str {
+    match permissions.allow {
+        Some(_) => "ask",
+        None => "allow",
+    }
+}
+
+fn as_json(config: &Config) -> Value {
+    let rules =
+        |list: &[PermissionRule]| -> Value { list.iter().map(PermissionRule::written).collect() };
+    let toolboxes = config.toolboxes.iter().map(|(name, toolbox)| {
+        let servers = toolbox.servers.values().map(|server| {
+            let permissions = &server.permissions;
+            let said = json!({
+                "deny": rules(&permissions.deny),
+                "ask": rules(&permissions.ask),
+                "allow": permissions.allow.as_deref().map(rules),
+                "otherwise": otherwise(permissions),
+            });
+            (server.name.to_string(), said)
+        });
+        (name.to_string(), Value::Object(servers.collect()))
+    });
+    json!({ "file": config.file.to_string_lossy(), "toolboxes": Value::Object(toolboxes.collect()) })
+}

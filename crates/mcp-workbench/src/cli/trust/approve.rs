@@ -1,0 +1,206 @@
+//! `trust approve`: servers and tools as they are now become what is pinned.
+
+use std::{path::Path, process::ExitCode};
+
+use clap::Args;
+use thiserror::Error;
+
+use super::{
+    chosen::{Chosen, confirmed},
+    diff::{difference, name_of},
+    examine::{Configured, Examined, Found, Subject},
+    readable,
+};
+use crate::{
+    cli::{Done, editing::unified, output, terminal::count},
+    config::Environment,
+    ident::ServerIdentifier,
+    lock::{Digest, Pins, RecordError},
+    visible::visible,
+};
+
+/// What is approved.
+#[derive(Args)]
+pub(super) struct ApproveArguments {
+    #[command(flatten)]
+    chosen: Chosen,
+
+    /// Approve without asking
+    #[arg(long)]
+    yes: bool,
+}
+
+/// There is no such tool.
+#[derive(Debug, Error)]
+#[error(
+    "the server has no tool `{}`, and none of this name is pinned\n  hint: `mcp-workbench trust list` shows them",
+    visible(.0)
+)]
+struct UnknownTool(String);
+
+/// Approves what is meant. The exit code tells whether all of it is.
+pub(super) fn run(
+    config: Option<&Path>,
+    arguments: &ApproveArguments,
+    environment: &Environment,
+) -> Done {
+    let ApproveArguments { chosen, yes } = arguments;
+    let subject = Subject::load(config, chosen, environment)?;
+    let mut refused: Vec<ServerIdentifier> = Vec::new();
+    for server in subject.servers.iter().filter(|it| subject.is_barred(it)) {
+        if !may_start(&subject, server, *yes)? {
+            refused.push(server.place.clone());
+        }
+    }
+    let (pins, servers) =
+        subject.examine(|_, server| !refused.contains(&server.place), environment)?;
+    let mut is_complete = true;
+    for server in &servers {
+        let why = match &server.found {
+            Found::Up { .. } => continue,
+            Found::Failed(error) => error,
+            Found::NotStarted => "not started",
+        };
+        is_complete = false;
+        output::remark(&format!("{}: not approved: {why}", name_of(server)));
+    }
+    check_tool(&servers, chosen)?;
+    is_complete &= approve(&pins, &servers, arguments)?;
+    Ok(if is_complete {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Asks whether a server may be started for a look that nobody has approved.
+fn may_start(
+    subject: &Subject,
+    server: &Configured,
+    yes: bool,
+) -> Result<bool, super::chosen::NotAsked> {
+    let place = &server.place;
+    let name = visible(&format!("{}/{}", place.toolbox, place.server)).into_owned();
+    if !yes {
+        let before = subject
+            .lock
+            .server(place)
+            .map(|it| readable::launch(&it.launch));
+        let now = readable::launch(&server.launch);
+        let before = before.unwrap_or_default();
+        output::data(&unified(Path::new(&name), &before, &now));
+    }
+    confirmed(&format!("Start {name} like this, to see its tools?"), yes)
+}
+
+fn check_tool(servers: &[Examined], chosen: &Chosen) -> Result<(), UnknownTool> {
+    let (Some(tool), Some(server)) = (&chosen.tool, servers.first()) else {
+        return Ok(());
+    };
+    let pinned = server
+        .pinned
+        .as_ref()
+        .is_some_and(|it| it.tools.contains_key(tool));
+    let found = match &server.found {
+        Found::Up { texts, .. } => texts.contains_key(tool),
+        Found::Failed(_) | Found::NotStarted => true,
+    };
+    if pinned || found {
+        Ok(())
+    } else {
+        Err(UnknownTool(tool.clone()))
+    }
+}
+
+/// Names what differs, asks, and writes it; returns whether it was approved.
+fn approve(
+    pins: &Pins,
+    servers: &[Examined],
+    arguments: &ApproveArguments,
+) -> Result<bool, Box<dyn std::error::Error>> {
+    let ApproveArguments { chosen, yes } = arguments;
+    let mut open: Vec<&Examined> = Vec::new();
+    for server in servers {
+        let Some(words) = summary(server, chosen) else {
+            continue;
+        };
+        if !yes {
+            output::data(&difference(server, pins, chosen));
+        }
+        output::remark(&format!("{}: {words}", name_of(server)));
+        open.push(server);
+    }
+    if open.is_empty() {
+        output::remark("nothing to approve");
+        return Ok(true);
+    }
+    if !confirmed("Approve this?", *yes)? {
+        output::remark("nothing was approved");
+        return Ok(false);
+    }
+    write(pins, &open, chosen)?;
+    let file = pins
+        .file()
+        .map_or_else(String::new, |it| it.display().to_string());
+    output::remark(&format!("approved in {}", visible(&file)));
+    Ok(true)
+}
+
+/// What is approved of a server, in words; nothing where nothing has to be.
+fn summary(server: &Examined, chosen: &Chosen) -> Option<String> {
+    let Found::Up { .. } = &server.found else {
+        return None;
+    };
+    let differences = server.differences();
+    let mut parts = Vec::new();
+    match &server.pinned {
+        None => parts.push("new server".to_owned()),
+        Some(_) if differences.launch.is_empty() => {}
+        Some(_) => parts.push(format!(
+            "another launch ({})",
+            visible(&differences.launch.join(", "))
+        )),
+    }
+    let lists = [
+        ("changed", &differences.changed),
+        ("new", &differences.new),
+        ("gone", &differences.gone),
+    ];
+    for (word, tools) in lists {
+        let tools: Vec<String> = tools
+            .iter()
+            .filter(|tool| chosen.has_tool(tool))
+            .map(|tool| visible(tool).into_owned())
+            .collect();
+        if !tools.is_empty() {
+            parts.push(format!(
+                "{} {word}: {}",
+                count(tools.len(), "tool"),
+                tools.join(", ")
+            ));
+        }
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+fn write(pins: &Pins, servers: &[&Examined], chosen: &Chosen) -> Result<(), RecordError> {
+    let (lock, ()) = pins.change(|lock| {
+        for server in servers {
+            if let Found::Up { observation, .. } = &server.found {
+                let pinned = lock.server_mut(&server.place);
+                pinned.approve(observation, chosen.selection());
+            }
+        }
+    })?;
+    for server in servers {
+        if let Found::Up { texts, .. } = &server.found {
+            let texts = texts.values();
+            let texts = texts.filter(|text| !server.secrets.stand_in_json(text));
+            let texts: Vec<(Digest, String)> = texts
+                .map(|text| (Digest::of(text.as_bytes()), text.clone()))
+                .collect();
+            pins.keep_texts(&lock, &server.place, &texts);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! What of the configuration or the lock file is meant, and asking a person for a yes.
+
+use std::io::{self, BufRead, IsTerminal};
+
+use clap::Args;
+use thiserror::Error;
+
+use crate::{
+    cli::{
+        configuration::{UnknownName, choose_server, choose_toolbox},
+        output,
+    },
+    config::Config,
+    ident::ServerIdentifier,
+    lock::Selection,
+};
+
+/// What is meant; everything where nothing is named.
+#[derive(Args)]
+pub(super) struct Chosen {
+    /// Only this toolbox
+    pub(super) toolbox: Option<String>,
+
+    /// Only this server of it
+    #[arg(requires = "toolbox")]
+    pub(super) server: Option<String>,
+
+    /// Only this tool of it
+    #[arg(requires = "server")]
+    pub(super) tool: Option<String>,
+}
+
+/// Nobody can be asked, and nobody has said yes.
+#[derive(Debug, Error)]
+#[error("nothing was changed, since there is no terminal to ask on\n  hint: add --yes")]
+pub(super) struct NotAsked;
+
+impl Chosen {
+    /// Leaves only what is meant in a configuration.
+    pub(super) fn choose(&self, config: &mut Config) -> Result<(), UnknownName> {
+        match (&self.toolbox, &self.server) {
+            (Some(toolbox), Some(server)) => choose_server(config, toolbox, server),
+            (toolbox, _) => choose_toolbox(config, toolbox.as_deref()),
+        }
+    }
+
+    /// Whether a server is meant, or a tool of it.
+    pub(super) fn has(&self, place: &ServerIdentifier) -> bool {
+        let toolbox = self.toolbox.as_deref();
+        let server = self.server.as_deref();
+        toolbox.is_none_or(|it| it == place.toolbox.as_str())
+            && server.is_none_or(|it| it == place.server.as_str())
+    }
+
+    /// Whether a tool is meant, by itself or with its server.
+    pub(super) fn has_tool(&self, tool: &str) -> bool {
+        self.tool.as_deref().is_none_or(|it| it == tool)
+    }
+
+    /// What of a server is meant.
+    pub(super) fn selection(&self) -> Selection<'_> {
+        self.tool
+            .as_deref()
+            .map_or(Selection::Whole, Selection::Tool)
+    }
+}
+
+/// Asks a person, unless the answer was given on the command line. Anything but a yes is a no.
+pub(super) fn confirmed(question: &str, yes: bool) -> Result<bool, NotAsked> {
+    if yes {
+        return Ok(true);
+    }
+    if !io::stdin().is_terminal() {
+        return Err(NotAsked);
+    }
+    output::prompt(&format!("{question} [y/N] "));
+    let mut line = String::new();
+    let read = io::stdin().lock().read_line(&mut line);
+    Ok(read.is_ok() && matches!(line.trim(), "y" | "Y" | "yes"))
+}

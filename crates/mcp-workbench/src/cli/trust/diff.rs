@@ -1,0 +1,121 @@
+//! `trust diff`: how servers and tools differ from what is pinned.
+
+use std::{collections::BTreeMap, path::Path, process::ExitCode};
+
+use clap::Args;
+
+use super::{
+    chosen::Chosen,
+    examine::{Examined, Found, Subject},
+    readable,
+};
+use crate::{
+    cli::{Done, editing::unified, output, terminal::count},
+    config::Environment,
+    lock::{Launch, Pins},
+    visible::visible,
+};
+
+/// What is compared.
+#[derive(Args)]
+pub(super) struct DiffArguments {
+    #[command(flatten)]
+    chosen: Chosen,
+}
+
+/// Shows the differences. The exit code tells whether there are any, as that of `diff` does.
+pub(super) fn run(
+    config: Option<&Path>,
+    arguments: &DiffArguments,
+    environment: &Environment,
+) -> Done {
+    let chosen = &arguments.chosen;
+    let subject = Subject::load(config, chosen, environment)?;
+    let (pins, servers) = subject.examine(|subject, it| !subject.is_barred(it), environment)?;
+    let mut differs = false;
+    for server in &servers {
+        let text = difference(server, &pins, chosen);
+        differs |= !text.is_empty();
+        output::data(&text);
+        if let Found::Failed(error) = &server.found {
+            differs = true;
+            output::remark(&format!("{}: not compared: {error}", name_of(server)));
+        }
+    }
+    if !differs {
+        output::remark(&format!("{} as pinned", count(servers.len(), "server")));
+        return Ok(ExitCode::SUCCESS);
+    }
+    Ok(ExitCode::FAILURE)
+}
+
+/// The toolbox and the name of a server.
+pub(super) fn name_of(server: &Examined) -> String {
+    let (toolbox, name) = (server.place.toolbox.as_str(), server.place.server.as_str());
+    visible(&format!("{toolbox}/{name}")).into_owned()
+}
+
+/// How a server differs from what is pinned of it; empty where it does not.
+pub(super) fn difference(server: &Examined, pins: &Pins, chosen: &Chosen) -> String {
+    let name = name_of(server);
+    let differences = server.differences();
+    let mut text = String::new();
+    if !differences.launch.is_empty() && chosen.tool.is_none() {
+        text.push_str(&launches(server, &name));
+    }
+    let Found::Up { texts, .. } = &server.found else {
+        if let Found::NotStarted = server.found {
+            text.push_str(&format!(
+                "{name}: not started, since nobody has approved how\n"
+            ));
+        }
+        return text;
+    };
+    let changed = differences.changed.iter().chain(&differences.new);
+    for tool in changed.filter(|tool| chosen.has_tool(tool)) {
+        text.push_str(&tool_difference(server, pins, tool, texts));
+    }
+    for tool in differences.gone.iter().filter(|tool| chosen.has_tool(tool)) {
+        text.push_str(&format!("{name}/{}: gone\n", visible(tool)));
+    }
+    text
+}
+
+fn launches(server: &Examined, name: &str) -> String {
+    let before = server
+        .pinned
+        .as_ref()
+        .map(|it| readable::launch(&it.launch));
+    let now: &Launch = match &server.found {
+        Found::Up { observation, .. } => &observation.launch,
+        Found::Failed(_) | Found::NotStarted => &server.launch,
+    };
+    let before = before.unwrap_or_default();
+    unified(Path::new(name), &before, &readable::launch(now))
+}
+
+fn tool_difference(
+    server: &Examined,
+    pins: &Pins,
+    tool: &str,
+    texts: &BTreeMap<String, String>,
+) -> String {
+    let name = format!("{}/{}", name_of(server), visible(tool));
+    let now = texts.get(tool).map_or("", String::as_str);
+    let pinned = server.pinned.as_ref().and_then(|it| it.tools.get(tool));
+    let before = match pinned.and_then(|it| it.pinned) {
+        None => String::new(),
+        Some(digest) => match pins.text(&server.place, digest) {
+            None => format!("was {digest} (its text is not on this machine)\n"),
+            Some(text) => {
+                let (old, new) = (readable::definition(&text), readable::definition(now));
+                if old == new {
+                    // They differ in how a number is written.
+                    return unified(Path::new(&name), &format!("{text}\n"), &format!("{now}\n"));
+                }
+                old
+            }
+        },
+    };
+    unified(Path::new(&name), &before, &readable::definition(now))
+}

@@ -1,0 +1,249 @@
+//! `trust list`: servers and tools, and whether they are what is pinned.
+
+use std::{path::Path, process::ExitCode};
+
+use clap::Args;
+use serde::Serialize;
+
+use super::{
+    chosen::Chosen,
+    examine::{Examined, Found, Subject},
+};
+use crate::{
+    cli::{
+        Done, output,
+        terminal::{Column, Ink, Look, Table},
+    },
+    config::{Environment, PinMode},
+    lock::{Lock, PinnedServer},
+    visible::visible,
+};
+
+/// What is listed.
+#[derive(Args)]
+pub(super) struct ListArguments {
+    #[command(flatten)]
+    chosen: Chosen,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// A lock file and what the servers are now.
+#[derive(Serialize)]
+struct Listing {
+    file: String,
+    servers: Vec<ListedServer>,
+}
+
+#[derive(Serialize)]
+struct ListedServer {
+    toolbox: String,
+    server: String,
+    /// `off`, `notice` or `enforce`; nothing for a server that is not configured any more.
+    pin: Option<&'static str>,
+    state: State,
+    /// The parts of its launch that are not as pinned.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    launch: Vec<String>,
+    /// Why nothing is known of its tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    tools: Vec<ListedTool>,
+}
+
+#[derive(Serialize)]
+struct ListedTool {
+    tool: String,
+    state: State,
+}
+
+/// How something stands to what is pinned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    /// As it was first met or approved.
+    Pinned,
+    /// Otherwise.
+    Changed,
+    /// Not in the lock file, or only seen.
+    New,
+    /// Only in the lock file.
+    Gone,
+    /// In the lock file, and its server is not up.
+    Unknown,
+}
+
+/// Lists what is meant. The exit code tells whether all servers are up.
+pub(super) fn run(
+    config: Option<&Path>,
+    arguments: &ListArguments,
+    environment: &Environment,
+) -> Done {
+    let chosen = &arguments.chosen;
+    let subject = Subject::load(config, chosen, environment)?;
+    let lock = subject.lock.clone();
+    let (pins, servers) = subject.examine(|subject, it| !subject.is_barred(it), environment)?;
+    let failed = servers
+        .iter()
+        .any(|it| !matches!(it.found, Found::Up { .. }));
+    let listed = servers.iter().map(|server| listed(server, chosen));
+    let listing = Listing {
+        file: pins
+            .file()
+            .map_or_else(String::new, |it| it.display().to_string()),
+        servers: listed.chain(gone(&lock, &servers, chosen)).collect(),
+    };
+    if arguments.json {
+        output::json(&listing);
+    } else {
+        output::data(&listing.render(Look::of_stdout(environment)));
+    }
+    Ok(if failed {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+fn listed(server: &Examined, chosen: &Chosen) -> ListedServer {
+    let differences = server.differences();
+    let pinned = server.pinned.clone().unwrap_or_default();
+    let mut tools: Vec<(String, State)> = Vec::new();
+    let mut error = None;
+    match &server.found {
+        Found::Up { observation, .. } => {
+            tools.extend(observation.tools.iter().map(|(tool, _)| {
+                let state = match tool {
+                    tool if differences.changed.contains(tool) => State::Changed,
+                    tool if differences.new.contains(tool) => State::New,
+                    _ => State::Pinned,
+                };
+                (tool.clone(), state)
+            }));
+            tools.extend(
+                differences
+                    .gone
+                    .iter()
+                    .map(|tool| (tool.clone(), State::Gone)),
+            );
+        }
+        Found::Failed(why) => error = Some(why.clone()),
+        Found::NotStarted => error = Some("not started, since nobody has approved how".to_owned()),
+    }
+    if error.is_some() {
+        tools.extend(
+            pinned
+                .tools
+                .keys()
+                .map(|tool| (tool.clone(), State::Unknown)),
+        );
+    }
+    ListedServer {
+        toolbox: server.place.toolbox.to_string(),
+        server: server.place.server.to_string(),
+        pin: Some(word(server.mode)),
+        state: match &server.pinned {
+            None => State::New,
+            Some(_) if differences.launch.is_empty() => State::Pinned,
+            Some(_) => State::Changed,
+        },
+        launch: if server.pinned.is_some() {
+            differences.launch
+        } else {
+            Vec::new()
+        },
+        error,
+        tools: of_tools(tools, chosen),
+    }
+}
+
+fn of_tools(tools: Vec<(String, State)>, chosen: &Chosen) -> Vec<ListedTool> {
+    let tools = tools.into_iter().filter(|(tool, _)| chosen.has_tool(tool));
+    tools
+        .map(|(tool, state)| ListedTool { tool, state })
+        .collect()
+}
+
+/// The servers that only the lock file has.
+fn gone(lock: &Lock, servers: &[Examined], chosen: &Chosen) -> Vec<ListedServer> {
+    let gone = lock.servers().filter(|(place, _)| {
+        chosen.has(place) && !servers.iter().any(|server| server.place == *place)
+    });
+    let listed = gone.map(|(place, pinned): (_, &PinnedServer)| {
+        let tools = pinned.tools.keys().map(|tool| (tool.clone(), State::Gone));
+        ListedServer {
+            toolbox: place.toolbox.to_string(),
+            server: place.server.to_string(),
+            pin: None,
+            state: State::Gone,
+            launch: Vec::new(),
+            error: None,
+            tools: of_tools(tools.collect(), chosen),
+        }
+    });
+    listed.collect()
+}
+
+fn word(mode: PinMode) -> &'static str {
+    match mode {
+        PinMode::Off => "off",
+        PinMode::Notice => "notice",
+        PinMode::Enforce => "enforce",
+    }
+}
+
+impl Listing {
+    fn render(&self, look: Look) -> String {
+        let mut text = format!("{}\n", visible(&self.file));
+        for server in &self.servers {
+            let name = visible(&format!("{}/{}", server.toolbox, server.server)).into_owned();
+            let name = look.paint(Ink::Strong, &name);
+            let pin = server
+                .pin
+                .map_or_else(String::new, |pin| format!(" (pin: {pin})"));
+            let pin = look.paint(Ink::Faint, &pin);
+            text.push_str(&format!("\n{name}: {}{pin}\n", server.state.shown(look)));
+            if !server.launch.is_empty() {
+                let parts = visible(&server.launch.join(", ")).into_owned();
+                text.push_str(&format!("  not as pinned: {parts}\n"));
+            }
+            if let Some(error) = &server.error {
+                text.push_str(&format!("  {error}\n"));
+            }
+            let mut table = Table::new([Column::Text(""), Column::Text("")]);
+            for tool in &server.tools {
+                table.row([
+                    visible(&tool.tool).into_owned(),
+                    tool.state.word().to_owned(),
+                ]);
+            }
+            if !server.tools.is_empty() {
+                text.push_str(&table.render(look, "  "));
+            }
+        }
+        text
+    }
+}
+
+impl State {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Pinned => "pinned",
+            Self::Changed => "changed",
+            Self::New => "new",
+            Self::Gone => "gone",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    fn shown(self, look: Look) -> String {
+        let ink = match self {
+            Self::Pinned => Ink::Good,
+            Self::Changed => Ink::Bad,
+            Self::New | Self::Gone | Self::Unknown => Ink::Notable,
+        };
+        look.paint(ink, self.word())
+    }
+}

@@ -1,0 +1,50 @@
+//! `trust`: what is pinned in the lock file, how it differs from what the servers have, and a person's word about it.
+//! Nothing else approves anything.
+
+mod approve;
+mod chosen;
+mod diff;
+mod examine;
+mod list;
+mod readable;
+mod revoke;
+
+use std::path::Path;
+
+use clap::{Args, Subcommand};
+
+use super::Done;
+use crate::config::Environment;
+
+/// What is done about what is pinned.
+#[derive(Args)]
+pub(super) struct TrustArguments {
+    #[command(subcommand)]
+    command: TrustCommand,
+}
+
+#[derive(Subcommand)]
+enum TrustCommand {
+    /// List servers and tools: pinned, changed, new or gone
+    List(list::ListArguments),
+    /// Show how servers and tools differ from what is pinned, hidden characters included
+    Diff(diff::DiffArguments),
+    /// Approve servers and tools as they are now
+    Approve(approve::ApproveArguments),
+    /// Take servers and tools out of the lock file
+    Revoke(revoke::RevokeArguments),
+}
+
+/// Runs what the arguments name.
+pub(super) fn run(
+    config: Option<&Path>,
+    arguments: &TrustArguments,
+    environment: &Environment,
+) -> Done {
+    match &arguments.command {
+        TrustCommand::List(arguments) => list::run(config, arguments, environment),
+        TrustCommand::Diff(arguments) => diff::run(config, arguments, environment),
+        TrustCommand::Approve(arguments) => approve::run(config, arguments, environment),
+        TrustCommand::Revoke(arguments) => revoke::run(config, arguments, environment),
+    }
+}

@@ -1,0 +1,82 @@
+//! `trust revoke`: takes servers and tools out of the lock file. No server is started.
+
+use std::{path::Path, process::ExitCode};
+
+use clap::Args;
+use thiserror::Error;
+
+use super::chosen::{Chosen, confirmed};
+use crate::{
+    cli::{Done, configuration::load_configuration, output, terminal::count},
+    config::Environment,
+    ident::ServerIdentifier,
+    lock::{Lock, Pins},
+    visible::visible,
+};
+
+/// What is revoked.
+#[derive(Args)]
+pub(super) struct RevokeArguments {
+    #[command(flatten)]
+    chosen: Chosen,
+
+    /// Revoke without asking
+    #[arg(long)]
+    yes: bool,
+}
+
+/// The lock file has nothing of what is meant.
+#[derive(Debug, Error)]
+#[error("the lock file has nothing of that\n  hint: `mcp-workbench trust list` shows what it has")]
+struct NothingPinned;
+
+/// Revokes what is meant.
+pub(super) fn run(
+    config: Option<&Path>,
+    arguments: &RevokeArguments,
+    environment: &Environment,
+) -> Done {
+    let RevokeArguments { chosen, yes } = arguments;
+    let pins = Pins::new(&load_configuration(config, environment)?.config);
+    let lock = pins.lock()?.unwrap_or_default();
+    let meant = meant(&lock, chosen);
+    if meant.is_empty() {
+        return Err(NothingPinned.into());
+    }
+    for (place, tools) in &meant {
+        let name = format!("{}/{}", place.toolbox, place.server);
+        let what = match &chosen.tool {
+            Some(tool) => visible(tool).into_owned(),
+            None => format!("the server and {}", count(*tools, "tool")),
+        };
+        output::remark(&format!("{}: {what}", visible(&name)));
+    }
+    if !confirmed("Revoke this?", *yes)? {
+        output::remark("nothing was revoked");
+        return Ok(ExitCode::FAILURE);
+    }
+    let (lock, ()) = pins.change(|lock| {
+        for (place, _) in &meant {
+            match &chosen.tool {
+                Some(tool) => drop(lock.server_mut(place).tools.remove(tool)),
+                None => lock.remove(place),
+            }
+        }
+    })?;
+    for (place, _) in &meant {
+        pins.keep_texts(&lock, place, &[]);
+    }
+    output::remark("revoked");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The servers that are meant, with the number of their tools.
+fn meant(lock: &Lock, chosen: &Chosen) -> Vec<(ServerIdentifier, usize)> {
+    let servers = lock.servers().filter(|(place, pinned)| {
+        let tool = chosen.tool.as_ref();
+        chosen.has(place) && tool.is_none_or(|tool| pinned.tools.contains_key(tool))
+    });
+    servers
+        .map(|(place, pinned)| (place, pinned.tools.len()))
+        .collect()
+}

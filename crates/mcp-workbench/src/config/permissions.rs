@@ -1,0 +1,174 @@
+//! Which tools of a server may be called: the rules of `permissions`, as the file has them. What a rule means for a
+//! tool is decided in `policy`.
+
+use super::{glob::Glob, problems::ValueFault};
+use crate::near::nearest;
+
+/// What begins a word about what a server says of its tools. `\` before it makes it an ordinary character.
+const MARK: char = '@';
+/// The words.
+const WORDS: &[&str] = &["@readOnly", "@destructive"];
+
+/// The rules of one server. The default has none, and allows everything.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Permissions {
+    /// What runs without a question; `None` where the file has no such list.
+    pub allow: Option<Vec<PermissionRule>>,
+    /// What the user is asked about.
+    pub ask: Vec<PermissionRule>,
+    /// What does not run.
+    pub deny: Vec<PermissionRule>,
+}
+
+impl Permissions {
+    /// Whether there are no rules.
+    pub fn is_empty(&self) -> bool {
+        self.allow.is_none() && self.ask.is_empty() && self.deny.is_empty()
+    }
+
+    /// The rules, as they were written, whose patterns match none of `tools` (all tools of the server). One of only
+    /// `*` is never among them.
+    pub fn unmatched<'a, 'b>(&'a self, tools: impl Iterator<Item = &'b str>) -> Vec<&'a str> {
+        let tools: Vec<&str> = tools.collect();
+        let rules = self.allow.iter().flatten().chain(&self.ask);
+        let rules = rules.chain(&self.deny);
+        let unmatched = rules.filter(|rule| match &rule.target {
+            Target::Name(glob) => {
+                !glob.is_everything() && !tools.iter().any(|tool| glob.matches(tool))
+            }
+            Target::Hint(_) => false,
+        });
+        unmatched.map(PermissionRule::written).collect()
+    }
+}
+
+/// One entry of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PermissionRule {
+    /// As it was written.
+    written: String,
+    target: Target,
+}
+
+/// What a rule is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Target {
+    /// Tools of these names.
+    Name(Glob),
+    /// Tools of which their server says this.
+    Hint(ToolHint),
+}
+
+/// What a server can say of a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolHint {
+    /// It changes nothing.
+    ReadOnly,
+    /// It may destroy something.
+    Destructive,
+}
+
+impl PermissionRule {
+    /// Reads a rule.
+    pub fn new(written: &str) -> Result<Self, ValueFault> {
+        let target = match written {
+            "@readOnly" => Target::Hint(ToolHint::ReadOnly),
+            "@destructive" => Target::Hint(ToolHint::Destructive),
+            word if word.starts_with(MARK) => {
+                return Err(ValueFault::UnknownWord {
+                    near: nearest(word, WORDS.iter().copied()),
+                    found: word.to_owned(),
+                    known: WORDS,
+                });
+            }
+            word if word.starts_with('!') => {
+                return Err(ValueFault::Negated {
+                    found: word.to_owned(),
+                });
+            }
+            name => {
+                let escaped = name.strip_prefix('\\').filter(|it| it.starts_with(MARK));
+                Target::Name(Glob::new(escaped.unwrap_or(name)))
+            }
+        };
+        Ok(Self {
+            written: written.to_owned(),
+            target,
+        })
+    }
+
+    /// As it was written.
+    pub fn written(&self) -> &str {
+        &self.written
+    }
+
+    /// Whether it is about a tool of this name, of which these hints hold.
+    pub fn matches(&self, tool: &str, holds: impl Fn(ToolHint) -> bool) -> bool {
+        match &self.target {
+            Target::Name(glob) => glob.matches(tool),
+            Target::Hint(hint) => holds(*hint),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_is_a_pattern_or_a_word_and_never_both() {
+        let rule = |written: &str| PermissionRule::new(written).unwrap();
+        let matches = |written: &str, tool: &str, hint: Option<ToolHint>| {
+            rule(written).matches(tool, |it| Some(it) == hint)
+        };
+        let (read_only, destructive) = (Some(ToolHint::ReadOnly), Some(ToolHint::Destructive));
+        let cases = [
+            ("read_*", "read_file", None, true),
+            ("read_*", "write", read_only, false),
+            ("@readOnly", "anything", read_only, true),
+            ("@readOnly", "anything", destructive, false),
+            ("@readOnly", "@readOnly", None, false),
+            ("@destructive", "x", destructive, true),
+            (r"\@readOnly", "@readOnly", None, true),
+            (r"\@readOnly", "x", read_only, false),
+            (r"\@*", "@destructive", None, true),
+            ("readOnly", "readOnly", None, true),
+            ("readOnly", "x", read_only, false),
+            ("*", "@readOnly", None, true),
+            (r"\!x", "!x", None, true),
+            (r"\\@x", r"\@x", None, true),
+        ];
+        for (written, tool, hint, expected) in cases {
+            assert_eq!(matches(written, tool, hint), expected, "{written} {tool}");
+            assert_eq!(rule(written).written(), written);
+        }
+    }
+
+    #[test]
+    fn rules_that_match_nothing_are_named() {
+        let rules = |written: &[&str]| -> Vec<PermissionRule> {
+            written
+                .iter()
+                .map(|it| PermissionRule::new(it).unwrap())
+                .collect()
+        };
+        let permissions = Permissions {
+            allow: Some(rules(&["read", "raed", "@readOnly"])),
+            ask: rules(&["*", "write_*"]),
+            deny: rules(&["delte_*"]),
+        };
+        let tools = ["read", "delete_all"];
+        assert_eq!(
+            permissions.unmatched(tools.into_iter()),
+            ["raed", "write_*", "delte_*"]
+        );
+    }
+
+    #[test]
+    fn words_that_nobody_knows_are_refused() {
+        let refused = ["@readonly", "@", "@*", "@idempotent", "!delete_*", "!"];
+        for written in refused {
+            assert!(PermissionRule::new(written).is_err(), "{written}");
+        }
+    }
+}

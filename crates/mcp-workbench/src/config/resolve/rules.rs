@@ -1,0 +1,72 @@
+//! What may be called, and what is noted of it, as the program uses it.
+
+use std::path::PathBuf;
+
+use super::{Resolver, Taken, clean};
+use crate::config::{
+    audit::{Audit, DEFAULT_FILE, DEFAULT_FILES, DEFAULT_MAX_BYTES, NotedArguments},
+    permissions::{PermissionRule, Permissions},
+    problems::{Place, ValueFault},
+    raw::{RawAudit, RawAuditDetails, RawNotedArguments, RawPermissions, Text},
+};
+
+impl Resolver<'_> {
+    /// The permissions of a server.
+    pub(super) fn permissions(&mut self, taken: &mut Taken, raw: &RawPermissions) -> Permissions {
+        Permissions {
+            allow: raw.allow.as_ref().map(|rules| self.rules(taken, rules)),
+            ask: self.rules(taken, raw.ask.as_deref().unwrap_or_default()),
+            deny: self.rules(taken, raw.deny.as_deref().unwrap_or_default()),
+        }
+    }
+
+    /// The rules of a list; those that mean nothing are noted.
+    fn rules(&mut self, taken: &mut Taken, rules: &[Text]) -> Vec<PermissionRule> {
+        let mut read = Vec::new();
+        for rule in rules {
+            let written = self.text(taken, rule);
+            match PermissionRule::new(&written) {
+                Ok(rule) => read.push(rule),
+                Err(fault) => self.findings.add(rule.place.clone(), fault),
+            }
+        }
+        read
+    }
+
+    /// Where calls are noted; nothing if they are not.
+    pub(super) fn audit(&mut self, raw: &RawAudit) -> Option<Audit> {
+        let nothing = RawAuditDetails::default();
+        let details = match raw {
+            RawAudit::Noted(false) => return None,
+            RawAudit::Noted(true) => &nothing,
+            RawAudit::Details(details) => details,
+        };
+        let named = self.path(&mut Taken::default(), details.file.as_ref());
+        let file = named.or_else(|| self.default_audit_file())?;
+        let files = details.files.and_then(|it| u32::try_from(it).ok());
+        Some(Audit {
+            file: clean(&file),
+            max_bytes: details.max_bytes.unwrap_or(DEFAULT_MAX_BYTES),
+            files: files.unwrap_or(DEFAULT_FILES),
+            arguments: match details.arguments {
+                Some(RawNotedArguments::Values) => NotedArguments::Values,
+                Some(RawNotedArguments::Shape) | None => NotedArguments::Shape,
+            },
+        })
+    }
+
+    /// The file in the user's state directory; where there is none, that is noted.
+    fn default_audit_file(&mut self) -> Option<PathBuf> {
+        let folder = self.environment.state_directory();
+        if folder.is_none() {
+            let place = Place {
+                line: 1,
+                column: 1,
+                path: "audit".into(),
+            };
+            let what = "audit log";
+            self.findings.add(place, ValueFault::NoFolder { what });
+        }
+        folder.map(|folder| folder.join(DEFAULT_FILE))
+    }
+}

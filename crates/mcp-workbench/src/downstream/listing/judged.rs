@@ -1,0 +1,122 @@
+//! A list of tools held against the permissions of its server: what is denied is withheld, and what the user is to be
+//! asked about is marked.
+
+use std::sync::Arc;
+
+use super::{Cause, ToolDefinition, ToolList};
+use crate::{
+    config::{Permissions, Server},
+    ident::ToolName,
+    policy::permissions::{Hints, NotPermitted, Reason, Verdict, verdict},
+    visible::visible,
+};
+
+impl ToolList {
+    /// Whether there are rules about what may be called.
+    pub(in crate::downstream) fn is_judged(&self) -> bool {
+        !self.said.is_empty()
+    }
+
+    /// Why a tool that the server has is not permitted; nothing if that is not why it is missing.
+    pub fn denied(&self, name: &str) -> Option<NotPermitted> {
+        let reason = self.denied.get(name)?;
+        Some(NotPermitted::Denied(reason.clone()))
+    }
+
+    /// The list without the tools that another entry of the configuration does not let through; what it lets through
+    /// in addition is not known before the server is asked.
+    pub(in crate::downstream) fn narrowed(self: &Arc<Self>, server: &Server) -> Arc<Self> {
+        let allows = |tool: &&ToolDefinition| server.filters.allows(tool.name.as_str());
+        let same_rules = self.denied.is_empty() && server.permissions.is_empty();
+        if same_rules
+            && self
+                .tools
+                .iter()
+                .all(|tool| allows(&tool) && tool.asks.is_none())
+        {
+            return Arc::clone(self);
+        }
+        let withheld = self.withheld.iter();
+        let withheld = withheld.filter(|it| it.cause != Cause::NotPermitted);
+        let mut list = Self {
+            withheld: withheld.cloned().collect(),
+            notices: self.notices.clone(),
+            introduction: self.introduction.clone(),
+            hints: self.hints,
+            said: self.said.clone(),
+            ..Self::default()
+        };
+        for tool in self.tools.iter().filter(allows) {
+            let (definition, headers) = (tool.definition.clone(), tool.headers.clone());
+            list.offer(tool.name.clone(), definition, headers);
+        }
+        list.judge(&server.permissions);
+        for name in self.denied.keys() {
+            let hints = self.said.get(name).unwrap_or(Hints::WORST);
+            if let Verdict::Deny(reason) = verdict(&server.permissions, name.as_str(), hints) {
+                list.deny(name, reason);
+            }
+        }
+        Arc::new(list)
+    }
+
+    /// The list as it counts after an earlier one of the same server: what was said of a tool before and is worse
+    /// than what is said now still counts.
+    pub(in crate::downstream) fn after(
+        mut self,
+        earlier: &Self,
+        permissions: &Permissions,
+    ) -> Self {
+        if permissions.is_empty() {
+            return self;
+        }
+        let now = self.said.clone();
+        self.said.merge(&earlier.said);
+        if self.said != now {
+            for name in self.judge(permissions) {
+                let name = visible(name.as_str());
+                let notice = format!(
+                    "tool '{name}' says of itself that it is harmless, and did not before; the rules of its \
+                     permissions go by what it said first, until the workbench is restarted"
+                );
+                tracing::warn!("{notice}");
+                self.notices.push(notice);
+            }
+        }
+        self
+    }
+
+    /// Holds all tools against the rules; returns those that are not believed.
+    pub(super) fn judge(&mut self, permissions: &Permissions) -> Vec<ToolName> {
+        let mut mistrusted = Vec::new();
+        if permissions.is_empty() {
+            return mistrusted;
+        }
+        self.by_name.clear();
+        for mut tool in std::mem::take(&mut self.tools) {
+            let claimed = Hints::of(&tool.definition);
+            let hints = self.said.note(&tool.name, claimed);
+            let decided = verdict(permissions, tool.name.as_str(), hints);
+            if decided != verdict(permissions, tool.name.as_str(), claimed) {
+                mistrusted.push(tool.name.clone());
+            }
+            tool.asks = match decided {
+                Verdict::Allow => None,
+                Verdict::Ask(reason) => Some(reason),
+                Verdict::Deny(reason) => {
+                    self.deny(&tool.name, reason);
+                    continue;
+                }
+            };
+            self.by_name.insert(tool.name.clone(), self.tools.len());
+            self.tools.push(tool);
+        }
+        mistrusted
+    }
+
+    fn deny(&mut self, tool: &ToolName, reason: Reason) {
+        let words = format!("not permitted by the configuration: {reason} under 'deny'");
+        self.withhold(tool.as_str(), &words, Cause::NotPermitted);
+        self.denied.insert(tool.clone(), reason);
+    }
+}

@@ -1,0 +1,205 @@
+//! The one form that equal definitions have, and its SHA-256. It is that of RFC 8785 but for numbers, which stay as they
+//! were sent: object members in the order of their keys' UTF-16 units, no white space, and strings with the fewest
+//! escapes.
+
+use std::fmt;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::wire::{Kind, RawJson};
+
+/// What a digest begins with as text.
+const PREFIX: &str = "sha256-";
+
+/// The SHA-256 of something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// The digest of some bytes.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// What a hash has come to.
+    pub(super) fn finish(hash: Sha256) -> Self {
+        Self(hash.finalize().into())
+    }
+
+    /// The digest that a text names.
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix(PREFIX)?;
+        if digits.len() != 64
+            || !digits
+                .bytes()
+                .all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'))
+        {
+            return None;
+        }
+        let mut bytes = [0; 32];
+        for (index, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&digits[2 * index..2 * index + 2], 16).ok()?;
+        }
+        Some(Self(bytes))
+    }
+
+    /// Its digits without what it begins with.
+    pub(super) fn digits(&self) -> String {
+        let mut digits = String::with_capacity(64);
+        for byte in self.0 {
+            digits.push_str(&format!("{byte:02x}"));
+        }
+        digits
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{PREFIX}{}", self.digits())
+    }
+}
+
+/// The canonical form of a value.
+pub fn canonical(value: &RawJson) -> String {
+    let mut text = Vec::with_capacity(value.as_bytes().len());
+    write(&mut text, value);
+    String::from_utf8(text).expect("made of valid JSON")
+}
+
+fn write(text: &mut Vec<u8>, value: &RawJson) {
+    match value.kind() {
+        Kind::Object => write_object(text, value),
+        Kind::Array => {
+            text.push(b'[');
+            for (index, element) in value.elements().unwrap_or_default().iter().enumerate() {
+                if index > 0 {
+                    text.push(b',');
+                }
+                write(text, element);
+            }
+            text.push(b']');
+        }
+        Kind::String => write_string(text, &value.as_text().unwrap_or_default()),
+        Kind::Null | Kind::Boolean | Kind::Number => text.extend_from_slice(value.as_bytes()),
+    }
+}
+
+/// Members of one key stay in their order: who reads the value may take either.
+fn write_object(text: &mut Vec<u8>, value: &RawJson) {
+    let mut members = value.members().unwrap_or_default();
+    members.sort_by(|a, b| a.key.encode_utf16().cmp(b.key.encode_utf16()));
+    text.push(b'{');
+    for (index, member) in members.iter().enumerate() {
+        if index > 0 {
+            text.push(b',');
+        }
+        write_string(text, &member.key);
+        text.push(b':');
+        write(text, &member.value);
+    }
+    text.push(b'}');
+}
+
+fn write_string(text: &mut Vec<u8>, string: &str) {
+    serde_json::to_writer(text, string).expect("writing a string to memory cannot fail");
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use proptest::prelude::*;
+    use serde_json::{Map, Value};
+
+    use super::*;
+
+    fn form(text: &str) -> String {
+        canonical(&RawJson::parse(&Bytes::copy_from_slice(text.as_bytes())).unwrap())
+    }
+
+    #[test]
+    fn only_what_is_said_counts() {
+        let same = [
+            r#"{"name":"a","inputSchema":{"type":"object","default":1.0}}"#,
+            "{ \"inputSchema\" : {\"default\":1.0,\n\t\"type\":\"object\"}, \"name\" : \"\\u0061\" }",
+        ];
+        assert_eq!(form(same[0]), form(same[1]));
+        let different = [
+            r#"{"name":"a","inputSchema":{"type":"object","default":1}}"#,
+            r#"{"name":"a","inputSchema":{"type":"object","default":"1.0"}}"#,
+            r#"{"name":"a","inputSchema":{"type":"object","default":1.0},"annotations":{}}"#,
+            r#"{"name":"a ","inputSchema":{"type":"object","default":1.0}}"#,
+        ];
+        for other in different {
+            assert_ne!(form(same[0]), form(other));
+        }
+    }
+
+    #[test]
+    fn keys_are_in_the_order_of_their_utf16_units() {
+        // The example of RFC 8785, section 3.2.3.
+        let text = r#"{"\u20ac":1,"\r":2,"\ufb33":3,"1":4,"\ud83d\ude00":5,"\u0080":6,"\u00f6":7}"#;
+        let expected = "{\"\\r\":2,\"1\":4,\"\u{80}\":6,\"ö\":7,\"€\":1,\"😀\":5,\"\u{fb33}\":3}";
+        assert_eq!(form(text), expected);
+        assert_eq!(
+            form(r#"{"b":[2,{"d":1,"c":0}],"a":"/\/\u001f"}"#),
+            "{\"a\":\"//\\u001f\",\"b\":[2,{\"c\":0,\"d\":1}]}"
+        );
+        assert_ne!(form(r#"{"a":1,"a":2}"#), form(r#"{"a":2,"a":1}"#));
+    }
+
+    #[test]
+    fn a_digest_is_read_as_it_is_written() {
+        let digest = Digest::of(b"abc");
+        let text = "sha256-ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(digest.to_string(), text);
+        assert_eq!(Digest::parse(text), Some(digest));
+        for wrong in [
+            "",
+            "sha256-",
+            &text[7..],
+            &text.to_uppercase(),
+            &format!("{text}0"),
+        ] {
+            assert_eq!(Digest::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    fn values() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i32>().prop_map(Value::from),
+            ".{0,4}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 24, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::vec((".{0,3}", inner), 0..4)
+                    .prop_map(|it| Value::Object(it.into_iter().collect())),
+            ]
+        })
+    }
+
+    /// The value with the members of all objects the other way round.
+    fn reversed(value: &Value) -> Value {
+        match value {
+            Value::Object(members) => {
+                let members = members.iter().rev();
+                let members = members.map(|(key, value)| (key.clone(), reversed(value)));
+                Value::Object(members.collect::<Map<_, _>>())
+            }
+            Value::Array(elements) => elements.iter().map(reversed).collect(),
+            other => other.clone(),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn order_and_white_space_do_not_count_and_everything_else_does(a in values(), b in values()) {
+            let plain = form(&a.to_string());
+            prop_assert_eq!(&form(&serde_json::to_string_pretty(&reversed(&a)).unwrap()), &plain);
+            prop_assert_eq!(form(&plain), plain.clone());
+            prop_assert_eq!(form(&b.to_string()) == plain, a == b);
+        }
+    }
+}

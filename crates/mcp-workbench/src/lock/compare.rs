@@ -1,0 +1,125 @@
+//! What was found of a server, compared with what is pinned of it.
+
+use super::{Digest, Launch, PinnedServer, PinnedTool};
+
+/// What was found of a server when it was met.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Observation {
+    /// How it was started.
+    pub launch: Launch,
+    /// The tools that it offers, with the digests of their definitions.
+    pub tools: Vec<(String, Digest)>,
+}
+
+/// What an observation is compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Base {
+    /// With what was approved, or first met.
+    Pinned,
+    /// With everything that was told already.
+    Seen,
+}
+
+/// What is not as it was. Names are sorted or in the server's order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Differences {
+    /// The parts of the launch that are others.
+    pub launch: Vec<String>,
+    /// Tools with another definition.
+    pub changed: Vec<String>,
+    /// Tools that were not there.
+    pub new: Vec<String>,
+    /// Tools that are not there any more.
+    pub gone: Vec<String>,
+}
+
+/// What of a server a person means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Selection<'a> {
+    /// All of it.
+    Whole,
+    /// One tool.
+    Tool(&'a str),
+}
+
+impl Differences {
+    /// Whether something is there that was not approved or told.
+    pub fn is_notable(&self) -> bool {
+        !(self.launch.is_empty() && self.changed.is_empty() && self.new.is_empty())
+    }
+}
+
+impl PinnedServer {
+    /// What is pinned of a server that is met for the first time, or approved as it is.
+    pub fn of(observation: &Observation) -> Self {
+        let tools = observation.tools.iter();
+        let tools = tools.map(|(name, digest)| (name.clone(), PinnedTool::of(*digest)));
+        Self {
+            launch: observation.launch.clone(),
+            seen: None,
+            tools: tools.collect(),
+        }
+    }
+
+    /// In what a server is not as it was.
+    pub fn differences(&self, found: &Observation, base: Base) -> Differences {
+        let launch = self.launch.differing(&found.launch);
+        let told = base == Base::Seen && self.seen.as_ref() == Some(&found.launch);
+        let mut differences = Differences {
+            launch: if told { Vec::new() } else { launch },
+            ..Differences::default()
+        };
+        for (name, digest) in &found.tools {
+            match self.tools.get(name) {
+                Some(tool) if tool.pinned == Some(*digest) => {}
+                Some(tool) if base == Base::Seen && tool.seen == Some(*digest) => {}
+                Some(PinnedTool { pinned: None, .. }) | None => differences.new.push(name.clone()),
+                Some(_) => differences.changed.push(name.clone()),
+            }
+        }
+        let is_gone = |name: &&String| !found.tools.iter().any(|(found, _)| found == *name);
+        differences.gone = self.tools.keys().filter(is_gone).cloned().collect();
+        differences
+    }
+
+    /// Notes what was found and told, without approving it.
+    pub fn see(&mut self, found: &Observation) {
+        self.seen = (self.launch != found.launch).then(|| found.launch.clone());
+        for (name, digest) in &found.tools {
+            let tool = self.tools.entry(name.clone()).or_default();
+            tool.seen = (tool.pinned != Some(*digest)).then_some(*digest);
+        }
+    }
+
+    /// Approves what was found. Of a whole server, tools that are gone are forgotten.
+    pub fn approve(&mut self, found: &Observation, selection: Selection<'_>) {
+        match selection {
+            Selection::Whole => *self = Self::of(found),
+            Selection::Tool(chosen) => {
+                self.launch = found.launch.clone();
+                self.seen = None;
+                for (name, digest) in found.tools.iter().filter(|(name, _)| name == chosen) {
+                    self.tools.insert(name.clone(), PinnedTool::of(*digest));
+                }
+                if !found.tools.iter().any(|(name, _)| name == chosen) {
+                    self.tools.remove(chosen);
+                }
+            }
+        }
+    }
+
+    /// All digests that it holds.
+    pub(super) fn digests(&self) -> impl Iterator<Item = Digest> {
+        let tools = self.tools.values();
+        tools.flat_map(|tool| [tool.pinned, tool.seen]).flatten()
+    }
+}
+
+impl PinnedTool {
+    fn of(digest: Digest) -> Self {
+        Self {
+            pinned: Some(digest),
+            seen: None,
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! The lock file on disk: reading it, and whether somebody has written it since.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read},
+    path::Path,
+    time::SystemTime,
+};
+
+use super::{Lock, LockFault};
+
+/// The largest lock file that is read.
+const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
+
+/// What is on disk.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) enum Disk {
+    /// Nobody has looked yet.
+    #[default]
+    Unread,
+    /// There is no file.
+    Missing,
+    /// There is one that cannot be used.
+    Unusable(LockFault),
+    /// There is one.
+    Known(Lock),
+}
+
+/// What changes when somebody writes the file.
+pub(super) type Stamp = (u64, Option<SystemTime>, u64);
+
+/// The stamp of a file; nothing where it is not there.
+pub(super) fn stamp(file: &Path) -> Option<Stamp> {
+    let metadata = fs::metadata(file).ok()?;
+    #[cfg(unix)]
+    let node = std::os::unix::fs::MetadataExt::ino(&metadata);
+    #[cfg(not(unix))]
+    let node = 0;
+    Some((metadata.len(), metadata.modified().ok(), node))
+}
+
+/// Reads a file.
+pub(super) fn read(file: &Path) -> Disk {
+    let text = fs::metadata(file).and_then(|metadata| {
+        if !metadata.is_file() {
+            // Opening a pipe could wait for ever.
+            return Err(io::Error::other("it is no plain file"));
+        }
+        let mut text = Vec::new();
+        let opened = File::open(file)?;
+        opened.take(MAX_FILE_BYTES + 1).read_to_end(&mut text)?;
+        Ok(text)
+    });
+    match text {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Disk::Missing,
+        Err(error) => Disk::Unusable(LockFault::Unreadable(error.to_string())),
+        Ok(text) if text.len() as u64 > MAX_FILE_BYTES => {
+            Disk::Unusable(LockFault::TooLarge(MAX_FILE_BYTES))
+        }
+        Ok(text) => Lock::parse(&text).map_or_else(Disk::Unusable, Disk::Known),
+    }
+}

@@ -1,0 +1,162 @@
+//! What a lock file holds, and its text: one line a tool, sorted, so that a change of one tool is a change of one line.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{Digest, Launch};
+use crate::{ident::ServerIdentifier, visible::visible};
+
+/// The layout of the file; one of another layout is not read.
+pub(super) const LAYOUT: u32 = 1;
+
+/// The content of a lock file: servers by toolbox and name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lock {
+    pub(super) toolboxes: BTreeMap<String, BTreeMap<String, PinnedServer>>,
+}
+
+/// What is pinned of one server.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PinnedServer {
+    /// How it was started when it was first met or approved.
+    pub launch: Launch,
+    /// How it was started when it was last met, if that is another way, and it was told.
+    pub seen: Option<Launch>,
+    /// Its tools by name.
+    pub tools: BTreeMap<String, PinnedTool>,
+}
+
+/// What is pinned of one tool: at least one of the two.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PinnedTool {
+    /// Its definition when it was first met or approved.
+    pub pinned: Option<Digest>,
+    /// Its definition when it was last met, if that is another one, and it was told.
+    pub seen: Option<Digest>,
+}
+
+impl Lock {
+    /// What is pinned of a server.
+    pub fn server(&self, place: &ServerIdentifier) -> Option<&PinnedServer> {
+        let toolbox = self.toolboxes.get(place.toolbox.as_str())?;
+        toolbox.get(place.server.as_str())
+    }
+
+    /// What is pinned of a server, to be changed; nothing is, where it was not there.
+    pub fn server_mut(&mut self, place: &ServerIdentifier) -> &mut PinnedServer {
+        let toolbox = place.toolbox.to_string();
+        let toolbox = self.toolboxes.entry(toolbox).or_default();
+        toolbox.entry(place.server.to_string()).or_default()
+    }
+
+    /// All servers, sorted by toolbox and name.
+    pub fn servers(&self) -> impl Iterator<Item = (ServerIdentifier, &PinnedServer)> {
+        self.toolboxes.iter().flat_map(|(toolbox, servers)| {
+            servers.iter().map(move |(server, pinned)| {
+                let place = ServerIdentifier {
+                    toolbox: toolbox.as_str().into(),
+                    server: server.as_str().into(),
+                };
+                (place, pinned)
+            })
+        })
+    }
+
+    /// Takes a server out, and its toolbox with the last of them.
+    pub fn remove(&mut self, place: &ServerIdentifier) {
+        if let Some(servers) = self.toolboxes.get_mut(place.toolbox.as_str()) {
+            servers.remove(place.server.as_str());
+            if servers.is_empty() {
+                self.toolboxes.remove(place.toolbox.as_str());
+            }
+        }
+    }
+
+    /// The text of the file.
+    pub fn text(&self) -> String {
+        let toolboxes = members(
+            self.toolboxes.iter().map(|(name, servers)| {
+                let servers = servers.iter().map(|(name, server)| (name, server.text(6)));
+                (name, members(servers, 4))
+            }),
+            2,
+        );
+        format!("{{\n  \"layout\": {LAYOUT},\n  \"toolboxes\": {toolboxes}\n}}\n")
+    }
+}
+
+impl PinnedServer {
+    fn text(&self, indent: usize) -> String {
+        let launch = |launch: &Launch| {
+            let parts = launch.parts().iter();
+            members(parts.map(|(name, part)| (name, line(part))), indent + 2)
+        };
+        let tools = self.tools.iter().map(|(name, tool)| (name, tool.text()));
+        let tools = members(tools, indent + 2);
+        let seen = self.seen.as_ref().map(|seen| ("seen", launch(seen)));
+        let own = [("launch", launch(&self.launch))].into_iter();
+        members(own.chain(seen).chain([("tools", tools)]), indent)
+    }
+}
+
+impl PinnedTool {
+    fn text(&self) -> String {
+        match (self.pinned, self.seen) {
+            (Some(pinned), None) => format!("\"{pinned}\""),
+            (pinned, seen) => {
+                let digests = [("pinned", pinned), ("seen", seen)].into_iter();
+                let digests = digests
+                    .filter_map(|(name, digest)| Some(format!("\"{name}\": \"{}\"", digest?)));
+                format!("{{ {} }}", digests.collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+}
+
+/// An object with one line a member.
+fn members(members: impl Iterator<Item = (impl AsRef<str>, String)>, indent: usize) -> String {
+    let inner = " ".repeat(indent + 2);
+    let lines = members.map(|(name, value)| format!("{inner}{}: {value}", string(name.as_ref())));
+    let lines: Vec<String> = lines.collect();
+    if lines.is_empty() {
+        return "{}".to_owned();
+    }
+    format!("{{\n{}\n{}}}", lines.join(",\n"), " ".repeat(indent))
+}
+
+/// A value on one line.
+fn line(value: &Value) -> String {
+    match value {
+        Value::String(text) => string(text),
+        Value::Array(elements) => {
+            let elements: Vec<String> = elements.iter().map(line).collect();
+            format!("[{}]", elements.join(", "))
+        }
+        Value::Object(entries) => {
+            let entries = entries.iter();
+            let entries = entries.map(|(name, value)| format!("{}: {}", string(name), line(value)));
+            format!("{{ {} }}", entries.collect::<Vec<_>>().join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A string. One with hidden characters has only characters that can be seen.
+fn string(text: &str) -> String {
+    let quoted = Value::from(text).to_string();
+    if visible(&quoted) == quoted {
+        return quoted;
+    }
+    let mut shown = String::new();
+    for character in quoted.chars() {
+        if character.is_ascii_graphic() || character == ' ' {
+            shown.push(character);
+        } else {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                shown.push_str(&format!("\\u{unit:04x}"));
+            }
+        }
+    }
+    shown
+}

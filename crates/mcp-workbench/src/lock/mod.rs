@@ -1,0 +1,32 @@
+//! The lock file: what servers and tools were when they were first met or approved, so that a change is noticed.
+//!
+//! A definition is compared by the SHA-256 of its [`canonical`] form, a server by its [`Launch`]. The [`Lock`] is the
+//! file's content; [`Observation`] is what was found of a server, and comparing the two gives [`Differences`]. All of
+//! that is plain data. What touches disks is [`Pins`], the one owner of the file in a process, with `texts`, which
+//! keeps definitions so that a difference can be shown, and `program_files`, which looks at what is run. [`ServerPins`] is
+//! what the task of a server holds: whether it may start, and which of its tools may be offered.
+//!
+//! Only `mcp-workbench trust` approves anything. A running workbench writes first contacts, and changes as `seen`.
+
+mod canonical;
+mod compare;
+mod disk;
+mod document;
+mod launch;
+mod pins;
+mod program_files;
+mod reading;
+mod server_pins;
+mod state;
+mod texts;
+mod words;
+
+pub use canonical::{Digest, canonical};
+pub use compare::{Base, Differences, Observation, Selection};
+pub use document::{Lock, PinnedServer, PinnedTool};
+pub use launch::Launch;
+pub use pins::{Pins, RecordError};
+pub use reading::LockFault;
+pub use server_pins::{Ruling, ServerPins};
+pub use state::Scope;
+pub use words::{Denial, quoted};

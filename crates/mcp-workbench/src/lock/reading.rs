@@ -1,0 +1,178 @@
+//! Reading the text of a lock file: whole, or not at all.
+
+use std::{collections::BTreeMap, collections::HashSet};
+
+use bytes::Bytes;
+use serde_json::Value;
+use thiserror::Error;
+
+use super::{Digest, Launch, Lock, PinnedServer, PinnedTool, document::LAYOUT};
+use crate::{
+    visible::visible,
+    wire::{Kind, Member, RawJson, ScanError},
+};
+
+/// How the lines begin that a version control system leaves in a file which it could not merge.
+const CONFLICT_MARKS: [&str; 4] = ["<<<<<<<", "|||||||", "=======", ">>>>>>>"];
+
+/// Why a lock file cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum LockFault {
+    /// The system does not let us read it.
+    #[error("it cannot be read: {0}")]
+    Unreadable(String),
+    /// It is larger than any lock file.
+    #[error("it is larger than {} MiB", .0 / (1024 * 1024))]
+    TooLarge(u64),
+    /// Two versions of it were not merged.
+    #[error("line {0} is the mark of a merge conflict")]
+    Conflict(usize),
+    /// It is no JSON text.
+    #[error("it is no JSON from line {0} on")]
+    Syntax(usize),
+    /// It was written by another version of the workbench.
+    #[error("its layout is {}, and this version knows {LAYOUT}", visible(.0))]
+    Layout(String),
+    /// Something in it is not what it should be.
+    #[error("{} is not what it should be", visible(.0))]
+    Value(String),
+    /// A key stands twice in one object.
+    #[error("{} stands twice", visible(.0))]
+    Doubled(String),
+}
+
+impl Lock {
+    /// Reads the text of a file.
+    pub fn parse(text: &[u8]) -> Result<Self, LockFault> {
+        if let Some(line) = conflict(text) {
+            return Err(LockFault::Conflict(line));
+        }
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        let root = RawJson::parse(&Bytes::copy_from_slice(text)).map_err(|error| {
+            let at = match error {
+                ScanError::Syntax(at) => at,
+                ScanError::TooDeep => 0,
+            };
+            let before = &text[..at.min(text.len())];
+            LockFault::Syntax(memchr::memchr_iter(b'\n', before).count() + 1)
+        })?;
+        let layout = root.member("layout");
+        let layout = layout.as_ref().map_or("", RawJson::as_str);
+        if layout != LAYOUT.to_string() {
+            return Err(LockFault::Layout(
+                if layout.is_empty() {
+                    "not given"
+                } else {
+                    layout
+                }
+                .to_owned(),
+            ));
+        }
+        let mut lock = Self::default();
+        for (key, value) in object(&root, "the file")? {
+            match key.as_str() {
+                "layout" => {}
+                "toolboxes" => {
+                    lock.toolboxes = named(&value, &key, |value, at| named(value, at, server))?;
+                }
+                _ => return Err(LockFault::Value(key)),
+            }
+        }
+        Ok(lock)
+    }
+}
+
+/// The first line that is left from a merge.
+fn conflict(text: &[u8]) -> Option<usize> {
+    let mut lines = text.split(|byte| *byte == b'\n');
+    let marked = |line: &[u8]| {
+        CONFLICT_MARKS
+            .iter()
+            .any(|mark| line.starts_with(mark.as_bytes()))
+    };
+    Some(lines.position(marked)? + 1)
+}
+
+fn server(value: &RawJson, at: &str) -> Result<PinnedServer, LockFault> {
+    let mut server = PinnedServer::default();
+    for (key, value) in object(value, at)? {
+        let at = format!("{at}.{key}");
+        match key.as_str() {
+            "launch" => server.launch = launch(&value, &at)?,
+            "seen" => server.seen = Some(launch(&value, &at)?),
+            "tools" => server.tools = named(&value, &at, tool)?,
+            _ => return Err(LockFault::Value(at)),
+        }
+    }
+    Ok(server)
+}
+
+fn launch(value: &RawJson, at: &str) -> Result<Launch, LockFault> {
+    let part = |value: &RawJson, at: &str| {
+        serde_json::from_str::<Value>(value.as_str()).map_err(|_| LockFault::Value(at.to_owned()))
+    };
+    Ok(Launch::of_parts(named(value, at, part)?))
+}
+
+fn tool(value: &RawJson, at: &str) -> Result<PinnedTool, LockFault> {
+    if value.kind() == Kind::String {
+        return Ok(PinnedTool {
+            pinned: Some(digest(value, at)?),
+            seen: None,
+        });
+    }
+    let mut tool = PinnedTool::default();
+    for (key, value) in object(value, at)? {
+        let at = format!("{at}.{key}");
+        match key.as_str() {
+            "pinned" => tool.pinned = Some(digest(&value, &at)?),
+            "seen" => tool.seen = Some(digest(&value, &at)?),
+            _ => return Err(LockFault::Value(at)),
+        }
+    }
+    match tool {
+        PinnedTool {
+            pinned: None,
+            seen: None,
+        } => Err(LockFault::Value(at.to_owned())),
+        tool => Ok(tool),
+    }
+}
+
+fn digest(value: &RawJson, at: &str) -> Result<Digest, LockFault> {
+    let digest = value.as_text().and_then(|text| Digest::parse(&text));
+    digest.ok_or_else(|| LockFault::Value(at.to_owned()))
+}
+
+/// The members of an object, each once.
+fn object(value: &RawJson, at: &str) -> Result<Vec<(String, RawJson)>, LockFault> {
+    let Some(members) = value.members() else {
+        return Err(LockFault::Value(at.to_owned()));
+    };
+    let mut keys = HashSet::new();
+    let doubled = |member: &&Member<'_>| !keys.insert(member.key.to_string());
+    if let Some(member) = members.iter().find(doubled) {
+        return Err(LockFault::Doubled(format!("{at}.{}", member.key)));
+    }
+    let members = members.into_iter();
+    Ok(members
+        .map(|member| (member.key.into_owned(), member.value))
+        .collect())
+}
+
+/// An object whose keys are names.
+fn named<T>(
+    value: &RawJson,
+    at: &str,
+    read: impl Fn(&RawJson, &str) -> Result<T, LockFault>,
+) -> Result<BTreeMap<String, T>, LockFault> {
+    let members = object(value, at)?.into_iter();
+    let members = members.map(|(name, value)| {
+        let value = read(&value, &format!("{at}.{name}"))?;
+        Ok((name, value))
+    });
+    members.collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+use pretty_assertions::assert_eq;
+use proptest::prelude::*;
+
+use super::*;
+use crate::lock::{Base, Differences, Observation, Selection};
+
+fn observation(tools: &[(&str, &str)]) -> Observation {
+    let tools = tools.iter();
+    let tools = tools.map(|(name, text)| ((*name).to_owned(), Digest::of(text.as_bytes())));
+    let parts = [("command".to_owned(), Value::from("x"))];
+    Observation {
+        launch: Launch::of_parts(parts.into()),
+        tools: tools.collect(),
+    }
+}
+
+fn place() -> crate::ident::ServerIdentifier {
+    crate::ident::ServerIdentifier {
+        toolbox: "dev".into(),
+        server: "fs".into(),
+    }
+}
+
+fn lock(server: PinnedServer) -> Lock {
+    let mut lock = Lock::default();
+    *lock.server_mut(&place()) = server;
+    lock
+}
+
+#[test]
+fn faults_are_told_with_their_place() {
+    let good = lock(PinnedServer::of(&observation(&[("add", "1")]))).text();
+    let cases = [
+        (String::new(), "it is no JSON from line 1 on"),
+        (good.replace("\n}\n", ""), "it is no JSON from line 14 on"),
+        (
+            good.replace("    \"dev\"", "=======\n    \"dev\""),
+            "line 4 is the mark of a merge conflict",
+        ),
+        (
+            "{}".to_owned(),
+            "its layout is not given, and this version knows 1",
+        ),
+        (
+            "{\"layout\": \"1\"}".to_owned(),
+            "its layout is \"1\", and this version knows 1",
+        ),
+        (
+            "[]".to_owned(),
+            "its layout is not given, and this version knows 1",
+        ),
+        (
+            "{\"layout\": 1, \"toolboxes\": []}".to_owned(),
+            "toolboxes is not what it should be",
+        ),
+        (
+            "{\"layout\": 1, \"more\": []}".to_owned(),
+            "more is not what it should be",
+        ),
+        (
+            good.replace("\"launch\"", "\"start\""),
+            "toolboxes.dev.fs.start is not what it should be",
+        ),
+        (
+            good.replace("sha256-", "sha256-0"),
+            "toolboxes.dev.fs.tools.add is not what it should be",
+        ),
+        (
+            good.replace("\"dev\":", "\"dev\": {}, \"dev\":"),
+            "toolboxes.dev stands twice",
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(
+            Lock::parse(text.as_bytes()).unwrap_err().to_string(),
+            expected,
+            "{text}"
+        );
+    }
+    let with_mark = format!("\u{feff}{}", good.replace('\n', "\r\n"));
+    assert_eq!(
+        Lock::parse(with_mark.as_bytes()),
+        Lock::parse(good.as_bytes())
+    );
+}
+
+#[test]
+fn a_change_of_one_tool_is_a_change_of_one_line() {
+    let mut server = PinnedServer::of(&observation(&[("b", "1"), ("a\u{202E}", "2"), ("c", "3")]));
+    let before = lock(server.clone()).text();
+    server.see(&observation(&[("b", "changed"), ("a\u{202E}", "2")]));
+    let after = lock(server).text();
+    let differing = before.lines().zip(after.lines()).filter(|(a, b)| a != b);
+    assert_eq!(differing.count(), 1);
+    assert!(after.contains("\"a\\u202e\": \"sha256-"), "{after}");
+}
+
+#[test]
+fn what_was_seen_is_told_once_and_approved_never() {
+    let mut server = PinnedServer::of(&observation(&[("a", "1"), ("b", "2")]));
+    let found = observation(&[("a", "other"), ("c", "3")]);
+    let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let expected = Differences {
+        launch: Vec::new(),
+        changed: names(&["a"]),
+        new: names(&["c"]),
+        gone: names(&["b"]),
+    };
+    assert_eq!(server.differences(&found, Base::Seen), expected);
+    server.see(&found);
+    assert!(!server.differences(&found, Base::Seen).is_notable());
+    assert_eq!(server.differences(&found, Base::Pinned), expected);
+    let later = observation(&[("a", "yet another"), ("c", "3")]);
+    assert_eq!(server.differences(&later, Base::Seen).changed, ["a"]);
+    server.approve(&later, Selection::Tool("a"));
+    let expected = Differences {
+        changed: Vec::new(),
+        ..expected
+    };
+    assert_eq!(server.differences(&later, Base::Pinned), expected);
+    server.approve(&later, Selection::Whole);
+    assert_eq!(server, PinnedServer::of(&later));
+}
+
+fn servers() -> impl Strategy<Value = PinnedServer> {
+    let digest = || prop::option::of(any::<u8>().prop_map(|it| Digest::of(&[it])));
+    let tool = (digest(), digest()).prop_map(|(pinned, seen)| PinnedTool { pinned, seen });
+    let tool = tool.prop_filter("one of the two", |it| it.pinned.or(it.seen).is_some());
+    let parts = || {
+        let part = prop_oneof![
+            ".{0,8}".prop_map(Value::from),
+            prop::collection::vec(".{0,4}", 0..3).prop_map(Value::from)
+        ];
+        prop::collection::btree_map(".{0,4}", part, 0..3).prop_map(Launch::of_parts)
+    };
+    let tools = prop::collection::btree_map(".{0,6}", tool, 0..4);
+    (parts(), prop::option::of(parts()), tools).prop_map(|(launch, seen, tools)| PinnedServer {
+        launch,
+        seen,
+        tools,
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(server in servers()) {
+        let lock = lock(server);
+        let text = lock.text();
+        prop_assert_eq!(Lock::parse(text.as_bytes()), Ok(lock));
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(text in ".{0,200}") {
+        let _ = Lock::parse(text.as_bytes());
+    }
+}

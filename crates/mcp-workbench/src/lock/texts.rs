@@ -1,0 +1,185 @@
+//! Definitions that were pinned or seen, kept in the cache directory so that a difference can be shown later. The lock
+//! file has only their digests. Losing them costs the old side of a difference, so nothing that goes wrong here is ever an
+//! error.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs::{self, File, TryLockError},
+    io::{self, Write},
+    path::{Path, PathBuf},
+    thread,
+    time::{Duration, SystemTime},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::Digest;
+use crate::ident::ServerIdentifier;
+
+/// The folder in the cache directory.
+const FOLDER: &str = "pins";
+/// The layout of a file; one of another layout is not read.
+const LAYOUT: u32 = 1;
+/// The largest file that is read or written.
+const MAX_FILE_BYTES: usize = 16 * 1024 * 1024;
+/// How many files are kept; beyond that the oldest go.
+const MAX_FILES: usize = 1000;
+/// How long another process is waited for that writes the lock file.
+const PATIENCE: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The definitions of the servers of one lock file.
+#[derive(Debug)]
+pub(super) struct Texts {
+    /// Where they are kept, if anywhere.
+    folder: Option<PathBuf>,
+    /// Tells the servers of this lock file from those of others.
+    lock: Digest,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    layout: u32,
+    /// Canonical definitions by their digests.
+    texts: BTreeMap<String, String>,
+}
+
+impl Texts {
+    /// Those of a lock file.
+    pub(super) fn new(cache: Option<&Path>, lock: Option<&Path>) -> Self {
+        let lock = lock.map_or(&b""[..], |file| file.as_os_str().as_encoded_bytes());
+        Self {
+            folder: cache.map(|cache| cache.join(FOLDER)),
+            lock: Digest::of(lock),
+        }
+    }
+
+    /// The definition of this digest that a server had.
+    pub(super) fn get(&self, place: &ServerIdentifier, digest: Digest) -> Option<String> {
+        let mut texts = read(&self.file(place)?);
+        let text = texts.remove(&digest.to_string())?;
+        // What somebody else has put there is not what was pinned.
+        (Digest::of(text.as_bytes()) == digest).then_some(text)
+    }
+
+    /// Keeps definitions of a server, those that it had included, as far as they are still pinned or seen.
+    pub(super) fn keep(
+        &self,
+        place: &ServerIdentifier,
+        added: &[(Digest, String)],
+        wanted: &BTreeSet<Digest>,
+    ) {
+        let Some(file) = self.file(place) else { return };
+        let known = read(&file);
+        let added = added
+            .iter()
+            .map(|(digest, text)| (digest.to_string(), text.clone()));
+        let wanted: BTreeSet<String> = wanted.iter().map(ToString::to_string).collect();
+        let mut texts: BTreeMap<String, String> = known.clone();
+        texts.extend(added);
+        texts.retain(|digest, _| wanted.contains(digest));
+        if texts == known {
+            return;
+        }
+        if let Err(error) = self.write(&file, texts) {
+            tracing::debug!("definitions are not kept: {error}");
+        }
+    }
+
+    /// Waits until no other process of this user writes the lock file. It is held until the value is dropped. Where that
+    /// cannot be had, somebody else may write at the same time.
+    pub(super) fn exclusive(&self) -> Option<File> {
+        let folder = self.folder.as_ref()?;
+        make_folder(folder).ok()?;
+        let file = folder.join(format!("{}.guard", &self.lock.digits()[..32]));
+        let file = private_file(&file).ok()?;
+        let mut waited = Duration::ZERO;
+        while waited < PATIENCE {
+            match file.try_lock() {
+                Ok(()) => return Some(file),
+                Err(TryLockError::WouldBlock) => thread::park_timeout(PAUSE),
+                Err(TryLockError::Error(_)) => return None,
+            }
+            waited += PAUSE;
+        }
+        None
+    }
+
+    fn file(&self, place: &ServerIdentifier) -> Option<PathBuf> {
+        let parts = (
+            self.lock.to_string(),
+            place.toolbox.as_str(),
+            place.server.as_str(),
+        );
+        let key = serde_json::to_vec(&parts).ok()?;
+        let name = format!("{}.json", &Digest::of(&key).digits()[..32]);
+        Some(self.folder.as_ref()?.join(name))
+    }
+
+    fn write(&self, file: &Path, texts: BTreeMap<String, String>) -> io::Result<()> {
+        let stored = Stored {
+            layout: LAYOUT,
+            texts,
+        };
+        let text = serde_json::to_vec(&stored)?;
+        if text.len() > MAX_FILE_BYTES {
+            return Err(io::Error::other("they are too large"));
+        }
+        let Some(folder) = &self.folder else {
+            return Ok(());
+        };
+        make_folder(folder)?;
+        let temporary = file.with_extension(format!("{}.new", std::process::id()));
+        let written = private_file(&temporary).and_then(|mut new| {
+            new.set_len(0)?;
+            new.write_all(&text)
+        });
+        let written = written.and_then(|()| fs::rename(&temporary, file));
+        if written.is_err() {
+            let _ = fs::remove_file(&temporary);
+        }
+        remove_oldest(folder);
+        written
+    }
+}
+
+/// The texts of a file; none where there is no such file.
+fn read(file: &Path) -> BTreeMap<String, String> {
+    let length = fs::metadata(file).map_or(u64::MAX, |it| it.len());
+    let text = (length <= MAX_FILE_BYTES as u64).then(|| fs::read(file));
+    let text = text.and_then(Result::ok);
+    let stored = text.and_then(|text| serde_json::from_slice::<Stored>(&text).ok());
+    let stored = stored.filter(|stored| stored.layout == LAYOUT);
+    stored.map(|stored| stored.texts).unwrap_or_default()
+}
+
+/// Keeps the folder from growing without end.
+fn remove_oldest(folder: &Path) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let files = entries.filter(|it| it.path().extension().is_some_and(|it| it == "json"));
+    let mut files: Vec<(SystemTime, PathBuf)> = files
+        .filter_map(|it| Some((it.metadata().ok()?.modified().ok()?, it.path())))
+        .collect();
+    files.sort_unstable();
+    let surplus = files.len().saturating_sub(MAX_FILES);
+    for (_, file) in &files[..surplus] {
+        let _ = fs::remove_file(file);
+    }
+}
+
+/// The folder and its files are for the user alone.
+fn make_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+fn private_file(file: &Path) -> io::Result<File> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(file)
+}

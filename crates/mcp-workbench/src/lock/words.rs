@@ -1,0 +1,172 @@
+//! What is said about a server or a tool that is not what the lock file has. Models and people read it; each sentence
+//! ends with the command that goes on.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use super::{Differences, LockFault, launch::SAYS};
+use crate::{ident::ServerIdentifier, visible::visible};
+
+/// How many names a sentence has.
+const MOST_NAMES: usize = 5;
+
+/// Why a server may not be started, or nothing of it be offered.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Denial {
+    /// There is no lock file.
+    #[error(
+        "it is not approved, since there is no lock file '{}'; `{}` shows what it is and approves it",
+        visible(&.file.display().to_string()), command("approve", .place, None)
+    )]
+    NoLock {
+        /// Where it would be.
+        file: PathBuf,
+        /// The server.
+        place: ServerIdentifier,
+    },
+    /// The configuration is no file, so that there is no place for a lock file.
+    #[error(
+        "it is not approved, and cannot be, since there is no place for a lock file; put the configuration into a plain \
+         file, or take \"pin\": \"enforce\" out of it"
+    )]
+    NoPlace,
+    /// The lock file cannot be used.
+    #[error(
+        "it is not approved, since the lock file '{}' cannot be used: {fault}; mend it or restore it, or remove it and \
+         approve everything anew with `mcp-workbench trust approve`",
+        visible(&.file.display().to_string())
+    )]
+    Unusable {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with it.
+        fault: LockFault,
+    },
+    /// The lock file does not have it.
+    #[error(
+        "it is not approved, since the lock file does not have it; `{}` shows what it is and approves it",
+        command("approve", .0, None)
+    )]
+    Unknown(ServerIdentifier),
+    /// It would be started in another way than was approved.
+    #[error(
+        "it is not what was approved: {}; `{}` shows the difference, and `{}` approves it",
+        others(.parts), command("diff", .place, None), command("approve", .place, None)
+    )]
+    Launch {
+        /// The server.
+        place: ServerIdentifier,
+        /// The parts that are others.
+        parts: Vec<String>,
+    },
+}
+
+/// How a tool stands to what was approved.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Standing {
+    New,
+    Changed,
+}
+
+/// Why a tool is not offered.
+pub(super) fn tool_denied(place: &ServerIdentifier, tool: &str, standing: Standing) -> String {
+    let why = match standing {
+        Standing::New => "it is not approved",
+        Standing::Changed => "its definition has changed since it was approved",
+    };
+    format!(
+        "{why}; `{}` shows it, and `{}` approves it",
+        command("diff", place, Some(tool)),
+        command("approve", place, Some(tool))
+    )
+}
+
+/// What has changed and is taken up.
+pub(super) fn changes(place: &ServerIdentifier, differences: &Differences) -> String {
+    let mut parts = Vec::new();
+    let Differences {
+        launch,
+        changed,
+        new,
+        ..
+    } = differences;
+    if !launch.is_empty() {
+        parts.push(format!(
+            "the server is not the pinned one: {}",
+            others(launch)
+        ));
+    }
+    match &changed[..] {
+        [] => {}
+        [one] => parts.push(format!(
+            "the definition of {} has changed since it was pinned",
+            names(std::slice::from_ref(one))
+        )),
+        _ => parts.push(format!(
+            "the definitions of {} have changed since they were pinned",
+            names(changed)
+        )),
+    }
+    match new.len() {
+        0 => {}
+        1 => parts.push(format!("{} is new", names(new))),
+        _ => parts.push(format!("{} are new", names(new))),
+    }
+    parts.push(format!(
+        "`{}` shows the difference",
+        command("diff", place, None)
+    ));
+    parts.join("; ")
+}
+
+/// A lock file that cannot be used, where nothing depends on it.
+pub(super) fn not_pinned(file: &str, fault: &LockFault) -> String {
+    format!(
+        "nothing is pinned, since the lock file '{}' cannot be used: {fault}; mend or restore it, or remove it to begin anew",
+        visible(file)
+    )
+}
+
+/// The parts of a launch that are others, as a sentence.
+fn others(parts: &[String]) -> String {
+    let shown = parts.iter().map(|part| match part.as_str() {
+        SAYS => "its own name or version".to_owned(),
+        part => format!("'{}'", visible(part)),
+    });
+    let shown: Vec<String> = shown.collect();
+    let are = if parts.len() == 1 {
+        "is another"
+    } else {
+        "are others"
+    };
+    format!("{} {are}", shown.join(", "))
+}
+
+fn names(names: &[String]) -> String {
+    let shown = names.iter().take(MOST_NAMES);
+    let shown: Vec<String> = shown.map(|name| format!("'{}'", visible(name))).collect();
+    match names.len().saturating_sub(MOST_NAMES) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+/// A command of `trust` about a server or a tool.
+fn command(verb: &str, place: &ServerIdentifier, tool: Option<&str>) -> String {
+    let (toolbox, server) = (
+        quoted(place.toolbox.as_str()),
+        quoted(place.server.as_str()),
+    );
+    let tool = tool.map_or_else(String::new, |tool| format!(" {}", quoted(tool)));
+    format!("mcp-workbench trust {verb} {toolbox} {server}{tool}")
+}
+
+/// A word as a shell wants it.
+pub fn quoted(word: &str) -> String {
+    let plain = |it: char| it.is_alphanumeric() || "-_./:@+=,%".contains(it);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", visible(word).replace('\'', "'\\''"))
+}

@@ -1,0 +1,95 @@
+//! Why a tool is not run, as data and in words. What a model reads says the next step; what a program reads is the
+//! code.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::visible::visible;
+
+/// What has led to a decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// This rule.
+    Rule(String),
+    /// No rule under `allow` names the tool.
+    NotListed,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rule(rule) => write!(f, "rule '{}'", visible(rule)),
+            Self::NotListed => f.write_str("no rule under 'allow' names it"),
+        }
+    }
+}
+
+/// Why a tool was not run.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum NotPermitted {
+    /// The configuration forbids it.
+    #[error(
+        "the configuration does not permit this tool ({0} under 'deny' of its server's permissions). Do not try to \
+         reach the same by another way; tell the user, who can change the configuration"
+    )]
+    Denied(Reason),
+    /// The user has to be asked, and the client cannot do that.
+    #[error(
+        "the user must be asked before this tool runs ({0} in its server's permissions), and this client cannot ask: \
+         it has no elicitation with forms. Tell the user, who can use a client that has it, or put the tool under \
+         'allow' in the permissions of its server"
+    )]
+    NotAskable(Reason),
+    /// The user said no.
+    #[error(
+        "the user was asked and did not permit this call. Do not repeat it; ask the user what to do instead"
+    )]
+    Refused,
+    /// The user gave no answer that could be understood.
+    #[error(
+        "the user was asked whether this tool may run, and no usable answer came ({0}). Ask the user before you try \
+         again"
+    )]
+    Unanswered(NoAnswer),
+    /// The server has changed the tool while the user was asked.
+    #[error(
+        "the server changed this tool while the user was asked about it. Look at it again with open_toolbox before \
+         you call it"
+    )]
+    Outdated,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// The client has gone away, or answered with an error.
+    None,
+    /// The answer is not one of those that were offered.
+    Unusable,
+    /// It took too long.
+    Late,
+}
+
+impl fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "the client gave none",
+            Self::Unusable => "the client's answer is none of those that were offered",
+            Self::Late => "it took too long",
+        })
+    }
+}
+
+impl NotPermitted {
+    /// The stable code for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Denied(_) => "permission_denied",
+            Self::NotAskable(_) => "permission_required",
+            Self::Refused => "permission_refused",
+            Self::Unanswered(_) => "permission_unanswered",
+            Self::Outdated => "permission_outdated",
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! A log that cannot be written: no call notices.
+
+use std::fs;
+
+use pretty_assertions::assert_eq;
+use serde_json::json;
+
+use super::{lines_of, setup};
+
+#[test]
+fn a_full_disk_is_told_once_and_hurts_no_call() {
+    let mut workbench = setup(json!({"file": "/dev/full"})).connect();
+    workbench.open("dev");
+    for _ in 0..20 {
+        assert!(!workbench.use_tool("read", "{}").failed());
+    }
+    workbench.wait_stderr("the audit log /dev/full cannot be written, calls go on");
+    let finished = workbench.finish();
+    assert!(finished.status.success());
+    assert_eq!(
+        finished.stderr.matches("cannot be written").count(),
+        1,
+        "{}",
+        finished.stderr
+    );
+    assert!(
+        finished
+            .stderr
+            .contains("20 calls are not in the audit log"),
+        "{}",
+        finished.stderr
+    );
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_hurts_no_call_and_is_said_when_it_can() {
+    let setup = setup(json!({"file": "../blocked/audit.jsonl"}));
+    let blocked = setup.write("blocked", "a file, where a folder should be");
+    let mut workbench = setup.connect();
+    workbench.open("dev");
+    assert!(!workbench.use_tool("read", "{}").failed());
+    workbench.wait_stderr("cannot be written, calls go on");
+    fs::remove_file(&blocked).unwrap();
+    assert!(!workbench.use_tool("fails", "{}").raw.is_empty());
+    let lines = lines_of(&blocked.join("audit.jsonl"), 2);
+    assert_eq!(lines[0]["tool"], "fails");
+    assert_eq!(lines[1]["not_noted"], 1);
+}

@@ -1,0 +1,262 @@
+//! `mcp-workbench permissions`: the rules, the snippets for clients, and the answers to hooks.
+
+use std::{
+    io::Write,
+    process::{Output, Stdio},
+};
+
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use super::setup;
+use crate::harness::Setup;
+
+fn rules() -> Value {
+    json!({"allow": ["read", "@readOnly"], "ask": ["add"], "deny": ["wipe"]})
+}
+
+/// Runs the command, with this on its stdin.
+fn run(setup: &Setup, arguments: &[&str], stdin: &str) -> Output {
+    setup.write_config();
+    let mut command = setup.command();
+    command
+        .arg("permissions")
+        .args(arguments)
+        .arg("--config")
+        .arg(setup.config());
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(stdin.as_bytes())
+        .unwrap();
+    child.wait_with_output().unwrap()
+}
+
+fn stdout(output: &Output) -> &str {
+    std::str::from_utf8(&output.stdout).unwrap()
+}
+
+/// A question as Claude Code puts it.
+fn question(tool: &str, input: &Value) -> String {
+    json!({
+        "session_id": "abc123",
+        "transcript_path": "/home/me/.claude/projects/x/abc123.jsonl",
+        "cwd": "/home/me/x",
+        "permission_mode": "default",
+        "hook_event_name": "PreToolUse",
+        "tool_name": tool,
+        "tool_input": input,
+        "tool_use_id": "toolu_01",
+    })
+    .to_string()
+}
+
+fn using(toolbox: &str, server: &str, tool: &str) -> String {
+    let tool = json!({"toolbox": toolbox, "server": server, "tool": tool});
+    question(
+        "mcp__workbench__use_tool",
+        &json!({"tool": tool, "arguments": {}}),
+    )
+}
+
+/// The decision of a hook; nothing if it has no opinion.
+fn decision(setup: &Setup, arguments: &[&str], stdin: &str) -> Option<String> {
+    let output = run(setup, &[&["--hook"], arguments].concat(), stdin);
+    assert_eq!(output.status.code(), Some(0));
+    let text = stdout(&output);
+    if text.is_empty() {
+        return None;
+    }
+    let answer: Value = serde_json::from_str(text).unwrap();
+    let answer = &answer["hookSpecificOutput"];
+    assert_eq!(answer["hookEventName"], "PreToolUse");
+    let reason = answer["permissionDecisionReason"].as_str().unwrap();
+    assert!(reason.starts_with("MCP Workbench: "), "{reason}");
+    Some(answer["permissionDecision"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn a_hook_is_answered_by_the_configuration() {
+    let setup = setup(&rules());
+    let rows = [
+        (using("dev", "fs", "read"), Some("allow")),
+        (using("dev", "fs", "add"), Some("ask")),
+        (using("dev", "fs", "wipe"), Some("deny")),
+        // What its server says of it is not known here.
+        (using("dev", "fs", "other"), Some("ask")),
+        (using("dev", "nowhere", "read"), Some("ask")),
+        (using("nowhere", "fs", "read"), Some("ask")),
+        (
+            question("mcp__workbench__use_tool", &json!({"tool": "read"})),
+            Some("ask"),
+        ),
+        (
+            question("mcp__workbench__open_toolbox", &json!({"toolbox": "dev"})),
+            Some("allow"),
+        ),
+        (
+            question("mcp__workbench__search_tools", &json!({"query": "read"})),
+            Some("allow"),
+        ),
+        (
+            question("mcp__workbench__read_result", &json!({"result": "x"})),
+            Some("allow"),
+        ),
+        (
+            question("mcp__workbench__dev__fs__read", &json!({})),
+            Some("ask"),
+        ),
+        (question("mcp__other__use_tool", &json!({})), None),
+        (question("Bash", &json!({"command": "ls"})), None),
+        ("garbage".to_owned(), Some("ask")),
+        (String::new(), Some("ask")),
+    ];
+    for (stdin, expected) in rows {
+        assert_eq!(
+            decision(&setup, &[], &stdin).as_deref(),
+            expected,
+            "{stdin}"
+        );
+    }
+}
+
+#[test]
+fn a_hook_can_leave_the_question_to_the_workbench() {
+    let setup = setup(&rules());
+    let rows = [
+        ("read", "allow"),
+        ("add", "allow"),
+        ("other", "allow"),
+        ("wipe", "deny"),
+    ];
+    for (tool, expected) in rows {
+        let stdin = using("dev", "fs", tool);
+        let decided = decision(&setup, &["--leave-questions"], &stdin);
+        assert_eq!(decided.as_deref(), Some(expected), "{tool}");
+    }
+}
+
+#[test]
+fn a_hook_knows_the_names_of_other_modes() {
+    let dynamic = setup(&rules()).top("toolMode", json!("dynamic"));
+    let rows = [
+        ("mcp__workbench__dev__fs__read", "allow"),
+        ("mcp__workbench__dev__fs__wipe", "deny"),
+        ("mcp__workbench__dev__fs_cut_0a1b2c3d", "ask"),
+    ];
+    for (tool, expected) in rows {
+        let decided = decision(&dynamic, &[], &question(tool, &json!({})));
+        assert_eq!(decided.as_deref(), Some(expected), "{tool}");
+    }
+    let native = setup(&rules());
+    let rows = [
+        ("mcp__wb__read", "allow"),
+        ("mcp__wb__wipe", "deny"),
+        ("mcp__wb__fs__wipe", "deny"),
+        ("mcp__wb__use_tool", "ask"),
+    ];
+    for (tool, expected) in rows {
+        let arguments = ["--toolbox", "dev", "--name", "wb"];
+        let decided = decision(&native, &arguments, &question(tool, &json!({})));
+        assert_eq!(decided.as_deref(), Some(expected), "{tool}");
+    }
+}
+
+#[test]
+fn a_configuration_that_cannot_be_read_never_allows() {
+    let setup = setup(&rules()).text("{ not json");
+    assert_eq!(
+        decision(&setup, &[], &using("dev", "fs", "read")).as_deref(),
+        Some("ask")
+    );
+    assert_eq!(decision(&setup, &[], &question("Bash", &json!({}))), None);
+}
+
+#[test]
+fn the_hook_that_is_printed_answers() {
+    let setup = setup(&rules());
+    let output = run(&setup, &["--client", "claude-code"], "");
+    let settings: Value = serde_json::from_str(stdout(&output)).unwrap();
+    let group = &settings["hooks"]["PreToolUse"][0];
+    assert_eq!(group["matcher"], "mcp__workbench__.*");
+    let command = group["hooks"][0]["command"].as_str().unwrap();
+    let mut shell = std::process::Command::new("sh");
+    shell
+        .args(["-c", command])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut child = shell.spawn().unwrap();
+    let stdin = using("dev", "fs", "wipe");
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(stdin.as_bytes())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(answer["hookSpecificOutput"]["permissionDecision"], "deny");
+}
+
+#[test]
+fn each_client_gets_what_it_understands_or_a_clear_word() {
+    let setup = setup(&json!({}));
+    let rows = [
+        (
+            "codex",
+            "[mcp_servers.wb.tools.use_tool]\napproval_mode = \"approve\"\n",
+        ),
+        ("cursor", "\"wb:use_tool\""),
+        (
+            "gemini-cli",
+            "mcpName = \"wb\"\ntoolName = \"use_tool\"\ndecision = \"allow\"\n",
+        ),
+        ("opencode", "\"wb_use_tool\": \"allow\""),
+        ("cline", "\"autoApprove\""),
+        ("roo", "\"alwaysAllow\""),
+        ("kiro", "\"autoApprove\""),
+    ];
+    for (client, expected) in rows {
+        let output = run(&setup, &["--client", client, "--name", "wb"], "");
+        assert_eq!(output.status.code(), Some(0), "{client}");
+        assert!(
+            stdout(&output).contains(expected),
+            "{client}: {}",
+            stdout(&output)
+        );
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            stderr.contains("have no `permissions`: dev/fs"),
+            "{client}: {stderr}"
+        );
+    }
+    let output = run(&setup, &["--client", "zed"], "");
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("Zed has no rules"), "{stderr}");
+    assert!(stderr.contains("keeps to its own permissions"), "{stderr}");
+}
+
+#[test]
+fn the_rules_are_shown() {
+    let setup = setup(&rules()).toolbox("other", "o");
+    let output = run(&setup, &["--toolbox", "dev"], "");
+    let shown =
+        "\ndev\n  fs\n    deny  wipe\n    ask   add\n    allow read, @readOnly\n    else  ask\n";
+    assert!(stdout(&output).ends_with(shown), "{}", stdout(&output));
+    let output = run(&setup, &["--json"], "");
+    let document: Value = serde_json::from_str(stdout(&output)).unwrap();
+    assert_eq!(
+        document["toolboxes"],
+        json!({
+            "dev": {"fs": {"deny": ["wipe"], "ask": ["add"], "allow": ["read", "@readOnly"], "otherwise": "ask"}},
+            "other": {},
+        })
+    );
+}

@@ -1,0 +1,136 @@
+//! The lock file itself: what is written where, by several at once, and where nothing can be written.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use super::{World, names, tool};
+use crate::harness::{Script, Setup};
+
+fn tools() -> Value {
+    json!([tool("add", "Adds")])
+}
+
+fn mode(path: &std::path::Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn several_workbenches_at_once_lose_nothing() {
+    let script = Script::new().tools(&tools().to_string());
+    let mut setup = Setup::new();
+    let boxes: Vec<String> = (0..8).map(|number| format!("box{number}")).collect();
+    for name in &boxes {
+        setup = setup.toolbox(name, "d").server("fs", &script);
+    }
+    setup.write_config();
+    let world = World { setup };
+    let mut workbenches: Vec<_> = boxes.iter().map(|_| world.connect()).collect();
+    let opens = workbenches.iter_mut().zip(&boxes);
+    let asked: Vec<String> = opens
+        .map(|(workbench, name)| {
+            workbench.send_call("open_toolbox", &json!({"toolbox": name}).to_string())
+        })
+        .collect();
+    for (workbench, id) in workbenches.iter_mut().zip(asked) {
+        assert_eq!(names(&workbench.tool_result(&id).json()), ["add"]);
+    }
+    let lock: Value = serde_json::from_str(&world.lock()).unwrap();
+    let pinned: Vec<&String> = lock["toolboxes"].as_object().unwrap().keys().collect();
+    assert_eq!(pinned, boxes.iter().collect::<Vec<_>>());
+}
+
+#[test]
+fn what_cannot_be_written_is_told_once_and_no_error() {
+    let world = World::pinned("notice", &tools());
+    fs::set_permissions(world.lock_file(), fs::Permissions::from_mode(0o444)).unwrap();
+    let changed = json!([tool("add", "Adds, and more")]);
+    world.set_tools(&changed);
+    let before = world.lock();
+    let mut workbench = world.connect();
+    let opened = workbench.open("dev").json();
+    assert_eq!(opened["notices"].as_array().unwrap().len(), 1);
+    assert_eq!(workbench.open("dev").json(), opened);
+    let stderr = workbench.finish().stderr;
+    assert_eq!(
+        stderr
+            .matches("what was found of servers is not pinned")
+            .count(),
+        1,
+        "{stderr}"
+    );
+    assert!(stderr.contains("is read-only"), "{stderr}");
+    assert_eq!(world.lock(), before);
+}
+
+#[test]
+fn a_link_stays_a_link_and_permissions_stay() {
+    let world = World::new("notice", &tools());
+    let target = world.setup.write(
+        "elsewhere/real.lock",
+        "{\"layout\": 1, \"toolboxes\": {}}\n",
+    );
+    fs::set_permissions(&target, fs::Permissions::from_mode(0o640)).unwrap();
+    std::os::unix::fs::symlink(&target, world.lock_file()).unwrap();
+    world.open();
+    assert!(world.lock_file().is_symlink());
+    assert!(
+        fs::read_to_string(&target)
+            .unwrap()
+            .contains("\"add\": \"sha256-")
+    );
+    assert_eq!(mode(&target), 0o640);
+}
+
+#[test]
+fn definitions_are_kept_for_the_user_alone_and_their_loss_is_no_error() {
+    let world = World::pinned("notice", &tools());
+    let folder = world.setup.path("cache/mcp-workbench/pins");
+    assert_eq!(mode(&folder), 0o700);
+    let files = || fs::read_dir(&folder).unwrap().map(|it| it.unwrap().path());
+    for file in files() {
+        assert_eq!(mode(&file), 0o600, "{}", file.display());
+    }
+    for file in files() {
+        fs::remove_file(file).unwrap();
+    }
+    world.set_tools(&json!([tool("add", "Adds, and more")]));
+    let shown = String::from_utf8(world.trust(&["diff"]).stdout).unwrap();
+    assert!(shown.contains("-was sha256-"), "{shown}");
+    assert!(shown.contains("+description: Adds, and more"), "{shown}");
+}
+
+#[test]
+fn kept_definitions_that_were_tampered_with_are_not_shown() {
+    let world = World::pinned("notice", &tools());
+    let folder = world.setup.path("cache/mcp-workbench/pins");
+    for file in fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()) {
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(file, text.replace("Adds", "Adds, and more")).unwrap();
+    }
+    world.set_tools(&json!([tool("add", "Adds, and more")]));
+    let shown = String::from_utf8(world.trust(&["diff"]).stdout).unwrap();
+    assert!(shown.contains("-was sha256-"), "{shown}");
+}
+
+#[test]
+fn a_lock_file_that_cannot_be_used_is_told_and_left_alone() {
+    let world = World::pinned("notice", &tools());
+    let broken = format!("<<<<<<< ours\n{}", world.lock());
+    fs::write(world.lock_file(), &broken).unwrap();
+    world.set_tools(&json!([tool("add", "Adds, and more")]));
+    let opened = world.open();
+    assert_eq!(names(&opened), ["add"]);
+    let file = world.lock_file();
+    let expected = format!(
+        "server 'fs': nothing is pinned, since the lock file '{}' cannot be used: line 1 is the mark of a merge \
+         conflict; mend or restore it, or remove it to begin anew",
+        file.display()
+    );
+    assert_eq!(opened["notices"], json!([expected]));
+    assert_eq!(world.lock(), broken);
+    let output = world.trust(&["approve", "--yes"]);
+    assert!(!output.status.success());
+    assert_eq!(world.lock(), broken);
+}

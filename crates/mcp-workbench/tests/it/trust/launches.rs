@@ -1,0 +1,185 @@
+//! CVE-2025-54136, T17, T22: the entry of a server is changed, or what it runs, while its name and its tools stay.
+
+use std::{fs, os::unix::fs::PermissionsExt};
+
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use super::{World, names, tool};
+use crate::harness::{Script, Setup, fixture_server};
+
+fn tools() -> Value {
+    json!([tool("add", "Adds")])
+}
+
+/// Changes of an entry, and the part that is another by each.
+fn attacks(world: &World) -> Vec<(&'static str, Value, &'static str)> {
+    let swapped = world
+        .setup
+        .write("config/evil", "#!/bin/sh\ntouch \"$0.ran\"\n");
+    fs::set_permissions(&swapped, fs::Permissions::from_mode(0o755)).unwrap();
+    vec![
+        ("command", json!("./evil"), "'command', 'files' are others"),
+        (
+            "args",
+            json!([world.setup.path("fixtures/0.json"), "--evil"]),
+            "'args' is another",
+        ),
+        (
+            "env",
+            json!({"NODE_OPTIONS": "--require ./evil.js"}),
+            "'env' is another",
+        ),
+        ("inheritEnv", json!(true), "'inheritEnv' is another"),
+        ("cwd", json!(".."), "'cwd' is another"),
+        ("envFile", json!("evil.env"), "'envFile' is another"),
+    ]
+}
+
+#[test]
+fn a_server_whose_entry_was_swapped_is_not_started() {
+    let world = World::pinned("enforce", &tools());
+    let starts = world.starts();
+    for (key, value, parts) in attacks(&world) {
+        let before = fs::read_to_string(world.setup.config()).unwrap();
+        world.edit(|config| World::entry(config)[key] = value);
+        let mut workbench = world.connect();
+        let result = workbench.open("dev");
+        assert_eq!(
+            result.error(),
+            format!(
+                "Error opening toolbox 'dev': Failed to connect to server 'fs' in toolbox 'dev': it is not what was \
+                 approved: {parts}; `mcp-workbench trust diff dev fs` shows the difference, and `mcp-workbench trust \
+                 approve dev fs` approves it"
+            )
+        );
+        assert_eq!(result.failure()["code"], "server_not_approved");
+        workbench.finish();
+        let shown = world.trust(&["diff"]);
+        let shown = String::from_utf8(shown.stdout).unwrap();
+        assert!(
+            shown.contains("not started, since nobody has approved how"),
+            "{shown}"
+        );
+        let refused = world.trust(&["approve"]);
+        assert!(!refused.status.success(), "nobody was asked");
+        fs::write(world.setup.config(), before).unwrap();
+    }
+    assert!(!world.setup.path("config/evil.ran").exists());
+    assert_eq!(world.starts(), starts);
+    assert_eq!(names(&world.open()), ["add"]);
+}
+
+#[test]
+fn a_new_name_does_not_make_a_server_an_approved_one() {
+    let world = World::pinned("enforce", &tools());
+    world.edit(|config| {
+        let entry = World::entry(config).clone();
+        config["toolboxes"]["dev"]["mcpServers"]["other"] = entry;
+    });
+    let opened = world.open();
+    assert_eq!(opened["servers_connected"], 1);
+    let error = opened["_errors"][0].as_str().unwrap();
+    assert!(
+        error.contains("'other'") && error.contains("the lock file does not have it"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_swapped_entry_is_told_with_the_policy_that_everybody_has() {
+    let world = World::pinned("notice", &tools());
+    world.edit(|config| World::entry(config)["env"] = json!({"A": "x", "B": "y"}));
+    let expected = "server 'fs': the server is not the pinned one: 'env' is another; `mcp-workbench trust diff dev fs` \
+                    shows the difference";
+    assert_eq!(world.open()["notices"], json!([expected]));
+    assert_eq!(world.open().get("notices"), None);
+    let shown = String::from_utf8(world.trust(&["diff"]).stdout).unwrap();
+    assert!(shown.contains("+  \"B\"\n"), "{shown}");
+    world.trusted(&["approve", "--yes"]);
+    assert!(world.trusted(&["diff"]).contains("1 server as pinned"));
+}
+
+#[test]
+fn a_program_that_was_replaced_is_not_started() {
+    let setup = Setup::new().toolbox("dev", "d");
+    let script = setup.write(
+        "script.json",
+        &Script::new().tools(&tools().to_string()).text(),
+    );
+    let run = |ran: &str| {
+        format!(
+            "#!/bin/sh\n{ran}exec '{}' \"$@\"\n",
+            fixture_server().display()
+        )
+    };
+    let program = setup.write("config/server.sh", &run(""));
+    let entry = json!({"command": "sh", "args": ["./server.sh", script], "cwd": "."});
+    let setup = setup.entry("fs", entry).top("pin", json!("notice"));
+    setup.write_config();
+    let world = World { setup };
+    world.open();
+    world.set_pin("enforce");
+    assert_eq!(names(&world.open()), ["add"]);
+    fs::write(&program, run("touch ran\n")).unwrap();
+    let error = world.connect().open("dev").error().to_owned();
+    assert!(
+        error.contains("it is not what was approved: 'files' is another"),
+        "{error}"
+    );
+    assert!(!world.setup.path("config/ran").exists());
+    world.trusted(&["approve", "--yes"]);
+    assert_eq!(names(&world.open()), ["add"]);
+    assert!(world.setup.path("config/ran").exists());
+}
+
+#[test]
+fn another_version_of_a_server_is_another_server() {
+    let of_version = |version: &str| {
+        let info = json!({"name": "postmark-mcp", "version": version}).to_string();
+        Script::new()
+            .tools(&tools().to_string())
+            .set("serverInfo", &info)
+    };
+    let world = World::of("notice", &of_version("1.0.15"));
+    world.open();
+    world.set_script(&of_version("1.0.16"));
+    world.set_pin("enforce");
+    let opened = world.open();
+    assert_eq!(names(&opened), [""; 0]);
+    let reason = opened["withheld"][0]["reason"].as_str().unwrap();
+    assert!(
+        reason.contains("its own name or version is another"),
+        "{reason}"
+    );
+    let shown = String::from_utf8(world.trust(&["diff"]).stdout).unwrap();
+    assert!(
+        shown.contains("-says: postmark-mcp 1.0.15\n+says: postmark-mcp 1.0.16\n"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn values_of_variables_are_no_part_of_a_launch() {
+    let script = Script::new().tools(&tools().to_string());
+    let keys = json!({"args": ["${TOKEN}", "--key=${KEY:-none}"], "env": {"TOKEN": "${TOKEN}"}});
+    let setup = Setup::new()
+        .toolbox("dev", "d")
+        .server_with("fs", &script, &keys);
+    let setup = setup
+        .top("pin", json!("notice"))
+        .env("TOKEN", "canary-4711-first");
+    setup.write_config();
+    let world = World { setup };
+    world.open();
+    let lock = world.lock();
+    assert!(!lock.contains("canary"), "{lock}");
+    assert!(
+        lock.contains("\"${TOKEN}\", \"--key=${KEY:-none}\""),
+        "{lock}"
+    );
+    let setup = world.setup.env("TOKEN", "canary-4711-second");
+    let world = World { setup };
+    assert_eq!(world.open().get("notices"), None);
+    assert_eq!(world.lock(), lock);
+}
