@@ -257,6 +257,10 @@ impl Target {
         let arguments = arguments.into_iter().map(str::to_owned).collect();
         let mut prepared = Prepared::plain(arguments, layout)(folder);
         prepared.companion = companion;
+        // Not the user's, in which there may be a thousand other servers; but one that lasts, since nobody meets
+        // their servers for the first time at every start.
+        let cache = programs.own("bench-cache");
+        prepared.environment = vec![("XDG_CACHE_HOME".to_owned(), cache)];
         if is_native {
             return Ok(prepared);
         }

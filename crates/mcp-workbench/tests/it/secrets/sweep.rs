@@ -17,6 +17,11 @@ fn telling() -> Script {
     Script::named(&["t", "env"]).on_call("t", &failing.to_string())
 }
 
+/// What the remote server is.
+fn far() -> Script {
+    Script::named(&["far"]).answers("far", r#"{"content":[]}"#)
+}
+
 /// A program and a remote server with the canary in all that an entry can hold, and a server that has none of it.
 fn setup(remote: &RemoteFixture) -> Setup {
     let program = json!({
@@ -25,13 +30,15 @@ fn setup(remote: &RemoteFixture) -> Setup {
         "inheritEnv": ["WB_CAN*"],
     });
     let headers = json!({"Authorization": "Bearer ${WB_CANARY}", "X-Key": "${file:canary}"});
-    let remote = json!({"url": format!("{}?key=${{WB_CANARY}}", remote.url()), "headers": headers});
+    let remote = json!({"url": remote.url(), "headers": headers});
+    let away = json!({"url": "http://127.0.0.1:9/mcp?key=${WB_CANARY}"});
     let gone = json!({"command": "/nowhere/${WB_CANARY}/program"});
     let setup = Setup::new()
         .toolbox("dev", "d")
         .server_with("fs", &telling(), &program)
         .entry("remote", remote)
         .entry("gone", gone)
+        .entry("away", away)
         .server("other", &Script::named(&["env"]))
         .env("WB_CANARY", CANARY);
     setup.write("config/canary", CANARY);
@@ -57,15 +64,19 @@ fn contents(folder: &Path) -> String {
 
 #[test]
 fn serving_tells_it_nowhere() {
-    let remote = RemoteFixture::start(&Script::named(&["far"]));
+    let remote = RemoteFixture::start(&far());
+    let audit = json!({"file": "../audit/calls.jsonl", "arguments": "values"});
     let setup = setup(&remote).argument("--log-level").argument("trace");
-    let cache = setup.path("cache");
+    let setup = setup.top("audit", audit);
+    let (cache, lock) = (setup.path("cache"), setup.path("config/workbench.lock"));
+    let audit = setup.path("audit");
     let mut workbench = setup.connect();
     let opened = workbench.open("dev");
-    let failed = workbench.use_tool("t", "{}");
+    let failed = workbench.use_tool("t", &json!({"token": CANARY}).to_string());
     let far = workbench.use_tool_of(["dev", "remote", "far"], "{}");
     let others = workbench.use_tool_of(["dev", "other", "env"], "{}");
     assert!(failed.raw.contains("[redacted]"), "{}", failed.raw);
+    assert!(!far.failed(), "{}", far.raw);
     for answer in [opened.raw, failed.raw, far.raw, others.raw] {
         assert!(!answer.contains(CANARY), "{answer}");
     }
@@ -85,11 +96,21 @@ fn serving_tells_it_nowhere() {
         kept.contains("eras.json") && !kept.contains(CANARY),
         "{kept}"
     );
+    let locked = fs::read_to_string(lock).unwrap();
+    assert!(
+        locked.contains("far") && !locked.contains(CANARY),
+        "{locked}"
+    );
+    let noted = contents(&audit);
+    assert!(
+        noted.contains("[redacted]") && !noted.contains(CANARY),
+        "{noted}"
+    );
 }
 
 #[test]
 fn no_command_tells_it() {
-    let commands: [&[&str]; 9] = [
+    let commands: [&[&str]; 14] = [
         &["check"],
         &["list"],
         &["list", "--json"],
@@ -99,9 +120,14 @@ fn no_command_tells_it() {
         &["tokens"],
         &["tokens", "--json"],
         &["call", "dev", "fs", "t"],
+        &["warm"],
+        &["search", "far", "--explain"],
+        &["trust", "list"],
+        &["trust", "diff"],
+        &["permissions"],
     ];
     for command in commands {
-        let remote = RemoteFixture::start(&Script::named(&["far"]));
+        let remote = RemoteFixture::start(&far());
         let setup = setup(&remote);
         setup.write_config();
         let config = setup.config();
