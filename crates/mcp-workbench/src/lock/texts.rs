@@ -4,7 +4,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs::{self, File, TryLockError},
+    fs::{self, DirEntry, File, TryLockError},
     io::{self, Write},
     path::{Path, PathBuf},
     thread,
@@ -153,12 +153,19 @@ fn read(file: &Path) -> BTreeMap<String, String> {
     stored.map(|stored| stored.texts).unwrap_or_default()
 }
 
-/// Keeps the folder from growing without end.
+/// Keeps the folder from growing without end. Files are looked at only when there are too many of them: every server has one,
+/// and an open writes those of all servers.
 fn remove_oldest(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let files = entries.filter(|it| it.path().extension().is_some_and(|it| it == "json"));
+    let files: Vec<DirEntry> = files.collect();
+    if files.len() <= MAX_FILES {
+        return;
+    }
+    let modified = |it: &DirEntry| it.metadata().ok()?.modified().ok();
     let mut files: Vec<(SystemTime, PathBuf)> = files
-        .filter_map(|it| Some((it.metadata().ok()?.modified().ok()?, it.path())))
+        .iter()
+        .filter_map(|it| Some((modified(it)?, it.path())))
         .collect();
     files.sort_unstable();
     let surplus = files.len().saturating_sub(MAX_FILES);
