@@ -262,12 +262,18 @@ impl Pins {
     /// Keeps the definitions of what was found, as far as the lock file has them.
     fn keep(&self, lock: &Lock, news: &[Arc<Found>]) {
         for found in news {
-            self.keep_texts(lock, &found.place, &found.texts);
+            self.write_texts(lock, &found.place, &found.texts);
         }
+        self.texts.forget_oldest();
     }
 
     /// Keeps definitions of a server, as far as the lock file has them.
     pub fn keep_texts(&self, lock: &Lock, place: &ServerIdentifier, texts: &[(Digest, String)]) {
+        self.write_texts(lock, place, texts);
+        self.texts.forget_oldest();
+    }
+
+    fn write_texts(&self, lock: &Lock, place: &ServerIdentifier, texts: &[(Digest, String)]) {
         let wanted: BTreeSet<Digest> = lock
             .server(place)
             .into_iter()

@@ -138,8 +138,14 @@ impl Texts {
         if written.is_err() {
             let _ = fs::remove_file(&temporary);
         }
-        remove_oldest(folder);
         written
+    }
+
+    /// Keeps the folder from growing without end: to be called when everything is written.
+    pub(super) fn forget_oldest(&self) {
+        if let Some(folder) = &self.folder {
+            remove_oldest(folder);
+        }
     }
 }
 
@@ -153,8 +159,7 @@ fn read(file: &Path) -> BTreeMap<String, String> {
     stored.map(|stored| stored.texts).unwrap_or_default()
 }
 
-/// Keeps the folder from growing without end. Files are looked at only when there are too many of them: every server has one,
-/// and an open writes those of all servers.
+/// Files are looked at only when there are too many of them.
 fn remove_oldest(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let files = entries.filter(|it| it.path().extension().is_some_and(|it| it == "json"));
