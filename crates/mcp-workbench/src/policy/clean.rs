@@ -148,7 +148,7 @@ fn carriage_return(rest: &str) -> Option<char> {
     (!is_line_end).then_some('\r')
 }
 
-/// The number of a `uXXXX`.
+/// The number of an escape: `u` and four digits.
 fn unit(escape: &str) -> Option<u16> {
     let digits = escape.strip_prefix('u')?.get(..4)?;
     u16::from_str_radix(digits, 16).ok()
