@@ -23,7 +23,7 @@
 //!
 //! A module uses only what stands below it: `cli`, `demo`, `serve`, `meta`, `workbench`, `native`, `toolbox`,
 //! `downstream`, `audit`, `lock`, `policy`, `search`, `clients`, `config`, `call`, `budget`, `era`, `pipe`, `wire`,
-//! `alarm`, `contain`, `seal`, `telemetry`, `near`, `visible`, `ident`.
+//! `alarm`, `contain`, `seal`, `private_files`, `telemetry`, `near`, `visible`, `ident`.
 
 mod alarm;
 pub mod audit;
@@ -43,6 +43,7 @@ pub mod native;
 pub mod near;
 mod pipe;
 pub mod policy;
+mod private_files;
 pub mod seal;
 pub mod search;
 pub mod serve;

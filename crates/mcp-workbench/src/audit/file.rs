@@ -7,7 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::config::Audit;
+use crate::{
+    config::Audit,
+    private_files::{make_folder, private},
+};
 
 /// The file that is written to.
 pub(super) struct LogFile {
@@ -85,7 +88,8 @@ impl LogFile {
 
     /// Puts the file aside and the older ones further, unless another workbench has just done so.
     fn put_aside(&mut self) -> io::Result<()> {
-        let lock = private(OpenOptions::new().write(true)).open(self.lock_file())?;
+        let lock = private(OpenOptions::new().write(true).create(true).truncate(false))
+            .open(self.lock_file())?;
         lock.lock()?;
         let size = self.current()?.size;
         if size < self.audit.max_bytes / 2 {
@@ -118,7 +122,7 @@ fn open(path: &Path) -> io::Result<Open> {
     if let Some(folder) = path.parent() {
         make_folder(folder)?;
     }
-    let file = private(OpenOptions::new().append(true)).open(path)?;
+    let file = private(OpenOptions::new().append(true).create(true)).open(path)?;
     let metadata = file.metadata()?;
     #[cfg(unix)]
     if metadata.is_file() {
@@ -132,22 +136,6 @@ fn open(path: &Path) -> io::Result<Open> {
         size: metadata.len(),
         is_torn: false,
     })
-}
-
-/// For files that are made if they are not there, for the user alone.
-fn private(options: &mut OpenOptions) -> &mut OpenOptions {
-    options.create(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
-    options
-}
-
-fn make_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }
 
 /// Whether an open file is still the one at a path.

@@ -11,6 +11,7 @@ use thiserror::Error;
 use super::output;
 use crate::{
     config::Environment,
+    private_files::{make_folder, open_new},
     serve::http::{InvalidTokens, Tokens, random_id},
 };
 
@@ -102,10 +103,10 @@ fn read(file: &Path) -> Result<Tokens, TokenError> {
 /// Makes a token that nobody else can read. One that another start makes meanwhile is as good.
 fn make(file: &Path) -> io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
-    private_folder(folder)?;
+    make_folder(folder)?;
     // Written whole before it has its name, so that nobody reads a part of it.
     let draft = folder.join(format!("token.{}", random_id()));
-    let written = private_file(&draft)
+    let written = open_new(&draft)
         .and_then(|mut draft| writeln!(draft, "{}", random_id()))
         .and_then(|()| fs::hard_link(&draft, file));
     let _ = fs::remove_file(&draft);
@@ -131,43 +132,12 @@ fn state_file(environment: &Environment) -> Option<PathBuf> {
 }
 
 #[cfg(unix)]
-fn private_folder(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    let parents = folder.parent().map_or(Ok(()), fs::create_dir_all);
-    parents?;
-    match fs::DirBuilder::new().mode(0o700).create(folder) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        other => other,
-    }
-}
-
-#[cfg(unix)]
-fn private_file(file: &Path) -> io::Result<fs::File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true).mode(0o600).open(file)
-}
-
-#[cfg(unix)]
 fn is_exposed(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     fs::metadata(file).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
 }
 
-// Elsewhere the user's own directory is private by the rules of the system.
-#[cfg(not(unix))]
-fn private_folder(folder: &Path) -> io::Result<()> {
-    fs::create_dir_all(folder)
-}
-
-#[cfg(not(unix))]
-fn private_file(file: &Path) -> io::Result<fs::File> {
-    fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(file)
-}
-
+/// Elsewhere the user's own directory is private by the rules of the system.
 #[cfg(not(unix))]
 fn is_exposed(_: &Path) -> bool {
     false

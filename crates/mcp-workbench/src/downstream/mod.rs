@@ -11,7 +11,6 @@ mod launch_hash;
 mod link;
 mod listing;
 mod pool;
-mod private_files;
 pub mod process;
 mod server;
 mod stdio;

@@ -13,10 +13,11 @@ use std::{
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 
-use super::{launch_hash::LaunchHash, private_files};
+use super::launch_hash::LaunchHash;
 use crate::{
     config::{Server, Transport},
     era::Era,
+    private_files,
 };
 
 /// The file in the cache directory.

@@ -4,8 +4,9 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs::{self, DirEntry, File, TryLockError},
-    io::{self, Write},
+    ffi::OsStr,
+    fs::{self, DirEntry, File, OpenOptions, TryLockError},
+    io,
     path::{Path, PathBuf},
     thread,
     time::{Duration, SystemTime},
@@ -14,7 +15,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::Digest;
-use crate::ident::ServerIdentifier;
+use crate::{ident::ServerIdentifier, private_files};
 
 /// The folder in the cache directory.
 const FOLDER: &str = "pins";
@@ -90,9 +91,11 @@ impl Texts {
     /// cannot be had, somebody else may write at the same time.
     pub(super) fn exclusive(&self) -> Option<File> {
         let folder = self.folder.as_ref()?;
-        make_folder(folder).ok()?;
+        private_files::make_folder(folder).ok()?;
         let file = folder.join(format!("{}.guard", &self.lock.digits()[..32]));
-        let file = private_file(&file).ok()?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        let file = private_files::private(&mut options).open(file).ok()?;
         let mut waited = Duration::ZERO;
         while waited < PATIENCE {
             match file.try_lock() {
@@ -125,20 +128,10 @@ impl Texts {
         if text.len() > MAX_FILE_BYTES {
             return Err(io::Error::other("they are too large"));
         }
-        let Some(folder) = &self.folder else {
-            return Ok(());
-        };
-        make_folder(folder)?;
-        let temporary = file.with_extension(format!("{}.new", std::process::id()));
-        let written = private_file(&temporary).and_then(|mut new| {
-            new.set_len(0)?;
-            new.write_all(&text)
-        });
-        let written = written.and_then(|()| fs::rename(&temporary, file));
-        if written.is_err() {
-            let _ = fs::remove_file(&temporary);
+        match (&self.folder, file.file_name().and_then(OsStr::to_str)) {
+            (Some(folder), Some(name)) => private_files::replace(folder, name, &text),
+            _ => Ok(()),
         }
-        written
     }
 
     /// Keeps the folder from growing without end: to be called when everything is written.
@@ -151,9 +144,8 @@ impl Texts {
 
 /// The texts of a file; none where there is no such file.
 fn read(file: &Path) -> BTreeMap<String, String> {
-    let length = fs::metadata(file).map_or(u64::MAX, |it| it.len());
-    let text = (length <= MAX_FILE_BYTES as u64).then(|| fs::read(file));
-    let text = text.and_then(Result::ok);
+    let text = private_files::read(file, MAX_FILE_BYTES as u64);
+    let text = text.map(|(text, _)| text);
     let stored = text.and_then(|text| serde_json::from_slice::<Stored>(&text).ok());
     let stored = stored.filter(|stored| stored.layout == LAYOUT);
     stored.map(|stored| stored.texts).unwrap_or_default()
@@ -177,21 +169,4 @@ fn remove_oldest(folder: &Path) {
     for (_, file) in &files[..surplus] {
         let _ = fs::remove_file(file);
     }
-}
-
-/// The folder and its files are for the user alone.
-fn make_folder(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
-}
-
-fn private_file(file: &Path) -> io::Result<File> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(false);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(file)
 }

@@ -33,6 +33,7 @@ const LAYERS: &[&str] = &[
     "alarm",
     "contain",
     "seal",
+    "private_files",
     "telemetry",
     "near",
     "visible",

@@ -2,7 +2,7 @@
 //! the file became, so that an undo knows whether anybody has changed the file since.
 
 use std::{
-    fs::{self, OpenOptions},
+    fs,
     io::{self, Write},
     path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
@@ -11,6 +11,7 @@ use std::{
 use sha2::{Digest, Sha256};
 
 use super::{InstallError, target::Target};
+use crate::private_files::open_new;
 
 /// What stands between the name of the file and what is known of the copy.
 const MARK: &str = ".workbench-backup-";
@@ -128,14 +129,7 @@ fn copy(path: &Path, target: &Target) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600);
-    }
-    let mut file = options.open(path)?;
+    let mut file = open_new(path)?;
     if let Some(text) = &target.text {
         file.write_all(text.as_bytes())?;
         file.set_permissions(fs::metadata(&target.path)?.permissions())?;

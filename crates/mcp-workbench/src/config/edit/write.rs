@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::private_files::{make_folder, open_new};
+
 /// How many links are followed to a file that does not exist yet.
 const MOST_LINKS: usize = 40;
 
@@ -66,7 +68,7 @@ pub fn create_new(file: &Path, text: &str) -> Result<(), WriteError> {
         _ => failed(file, source),
     };
     if let Some(folder) = file.parent() {
-        make_folders(folder).map_err(failed)?;
+        make_folder(folder).map_err(failed)?;
     }
     let mut opened = open_new(file).map_err(failed)?;
     let written = opened.write_all(text.as_bytes());
@@ -75,24 +77,6 @@ pub fn create_new(file: &Path, text: &str) -> Result<(), WriteError> {
         let _ = fs::remove_file(file);
         failed(source)
     })
-}
-
-/// Makes a file that nobody but this user can read. It may hold credentials.
-fn open_new(file: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(file)
-}
-
-/// Makes the folders that are missing on the way, for this user alone.
-fn make_folders(folder: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
 }
 
 /// Writes if `agree` says so in the last moment.

@@ -10,8 +10,9 @@ use std::{
 
 use crate::{
     config::{ChildEnvironment, Server, Transport},
-    downstream::{launch_hash::LaunchHash, private_files},
+    downstream::launch_hash::LaunchHash,
     era::Era,
+    private_files,
 };
 
 /// The file that holds the salt.

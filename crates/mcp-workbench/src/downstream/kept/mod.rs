@@ -22,10 +22,12 @@ use thiserror::Error;
 
 use super::{
     listing::{ListRules, ToolList},
-    private_files,
     told::Told,
 };
-use crate::config::{Secrets, Server};
+use crate::{
+    config::{Secrets, Server},
+    private_files,
+};
 use bounds::{LIFETIME, MAX_FILE_BYTES, age, clear_out};
 use key::{ListKey, Salt};
 

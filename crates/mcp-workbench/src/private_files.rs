@@ -1,15 +1,15 @@
-//! Files in the user's cache directory: for the user alone, written whole or not at all, and read only if nobody else
-//! can have written them. Losing one costs little, so whoever uses them goes on without.
+//! Files for the user alone. Those of the cache directory are written whole or not at all, and read only if nobody else can
+//! have written them; losing one costs little, so whoever uses them goes on without.
 
 use std::{
-    fs::{self, File, Metadata},
+    fs::{self, File, Metadata, OpenOptions},
     io::{self, Read, Write},
     path::Path,
 };
 
 /// Reads a file of ours. One that is too large, is no plain file, or that others could have written, is as if it were
 /// not there.
-pub(super) fn read(file: &Path, max_bytes: u64) -> Option<(Vec<u8>, Metadata)> {
+pub(crate) fn read(file: &Path, max_bytes: u64) -> Option<(Vec<u8>, Metadata)> {
     // To open a pipe could take for ever.
     if !fs::symlink_metadata(file).ok()?.is_file() {
         return None;
@@ -25,14 +25,14 @@ pub(super) fn read(file: &Path, max_bytes: u64) -> Option<(Vec<u8>, Metadata)> {
 }
 
 /// Writes a new file and puts it in the place of the old one, so that nobody ever reads half of it.
-pub(super) fn replace(folder: &Path, name: &str, text: &[u8]) -> io::Result<()> {
+pub(crate) fn replace(folder: &Path, name: &str, text: &[u8]) -> io::Result<()> {
     place(folder, name, text, |temporary, file| {
         fs::rename(temporary, file)
     })
 }
 
 /// Writes a file, unless there is one already.
-pub(super) fn create(folder: &Path, name: &str, text: &[u8]) -> io::Result<()> {
+pub(crate) fn create(folder: &Path, name: &str, text: &[u8]) -> io::Result<()> {
     place(folder, name, text, |temporary, file| {
         match fs::hard_link(temporary, file) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
@@ -51,7 +51,7 @@ fn place(
 ) -> io::Result<()> {
     make_folder(folder)?;
     let temporary = folder.join(format!("{name}.{:016x}", u64::from_ne_bytes(random())));
-    let written = write_new(&temporary, text);
+    let written = open_new(&temporary).and_then(|mut file| file.write_all(text));
     let written = written.and_then(|()| put(&temporary, &folder.join(name)));
     if written.is_err() {
         let _ = fs::remove_file(&temporary);
@@ -60,14 +60,14 @@ fn place(
 }
 
 /// Bytes that nobody else has, wherever they run.
-pub(super) fn random<const LENGTH: usize>() -> [u8; LENGTH] {
+pub(crate) fn random<const LENGTH: usize>() -> [u8; LENGTH] {
     let mut bytes = [0; LENGTH];
     getrandom::fill(&mut bytes).expect("the system has random numbers");
     bytes
 }
 
-/// The folder and the files are for the user alone.
-fn make_folder(folder: &Path) -> io::Result<()> {
+/// Makes the folders that are missing on the way, for the user alone.
+pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -75,36 +75,40 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-fn write_new(file: &Path, text: &[u8]) -> io::Result<()> {
-    let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
+/// Has a file that these options make be one for the user alone.
+pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(file)?.write_all(text)
+    std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
+    options
+}
+
+/// Makes a file, which must not be there, for the user alone.
+pub(crate) fn open_new(file: &Path) -> io::Result<File> {
+    private(OpenOptions::new().write(true).create_new(true)).open(file)
 }
 
 /// Whether nobody but the user can have written it.
 #[cfg(unix)]
-pub(super) fn is_only_ours(metadata: &Metadata) -> bool {
+pub(crate) fn is_only_ours(metadata: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o022 == 0
 }
 
 /// The cache directory is the user's own by the rights of the system.
 #[cfg(not(unix))]
-pub(super) fn is_only_ours(_: &Metadata) -> bool {
+pub(crate) fn is_only_ours(_: &Metadata) -> bool {
     true
 }
 
 /// Whether nobody but the user can have read it.
 #[cfg(unix)]
-pub(super) fn is_unread_by_others(metadata: &Metadata) -> bool {
+pub(crate) fn is_unread_by_others(metadata: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     metadata.mode() & 0o066 == 0
 }
 
 /// The cache directory is the user's own by the rights of the system.
 #[cfg(not(unix))]
-pub(super) fn is_unread_by_others(_: &Metadata) -> bool {
+pub(crate) fn is_unread_by_others(_: &Metadata) -> bool {
     true
 }
