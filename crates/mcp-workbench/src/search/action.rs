@@ -4,7 +4,7 @@
 use std::{collections::HashMap, sync::LazyLock};
 
 use super::{
-    stem::stem,
+    stem::stemmed,
     tokens::{Style, Word, each_term},
 };
 
@@ -71,12 +71,6 @@ impl Action {
         let says_what = word.text.ends_with('s') || word.text.ends_with("ed");
         (action == Self::See || !says_what).then_some(action)
     }
-}
-
-fn stemmed(word: &str) -> String {
-    let mut word = word.to_owned();
-    stem(&mut word);
-    word
 }
 
 #[cfg(test)]

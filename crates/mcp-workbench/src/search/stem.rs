@@ -5,6 +5,13 @@ fn is_vowel(letter: u8) -> bool {
     matches!(letter, b'a' | b'e' | b'i' | b'o' | b'u' | b'y')
 }
 
+/// The stem of a word.
+pub(super) fn stemmed(word: &str) -> String {
+    let mut word = word.to_owned();
+    stem(&mut word);
+    word
+}
+
 /// The stem of a lower-case ASCII word; any other word stays as it is.
 pub(super) fn stem(word: &mut String) {
     if word.len() <= 2 || !word.bytes().all(|letter| letter.is_ascii_lowercase()) {

@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use super::stem::stem;
+use super::stem::stemmed;
 
 /// How a word of the table stands to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,12 +54,6 @@ fn add(table: &mut Table, word: &str, other: &str, nearness: Nearness) {
 /// The words that are near to the one with this stem, as stems.
 pub(super) fn near(term: &str) -> &'static [(String, Nearness)] {
     TABLE.get(term).map_or(&[], Vec::as_slice)
-}
-
-fn stemmed(word: &str) -> String {
-    let mut word = word.to_owned();
-    stem(&mut word);
-    word
 }
 
 #[cfg(test)]

@@ -40,6 +40,17 @@ impl Entry {
         Self::new(python_program("mcp-server-git"))
     }
 
+    /// All of them with their names, as they stand in a configuration. What they keep is in `folder`.
+    pub(crate) fn one_of_each(folder: &Path) -> [(&'static str, Value); 5] {
+        [
+            ("time", Self::time().config()),
+            ("everything", Self::everything().config()),
+            ("git", Self::git().config()),
+            ("memory", Self::memory(&folder.join("memory.json")).config()),
+            ("filesystem", Self::filesystem(folder).config()),
+        ]
+    }
+
     fn new(program: PathBuf) -> Self {
         Self {
             program,

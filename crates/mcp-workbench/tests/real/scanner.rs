@@ -14,13 +14,7 @@ use crate::{packages::Entry, workbench::Workbench};
 fn published_servers_have_no_findings() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
-    let servers = [
-        ("time", Entry::time().config()),
-        ("everything", Entry::everything().config()),
-        ("git", Entry::git().config()),
-        ("memory", Entry::memory(&root.join("memory.json")).config()),
-        ("filesystem", Entry::filesystem(&root).config()),
-    ];
+    let servers = Entry::one_of_each(&root);
     let mut workbench = Workbench::start(&servers);
     let opened = workbench.open();
     assert_eq!(opened.servers_connected, servers.len());

@@ -271,13 +271,7 @@ fn read_a_repository(era: Era) {
 fn servers_of_all_kinds_share_one_toolbox() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
-    let servers = [
-        ("time", Entry::time().config()),
-        ("everything", Entry::everything().config()),
-        ("git", Entry::git().config()),
-        ("memory", Entry::memory(&root.join("memory.json")).config()),
-        ("filesystem", Entry::filesystem(&root).config()),
-    ];
+    let servers = Entry::one_of_each(&root);
     let mut workbench = Workbench::start(&servers);
 
     let opened = workbench.open();

@@ -126,6 +126,11 @@ fn a_hook_is_answered_by_the_configuration() {
     }
 }
 
+fn assert_decides(setup: &Setup, arguments: &[&str], (stdin, expected): (&str, &str)) {
+    let decided = decision(setup, arguments, stdin);
+    assert_eq!(decided.as_deref(), Some(expected), "{stdin}");
+}
+
 #[test]
 fn a_hook_can_leave_the_question_to_the_workbench() {
     let setup = setup(&rules());
@@ -137,8 +142,7 @@ fn a_hook_can_leave_the_question_to_the_workbench() {
     ];
     for (tool, expected) in rows {
         let stdin = using("dev", "fs", tool);
-        let decided = decision(&setup, &["--leave-questions"], &stdin);
-        assert_eq!(decided.as_deref(), Some(expected), "{tool}");
+        assert_decides(&setup, &["--leave-questions"], (&stdin, expected));
     }
 }
 
@@ -151,8 +155,7 @@ fn a_hook_knows_the_names_of_other_modes() {
         ("mcp__workbench__dev__fs_cut_0a1b2c3d", "ask"),
     ];
     for (tool, expected) in rows {
-        let decided = decision(&dynamic, &[], &question(tool, &json!({})));
-        assert_eq!(decided.as_deref(), Some(expected), "{tool}");
+        assert_decides(&dynamic, &[], (&question(tool, &json!({})), expected));
     }
     let native = setup(&rules());
     let rows = [
@@ -161,10 +164,10 @@ fn a_hook_knows_the_names_of_other_modes() {
         ("mcp__wb__fs__wipe", "deny"),
         ("mcp__wb__use_tool", "ask"),
     ];
+    let arguments = ["--toolbox", "dev", "--name", "wb"];
     for (tool, expected) in rows {
-        let arguments = ["--toolbox", "dev", "--name", "wb"];
-        let decided = decision(&native, &arguments, &question(tool, &json!({})));
-        assert_eq!(decided.as_deref(), Some(expected), "{tool}");
+        let stdin = question(tool, &json!({}));
+        assert_decides(&native, &arguments, (&stdin, expected));
     }
 }
 
