@@ -2,7 +2,10 @@
 
 use std::io::{self, IoSlice};
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
+    task::unconstrained,
+};
 
 use crate::wire::{Frame, FrameTicket, Line, LineFramer, MAX_FRAME_BYTES, Outbox};
 
@@ -47,6 +50,35 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
     /// The next line, if it has been read already.
     pub(crate) fn ready_line(&mut self) -> Option<Line> {
         self.framer.next_line()
+    }
+
+    /// How much of a line that is too long has been read so far.
+    pub(crate) fn skipped_bytes(&self) -> u64 {
+        self.framer.skipped_bytes()
+    }
+
+    /// Reads what the pipe holds, up to about `most` bytes, and waits for nothing.
+    pub(crate) async fn read_ready(&mut self, most: usize) -> io::Result<()> {
+        let mut read = 0;
+        while read < most && !self.ended {
+            // Not even for other tasks, which would look as if the pipe were empty.
+            let reading = unconstrained(self.pipe.read_buf(self.framer.room()));
+            let more = tokio::select! {
+                biased;
+                more = reading => more?,
+                () = std::future::ready(()) => return Ok(()),
+            };
+            self.ended = more == 0;
+            read += more;
+        }
+        Ok(())
+    }
+
+    /// The next of the lines that have been read, when nothing more will be. The last needs no end if the pipe has
+    /// ended with it.
+    pub(crate) fn remaining_line(&mut self) -> Option<Line> {
+        let line = self.framer.next_line();
+        line.or_else(|| self.ended.then(|| self.framer.finish()).flatten())
     }
 }
 

@@ -215,6 +215,14 @@ impl Link {
         }
     }
 
+    /// How much of the message that is too large has been read so far.
+    pub(super) fn oversized_bytes(&self) -> u64 {
+        match self {
+            Self::Stdio(link) => link.oversized_bytes(),
+            Self::Http(_) => 0,
+        }
+    }
+
     /// The next thing that happens; sending goes on meanwhile. Cancel-safe.
     pub(super) async fn next_event(&mut self) -> LinkEvent {
         match self {

@@ -28,6 +28,8 @@ use crate::{
 /// How long a process that has ended may leave its output open, for instance to one of its children:
 /// answers that were written before the end still count.
 const DRAIN: Duration = Duration::from_millis(400);
+/// How much is read after that without waiting: more than a pipe has room for. We may be late ourselves.
+const DRAIN_BYTES: usize = 1024 * 1024;
 /// How long the last lines of stderr are waited for.
 const STDERR_WAIT: Duration = Duration::from_millis(200);
 /// So many lines in a row that are no messages end the connection.
@@ -43,6 +45,7 @@ const STDERR_LINE_CHARACTERS: usize = 2000;
 /// The connection to a child process.
 pub(super) struct StdioLink {
     reader: LineReader<ChildStdout>,
+    /// Whether nothing more is read.
     output_ended: bool,
     writer: FrameWriter<ChildStdin>,
     writer_broken: bool,
@@ -125,6 +128,11 @@ impl StdioLink {
         }
     }
 
+    /// How much of the message that is too large has been read so far.
+    pub(super) fn oversized_bytes(&self) -> u64 {
+        self.reader.skipped_bytes()
+    }
+
     /// The values that must not appear in messages about this server.
     pub(super) fn secrets(&self) -> &Secrets {
         &self.secrets
@@ -138,8 +146,13 @@ impl StdioLink {
     /// The next thing that happens; writing goes on meanwhile. Cancel-safe.
     pub(super) async fn next_event(&mut self) -> LinkEvent {
         loop {
-            if let (true, Some(exit)) = (self.output_ended, self.exit) {
-                return LinkEvent::Ended(exit);
+            if self.output_ended {
+                if let Some(line) = self.reader.remaining_line() {
+                    return self.event(line);
+                }
+                if let Some(exit) = self.exit {
+                    return LinkEvent::Ended(exit);
+                }
             }
             tokio::select! {
                 line = self.reader.next(), if !self.output_ended => match line {
@@ -162,7 +175,12 @@ impl StdioLink {
                     self.over_soon();
                 }
                 () = sleep_until(self.over_at), if self.over_at.is_some() => {
-                    return LinkEvent::Ended(self.exit.unwrap_or(Exit::Closed));
+                    self.exit.get_or_insert(Exit::Closed);
+                    if !self.output_ended {
+                        // What it had written counts, however late we come to read it.
+                        let _ = self.reader.read_ready(DRAIN_BYTES).await;
+                        self.output_ended = true;
+                    }
                 }
             }
         }
@@ -314,3 +332,6 @@ fn stderr_line(line: &Line, secrets: &Secrets) -> Option<String> {
     let text = secrets.redact(text.trim_end());
     Some(text.chars().take(STDERR_LINE_CHARACTERS).collect())
 }
+
+#[cfg(test)]
+mod tests;

@@ -39,6 +39,8 @@ pub struct LineFramer {
     limit: usize,
     /// The last bytes of a line that is being skipped.
     skipped: Option<Vec<u8>>,
+    /// How long that line is so far, or the last of its kind was.
+    skipped_bytes: u64,
     at_start: bool,
 }
 
@@ -50,6 +52,7 @@ impl LineFramer {
             searched: 0,
             limit,
             skipped: None,
+            skipped_bytes: 0,
             at_start: true,
         }
     }
@@ -89,6 +92,11 @@ impl LineFramer {
         }
     }
 
+    /// How much of a line that is too long has been read so far.
+    pub fn skipped_bytes(&self) -> u64 {
+        self.skipped_bytes
+    }
+
     /// The last line, if the stream ended without a newline.
     pub fn finish(&mut self) -> Option<Line> {
         self.searched = 0;
@@ -126,6 +134,7 @@ impl LineFramer {
     fn over_limit(&mut self) -> Option<Line> {
         if let Some(tail) = &mut self.skipped {
             self.searched = 0;
+            self.skipped_bytes += self.buffer.len() as u64;
             keep_tail(tail, &self.buffer.split());
             return None;
         }
@@ -142,6 +151,7 @@ impl LineFramer {
         let line = &part[start..end];
         let head = Bytes::copy_from_slice(&line[..EXCERPT_BYTES.min(line.len())]);
         self.at_start = false;
+        self.skipped_bytes = length as u64;
         let mut tail = Vec::new();
         keep_tail(&mut tail, &part[start..]);
         self.skipped = Some(tail);

@@ -39,7 +39,7 @@ impl Session {
             let due = held_up.is_none().then(|| self.due()).flatten();
             tokio::select! {
                 () = wait_for_room(held_up.as_ref()), if held_up.is_some() => {
-                    self.health.heard();
+                    self.health.excuse(Instant::now());
                     self.link.excuse_stall();
                 }
                 event = self.link.next_event(), if held_up.is_none() => {
@@ -139,7 +139,7 @@ impl Session {
         let stalled = self.link.stalls_at().is_some_and(|at| at <= now);
         let given_up = self
             .health
-            .verdict(now)
+            .verdict(self.link.oversized_bytes(), now)
             .or(stalled.then_some(GiveUp::NotReading));
         let idle = self.idle_at().is_some_and(|idle| idle <= now);
         given_up

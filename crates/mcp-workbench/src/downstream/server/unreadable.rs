@@ -22,7 +22,8 @@ impl Session {
     /// The beginning of a message that is too large: its caller is told at once if it can be known.
     pub(super) fn take_oversized(&mut self, head: &Bytes) {
         let has_owner = self.fail_oversized(id_from_head(head).as_ref());
-        self.health.oversized(has_owner, Instant::now());
+        let bytes = self.link.oversized_bytes();
+        self.health.oversized(has_owner, bytes, Instant::now());
     }
 
     pub(super) fn fail_oversized(&mut self, id: Option<&RequestId>) -> bool {

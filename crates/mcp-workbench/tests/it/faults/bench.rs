@@ -12,7 +12,7 @@ use crate::harness::{
 };
 
 /// How long the healthy server may take to answer, whatever the other does.
-const HEALTHY: Duration = Duration::from_secs(8);
+const HEALTHY: Duration = Duration::from_secs(20);
 
 /// How much memory a fault may take.
 const FLAT: u64 = 64 * 1024 * 1024;

@@ -62,7 +62,7 @@ fn breaker_opens() -> Row {
         number: "F4a",
         fault: "exits at each start; opened five times, then opened and called again",
         outcome: "five starts, no more; calls fail at once: server_unavailable, not_sent, retry_after_ms",
-        bound: Duration::from_secs(1),
+        bound: Duration::from_secs(10),
         faulty: never_starts,
         act: |bench| {
             for starts in 1..=FAILURES {
@@ -127,7 +127,7 @@ fn open_during_the_back_off() -> Row {
         number: "F4d",
         fault: "exits at its first three starts; opened four times at once",
         outcome: "each open tries at once, whatever the back-off; the fourth succeeds",
-        bound: Duration::from_secs(4),
+        bound: Duration::from_secs(15),
         faulty: starts_at_last,
         act: |bench| {
             let took = timed(|| {
@@ -150,7 +150,7 @@ fn crashes_in_calls() -> Row {
         number: "F4e",
         fault: "crashes in seven calls, one after the other",
         outcome: "a crash in a call is no failed start: each next call starts it again",
-        bound: Duration::from_secs(15),
+        bound: Duration::from_mins(1),
         faulty: |setup| setup.server("fs", &Script::new()),
         act: |bench| {
             bench.open();
@@ -171,7 +171,7 @@ fn crashes_while_idle() -> Row {
         number: "F4f",
         fault: "exits after each answer, seven times",
         outcome: "an end while idle is no failed start: every call succeeds",
-        bound: Duration::from_secs(15),
+        bound: Duration::from_mins(1),
         faulty: |setup| {
             let exits = r#"[{"answer":{"content":[]}},{"exit":0}]"#;
             let script = Script::named(&["last", "pid"]).on_call("last", exits);

@@ -47,7 +47,7 @@ fn much_stderr() -> Row {
         number: "F6",
         fault: "writes 200 MB to stderr during a call, half of it in one line",
         outcome: "the call succeeds; memory < base + 64 MiB",
-        bound: Duration::from_secs(40),
+        bound: Duration::from_mins(2),
         faulty: |setup| {
             let line = format!("{}\n", "x".repeat(199));
             let lines = json!({"stream": "stderr", "text": line, "times": 500_000});

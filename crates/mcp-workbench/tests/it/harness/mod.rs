@@ -39,7 +39,7 @@ pub(crate) use tool_result::ToolResult;
 pub(crate) use workbench::{Finished, Workbench, call_params, initialize_params, use_arguments};
 
 /// How long anything may take before a test gives up. Generous: the machine may be busy.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// How often something that cannot be waited for is looked at.
 const POLL: Duration = Duration::from_millis(5);

@@ -19,10 +19,12 @@ pub(crate) fn survivors(mark: &str) -> Vec<u32> {
     pids.collect()
 }
 
-/// Whether a process runs; a zombie does not.
+/// Whether a process runs, with whichever of its threads; a zombie does not. While a thread is left, what the process
+/// has open is open still, even if the first of them has ended.
 pub(crate) fn alive(pid: u32) -> bool {
     let fields = stat(pid);
-    fields.first().is_some_and(|state| state != "Z")
+    let is_over = |state: &String| state == "Z" && fields.get(17).is_some_and(|it| it == "1");
+    fields.first().is_some_and(|state| !is_over(state))
 }
 
 /// The children of a process that have ended and that it has not waited for.
