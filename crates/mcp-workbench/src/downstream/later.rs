@@ -10,6 +10,7 @@ use tokio::time::sleep;
 use tokio_util::task::TaskTracker;
 
 use super::pool::Shutdown;
+use crate::contain::contain_now;
 
 /// For how long nothing may have been added. Whoever opens a toolbox has an answer by then.
 const QUIET: Duration = Duration::from_millis(100);
@@ -63,7 +64,12 @@ impl Later {
             if works.is_empty() {
                 return;
             }
-            let run = move || works.into_iter().for_each(|work| work());
+            // One that panics has been told of, and leaves the others alone.
+            let run = move || {
+                for work in works {
+                    let _ = contain_now(work);
+                }
+            };
             let _ = self.tasks.spawn_blocking(run).await;
         }
     }
@@ -86,5 +92,38 @@ impl Later {
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use tokio::{sync::mpsc, time::Instant};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn everything_is_done_at_once_when_nothing_was_added_for_a_while() {
+        let later = Arc::new(Later::new(TaskTracker::new(), Arc::default()));
+        let (done, mut dones) = mpsc::unbounded_channel();
+        let add = |number: usize| {
+            let done = done.clone();
+            later.add(move || {
+                assert_ne!(number, 1, "one that panics");
+                let _ = done.send((number, thread::current().id()));
+            });
+        };
+        let began = Instant::now();
+        add(0);
+        add(1);
+        sleep(QUIET * 3 / 4).await;
+        add(2);
+        let (first, thread) = dones.recv().await.unwrap();
+        assert!(began.elapsed() >= QUIET * 2, "{:?}", began.elapsed());
+        assert_eq!((first, dones.recv().await), (0, Some((2, thread))));
+        assert_ne!(thread, thread::current().id());
+        add(3);
+        assert_eq!(dones.recv().await.unwrap().0, 3);
     }
 }

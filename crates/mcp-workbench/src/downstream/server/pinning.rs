@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 use super::{Entry, SupervisorContext};
 use crate::{
     config::{PinMode, Server},
+    contain::contain_now,
     ident::ServerIdentifier,
     lock::{Launch, Pins, ServerPins},
 };
@@ -53,7 +54,10 @@ impl Looks {
 
     fn run(&self) {
         while let Some((server, found)) = self.next() {
-            found.send_replace(Some(Launch::of(&server)));
+            // Without a word of it, whoever waits is told that it is not known.
+            if let Ok(launch) = contain_now(|| Launch::of(&server)) {
+                found.send_replace(Some(launch));
+            }
         }
     }
 
