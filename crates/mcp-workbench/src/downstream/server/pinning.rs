@@ -1,5 +1,6 @@
-//! What is pinned of a server that is being started, and when that is written. How a server is started is looked at while it
-//! comes up, for all servers on one thread; of one that is met for the first time it is looked at when it is written.
+//! What is pinned of a server that is being started, and when that is written. How a server is started is looked at while
+//! it comes up, and where files have to be read for that, for all servers on one thread. Of one that is met for the first
+//! time it is looked at when it is written.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -42,7 +43,11 @@ impl Looks {
         server: Arc<Server>,
         tasks: &TaskTracker,
     ) -> watch::Receiver<Option<Launch>> {
-        let (found, launch) = watch::channel(None);
+        let (found, launch) = watch::channel(Launch::at_once(&server));
+        // A thread for nothing would cost more than all the rest.
+        if launch.borrow().is_some() {
+            return launch;
+        }
         let mut queue = self.queue();
         queue.wanted.push((server, found));
         if !std::mem::replace(&mut queue.is_seen_to, true) {
