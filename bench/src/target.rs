@@ -241,10 +241,26 @@ impl Target {
         layout: Layout,
         folder: TempDir,
     ) -> io::Result<Prepared> {
-        let (companion, servers) = self.workbench_servers(programs, layout)?;
+        let (companion, entries) = self.workbench_servers(programs, layout)?;
         let config = json!({ "toolboxes": { "bench": {
-            "description": "Everything that is measured", "mcpServers": servers } } });
-        let path = write(&folder, "workbench-config.json", &config.to_string())?;
+            "description": "Everything that is measured", "mcpServers": entries } } });
+        // Nobody meets their servers for the first time at every start, so configuration, lock file and cache last. Not
+        // those of a server over HTTP, which has another port each time.
+        let lasting = match companion {
+            None => PathBuf::from(programs.own("bench-workbench")),
+            Some(_) => folder.path().to_owned(),
+        };
+        let Layout {
+            servers,
+            tools,
+            start_delay,
+        } = layout;
+        let place = format!("{}-{servers}-{tools}-{start_delay}", self.name());
+        let place = lasting.join(place);
+        fs::create_dir_all(&place)?;
+        let path = place.join("workbench-config.json");
+        fs::write(&path, config.to_string())?;
+        let path = path.to_string_lossy().into_owned();
         let program = programs.own("mcp-workbench");
         let mut arguments = vec![program.as_str(), "--config", &path, "serve"];
         let is_native = matches!(self, Self::Native | Self::NativeHttp);
@@ -257,9 +273,8 @@ impl Target {
         let arguments = arguments.into_iter().map(str::to_owned).collect();
         let mut prepared = Prepared::plain(arguments, layout)(folder);
         prepared.companion = companion;
-        // Not the user's, in which there may be a thousand other servers; but one that lasts, since nobody meets
-        // their servers for the first time at every start.
-        let cache = programs.own("bench-cache");
+        // Not the user's, in which there may be a thousand other servers.
+        let cache = lasting.join("cache").to_string_lossy().into_owned();
         prepared.environment = vec![("XDG_CACHE_HOME".to_owned(), cache)];
         if is_native {
             return Ok(prepared);

@@ -7,6 +7,7 @@ mod event;
 mod http;
 mod introduction;
 mod kept;
+mod later;
 mod launch_hash;
 mod link;
 mod listing;

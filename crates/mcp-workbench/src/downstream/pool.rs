@@ -17,6 +17,7 @@ use tracing::Instrument;
 use super::{
     event::{Change, ServerEvent},
     kept::KeptLists,
+    later::Later,
     link::LinkContext,
     process::ProcessTable,
     server::{Entry, ServerHandle, Status, Supervisor, SupervisorContext, open_task},
@@ -26,7 +27,7 @@ use crate::{
     call::Principal,
     config::{Config, Server},
     ident::{ServerIdentifier, ToolboxName},
-    lock::{Pins, Scope},
+    lock::Pins,
     wire::RawJson,
 };
 
@@ -64,10 +65,12 @@ impl Pool {
             tasks: tasks.clone(),
         };
         Self {
-            tasks,
+            tasks: tasks.clone(),
             roots: Mutex::new(roots_of(config)),
             context: SupervisorContext {
                 links,
+                later: Arc::new(Later::new(tasks.clone(), Arc::clone(&shutdown))),
+                looks: Arc::default(),
                 shutdown,
                 events: broadcast::channel(EVENTS).0,
                 verdicts: Arc::new(Verdicts::new(config.cache.clone())),
@@ -168,22 +171,11 @@ impl Pool {
         &self.context.pins
     }
 
-    /// Writes first contacts. Cancel-safe: what was begun is done.
-    pub async fn record_first(&self) {
+    /// Has first contacts written, and what has changed and was told, when nobody waits for it.
+    pub fn record_soon(&self) {
         let pins = Arc::clone(&self.context.pins);
-        if pins.has_news(Scope::First) {
-            let write = move || pins.record(Scope::First);
-            let _ = self.tasks.spawn_blocking(write).await;
-        }
-    }
-
-    /// Writes what has changed in a toolbox, now that it is told. Cancel-safe: what was begun is done.
-    pub async fn record_told(&self, toolbox: &ToolboxName) {
-        let pins = Arc::clone(&self.context.pins);
-        if pins.has_news(Scope::Toolbox(toolbox)) {
-            let toolbox = toolbox.clone();
-            let write = move || pins.record(Scope::Toolbox(&toolbox));
-            let _ = self.tasks.spawn_blocking(write).await;
+        if pins.has_news() {
+            self.context.later.add(move || pins.record());
         }
     }
 
@@ -196,7 +188,10 @@ impl Pool {
     pub async fn shut_down(&self, since: Instant) {
         self.context.links.processes.closing_since(since);
         self.context.shutdown.begin(since);
-        self.context.pins.record(Scope::First);
+        let pins = Arc::clone(&self.context.pins);
+        if pins.has_news() {
+            self.tasks.spawn_blocking(move || pins.record());
+        }
         self.tasks.close();
         let left = (since + LAST_WAIT).saturating_duration_since(Instant::now());
         if timeout(left, self.tasks.wait()).await.is_err() {

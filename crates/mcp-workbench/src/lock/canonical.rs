@@ -2,11 +2,11 @@
 //! were sent: object members in the order of their keys' UTF-16 units, no white space, and strings with the fewest
 //! escapes.
 
-use std::fmt;
+use std::{borrow::Cow, cmp::Ordering, fmt, ops::Range};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::wire::{Kind, RawJson};
+use crate::wire::{Cursor, Kind, RawJson};
 
 /// What a digest begins with as text.
 const PREFIX: &str = "sha256-";
@@ -62,8 +62,85 @@ impl fmt::Display for Digest {
 /// The canonical form of a value.
 pub fn canonical(value: &RawJson) -> String {
     let mut text = Vec::with_capacity(value.as_bytes().len());
-    write(&mut text, value);
+    if write_at(&mut text, &mut Cursor::new(value)).is_none() {
+        // A key is written with escapes.
+        text.clear();
+        write(&mut text, value);
+    }
     String::from_utf8(text).expect("made of valid JSON")
+}
+
+/// Writes the value at a cursor, which goes over the text once. Nothing if a key is written with escapes.
+fn write_at(text: &mut Vec<u8>, cursor: &mut Cursor<'_>) -> Option<()> {
+    match cursor.kind()? {
+        Kind::Object => write_members_at(text, cursor)?,
+        Kind::Array => {
+            text.push(b'[');
+            let begin = text.len();
+            cursor.elements(|cursor| {
+                write_at(text, cursor)?;
+                text.push(b',');
+                Some(())
+            })?;
+            close(text, begin, b']');
+        }
+        Kind::String => match cursor.any_text()? {
+            // What needs no escapes has none.
+            Cow::Borrowed(string) => write_plain(text, string.as_bytes()),
+            Cow::Owned(string) => write_string(text, &string),
+        },
+        Kind::Null | Kind::Boolean | Kind::Number => text.extend_from_slice(cursor.written()?),
+    }
+    Some(())
+}
+
+/// Writes the members in their order, and then in that of their keys, if that is another one.
+fn write_members_at(text: &mut Vec<u8>, cursor: &mut Cursor<'_>) -> Option<()> {
+    text.push(b'{');
+    let begin = text.len();
+    let mut members: Vec<(&[u8], Range<usize>)> = Vec::new();
+    cursor.members(|cursor, key| {
+        let at = text.len();
+        write_plain(text, key);
+        text.push(b':');
+        write_at(text, cursor)?;
+        text.push(b',');
+        members.push((key, at - begin..text.len() - begin));
+        Some(())
+    })?;
+    if !members.is_sorted_by(|a, b| order(a.0, b.0).is_le()) {
+        members.sort_by(|a, b| order(a.0, b.0));
+        let written = text.split_off(begin);
+        for (_, place) in members {
+            text.extend_from_slice(&written[place]);
+        }
+    }
+    close(text, begin, b'}');
+    Some(())
+}
+
+/// Ends what began there, each part of which has a comma behind it.
+fn close(text: &mut Vec<u8>, begin: usize, end: u8) {
+    if text.len() > begin {
+        text.pop();
+    }
+    text.push(end);
+}
+
+/// The order of two keys by their UTF-16 units, which for ASCII is that of their bytes.
+fn order(a: &[u8], b: &[u8]) -> Ordering {
+    if a.is_ascii() && b.is_ascii() {
+        return a.cmp(b);
+    }
+    let units = |key| String::from_utf8_lossy(key).encode_utf16().collect();
+    let (a, b): (Vec<u16>, Vec<u16>) = (units(a), units(b));
+    a.cmp(&b)
+}
+
+fn write_plain(text: &mut Vec<u8>, string: &[u8]) {
+    text.push(b'"');
+    text.extend_from_slice(string);
+    text.push(b'"');
 }
 
 fn write(text: &mut Vec<u8>, value: &RawJson) {
@@ -194,6 +271,15 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn both_ways_write_the_same(value in values()) {
+            let text = serde_json::to_string_pretty(&value).unwrap();
+            let value = RawJson::parse(&Bytes::from(text.into_bytes())).unwrap();
+            let mut slow = Vec::new();
+            write(&mut slow, &value);
+            prop_assert_eq!(canonical(&value).into_bytes(), slow);
+        }
+
         #[test]
         fn order_and_white_space_do_not_count_and_everything_else_does(a in values(), b in values()) {
             let plain = form(&a.to_string());

@@ -1,5 +1,7 @@
 //! What was found of a server, compared with what is pinned of it.
 
+use std::collections::HashSet;
+
 use super::{Digest, Launch, PinnedServer, PinnedTool};
 
 /// What was found of a server when it was met.
@@ -77,9 +79,20 @@ impl PinnedServer {
                 Some(_) => differences.changed.push(name.clone()),
             }
         }
-        let is_gone = |name: &&String| !found.tools.iter().any(|(found, _)| found == *name);
+        let names: HashSet<&str> = found.tools.iter().map(|(name, _)| name.as_str()).collect();
+        let is_gone = |name: &&String| !names.contains(name.as_str());
         differences.gone = self.tools.keys().filter(is_gone).cloned().collect();
         differences
+    }
+
+    /// Whether seeing it would note nothing new.
+    pub(super) fn has_seen(&self, found: &Observation) -> bool {
+        let is_other = self.launch != found.launch;
+        let is_noted = |(name, digest): &(String, Digest)| {
+            let tool = self.tools.get(name);
+            tool.is_some_and(|it| it.seen == (it.pinned != Some(*digest)).then_some(*digest))
+        };
+        self.seen.as_ref() == is_other.then_some(&found.launch) && found.tools.iter().all(is_noted)
     }
 
     /// Notes what was found and told, without approving it.

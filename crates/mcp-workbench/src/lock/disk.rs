@@ -4,6 +4,7 @@ use std::{
     fs::{self, File},
     io::{self, Read},
     path::Path,
+    sync::Arc,
     time::SystemTime,
 };
 
@@ -23,7 +24,7 @@ pub(super) enum Disk {
     /// There is one that cannot be used.
     Unusable(LockFault),
     /// There is one.
-    Known(Lock),
+    Known(Arc<Lock>),
 }
 
 /// What changes when somebody writes the file.
@@ -57,6 +58,8 @@ pub(super) fn read(file: &Path) -> Disk {
         Ok(text) if text.len() as u64 > MAX_FILE_BYTES => {
             Disk::Unusable(LockFault::TooLarge(MAX_FILE_BYTES))
         }
-        Ok(text) => Lock::parse(&text).map_or_else(Disk::Unusable, Disk::Known),
+        Ok(text) => {
+            Lock::parse(&text).map_or_else(Disk::Unusable, |lock| Disk::Known(Arc::new(lock)))
+        }
     }
 }

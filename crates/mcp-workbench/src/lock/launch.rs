@@ -30,6 +30,11 @@ impl Launch {
         launch
     }
 
+    /// The same, where no file has to be read for it.
+    pub fn at_once(server: &Server) -> Option<Self> {
+        (!program_files::are_named(server)).then(|| Self::written(&server.written))
+    }
+
     /// The parts that stand in the entry.
     fn written(written: &Written) -> Self {
         let text = |text: &Option<String>| text.clone().map(Value::from);

@@ -1,12 +1,8 @@
 //! The owner of the lock file in a process: what it holds now, what was found of servers and is not written yet, and
 //! writing it. The file is looked at whenever something is compared with it, so that a change by somebody else counts at
 //! once.
-//!
-//! A first contact is written as soon as somebody asks for it. A change is written when it has been told, and not before:
-//! so it is told once, and never lost.
 
 use std::{
-    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -17,15 +13,15 @@ use thiserror::Error;
 use super::{
     Base, Denial, Digest, Launch, Lock, LockFault, PinnedServer,
     disk::{Disk, read, stamp},
+    found::Found,
     server_pins::Ruling,
-    state::{Found, Scope, State, key},
+    state::{State, key},
     texts::Texts,
     words::{self, Standing},
 };
 use crate::{
-    config::{Config, WriteError, write_atomically},
+    config::{Config, WriteError},
     ident::ServerIdentifier,
-    visible::visible,
 };
 
 /// The lock file of a configuration.
@@ -33,8 +29,10 @@ use crate::{
 pub struct Pins {
     /// The file; nothing where there is no place for one.
     file: Option<PathBuf>,
-    texts: Texts,
+    pub(super) texts: Texts,
     state: Mutex<State>,
+    /// Held while what was found is written, which is done once.
+    pub(super) writing: Mutex<()>,
 }
 
 /// Why the lock file was not written. It is as it was.
@@ -69,6 +67,7 @@ impl Pins {
             texts: Texts::new(config.cache.as_deref(), file.as_deref()),
             file,
             state: Mutex::default(),
+            writing: Mutex::default(),
         }
     }
 
@@ -78,12 +77,12 @@ impl Pins {
     }
 
     /// What the file holds now; nothing where it is not there.
-    pub fn lock(&self) -> Result<Option<Lock>, RecordError> {
+    pub fn lock(&self) -> Result<Option<Arc<Lock>>, RecordError> {
         let state = self.fresh();
         match (&state.disk, &self.file) {
             (_, None) => Err(RecordError::NoPlace),
             (Disk::Unread | Disk::Missing, _) => Ok(None),
-            (Disk::Known(lock), _) => Ok(Some(lock.clone())),
+            (Disk::Known(lock), _) => Ok(Some(Arc::clone(lock))),
             (Disk::Unusable(fault), Some(file)) => Err(unusable(file, fault)),
         }
     }
@@ -93,6 +92,13 @@ impl Pins {
         let before = self.state().disk.clone();
         let state = self.fresh();
         before != Disk::Unread && before != state.disk
+    }
+
+    /// Whether a server was met before: if so, how it is started has to be compared with how it was.
+    pub fn is_met(&self, place: &ServerIdentifier) -> bool {
+        let state = self.fresh();
+        let is_pinned = matches!(&state.disk, Disk::Known(lock) if lock.server(place).is_some());
+        is_pinned || state.first.contains_key(&key(place))
     }
 
     /// Whether a server may be started in this way, where only what is approved may be.
@@ -114,11 +120,13 @@ impl Pins {
 
     /// What may be offered of what was found of a server, where only what is approved may be.
     pub(super) fn enforce(&self, found: &Found) -> Ruling {
-        let (place, tools) = (&found.place, &found.observation.tools);
+        let place = &found.place;
+        let observation = found.observation();
+        let tools = &observation.tools;
         let mut state = self.fresh();
         let approved = self.approved(&state, place);
         let differences = approved.and_then(|approved| {
-            let differences = approved.differences(&found.observation, Base::Pinned);
+            let differences = approved.differences(observation, Base::Pinned);
             denied_launch(place, differences.launch.clone()).map(|()| differences)
         });
         let denied: Vec<(String, String)> = match &differences {
@@ -172,15 +180,20 @@ impl Pins {
             Disk::Unread | Disk::Missing => None,
         };
         let first = state.first.get(&key);
-        let first = first.map(|first| PinnedServer::of(&first.observation));
+        let first = first.map(|first| PinnedServer::of(first.observation()));
         let Some(known) = known.or(first.as_ref()) else {
             state.first.insert(key, Arc::new(found));
             return Ruling::default();
         };
-        let differences = known.differences(&found.observation, Base::Seen);
-        let mut after = known.clone();
-        after.see(&found.observation);
-        if after == *known {
+        // What was told counts before it is written.
+        let told = state.told.get(&key).map(|told| {
+            let mut known = known.clone();
+            known.see(told.observation());
+            known
+        });
+        let known = told.as_ref().unwrap_or(known);
+        let differences = known.differences(found.observation(), Base::Seen);
+        if known.has_seen(found.observation()) {
             state.changed.remove(&key);
         } else {
             state.changed.insert(key, Arc::new(found));
@@ -194,92 +207,6 @@ impl Pins {
             tracing::warn!("{words}");
         }
         Ruling::noticed(words)
-    }
-
-    /// Whether there is something to write.
-    pub fn has_news(&self, scope: Scope<'_>) -> bool {
-        !self.state().news(scope).is_empty()
-    }
-
-    /// Writes what was found. That it cannot be written is told once, and no error.
-    pub fn record(&self, scope: Scope<'_>) {
-        let (news, told) = {
-            let state = self.state();
-            (state.news(scope), state.told_unwritable)
-        };
-        if news.is_empty() {
-            return;
-        }
-        let written = self.change(|lock| {
-            let mut pinned = (0, 0);
-            for found in &news {
-                pinned = add(pinned, take_up(lock, found));
-            }
-            pinned
-        });
-        match written {
-            Ok((lock, (servers, tools))) => {
-                self.keep(&lock, &news);
-                if servers > 0 {
-                    let file = self.file.as_deref().unwrap_or(Path::new(""));
-                    tracing::info!(
-                        "pinned {} of {} in {}",
-                        counted(tools, "tool"),
-                        counted(servers, "server"),
-                        visible(&file.display().to_string())
-                    );
-                }
-                self.state().forget(&news);
-            }
-            Err(error) if !told => {
-                self.state().told_unwritable = true;
-                tracing::warn!("what was found of servers is not pinned: {error}");
-            }
-            Err(_) => {}
-        }
-    }
-
-    /// Makes a change in what others may have written meanwhile.
-    pub fn change<T>(&self, change: impl FnOnce(&mut Lock) -> T) -> Result<(Lock, T), RecordError> {
-        let file = self.file.as_ref().ok_or(RecordError::NoPlace)?;
-        let _alone = self.texts.exclusive();
-        let before = match read(file) {
-            Disk::Unread | Disk::Missing => None,
-            Disk::Known(lock) => Some(lock),
-            Disk::Unusable(fault) => return Err(unusable(file, &fault)),
-        };
-        let mut lock = before.clone().unwrap_or_default();
-        let done = change(&mut lock);
-        if before.as_ref() != Some(&lock) {
-            write_atomically(file, &lock.text())?;
-        }
-        let mut state = self.state();
-        state.stamp = stamp(file);
-        state.disk = Disk::Known(lock.clone());
-        Ok((lock, done))
-    }
-
-    /// Keeps the definitions of what was found, as far as the lock file has them.
-    fn keep(&self, lock: &Lock, news: &[Arc<Found>]) {
-        for found in news {
-            self.write_texts(lock, &found.place, &found.texts);
-        }
-        self.texts.forget_oldest();
-    }
-
-    /// Keeps definitions of a server, as far as the lock file has them.
-    pub fn keep_texts(&self, lock: &Lock, place: &ServerIdentifier, texts: &[(Digest, String)]) {
-        self.write_texts(lock, place, texts);
-        self.texts.forget_oldest();
-    }
-
-    fn write_texts(&self, lock: &Lock, place: &ServerIdentifier, texts: &[(Digest, String)]) {
-        let wanted: BTreeSet<Digest> = lock
-            .server(place)
-            .into_iter()
-            .flat_map(PinnedServer::digests)
-            .collect();
-        self.texts.keep(place, texts, &wanted);
     }
 
     /// The canonical definition of this digest that a server had, if it was kept.
@@ -324,30 +251,8 @@ impl Pins {
         state
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Puts what was found into the lock; returns how many servers and tools are pinned by it.
-fn take_up(lock: &mut Lock, found: &Found) -> (usize, usize) {
-    if lock.server(&found.place).is_some() {
-        lock.server_mut(&found.place).see(&found.observation);
-        return (0, 0);
-    }
-    *lock.server_mut(&found.place) = PinnedServer::of(&found.observation);
-    (1, found.observation.tools.len())
-}
-
-fn add(a: (usize, usize), b: (usize, usize)) -> (usize, usize) {
-    (a.0 + b.0, a.1 + b.1)
-}
-
-fn counted(count: usize, word: &str) -> String {
-    if count == 1 {
-        format!("1 {word}")
-    } else {
-        format!("{count} {word}s")
     }
 }
 
@@ -361,9 +266,12 @@ fn denied_launch(place: &ServerIdentifier, parts: Vec<String>) -> Result<(), Den
     })
 }
 
-fn unusable(file: &Path, fault: &LockFault) -> RecordError {
+pub(super) fn unusable(file: &Path, fault: &LockFault) -> RecordError {
     RecordError::Unusable {
         file: file.to_owned(),
         fault: fault.clone(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -48,6 +48,14 @@ pub(super) fn digests(server: &Server) -> Vec<(String, Digest)> {
     files
 }
 
+/// Whether a server names files to be read.
+pub(super) fn are_named(server: &Server) -> bool {
+    match &server.transport {
+        Transport::Stdio(launch) => named(server, launch).next().is_some(),
+        Transport::Remote(_) | Transport::Unset(_) => false,
+    }
+}
+
 /// The names of files as they are written and as they are.
 fn named<'a>(
     server: &'a Server,

@@ -1,10 +1,13 @@
 //! What the task of a server holds of the lock file.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use super::{Denial, Digest, Launch, Observation, Pins, canonical, state::Found};
+use super::{
+    Denial, Launch, Pins,
+    found::{Found, Start},
+};
 use crate::{
-    config::{PinMode, Secrets},
+    config::{PinMode, Secrets, Server},
     ident::ServerIdentifier,
     wire::RawJson,
 };
@@ -15,7 +18,7 @@ pub struct ServerPins {
     pins: Arc<Pins>,
     place: ServerIdentifier,
     /// How it is started; nothing where it is not, and what it told in an earlier run is at hand.
-    launch: Option<Arc<Launch>>,
+    start: Option<Start>,
     /// What no definition may hold that is kept.
     secrets: Secrets,
 }
@@ -41,11 +44,20 @@ impl Ruling {
 impl ServerPins {
     /// The pins of a server that is started in this way.
     pub fn new(pins: Arc<Pins>, place: ServerIdentifier, launch: Launch) -> Self {
+        let start = Some(Start::Known(Arc::new(launch)));
         Self {
-            pins,
-            place,
-            launch: Some(Arc::new(launch)),
-            secrets: Secrets::default(),
+            start,
+            ..Self::at_rest(pins, place)
+        }
+    }
+
+    /// The pins of a server that is started by this entry. In which way that is, is looked at when somebody wants to
+    /// know.
+    pub fn unlooked(pins: Arc<Pins>, place: ServerIdentifier, server: Arc<Server>) -> Self {
+        let start = Some(Start::Unlooked(server));
+        Self {
+            start,
+            ..Self::at_rest(pins, place)
         }
     }
 
@@ -54,7 +66,7 @@ impl ServerPins {
         Self {
             pins,
             place,
-            launch: None,
+            start: None,
             secrets: Secrets::default(),
         }
     }
@@ -69,10 +81,11 @@ impl ServerPins {
     pub fn admit(&self, mode: PinMode) -> Result<(), Denial> {
         match mode {
             PinMode::Off | PinMode::Notice => Ok(()),
-            PinMode::Enforce => {
-                let launch = self.launch.as_deref().cloned().unwrap_or_default();
-                self.pins.admit(&self.place, &launch)
-            }
+            PinMode::Enforce => match &self.start {
+                Some(Start::Known(launch)) => self.pins.admit(&self.place, launch),
+                // What was not looked at is not what was approved.
+                Some(Start::Unlooked(_)) | None => self.pins.admit(&self.place, &Launch::default()),
+            },
         }
     }
 
@@ -83,28 +96,23 @@ impl ServerPins {
         product: Option<&str>,
         tools: impl Iterator<Item = (&'t str, &'t RawJson)>,
     ) -> Ruling {
-        let launch = match (mode, &self.launch) {
+        let start = match (mode, &self.start) {
             // What it told in an earlier run was taken up then.
             (PinMode::Off, _) | (PinMode::Notice, None) => return Ruling::default(),
-            (PinMode::Notice | PinMode::Enforce, Some(launch)) => launch.saying(product),
-            (PinMode::Enforce, None) => self.pins.approved_launch(&self.place),
-        };
-        let mut found = Found {
-            place: self.place.clone(),
-            observation: Observation {
-                launch,
-                tools: Vec::new(),
-            },
-            texts: Vec::new(),
-        };
-        for (name, definition) in tools {
-            let text = canonical(definition);
-            let digest = Digest::of(text.as_bytes());
-            found.observation.tools.push((name.to_owned(), digest));
-            if !self.secrets.stand_in_json(&text) {
-                found.texts.push((digest, text));
+            (PinMode::Notice | PinMode::Enforce, Some(start)) => start.clone(),
+            (PinMode::Enforce, None) => {
+                Start::Known(Arc::new(self.pins.approved_launch(&self.place)))
             }
-        }
+        };
+        let tools = tools.map(|(name, definition)| (name.to_owned(), definition.clone()));
+        let found = Found {
+            place: self.place.clone(),
+            start,
+            product: self.start.as_ref().and(product).map(str::to_owned),
+            tools: tools.collect(),
+            secrets: self.secrets.clone(),
+            observation: OnceLock::new(),
+        };
         match mode {
             PinMode::Enforce => self.pins.enforce(&found),
             PinMode::Notice | PinMode::Off => self.pins.notice(found),

@@ -3,8 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    Differences, Digest, Observation,
+    Differences,
     disk::{Disk, Stamp},
+    found::Found,
 };
 use crate::ident::{ServerIdentifier, ToolboxName};
 
@@ -19,6 +20,8 @@ pub(super) struct State {
     pub(super) first: BTreeMap<Place, Arc<Found>>,
     /// Servers that have changed, which is not written before it was told.
     pub(super) changed: BTreeMap<Place, Arc<Found>>,
+    /// Servers of which it was told that they have changed.
+    pub(super) told: BTreeMap<Place, Arc<Found>>,
     /// What the log has of each server.
     logged: BTreeMap<Place, Differences>,
     /// Whether it was told that the file cannot be used.
@@ -30,42 +33,40 @@ pub(super) struct State {
 /// A toolbox and a server.
 pub(super) type Place = (String, String);
 
-/// What was found of a server, with the definitions themselves.
-#[derive(Debug)]
-pub(super) struct Found {
-    pub(super) place: ServerIdentifier,
-    pub(super) observation: Observation,
-    pub(super) texts: Vec<(Digest, String)>,
-}
-
-/// What of all that was found is written.
+/// Where something has changed that was told.
 #[derive(Debug, Clone, Copy)]
 pub enum Scope<'a> {
-    /// First contacts.
-    First,
-    /// First contacts, and what has changed in a toolbox, which was told.
+    /// In a toolbox.
     Toolbox(&'a ToolboxName),
-    /// Everything: it was told to a person.
+    /// Everywhere.
     Everything,
 }
 
 impl State {
+    /// Notes that what has changed was told.
+    pub(super) fn tell(&mut self, scope: Scope<'_>) {
+        let changed = std::mem::take(&mut self.changed);
+        let (told, left) = changed
+            .into_iter()
+            .partition(|((toolbox, _), _)| match scope {
+                Scope::Toolbox(chosen) => toolbox == chosen.as_str(),
+                Scope::Everything => true,
+            });
+        self.told.extend::<BTreeMap<_, _>>(told);
+        self.changed = left;
+    }
+
     /// What is to be written.
-    pub(super) fn news(&self, scope: Scope<'_>) -> Vec<Arc<Found>> {
-        let changed = self.changed.iter().filter(|((toolbox, _), _)| match scope {
-            Scope::First => false,
-            Scope::Toolbox(chosen) => toolbox == chosen.as_str(),
-            Scope::Everything => true,
-        });
-        let changed = changed.map(|(_, found)| found);
-        self.first.values().chain(changed).map(Arc::clone).collect()
+    pub(super) fn news(&self) -> Vec<Arc<Found>> {
+        let news = self.first.values().chain(self.told.values());
+        news.map(Arc::clone).collect()
     }
 
     /// Forgets what was written, unless something newer was found meanwhile.
     pub(super) fn forget(&mut self, written: &[Arc<Found>]) {
         let is_written = |found: &Arc<Found>| written.iter().any(|it| Arc::ptr_eq(it, found));
         self.first.retain(|_, found| !is_written(found));
-        self.changed.retain(|_, found| !is_written(found));
+        self.told.retain(|_, found| !is_written(found));
     }
 
     /// Whether the log does not have it; from now on it has.

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::Digest;
 use crate::{ident::ServerIdentifier, private_files};
@@ -38,11 +38,45 @@ pub(super) struct Texts {
     lock: Digest,
 }
 
-#[derive(Serialize, Deserialize)]
+/// What a file holds.
+#[derive(Deserialize)]
 struct Stored {
     layout: u32,
     /// Canonical definitions by their digests.
     texts: BTreeMap<String, String>,
+}
+
+/// The text of a file, written as it is made.
+struct StoredText {
+    text: Vec<u8>,
+    /// How many definitions are in it.
+    count: usize,
+}
+
+impl StoredText {
+    fn new() -> Self {
+        let text = format!("{{\"layout\":{LAYOUT},\"texts\":{{").into_bytes();
+        Self { text, count: 0 }
+    }
+
+    fn add(&mut self, digest: &str, definition: &str) {
+        if self.count > 0 {
+            self.text.push(b',');
+        }
+        self.string(digest);
+        self.text.push(b':');
+        self.string(definition);
+        self.count += 1;
+    }
+
+    fn string(&mut self, string: &str) {
+        serde_json::to_writer(&mut self.text, string).expect("writing to memory cannot fail");
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        self.text.extend_from_slice(b"}}");
+        self.text
+    }
 }
 
 impl Texts {
@@ -63,26 +97,31 @@ impl Texts {
         (Digest::of(text.as_bytes()) == digest).then_some(text)
     }
 
-    /// Keeps definitions of a server, those that it had included, as far as they are still pinned or seen.
+    /// Keeps definitions of a server, those that it had included, as far as they are still pinned or seen. Only the
+    /// text of the file is held whole.
     pub(super) fn keep(
         &self,
         place: &ServerIdentifier,
-        added: &[(Digest, String)],
+        added: impl Iterator<Item = (Digest, String)>,
         wanted: &BTreeSet<Digest>,
     ) {
         let Some(file) = self.file(place) else { return };
         let known = read(&file);
-        let added = added
-            .iter()
-            .map(|(digest, text)| (digest.to_string(), text.clone()));
         let wanted: BTreeSet<String> = wanted.iter().map(ToString::to_string).collect();
-        let mut texts: BTreeMap<String, String> = known.clone();
-        texts.extend(added);
-        texts.retain(|digest, _| wanted.contains(digest));
-        if texts == known {
+        let kept = known.iter().filter(|(digest, _)| wanted.contains(*digest));
+        let mut text = StoredText::new();
+        kept.for_each(|(digest, definition)| text.add(digest, definition));
+        let is_less = text.count < known.len();
+        for (digest, definition) in added {
+            let digest = digest.to_string();
+            if wanted.contains(&digest) && !known.contains_key(&digest) {
+                text.add(&digest, &definition);
+            }
+        }
+        if !is_less && text.count == known.len() {
             return;
         }
-        if let Err(error) = self.write(&file, texts) {
+        if let Err(error) = self.write(&file, &text.finish()) {
             tracing::debug!("definitions are not kept: {error}");
         }
     }
@@ -119,17 +158,12 @@ impl Texts {
         Some(self.folder.as_ref()?.join(name))
     }
 
-    fn write(&self, file: &Path, texts: BTreeMap<String, String>) -> io::Result<()> {
-        let stored = Stored {
-            layout: LAYOUT,
-            texts,
-        };
-        let text = serde_json::to_vec(&stored)?;
+    fn write(&self, file: &Path, text: &[u8]) -> io::Result<()> {
         if text.len() > MAX_FILE_BYTES {
             return Err(io::Error::other("they are too large"));
         }
         match (&self.folder, file.file_name().and_then(OsStr::to_str)) {
-            (Some(folder), Some(name)) => private_files::replace(folder, name, &text),
+            (Some(folder), Some(name)) => private_files::replace(folder, name, text),
             _ => Ok(()),
         }
     }

@@ -91,7 +91,7 @@ pub(super) async fn run(
                 None if detail == Detail::Full => opened.result.clone(),
                 None => text_result(&opened_text(&opened, detail)),
             };
-            workbench.told(&found).await;
+            workbench.told(&found);
             Ok(result)
         }
         Err(error) => Err(Failure::NotOpened {

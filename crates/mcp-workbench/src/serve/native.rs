@@ -84,7 +84,7 @@ async fn open(workbench: &Workbench, native: &Native, client: &Arc<dyn ClientHan
     match workbench.open(native.toolbox(), client).await {
         Ok(opened) => {
             // There is no other place than the log to tell it, which has it.
-            workbench.told(native.toolbox()).await;
+            workbench.told(native.toolbox());
             for failure in &opened.failures {
                 tracing::warn!("{failure}");
             }

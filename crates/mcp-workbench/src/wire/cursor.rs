@@ -1,6 +1,11 @@
 //! A way through a value in one go, for those who know what they expect and give up on anything else.
 
-use super::{json::RawJson, scan::Scanner};
+use std::borrow::Cow;
+
+use super::{
+    json::{Kind, RawJson},
+    scan::Scanner,
+};
 
 /// A place in a value that is known to be valid.
 pub struct Cursor<'a> {
@@ -41,6 +46,56 @@ impl<'a> Cursor<'a> {
                 return self.scanner.expect(b'}').ok();
             }
         }
+    }
+
+    /// Goes through the array at the cursor. `visit` has to move past each element.
+    pub fn elements(&mut self, mut visit: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+        self.scanner.expect(b'[').ok()?;
+        self.scanner.skip_whitespace();
+        if self.scanner.take(b']') {
+            return Some(());
+        }
+        loop {
+            self.scanner.skip_whitespace();
+            visit(self)?;
+            self.scanner.skip_whitespace();
+            if !self.scanner.take(b',') {
+                return self.scanner.expect(b']').ok();
+            }
+        }
+    }
+
+    /// What begins at the cursor.
+    pub fn kind(&self) -> Option<Kind> {
+        let rest = self.value.as_bytes().get(self.scanner.position()..)?;
+        Some(match rest.first()? {
+            b'{' => Kind::Object,
+            b'[' => Kind::Array,
+            b'"' => Kind::String,
+            b't' | b'f' => Kind::Boolean,
+            b'n' => Kind::Null,
+            _ => Kind::Number,
+        })
+    }
+
+    /// Moves past a value, and returns it as it is written.
+    pub fn written(&mut self) -> Option<&'a [u8]> {
+        let start = self.scanner.position();
+        self.scanner.skip_value().ok()?;
+        Some(self.scanner.text_since(start))
+    }
+
+    /// Moves past a string, and returns its text: borrowed if that is how it is written.
+    pub fn any_text(&mut self) -> Option<Cow<'a, str>> {
+        let start = self.scanner.position();
+        self.scanner.string().ok()?;
+        let quoted = self.scanner.text_since(start);
+        if self.scanner.last_string_is_plain() {
+            let text = std::str::from_utf8(&quoted[1..quoted.len() - 1]).ok()?;
+            return Some(Cow::Borrowed(text));
+        }
+        let string = { self.value.as_bytes() }.slice(start..self.scanner.position());
+        Some(Cow::Owned(RawJson::trusted(string).as_text()?.into_owned()))
     }
 
     /// Moves past a value, and returns it.

@@ -4,7 +4,11 @@ use std::sync::Arc;
 
 use super::{LookupError, Workbench};
 use crate::{
-    audit::AuditLog, call::ClientId, downstream::ToolList, ident::ToolIdentifier, lock::Pins,
+    audit::AuditLog,
+    call::ClientId,
+    downstream::ToolList,
+    ident::ToolIdentifier,
+    lock::{Pins, Scope},
     toolbox::Toolbox,
 };
 
@@ -20,8 +24,9 @@ impl Workbench {
     }
 
     /// Notes that somebody is told what has changed in a toolbox, so that they are not told again.
-    pub async fn told(&self, toolbox: &Toolbox) {
-        self.pool.record_told(toolbox.name()).await;
+    pub fn told(&self, toolbox: &Toolbox) {
+        self.pool.pins().tell(Scope::Toolbox(toolbox.name()));
+        self.pool.record_soon();
     }
 
     /// Takes up a lock file that may have changed. Servers that run are compared with it at once, others at their next start.

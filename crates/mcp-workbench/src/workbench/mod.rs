@@ -135,7 +135,7 @@ impl Workbench {
         client: &Arc<dyn ClientHandle>,
     ) -> Result<Arc<Opened>, OpenError> {
         let opened = toolbox.open(client).await?;
-        self.pool.record_first().await;
+        self.pool.record_soon();
         if let Some(registry) = &self.registry {
             let before = registry.len();
             register(registry, toolbox);

@@ -76,7 +76,8 @@ fn examine_servers(
     with_workbench(loaded.config, async |workbench| {
         let mut found = look_at(&workbench, None, &progress).await;
         // What has changed is told by the report.
-        workbench.pins().record(Scope::Everything);
+        workbench.pins().tell(Scope::Everything);
+        workbench.pins().record();
         let config = workbench.config();
         let reports = config.toolboxes.keys().map(|name| {
             let (own, others) = found.drain(..).partition(|it| it.toolbox == *name);

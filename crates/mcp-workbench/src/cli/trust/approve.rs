@@ -196,10 +196,8 @@ fn write(pins: &Pins, servers: &[&Examined], chosen: &Chosen) -> Result<(), Reco
         if let Found::Up { texts, .. } = &server.found {
             let texts = texts.values();
             let texts = texts.filter(|text| !server.secrets.stand_in_json(text));
-            let texts: Vec<(Digest, String)> = texts
-                .map(|text| (Digest::of(text.as_bytes()), text.clone()))
-                .collect();
-            pins.keep_texts(&lock, &server.place, &texts);
+            let texts = texts.map(|text| (Digest::of(text.as_bytes()), text.clone()));
+            pins.keep_texts(&lock, &server.place, texts);
         }
     }
     Ok(())

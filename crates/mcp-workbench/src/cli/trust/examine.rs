@@ -19,7 +19,7 @@ pub(super) struct Subject {
     /// The lock file.
     pub(super) pins: Pins,
     /// What it holds; nothing where it is not there.
-    pub(super) lock: Lock,
+    pub(super) lock: Arc<Lock>,
     /// What is configured of what is meant.
     config: Config,
     /// The servers in the order of the configuration.

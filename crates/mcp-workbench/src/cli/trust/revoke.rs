@@ -64,7 +64,7 @@ pub(super) fn run(
         }
     })?;
     for (place, _) in &meant {
-        pins.keep_texts(&lock, place, &[]);
+        pins.keep_texts(&lock, place, std::iter::empty());
     }
     output::remark("revoked");
     Ok(ExitCode::SUCCESS)

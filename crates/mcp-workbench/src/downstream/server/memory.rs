@@ -1,28 +1,19 @@
 //! What is known of a server's tools from earlier runs: read from disk when somebody asks, once; and written there when
 //! the server has told something.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
-
-use tokio::time::sleep;
-use tokio_util::task::TaskTracker;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{About, SupervisorContext};
 use crate::{
     config::{PinMode, Secrets, Server},
     downstream::{
         kept::{KeptLists, NotKept},
+        later::Later,
         listing::{PinRules, ToolList},
-        pool::Shutdown,
         told::Told,
     },
     lock::ServerPins,
 };
-
-/// When what a server has told is written: not while somebody waits for it.
-const KEPT_AFTER: Duration = Duration::from_millis(100);
 
 /// What one server is remembered by.
 pub(super) struct Memory {
@@ -123,8 +114,7 @@ impl Memory {
 /// Keeps what a server tells.
 pub(super) struct Keeper {
     about: Arc<About>,
-    tasks: TaskTracker,
-    shutdown: Arc<Shutdown>,
+    later: Arc<Later>,
 }
 
 impl Keeper {
@@ -132,21 +122,15 @@ impl Keeper {
     pub(super) fn new(about: &Arc<About>, context: &SupervisorContext) -> Self {
         Self {
             about: Arc::clone(about),
-            tasks: context.links.tasks.clone(),
-            shutdown: Arc::clone(&context.shutdown),
+            later: Arc::clone(&context.later),
         }
     }
 
     /// Keeps what the server has told when whoever waits for it has it, and at the latest at the end.
     pub(super) fn keep_soon(&self, server: &Arc<Server>, told: &Told, secrets: &Secrets) {
-        let (about, shutdown) = (Arc::clone(&self.about), Arc::clone(&self.shutdown));
+        let about = Arc::clone(&self.about);
         let (server, told, secrets) = (Arc::clone(server), told.clone(), secrets.clone());
-        self.tasks.spawn(async move {
-            tokio::select! {
-                () = sleep(KEPT_AFTER) => {}
-                () = shutdown.begun() => {}
-            }
-            about.memory.keep(&server, &told, &secrets);
-        });
+        let keep = move || about.memory.keep(&server, &told, &secrets);
+        self.later.add(keep);
     }
 }

@@ -20,7 +20,7 @@ use super::{
     adapt::Adaption,
     limiter::{StartLimiter, Verdict},
     memory::{Keeper, Memory},
-    pinning::record_later,
+    pinning::{Looks, record_later},
     session::{Session, SessionEnd, Surroundings},
     start::{Question, Started, start},
     waiting::Waiting,
@@ -31,6 +31,7 @@ use crate::{
         error::{CallError, ConnectError},
         event::{Change, ServerEvent},
         kept::KeptLists,
+        later::Later,
         link::LinkContext,
         listing::ToolList,
         pool::Shutdown,
@@ -56,6 +57,10 @@ pub(in crate::downstream) struct SupervisorContext {
     pub(in crate::downstream) sealer: Arc<Sealer>,
     /// What is pinned of servers.
     pub(in crate::downstream) pins: Arc<Pins>,
+    /// Who looks at how servers are started.
+    pub(in crate::downstream) looks: Arc<Looks>,
+    /// What is written when nobody waits.
+    pub(in crate::downstream) later: Arc<Later>,
 }
 
 /// The owner of one server.

@@ -17,8 +17,11 @@ fn a_first_contact_is_recorded_and_told_in_one_line_of_the_log() {
     let mut workbench = world.connect();
     let opened = workbench.open("dev").json();
     assert_eq!(opened.get("notices"), None);
-    let lock = world.lock();
+    // It is written while the workbench runs, when nobody waits for it.
+    let written = poll(TIMEOUT, || world.lock_file().exists().then_some(()));
+    assert_eq!(written, Some(()));
     let stderr = workbench.finish().stderr;
+    let lock = world.lock();
     let told: Vec<&str> = stderr.lines().filter(|it| it.contains("pinned")).collect();
     let file = world.lock_file();
     let expected = format!("pinned 2 tools of 1 server in {}", file.display());

@@ -36,6 +36,9 @@ fn several_workbenches_at_once_lose_nothing() {
     for (workbench, id) in workbenches.iter_mut().zip(asked) {
         assert_eq!(names(&workbench.tool_result(&id).json()), ["add"]);
     }
+    for mut workbench in workbenches {
+        assert!(workbench.finish().status.success());
+    }
     let lock: Value = serde_json::from_str(&world.lock()).unwrap();
     let pinned: Vec<&String> = lock["toolboxes"].as_object().unwrap().keys().collect();
     assert_eq!(pinned, boxes.iter().collect::<Vec<_>>());

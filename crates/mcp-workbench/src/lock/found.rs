@@ -1,0 +1,64 @@
+//! What was found of a server and may have to be written. Nothing of it is worked out before somebody needs it: of a
+//! server that is met for the first time, that is when it is written, and nobody waits for that.
+
+use std::sync::{Arc, OnceLock};
+
+use super::{Digest, Launch, Observation, canonical};
+use crate::{
+    config::{Secrets, Server},
+    ident::ServerIdentifier,
+    wire::RawJson,
+};
+
+/// What was found of a server, with the definitions themselves.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) place: ServerIdentifier,
+    /// How it was started.
+    pub(super) start: Start,
+    /// What it calls itself.
+    pub(super) product: Option<String>,
+    /// The names and definitions of its tools. The definitions are those of its list, and no copies.
+    pub(super) tools: Vec<(String, RawJson)>,
+    /// What no definition may hold that is kept.
+    pub(super) secrets: Secrets,
+    /// What is compared, once it was.
+    pub(super) observation: OnceLock<Observation>,
+}
+
+/// How a server was started.
+#[derive(Debug, Clone)]
+pub(super) enum Start {
+    /// In this way.
+    Known(Arc<Launch>),
+    /// In a way that nobody has looked at, by this entry.
+    Unlooked(Arc<Server>),
+}
+
+impl Found {
+    /// What is compared with the lock file. The first time that takes a moment.
+    pub(super) fn observation(&self) -> &Observation {
+        self.observation.get_or_init(|| {
+            let product = self.product.as_deref();
+            let digest = |definition| Digest::of(canonical(definition).as_bytes());
+            let tools = self.tools.iter();
+            Observation {
+                launch: match &self.start {
+                    Start::Known(launch) => launch.saying(product),
+                    Start::Unlooked(server) => Launch::of(server).saying(product),
+                },
+                tools: tools
+                    .map(|(name, definition)| (name.clone(), digest(definition)))
+                    .collect(),
+            }
+        })
+    }
+
+    /// The canonical definitions that may be kept, one made after the other.
+    pub(super) fn texts(&self) -> impl Iterator<Item = (Digest, String)> {
+        let digests = self.observation().tools.iter().map(|(_, digest)| *digest);
+        let definitions = self.tools.iter().map(|(_, definition)| definition);
+        let texts = digests.zip(definitions.map(canonical));
+        texts.filter(|(_, text)| !self.secrets.stand_in_json(text))
+    }
+}

@@ -1,0 +1,87 @@
+//! What is told and what is written, and in which order.
+
+use bytes::Bytes;
+use tempfile::TempDir;
+
+use super::*;
+use crate::{
+    config::PinMode,
+    lock::{Scope, ServerPins},
+    wire::RawJson,
+};
+
+fn pins(folder: &TempDir) -> Arc<Pins> {
+    let file = folder.path().join("workbench.lock");
+    Arc::new(Pins {
+        texts: Texts::new(Some(folder.path()), Some(&file)),
+        file: Some(file),
+        state: Mutex::default(),
+        writing: Mutex::default(),
+    })
+}
+
+fn place() -> ServerIdentifier {
+    ServerIdentifier {
+        toolbox: "dev".into(),
+        server: "fs".into(),
+    }
+}
+
+/// What is to be told when the server lists its one tool with this description.
+fn told(pins: &Arc<Pins>, description: &str) -> usize {
+    let definition = format!(r#"{{"name":"add","description":"{description}"}}"#);
+    let definition = RawJson::parse(&Bytes::from(definition)).unwrap();
+    let server = ServerPins::new(Arc::clone(pins), place(), Launch::default());
+    let tools = [("add", &definition)].into_iter();
+    server.rule(PinMode::Notice, None, tools).notices.len()
+}
+
+#[test]
+fn what_was_told_counts_before_it_is_written() {
+    let folder = TempDir::new().unwrap();
+    let pins = pins(&folder);
+    assert_eq!(told(&pins, "Adds"), 0);
+    // A second list of a server that was just met is compared with the first.
+    assert_eq!(told(&pins, "Adds, and more"), 1);
+    assert_eq!(told(&pins, "Adds, and more"), 1, "nobody was told");
+    pins.tell(Scope::Toolbox(&place().toolbox));
+    assert_eq!(told(&pins, "Adds, and more"), 0);
+    assert_eq!(told(&pins, "Adds, and much more"), 1);
+    pins.record();
+    assert!(!pins.has_news());
+    assert_eq!(told(&pins, "Adds, and more"), 0);
+    assert_eq!(told(&pins, "Adds, and much more"), 1);
+}
+
+#[test]
+fn a_change_that_nobody_was_told_is_not_written() {
+    let folder = TempDir::new().unwrap();
+    let pins = pins(&folder);
+    told(&pins, "Adds");
+    pins.record();
+    let lock = pins.lock().unwrap();
+    told(&pins, "Adds, and more");
+    pins.tell(Scope::Toolbox(&"other".into()));
+    pins.record();
+    assert_eq!(pins.lock().unwrap(), lock);
+    pins.tell(Scope::Everything);
+    pins.record();
+    assert_ne!(pins.lock().unwrap(), lock);
+    assert_eq!(told(&pins, "Adds, and more"), 0);
+}
+
+#[test]
+fn definitions_are_kept_as_long_as_they_are_pinned_or_seen() {
+    let folder = TempDir::new().unwrap();
+    let pins = pins(&folder);
+    let kept = |description: &str| {
+        let text = format!(r#"{{"description":"{description}","name":"add"}}"#);
+        pins.text(&place(), Digest::of(text.as_bytes())) == Some(text)
+    };
+    for description in ["one", "two", "three"] {
+        told(&pins, description);
+        pins.tell(Scope::Everything);
+        pins.record();
+    }
+    assert_eq!(["one", "two", "three"].map(kept), [true, false, true]);
+}

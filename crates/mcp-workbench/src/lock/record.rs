@@ -1,0 +1,156 @@
+//! Writing the lock file, and the definitions beside it.
+//!
+//! Nobody waits for it: [`Pins::record`] is called later, on a thread of its own. A first contact is written then. A change
+//! is written when it has been told, and not before: so it is told once, and never lost.
+
+use std::{
+    collections::BTreeSet,
+    path::Path,
+    sync::{Arc, PoisonError},
+};
+
+use super::{
+    Digest, Lock, PinnedServer, Pins, RecordError,
+    disk::{Disk, read, stamp},
+    found::Found,
+    pins::unusable,
+    state::Scope,
+};
+use crate::{config::write_atomically, ident::ServerIdentifier, visible::visible};
+
+impl Pins {
+    /// Notes that somebody was told what has changed.
+    pub fn tell(&self, scope: Scope<'_>) {
+        self.state().tell(scope);
+    }
+
+    /// Whether there is something to write.
+    pub fn has_news(&self) -> bool {
+        let state = self.state();
+        !(state.first.is_empty() && state.told.is_empty())
+    }
+
+    /// Writes what was met for the first time, and what has changed and was told. Files are read and written. That
+    /// it cannot be written is told once, and no error.
+    pub fn record(&self) {
+        let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let (news, told) = {
+            let state = self.state();
+            (state.news(), state.told_unwritable)
+        };
+        if news.is_empty() {
+            return;
+        }
+        // What takes long is done before others have to wait for the file.
+        for found in &news {
+            found.observation();
+        }
+        let written = self.change(|lock| {
+            let mut pinned = (0, 0);
+            for found in &news {
+                pinned = add(pinned, take_up(lock, found));
+            }
+            pinned
+        });
+        match written {
+            Ok((lock, (servers, tools))) => {
+                self.keep(&lock, &news);
+                if servers > 0 {
+                    let file = self.file().unwrap_or(Path::new(""));
+                    tracing::info!(
+                        "pinned {} of {} in {}",
+                        counted(tools, "tool"),
+                        counted(servers, "server"),
+                        visible(&file.display().to_string())
+                    );
+                }
+                self.state().forget(&news);
+            }
+            Err(error) if !told => {
+                self.state().told_unwritable = true;
+                tracing::warn!("what was found of servers is not pinned: {error}");
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// Makes a change in what others may have written meanwhile.
+    pub fn change<T>(
+        &self,
+        change: impl FnOnce(&mut Lock) -> T,
+    ) -> Result<(Arc<Lock>, T), RecordError> {
+        let file = self.file().ok_or(RecordError::NoPlace)?;
+        let _alone = self.texts.exclusive();
+        let before = match read(file) {
+            Disk::Unread | Disk::Missing => None,
+            Disk::Known(lock) => Some(lock),
+            Disk::Unusable(fault) => return Err(unusable(file, &fault)),
+        };
+        let mut lock = before.as_deref().cloned().unwrap_or_default();
+        let done = change(&mut lock);
+        if before.as_deref() != Some(&lock) {
+            write_atomically(file, &lock.text())?;
+        }
+        let lock = Arc::new(lock);
+        let mut state = self.state();
+        state.stamp = stamp(file);
+        state.disk = Disk::Known(Arc::clone(&lock));
+        Ok((lock, done))
+    }
+
+    /// Keeps the definitions of what was found, as far as the lock file has them.
+    fn keep(&self, lock: &Lock, news: &[Arc<Found>]) {
+        for found in news {
+            self.write_texts(lock, &found.place, found.texts());
+        }
+        self.texts.forget_oldest();
+    }
+
+    /// Keeps definitions of a server, as far as the lock file has them.
+    pub fn keep_texts(
+        &self,
+        lock: &Lock,
+        place: &ServerIdentifier,
+        texts: impl Iterator<Item = (Digest, String)>,
+    ) {
+        self.write_texts(lock, place, texts);
+        self.texts.forget_oldest();
+    }
+
+    fn write_texts(
+        &self,
+        lock: &Lock,
+        place: &ServerIdentifier,
+        texts: impl Iterator<Item = (Digest, String)>,
+    ) {
+        let wanted: BTreeSet<Digest> = lock
+            .server(place)
+            .into_iter()
+            .flat_map(PinnedServer::digests)
+            .collect();
+        self.texts.keep(place, texts, &wanted);
+    }
+}
+
+/// Puts what was found into the lock; returns how many servers and tools are pinned by it.
+fn take_up(lock: &mut Lock, found: &Found) -> (usize, usize) {
+    let observation = found.observation();
+    if lock.server(&found.place).is_some() {
+        lock.server_mut(&found.place).see(observation);
+        return (0, 0);
+    }
+    *lock.server_mut(&found.place) = PinnedServer::of(observation);
+    (1, observation.tools.len())
+}
+
+fn add(a: (usize, usize), b: (usize, usize)) -> (usize, usize) {
+    (a.0 + b.0, a.1 + b.1)
+}
+
+fn counted(count: usize, word: &str) -> String {
+    if count == 1 {
+        format!("1 {word}")
+    } else {
+        format!("{count} {word}s")
+    }
+}
