@@ -112,6 +112,7 @@ impl ConfigFile {
             .arg("--config")
             .arg(self.path())
             .env("XDG_CACHE_HOME", self.cache())
+            .env("XDG_STATE_HOME", self.folder.path().join("state"))
             .current_dir(self.folder.path());
         command
     }
