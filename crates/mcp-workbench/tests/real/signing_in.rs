@@ -2,6 +2,7 @@
 //! SDK that takes nothing but its tokens.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::process::Command;
 
 use pretty_assertions::assert_eq;
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 use crate::packages;
 use crate::process::Process;
 use crate::session::{Answer, Session};
-use crate::workbench::{ConfigFile, PROGRAM, TOOLBOX, use_tool};
+use crate::workbench::{ConfigFile, TOOLBOX, use_tool};
 
 /// The name of the protected server in the configuration.
 const SERVER: &str = "notes";
@@ -82,25 +83,13 @@ impl User {
         }
     }
 
-    /// A command of the workbench with the configuration.
+    /// A command of the workbench, with this user's browser.
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(PROGRAM);
+        let mut command = self.config.command_with(arguments);
         command
-            .args(arguments)
-            .arg("--config")
-            .arg(self.config.path());
-        self.at_home(&mut command);
-        command
-    }
-
-    /// The places and the browser of this user.
-    fn at_home(&self, command: &mut Command) {
-        let folder = self.config.path().with_file_name("");
-        command
-            .env("XDG_CACHE_HOME", folder.join("cache"))
-            .env("XDG_STATE_HOME", folder.join("state"))
             .env("BROWSER", packages::beside("clients/browser.py"))
             .env("SEEN", self.seen());
+        command
     }
 
     fn run(&self, arguments: &[&str]) -> Ended {
@@ -125,7 +114,7 @@ impl User {
     }
 
     /// Where the browser writes what it shows.
-    fn seen(&self) -> std::path::PathBuf {
+    fn seen(&self) -> PathBuf {
         self.config.path().with_file_name("seen")
     }
 
