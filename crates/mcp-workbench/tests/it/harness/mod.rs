@@ -10,6 +10,7 @@ mod modern_client;
 mod processes;
 mod reading;
 mod remote_fixture;
+pub(crate) mod remote_server;
 mod report;
 mod script;
 mod setup;
