@@ -2,9 +2,9 @@
 //! made whole, transports decided, disabled servers dropped. A function of the file and the
 //! environment; of the disk only the files that `${file:…}` names are read.
 
-mod texts;
-
+mod oauth;
 mod rules;
+mod texts;
 
 use std::{
     ffi::OsString,
@@ -92,6 +92,7 @@ pub(super) fn resolve(
             .unwrap_or_else(|| MetaTool::USUAL.to_vec()),
         watch: raw.watch.unwrap_or(true),
         cache: environment.cache_directory(),
+        state: environment.state_directory(),
         audit: raw.audit.as_ref().and_then(|audit| resolver.audit(audit)),
         lock,
     }
@@ -242,6 +243,7 @@ impl Resolver<'_> {
             url
         });
         RemoteEndpoint {
+            oauth: self.oauth(taken, raw, &url),
             url,
             headers: self.members(taken, raw.headers.as_ref()),
             protocol: RemoteProtocol::Http,

@@ -13,8 +13,8 @@ use std::{
 use indexmap::IndexMap;
 
 use super::{
-    audit::Audit, filters::ToolFilters, meta_tools::MetaTool, permissions::Permissions,
-    secrets::Secrets, sources::MissingValue, written::Written,
+    audit::Audit, filters::ToolFilters, meta_tools::MetaTool, oauth::OAuth,
+    permissions::Permissions, secrets::Secrets, sources::MissingValue, written::Written,
 };
 use crate::{
     era::Era,
@@ -43,6 +43,8 @@ pub struct Config {
     pub watch: bool,
     /// Where the workbench keeps what it could find out again, if there is such a place.
     pub cache: Option<PathBuf>,
+    /// Where the workbench keeps what cannot be found out again, if there is such a place.
+    pub state: Option<PathBuf>,
     /// Where calls are noted; nothing if they are not.
     pub audit: Option<Audit>,
     /// The lock file, which is there or may be made; nothing where the configuration is no file.
@@ -193,6 +195,8 @@ pub struct RemoteEndpoint {
     pub url: String,
     /// The headers that every request carries.
     pub headers: IndexMap<String, String>,
+    /// Whether and how the workbench signs in to it.
+    pub oauth: OAuth,
     /// The transport that the entry asks for.
     pub protocol: RemoteProtocol,
     /// Values that came from variables and must not appear in messages.
@@ -254,6 +258,7 @@ impl fmt::Debug for RemoteEndpoint {
             .field("url", &self.secrets.redact(&self.url))
             .field("headers", &self.headers.keys().collect::<Vec<_>>())
             .field("protocol", &self.protocol)
+            .field("oauth", &self.oauth)
             .finish_non_exhaustive()
     }
 }

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     call::Outcome,
+    dial::innermost,
     downstream::error::HttpFault,
     wire::{Frame, MAX_FRAME_BYTES, own},
 };
@@ -162,7 +163,7 @@ pub(super) async fn whole(mut response: Response, limit: usize) -> Result<Bytes,
             Ok(None) => return Ok(body.freeze()),
             Err(error) => {
                 return Err(HttpFault::ConnectionLost {
-                    reason: super::address::innermost(&error),
+                    reason: innermost(&error),
                 });
             }
         }

@@ -9,7 +9,6 @@
 mod address;
 mod body;
 mod client;
-mod connect;
 mod exchange;
 mod fault;
 mod handshake;

@@ -34,6 +34,7 @@ fn link_over(remote: &Remote, protocol: RemoteProtocol, limit: Duration) -> Link
     let endpoint = RemoteEndpoint {
         url: format!("http://{}/mcp", remote.address),
         headers: IndexMap::from(headers),
+        oauth: crate::config::OAuth::Off,
         protocol,
         secrets: Secrets::default(),
     };

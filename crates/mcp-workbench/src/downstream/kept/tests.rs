@@ -154,6 +154,7 @@ fn no_two_that_differ_in_a_value_share_a_list() {
         server(Transport::Remote(RemoteEndpoint {
             url: url.into(),
             headers: [("Authorization".to_owned(), token.to_owned())].into(),
+            oauth: crate::config::OAuth::Off,
             protocol: RemoteProtocol::Http,
             secrets: Secrets::default(),
         }))

@@ -56,6 +56,7 @@ fn config(toolboxes: &[Written]) -> Config {
         meta_tools: MetaTool::USUAL.to_vec(),
         watch: true,
         cache: None,
+        state: None,
         audit: None,
         lock: None,
     }

@@ -35,15 +35,15 @@ const KEEP_ALIVE_RETRIES: u32 = 3;
 const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 
 /// Why there is no connection.
-pub(super) type ConnectFault = Box<dyn Error + Send + Sync>;
+pub(crate) type ConnectFault = Box<dyn Error + Send + Sync>;
 
 /// The bytes of a connection, whatever carries them.
-pub(super) trait Stream: Read + Write + Send + Unpin {}
+pub(crate) trait Stream: Read + Write + Send + Unpin {}
 
 impl<T: Read + Write + Send + Unpin> Stream for T {}
 
 /// Makes connections to one origin.
-pub(super) struct Connector {
+pub(crate) struct Connector {
     origin: Uri,
     tcp: HttpConnector,
     /// The proxy that stands before the origin.
@@ -54,7 +54,7 @@ pub(super) struct Connector {
 
 /// Whether the variables of the environment for proxies are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Proxies {
+pub(crate) enum Proxies {
     /// They are.
     Usual,
     /// They are not: the server is on this machine.
@@ -63,7 +63,7 @@ pub(super) enum Proxies {
 
 impl Connector {
     /// A connector to the origin of an address.
-    pub(super) fn new(origin: Uri, proxies: Proxies) -> Result<Self, rustls::Error> {
+    pub(crate) fn new(origin: Uri, proxies: Proxies) -> Result<Self, rustls::Error> {
         let proxy = match proxies {
             Proxies::Usual => Matcher::from_env().intercept(&origin),
             Proxies::None => None,
@@ -79,18 +79,18 @@ impl Connector {
     }
 
     /// Whether requests go to a proxy that reads them, and not through it.
-    pub(super) fn is_forwarded(&self) -> bool {
+    pub(crate) fn is_forwarded(&self) -> bool {
         self.proxy.is_some() && !is_https(&self.origin)
     }
 
     /// What such a proxy wants to know.
-    pub(super) fn proxy_credentials(&self) -> Option<&HeaderValue> {
+    pub(crate) fn proxy_credentials(&self) -> Option<&HeaderValue> {
         let proxy = self.proxy.as_ref().filter(|_| self.is_forwarded());
         proxy.and_then(Intercept::basic_auth)
     }
 
     /// Makes a connection.
-    pub(super) async fn connect(&self) -> Result<Box<dyn Stream>, ConnectFault> {
+    pub(crate) async fn connect(&self) -> Result<Box<dyn Stream>, ConnectFault> {
         let made = timeout(PATIENCE, self.connect_patiently()).await;
         made.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()))
     }

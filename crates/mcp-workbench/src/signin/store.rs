@@ -1,0 +1,104 @@
+//! Where records are kept: files of the state directory for the user alone, or the keyring of the system where the build
+//! has it and it works. A lock beside each keeps two workbenches from using up one refresh token at once.
+
+use std::{
+    fs::{self, File, OpenOptions, TryLockError},
+    io,
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
+
+use tokio::time::sleep;
+
+use super::{
+    error::StoreFault,
+    record::{LAYOUT, Record},
+};
+use crate::private_files;
+
+/// The folder in the state directory.
+const FOLDER: &str = "signin";
+/// The largest record that is read or written.
+const MOST_BYTES: usize = 256 * 1024;
+/// How long another workbench is waited for that refreshes: longer than that takes.
+const PATIENCE: Duration = Duration::from_secs(40);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The place of one record. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(super) struct Store(Arc<Place>);
+
+#[derive(Debug)]
+struct Place {
+    folder: PathBuf,
+    /// What the record is found by.
+    key: String,
+}
+
+impl Store {
+    /// The place of a record in a state directory.
+    pub(super) fn new(state: &std::path::Path, key: String) -> Self {
+        let folder = state.join(FOLDER);
+        Self(Arc::new(Place { folder, key }))
+    }
+
+    /// What is stored.
+    pub(super) fn load(&self) -> Result<Option<Record>, StoreFault> {
+        let file = self.file("json");
+        match fs::symlink_metadata(&file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error.into()),
+            Ok(_) => {}
+        }
+        let read = private_files::read(&file, MOST_BYTES as u64);
+        let (text, _) = read.ok_or(StoreFault::Unreadable)?;
+        parse(&text).map(Some)
+    }
+
+    /// Stores a record.
+    pub(super) fn save(&self, record: &Record) -> Result<(), StoreFault> {
+        let text = serde_json::to_vec(record).map_err(|_| StoreFault::Unreadable)?;
+        let name = format!("{}.json", self.0.key);
+        Ok(private_files::replace(&self.0.folder, &name, &text)?)
+    }
+
+    /// Removes the record; false if there was none.
+    pub(super) fn remove(&self) -> Result<bool, StoreFault> {
+        match fs::remove_file(self.file("json")) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Waits until no other workbench works on the record; held until the value is dropped. None where that cannot be had:
+    /// it is better to refresh twice than never.
+    pub(super) async fn lock(&self) -> Option<File> {
+        private_files::make_folder(&self.0.folder).ok()?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        let opened = private_files::private(&mut options).open(self.file("lock"));
+        let file = opened.ok()?;
+        let mut waited = Duration::ZERO;
+        while waited < PATIENCE {
+            match file.try_lock() {
+                Ok(()) => return Some(file),
+                Err(TryLockError::WouldBlock) => sleep(PAUSE).await,
+                Err(TryLockError::Error(_)) => return None,
+            }
+            waited += PAUSE;
+        }
+        None
+    }
+
+    fn file(&self, extension: &str) -> PathBuf {
+        self.0.folder.join(format!("{}.{extension}", self.0.key))
+    }
+}
+
+fn parse(text: &[u8]) -> Result<Record, StoreFault> {
+    let record = serde_json::from_slice::<Record>(text).ok();
+    let record = record.filter(|it| it.layout == LAYOUT);
+    record.ok_or(StoreFault::Unreadable)
+}
