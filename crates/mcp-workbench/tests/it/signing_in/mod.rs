@@ -1,0 +1,3 @@
+//! Signing in to remote servers: what is asked of whom, what is kept where, and what is never said or sent.
+
+mod authority;
