@@ -5,7 +5,7 @@ use hyper::{HeaderMap, StatusCode, header::AUTHORIZATION};
 
 use super::{
     client::{Response, SendError},
-    peer::Peer,
+    peer::{Event, Peer},
 };
 use crate::{
     downstream::{access::Access, error::SignInNeeded},
@@ -14,6 +14,7 @@ use crate::{
 
 /// The token of one request.
 pub(super) struct Admission<'a> {
+    peer: &'a Peer,
     access: Option<&'a Access>,
     bearer: Option<Bearer>,
     cured: bool,
@@ -47,6 +48,7 @@ impl<'a> Admission<'a> {
             None => None,
         };
         Self {
+            peer,
             access,
             bearer,
             cured: false,
@@ -86,6 +88,7 @@ impl<'a> Admission<'a> {
         status: StatusCode,
         challenge: Option<Challenge>,
     ) -> Judged {
+        let before = access.grant();
         let scopes = challenge.as_ref().filter(|it| it.is_insufficient_scope());
         let cured = match (status, scopes) {
             (StatusCode::FORBIDDEN, None) => return Judged::Other,
@@ -102,6 +105,10 @@ impl<'a> Admission<'a> {
         match cured {
             Ok(bearer) => {
                 self.bearer = Some(bearer);
+                if access.grant() != before {
+                    // Somebody has signed in since: what the server offers them may be something else.
+                    self.peer.tell(Event::Renewed).await;
+                }
                 Judged::Again
             }
             Err(needed) => Judged::Lacks(needed),
