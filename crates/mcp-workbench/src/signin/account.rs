@@ -6,9 +6,11 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use super::{
+    authority::Authority,
     challenge::is_scope,
     error::{SignInError, StoreFault},
     record::Record,
+    sign_in::hint,
     store::Store,
 };
 use crate::config::{OAuth, OAuthGrant, OAuthSettings, RemoteEndpoint};
@@ -61,18 +63,30 @@ impl Account {
         let Some(store) = &self.0.store else {
             return Ok(false);
         };
+        let record = self.read().await.ok().flatten();
+        if let Some(record) = record.filter(|it| it.token.is_some()) {
+            self.revoke(&record).await;
+        }
         let _lock = store.lock().await;
-        Ok(store.remove()?)
+        Ok(store.erase().await?)
     }
 
     /// Has the next sign-in ask for these scopes too. Best effort: without a record there is nothing to add to.
     pub fn note_needed_scopes(&self, scopes: &[String]) {
+        let Ok(Some(_)) = self.load() else {
+            return;
+        };
+        let Some(_lock) = self.0.store.as_ref().and_then(Store::lock_now) else {
+            return;
+        };
+        // What it is now: somebody may have refreshed meanwhile.
         let Ok(Some(mut record)) = self.load() else {
             return;
         };
         let known = record.needed.len();
         for scope in scopes.iter().filter(|it| is_scope(it)) {
-            if record.needed.len() < MOST_NEEDED && !record.needed.contains(scope) {
+            let is_known = record.needed.contains(scope) || record.scopes.contains(scope);
+            if record.needed.len() < MOST_NEEDED && !is_known {
                 record.needed.push(scope.clone());
             }
         }
@@ -81,6 +95,36 @@ impl Account {
             && let Err(error) = store.save(&record)
         {
             tracing::debug!("the scopes that are needed are not kept: {error}");
+        }
+    }
+
+    /// [`Self::load`], without holding anybody up.
+    pub(super) async fn read(&self) -> Result<Option<Record>, StoreFault> {
+        let account = self.clone();
+        let read = tokio::task::spawn_blocking(move || account.load()).await;
+        read.unwrap_or(Err(StoreFault::Unreadable))
+    }
+
+    /// Changes what is stored, if there is anything.
+    pub(super) async fn change(&self, change: impl FnOnce(&mut Record)) -> Result<(), StoreFault> {
+        let Some(store) = &self.0.store else {
+            return Ok(());
+        };
+        let _lock = store.lock().await;
+        let Some(mut record) = self.read().await? else {
+            return Ok(());
+        };
+        change(&mut record);
+        store.write(record).await
+    }
+
+    /// Has the authorization server that gave a token forget it: that one, and no other that the server names by now.
+    async fn revoke(&self, record: &Record) {
+        let hint = hint(None, record.resource_metadata.as_deref());
+        if let Ok(authority) = Authority::find(self, hint.as_deref()).await
+            && authority.issuer() == record.issuer()
+        {
+            authority.revoke(record).await;
         }
     }
 

@@ -2,7 +2,14 @@
 //! way back to the server's task. Plain data behind watches; whoever needs something that is not there yet
 //! waits for it.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    borrow::Cow,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use hyper::{
     HeaderMap, Method,
@@ -16,14 +23,17 @@ use tokio::sync::{
 use url::Url;
 
 use super::{
+    admission::{Admission, Judged, NoResponse},
     body::{Backlog, MessageBody},
     client::{Client, Response, SendError, Target},
+    exchange::discard,
     fault::Setback,
 };
 use crate::{
     call::Outcome,
     config::{Secrets, ServerTimes},
     downstream::{
+        access::Access,
         error::HttpFault,
         link::{LinkEvent, Origin},
     },
@@ -99,6 +109,10 @@ pub(super) struct Peer {
     pub(super) target: Target,
     /// What every request carries, agreed or not.
     headers: Arc<HeaderMap>,
+    /// How it is signed in to, if anybody does.
+    access: Option<Access>,
+    /// Whether something was sent.
+    is_begun: AtomicBool,
     pub(super) secrets: Secrets,
     pub(super) times: ServerTimes,
     pub(super) route: watch::Sender<Route>,
@@ -114,6 +128,7 @@ impl Peer {
     /// The shared part of a connection that has not begun.
     pub(super) fn new(
         (client, target, headers): (Arc<Client>, Target, HeaderMap),
+        access: Option<Access>,
         secrets: Secrets,
         times: ServerTimes,
         events: mpsc::Sender<Event>,
@@ -121,6 +136,8 @@ impl Peer {
         Self {
             client,
             headers: Arc::new(headers),
+            access,
+            is_begun: AtomicBool::new(false),
             secrets,
             times,
             route: watch::Sender::new(Route::Streamable(target.clone())),
@@ -130,6 +147,28 @@ impl Peer {
             backlog: Backlog::default(),
             senders: Semaphore::new(SENDERS),
             events,
+        }
+    }
+
+    /// How the server is signed in to, if anybody does.
+    pub(super) fn access(&self) -> Option<&Access> {
+        self.access.as_ref()
+    }
+
+    /// Whether nothing was sent before.
+    pub(super) fn is_first(&self) -> bool {
+        !self.is_begun.swap(true, Ordering::Relaxed)
+    }
+
+    /// The values that must not appear in messages about the server, its token included.
+    pub(super) fn all_secrets(&self) -> Cow<'_, Secrets> {
+        match &self.access {
+            Some(access) if access.is_used() => {
+                let mut secrets = self.secrets.clone();
+                secrets.merge(&access.secrets());
+                Cow::Owned(secrets)
+            }
+            _ => Cow::Borrowed(&self.secrets),
         }
     }
 
@@ -246,6 +285,7 @@ impl Peer {
         &self,
         target: Target,
         (agreed, more): (&Agreed, Option<&HeaderMap>),
+        admission: &Admission<'_>,
         body: MessageBody,
     ) -> impl Future<Output = Result<Response, SendError>> {
         const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
@@ -256,6 +296,7 @@ impl Peer {
         if let Some(more) = more {
             headers.extend(more.clone());
         }
+        admission.put_on(&mut headers);
         let request = target.request(Method::POST, headers, body);
         self.client.send(target, request)
     }
@@ -266,15 +307,25 @@ impl Peer {
         target: Target,
         agreed: &Agreed,
         last_id: Option<&str>,
-    ) -> Result<Response, SendError> {
+    ) -> Result<Response, NoResponse> {
         const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
         let mut headers = HeaderMap::clone(&agreed.headers);
         headers.insert(ACCEPT, EVENTS);
         if let Some(last_id) = last_id.and_then(|id| HeaderValue::try_from(id).ok()) {
             headers.insert(LAST_EVENT_ID, last_id);
         }
-        let request = target.request(Method::GET, headers, MessageBody::empty());
-        self.client.send(target, request).await
+        let mut admission = Admission::begin(self).await;
+        loop {
+            admission.put_on(&mut headers);
+            let request = target.request(Method::GET, headers.clone(), MessageBody::empty());
+            let sent = self.client.send(target.clone(), request).await;
+            let response = sent.map_err(NoResponse::Send)?;
+            match admission.judge(&response).await {
+                Judged::Other => return Ok(response),
+                Judged::Again => discard(response).await,
+                Judged::Lacks(needed) => return Err(NoResponse::SignIn(needed)),
+            }
+        }
     }
 
     /// Ends a session.
@@ -283,7 +334,8 @@ impl Peer {
         target: Target,
         agreed: Agreed,
     ) -> Result<Response, SendError> {
-        let headers = HeaderMap::clone(&agreed.headers);
+        let mut headers = HeaderMap::clone(&agreed.headers);
+        Admission::begin(&self).await.put_on(&mut headers);
         let request = target.request(Method::DELETE, headers, MessageBody::empty());
         self.client.send(target, request).await
     }
