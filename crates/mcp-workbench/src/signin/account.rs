@@ -143,6 +143,11 @@ impl Account {
         &self.0.key
     }
 
+    /// Where it is kept, for a person.
+    pub fn stored_in(&self) -> Option<String> {
+        self.0.store.as_ref().map(Store::place)
+    }
+
     /// The address of the server.
     pub(super) fn url(&self) -> &Url {
         &self.0.url

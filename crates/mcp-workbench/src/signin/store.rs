@@ -127,6 +127,11 @@ impl Store {
         opened.ok()
     }
 
+    /// Where the record is, for a person.
+    pub(super) fn place(&self) -> String {
+        self.file("json").display().to_string()
+    }
+
     fn file(&self, extension: &str) -> PathBuf {
         self.0.folder.join(format!("{}.{extension}", self.0.key))
     }
