@@ -71,7 +71,7 @@ class Browser:
 def login(program, words, environment):
     """Runs the command that the workbench names in its words, and opens the address that it prints. Gives whether it
     ended well."""
-    named = re.search(r"`mcp-workbench (login [^`]+)`", words)
+    named = re.search(r"`mcp-workbench ([^`]*login [^`]+)`", words)
     if not named:
         raise LookupError(f"no command to sign in is named: {words}")
     command = [program, *shlex.split(named[1]), "--no-browser"]

@@ -138,7 +138,7 @@ fn text(result: &Value) -> &str {
 
 /// That this failed because nobody is signed in, and that it says what to do.
 fn assert_wants_sign_in(words: &str) {
-    let command = format!("mcp-workbench login {TOOLBOX} {SERVER} --config");
+    let command = format!(" login {TOOLBOX} {SERVER}`");
     assert!(words.contains(&command), "{words}");
 }
 
