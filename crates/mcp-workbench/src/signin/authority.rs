@@ -27,7 +27,7 @@ const OUR_NAME: &str = "MCP Workbench";
 /// How a signature is announced.
 const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 /// Asks for tokens that outlive the person's presence, where that is a scope.
-const OFFLINE: &str = "offline_access";
+pub(super) const OFFLINE: &str = "offline_access";
 
 /// An authorization server that was found by what its server says, just now.
 pub(super) struct Authority {

@@ -13,7 +13,7 @@ use hyper::{
     Method, Request, Response, Uri,
     body::{Body, Incoming},
     client::conn::http1,
-    header::{ACCEPT, CONTENT_LENGTH, HOST, HeaderValue, USER_AGENT},
+    header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT},
     http::StatusCode,
 };
 use rmcp::transport::auth::{
@@ -36,6 +36,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const OUR_NAME: HeaderValue =
     HeaderValue::from_static(concat!("mcp-workbench/", env!("CARGO_PKG_VERSION")));
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const JSON_OR_STREAM: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+/// What a server is asked to find out whether it wants a token: nothing that it would have to remember.
+const PING: &[u8] = br#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 
 /// Asks authorization servers, for the server of one entry.
 pub(super) struct Fetcher {
@@ -123,23 +126,12 @@ impl Fetcher {
         request: Request<Vec<u8>>,
         host: &str,
     ) -> Result<Response<Vec<u8>>, FetchFault> {
-        let broken = || FetchFault::Broken { host: host.into() };
-        // Whether the server itself asks for a token is all that is asked of it, and it may answer with a stream.
-        let is_probe = *url == self.own && request.method() == Method::GET;
-        let stream = self.guard.connect(url).await;
-        let stream = stream.map_err(|fault| dial_fault(fault, host))?;
-        let request = prepare(url, request).ok_or_else(broken)?;
-        let response = if is_probe {
-            let (head, _) = send(stream, request, Reading::Head)
-                .await
-                .map_err(|_| broken())?;
-            probed(head)
-        } else {
-            let answer = send(stream, request, Reading::Whole).await;
-            let (head, body) = answer.map_err(|_| broken())?;
-            let body = body.ok_or_else(|| FetchFault::TooLarge { host: host.into() })?;
-            head.map(|()| body)
-        };
+        if *url == self.own && request.method() == Method::GET {
+            return self.probe(url, request, host).await;
+        }
+        let (head, body) = self.send(url, request, host, Reading::Whole).await?;
+        let body = body.ok_or_else(|| FetchFault::TooLarge { host: host.into() })?;
+        let response = head.map(|()| body);
         let status = response.status();
         if is_passing(status) && code(&response).is_none_or(|it| it == OAuthCode::Other) {
             let status = status.as_u16();
@@ -147,6 +139,41 @@ impl Fetcher {
             return Err(FetchFault::Status { host, status });
         }
         Ok(response)
+    }
+
+    /// Whether the server itself asks for a token, which is all that is asked of it. Most servers say so of what is
+    /// posted to them only; it may answer with a stream otherwise.
+    async fn probe(
+        &self,
+        url: &Url,
+        request: Request<Vec<u8>>,
+        host: &str,
+    ) -> Result<Response<Vec<u8>>, FetchFault> {
+        let mut posted = Request::new(PING.to_vec());
+        *posted.method_mut() = Method::POST;
+        posted.headers_mut().insert(CONTENT_TYPE, JSON);
+        posted.headers_mut().insert(ACCEPT, JSON_OR_STREAM);
+        let (head, _) = self.send(url, posted, host, Reading::Head).await?;
+        if head.status() == StatusCode::UNAUTHORIZED {
+            return Ok(head.map(|()| Vec::new()));
+        }
+        let (head, _) = self.send(url, request, host, Reading::Head).await?;
+        Ok(probed(head))
+    }
+
+    /// Sends a request over a connection of its own.
+    async fn send(
+        &self,
+        url: &Url,
+        request: Request<Vec<u8>>,
+        host: &str,
+        reading: Reading,
+    ) -> Result<(Response<()>, Option<Vec<u8>>), FetchFault> {
+        let broken = || FetchFault::Broken { host: host.into() };
+        let stream = self.guard.connect(url).await;
+        let stream = stream.map_err(|fault| dial_fault(fault, host))?;
+        let request = prepare(url, request).ok_or_else(broken)?;
+        send(stream, request, reading).await.map_err(|_| broken())
     }
 
     fn seen(&self) -> MutexGuard<'_, Seen> {

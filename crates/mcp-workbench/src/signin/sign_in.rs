@@ -10,7 +10,7 @@ use url::Url;
 
 use super::{
     Account, Challenge, Listener,
-    authority::{Authority, parameter},
+    authority::{Authority, OFFLINE, parameter},
     error::{OAuthCode, SignInError, StoreFault},
     listener::Outcome,
     record::{LAYOUT, Record, RegisteredClient, Token, seconds},
@@ -73,7 +73,11 @@ impl SignIn {
         let scopes = authority.scopes(record.as_ref()).await;
         let client = authority.become_client(redirect_uri, &scopes, record.as_ref());
         let client = client.await?;
-        let address = authority.address(&scopes).await?;
+        let mut address = authority.address(&scopes).await?;
+        if scopes.iter().any(|scope| scope == OFFLINE) {
+            // Else OpenID providers leave the scope out (OpenID Connect Core, section 11).
+            address.query_pairs_mut().append_pair("prompt", "consent");
+        }
         let state = parameter(&address, "state").ok_or(SignInError::Metadata)?;
         Ok(Self {
             account: account.clone(),
@@ -136,16 +140,10 @@ impl SignIn {
             let finished = self.finish(&redirected.address).await;
             let outcome = Outcome::of(&finished);
             redirected.say(outcome).await;
-            let is_stray = outcome == Outcome::Stray
-                || matches!(finished, Err(SignInError::WrongIssuer)) && !self.is_over();
-            if !is_stray {
+            if outcome != Outcome::Stray {
                 return finished;
             }
         }
-    }
-
-    fn is_over(&self) -> bool {
-        self.is_used.load(Ordering::Relaxed)
     }
 
     /// An answer of another authority than the one that was asked is a mix-up, also if it is a refusal.
