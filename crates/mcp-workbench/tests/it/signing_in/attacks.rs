@@ -55,13 +55,19 @@ fn metadata_inside_of_networks_are_not_asked() {
         let (authority, server) = protected();
         let challenge = format!("Bearer resource_metadata=\"{inside}\"");
         server.set(|knobs| knobs.challenge = Some(challenge));
-        is_not_offered(&mut showing(server.setup(&json!({}))), "signing in is not offered");
+        is_not_offered(
+            &mut showing(server.setup(&json!({}))),
+            "signing in is not offered",
+        );
 
         server.set(|knobs| {
             knobs.challenge = None;
             knobs.metadata = vec![("authorization_servers", json!([inside]))];
         });
-        is_not_offered(&mut showing(server.setup(&json!({}))), "signing in is not offered");
+        is_not_offered(
+            &mut showing(server.setup(&json!({}))),
+            "signing in is not offered",
+        );
         assert_eq!(authority.asked("/authorize").len(), 0);
     }
     fault.ends();
@@ -71,11 +77,19 @@ fn metadata_inside_of_networks_are_not_asked() {
 fn a_redirect_into_a_network_is_not_followed() {
     let (authority, server) = protected();
     let to = "https://169.254.169.254/latest".to_owned();
-    server.set(|knobs| knobs.redirects = vec![("/.well-known/oauth-protected-resource/mcp", to.clone())]);
-    is_not_offered(&mut showing(server.setup(&json!({}))), "signing in is not offered");
+    server.set(|knobs| {
+        knobs.redirects = vec![("/.well-known/oauth-protected-resource/mcp", to.clone())]
+    });
+    is_not_offered(
+        &mut showing(server.setup(&json!({}))),
+        "signing in is not offered",
+    );
     server.set(|knobs| knobs.redirects = Vec::new());
     authority.set(|knobs| knobs.redirects = vec![(METADATA, to)]);
-    is_not_offered(&mut showing(server.setup(&json!({}))), "signing in is not offered");
+    is_not_offered(
+        &mut showing(server.setup(&json!({}))),
+        "signing in is not offered",
+    );
 }
 
 #[test]
@@ -135,11 +149,17 @@ fn answers_of_another_authority_and_lesser_protection_are_refused() {
     ] {
         let (authority, server) = protected();
         authority.set(|knobs| knobs.metadata = vec![metadata]);
-        is_not_offered(&mut showing(server.setup(&json!({}))), "signing in is not offered");
+        is_not_offered(
+            &mut showing(server.setup(&json!({}))),
+            "signing in is not offered",
+        );
         assert_eq!(authority.asked("/token").len(), 0);
     }
     // What is wrong when the browser comes back.
-    for issuer in [Issuer::Other("https://other.example".to_owned()), Issuer::Unsaid] {
+    for issuer in [
+        Issuer::Other("https://other.example".to_owned()),
+        Issuer::Unsaid,
+    ] {
         let (authority, server) = protected();
         authority.set(|knobs| knobs.redirect_issuer = issuer);
         let mut workbench = showing(server.setup(&json!({})));
@@ -148,8 +168,15 @@ fn answers_of_another_authority_and_lesser_protection_are_refused() {
         answer(&mut workbench, &asked, ACCEPT);
         let page = browse(&address(&asked));
         assert!(!page.contains("You are signed in"), "{page}");
-        assert_eq!(code(&workbench.tool_result(&opening)), auth_required("not_sent"));
-        assert_eq!(authority.asked("/token").len(), 0, "the code is not redeemed");
+        assert_eq!(
+            code(&workbench.tool_result(&opening)),
+            auth_required("not_sent")
+        );
+        assert_eq!(
+            authority.asked("/token").len(),
+            0,
+            "the code is not redeemed"
+        );
     }
     fault.ends();
 }

@@ -23,7 +23,9 @@ fn is_left_alone(workbench: &Workbench) -> bool {
 #[test]
 fn an_open_goes_on_when_the_user_has_signed_in() {
     let (authority, server) = protected();
-    let setup = server.setup(&json!({})).server("other", &Script::named(&["o"]));
+    let setup = server
+        .setup(&json!({}))
+        .server("other", &Script::named(&["o"]));
     let mut workbench = showing(setup);
     let opening = send_open(&mut workbench);
     let asked = offer(&mut workbench);
@@ -201,7 +203,11 @@ fn a_modern_client_is_offered_it_in_place_of_an_answer() {
 
 #[test]
 fn a_client_that_shows_no_addresses_is_not_asked() {
-    for capabilities in [json!({}), json!({"elicitation": {}}), json!({"elicitation": {"form": {}}})] {
+    for capabilities in [
+        json!({}),
+        json!({"elicitation": {}}),
+        json!({"elicitation": {"form": {}}}),
+    ] {
         let (authority, server) = protected();
         let mut workbench = server.setup(&json!({})).start();
         let params = json!({
@@ -257,7 +263,10 @@ fn over_http_it_is_offered_on_this_machine_to_who_has_a_token() {
 fn nothing_of_a_sign_in_is_told() {
     let (authority, server) = protected();
     authority.set(|knobs| knobs.registers_as = "client_secret_basic");
-    let setup = server.setup(&json!({})).argument("--log-level").argument("trace");
+    let setup = server
+        .setup(&json!({}))
+        .argument("--log-level")
+        .argument("trace");
     let mut workbench = showing(setup);
     let opening = send_open(&mut workbench);
     let asked = offer(&mut workbench);

@@ -24,7 +24,9 @@ fn without_token(server: &Protected) -> usize {
 #[test]
 fn without_a_sign_in_the_command_is_told_and_the_other_servers_are_there() {
     let (_authority, server) = protected();
-    let setup = server.setup(&json!({})).server("other", &Script::named(&["o"]));
+    let setup = server
+        .setup(&json!({}))
+        .server("other", &Script::named(&["o"]));
     let config = setup.config().display().to_string();
     let mut workbench = setup.connect();
     let opened = workbench.open("dev");
@@ -68,7 +70,10 @@ fn a_sign_in_elsewhere_counts_at_the_next_open_and_at_the_next_call() {
     let auto = setup().top("autoOpen", json!(true));
     let mut calling = auto.connect();
     for _ in 0..7 {
-        assert_eq!(code(&calling.use_tool("t", "{}")), auth_required("not_sent"));
+        assert_eq!(
+            code(&calling.use_tool("t", "{}")),
+            auth_required("not_sent")
+        );
     }
     sign_in_elsewhere(setup());
     assert_eq!(opening.open("dev").tool_names(), ["t", "u"]);
@@ -79,7 +84,11 @@ fn a_sign_in_elsewhere_counts_at_the_next_open_and_at_the_next_call() {
     let mut later = setup().connect();
     assert_eq!(later.open("dev").tool_names(), ["t", "u"]);
     drop((opening, calling, later));
-    assert_eq!(without_token(&server), before, "every request has the token");
+    assert_eq!(
+        without_token(&server),
+        before,
+        "every request has the token"
+    );
     let ended = server.server().wait_verb("DELETE");
     assert!(ended.bearer().is_some(), "the end of a session too");
 }
@@ -122,7 +131,11 @@ fn a_token_is_refreshed_before_it_is_over() {
     let first = &server.seen()[before];
     let fresh = authority.secrets();
     let fresh = fresh.iter().rfind(|it| it.contains("access")).unwrap();
-    assert_eq!(first.bearer(), Some(fresh.as_str()), "no request was wasted");
+    assert_eq!(
+        first.bearer(),
+        Some(fresh.as_str()),
+        "no request was wasted"
+    );
 }
 
 #[test]
@@ -158,7 +171,10 @@ fn a_sign_in_that_was_taken_back_is_asked_for_again() {
     let words = "HTTP 401: not signed in (the last sign-in is over)";
     assert!(failed.error().contains(words), "{}", failed.raw);
     let refreshes = authority.token_requests("refresh_token").len();
-    assert_eq!(code(&workbench.use_tool("t", "{}")), auth_required("rejected"));
+    assert_eq!(
+        code(&workbench.use_tool("t", "{}")),
+        auth_required("rejected")
+    );
     assert_eq!(
         authority.token_requests("refresh_token").len(),
         refreshes,
@@ -203,7 +219,9 @@ fn two_workbenches_never_use_up_one_refresh_token() {
     }
     for round in 1..=3 {
         authority.end_access();
-        let calls = both.each_mut().map(|workbench| workbench.send_use("t", "{}"));
+        let calls = both
+            .each_mut()
+            .map(|workbench| workbench.send_use("t", "{}"));
         for (workbench, call) in both.iter_mut().zip(calls) {
             let result = workbench.tool_result(&call);
             assert!(!result.failed(), "{}", result.raw);
@@ -246,7 +264,8 @@ fn an_entry_with_credentials_of_its_own_needs_nobody() {
     };
     authority.know_client("machine", known);
     let entry = |secret: &str| {
-        let oauth = json!({"grant": "client_credentials", "clientId": "machine", "clientSecret": secret});
+        let oauth =
+            json!({"grant": "client_credentials", "clientId": "machine", "clientSecret": secret});
         keeping_in(state.path(), server.setup(&json!({ "oauth": oauth })))
     };
     let mut workbench = entry("secret-of-mine").connect();
@@ -273,7 +292,11 @@ fn where_nobody_signs_in_the_headers_are_what_counts() {
         let mut workbench = server.setup(&keys).connect();
         let failed = workbench.open("dev");
         assert_eq!(code(&failed), auth_required("not_sent"));
-        assert!(failed.error().contains("check \"headers\""), "{}", failed.raw);
+        assert!(
+            failed.error().contains("check \"headers\""),
+            "{}",
+            failed.raw
+        );
         assert!(!failed.raw.contains("login"), "{}", failed.raw);
     }
     assert_eq!(authority.seen().len(), 0, "nobody was asked anything");
