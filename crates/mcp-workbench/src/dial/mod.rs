@@ -2,12 +2,18 @@
 //! somebody else has named, only to places that are checked at the moment of connecting.
 
 mod connect;
+mod guard;
+mod place;
 
 use std::net::IpAddr;
 
 use url::Url;
 
-pub(crate) use self::connect::{ConnectFault, Connector, Proxies, Stream};
+pub(crate) use self::{
+    connect::{ConnectFault, Connector, Proxies, Stream},
+    guard::{DialFault, Guard},
+    place::Place,
+};
 
 /// Whether an address names the machine that we run on.
 pub(crate) fn is_this_machine(url: &Url) -> bool {

@@ -6,9 +6,11 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use super::{
+    authority::Authority,
     challenge::is_scope,
     error::{SignInError, StoreFault},
     record::Record,
+    sign_in::hint,
     store::Store,
 };
 use crate::config::{OAuth, OAuthGrant, OAuthSettings, RemoteEndpoint};
@@ -20,11 +22,13 @@ const MOST_NEEDED: usize = 100;
 #[derive(Debug, Clone)]
 pub struct Account(Arc<Inner>);
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Inner {
     /// The address of the server, without its fragment.
     url: Url,
     settings: OAuthSettings,
+    /// What the next sign-in asks for besides.
+    more_scopes: Vec<String>,
     /// Tells this account from all others.
     key: String,
     store: Option<Store>,
@@ -42,9 +46,20 @@ impl Account {
         Some(Self(Arc::new(Inner {
             store: state.map(|state| Store::new(state, key.clone())),
             settings: (**settings).clone(),
+            more_scopes: Vec::new(),
             url,
             key,
         })))
+    }
+
+    /// The same account, which asks for more scopes when somebody signs in; none if one of them can be no scope.
+    pub fn asking_for(&self, scopes: &[String]) -> Option<Self> {
+        if !scopes.iter().all(|scope| is_scope(scope)) {
+            return None;
+        }
+        let mut inner = (*self.0).clone();
+        inner.more_scopes = scopes.to_vec();
+        Some(Self(Arc::new(inner)))
     }
 
     /// What is stored of it, if that is of this server.
@@ -61,18 +76,30 @@ impl Account {
         let Some(store) = &self.0.store else {
             return Ok(false);
         };
+        let record = self.read().await.ok().flatten();
+        if let Some(record) = record.filter(|it| it.token.is_some()) {
+            self.revoke(&record).await;
+        }
         let _lock = store.lock().await;
-        Ok(store.remove()?)
+        Ok(store.erase().await?)
     }
 
     /// Has the next sign-in ask for these scopes too. Best effort: without a record there is nothing to add to.
     pub fn note_needed_scopes(&self, scopes: &[String]) {
+        let Ok(Some(_)) = self.load() else {
+            return;
+        };
+        let Some(_lock) = self.0.store.as_ref().and_then(Store::lock_now) else {
+            return;
+        };
+        // What it is now: somebody may have refreshed meanwhile.
         let Ok(Some(mut record)) = self.load() else {
             return;
         };
         let known = record.needed.len();
         for scope in scopes.iter().filter(|it| is_scope(it)) {
-            if record.needed.len() < MOST_NEEDED && !record.needed.contains(scope) {
+            let is_known = record.needed.contains(scope) || record.scopes.contains(scope);
+            if record.needed.len() < MOST_NEEDED && !is_known {
                 record.needed.push(scope.clone());
             }
         }
@@ -81,6 +108,36 @@ impl Account {
             && let Err(error) = store.save(&record)
         {
             tracing::debug!("the scopes that are needed are not kept: {error}");
+        }
+    }
+
+    /// [`Self::load`], without holding anybody up.
+    pub(super) async fn read(&self) -> Result<Option<Record>, StoreFault> {
+        let account = self.clone();
+        let read = tokio::task::spawn_blocking(move || account.load()).await;
+        read.unwrap_or(Err(StoreFault::Unreadable))
+    }
+
+    /// Changes what is stored, if there is anything.
+    pub(super) async fn change(&self, change: impl FnOnce(&mut Record)) -> Result<(), StoreFault> {
+        let Some(store) = &self.0.store else {
+            return Ok(());
+        };
+        let _lock = store.lock().await;
+        let Some(mut record) = self.read().await? else {
+            return Ok(());
+        };
+        change(&mut record);
+        store.write(record).await
+    }
+
+    /// Has the authorization server that gave a token forget it: that one, and no other that the server names by now.
+    async fn revoke(&self, record: &Record) {
+        let hint = hint(None, record.resource_metadata.as_deref());
+        if let Ok(authority) = Authority::find(self, hint.as_deref()).await
+            && authority.issuer() == record.issuer()
+        {
+            authority.revoke(record).await;
         }
     }
 
@@ -112,6 +169,11 @@ impl Account {
     /// What the entry says.
     pub(super) fn settings(&self) -> &OAuthSettings {
         &self.0.settings
+    }
+
+    /// What the next sign-in asks for besides what the entry says.
+    pub(super) fn more_scopes(&self) -> &[String] {
+        &self.0.more_scopes
     }
 
     /// Where it is stored, if anywhere.

@@ -47,6 +47,13 @@ impl Challenge {
         &self.0
     }
 
+    /// Where the server describes itself, if it says so and may.
+    pub(super) fn resource_metadata(&self, server: &Url) -> Option<String> {
+        let parameters = WWWAuthenticateParams::parse(&self.0, server);
+        let url = parameters.resource_metadata_url.map(String::from);
+        url.filter(|url| !url.contains('"'))
+    }
+
     fn parameters(&self) -> WWWAuthenticateParams {
         let nowhere = Url::parse("https://invalid./").expect("an address");
         WWWAuthenticateParams::parse(&self.0, &nowhere)

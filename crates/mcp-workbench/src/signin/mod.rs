@@ -6,9 +6,11 @@
 //! browser; [`Tokens`] keeps it fresh while the workbench serves.
 
 mod account;
+mod authority;
 mod bearer;
 mod challenge;
 mod error;
+mod fetch;
 mod listener;
 mod record;
 mod sign_in;

@@ -6,6 +6,7 @@ use std::{
     io,
     path::PathBuf,
     sync::Arc,
+    thread,
     time::Duration,
 };
 
@@ -23,6 +24,7 @@ const FOLDER: &str = "signin";
 const MOST_BYTES: usize = 256 * 1024;
 /// How long another workbench is waited for that refreshes: longer than that takes.
 const PATIENCE: Duration = Duration::from_secs(40);
+const SHORT_PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The place of one record. Cheap to clone.
@@ -72,14 +74,39 @@ impl Store {
         }
     }
 
+    /// [`Self::save`], without holding anybody up.
+    pub(super) async fn write(&self, record: Record) -> Result<(), StoreFault> {
+        let store = self.clone();
+        let written = tokio::task::spawn_blocking(move || store.save(&record)).await;
+        written.unwrap_or(Err(StoreFault::Unreadable))
+    }
+
+    /// [`Self::remove`], without holding anybody up.
+    pub(super) async fn erase(&self) -> Result<bool, StoreFault> {
+        let store = self.clone();
+        let erased = tokio::task::spawn_blocking(move || store.remove()).await;
+        erased.unwrap_or(Err(StoreFault::Unreadable))
+    }
+
+    /// [`Self::lock`] for who cannot wait long.
+    pub(super) fn lock_now(&self) -> Option<File> {
+        let file = self.open_lock()?;
+        let mut waited = Duration::ZERO;
+        while waited < SHORT_PATIENCE {
+            match file.try_lock() {
+                Ok(()) => return Some(file),
+                Err(TryLockError::WouldBlock) => thread::park_timeout(PAUSE),
+                Err(TryLockError::Error(_)) => return None,
+            }
+            waited += PAUSE;
+        }
+        None
+    }
+
     /// Waits until no other workbench works on the record; held until the value is dropped. None where that cannot be had:
     /// it is better to refresh twice than never.
     pub(super) async fn lock(&self) -> Option<File> {
-        private_files::make_folder(&self.0.folder).ok()?;
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false);
-        let opened = private_files::private(&mut options).open(self.file("lock"));
-        let file = opened.ok()?;
+        let file = self.open_lock()?;
         let mut waited = Duration::ZERO;
         while waited < PATIENCE {
             match file.try_lock() {
@@ -95,6 +122,14 @@ impl Store {
     /// Where the record is, for a person.
     pub(super) fn place(&self) -> String {
         self.file("json").display().to_string()
+    }
+
+    fn open_lock(&self) -> Option<File> {
+        private_files::make_folder(&self.0.folder).ok()?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        let opened = private_files::private(&mut options).open(self.file("lock"));
+        opened.ok()
     }
 
     fn file(&self, extension: &str) -> PathBuf {
