@@ -48,7 +48,6 @@ mod private_files;
 pub mod seal;
 pub mod search;
 pub mod serve;
-#[expect(dead_code, reason = "what uses it follows")]
 pub mod signin;
 pub mod telemetry;
 pub mod toolbox;

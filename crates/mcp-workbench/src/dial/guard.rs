@@ -96,9 +96,10 @@ impl Guard {
             return Ok(addresses);
         }
         let own = self.own_place(lookup).await;
-        match places.iter().all(|place| permits(own, *place)) {
-            true => Ok(addresses),
-            false => Err(DialFault::Internal),
+        if places.iter().all(|place| permits(own, *place)) {
+            Ok(addresses)
+        } else {
+            Err(DialFault::Internal)
         }
     }
 

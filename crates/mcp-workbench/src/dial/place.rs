@@ -92,13 +92,10 @@ impl Place {
         }
         match address.segments() {
             [0xfc00..=0xfdff, ..] => Self::Private,
-            // Unspecified, local NAT64, discard, Teredo, documentation, link-local, site-local, multicast.
-            [0, ..]
+            // Unspecified, discard, documentation, link-local, site-local, multicast; local NAT64, Teredo, documentation.
+            [0 | 0x100 | 0x3fff | 0xfe80..=0xffff, ..]
             | [0x64, 0xff9b, ..]
-            | [0x100, ..]
-            | [0x2001, 0 | 0xdb8, ..]
-            | [0x3fff, ..]
-            | [0xfe80..=0xffff, ..] => Self::Never,
+            | [0x2001, 0 | 0xdb8, ..] => Self::Never,
             _ => Self::Public,
         }
     }
@@ -106,14 +103,13 @@ impl Place {
 
 /// The IPv4 address inside of one that only carries it: mapped, compatible, NAT64, 6to4.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    let [a, b, c, d, e, f, g, h] = address.segments();
     let join = |high: u16, low: u16| Ipv4Addr::from(u32::from(high) << 16 | u32::from(low));
-    match [a, b, c, d, e, f] {
-        [0, 0, 0, 0, 0, 0xffff] | [0, 0, 0, 0, 0xffff, 0] | [0x64, 0xff9b, 0, 0, 0, 0] => {
-            Some(join(g, h))
-        }
-        [0, 0, 0, 0, 0, 0] if g > 0 => Some(join(g, h)),
-        [0x2002, ..] => Some(join(b, c)),
+    match address.segments() {
+        [0, 0, 0, 0, 0, 0xffff, high, low]
+        | [0, 0, 0, 0, 0xffff, 0, high, low]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+        | [0x2002, high, low, ..] => Some(join(high, low)),
+        [0, 0, 0, 0, 0, 0, high, low] if high > 0 => Some(join(high, low)),
         _ => None,
     }
 }

@@ -11,7 +11,7 @@ use super::{
     error::{SignInError, StoreFault},
     record::Record,
     sign_in::hint,
-    store::Store,
+    store::{Store, hexadecimal},
 };
 use crate::config::{OAuth, OAuthGrant, OAuthSettings, RemoteEndpoint};
 
@@ -187,5 +187,5 @@ fn key(url: &Url, settings: &OAuthSettings) -> String {
     let parts = (url.as_str(), &settings.client_id, &settings.account);
     let text = serde_json::to_vec(&parts).expect("texts can be written");
     let digest = Sha256::digest(text);
-    digest[..16].iter().map(|it| format!("{it:02x}")).collect()
+    hexadecimal(&digest[..16])
 }

@@ -4,9 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use hyper::{Method, Request, header::CONTENT_TYPE};
 use rmcp::transport::auth::{
-    AuthError, AuthorizationManager, AuthorizationMetadata, ClientCredentialsConfig,
-    CredentialStore, InMemoryCredentialStore, JwtSigningAlgorithm, OAuthClientConfig,
-    OAuthTokenResponse, StoredCredentials,
+    AuthorizationManager, AuthorizationMetadata, ClientCredentialsConfig, CredentialStore,
+    InMemoryCredentialStore, OAuthClientConfig, OAuthTokenResponse, StoredCredentials,
 };
 use serde_json::Value;
 use tokio::time::timeout;
@@ -14,19 +13,19 @@ use url::{Url, form_urlencoded};
 
 use super::{
     Account,
+    assertion::Signer,
     error::{FetchFault, OAuthCode, SignInError},
     fetch::Fetcher,
     record::{Record, RegisteredClient, Token},
 };
-use crate::{
-    config::{OAuthSettings, SigningAlgorithm},
-    dial::Guard,
-};
+use crate::dial::Guard;
 
 /// How long finding it may take in all, with every address that it may be described at.
 const PATIENCE: Duration = Duration::from_secs(45);
 /// What servers are told our name is.
 const OUR_NAME: &str = "MCP Workbench";
+/// How a signature is announced.
+const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 /// Asks for tokens that outlive the person's presence, where that is a scope.
 const OFFLINE: &str = "offline_access";
 
@@ -216,9 +215,9 @@ impl Authority {
     pub(super) async fn refresh(&mut self, record: &Record) -> Result<Given, SignInError> {
         let token = record.token.as_ref().ok_or(SignInError::Over)?;
         let response = serde_json::json!({
-            "access_token": token.access_token,
+            "access_token": token.access,
             "token_type": "bearer",
-            "refresh_token": token.refresh_token,
+            "refresh_token": token.refresh,
         });
         let response = serde_json::from_value::<OAuthTokenResponse>(response).ok();
         let id = record.client.id.clone();
@@ -260,18 +259,76 @@ impl Authority {
             }
         }
         let resource = self.resource().await;
-        let config = credentials(self.account.settings(), scopes, resource)
-            .ok_or(SignInError::UnusableKey)?;
-        let refused = |_: AuthError| SignInError::Metadata;
+        let settings = self.account.settings().clone();
+        match (
+            settings.client_id,
+            settings.client_secret,
+            settings.private_key,
+        ) {
+            (Some(id), _, Some(key)) => {
+                let signer = Signer {
+                    key: &key,
+                    algorithm: settings.signing_algorithm,
+                };
+                self.exchange_assertion(&signer, &id, &scopes, &resource)
+                    .await
+            }
+            (Some(client_id), Some(client_secret), None) => {
+                self.exchange_secret(ClientCredentialsConfig::ClientSecret {
+                    client_id,
+                    client_secret,
+                    scopes,
+                    resource: Some(resource),
+                })
+                .await
+            }
+            _ => Err(SignInError::UnusableKey),
+        }
+    }
+
+    async fn exchange_secret(
+        &mut self,
+        config: ClientCredentialsConfig,
+    ) -> Result<Given, SignInError> {
         let supported = self.manager.validate_client_credentials_metadata(&config);
         supported.map_err(|_| SignInError::NoToken {
             code: OAuthCode::UnauthorizedClient,
         })?;
         let configured = self.manager.configure_client_credentials(&config);
-        configured.map_err(refused)?;
+        configured.map_err(|_| SignInError::Metadata)?;
         let exchanged = self.manager.exchange_client_credentials(&config).await;
         let response = exchanged.map_err(|error| self.fetcher.explain(&error))?;
         Given::of(&response)
+    }
+
+    /// Asks for a token with a signature. The client is named by what is signed alone, as RFC 7523 has it.
+    async fn exchange_assertion(
+        &self,
+        signer: &Signer<'_>,
+        client: &str,
+        scopes: &[String],
+        resource: &str,
+    ) -> Result<Given, SignInError> {
+        let audience = self.issuer().unwrap_or(&self.metadata.token_endpoint);
+        let assertion = signer.assertion(client, audience)?;
+        let scopes = scopes.join(" ");
+        let mut form = vec![
+            ("grant_type", "client_credentials"),
+            ("client_assertion_type", ASSERTION_TYPE),
+            ("client_assertion", &assertion),
+            ("resource", resource),
+        ];
+        if !scopes.is_empty() {
+            form.push(("scope", &scopes));
+        }
+        let request = post(&self.metadata.token_endpoint, &form).ok_or(SignInError::Metadata)?;
+        let response = self.fetcher.fetch(request).await?;
+        let refused = |code| SignInError::NoToken { code };
+        if let Some(code) = self.fetcher.take_code() {
+            return Err(refused(code));
+        }
+        let response = serde_json::from_slice::<OAuthTokenResponse>(response.body());
+        Given::of(&response.map_err(|_| refused(OAuthCode::Other))?)
     }
 
     /// What tokens are asked for: the server as it names itself.
@@ -300,23 +357,19 @@ impl Authority {
             return;
         };
         let client = self.client_of(record);
-        let (kind, value) = match &token.refresh_token {
+        let (kind, value) = match &token.refresh {
             Some(refresh) => ("refresh_token", refresh),
-            None => ("access_token", &token.access_token),
+            None => ("access_token", &token.access),
         };
-        let mut form = form_urlencoded::Serializer::new(String::new());
-        form.append_pair("token", value)
-            .append_pair("token_type_hint", kind)
-            .append_pair("client_id", &client.id);
+        let mut form = vec![
+            ("token", value.as_str()),
+            ("token_type_hint", kind),
+            ("client_id", &client.id),
+        ];
         if let Some(secret) = &client.secret {
-            form.append_pair("client_secret", secret);
+            form.push(("client_secret", secret));
         }
-        let request = Request::builder()
-            .method(Method::POST)
-            .uri(endpoint)
-            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
-            .body(form.finish().into_bytes());
-        if let Ok(request) = request {
+        if let Some(request) = post(endpoint, &form) {
             // It is forgotten here in any case.
             let _ = self.fetcher.fetch(request).await;
         }
@@ -391,34 +444,13 @@ pub(super) fn parameter(url: &Url, name: &str) -> Option<String> {
     found.map(|(_, value)| value.into_owned())
 }
 
-/// The credentials of an entry; none if it has none.
-fn credentials(
-    settings: &OAuthSettings,
-    scopes: Vec<String>,
-    resource: String,
-) -> Option<ClientCredentialsConfig> {
-    let client_id = settings.client_id.clone()?;
-    let resource = Some(resource);
-    if let Some(key) = &settings.private_key {
-        return Some(ClientCredentialsConfig::PrivateKeyJwt {
-            client_id,
-            signing_key: key.clone().into_bytes(),
-            signing_algorithm: match settings.signing_algorithm {
-                SigningAlgorithm::Rs256 => JwtSigningAlgorithm::RS256,
-                SigningAlgorithm::Rs384 => JwtSigningAlgorithm::RS384,
-                SigningAlgorithm::Rs512 => JwtSigningAlgorithm::RS512,
-                SigningAlgorithm::Es256 => JwtSigningAlgorithm::ES256,
-                SigningAlgorithm::Es384 => JwtSigningAlgorithm::ES384,
-            },
-            token_endpoint_audience: None,
-            scopes,
-            resource,
-        });
-    }
-    Some(ClientCredentialsConfig::ClientSecret {
-        client_id,
-        client_secret: settings.client_secret.clone()?,
-        scopes,
-        resource,
-    })
+/// A request with a form; none if the address cannot stand in one.
+fn post(url: &str, form: &[(&str, &str)]) -> Option<Request<Vec<u8>>> {
+    let mut body = form_urlencoded::Serializer::new(String::new());
+    body.extend_pairs(form);
+    let request = Request::builder()
+        .method(Method::POST)
+        .uri(url)
+        .header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+    request.body(body.finish().into_bytes()).ok()
 }

@@ -95,9 +95,13 @@ impl Fetcher {
             | AuthError::TokenRefreshFailed(_)
             | AuthError::TokenRefreshRejected(_)
             | AuthError::ClientCredentialsError(_) => SignInError::NoToken { code },
-            AuthError::JwtSigningError(_) => SignInError::UnusableKey,
             _ => SignInError::Metadata,
         }
+    }
+
+    /// The code of the last answer, if it was a refusal.
+    pub(super) fn take_code(&self) -> Option<OAuthCode> {
+        self.seen().code.take()
     }
 
     async fn fetch_within(

@@ -23,7 +23,7 @@ const MOST_AT_ONCE: usize = 32;
 
 /// Waits for the browser, on this machine only.
 pub struct Listener {
-    listener: TcpListener,
+    socket: TcpListener,
     redirect_uri: String,
     /// Connections whose request has not come yet.
     readers: JoinSet<Option<Redirected>>,
@@ -90,10 +90,10 @@ impl Listener {
     /// Listens on a port, or on any that is free.
     pub async fn bind(port: Option<u16>) -> io::Result<Self> {
         let address = (Ipv4Addr::LOCALHOST, port.unwrap_or(0));
-        let listener = TcpListener::bind(address).await?;
-        let port = listener.local_addr()?.port();
+        let socket = TcpListener::bind(address).await?;
+        let port = socket.local_addr()?.port();
         Ok(Self {
-            listener,
+            socket,
             redirect_uri: format!("http://127.0.0.1:{port}{PATH}"),
             readers: JoinSet::new(),
         })
@@ -109,7 +109,7 @@ impl Listener {
     pub async fn next(&mut self) -> Redirected {
         loop {
             tokio::select! {
-                accepted = self.listener.accept(), if self.readers.len() < MOST_AT_ONCE => {
+                accepted = self.socket.accept(), if self.readers.len() < MOST_AT_ONCE => {
                     match accepted {
                         Ok((stream, _)) => {
                             let origin = self.redirect_uri.trim_end_matches(PATH).to_owned();

@@ -6,6 +6,7 @@
 //! browser; [`Tokens`] keeps it fresh while the workbench serves.
 
 mod account;
+mod assertion;
 mod authority;
 mod bearer;
 mod challenge;

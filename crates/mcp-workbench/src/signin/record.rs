@@ -52,9 +52,14 @@ pub(super) struct RegisteredClient {
 /// A token as the authorization server gave it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Token {
-    pub(super) access_token: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) refresh_token: Option<String>,
+    #[serde(rename = "access_token")]
+    pub(super) access: String,
+    #[serde(
+        rename = "refresh_token",
+        default,
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(super) refresh: Option<String>,
     /// In seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) expires_in: Option<u64>,
@@ -84,7 +89,7 @@ impl Token {
 
     /// What requests carry.
     pub(super) fn bearer(&self) -> Option<Bearer> {
-        Bearer::new(&self.access_token)
+        Bearer::new(&self.access)
     }
 }
 
@@ -134,14 +139,14 @@ impl Record {
     /// Whether a new token can be got without anybody.
     pub fn can_refresh(&self) -> bool {
         let token = self.token.as_ref();
-        token.is_some_and(|token| token.refresh_token.is_some())
+        token.is_some_and(|token| token.refresh.is_some())
     }
 
     /// Whether there is a token that may be good: one that is not over, or that can be made new.
     pub fn is_signed_in(&self) -> bool {
         let now = SystemTime::now();
         let token = self.token.as_ref();
-        token.is_some_and(|it| it.refresh_token.is_some() || it.left(now) != Some(Duration::ZERO))
+        token.is_some_and(|it| it.refresh.is_some() || it.left(now) != Some(Duration::ZERO))
     }
 
     /// What must not appear in any text.
@@ -149,8 +154,8 @@ impl Record {
         let mut secrets = Secrets::default();
         let token = self.token.as_ref();
         let values = [
-            token.map(|it| &it.access_token),
-            token.and_then(|it| it.refresh_token.as_ref()),
+            token.map(|it| &it.access),
+            token.and_then(|it| it.refresh.as_ref()),
             self.client.secret.as_ref(),
         ];
         for value in values.into_iter().flatten() {

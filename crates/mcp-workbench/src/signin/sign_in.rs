@@ -14,6 +14,7 @@ use super::{
     error::{OAuthCode, SignInError, StoreFault},
     listener::Outcome,
     record::{LAYOUT, Record, RegisteredClient, Token, seconds},
+    store::hexadecimal,
 };
 use crate::private_files;
 
@@ -235,6 +236,5 @@ pub(super) fn hint(
 
 /// What tells one sign-in from all others.
 pub(super) fn grant_id() -> String {
-    let bytes = private_files::random::<16>();
-    bytes.iter().map(|it| format!("{it:02x}")).collect()
+    hexadecimal(&private_files::random::<16>())
 }

@@ -142,3 +142,12 @@ fn parse(text: &[u8]) -> Result<Record, StoreFault> {
     let record = record.filter(|it| it.layout == LAYOUT);
     record.ok_or(StoreFault::Unreadable)
 }
+
+/// Bytes as letters that can stand in the name of a file.
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
+}

@@ -15,13 +15,12 @@ impl Resolver<'_> {
     pub(super) fn oauth(&mut self, taken: &mut Taken, raw: &RawServer, url: &str) -> OAuth {
         match &raw.oauth {
             Some(RawOAuth::Used(false)) => OAuth::Off,
-            Some(RawOAuth::Used(true)) => OAuth::On(Box::default()),
             Some(RawOAuth::Details(details)) if details.enabled == Some(false) => OAuth::Off,
             Some(RawOAuth::Details(details)) => {
                 OAuth::On(Box::new(self.oauth_settings(taken, raw, details)))
             }
             None if has_credentials(raw, url) => OAuth::Off,
-            None => OAuth::On(Box::default()),
+            Some(RawOAuth::Used(true)) | None => OAuth::On(Box::default()),
         }
     }
 
