@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use url::{Url, form_urlencoded};
 
 use super::{
-    Account,
+    Account, Challenge,
     assertion::Signer,
     error::{FetchFault, OAuthCode, SignInError},
     fetch::Fetcher,
@@ -76,6 +76,11 @@ impl Authority {
         Ok(authority)
     }
 
+    /// What the server asked for when it was looked for where to sign in.
+    pub(super) fn challenge(&self) -> Option<&Challenge> {
+        self.fetcher.challenge()
+    }
+
     /// Who it says that it is; none where it was only guessed.
     pub(super) fn issuer(&self) -> Option<&str> {
         self.metadata.issuer.as_deref()
@@ -104,6 +109,7 @@ impl Authority {
         if scopes.is_empty() {
             scopes = self.manager.select_initial_scopes(&[]).await;
         }
+        scopes.extend_from_slice(self.account.more_scopes());
         if let Some(record) = record.filter(|it| !it.needed.is_empty()) {
             scopes.extend(record.scopes.iter().chain(&record.needed).cloned());
         }

@@ -5,7 +5,7 @@
 use std::{
     future::poll_fn,
     pin::{Pin, pin},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -23,7 +23,10 @@ use serde_json::Value;
 use tokio::time::timeout;
 use url::{Position, Url};
 
-use super::error::{FetchFault, OAuthCode, SignInError};
+use super::{
+    Challenge,
+    error::{FetchFault, OAuthCode, SignInError},
+};
 use crate::{
     dial::{DialFault, Guard, Stream},
     visible::visible,
@@ -45,6 +48,8 @@ pub(super) struct Fetcher {
     guard: Guard,
     own: Url,
     seen: Mutex<Seen>,
+    /// What the server itself asked for, if it was looked for.
+    challenge: OnceLock<Challenge>,
 }
 
 /// What went wrong last, in words of ours.
@@ -61,6 +66,7 @@ impl Fetcher {
             guard: Guard::new(own),
             own: own.clone(),
             seen: Mutex::default(),
+            challenge: OnceLock::new(),
         }
     }
 
@@ -100,6 +106,11 @@ impl Fetcher {
             | AuthError::ClientCredentialsError(_) => SignInError::NoToken { code },
             _ => SignInError::Metadata,
         }
+    }
+
+    /// What the server itself asked for, where it was looked for and did.
+    pub(super) fn challenge(&self) -> Option<&Challenge> {
+        self.challenge.get()
     }
 
     /// The code of the last answer, if it was a refusal.
@@ -154,11 +165,16 @@ impl Fetcher {
         posted.headers_mut().insert(CONTENT_TYPE, JSON);
         posted.headers_mut().insert(ACCEPT, JSON_OR_STREAM);
         let (head, _) = self.send(url, posted, host, Reading::Head).await?;
-        if head.status() == StatusCode::UNAUTHORIZED {
-            return Ok(head.map(|()| Vec::new()));
+        let head = if head.status() == StatusCode::UNAUTHORIZED {
+            head
+        } else {
+            self.send(url, request, host, Reading::Head).await?.0
+        };
+        let head = probed(head);
+        if let Some(challenge) = Challenge::of(head.headers()) {
+            let _ = self.challenge.set(challenge);
         }
-        let (head, _) = self.send(url, request, host, Reading::Head).await?;
-        Ok(probed(head))
+        Ok(head)
     }
 
     /// Sends a request over a connection of its own.

@@ -64,11 +64,10 @@ impl SignIn {
         }
         // A record that cannot be read is replaced by the one to come.
         let record = account.read().await.ok().flatten();
+        // Without a challenge the server is asked for one: what is known of it does not say which scopes it wants.
+        let mut authority = Authority::find(account, challenge.map(Challenge::as_str)).await?;
+        let challenge = challenge.or(authority.challenge());
         let resource_metadata = challenge.and_then(|it| it.resource_metadata(account.url()));
-        let known = record.as_ref().and_then(|it| it.resource_metadata.clone());
-        let resource_metadata = resource_metadata.or(known);
-        let hint = hint(challenge, resource_metadata.as_deref());
-        let mut authority = Authority::find(account, hint.as_deref()).await?;
         authority.check_pkce()?;
         let scopes = authority.scopes(record.as_ref()).await;
         let client = authority.become_client(redirect_uri, &scopes, record.as_ref());

@@ -59,8 +59,9 @@ pub(in crate::cli) fn run(
 ) -> Done {
     let mut loaded = load_configuration(config, environment)?.config;
     let target = Target::named(&mut loaded, &arguments.toolbox, &arguments.server)?;
-    let access = target.access(loaded.state.as_deref(), &arguments.scope);
+    let access = target.access(loaded.state.as_deref());
     let account = Trouble::unless_person(&target, access, config)?;
+    let account = account.asking_for(&arguments.scope).ok_or(Trouble::Scope)?;
     let server = target.shown();
     let granted = until_a_signal(sign_in(&account, &server, arguments, environment))?;
     let record = account.load().ok().flatten();

@@ -48,7 +48,7 @@ pub(in crate::cli) fn run(
     };
     let mut accounts = Vec::new();
     for target in &targets {
-        match target.access(loaded.state.as_deref(), &[]) {
+        match target.access(loaded.state.as_deref()) {
             Access::Person(account) | Access::Credentials(account) => {
                 accounts.push((target, account));
             }

@@ -107,7 +107,7 @@ impl Status {
         let targets = Target::all(loaded);
         let remote = targets.iter().filter(|target| target.is_remote());
         let servers = remote.map(|target| {
-            let access = target.access(loaded.state.as_deref(), &[]);
+            let access = target.access(loaded.state.as_deref());
             ServerStatus::of(target, &access, config)
         });
         Self {

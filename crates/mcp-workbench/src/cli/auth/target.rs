@@ -10,7 +10,7 @@ use crate::{
         configuration::{UnknownName, choose_server},
         shell::quoted,
     },
-    config::{Config, OAuth, RemoteEndpoint, Server, Transport, Unset},
+    config::{Config, RemoteEndpoint, Server, Transport, Unset},
     ident::ToolboxName,
     signin::Account,
     visible::visible,
@@ -63,14 +63,14 @@ impl Target {
         Ok(chosen.pop().expect("a server was chosen"))
     }
 
-    /// How the workbench is known to it. Scopes are asked for beside those of the entry.
-    pub(super) fn access(&self, state: Option<&Path>, scopes: &[String]) -> Access<'_> {
+    /// How the workbench is known to it.
+    pub(super) fn access(&self, state: Option<&Path>) -> Access<'_> {
         let endpoint = match &self.server.transport {
             Transport::Stdio(_) => return Access::Program,
             Transport::Unset(unset) => return Access::Unset(unset),
             Transport::Remote(endpoint) => endpoint,
         };
-        match Account::of(&with_scopes(endpoint, scopes), state) {
+        match Account::of(endpoint, state) {
             Some(account) if account.needs_person() => Access::Person(account),
             Some(account) => Access::Credentials(account),
             None if has_own(endpoint) => Access::Own,
@@ -114,25 +114,6 @@ fn command(command: &str, names: &[&str], config: Option<&Path>) -> String {
         words.extend(["--config".to_owned(), quoted(&file.display().to_string())]);
     }
     words.join(" ")
-}
-
-/// The endpoint, with more scopes to ask for.
-fn with_scopes(endpoint: &RemoteEndpoint, scopes: &[String]) -> RemoteEndpoint {
-    let mut oauth = endpoint.oauth.clone();
-    if let OAuth::On(settings) = &mut oauth {
-        for scope in scopes {
-            if !settings.scopes.contains(scope) {
-                settings.scopes.push(scope.clone());
-            }
-        }
-    }
-    RemoteEndpoint {
-        url: endpoint.url.clone(),
-        headers: endpoint.headers.clone(),
-        oauth,
-        protocol: endpoint.protocol,
-        secrets: endpoint.secrets.clone(),
-    }
 }
 
 /// Whether an entry has credentials of its own.

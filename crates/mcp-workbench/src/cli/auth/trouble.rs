@@ -47,6 +47,11 @@ pub(super) enum Trouble {
         /// The command that tries it.
         doctor: String,
     },
+    /// What was given with `--scope` is none.
+    #[error(
+        "`--scope` is one word of visible ASCII characters\n  hint: give it once for each scope"
+    )]
+    Scope,
     /// The browser could not come back to us.
     #[error("no port can be opened for the browser to come back to: {error}\n  hint: {}", port_hint(*.port))]
     Port {
