@@ -54,7 +54,10 @@ fn metadata_inside_of_networks_are_not_asked() {
     for inside in INSIDE {
         let (authority, server) = protected();
         let challenge = format!("Bearer resource_metadata=\"{inside}\"");
-        server.set(|knobs| knobs.challenge = Some(challenge));
+        server.set(|knobs| {
+            knobs.challenge = Some(challenge);
+            knobs.no_metadata = true;
+        });
         is_not_offered(
             &mut showing(server.setup(&json!({}))),
             "signing in is not offered",
@@ -62,6 +65,7 @@ fn metadata_inside_of_networks_are_not_asked() {
 
         server.set(|knobs| {
             knobs.challenge = None;
+            knobs.no_metadata = false;
             knobs.metadata = vec![("authorization_servers", json!([inside]))];
         });
         is_not_offered(
@@ -148,7 +152,8 @@ fn answers_of_another_authority_and_lesser_protection_are_refused() {
         ("authorization_endpoint", json!("file:///etc/passwd")),
     ] {
         let (authority, server) = protected();
-        authority.set(|knobs| knobs.metadata = vec![metadata]);
+        authority.set(|knobs| knobs.metadata = vec![metadata.clone()]);
+        println!("{metadata:?}");
         is_not_offered(
             &mut showing(server.setup(&json!({}))),
             "signing in is not offered",

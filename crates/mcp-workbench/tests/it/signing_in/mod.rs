@@ -3,5 +3,5 @@
 mod attacks;
 mod authority;
 mod offering;
-mod served;
+pub(crate) mod served;
 mod serving;
