@@ -22,11 +22,13 @@ const MOST_NEEDED: usize = 100;
 #[derive(Debug, Clone)]
 pub struct Account(Arc<Inner>);
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Inner {
     /// The address of the server, without its fragment.
     url: Url,
     settings: OAuthSettings,
+    /// What the next sign-in asks for besides.
+    more_scopes: Vec<String>,
     /// Tells this account from all others.
     key: String,
     store: Option<Store>,
@@ -44,9 +46,20 @@ impl Account {
         Some(Self(Arc::new(Inner {
             store: state.map(|state| Store::new(state, key.clone())),
             settings: (**settings).clone(),
+            more_scopes: Vec::new(),
             url,
             key,
         })))
+    }
+
+    /// The same account, which asks for more scopes when somebody signs in; none if one of them can be no scope.
+    pub fn asking_for(&self, scopes: &[String]) -> Option<Self> {
+        if !scopes.iter().all(|scope| is_scope(scope)) {
+            return None;
+        }
+        let mut inner = (*self.0).clone();
+        inner.more_scopes = scopes.to_vec();
+        Some(Self(Arc::new(inner)))
     }
 
     /// What is stored of it, if that is of this server.
@@ -143,6 +156,11 @@ impl Account {
         &self.0.key
     }
 
+    /// Where it is kept, for a person.
+    pub fn stored_in(&self) -> Option<String> {
+        self.0.store.as_ref().map(Store::place)
+    }
+
     /// The address of the server.
     pub(super) fn url(&self) -> &Url {
         &self.0.url
@@ -151,6 +169,11 @@ impl Account {
     /// What the entry says.
     pub(super) fn settings(&self) -> &OAuthSettings {
         &self.0.settings
+    }
+
+    /// What the next sign-in asks for besides what the entry says.
+    pub(super) fn more_scopes(&self) -> &[String] {
+        &self.0.more_scopes
     }
 
     /// Where it is stored, if anywhere.

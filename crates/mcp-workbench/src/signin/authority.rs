@@ -104,6 +104,7 @@ impl Authority {
         if scopes.is_empty() {
             scopes = self.manager.select_initial_scopes(&[]).await;
         }
+        scopes.extend_from_slice(self.account.more_scopes());
         if let Some(record) = record.filter(|it| !it.needed.is_empty()) {
             scopes.extend(record.scopes.iter().chain(&record.needed).cloned());
         }

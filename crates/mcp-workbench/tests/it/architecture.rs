@@ -70,6 +70,7 @@ const PRIVILEGES: &[Privilege] = &[
             "downstream/stdio.rs",
             "demo/",
             "cli/demo",
+            "cli/auth/browser.rs",
         ],
     },
     Privilege {

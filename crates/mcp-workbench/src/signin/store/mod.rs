@@ -141,6 +141,11 @@ impl Store {
         None
     }
 
+    /// Where the record is, for a person.
+    pub(super) fn place(&self) -> String {
+        self.file("json").display().to_string()
+    }
+
     fn open_lock(&self) -> Option<File> {
         private_files::make_folder(&self.0.folder).ok()?;
         let mut options = OpenOptions::new();

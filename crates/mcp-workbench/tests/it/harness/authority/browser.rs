@@ -38,6 +38,11 @@ impl Browser {
         Some(text.lines().map(str::to_owned).collect())
     }
 
+    /// Forgets that it was called.
+    pub(crate) fn forget(&self) {
+        fs::remove_file(&self.noted).expect("it was called");
+    }
+
     /// Waits for the address that it is called with; there is nothing else.
     pub(crate) fn address(&self) -> String {
         let called = poll(TIMEOUT, || self.called()).expect("the browser is called");

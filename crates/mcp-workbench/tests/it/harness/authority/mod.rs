@@ -101,6 +101,11 @@ impl Authority {
         grants.refresh.clear();
     }
 
+    /// How many refresh tokens are good.
+    pub(crate) fn refresh_tokens(&self) -> usize {
+        self.shared.grants().refresh.len()
+    }
+
     /// All requests so far.
     pub(crate) fn seen(&self) -> Vec<Seen> {
         self.server.seen()
