@@ -3,10 +3,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
 };
 
 use tokio_util::task::TaskTracker;
@@ -43,8 +40,6 @@ impl AccessContext {
 pub(super) struct Access {
     account: Account,
     tokens: Tokens,
-    /// Whether there was ever a token, or the server has wanted one: then one is worth waiting for.
-    is_used: Arc<AtomicBool>,
     /// The command that signs in; none where the entry has credentials of its own.
     command: Option<Arc<str>>,
 }
@@ -64,7 +59,6 @@ impl Access {
                 .needs_person()
                 .then(|| login_command(place, context.config.as_deref()).into()),
             account,
-            is_used: Arc::default(),
         })
     }
 
@@ -73,30 +67,17 @@ impl Access {
         &self.account
     }
 
-    /// Whether there was ever a token, or the server has wanted one.
-    pub(super) fn is_used(&self) -> bool {
-        self.is_used.load(Ordering::Relaxed)
-    }
-
-    /// The token for a request that is made now. Where nobody has ever signed in, that is looked for at the `first`
-    /// request of a connection only: most servers want none.
-    pub(super) async fn bearer(&self, first: bool) -> Option<Bearer> {
-        let now = self.tokens.bearer();
-        let bearer = match now {
-            None if first || self.is_used() => match self.tokens.ready().await {
-                Ok(bearer) => bearer,
-                Err(fault) => {
-                    // The server is asked all the same, and its refusal tells what to do.
-                    tracing::debug!("no token: {fault}");
-                    None
-                }
-            },
-            now => now,
-        };
-        if bearer.is_some() {
-            self.is_used.store(true, Ordering::Relaxed);
+    /// The token for a request that is made now, if there is one.
+    pub(super) async fn bearer(&self) -> Option<Bearer> {
+        if let Some(bearer) = self.tokens.bearer() {
+            return Some(bearer);
         }
-        bearer
+        // The server is asked all the same, and its refusal tells what to do.
+        let ready = self.tokens.ready().await;
+        ready.unwrap_or_else(|fault| {
+            tracing::debug!("no token: {fault}");
+            None
+        })
     }
 
     /// The token in place of what a server has refused, if there is one.
@@ -105,7 +86,6 @@ impl Access {
         refused: Option<&Bearer>,
         challenge: Option<&Challenge>,
     ) -> Result<Bearer, Box<SignInNeeded>> {
-        self.is_used.store(true, Ordering::Relaxed);
         match self.tokens.cure(refused, challenge).await {
             Ok(bearer) => Ok(bearer),
             Err(fault) => {
@@ -118,27 +98,33 @@ impl Access {
         }
     }
 
-    /// The token of a sign-in that is newer than the refused one, if there is one: nothing is refreshed for it.
-    pub(super) async fn newer(
+    /// A token that is good for more than the refused one, where there may be one without anybody: credentials of the
+    /// entry are good for whatever is asked for, and somebody may have signed in again elsewhere. Nothing is refreshed
+    /// for it, since that would not make it good for more.
+    pub(super) async fn widen(
         &self,
         refused: Option<&Bearer>,
         challenge: &Challenge,
-    ) -> Option<Bearer> {
-        let stored = self.account.load().ok().flatten()?;
-        let known = self.tokens.grant_id();
-        if known.as_deref() == Some(stored.grant_id()) {
-            return None;
+    ) -> Result<Bearer, Box<SignInNeeded>> {
+        if self.account.needs_person() {
+            let stored = self.account.load().ok().flatten();
+            let known = self.tokens.grant_id();
+            if stored.is_none_or(|it| Some(it.grant_id()) == known.as_deref()) {
+                return Err(self.step_up(challenge));
+            }
+        } else {
+            self.tokens.step_up(challenge);
         }
-        self.cure(refused, Some(challenge)).await.ok()
+        self.cure(refused, Some(challenge)).await
     }
 
     /// What tells whose answers the server gives, for what is kept of them.
     pub(super) fn grant(&self) -> Option<String> {
-        grant_of(&self.account, || self.tokens.grant_id())
+        grant_of(&self.account, || Some(self.tokens.grant_id()?.to_string()))
     }
 
     /// What must not appear in any text of the server.
-    pub(super) fn secrets(&self) -> Secrets {
+    pub(super) fn secrets(&self) -> Arc<Secrets> {
         self.tokens.secrets()
     }
 

@@ -44,7 +44,7 @@ impl<'a> Admission<'a> {
         let access = peer.access();
         let bearer = match access {
             // On the heap: it is large, and most servers want no token.
-            Some(access) => Box::pin(access.bearer(peer.is_first())).await,
+            Some(access) => Box::pin(access.bearer()).await,
             None => None,
         };
         Self {
@@ -94,10 +94,8 @@ impl<'a> Admission<'a> {
             (StatusCode::FORBIDDEN, None) => return Judged::Other,
             (_, Some(scopes)) if self.cured => return Judged::Lacks(access.step_up(scopes)),
             _ if self.cured => return Judged::Lacks(access.refused(challenge.as_ref())),
-            // A refresh would not make it good for more, but somebody may have signed in again.
             (StatusCode::FORBIDDEN, Some(scopes)) => {
-                let newer = access.newer(self.bearer.as_ref(), scopes).await;
-                newer.ok_or_else(|| access.step_up(scopes))
+                access.widen(self.bearer.as_ref(), scopes).await
             }
             _ => access.cure(self.bearer.as_ref(), challenge.as_ref()).await,
         };

@@ -2,14 +2,7 @@
 //! way back to the server's task. Plain data behind watches; whoever needs something that is not there yet
 //! waits for it.
 
-use std::{
-    borrow::Cow,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use hyper::{
     HeaderMap, Method,
@@ -111,8 +104,6 @@ pub(super) struct Peer {
     headers: Arc<HeaderMap>,
     /// How it is signed in to, if anybody does.
     access: Option<Access>,
-    /// Whether something was sent.
-    is_begun: AtomicBool,
     pub(super) secrets: Secrets,
     pub(super) times: ServerTimes,
     pub(super) route: watch::Sender<Route>,
@@ -137,7 +128,6 @@ impl Peer {
             client,
             headers: Arc::new(headers),
             access,
-            is_begun: AtomicBool::new(false),
             secrets,
             times,
             route: watch::Sender::new(Route::Streamable(target.clone())),
@@ -155,21 +145,14 @@ impl Peer {
         self.access.as_ref()
     }
 
-    /// Whether nothing was sent before.
-    pub(super) fn is_first(&self) -> bool {
-        !self.is_begun.swap(true, Ordering::Relaxed)
-    }
-
     /// The values that must not appear in messages about the server, its token included.
     pub(super) fn all_secrets(&self) -> Cow<'_, Secrets> {
-        match &self.access {
-            Some(access) if access.is_used() => {
-                let mut secrets = self.secrets.clone();
-                secrets.merge(&access.secrets());
-                Cow::Owned(secrets)
-            }
-            _ => Cow::Borrowed(&self.secrets),
-        }
+        let Some(access) = &self.access else {
+            return Cow::Borrowed(&self.secrets);
+        };
+        let mut secrets = self.secrets.clone();
+        secrets.merge(&access.secrets());
+        Cow::Owned(secrets)
     }
 
     /// Tells the link something. Waits while the link does not keep up.

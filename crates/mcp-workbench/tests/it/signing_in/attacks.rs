@@ -1,198 +1,285 @@
-//! Servers and authorities that mean no good: what they name is not asked, what they are given is for them alone, and
-//! nobody is sent where they want.
+//! Authorization servers, servers and pages that are up to something. Each row is an attack; what must not happen is that
+//! a browser gets to see a hostile address, or that a code or a token goes where it does not belong.
+
+use std::fs;
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
-use tempfile::TempDir;
+use url::Url;
 
-use super::served::{
-    ACCEPT, address, answer, auth_required, browse, code, keeping_in, offer, protected, send_open,
-    showing, sign_in_elsewhere,
-};
+use super::{Login, assert_no_exchange, is_callback, records};
 use crate::harness::{
-    Fault, Workbench,
-    authority::{Authority, Issuer, METADATA, NOISE, Protected, SECRET},
+    authority::{Authority, Issuer, Knobs, METADATA, Protected, follow},
     remote_server::RemoteServer,
 };
 
-/// Opens the toolbox as a client that shows addresses; it must fail as without them, and nobody may be asked.
-fn is_not_offered(workbench: &mut Workbench, why: &str) {
-    let opening = send_open(workbench);
-    let failed = workbench.tool_result(&opening);
-    assert_eq!(code(&failed), auth_required("not_sent"));
-    let mut untaken = workbench.untaken().iter();
-    assert!(!untaken.any(|it| it.method.as_deref() == Some("elicitation/create")));
-    workbench.wait_stderr(why);
-    for text in [NOISE, SECRET] {
-        assert!(!failed.raw.contains(text), "{}", failed.raw);
-        assert!(!workbench.stderr().contains(text));
-    }
-}
-
-/// Addresses inside of networks, in some of their spellings.
-const INSIDE: &[&str] = &[
-    "http://169.254.169.254/x",
-    "https://169.254.169.254/x",
-    "https://2852039166/x",
-    "https://0xa9fea9fe/x",
-    "https://[::ffff:169.254.169.254]/x",
-    "https://10.0.0.1/x",
-    "https://192.168.0.1/x",
-    "https://100.64.0.1/x",
-    "https://[fd00::1]/x",
-    "https://[fe80::1]/x",
-];
-
-#[test]
-fn metadata_inside_of_networks_are_not_asked() {
-    let fault = Fault::within(
-        40,
-        "T31",
-        "names internal addresses for its metadata, by a challenge, by a list or by a redirect",
-        "auth_required; nothing is asked there, and nobody is offered anything",
-    );
-    for inside in INSIDE {
-        let (authority, server) = protected();
-        let challenge = format!("Bearer resource_metadata=\"{inside}\"");
-        server.set(|knobs| knobs.challenge = Some(challenge));
-        is_not_offered(
-            &mut showing(server.setup(&json!({}))),
-            "signing in is not offered",
-        );
-
-        server.set(|knobs| {
-            knobs.challenge = None;
-            knobs.metadata = vec![("authorization_servers", json!([inside]))];
-        });
-        is_not_offered(
-            &mut showing(server.setup(&json!({}))),
-            "signing in is not offered",
-        );
-        assert_eq!(authority.asked("/authorize").len(), 0);
-    }
-    fault.ends();
-}
-
-#[test]
-fn a_redirect_into_a_network_is_not_followed() {
-    let (authority, server) = protected();
-    let to = "https://169.254.169.254/latest".to_owned();
-    server.set(|knobs| {
-        knobs.redirects = vec![("/.well-known/oauth-protected-resource/mcp", to.clone())]
-    });
-    is_not_offered(
-        &mut showing(server.setup(&json!({}))),
-        "signing in is not offered",
-    );
-    server.set(|knobs| knobs.redirects = Vec::new());
-    authority.set(|knobs| knobs.redirects = vec![(METADATA, to)]);
-    is_not_offered(
-        &mut showing(server.setup(&json!({}))),
-        "signing in is not offered",
-    );
-}
-
-#[test]
-fn a_token_does_not_follow_a_redirect_to_another_origin() {
-    let fault = Fault::within(
-        10,
-        "T32",
-        "redirects a call to another origin after a sign-in",
-        "http_307; the other origin sees nothing",
-    );
-    let state = TempDir::new().unwrap();
-    let (_authority, server) = protected();
-    let setup = || keeping_in(state.path(), server.setup(&json!({})));
-    sign_in_elsewhere(setup());
-    let other = RemoteServer::start(|_, _| None);
-    let mut workbench = setup().connect();
-    workbench.open("dev");
-    server.set(|knobs| knobs.redirects = vec![("/mcp", other.url())]);
-    let failed = workbench.use_tool("t", "{}");
-    assert_eq!(failed.failure()["code"], "http_307", "{}", failed.raw);
-    let mut next = setup().connect();
-    assert!(next.open("dev").failed());
-    assert_eq!(other.seen().len(), 0, "{:?}", other.seen());
-    fault.ends();
-}
-
-#[test]
-fn a_token_goes_to_its_own_server_only() {
-    let state = TempDir::new().unwrap();
+/// Signs in with a knob turned, which is to fail before the browser is called. What is said.
+fn refused_before_the_browser(turn: impl FnOnce(&mut Knobs)) -> String {
     let authority = Authority::start();
-    let (mine, other) = (Protected::start(&authority), Protected::start(&authority));
-    let setup = || keeping_in(state.path(), mine.setup(&json!({})));
-    sign_in_elsewhere(setup());
-    let both = setup().entry("second", json!({"url": other.url()}));
-    let mut workbench = both.connect();
-    assert_eq!(workbench.open("dev").json()["servers_connected"], 1);
-    let sent = other.seen();
-    assert!(!sent.is_empty());
-    assert!(sent.iter().all(|it| it.bearer().is_none()), "{sent:?}");
+    let server = Protected::start(&authority);
+    authority.set(turn);
+    let mut login = Login::start(server.setup(&json!({})), &[]);
+    let error = login.refused();
+    assert_eq!(login.browser.called(), None, "{error}");
+    assert_no_exchange(&authority);
+    error
 }
 
 #[test]
-fn answers_of_another_authority_and_lesser_protection_are_refused() {
-    let fault = Fault::within(
-        40,
-        "T34",
-        "answers for another issuer, with another state, or without S256",
-        "auth_required; no code is redeemed, and no token is stored",
-    );
-    // What is wrong before anybody is sent anywhere.
-    for metadata in [
-        ("issuer", json!("https://other.example")),
-        ("code_challenge_methods_supported", Value::Null),
-        ("code_challenge_methods_supported", json!(["plain"])),
-        ("authorization_endpoint", json!("javascript:alert(1)")),
-        ("authorization_endpoint", json!("file:///etc/passwd")),
+fn t33_hostile_addresses_never_get_to_the_browser() {
+    for hostile in [
+        "javascript:alert(1)",
+        "JavaScript://x/%0aalert(1)",
+        "file:///etc/passwd",
+        "data:text/html,<script>alert(1)</script>",
+        "vbscript:msgbox(1)",
+        "ms-settings:privacy",
+        "smb://evil.example/share",
+        "ftp://evil.example/",
+        "-oProxyCommand=calc",
+        "--version",
+        "$(touch pwned)",
+        "`touch pwned`",
+        "http://evil.example/authorize",
+        "http://127.0.0.1.evil.example/authorize",
+        "https://127.0.0.1@evil.example/authorize",
+        "https://me:secret@evil.example/authorize",
+        "//evil.example/authorize",
+        "/authorize",
+        "",
+        " ",
+        "http:///",
+        "https://",
+        "intent://x#Intent;scheme=http;end",
     ] {
-        let (authority, server) = protected();
-        authority.set(|knobs| knobs.metadata = vec![metadata]);
-        is_not_offered(
-            &mut showing(server.setup(&json!({}))),
-            "signing in is not offered",
+        let error = refused_before_the_browser(|knobs| {
+            knobs.metadata = vec![("authorization_endpoint", json!(hostile))];
+        });
+        assert!(error.starts_with("cannot sign in to dev/fs: "), "{error}");
+        let shown = hostile.trim();
+        assert!(
+            shown.is_empty() || !error.contains(shown),
+            "{hostile}: {error}"
         );
-        assert_eq!(authority.asked("/token").len(), 0);
     }
-    // What is wrong when the browser comes back.
+}
+
+#[test]
+fn t33_what_a_shell_would_read_is_one_argument() {
+    let authority = Authority::start();
+    let server = Protected::start(&authority);
+    let strange =
+        "/authorize?x=$(touch pwned)&y=`touch pwned`;touch pwned|'\"<>&z=-x %s %PATH%\u{202e}";
+    authority.set(|knobs| {
+        let endpoint = format!("{}{strange}", authority.issuer());
+        knobs.metadata = vec![("authorization_endpoint", json!(endpoint))];
+    });
+    let mut login = Login::start(server.setup(&json!({})), &[]);
+    let address = login.browser.address();
+    let plain = |byte: u8| byte.is_ascii_graphic() && !b"\"<>`".contains(&byte);
+    assert!(address.bytes().all(plain), "{address}");
+    assert!(address.starts_with(&authority.issuer()), "{address}");
+    login.agree();
+    assert!(login.ended().status.success());
+    for folder in ["work", "home", "config"] {
+        assert!(!login.setup().path(folder).join("pwned").exists());
+    }
+}
+
+#[test]
+fn t34_an_authority_that_is_not_who_it_says_is_not_asked_for_anything() {
     for issuer in [
-        Issuer::Other("https://other.example".to_owned()),
-        Issuer::Unsaid,
+        "https://accounts.example.com",
+        "http://127.0.0.1:1",
+        "",
+        "javascript:x",
     ] {
-        let (authority, server) = protected();
-        authority.set(|knobs| knobs.redirect_issuer = issuer);
-        let mut workbench = showing(server.setup(&json!({})));
-        let opening = send_open(&mut workbench);
-        let asked = offer(&mut workbench);
-        answer(&mut workbench, &asked, ACCEPT);
-        let page = browse(&address(&asked));
-        assert!(!page.contains("You are signed in"), "{page}");
-        assert_eq!(
-            code(&workbench.tool_result(&opening)),
-            auth_required("not_sent")
-        );
-        assert_eq!(
-            authority.asked("/token").len(),
-            0,
-            "the code is not redeemed"
-        );
+        let error = refused_before_the_browser(|knobs| {
+            knobs.metadata = vec![("issuer", json!(issuer))];
+        });
+        assert!(error.contains("dev/fs"), "{error}");
+        assert!(issuer.is_empty() || !error.contains(issuer), "{error}");
     }
-    fault.ends();
 }
 
 #[test]
-fn a_redirect_of_another_attempt_is_turned_away_and_the_right_one_still_counts() {
-    let (authority, server) = protected();
-    let mut workbench = showing(server.setup(&json!({})));
-    let opening = send_open(&mut workbench);
-    let asked = offer(&mut workbench);
-    answer(&mut workbench, &asked, ACCEPT);
-    authority.set(|knobs| knobs.redirect_state = Some("0123456789abcdef".to_owned()));
-    let page = browse(&address(&asked));
-    assert!(page.contains("Nothing waits for this"), "{page}");
+fn t34_without_s256_nobody_is_asked_to_sign_in() {
+    for methods in [Value::Null, json!([]), json!(["plain"])] {
+        let error = refused_before_the_browser(|knobs| {
+            knobs.metadata = vec![("code_challenge_methods_supported", methods)];
+        });
+        assert!(error.contains("PKCE with S256"), "{error}");
+    }
+}
+
+#[test]
+fn t34_a_code_from_another_issuer_is_never_exchanged() {
+    let other = Issuer::Other("https://other.example".to_owned());
+    for issuer in [other, Issuer::Unsaid] {
+        let authority = Authority::start();
+        let server = Protected::start(&authority);
+        authority.set(|knobs| knobs.redirect_issuer = issuer);
+        let mut login = Login::start(server.setup(&json!({})), &[]);
+        let page = login.agree();
+        assert!(!page.contains("You are signed in"), "{page}");
+        assert_no_exchange(&authority);
+        // It was not from whom it should be, and so ends nothing.
+        authority.set(|knobs| knobs.redirect_issuer = Issuer::Right);
+        let page = login.agree();
+        assert!(page.contains("You are signed in"), "{page}");
+        assert!(login.ended().status.success());
+    }
+}
+
+#[test]
+fn t34_a_pasted_code_from_another_issuer_is_refused() {
+    let authority = Authority::start();
+    let server = Protected::start(&authority);
+    authority.set(|knobs| {
+        knobs.redirect_issuer = Issuer::Other("https://other.example".to_owned());
+    });
+    let mut login = Login::start(server.setup(&json!({})), &["--no-browser"]);
+    let redirect = login.redirect();
+    login.workbench.send_line(&redirect);
+    let error = login.refused();
+    assert!(error.contains("another authorization server"), "{error}");
+    assert_no_exchange(&authority);
+}
+
+#[test]
+fn t34_a_wrong_state_ends_nothing_and_the_right_one_is_good_once() {
+    let authority = Authority::start();
+    let server = Protected::start(&authority);
+    authority.set(|knobs| knobs.redirect_state = Some("x".repeat(43)));
+    let mut login = Login::start(server.setup(&json!({})), &[]);
+    let visit = follow(&login.browser.address(), |_| false);
+    assert_eq!(visit.page.unwrap().head.status, 400);
+    assert_no_exchange(&authority);
+    assert_eq!(records(login.setup()).len(), 0);
     authority.set(|knobs| knobs.redirect_state = None);
-    let page = browse(&address(&asked));
-    assert!(page.contains("You are signed in"), "{page}");
-    assert_eq!(workbench.tool_result(&opening).tool_names(), ["t", "u"]);
+    login.agree();
+    assert!(login.ended().status.success());
+    assert_eq!(authority.token_requests("authorization_code").len(), 1);
+}
+
+#[test]
+fn t34_a_code_goes_to_no_other_origin_by_a_redirect() {
+    let elsewhere = RemoteServer::start(|_, out| Some(out.reply("200 OK", "{}")));
+    let authority = Authority::start();
+    let server = Protected::start(&authority);
+    authority.set(|knobs| {
+        knobs.redirects = vec![("/token", format!("http://{}/token", elsewhere.authority()))];
+    });
+    let mut login = Login::start(server.setup(&json!({})), &[]);
+    let page = login.agree();
+    assert!(page.contains("You are not signed in"), "{page}");
+    login.refused();
+    assert_eq!(elsewhere.seen().len(), 0);
+}
+
+#[test]
+fn t31_internal_addresses_are_not_asked() {
+    for internal in [
+        "http://169.254.169.254/latest",
+        "https://169.254.169.254/",
+        "https://10.0.0.1/",
+        "https://[fd00::1]/",
+        "https://[::ffff:169.254.169.254]/",
+        "http://2852039166/",
+    ] {
+        let authority = Authority::start();
+        let server = Protected::start(&authority);
+        server.set(|knobs| {
+            knobs.metadata = vec![("authorization_servers", json!([internal]))];
+        });
+        let error = Login::start(server.setup(&json!({})), &[]).refused();
+        assert!(error.contains("dev/fs"), "{internal}: {error}");
+        assert_eq!(authority.seen().len(), 0, "{internal}");
+
+        for endpoint in ["token_endpoint", "registration_endpoint"] {
+            refused_before_the_browser(|knobs| {
+                knobs.metadata = vec![(endpoint, json!(format!("{internal}x")))];
+            });
+        }
+    }
+}
+
+#[test]
+fn t31_metadata_that_are_sent_on_to_another_origin_are_not_followed_with_anything_secret() {
+    let elsewhere = RemoteServer::start(|_, out| Some(out.reply("404 Not Found", "")));
+    let at = format!("http://{}/metadata", elsewhere.authority());
+    let authority = Authority::start();
+    let server = Protected::start(&authority);
+    authority.set(|knobs| knobs.redirects = vec![(METADATA, at)]);
+    Login::start(server.setup(&json!({})), &[]).refused();
+    let seen = elsewhere.seen();
+    assert!(
+        seen.iter()
+            .all(|seen| seen.verb == "GET" && seen.body.is_empty()),
+        "{seen:?}"
+    );
+}
+
+#[test]
+fn t34_metadata_about_another_server_are_refused() {
+    for resource in ["https://other.example/mcp", "http://127.0.0.1:1/mcp", ""] {
+        let authority = Authority::start();
+        let server = Protected::start(&authority);
+        server.set(|knobs| knobs.metadata = vec![("resource", json!(resource))]);
+        let mut login = Login::start(server.setup(&json!({})), &[]);
+        login.refused();
+        assert_eq!(login.browser.called(), None, "{resource}");
+        assert_no_exchange(&authority);
+    }
+}
+
+#[test]
+fn answers_that_are_no_answers_are_refused_without_being_repeated() {
+    for (status, body) in [
+        ("200 OK", "<html>noise-from-elsewhere</html>".to_owned()),
+        ("200 OK", "[]".to_owned()),
+        ("200 OK", "x".repeat(3_000_000)),
+        (
+            "500 Internal Server Error",
+            "noise-from-elsewhere".to_owned(),
+        ),
+    ] {
+        refused_before_the_browser(|knobs| knobs.metadata_answer = Some((status, body.clone())));
+        let authority = Authority::start();
+        let server = Protected::start(&authority);
+        authority.set(|knobs| knobs.token_answer = Some((status, body)));
+        let mut login = Login::start(server.setup(&json!({})), &[]);
+        login.agree();
+        login.refused();
+    }
+}
+
+#[test]
+fn the_port_for_the_browser_answers_nothing_else() {
+    let authority = Authority::start();
+    let server = Protected::start(&authority);
+    let mut login = Login::start(server.setup(&json!({})), &[]);
+    let right = follow(&login.browser.address(), is_callback)
+        .last()
+        .to_owned();
+    for path in [
+        "/",
+        "/callback",
+        "/callback/x?code=1&state=2",
+        "/other?code=1&state=2",
+    ] {
+        let stray = Url::parse(&right).unwrap().join(path).unwrap();
+        let page = follow(stray.as_str(), |_| false).page.unwrap();
+        assert!(page.head.status >= 400, "{path}");
+    }
+    let page = follow(&right, |_| false).page.unwrap();
+    assert_eq!(page.head.status, 200);
+    assert_eq!(page.head.header("referrer-policy"), Some("no-referrer"));
+    assert!(login.ended().status.success());
+    let [record] = records(login.setup()).try_into().unwrap();
+    assert!(
+        fs::read_to_string(record)
+            .unwrap()
+            .contains("secret-access")
+    );
 }

@@ -3,10 +3,10 @@
 mod accounts;
 mod attacks;
 mod authority;
+mod hostile;
 mod login;
-mod login_attacks;
 mod offering;
-mod served;
+pub(crate) mod served;
 mod serving;
 
 use std::{

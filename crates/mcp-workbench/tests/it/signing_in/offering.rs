@@ -238,11 +238,11 @@ fn is_offered_over_http(arguments: &[&str]) -> bool {
     let client = served.client_with(&params.to_string());
     let open = call_params("open_toolbox", r#"{"toolbox":"dev"}"#);
     let mut stream = client.begin("7", "tools/call", &open);
-    let first = if stream.head().is_stream() {
-        stream.event().expect("something is said").message()
-    } else {
+    if !stream.head().is_stream() {
         return false;
-    };
+    }
+    let said = std::iter::from_fn(|| stream.event()).find(|it| !it.data.is_empty());
+    let first = said.expect("something is said").message();
     first.method.as_deref() == Some("elicitation/create")
 }
 

@@ -10,23 +10,23 @@ use crate::harness::{
 };
 
 /// What a client says that shows addresses.
-pub(super) const ADDRESSES: &str = r#"{"elicitation":{"url":{}}}"#;
-pub(super) const ACCEPT: &str = r#"{"action":"accept"}"#;
+pub(crate) const ADDRESSES: &str = r#"{"elicitation":{"url":{}}}"#;
+pub(crate) const ACCEPT: &str = r#"{"action":"accept"}"#;
 
 /// An authority, and a server that it protects.
-pub(super) fn protected() -> (Authority, Protected) {
+pub(crate) fn protected() -> (Authority, Protected) {
     let authority = Authority::start();
     let server = Protected::start(&authority);
     (authority, server)
 }
 
 /// A setup that keeps what is signed in to in this directory.
-pub(super) fn keeping_in(state: &Path, setup: Setup) -> Setup {
+pub(crate) fn keeping_in(state: &Path, setup: Setup) -> Setup {
     setup.env("XDG_STATE_HOME", state.to_str().unwrap())
 }
 
 /// A legacy client that shows addresses.
-pub(super) fn showing(setup: Setup) -> Workbench {
+pub(crate) fn showing(setup: Setup) -> Workbench {
     let mut workbench = setup.start();
     let capabilities: Value = serde_json::from_str(ADDRESSES).unwrap();
     let params = json!({
@@ -40,22 +40,22 @@ pub(super) fn showing(setup: Setup) -> Workbench {
 }
 
 /// Asks for the toolbox `dev`; gives the id of the request.
-pub(super) fn send_open(workbench: &mut Workbench) -> String {
+pub(crate) fn send_open(workbench: &mut Workbench) -> String {
     workbench.send_call("open_toolbox", r#"{"toolbox":"dev"}"#)
 }
 
 /// Waits for the offer to sign in.
-pub(super) fn offer(workbench: &mut Workbench) -> Message {
+pub(crate) fn offer(workbench: &mut Workbench) -> Message {
     workbench.notification("elicitation/create")
 }
 
 /// The address of an offer.
-pub(super) fn address(offer: &Message) -> String {
+pub(crate) fn address(offer: &Message) -> String {
     offer.params()["url"].as_str().unwrap().to_owned()
 }
 
 /// Answers an offer.
-pub(super) fn answer(workbench: &mut Workbench, offer: &Message, result: &str) {
+pub(crate) fn answer(workbench: &mut Workbench, offer: &Message, result: &str) {
     let id = offer.id().unwrap();
     workbench.send_line(&format!(
         r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#
@@ -63,13 +63,13 @@ pub(super) fn answer(workbench: &mut Workbench, offer: &Message, result: &str) {
 }
 
 /// Goes where an address leads, as a browser does; gives the text of the last page.
-pub(super) fn browse(address: &str) -> String {
+pub(crate) fn browse(address: &str) -> String {
     let page = follow(address, |_| false).page;
     page.expect("a page").body
 }
 
 /// Signs in by a workbench of its own, to the server `fs` of this setup: another process, as a terminal would be.
-pub(super) fn sign_in_elsewhere(setup: Setup) {
+pub(crate) fn sign_in_elsewhere(setup: Setup) {
     let mut workbench = showing(setup);
     let opening = send_open(&mut workbench);
     let offer = offer(&mut workbench);
@@ -82,7 +82,7 @@ pub(super) fn sign_in_elsewhere(setup: Setup) {
 }
 
 /// The same by a call that wants more than the last sign-in covers.
-pub(super) fn step_up_elsewhere(setup: Setup) {
+pub(crate) fn step_up_elsewhere(setup: Setup) {
     let mut workbench = showing(setup);
     workbench.open("dev");
     let call = workbench.send_use("t", "{}");
@@ -94,12 +94,12 @@ pub(super) fn step_up_elsewhere(setup: Setup) {
 }
 
 /// The code of a failure, and what is known of its effects.
-pub(super) fn code(result: &ToolResult) -> (String, String) {
+pub(crate) fn code(result: &ToolResult) -> (String, String) {
     let text = |name: &str| result.failure()[name].as_str().unwrap().to_owned();
     (text("code"), text("outcome"))
 }
 
 /// What a failure for want of a sign-in is.
-pub(super) fn auth_required(outcome: &str) -> (String, String) {
+pub(crate) fn auth_required(outcome: &str) -> (String, String) {
     ("auth_required".to_owned(), outcome.to_owned())
 }

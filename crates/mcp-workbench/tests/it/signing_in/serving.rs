@@ -1,7 +1,9 @@
 //! Serving servers that want a token: what is said without one, and that nobody thinks of it any more with one.
 
+use std::{fs, path::Path};
+
 use pretty_assertions::assert_eq;
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::served::{
@@ -21,12 +23,15 @@ fn without_token(server: &Protected) -> usize {
         .count()
 }
 
+/// A server that wants nothing.
+fn other() -> Script {
+    Script::named(&["o"]).answers("o", r#"{"content":[]}"#)
+}
+
 #[test]
 fn without_a_sign_in_the_command_is_told_and_the_other_servers_are_there() {
     let (_authority, server) = protected();
-    let setup = server
-        .setup(&json!({}))
-        .server("other", &Script::named(&["o"]));
+    let setup = server.setup(&json!({})).server("other", &other());
     let config = setup.config().display().to_string();
     let mut workbench = setup.connect();
     let opened = workbench.open("dev");
@@ -99,43 +104,64 @@ fn a_token_that_is_refused_is_refreshed_once_for_all_calls_and_the_session_stays
     let (authority, server) = protected();
     let setup = || keeping_in(state.path(), server.setup(&json!({})));
     sign_in_elsewhere(setup());
-    let mut workbench = setup().connect();
-    workbench.open("dev");
-    let handshakes = server.server().received("initialize").len();
-    for round in 1..=2 {
+    // Each refresh gives another refresh token, and the authority ends everything at the second use of one.
+    for round in 1..=3 {
+        let mut workbench = setup().connect();
+        workbench.open("dev");
+        let handshakes = server.server().received("initialize").len();
         authority.end_access();
         let calls: Vec<String> = (0..20).map(|_| workbench.send_use("t", "{}")).collect();
         for call in calls {
             let result = workbench.tool_result(&call);
             assert!(!result.failed(), "{}", result.raw);
         }
-        // The authority ends everything at the second use of a refresh token.
         assert_eq!(authority.token_requests("refresh_token").len(), round);
+        assert_eq!(server.server().received("initialize").len(), handshakes);
     }
-    assert_eq!(server.server().received("initialize").len(), handshakes);
     assert_eq!(authority.token_requests("authorization_code").len(), 1);
 }
 
 #[test]
-fn a_token_is_refreshed_before_it_is_over() {
-    let state = TempDir::new().unwrap();
-    let (authority, server) = protected();
-    authority.set(|knobs| knobs.expires_in = json!(1));
-    let setup = || keeping_in(state.path(), server.setup(&json!({})));
-    sign_in_elsewhere(setup());
-    authority.set(|knobs| knobs.expires_in = json!(3600));
-    authority.end_access();
-    let before = server.seen().len();
-    let mut workbench = setup().connect();
-    assert_eq!(workbench.open("dev").tool_names(), ["t", "u"]);
-    let first = &server.seen()[before];
-    let fresh = authority.secrets();
-    let fresh = fresh.iter().rfind(|it| it.contains("access")).unwrap();
-    assert_eq!(
-        first.bearer(),
-        Some(fresh.as_str()),
-        "no request was wasted"
-    );
+fn a_token_is_refreshed_before_it_is_over_and_before_it_is_refused() {
+    // An hour is given: one token is in its last quarter, the other is over.
+    for age in [3000, 4000] {
+        let state = TempDir::new().unwrap();
+        let (authority, server) = protected();
+        let setup = || keeping_in(state.path(), server.setup(&json!({})));
+        sign_in_elsewhere(setup());
+        make_older(state.path(), age);
+        let before = server.seen().len();
+        let old = authority.secrets();
+        let mut workbench = setup().connect();
+        assert_eq!(workbench.open("dev").tool_names(), ["t", "u"]);
+        let refreshes = || authority.token_requests("refresh_token").len();
+        assert!(poll(TIMEOUT, || (refreshes() > 0).then_some(())).is_some());
+        assert!(!workbench.use_tool("t", "{}").failed());
+        assert_eq!(
+            (refreshes(), server.server().received("tools/call").len()),
+            (1, 1)
+        );
+        if age == 4000 {
+            let seen = server.seen();
+            let mut later = seen[before..].iter();
+            let first = later.find(|it| it.route() == "/mcp").unwrap();
+            let first = first.bearer().unwrap().to_owned();
+            assert!(!old.contains(&first), "what is over is not sent");
+        }
+    }
+}
+
+/// Makes the token that is stored older than it is.
+fn make_older(state: &Path, seconds: u64) {
+    let folder = state.join("mcp-workbench/signin");
+    let files = fs::read_dir(folder).unwrap();
+    let files = files.map(|it| it.unwrap().path());
+    for file in files.filter(|it| it.extension().is_some_and(|it| it == "json")) {
+        let mut record: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        let received = record["token"]["received_at"].as_u64().unwrap();
+        record["token"]["received_at"] = (received - seconds).into();
+        fs::write(&file, record.to_string()).unwrap();
+    }
 }
 
 #[test]
@@ -213,11 +239,11 @@ fn two_workbenches_never_use_up_one_refresh_token() {
     let (authority, server) = protected();
     let setup = || keeping_in(state.path(), server.setup(&json!({})));
     sign_in_elsewhere(setup());
-    let mut both = [setup().connect(), setup().connect()];
-    for workbench in &mut both {
-        workbench.open("dev");
-    }
     for round in 1..=3 {
+        let mut both = [setup().connect(), setup().connect()];
+        for workbench in &mut both {
+            workbench.open("dev");
+        }
         authority.end_access();
         let calls = both
             .each_mut()
@@ -270,7 +296,8 @@ fn an_entry_with_credentials_of_its_own_needs_nobody() {
     };
     let mut workbench = entry("secret-of-mine").connect();
     assert_eq!(workbench.open("dev").tool_names(), ["t", "u"]);
-    authority.end_access();
+    // They are good for whatever is asked for.
+    server.set(|knobs| knobs.call_scope = Some("files:write".to_owned()));
     assert!(!workbench.use_tool("t", "{}").failed());
     let mut wrong = entry("secret-of-others").connect();
     let failed = wrong.open("dev");
