@@ -28,3 +28,6 @@ pub use self::{
     sign_in::{Granted, SignIn},
     tokens::Tokens,
 };
+
+#[cfg(test)]
+mod tests;

@@ -14,6 +14,8 @@ use crate::config::Secrets;
 pub(super) const LAYOUT: u32 = 1;
 /// How far a clock may be off before its times make no sense.
 const SKEW: u64 = 300;
+/// What is said to live longer, in seconds, is asked about again after a year.
+const LONGEST_LIFE: u64 = 365 * 24 * 60 * 60;
 
 /// What is stored of one account at one server. It shows no secrets.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,7 +74,7 @@ impl Token {
     /// How long it was given for; none if that is not said or makes no sense.
     pub(super) fn life(&self) -> Option<Duration> {
         let life = self.expires_in.filter(|it| *it > 0)?;
-        Some(Duration::from_secs(life))
+        Some(Duration::from_secs(life.min(LONGEST_LIFE)))
     }
 
     /// How much of its life is left by the clock of this machine. None if its times make no sense, as after the clock was

@@ -44,7 +44,7 @@ struct Inner {
 
 /// What is known of the token.
 #[derive(Clone, Default)]
-struct Held {
+pub(super) struct Held {
     /// Whether the store was looked at.
     is_read: bool,
     /// The token, if there is one.
@@ -84,7 +84,7 @@ impl HeldToken {
 
 impl Held {
     /// The token, if it is not over.
-    fn good(&self) -> Option<&Bearer> {
+    pub(super) fn good(&self) -> Option<&Bearer> {
         let token = self.token.as_ref().filter(|token| !token.is_over());
         token.map(|token| &token.bearer)
     }
@@ -173,6 +173,12 @@ impl Tokens {
         Arc::clone(&self.0.held.borrow().secrets)
     }
 
+    /// What is published, as it changes.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> watch::Receiver<Held> {
+        self.0.held.clone()
+    }
+
     fn want(&self) {
         self.0.is_wanted.store(true, Ordering::Relaxed);
     }
@@ -187,6 +193,3 @@ impl Tokens {
         answer.await.unwrap_or_else(|_| Err(over()))
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,6 +1,12 @@
 //! Where records are kept: files of the state directory for the user alone, or the keyring of the system where the build
 //! has it and it works. A lock beside each keeps two workbenches from using up one refresh token at once.
 
+#[cfg(all(feature = "keyring", not(test)))]
+mod keyring;
+#[cfg(not(all(feature = "keyring", not(test))))]
+#[path = "no_keyring.rs"]
+mod keyring;
+
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io,
@@ -45,11 +51,14 @@ impl Store {
         Self(Arc::new(Place { folder, key }))
     }
 
-    /// What is stored.
+    /// What is stored. A file is newer than what the keyring has: it is there because the keyring could not be used.
     pub(super) fn load(&self) -> Result<Option<Record>, StoreFault> {
         let file = self.file("json");
         match fs::symlink_metadata(&file) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let text = keyring::load(&self.0.key)?;
+                return text.map(|text| parse(text.as_bytes())).transpose();
+            }
             Err(error) => return Err(error.into()),
             Ok(_) => {}
         }
@@ -60,13 +69,26 @@ impl Store {
 
     /// Stores a record.
     pub(super) fn save(&self, record: &Record) -> Result<(), StoreFault> {
-        let text = serde_json::to_vec(record).map_err(|_| StoreFault::Unreadable)?;
+        let text = serde_json::to_string(record).map_err(|_| StoreFault::Unreadable)?;
+        if keyring::save(&self.0.key, &text) {
+            self.remove_file()?;
+            return Ok(());
+        }
         let name = format!("{}.json", self.0.key);
-        Ok(private_files::replace(&self.0.folder, &name, &text)?)
+        Ok(private_files::replace(
+            &self.0.folder,
+            &name,
+            text.as_bytes(),
+        )?)
     }
 
     /// Removes the record; false if there was none.
     pub(super) fn remove(&self) -> Result<bool, StoreFault> {
+        let was_file = self.remove_file()?;
+        Ok(keyring::remove(&self.0.key)? || was_file)
+    }
+
+    fn remove_file(&self) -> Result<bool, StoreFault> {
         match fs::remove_file(self.file("json")) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
