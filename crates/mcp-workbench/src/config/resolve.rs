@@ -20,6 +20,7 @@ use super::{
     environment::{Environment, clean},
     filters::ToolFilters,
     glob::Glob,
+    locate::user_config_file,
     meta_tools::MetaTool,
     problems::{Findings, ValueFault},
     raw::{
@@ -72,6 +73,8 @@ pub(super) fn resolve(
         .collect();
     Config {
         file: file.into(),
+        is_usual: user_config_file(environment)
+            .is_some_and(|usual| usual == environment.absolute(file)),
         tool_mode: match (raw.tool_mode, &raw.native_toolbox) {
             (Some(RawToolMode::Native), Some(toolbox)) => {
                 ToolMode::Native(toolbox.written.as_str().into())

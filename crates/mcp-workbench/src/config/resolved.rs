@@ -26,6 +26,8 @@ use crate::{
 pub struct Config {
     /// The file it came from, for messages.
     pub file: PathBuf,
+    /// Whether commands find this file wherever they are run, without being told.
+    pub is_usual: bool,
     /// What `tools/list` holds.
     pub tool_mode: ToolMode,
     /// The longest name under which dynamic mode registers a tool.

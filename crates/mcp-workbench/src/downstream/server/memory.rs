@@ -102,7 +102,7 @@ impl Memory {
     }
 
     /// Keeps what the server has told for later runs.
-    fn keep(&self, server: &Server, told: &Told, secrets: &Secrets) {
+    fn keep(&self, server: (&Server, Option<&str>), told: &Told, secrets: &Secrets) {
         let kept = self.lists.keep(server, told, secrets);
         if let Err(reason) = &kept {
             tracing::debug!("its tools are not kept: {reason}");
@@ -141,12 +141,16 @@ impl Keeper {
     pub(super) fn keep_soon(&self, server: &Arc<Server>, told: &Told, secrets: &Secrets) {
         let (about, shutdown) = (Arc::clone(&self.about), Arc::clone(&self.shutdown));
         let (server, told, secrets) = (Arc::clone(server), told.clone(), secrets.clone());
+        // Whoever signs in meanwhile may see others.
+        let grant = self.about.signing_in.grant();
         self.tasks.spawn(async move {
             tokio::select! {
                 () = sleep(KEPT_AFTER) => {}
                 () = shutdown.begun() => {}
             }
-            about.memory.keep(&server, &told, &secrets);
+            about
+                .memory
+                .keep((&server, grant.as_deref()), &told, &secrets);
         });
     }
 }

@@ -78,7 +78,7 @@ impl Conversation<'_> {
         let answer = self.request(phase, &ObjectText::new().finish()).await?;
         match modern_introduction(&answer) {
             Some(said) => Ok(self.met_modern(said)),
-            None => Err(refused(phase, &answer, self.link.secrets())),
+            None => Err(refused(phase, &answer, &self.link.secrets())),
         }
     }
 
@@ -135,7 +135,7 @@ impl Conversation<'_> {
             }
         };
         let Answer::Result(said) = answer else {
-            return Err(refused(phase, &answer, self.link.secrets()));
+            return Err(refused(phase, &answer, &self.link.secrets()));
         };
         let version = said.member("protocolVersion");
         let Some(version) = version.and_then(|it| Some(it.as_text()?.into_owned())) else {
@@ -172,7 +172,9 @@ fn is_refusal(error: &ConnectError) -> bool {
 /// Whether the failure of the question shows how the server speaks, or has passed another time.
 fn shown_by(error: &ConnectError) -> Certainty {
     match error {
-        ConnectError::Http { fault } if fault.may_pass() => Certainty::Guessed,
+        ConnectError::Http { fault } if fault.may_pass() || fault.is_about_access() => {
+            Certainty::Guessed
+        }
         _ => Certainty::Shown,
     }
 }

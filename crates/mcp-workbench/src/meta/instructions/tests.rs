@@ -48,6 +48,7 @@ fn config(toolboxes: &[Written]) -> Config {
     });
     Config {
         file: "/home/me/workbench-config.json".into(),
+        is_usual: false,
         tool_mode: ToolMode::Proxy,
         tool_name_limit: 64,
         roots: None,

@@ -3,7 +3,11 @@
 mod accounts;
 mod attacks;
 mod authority;
+mod hostile;
 mod login;
+mod offering;
+pub(crate) mod served;
+mod serving;
 
 use std::{
     fs,

@@ -1,0 +1,212 @@
+//! Signing in to a server that wants it: its access, and the offer to sign in, made to the user of the client that
+//! needs the server. The offer is ours: it goes to the client by the way of the call, and what comes of it is a token
+//! that only we have. Nothing that a server sends counts as an answer to it.
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use tokio::{pin, sync::Semaphore, time::timeout};
+
+use super::{
+    Entry, ServerHandle,
+    questions::{can_answer, fresh_id},
+};
+use crate::{
+    call::{ClientHandle, Principal, Question},
+    config::Transport,
+    downstream::{access::Access, error::SignInNeeded, link::LinkContext},
+    era::Era,
+    ident::ServerIdentifier,
+    signin::{Listener, SignIn},
+    visible::visible,
+    wire::{self, Answer, ObjectText, RawJson},
+};
+
+/// How long a user may take to sign in, the answer to the offer included.
+const PATIENCE: Duration = Duration::from_mins(10);
+
+/// How a server is signed in to.
+pub(super) struct SigningIn {
+    /// Known from the first start on; none if nobody signs in to the server.
+    access: OnceLock<Option<Access>>,
+    /// The right to offer it: to one user at a time.
+    offer: Semaphore,
+}
+
+impl Default for SigningIn {
+    fn default() -> Self {
+        Self {
+            access: OnceLock::new(),
+            offer: Semaphore::new(1),
+        }
+    }
+}
+
+impl SigningIn {
+    /// The access to the server, made if there is none yet.
+    pub(super) fn access(
+        &self,
+        place: &ServerIdentifier,
+        entry: &Entry,
+        links: &LinkContext,
+    ) -> Option<&Access> {
+        let access = || match &entry.server.transport {
+            Transport::Remote(endpoint) => {
+                Access::new(endpoint, place, &links.access, &links.tasks)
+            }
+            Transport::Stdio(_) | Transport::Unset(_) => None,
+        };
+        self.access.get_or_init(access).as_ref()
+    }
+
+    /// What tells whose answers the server gives.
+    pub(super) fn grant(&self) -> Option<String> {
+        self.known()?.grant()
+    }
+
+    fn known(&self) -> Option<&Access> {
+        self.access.get()?.as_ref()
+    }
+}
+
+impl ServerHandle {
+    /// Whether the server may want somebody to sign in.
+    pub fn may_want_sign_in(&self) -> bool {
+        self.about.signing_in.known().is_some()
+    }
+
+    /// Offers the user of a client to sign in, and waits until that is done; false if it is not, or cannot be offered.
+    /// Dropping the future withdraws the offer.
+    pub async fn offer_sign_in(
+        &self,
+        needed: &SignInNeeded,
+        client: &Arc<dyn ClientHandle>,
+    ) -> bool {
+        let Some(access) = self.about.signing_in.known() else {
+            return false;
+        };
+        if !can_be_offered(client) {
+            return false;
+        }
+        let Ok(_permit) = self.about.signing_in.offer.try_acquire() else {
+            return false;
+        };
+        match timeout(PATIENCE, self.offer(access, needed, client)).await {
+            Ok(Some(())) => true,
+            Ok(None) | Err(_) => false,
+        }
+    }
+
+    async fn offer(
+        &self,
+        access: &Access,
+        needed: &SignInNeeded,
+        client: &Arc<dyn ClientHandle>,
+    ) -> Option<()> {
+        let begun = begin(access, needed).await;
+        let (sign_in, mut listener) = match begun {
+            Ok(begun) => begun,
+            Err(reason) => {
+                tracing::warn!("signing in is not offered: {reason}");
+                return None;
+            }
+        };
+        let id = fresh_id();
+        let params = question(
+            self.identifier(),
+            needed,
+            sign_in.address().as_str(),
+            (client.era(), &id),
+        );
+        let asked = client.ask_user(&params);
+        let redirected = sign_in.wait(&mut listener);
+        pin!(redirected);
+        let early = tokio::select! {
+            biased;
+            // Some clients answer when everything is done.
+            granted = &mut redirected => Some(granted),
+            answer = asked => {
+                if !is_accepted(answer.as_ref()) {
+                    tracing::info!("signing in was offered and not wanted");
+                    return None;
+                }
+                None
+            }
+        };
+        let granted = match early {
+            Some(granted) => granted,
+            None => redirected.await,
+        };
+        if client.era() == Era::Legacy {
+            let params = ObjectText::new().member("elicitationId", &id).finish();
+            client.notify(wire::notification(
+                "notifications/elicitation/complete",
+                Some(&params),
+            ));
+        }
+        match granted {
+            Ok(_) => {
+                tracing::info!("signed in");
+                Some(())
+            }
+            Err(error) => {
+                tracing::warn!("not signed in: {error}");
+                None
+            }
+        }
+    }
+}
+
+/// Begins a sign-in whose redirect comes to this machine.
+async fn begin(access: &Access, needed: &SignInNeeded) -> Result<(SignIn, Listener), String> {
+    let account = access.account();
+    let listener = Listener::bind(account.callback_port()).await;
+    let listener =
+        listener.map_err(|error| format!("there is no port for the redirect: {error}"))?;
+    let sign_in = SignIn::begin(account, listener.redirect_uri(), needed.challenge.as_ref()).await;
+    let sign_in = sign_in.map_err(|error| error.to_string())?;
+    Ok((sign_in, listener))
+}
+
+/// Whether a client can be made the offer: it shows addresses, and its user's browser can reach this machine.
+fn can_be_offered(client: &Arc<dyn ClientHandle>) -> bool {
+    let params = ObjectText::new().member("mode", "url").finish();
+    client.is_here()
+        && client.principal() != Principal::Anybody
+        && can_answer(client, Question::Elicitation, Some(&params))
+}
+
+/// What the user is asked.
+fn question(
+    place: &ServerIdentifier,
+    needed: &SignInNeeded,
+    address: &str,
+    (era, id): (Era, &str),
+) -> RawJson {
+    let (toolbox, server) = (place.toolbox.as_str(), place.server.as_str());
+    let message = format!(
+        "MCP Workbench asks: sign in to server '{}' of toolbox '{}'? {}",
+        visible(server),
+        visible(toolbox),
+        needed.lack.for_the_user()
+    );
+    let params = ObjectText::new()
+        .member("mode", "url")
+        .member("message", &message)
+        .member("url", address);
+    match era {
+        // Where to find it again; the modern era has nothing like it.
+        Era::Legacy => params.member("elicitationId", id).finish(),
+        Era::Modern => params.finish(),
+    }
+}
+
+fn is_accepted(answer: Option<&Answer>) -> bool {
+    let Some(Answer::Result(result)) = answer else {
+        return false;
+    };
+    let action = result.member("action");
+    action.is_some_and(|action| action.as_text().is_some_and(|it| it == "accept"))
+}
