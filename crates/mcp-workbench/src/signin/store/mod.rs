@@ -141,17 +141,22 @@ impl Store {
         None
     }
 
+    /// Where a record that is stored is, for a person.
+    pub(super) fn place(&self) -> String {
+        let file = self.file("json");
+        if file.exists() {
+            file.display().to_string()
+        } else {
+            format!("the keyring of the system: {}", self.0.key)
+        }
+    }
+
     fn open_lock(&self) -> Option<File> {
         private_files::make_folder(&self.0.folder).ok()?;
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false);
         let opened = private_files::private(&mut options).open(self.file("lock"));
         opened.ok()
-    }
-
-    /// Where the record is, for a person.
-    pub(super) fn place(&self) -> String {
-        self.file("json").display().to_string()
     }
 
     fn file(&self, extension: &str) -> PathBuf {
