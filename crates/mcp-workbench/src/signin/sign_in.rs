@@ -66,6 +66,8 @@ impl SignIn {
         let record = account.read().await.ok().flatten();
         // Without a challenge the server is asked for one: what is known of it does not say which scopes it wants.
         let mut authority = Authority::find(account, challenge.map(Challenge::as_str)).await?;
+        // Nothing of what another authority gave is told to this one.
+        let record = record.filter(|it| it.issuer() == authority.issuer());
         let challenge = challenge.or(authority.challenge());
         let resource_metadata = challenge.and_then(|it| it.resource_metadata(account.url()));
         authority.check_pkce()?;
