@@ -67,6 +67,11 @@ impl Access {
         &self.account
     }
 
+    /// Refreshes nothing any more.
+    pub(super) fn end(&self) {
+        self.tokens.end();
+    }
+
     /// The token for a request that is made now, if there is one.
     pub(super) async fn bearer(&self) -> Option<Bearer> {
         if let Some(bearer) = self.tokens.bearer() {

@@ -61,6 +61,13 @@ impl SigningIn {
         self.access.get_or_init(access).as_ref()
     }
 
+    /// Ends what goes on beside the server.
+    pub(super) fn end(&self) {
+        if let Some(access) = self.known() {
+            access.end();
+        }
+    }
+
     /// What tells whose answers the server gives.
     pub(super) fn grant(&self) -> Option<String> {
         self.known()?.grant()

@@ -135,6 +135,8 @@ impl Supervisor {
             self.waiting.add(command);
         }
         self.waiting.refuse(&Arc::new(ConnectError::ShuttingDown));
+        // Handles may be held for longer.
+        self.about.signing_in.end();
     }
 
     /// Waits until somebody needs the server and it may be started; nothing if nobody will any more.

@@ -28,7 +28,7 @@ use crate::config::Secrets;
 /// How much longer a refresh may take that is under way at the end: to break it off could lose the only refresh token.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Keeps the token of one server. Cheap to clone; its task ends with the last clone.
+/// Keeps the token of one server. Cheap to clone; its task ends with the last clone, or when it is told to.
 #[derive(Clone)]
 pub struct Tokens(Arc<Inner>);
 
@@ -39,7 +39,8 @@ struct Inner {
     /// Whether anybody wanted the token since it was last refreshed: nobody refreshes for a server that is not used.
     is_wanted: Arc<AtomicBool>,
     /// Ends the task.
-    _end: DropGuard,
+    end: CancellationToken,
+    _ends_with_this: DropGuard,
 }
 
 /// What is known of the token.
@@ -104,8 +105,14 @@ impl Tokens {
             held,
             asks,
             is_wanted,
-            _end: end.drop_guard(),
+            _ends_with_this: end.clone().drop_guard(),
+            end,
         }))
+    }
+
+    /// Ends the task, for all clones: what is known stays known, and nothing is refreshed any more.
+    pub fn end(&self) {
+        self.0.end.cancel();
     }
 
     /// The account.
