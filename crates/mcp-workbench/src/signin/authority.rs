@@ -2,7 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use hyper::{Method, Request, header::CONTENT_TYPE};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use hyper::{
+    Method, Request,
+    header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue},
+};
 use rmcp::transport::auth::{
     AuthorizationManager, AuthorizationMetadata, ClientCredentialsConfig, CredentialStore,
     InMemoryCredentialStore, OAuthClientConfig, OAuthTokenResponse, StoredCredentials,
@@ -168,7 +172,15 @@ impl Authority {
         let registered = self
             .manager
             .register_client(OUR_NAME, redirect_uri, &scopes);
-        let registered = registered.await.map_err(|it| self.fetcher.explain(&it))?;
+        let registered = registered.await.map_err(|error| {
+            match self.fetcher.explain(&error) {
+                // Where nothing is described, only a guess was asked.
+                SignInError::RegistrationRefused { .. } if !self.is_described => {
+                    SignInError::NotDescribed
+                }
+                error => error,
+            }
+        })?;
         Ok(RegisteredClient {
             id: registered.client_id,
             secret: registered.client_secret,
@@ -366,13 +378,28 @@ impl Authority {
             ("token_type_hint", kind),
             ("client_id", &client.id),
         ];
-        if let Some(secret) = &client.secret {
-            form.push(("client_secret", secret));
-        }
-        if let Some(request) = post(endpoint, &form) {
+        let secret = client.secret.as_ref();
+        let posted = secret.filter(|_| self.wants_posted_secrets());
+        form.extend(posted.map(|secret| ("client_secret", secret.as_str())));
+        if let Some(mut request) = post(endpoint, &form) {
+            if let Some(basic) = secret.filter(|_| posted.is_none()) {
+                let basic = basic_credentials(&client.id, basic);
+                request.headers_mut().extend([(AUTHORIZATION, basic)]);
+            }
             // It is forgotten here in any case.
             let _ = self.fetcher.fetch(request).await;
         }
+    }
+
+    /// Whether it takes the secret of a client only in a form; else in a header, as for tokens.
+    fn wants_posted_secrets(&self) -> bool {
+        let field = "token_endpoint_auth_methods_supported";
+        let methods = self.metadata.additional_fields.get(field);
+        let has = |method: &str| {
+            let methods = methods.and_then(Value::as_array).into_iter().flatten();
+            methods.into_iter().any(|it| it == method)
+        };
+        has("client_secret_post") && !has("client_secret_basic")
     }
 
     fn flag(&self, field: &str) -> bool {
@@ -442,6 +469,16 @@ pub(super) fn parameter(url: &Url, name: &str) -> Option<String> {
     let mut pairs = url.query_pairs();
     let found = pairs.find(|(key, _)| key == name);
     found.map(|(_, value)| value.into_owned())
+}
+
+/// The id and the secret of a client as a header has them.
+fn basic_credentials(id: &str, secret: &str) -> HeaderValue {
+    let written = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+    let pair = STANDARD.encode(format!("{}:{}", written(id), written(secret)));
+    let value = HeaderValue::try_from(format!("Basic {pair}"));
+    let mut value = value.expect("Base64 can stand in a header");
+    value.set_sensitive(true);
+    value
 }
 
 /// A request with a form; none if the address cannot stand in one.

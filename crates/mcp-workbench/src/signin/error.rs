@@ -165,6 +165,9 @@ pub enum SignInError {
     /// What the server or its authorization server says of itself is of no use.
     #[error("what the server says about signing in cannot be used")]
     Metadata,
+    /// The server says nothing about signing in, and nobody is where it would be by default.
+    #[error("the server does not say where to sign in")]
+    NotDescribed,
     /// An answer is from another authorization server than the one that was asked.
     #[error("another authorization server answered than the one that was asked")]
     WrongIssuer,

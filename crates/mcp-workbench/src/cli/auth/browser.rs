@@ -17,9 +17,28 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// A program and its arguments.
 type CommandLine = Vec<OsString>;
 
+/// What means something to a shell and nothing more in an address than its code does. No shell of ours reads it; what opens
+/// a browser may be a script that is less careful.
+const MEANINGFUL: &[char] = &[
+    '$', '`', '(', ')', '|', ';', '\'', '"', '\\', '!', '<', '>', '*',
+];
+
+/// An address without anything that a shell would take for more than text, but for `&` and `?`.
+pub(super) fn harmless(address: &Url) -> String {
+    let mut text = String::with_capacity(address.as_str().len());
+    for character in address.as_str().chars() {
+        if MEANINGFUL.contains(&character) {
+            text.push_str(&format!("%{:02X}", u32::from(character)));
+        } else {
+            text.push(character);
+        }
+    }
+    text
+}
+
 /// Opens an address; false if nothing here can, or nobody would see it.
-pub(super) async fn open(address: &Url, environment: &Environment, has_terminal: bool) -> bool {
-    for command in candidates(address.as_str(), environment, has_terminal) {
+pub(super) async fn open(address: &str, environment: &Environment, has_terminal: bool) -> bool {
+    for command in candidates(address, environment, has_terminal) {
         if starts(&command).await {
             return true;
         }
@@ -140,6 +159,13 @@ mod tests {
         for (value, lines) in cases {
             assert_eq!(tried(&[("BROWSER", value)], false), lines, "{value}");
         }
+    }
+
+    #[test]
+    fn what_a_shell_would_read_is_written_as_codes() {
+        let address = Url::parse("https://x/a;b?c=$(d)`e`|'f'&g=h+i%20[1]#!*").unwrap();
+        let expected = "https://x/a%3Bb?c=%24%28d%29%60e%60%7C%27f%27&g=h+i%20[1]#%21%2A";
+        assert_eq!(harmless(&address), expected);
     }
 
     #[cfg(all(unix, not(target_os = "macos")))]

@@ -3,7 +3,6 @@
 use std::{
     io::{self, IsTerminal},
     path::Path,
-    pin::pin,
     process::ExitCode,
     time::Duration,
 };
@@ -22,7 +21,7 @@ use crate::{
         terminal::{Ink, Look},
     },
     config::Environment,
-    signin::{Account, Granted, Listener, Record, SignIn, SignInError},
+    signin::{Account, Granted, Listener, Outcome, Record, SignIn, SignInError},
     visible::visible,
 };
 
@@ -105,10 +104,11 @@ async fn sign_in(
 
 /// Opens the browser, or says what to open.
 async fn show_way(attempt: &SignIn, arguments: &LoginArguments, environment: &Environment) {
-    let address = attempt.address();
-    let at = visible(address.host_str().unwrap_or_default()).into_owned();
+    let address = browser::harmless(attempt.address());
+    let at = attempt.address().host_str().unwrap_or_default();
+    let at = visible(at).into_owned();
     let has_terminal = io::stderr().is_terminal();
-    let is_open = !arguments.no_browser && browser::open(address, environment, has_terminal).await;
+    let is_open = !arguments.no_browser && browser::open(&address, environment, has_terminal).await;
     let words = if is_open {
         format!("your browser opens {at}; agree there. If it does not open, this is the address:")
     } else {
@@ -121,20 +121,24 @@ async fn show_way(attempt: &SignIn, arguments: &LoginArguments, environment: &En
     ));
 }
 
-/// Waits for the browser, or for what its address line showed.
+/// Waits for the browser, or for what its address line showed. What does not belong to this attempt ends nothing.
 async fn come_back(attempt: &SignIn, listener: &mut Listener) -> Result<Granted, SignInError> {
     let mut paste = Paste::start();
-    let mut browser = pin!(attempt.wait(listener));
     loop {
-        let line = tokio::select! {
-            granted = &mut browser => return granted,
-            line = paste.next() => line,
+        let (finished, advice) = tokio::select! {
+            redirected = listener.next() => {
+                let finished = attempt.finish(&redirected.address).await;
+                redirected.say(Outcome::of(&finished)).await;
+                (finished, "still waiting for the right one")
+            }
+            line = paste.next() => {
+                let finished = attempt.finish(&line).await;
+                (finished, "paste the whole line, which begins with http://127.0.0.1:")
+            }
         };
-        match attempt.finish(&line).await {
+        match finished {
             Err(error @ (SignInError::NotARedirect | SignInError::WrongState)) => {
-                output::remark(&format!(
-                    "{error}; paste the whole line, which begins with http://127.0.0.1:"
-                ));
+                output::remark(&format!("{error}; {advice}"));
             }
             done => return done,
         }

@@ -137,7 +137,9 @@ fn hint(error: &SignInError) -> String {
         | SignInError::NoPkce => {
             "nothing was sent there; tell whoever runs the server, or use another one"
         }
-        SignInError::Metadata | SignInError::Fetch(FetchFault::Status { .. }) => {
+        SignInError::Metadata
+        | SignInError::NotDescribed
+        | SignInError::Fetch(FetchFault::Status { .. }) => {
             "the server may have no OAuth; if it wants a key, put it into `headers` of the entry"
         }
         _ => return String::new(),

@@ -141,9 +141,14 @@ impl Store {
         None
     }
 
-    /// Where the record is, for a person.
+    /// Where a record that is stored is, for a person.
     pub(super) fn place(&self) -> String {
-        self.file("json").display().to_string()
+        let file = self.file("json");
+        if file.exists() {
+            file.display().to_string()
+        } else {
+            format!("the keyring of the system: {}", self.0.key)
+        }
     }
 
     fn open_lock(&self) -> Option<File> {

@@ -56,7 +56,10 @@ fn signing_out_has_the_authority_forget_and_removes_the_file() {
     for method in ["none", "client_secret_basic", "client_secret_post"] {
         let authority = Authority::start();
         let server = Protected::start(&authority);
-        authority.set(|knobs| knobs.registers_as = method);
+        authority.set(|knobs| {
+            knobs.registers_as = method;
+            knobs.metadata = vec![("token_endpoint_auth_methods_supported", json!([method]))];
+        });
         let login = signed_in(server.setup(&json!({})));
         assert_eq!(
             printed(login.setup(), &["logout", "dev", "fs"]),

@@ -10,7 +10,7 @@ use url::Url;
 use super::{Login, is_callback, records, rights, run, signed_in, text};
 use crate::harness::{
     Script, Setup,
-    authority::{Authority, Client, NOISE, Protected, SECRET, User, follow},
+    authority::{Authority, Client, Issuer, NOISE, Protected, SECRET, User, follow},
     remote_server::{RemoteServer, Seen},
 };
 
@@ -237,12 +237,18 @@ fn a_server_that_cannot_be_asked_is_named_with_a_hint() {
 
 #[test]
 fn a_server_without_oauth_is_told_from_one_that_has_it() {
-    let server = RemoteServer::start(|_, _| None);
-    let mut login = Login::start(server.setup(&json!({})), &[]);
-    let error = login.refused();
-    assert!(error.contains("dev/fs"), "{error}");
-    assert!(error.contains("may have no OAuth"), "{error}");
-    assert_eq!(login.browser.called(), None);
+    let open = RemoteServer::start(|_, _| None);
+    let closed = RemoteServer::start(|_, out| Some(out.reply("401 Unauthorized", NOISE)));
+    let silent = RemoteServer::start(|seen, out| {
+        (seen.path != "/mcp").then(|| out.reply("404 Not Found", NOISE))
+    });
+    for server in [open, closed, silent] {
+        let mut login = Login::start(server.setup(&json!({})), &[]);
+        let expected = "cannot sign in to dev/fs: the server does not say where to sign in\n  \
+                        hint: the server may have no OAuth; if it wants a key, put it into `headers` of the entry";
+        assert_eq!(login.refused(), expected);
+        assert_eq!(login.browser.called(), None);
+    }
 }
 
 #[test]
@@ -292,6 +298,7 @@ fn a_server_of_the_first_revision_is_its_own_authority() {
     let authority = Authority::start();
     let server = Protected::start(&authority);
     server.set(|knobs| knobs.is_own_authority = true);
+    authority.set(|knobs| knobs.redirect_issuer = Issuer::Unsaid);
     let mut login = Login::start(server.setup(&json!({})), &[]);
     login.agree();
     let finished = login.ended();
