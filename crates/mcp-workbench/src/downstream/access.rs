@@ -106,14 +106,14 @@ impl Access {
         refused: Option<&Bearer>,
         challenge: &Challenge,
     ) -> Result<Bearer, Box<SignInNeeded>> {
-        if self.account.needs_person() {
-            let stored = self.account.load().ok().flatten();
-            let known = self.tokens.grant_id();
-            if stored.is_none_or(|it| Some(it.grant_id()) == known.as_deref()) {
-                return Err(self.step_up(challenge));
-            }
-        } else {
+        if !self.account.needs_person() {
             self.tokens.step_up(challenge);
+            return self.cure(None, Some(challenge)).await;
+        }
+        let stored = self.account.load().ok().flatten();
+        let known = self.tokens.grant_id();
+        if stored.is_none_or(|it| Some(it.grant_id()) == known.as_deref()) {
+            return Err(self.step_up(challenge));
         }
         self.cure(refused, Some(challenge)).await
     }
