@@ -32,6 +32,14 @@ pub enum Lack {
     Scopes(Vec<String>),
 }
 
+impl SignInNeeded {
+    /// Whether a person can do something about it by signing in.
+    pub(in crate::downstream) fn is_for_a_person(&self) -> bool {
+        let passes = matches!(&self.lack, Lack::Trouble(why) if why.is_transient());
+        self.command.is_some() && !passes
+    }
+}
+
 impl Lack {
     /// Why the user is asked to sign in.
     pub(in crate::downstream) fn for_the_user(&self) -> String {

@@ -3,10 +3,12 @@
 //! that only we have. Nothing that a server sends counts as an answer to it.
 
 use std::{
+    io,
     sync::{Arc, OnceLock},
     time::Duration,
 };
 
+use thiserror::Error;
 use tokio::{pin, sync::Semaphore, time::timeout};
 
 use super::{
@@ -14,12 +16,12 @@ use super::{
     questions::{can_answer, fresh_id},
 };
 use crate::{
-    call::{ClientHandle, Principal, Question},
+    call::{AnswerFuture, ClientHandle, Principal, Question},
     config::Transport,
     downstream::{access::Access, error::SignInNeeded, link::LinkContext},
     era::Era,
     ident::ServerIdentifier,
-    signin::{Listener, SignIn},
+    signin::{Granted, Listener, SignIn, SignInError},
     visible::visible,
     wire::{self, Answer, ObjectText, RawJson},
 };
@@ -94,16 +96,28 @@ impl ServerHandle {
         let Some(access) = self.about.signing_in.known() else {
             return false;
         };
-        if !can_be_offered(client) {
+        if !needed.is_for_a_person() || !can_be_offered(client) {
             return false;
         }
         let Ok(_permit) = self.about.signing_in.offer.try_acquire() else {
             return false;
         };
-        match timeout(PATIENCE, self.offer(access, needed, client)).await {
-            Ok(Some(())) => true,
-            Ok(None) | Err(_) => false,
+        let offered = timeout(PATIENCE, self.offer(access, needed, client)).await;
+        let (place, why) = (
+            self.identifier(),
+            offered.unwrap_or(Err(NotSignedIn::Late)).err(),
+        );
+        let (toolbox, server) = (
+            visible(place.toolbox.as_str()),
+            visible(place.server.as_str()),
+        );
+        match &why {
+            None => tracing::info!("signed in to server '{server}' of toolbox '{toolbox}'"),
+            Some(why) => {
+                tracing::warn!("not signed in to server '{server}' of toolbox '{toolbox}': {why}");
+            }
         }
+        why.is_none()
     }
 
     async fn offer(
@@ -111,70 +125,60 @@ impl ServerHandle {
         access: &Access,
         needed: &SignInNeeded,
         client: &Arc<dyn ClientHandle>,
-    ) -> Option<()> {
-        let begun = begin(access, needed).await;
-        let (sign_in, mut listener) = match begun {
-            Ok(begun) => begun,
-            Err(reason) => {
-                tracing::warn!("signing in is not offered: {reason}");
-                return None;
-            }
-        };
+    ) -> Result<(), NotSignedIn> {
+        let account = access.account();
+        let mut listener = Listener::bind(account.callback_port()).await?;
+        let challenge = needed.challenge.as_ref();
+        let sign_in = SignIn::begin(account, listener.redirect_uri(), challenge).await?;
         let id = fresh_id();
-        let params = question(
-            self.identifier(),
-            needed,
-            sign_in.address().as_str(),
-            (client.era(), &id),
-        );
+        let address = sign_in.address().as_str();
+        let params = question(self.identifier(), needed, address, (client.era(), &id));
         let asked = client.ask_user(&params);
-        let redirected = sign_in.wait(&mut listener);
-        pin!(redirected);
-        let early = tokio::select! {
-            biased;
-            // Some clients answer when everything is done.
-            granted = &mut redirected => Some(granted),
-            answer = asked => {
-                if !is_accepted(answer.as_ref()) {
-                    tracing::info!("signing in was offered and not wanted");
-                    return None;
-                }
-                None
-            }
-        };
-        let granted = match early {
-            Some(granted) => granted,
-            None => redirected.await,
-        };
-        if client.era() == Era::Legacy {
+        let granted = agreed(asked, sign_in.wait(&mut listener)).await;
+        let is_begun = !matches!(granted, Err(NotSignedIn::Declined));
+        if is_begun && client.era() == Era::Legacy {
             let params = ObjectText::new().member("elicitationId", &id).finish();
-            client.notify(wire::notification(
-                "notifications/elicitation/complete",
-                Some(&params),
-            ));
+            let complete = "notifications/elicitation/complete";
+            client.notify(wire::notification(complete, Some(&params)));
         }
-        match granted {
-            Ok(_) => {
-                tracing::info!("signed in");
-                Some(())
-            }
-            Err(error) => {
-                tracing::warn!("not signed in: {error}");
-                None
-            }
-        }
+        granted
     }
 }
 
-/// Begins a sign-in whose redirect comes to this machine.
-async fn begin(access: &Access, needed: &SignInNeeded) -> Result<(SignIn, Listener), String> {
-    let account = access.account();
-    let listener = Listener::bind(account.callback_port()).await;
-    let listener =
-        listener.map_err(|error| format!("there is no port for the redirect: {error}"))?;
-    let sign_in = SignIn::begin(account, listener.redirect_uri(), needed.challenge.as_ref()).await;
-    let sign_in = sign_in.map_err(|error| error.to_string())?;
-    Ok((sign_in, listener))
+/// Why an offer has come to nothing.
+#[derive(Debug, Error)]
+enum NotSignedIn {
+    #[error("there is no port for the browser to come back to: {0}")]
+    NoPort(#[from] io::Error),
+    #[error("{0}")]
+    Failed(#[from] SignInError),
+    #[error("the user did not want to")]
+    Declined,
+    #[error("the user took longer than {} minutes", PATIENCE.as_secs() / 60)]
+    Late,
+}
+
+/// Waits until the user has agreed and the browser has come back.
+async fn agreed(
+    asked: AnswerFuture,
+    redirected: impl Future<Output = Result<Granted, SignInError>>,
+) -> Result<(), NotSignedIn> {
+    pin!(redirected);
+    tokio::select! {
+        biased;
+        // Some clients answer when everything is done.
+        granted = &mut redirected => {
+            granted?;
+            return Ok(());
+        }
+        answer = asked => {
+            if !is_accepted(answer.as_ref()) {
+                return Err(NotSignedIn::Declined);
+            }
+        }
+    }
+    redirected.await?;
+    Ok(())
 }
 
 /// Whether a client can be made the offer: it shows addresses, and its user's browser can reach this machine.

@@ -328,6 +328,9 @@ impl Keeper {
         let is_other = token(&stored) != token(&self.record);
         if stored != self.record {
             self.adopt(stored);
+            // What was in the way before may not be any more.
+            self.trouble = None;
+            self.failures = 0;
         }
         is_other && self.good().is_some()
     }

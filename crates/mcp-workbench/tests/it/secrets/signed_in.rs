@@ -39,7 +39,7 @@ fn telling(authority: &Authority) -> Protected {
 /// Somebody has signed in, with a client that was registered with a secret, and the token was refreshed since.
 fn signed_in(state: &TempDir) -> (Authority, Protected) {
     let authority = Authority::start();
-    authority.set(|knobs| knobs.registers_as = "client_secret_post");
+    authority.set(|knobs| knobs.registers_as = "client_secret_basic");
     let server = telling(&authority);
     sign_in_elsewhere(setup(&server, state));
     authority.end_access();

@@ -1,6 +1,11 @@
 //! The user's browser: a program that notes what it is called with, and the test as the one who looks at the page.
 
-use std::{fs, net::SocketAddr, os::unix::fs::PermissionsExt as _, path::PathBuf};
+use std::{
+    fs,
+    net::SocketAddr,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
 
 use url::Url;
 
@@ -20,13 +25,19 @@ pub(crate) struct Browser {
 impl Browser {
     /// A browser in the directory of a test.
     pub(crate) fn new(setup: &Setup) -> Self {
-        let noted = setup.path("browser.args");
+        Self::in_folder(&setup.path(""))
+    }
+
+    /// A browser in a folder.
+    pub(crate) fn in_folder(folder: &Path) -> Self {
+        let noted = folder.join("browser.args");
         let file = noted.display();
         // The note is there as a whole or not at all.
         let script = format!(
             "#!/bin/sh\nprintf '%s\\n' \"$@\" > '{file}.part' && mv '{file}.part' '{file}'\n"
         );
-        let program = setup.write("browser", &script);
+        let program = folder.join("browser");
+        fs::write(&program, script).expect("a program");
         let rights = fs::Permissions::from_mode(0o755);
         fs::set_permissions(&program, rights).expect("a program");
         Self { program, noted }
