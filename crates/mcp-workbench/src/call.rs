@@ -15,6 +15,7 @@ use crate::{
 const MAX_IDENTITY_CHARACTERS: usize = 100;
 
 /// A call on its way to a server.
+#[derive(Clone)]
 pub struct Call {
     /// What is asked of the server.
     pub request: CallRequest,
@@ -23,6 +24,7 @@ pub struct Call {
 }
 
 /// What a caller asks of a server.
+#[derive(Clone)]
 pub enum CallRequest {
     /// To run a tool.
     Tool {
@@ -61,6 +63,7 @@ impl CallRequest {
 
 /// What a call carries besides its arguments. Whatever a server has to say to the caller while the
 /// call runs goes through this; nothing reaches up.
+#[derive(Clone)]
 pub struct CallContext {
     /// The caller's side.
     pub client: Arc<dyn ClientHandle>,
@@ -125,6 +128,11 @@ pub trait ClientHandle: Send + Sync {
 
     /// Who is behind the client.
     fn principal(&self) -> Principal;
+
+    /// Whether the client is on this machine, so that its user's browser reaches us here.
+    fn is_here(&self) -> bool {
+        self.principal() == Principal::Local
+    }
 
     /// What the client says that it is.
     fn identity(&self) -> ClientIdentity {

@@ -22,7 +22,7 @@
 //! In native mode `native` finds the server by name or URI, and there are no meta-tools.
 //!
 //! A module uses only what stands below it: `cli`, `demo`, `serve`, `meta`, `workbench`, `native`, `toolbox`,
-//! `downstream`, `audit`, `lock`, `policy`, `search`, `clients`, `config`, `call`, `budget`, `era`, `pipe`, `wire`,
+//! `downstream`, `signin`, `audit`, `lock`, `policy`, `search`, `clients`, `config`, `call`, `budget`, `era`, `dial`, `pipe`, `wire`,
 //! `alarm`, `contain`, `seal`, `private_files`, `telemetry`, `near`, `visible`, `ident`.
 
 mod alarm;
@@ -34,6 +34,7 @@ pub mod clients;
 pub mod config;
 mod contain;
 pub mod demo;
+mod dial;
 pub mod downstream;
 pub mod era;
 pub mod ident;
@@ -47,6 +48,7 @@ mod private_files;
 pub mod seal;
 pub mod search;
 pub mod serve;
+pub mod signin;
 pub mod telemetry;
 pub mod toolbox;
 pub mod visible;

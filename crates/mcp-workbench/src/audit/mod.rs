@@ -24,6 +24,7 @@ use tokio::time::Instant;
 pub use reader::{Filter, Line, LogReader};
 pub use record::Ended;
 use record::Record;
+pub use time::moment;
 use writer::Writer;
 
 use crate::{

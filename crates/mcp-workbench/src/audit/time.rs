@@ -11,6 +11,12 @@ pub(super) fn now() -> String {
     written(since.as_secs(), since.subsec_millis())
 }
 
+/// A moment, to the second.
+pub fn moment(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    written(since.as_secs(), 0).replace(".000Z", "Z")
+}
+
 /// A moment by its seconds since 1970.
 fn written(seconds: u64, milliseconds: u32) -> String {
     let (year, month, day) = date(seconds / SECONDS_A_DAY);

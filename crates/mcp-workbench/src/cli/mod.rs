@@ -2,6 +2,7 @@
 //! an exit code.
 
 mod add;
+mod auth;
 mod call;
 mod check;
 mod completions;
@@ -106,6 +107,12 @@ enum Command {
     Log(log::LogArguments),
     /// Show and approve what servers and tools were found to be
     Trust(trust::TrustArguments),
+    /// Sign in to a remote server
+    Login(auth::LoginArguments),
+    /// Sign out of remote servers
+    Logout(auth::LogoutArguments),
+    /// Show to which remote servers somebody is signed in
+    Auth(auth::AuthArguments),
     /// Show a session with the built-in demo toolbox
     Demo {
         /// Print the demo's configuration instead, to be pasted into a client
@@ -201,6 +208,9 @@ fn run(command: Command, config: Option<&Path>, environment: &Environment, colou
         Command::Permissions(arguments) => permissions::run(config, &arguments, environment),
         Command::Log(arguments) => log::run(config, &arguments, environment),
         Command::Trust(arguments) => trust::run(config, &arguments, environment),
+        Command::Login(arguments) => auth::login(config, &arguments, environment),
+        Command::Logout(arguments) => auth::logout(config, &arguments, environment),
+        Command::Auth(arguments) => auth::run(config, &arguments, environment),
         Command::Demo {
             print_config: false,
         } => demo::run(colour),

@@ -31,7 +31,7 @@ pub enum Remark {
         /// The key of the entry.
         key: String,
     },
-    /// The client signs in at the server by itself, which the workbench does not.
+    /// The client signs in at the server by itself, and so has the workbench to.
     SignsIn,
     /// The server works in this directory, because it did so there.
     WorksIn {
@@ -93,7 +93,7 @@ impl fmt::Display for Remark {
             ),
             Self::SignsIn => write!(
                 f,
-                "the client signed in there by itself; the workbench needs a header, such as Authorization"
+                "the client signed in there by itself; here `mcp-workbench login TOOLBOX SERVER` does"
             ),
             Self::WorksIn { directory } => {
                 write!(f, "it works in {}, as it did there", visible(directory))

@@ -265,6 +265,8 @@ pub enum Scope {
     Permissions,
     /// The `audit` of the file.
     Audit,
+    /// The `oauth` of a server, where other clients have keys of their own.
+    OAuth,
 }
 
 impl Fault {
@@ -273,7 +275,7 @@ impl Fault {
         match self {
             Self::Key(
                 KeyFault::Unknown {
-                    scope: Scope::Server,
+                    scope: Scope::Server | Scope::OAuth,
                     ..
                 }
                 | KeyFault::SpeltTwice { .. },

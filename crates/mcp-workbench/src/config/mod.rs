@@ -23,6 +23,7 @@ mod literals;
 mod load;
 mod locate;
 mod meta_tools;
+mod oauth;
 mod permissions;
 mod problems;
 mod raw;
@@ -53,6 +54,7 @@ pub use self::{
         CONFIG_FILE, CONFIG_VARIABLE, ConfigSource, LocateError, Located, locate, user_config_file,
     },
     meta_tools::MetaTool,
+    oauth::{OAuth, OAuthGrant, OAuthSettings, SigningAlgorithm},
     permissions::{PermissionRule, Permissions, ToolHint},
     problems::{
         Fault, JsonType, KeyFault, Named, Place, Problem, Problems, ReferenceFault, Scope,

@@ -2,9 +2,9 @@
 //! made whole, transports decided, disabled servers dropped. A function of the file and the
 //! environment; of the disk only the files that `${file:…}` names are read.
 
-mod texts;
-
+mod oauth;
 mod rules;
+mod texts;
 
 use std::{
     ffi::OsString,
@@ -20,6 +20,7 @@ use super::{
     environment::{Environment, clean},
     filters::ToolFilters,
     glob::Glob,
+    locate::user_config_file,
     meta_tools::MetaTool,
     problems::{Findings, ValueFault},
     raw::{
@@ -72,6 +73,8 @@ pub(super) fn resolve(
         .collect();
     Config {
         file: file.into(),
+        is_usual: user_config_file(environment)
+            .is_some_and(|usual| usual == environment.absolute(file)),
         tool_mode: match (raw.tool_mode, &raw.native_toolbox) {
             (Some(RawToolMode::Native), Some(toolbox)) => {
                 ToolMode::Native(toolbox.written.as_str().into())
@@ -92,6 +95,7 @@ pub(super) fn resolve(
             .unwrap_or_else(|| MetaTool::USUAL.to_vec()),
         watch: raw.watch.unwrap_or(true),
         cache: environment.cache_directory(),
+        state: environment.state_directory(),
         audit: raw.audit.as_ref().and_then(|audit| resolver.audit(audit)),
         lock,
     }
@@ -242,6 +246,7 @@ impl Resolver<'_> {
             url
         });
         RemoteEndpoint {
+            oauth: self.oauth(taken, raw, &url),
             url,
             headers: self.members(taken, raw.headers.as_ref()),
             protocol: RemoteProtocol::Http,

@@ -13,8 +13,8 @@ use std::{
 use indexmap::IndexMap;
 
 use super::{
-    audit::Audit, filters::ToolFilters, meta_tools::MetaTool, permissions::Permissions,
-    secrets::Secrets, sources::MissingValue, written::Written,
+    audit::Audit, filters::ToolFilters, meta_tools::MetaTool, oauth::OAuth,
+    permissions::Permissions, secrets::Secrets, sources::MissingValue, written::Written,
 };
 use crate::{
     era::Era,
@@ -26,6 +26,8 @@ use crate::{
 pub struct Config {
     /// The file it came from, for messages.
     pub file: PathBuf,
+    /// Whether commands find this file wherever they are run, without being told.
+    pub is_usual: bool,
     /// What `tools/list` holds.
     pub tool_mode: ToolMode,
     /// The longest name under which dynamic mode registers a tool.
@@ -43,6 +45,8 @@ pub struct Config {
     pub watch: bool,
     /// Where the workbench keeps what it could find out again, if there is such a place.
     pub cache: Option<PathBuf>,
+    /// Where the workbench keeps what cannot be found out again, if there is such a place.
+    pub state: Option<PathBuf>,
     /// Where calls are noted; nothing if they are not.
     pub audit: Option<Audit>,
     /// The lock file, which is there or may be made; nothing where the configuration is no file.
@@ -193,6 +197,8 @@ pub struct RemoteEndpoint {
     pub url: String,
     /// The headers that every request carries.
     pub headers: IndexMap<String, String>,
+    /// Whether and how the workbench signs in to it.
+    pub oauth: OAuth,
     /// The transport that the entry asks for.
     pub protocol: RemoteProtocol,
     /// Values that came from variables and must not appear in messages.
@@ -254,6 +260,7 @@ impl fmt::Debug for RemoteEndpoint {
             .field("url", &self.secrets.redact(&self.url))
             .field("headers", &self.headers.keys().collect::<Vec<_>>())
             .field("protocol", &self.protocol)
+            .field("oauth", &self.oauth)
             .finish_non_exhaustive()
     }
 }

@@ -2,13 +2,14 @@
 //! it sends requests under ids of its own, hears events, and can tell of each request whether it has
 //! gone out.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use bytes::Bytes;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use super::{
+    access::{Access, AccessContext},
     error::{ConnectError, HttpFault},
     http::HttpLink,
     process::{Exit, ProcessTable},
@@ -36,6 +37,8 @@ pub(super) struct LinkContext {
     pub(super) processes: Arc<ProcessTable>,
     /// Runs what outlives a link for a moment.
     pub(super) tasks: TaskTracker,
+    /// What signing in to servers has in common.
+    pub(super) access: AccessContext,
 }
 
 /// Where a message of a server came from.
@@ -83,7 +86,11 @@ pub(super) enum LinkEvent {
 
 impl Link {
     /// Makes the connection. Dropping it ends the server.
-    pub(super) fn open(server: &Server, context: &LinkContext) -> Result<Self, ConnectError> {
+    pub(super) fn open(
+        server: &Server,
+        context: &LinkContext,
+        access: Option<&Access>,
+    ) -> Result<Self, ConnectError> {
         match &server.transport {
             Transport::Stdio(launch) => {
                 let link = StdioLink::start(launch, &context.processes);
@@ -91,7 +98,7 @@ impl Link {
                 Ok(Self::Stdio(Box::new(link)))
             }
             Transport::Remote(endpoint) => {
-                let link = HttpLink::open(endpoint, server.times, &context.tasks)?;
+                let link = HttpLink::open(endpoint, access.cloned(), server.times, &context.tasks)?;
                 Ok(Self::Http(Box::new(link)))
             }
             Transport::Unset(variables) => Err(ConnectError::Unset(variables.clone())),
@@ -248,9 +255,9 @@ impl Link {
     }
 
     /// The values that must not appear in messages about this server.
-    pub(super) fn secrets(&self) -> &Secrets {
+    pub(super) fn secrets(&self) -> Cow<'_, Secrets> {
         match self {
-            Self::Stdio(link) => link.secrets(),
+            Self::Stdio(link) => Cow::Borrowed(link.secrets()),
             Self::Http(link) => link.secrets(),
         }
     }

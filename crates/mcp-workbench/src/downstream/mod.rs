@@ -2,6 +2,7 @@
 //! ids, its pending calls and its deadlines; everybody else holds a [`ServerHandle`] and talks to it
 //! by messages. Nothing is started before somebody needs it.
 
+mod access;
 mod error;
 mod event;
 mod http;
@@ -18,7 +19,9 @@ mod stdio;
 mod told;
 mod verdicts;
 
-pub use error::{CallError, ConnectError, GiveUp, HttpFault, StartPhase, TimeLimit};
+pub use error::{
+    CallError, ConnectError, GiveUp, HttpFault, Lack, SignInNeeded, StartPhase, TimeLimit,
+};
 pub use event::{Change, ServerEvent};
 pub use introduction::{Introduction, ServerFamily};
 pub use kept::{KeptSize, NotKept, folder_in as catalogue_folder};

@@ -15,6 +15,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument;
 
 use super::{
+    access::AccessContext,
     event::{Change, ServerEvent},
     kept::KeptLists,
     later::Later,
@@ -63,6 +64,7 @@ impl Pool {
         let links = LinkContext {
             processes,
             tasks: tasks.clone(),
+            access: AccessContext::of(config),
         };
         Self {
             tasks: tasks.clone(),
@@ -74,7 +76,10 @@ impl Pool {
                 shutdown,
                 events: broadcast::channel(EVENTS).0,
                 verdicts: Arc::new(Verdicts::new(config.cache.clone())),
-                lists: Arc::new(KeptLists::new(config.cache.as_deref())),
+                lists: Arc::new(KeptLists::new(
+                    config.cache.as_deref(),
+                    config.state.as_deref(),
+                )),
                 sealer: Arc::default(),
                 pins: Arc::new(Pins::new(config)),
             },

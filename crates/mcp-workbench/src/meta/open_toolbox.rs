@@ -84,7 +84,7 @@ pub(super) async fn run(
             available: available(),
         });
     };
-    match workbench.open(&found, &context.client).await {
+    match workbench.open_signing_in(&found, &context.client).await {
         Ok(opened) => {
             let result = match query {
                 Some(query) => matching(workbench, &opened, &query, detail, context).await,

@@ -141,7 +141,7 @@ async fn find_and_call(
     arguments: RawJson,
     context: CallContext,
 ) -> Result<MetaReply, Failure> {
-    let server = match workbench.find(tool, &context.client).await {
+    let server = match workbench.find_signing_in(tool, &context.client).await {
         Ok(server) => server,
         Err(error) => {
             return Err(Failure::NotFound {
@@ -166,7 +166,7 @@ async fn find_and_call(
         },
         context,
     };
-    let result = server.call(call).await;
+    let result = Workbench::call_signing_in(&server, call).await;
     if let (Some(consent), Ok(result)) = (&consent, &result) {
         server.note_round(consent, result);
     }

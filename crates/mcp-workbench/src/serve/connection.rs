@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    ServeContext,
+    ServeContext, Whereabouts,
     batch::ReplyPlace,
     in_flight::{InFlight, Runs},
     log_level::LogLevel,
@@ -129,6 +129,11 @@ impl Connection {
     /// Who is behind the client.
     pub(super) fn principal(&self) -> Principal {
         self.principal
+    }
+
+    /// Whether the client is on this machine.
+    pub(super) fn is_here(&self) -> bool {
+        self.context.whereabouts == Whereabouts::Here
     }
 
     /// The way to the client for what belongs to no request.

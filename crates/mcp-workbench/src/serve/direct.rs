@@ -113,6 +113,10 @@ impl Connection {
             });
         }
         let call = meta::ready_call(workbench, params)?;
+        if call.server.may_want_sign_in() && self.shows_addresses() {
+            // It may have to wait for its user.
+            return None;
+        }
         Some(DirectCall {
             server: call.server,
             request: call.request,

@@ -9,7 +9,7 @@ use std::sync::{
 
 use tokio::sync::{Notify, oneshot};
 
-use super::{connection::next_client_id, log_level::LogLevel, output::ClientOutput};
+use super::{Whereabouts, connection::next_client_id, log_level::LogLevel, output::ClientOutput};
 use crate::{
     call::{
         AnswerFuture, ClientCapabilities, ClientHandle, ClientId, ClientIdentity, Principal,
@@ -23,6 +23,7 @@ use crate::{
 pub(super) struct Exchange {
     id: ClientId,
     principal: Principal,
+    whereabouts: Whereabouts,
     /// Whether its requests may be answered with questions.
     asks: bool,
     state: Mutex<State>,
@@ -64,7 +65,7 @@ struct OpenQuestion {
 impl Exchange {
     /// An exchange that begins with a request.
     pub(super) fn new(
-        principal: Principal,
+        (principal, whereabouts): (Principal, Whereabouts),
         request: Attached,
         capabilities: ClientCapabilities,
         asks: bool,
@@ -72,6 +73,7 @@ impl Exchange {
         Arc::new(Self {
             id: next_client_id(),
             principal,
+            whereabouts,
             asks,
             state: Mutex::new(State {
                 attached: Some(request),
@@ -161,6 +163,10 @@ impl ClientHandle for ModernCaller {
 
     fn principal(&self) -> Principal {
         self.0.principal
+    }
+
+    fn is_here(&self) -> bool {
+        self.0.whereabouts == Whereabouts::Here
     }
 
     fn identity(&self) -> ClientIdentity {

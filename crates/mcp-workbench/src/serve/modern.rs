@@ -128,7 +128,8 @@ pub(super) async fn answer(
         },
         Handle::NotOurs => {
             let asks = may_ask(&request.method);
-            let exchange = Exchange::new(principal, attached, said.capabilities, asks);
+            let from = (principal, context.whereabouts);
+            let exchange = Exchange::new(from, attached, said.capabilities, asks);
             let retries = said.retry != Retry::default();
             let run = run(
                 context.clone(),

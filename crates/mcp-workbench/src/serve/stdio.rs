@@ -6,7 +6,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    GRACE, LAST_WORDS, ServeContext,
+    GRACE, LAST_WORDS, ServeContext, Whereabouts,
     connection::Connection,
     output::{ClientOutput, PipeOutput, QueuedFrames, write_frames},
     standard_streams,
@@ -19,7 +19,7 @@ pub async fn serve(workbench: Arc<Workbench>, stop: impl Future<Output = ()>) {
     let closed = CancellationToken::new();
     let writer = TaskTracker::new().spawn(write(frames, closed.clone()));
     let output = ClientOutput::Pipe(output);
-    let context = ServeContext::new(Arc::clone(&workbench));
+    let context = ServeContext::new(Arc::clone(&workbench), Whereabouts::Here);
     let connection = Connection::new(context.clone(), output, Principal::Local);
     tokio::select! {
         () = read_requests(&connection, &closed, stop) => {}

@@ -6,29 +6,50 @@ use std::{
     io::{self, IsTerminal},
 };
 
-use tracing::{field::Field, level_filters::LevelFilter};
+use tracing::{Subscriber, field::Field, level_filters::LevelFilter};
 use tracing_subscriber::{
     field::MakeExt,
-    fmt::format::{Writer, debug_fn},
+    filter::filter_fn,
+    fmt::{
+        MakeWriter,
+        format::{Writer, debug_fn},
+    },
+    layer::SubscriberExt,
+    util::SubscriberInitExt,
 };
 
 use crate::visible::visible_lines;
 
+/// What the events of this program are called by. Libraries have their own, which may hold anything that they were given,
+/// tokens included.
+const OURS: &str = env!("CARGO_CRATE_NAME");
+
 /// Starts logging at a level. Colour is used on a terminal, unless it is not wanted.
 pub fn start_logging(level: LevelFilter, colour_wanted: bool) {
+    let colour = colour_wanted && io::stderr().is_terminal();
+    subscriber(level, colour, io::stderr).init();
+    std::panic::set_hook(Box::new(|panic| {
+        tracing::error!("internal error, please report it: {panic}");
+    }));
+}
+
+/// What writes events of ours up to a level, and nothing of libraries, whatever the level.
+fn subscriber<W>(level: LevelFilter, colour: bool, writer: W) -> impl Subscriber + Send + Sync
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    let is_ours = filter_fn(|event| event.target().split("::").next() == Some(OURS));
     tracing_subscriber::fmt()
-        .with_writer(io::stderr)
+        .with_writer(writer)
         .fmt_fields(debug_fn(write_field).delimited(" "))
-        .with_ansi(colour_wanted && io::stderr().is_terminal())
+        .with_ansi(colour)
         .with_target(false)
         .without_time()
         .with_max_level(level)
         // What cannot be logged is lost: saying so on the same stderr would fail too.
         .log_internal_errors(false)
-        .init();
-    std::panic::set_hook(Box::new(|panic| {
-        tracing::error!("internal error, please report it: {panic}");
-    }));
+        .finish()
+        .with(is_ours.with_max_level_hint(level))
 }
 
 /// Writes a field, the message among them.
@@ -37,5 +58,43 @@ fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> std
     match field.name() {
         "message" => write!(writer, "{}", visible_lines(&text)),
         name => write!(writer, "{name}={}", visible_lines(&text)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        io::Write,
+        sync::{Arc, Mutex},
+    };
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_libraries_say_is_not_logged() {
+        let written = Written::default();
+        let writer = written.clone();
+        let subscriber = subscriber(LevelFilter::TRACE, false, move || writer.clone());
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::warn!(target: "rmcp::transport::auth", "token hunter2");
+            tracing::error!(target: "mcp_workbench_other", "token hunter2");
+            tracing::debug!("ours");
+        });
+        let written = written.0.lock().unwrap().clone();
+        let written = String::from_utf8(written).unwrap();
+        assert_eq!(written.trim(), "DEBUG ours");
     }
 }

@@ -9,6 +9,7 @@ mod guarded;
 mod lookup;
 mod renew;
 mod results;
+mod signing_in;
 
 use std::sync::{Arc, Weak};
 

@@ -19,6 +19,7 @@ const LAYERS: &[&str] = &[
     "native",
     "toolbox",
     "downstream",
+    "signin",
     "audit",
     "lock",
     "policy",
@@ -28,6 +29,7 @@ const LAYERS: &[&str] = &[
     "call",
     "budget",
     "era",
+    "dial",
     "pipe",
     "wire",
     "alarm",
@@ -68,6 +70,7 @@ const PRIVILEGES: &[Privilege] = &[
             "downstream/stdio.rs",
             "demo/",
             "cli/demo",
+            "cli/auth/browser.rs",
         ],
     },
     Privilege {

@@ -40,6 +40,7 @@ mod scanner;
 mod search;
 mod secrets;
 mod shutdown;
+mod signing_in;
 mod starting;
 mod trust;
 mod use_tool;

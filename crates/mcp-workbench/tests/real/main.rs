@@ -21,6 +21,7 @@ mod scanner;
 mod sdk_server;
 mod servers;
 mod session;
+mod signing_in;
 mod steps;
 mod tokens;
 mod workbench;

@@ -107,11 +107,18 @@ impl ConfigFile {
 
     /// The command that serves this configuration.
     pub(crate) fn command(&self) -> Command {
+        self.command_with(&[])
+    }
+
+    /// A command of the workbench with this configuration.
+    pub(crate) fn command_with(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(PROGRAM);
         command
+            .args(arguments)
             .arg("--config")
             .arg(self.path())
             .env("XDG_CACHE_HOME", self.cache())
+            .env("XDG_STATE_HOME", self.folder.path().join("state"))
             .current_dir(self.folder.path());
         command
     }

@@ -1,6 +1,6 @@
 //! What to do about a server that does not come up, as far as its last words and the error tell.
 
-use crate::downstream::{ConnectError, GiveUp, HttpFault};
+use crate::downstream::{ConnectError, GiveUp, HttpFault, SignInNeeded};
 
 /// What stands in the stderr of servers that died, in lower case, and what helps. The first that fits counts.
 const LAST_WORDS: &[(&[&str], &str)] = &[
@@ -111,7 +111,10 @@ pub(super) fn remedy(error: &ConnectError, by_hand: &str) -> String {
         ConnectError::NotModern { .. } => "take \"era\" out of its entry".to_owned(),
         ConnectError::UnusableUrl { .. } => "correct \"url\"".to_owned(),
         ConnectError::UnusableHeader { .. } => "correct \"headers\"".to_owned(),
-        ConnectError::Http { fault } => http_remedy(fault).to_owned(),
+        ConnectError::Http { fault } => match fault.sign_in() {
+            Some(needed) => sign_in_remedy(needed),
+            None => http_remedy(fault).to_owned(),
+        },
         _ => run_by_hand(by_hand),
     }
 }
@@ -124,6 +127,13 @@ fn last_words(stderr: &[String]) -> Option<&'static str> {
     let said = stderr.join("\n").to_lowercase();
     let fits = |(words, _): &&(&[&str], &'static str)| words.iter().any(|it| said.contains(it));
     LAST_WORDS.iter().find(fits).map(|(_, remedy)| *remedy)
+}
+
+fn sign_in_remedy(needed: &SignInNeeded) -> String {
+    match &needed.command {
+        Some(command) => format!("run: {command}"),
+        None => "check \"clientId\" and the credentials in \"oauth\" of its entry".to_owned(),
+    }
 }
 
 fn http_remedy(fault: &HttpFault) -> &'static str {

@@ -129,7 +129,7 @@ impl Scope {
             Self::Audit => {
                 "remove it; known are `file`, `maxBytes`, `files` and `arguments`".into()
             }
-            Self::Server => "it is ignored; remove it, or begin it with `_`".into(),
+            Self::Server | Self::OAuth => "it is ignored; remove it, or begin it with `_`".into(),
         }
     }
 }

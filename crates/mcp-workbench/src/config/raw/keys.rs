@@ -31,6 +31,31 @@ pub(super) const PERMISSION_KEYS: &[&str] = &["allow", "ask", "deny"];
 /// The keys of `audit`.
 pub(super) const AUDIT_KEYS: &[&str] = &["file", "maxBytes", "files", "arguments"];
 
+/// The keys of `oauth`.
+pub(super) const OAUTH_KEYS: &[&str] = &[
+    "clientId",
+    "clientSecret",
+    "scopes",
+    "callbackPort",
+    "clientMetadataUrl",
+    "account",
+    "grant",
+    "privateKey",
+    "signingAlgorithm",
+];
+
+/// What other clients write in `oauth` that is found out here.
+pub(super) const IGNORED_OAUTH_KEYS: &[&str] = &[
+    "audiences",
+    "authServerMetadataUrl",
+    "authorizationUrl",
+    "issuer",
+    "redirectUri",
+    "registrationUrl",
+    "tokenParamName",
+    "tokenUrl",
+];
+
 /// A key of a server entry that is understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ServerKey {
@@ -59,6 +84,7 @@ pub(super) enum ServerKey {
     IdleTimeoutMs,
     MaxResultChars,
     Sanitize,
+    OAuth,
 }
 
 /// The spellings of the understood keys. Where an entry has several spellings of one key, the one
@@ -95,6 +121,7 @@ pub(super) const SPELLINGS: &[(ServerKey, &[&str])] = &[
     (ServerKey::IdleTimeoutMs, &["idleTimeoutMs"]),
     (ServerKey::MaxResultChars, &["maxResultChars"]),
     (ServerKey::Sanitize, &["sanitize"]),
+    (ServerKey::OAuth, &["oauth"]),
 ];
 
 /// Keys of popular clients that mean nothing here: approval and trust are the client's business,
@@ -138,7 +165,6 @@ pub(super) const IGNORED: &[&str] = &[
     "name",
     "networkTimeout",
     "note",
-    "oauth",
     "oauthClientId",
     "oauthPublicClient",
     "oauth_resource",

@@ -3,12 +3,14 @@
 
 mod file;
 mod keys;
+mod oauth;
 mod reader;
 mod server;
 mod types;
 
 pub(super) use self::{
     file::{SYNTAX, empty_file, read, syntax_fault},
+    oauth::{RawGrant, RawOAuth, RawOAuthDetails, RawSigningAlgorithm},
     reader::{Node, Reader, json_type, member},
     types::{
         RawAudit, RawAuditDetails, RawCommand, RawConfig, RawConnect, RawEra, RawInheritEnv,

@@ -6,6 +6,7 @@ use jsonc_parser::{ast::Value, common::Ranged};
 use super::{
     file::{named, pin, unknown_key},
     keys::{self, PERMISSION_KEYS, ServerKey, ServerKeyMeaning},
+    oauth,
     reader::{Entry, Node, Reader, is_null},
     types::{
         LARGEST_MS, Presence, RawCommand, RawEra, RawInheritEnv, RawPermissions, RawServer, Text,
@@ -107,6 +108,7 @@ fn read_key(reader: &mut Reader<'_>, server: &mut RawServer, key: ServerKey, nod
         ServerKey::IdleTimeoutMs => server.idle_timeout_ms = milliseconds(reader, node),
         ServerKey::MaxResultChars => server.max_result_chars = reader.budget(node),
         ServerKey::Sanitize => server.sanitize = reader.flag(node),
+        ServerKey::OAuth => server.oauth = oauth::oauth(reader, node),
     }
 }
 

@@ -6,6 +6,7 @@ use std::{borrow::Cow, ops::RangeInclusive};
 use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
+use super::oauth::RawOAuth;
 use crate::config::{meta_tools::MetaTool, problems::Place};
 
 /// The bounds of `toolNameLimit`: room for a hash, and what the protocol allows.
@@ -271,6 +272,9 @@ pub(in crate::config) struct RawServer {
     pub(in crate::config) max_result_chars: Option<u64>,
     /// Whether hidden characters in what this server answers are shown as their numbers. Without it, as the file says.
     pub(in crate::config) sanitize: Option<bool>,
+    /// How the workbench signs in to a remote server: `false` for not at all. Without it, it signs in when the server asks
+    /// for it and the entry has no credentials of its own.
+    pub(in crate::config) oauth: Option<RawOAuth>,
     /// Where the entry stands, and which of its decisive keys are there, right or wrong.
     #[schemars(skip)]
     pub(in crate::config) presence: Presence,

@@ -1,5 +1,6 @@
 //! What becomes of a file that is valid.
 
+mod oauth;
 mod rules;
 
 use std::path::{Path, PathBuf};

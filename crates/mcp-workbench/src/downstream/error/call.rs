@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use thiserror::Error;
 
-use super::{ConnectError, GiveUp, HttpFault, TimeLimit, stderr_part};
+use super::{ConnectError, GiveUp, HttpFault, SignInNeeded, TimeLimit, stderr_part};
 use crate::{
     call::Outcome,
     downstream::process::Exit,
@@ -207,6 +207,15 @@ impl CallError {
             | Self::GivenUp { outcome, .. }
             | Self::Http { outcome, .. }
             | Self::ShuttingDown { outcome } => Some(*outcome),
+        }
+    }
+
+    /// The sign-in that would help a call that has not run.
+    pub fn sign_in(&self) -> Option<&SignInNeeded> {
+        match self {
+            Self::Connect(error) => error.sign_in(),
+            Self::Http { fault, outcome } if *outcome != Outcome::Unknown => fault.sign_in(),
+            _ => None,
         }
     }
 

@@ -4,7 +4,7 @@ use std::{error::Error as _, path::PathBuf, sync::Arc, time::Duration};
 
 use thiserror::Error;
 
-use super::{GiveUp, HttpFault, seconds, stderr_part};
+use super::{GiveUp, HttpFault, SignInNeeded, seconds, stderr_part};
 use crate::{
     config::{EnvFileError, Secrets, Unset},
     downstream::process::Exit,
@@ -187,18 +187,28 @@ impl ConnectError {
         }
     }
 
+    /// The sign-in that would help.
+    pub fn sign_in(&self) -> Option<&SignInNeeded> {
+        match self {
+            Self::Http { fault } => fault.sign_in(),
+            _ => None,
+        }
+    }
+
     /// Whether trying again soon is worth limiting: something was started, or should have been.
     pub(in crate::downstream) fn is_failed_start(&self) -> bool {
-        !matches!(
-            self,
-            Self::Unset(_)
-                | Self::UnusableUrl { .. }
-                | Self::UnusableHeader { .. }
-                | Self::Unavailable { .. }
-                | Self::NotApproved(_)
-                | Self::Retired
-                | Self::ShuttingDown
-        )
+        let refused = matches!(self, Self::Http { fault } if fault.is_about_access());
+        !refused
+            && !matches!(
+                self,
+                Self::Unset(_)
+                    | Self::UnusableUrl { .. }
+                    | Self::UnusableHeader { .. }
+                    | Self::Unavailable { .. }
+                    | Self::NotApproved(_)
+                    | Self::Retired
+                    | Self::ShuttingDown
+            )
     }
 
     /// Whether the server has answered, and not as it must.
@@ -209,7 +219,9 @@ impl ConnectError {
     /// Whether it may have failed because the server speaks otherwise than was thought.
     pub(in crate::downstream) fn may_be_the_era(&self) -> bool {
         match self {
-            Self::Http { fault } => !matches!(fault, HttpFault::Unreachable { .. }),
+            Self::Http { fault } => {
+                !matches!(fault, HttpFault::Unreachable { .. }) && !fault.is_about_access()
+            }
             Self::Exited { .. }
             | Self::Refused { .. }
             | Self::InvalidAnswer { .. }

@@ -5,7 +5,7 @@ use std::{sync::OnceLock, time::Duration};
 
 use thiserror::Error;
 
-use super::seconds;
+use super::{SignInNeeded, seconds};
 use crate::{
     era::MODERN_REVISION,
     visible::visible,
@@ -33,16 +33,20 @@ pub enum HttpFault {
     /// A step of our own took too long.
     #[error("no answer within {}", seconds(*.0))]
     Slow(Duration),
-    /// The server wants to know who we are.
+    /// The server wants to know who we are, and its entry says that nobody signs in to it.
     #[error(
-        "HTTP 401: the server wants authorization; set it in \"headers\" of its entry, for example \
-         \"Authorization\": \"Bearer ${{TOKEN}}\" (signing in is not available yet)"
+        "HTTP 401: the server wants authorization; check \"headers\" of its entry, for example \
+         \"Authorization\": \"Bearer ${{TOKEN}}\"; to sign in instead, take that header and \"oauth\": \
+         false out of it"
     )]
     Unauthorized,
+    /// The server wants to know who we are, and somebody has to sign in for that.
+    #[error(transparent)]
+    SignIn(#[from] Box<SignInNeeded>),
     /// The server knows enough and refuses.
     #[error(
-        "HTTP 403: the server refuses access; check what \"headers\" of its entry holds and what it \
-         is allowed to do (signing in is not available yet)"
+        "HTTP 403: the server refuses access; check what the account is allowed to do, or what \"headers\" \
+         of its entry holds"
     )]
     Forbidden,
     /// The server no longer knows our session, or could not make another one.
@@ -131,7 +135,7 @@ impl HttpFault {
             Self::Unreachable { .. } => "server_unreachable",
             Self::ConnectionLost { .. } | Self::StreamEnded => "connection_lost",
             Self::Slow(_) => "call_timeout",
-            Self::Unauthorized | Self::Forbidden => "auth_required",
+            Self::Unauthorized | Self::SignIn(_) | Self::Forbidden => "auth_required",
             Self::SessionLost { status }
             | Self::Status { status, .. }
             | Self::Redirect { status, .. } => status_code(*status),
@@ -166,6 +170,20 @@ impl HttpFault {
             | Self::StreamEnded
             | Self::Slow(_) => true,
             _ => false,
+        }
+    }
+
+    /// Whether the server has refused whoever asked, and not what: nothing is learned of how it speaks, and nothing
+    /// is spared by asking it less often.
+    pub(in crate::downstream) fn is_about_access(&self) -> bool {
+        matches!(self, Self::Unauthorized | Self::SignIn(_))
+    }
+
+    /// The sign-in that would help.
+    pub fn sign_in(&self) -> Option<&SignInNeeded> {
+        match self {
+            Self::SignIn(needed) => Some(needed),
+            _ => None,
         }
     }
 

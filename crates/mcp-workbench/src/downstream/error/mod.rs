@@ -4,6 +4,7 @@
 mod call;
 mod connect;
 mod http;
+mod sign_in;
 
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use crate::{visible::visible, wire::MAX_FRAME_BYTES};
 pub use call::CallError;
 pub use connect::{ConnectError, StartPhase};
 pub use http::HttpFault;
+pub use sign_in::{Lack, SignInNeeded};
 
 /// How much of a server's stderr an error message shows.
 const STDERR_CHARACTERS: usize = 500;

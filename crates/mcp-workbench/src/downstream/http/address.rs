@@ -2,7 +2,7 @@
 //! connection has a client of its own, so that no two servers share sockets, and none is built before it
 //! is needed.
 
-use std::{net::IpAddr, sync::Arc};
+use std::sync::Arc;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use hyper::{
@@ -14,12 +14,12 @@ use hyper::{
 use percent_encoding::percent_decode_str;
 use url::{Position, Url};
 
-use super::{
-    client::Client,
-    connect::{Connector, Proxies},
-};
+use super::client::Client;
 use crate::{
-    config::RemoteEndpoint, downstream::error::ConnectError, era::headers::PARAMETER_PREFIX,
+    config::RemoteEndpoint,
+    dial::{Connector, Proxies, innermost, is_this_machine},
+    downstream::error::ConnectError,
+    era::headers::PARAMETER_PREFIX,
 };
 
 const OUR_NAME: HeaderValue =
@@ -129,50 +129,14 @@ pub(super) fn client(url: &Url) -> Result<Arc<Client>, ConnectError> {
     Ok(Client::new(connector))
 }
 
-fn is_this_machine(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default();
-    let address = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost"
-        || host.ends_with(".localhost")
-        || address.parse::<IpAddr>().is_ok_and(|it| it.is_loopback())
-}
-
 /// Scheme, host and port: what may be named in messages.
 pub(super) fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
 }
 
-/// The last cause of an error, which is the one that says something. The others name the address.
-pub(super) fn innermost(error: &dyn std::error::Error) -> String {
-    let mut last = error;
-    while let Some(source) = last.source() {
-        last = source;
-    }
-    last.to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn this_machine_is_known_by_its_names() {
-        for (url, expected) in [
-            ("http://localhost:1/x", true),
-            ("http://a.localhost/", true),
-            ("http://127.0.0.2/", true),
-            ("http://[::1]:80/", true),
-            ("http://127.0.0.1.example.com/", false),
-            ("http://10.0.0.1/", false),
-            ("https://example.com/localhost", false),
-        ] {
-            assert_eq!(
-                is_this_machine(&Url::parse(url).unwrap()),
-                expected,
-                "{url}"
-            );
-        }
-    }
 
     #[test]
     fn an_origin_has_no_secrets() {

@@ -23,11 +23,8 @@ use tokio::{
 };
 use url::{Position, Url};
 
-use super::{
-    body::MessageBody,
-    connect::{ConnectFault, Connector},
-    lane::Lane,
-};
+use super::{body::MessageBody, lane::Lane};
+use crate::dial::{ConnectFault, Connector};
 
 /// How many lanes are kept for the next request: as many as calls may run.
 const MOST_IDLE: usize = 64;

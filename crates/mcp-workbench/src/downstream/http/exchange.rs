@@ -7,6 +7,7 @@ use hyper::HeaderMap;
 use url::Url;
 
 use super::{
+    admission::{Admission, Judged},
     body::{MessageBody, Sending, Share},
     client::{Response, Target},
     fault::{Refusal, Setback, encoded, is_type, not_mcp, redirection, refusal, without_response},
@@ -14,6 +15,7 @@ use super::{
 };
 use crate::{
     call::Outcome,
+    dial::innermost,
     downstream::error::HttpFault,
     wire::{Frame, MAX_FRAME_BYTES, own},
 };
@@ -83,20 +85,34 @@ pub(super) async fn post(
         agreed,
         modern,
     } = outgoing;
-    for _ in 0..=MAX_REDIRECTS {
+    let mut admission = Admission::begin(peer).await;
+    let mut redirects = 0;
+    while redirects <= MAX_REDIRECTS {
         let body = MessageBody::new(frame, sending, share.take());
-        let response = peer.post(target, (agreed, *modern), body).await;
+        let response = peer
+            .post(target.clone(), (agreed, *modern), &admission, body)
+            .await;
         let response =
             response.map_err(|error| without_response(&error, sending, &peer.secrets))?;
         if response.status().is_success() {
             return Ok(response);
         }
         if !response.status().is_redirection() {
+            let judged = admission.judge(&response).await;
+            if let Judged::Again = judged {
+                sending.rejected();
+                Box::pin(discard(response)).await;
+                continue;
+            }
             let had_session = agreed.session.is_some();
             // On the heap: it is rare.
-            let refusal = Box::pin(refusal(response, had_session, &peer.secrets)).await;
+            let mut refusal = Box::pin(refusal(response, had_session, &peer.all_secrets())).await;
+            if let Judged::Lacks(needed) = judged {
+                refusal.setback.fault = HttpFault::SignIn(needed);
+            }
             return Err(PostError::Refusal(refusal));
         }
+        redirects += 1;
         sending.rejected();
         let url = redirection(&response, &peer.secrets).map_err(rejected)?;
         target = peer.target(url).ok_or_else(|| rejected(endless()))?;
@@ -134,7 +150,7 @@ pub(super) async fn reply(peer: &Peer, response: Response) -> Result<Reply, Http
         Box::pin(discard(response)).await;
         return Ok(Reply::Nothing(status));
     }
-    Err(Box::pin(not_mcp(response, &peer.secrets)).await)
+    Err(Box::pin(not_mcp(response, &peer.all_secrets())).await)
 }
 
 /// A whole body of at most `limit` bytes. Time is limited by whoever waits.
@@ -162,7 +178,7 @@ pub(super) async fn whole(mut response: Response, limit: usize) -> Result<Bytes,
             Ok(None) => return Ok(body.freeze()),
             Err(error) => {
                 return Err(HttpFault::ConnectionLost {
-                    reason: super::address::innermost(&error),
+                    reason: innermost(&error),
                 });
             }
         }

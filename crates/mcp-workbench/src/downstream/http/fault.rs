@@ -9,13 +9,14 @@ use hyper::{
 use url::Url;
 
 use super::{
-    address::{innermost, origin},
+    address::origin,
     body::Sending,
     client::{Response, SendError},
 };
 use crate::{
     call::Outcome,
     config::Secrets,
+    dial::innermost,
     downstream::error::HttpFault,
     visible::visible,
     wire::{Answer, Message, RawJson, parse_on_one_line},

@@ -17,7 +17,8 @@ use hyper::{
 };
 use tokio::time::Instant;
 
-use super::{body::MessageBody, connect::Stream};
+use super::body::MessageBody;
+use crate::dial::Stream;
 
 /// What reads and writes while it is polled. On the heap, since a lane is handed on; gone when it is over.
 type Driven = Box<Connection<Box<dyn Stream>, MessageBody>>;

@@ -8,6 +8,7 @@ use url::Url;
 
 use super::{
     address::origin,
+    admission::NoResponse,
     client::{Response, Target},
     fault::{encoded, is_type, not_mcp, refusal, without_response},
     peer::{Agreed, Event, Peer, Route},
@@ -96,10 +97,13 @@ pub(super) async fn listen_old(peer: Arc<Peer>, refused: Option<HttpFault>) {
 async fn connect_old(peer: &Peer) -> Result<EventStream, HttpFault> {
     let nothing = peer.agreed_on_nothing();
     let response = peer.get(peer.target.clone(), &nothing, None).await;
-    let response = response.map_err(|error| {
-        // A GET has no body that could have been begun.
-        let sending = super::body::Sending::default();
-        without_response(&error, &sending, &peer.secrets).fault
+    let response = response.map_err(|error| match error {
+        NoResponse::Send(error) => {
+            // A GET has no body that could have been begun.
+            let sending = super::body::Sending::default();
+            without_response(&error, &sending, &peer.secrets).fault
+        }
+        NoResponse::SignIn(needed) => HttpFault::SignIn(needed),
     })?;
     if response.status().is_redirection() {
         return Err(match super::fault::redirection(&response, &peer.secrets) {

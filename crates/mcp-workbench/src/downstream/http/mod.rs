@@ -7,9 +7,9 @@
 //! nor anything to be listened to beside it.
 
 mod address;
+mod admission;
 mod body;
 mod client;
-mod connect;
 mod exchange;
 mod fault;
 mod handshake;
@@ -23,7 +23,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use std::{sync::Arc, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use hyper::header::HeaderValue;
 use tokio::{
@@ -41,6 +41,7 @@ use self::{
     running::Running,
 };
 use super::{
+    access::Access,
     error::{ConnectError, HttpFault},
     link::LinkEvent,
 };
@@ -83,6 +84,7 @@ impl HttpLink {
     /// Prepares the connection; nothing is sent before the first request.
     pub(super) fn open(
         endpoint: &RemoteEndpoint,
+        access: Option<Access>,
         times: ServerTimes,
         background: &TaskTracker,
     ) -> Result<Self, ConnectError> {
@@ -94,7 +96,13 @@ impl HttpLink {
         let (sender, events) = mpsc::channel(EVENTS);
         let reached = (client, target, headers);
         let mut link = Self {
-            peer: Arc::new(Peer::new(reached, endpoint.secrets.clone(), times, sender)),
+            peer: Arc::new(Peer::new(
+                reached,
+                access,
+                endpoint.secrets.clone(),
+                times,
+                sender,
+            )),
             events,
             era: Era::Legacy,
             tasks: JoinSet::new(),
@@ -201,8 +209,8 @@ impl HttpLink {
     }
 
     /// The values that must not appear in messages about this server.
-    pub(super) fn secrets(&self) -> &Secrets {
-        &self.peer.secrets
+    pub(super) fn secrets(&self) -> Cow<'_, Secrets> {
+        self.peer.all_secrets()
     }
 
     /// Makes the end of the session count from `since`.

@@ -2,7 +2,7 @@
 //! way back to the server's task. Plain data behind watches; whoever needs something that is not there yet
 //! waits for it.
 
-use std::{sync::Arc, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use hyper::{
     HeaderMap, Method,
@@ -16,14 +16,17 @@ use tokio::sync::{
 use url::Url;
 
 use super::{
+    admission::{Admission, Judged, NoResponse},
     body::{Backlog, MessageBody},
     client::{Client, Response, SendError, Target},
+    exchange::discard,
     fault::Setback,
 };
 use crate::{
     call::Outcome,
     config::{Secrets, ServerTimes},
     downstream::{
+        access::Access,
         error::HttpFault,
         link::{LinkEvent, Origin},
     },
@@ -99,6 +102,8 @@ pub(super) struct Peer {
     pub(super) target: Target,
     /// What every request carries, agreed or not.
     headers: Arc<HeaderMap>,
+    /// How it is signed in to, if anybody does.
+    access: Option<Access>,
     pub(super) secrets: Secrets,
     pub(super) times: ServerTimes,
     pub(super) route: watch::Sender<Route>,
@@ -114,6 +119,7 @@ impl Peer {
     /// The shared part of a connection that has not begun.
     pub(super) fn new(
         (client, target, headers): (Arc<Client>, Target, HeaderMap),
+        access: Option<Access>,
         secrets: Secrets,
         times: ServerTimes,
         events: mpsc::Sender<Event>,
@@ -121,6 +127,7 @@ impl Peer {
         Self {
             client,
             headers: Arc::new(headers),
+            access,
             secrets,
             times,
             route: watch::Sender::new(Route::Streamable(target.clone())),
@@ -131,6 +138,21 @@ impl Peer {
             senders: Semaphore::new(SENDERS),
             events,
         }
+    }
+
+    /// How the server is signed in to, if anybody does.
+    pub(super) fn access(&self) -> Option<&Access> {
+        self.access.as_ref()
+    }
+
+    /// The values that must not appear in messages about the server, its token included.
+    pub(super) fn all_secrets(&self) -> Cow<'_, Secrets> {
+        let Some(access) = &self.access else {
+            return Cow::Borrowed(&self.secrets);
+        };
+        let mut secrets = self.secrets.clone();
+        secrets.merge(&access.secrets());
+        Cow::Owned(secrets)
     }
 
     /// Tells the link something. Waits while the link does not keep up.
@@ -246,6 +268,7 @@ impl Peer {
         &self,
         target: Target,
         (agreed, more): (&Agreed, Option<&HeaderMap>),
+        admission: &Admission<'_>,
         body: MessageBody,
     ) -> impl Future<Output = Result<Response, SendError>> {
         const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
@@ -256,6 +279,7 @@ impl Peer {
         if let Some(more) = more {
             headers.extend(more.clone());
         }
+        admission.put_on(&mut headers);
         let request = target.request(Method::POST, headers, body);
         self.client.send(target, request)
     }
@@ -266,15 +290,25 @@ impl Peer {
         target: Target,
         agreed: &Agreed,
         last_id: Option<&str>,
-    ) -> Result<Response, SendError> {
+    ) -> Result<Response, NoResponse> {
         const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
         let mut headers = HeaderMap::clone(&agreed.headers);
         headers.insert(ACCEPT, EVENTS);
         if let Some(last_id) = last_id.and_then(|id| HeaderValue::try_from(id).ok()) {
             headers.insert(LAST_EVENT_ID, last_id);
         }
-        let request = target.request(Method::GET, headers, MessageBody::empty());
-        self.client.send(target, request).await
+        let mut admission = Admission::begin(self).await;
+        loop {
+            admission.put_on(&mut headers);
+            let request = target.request(Method::GET, headers.clone(), MessageBody::empty());
+            let sent = self.client.send(target.clone(), request).await;
+            let response = sent.map_err(NoResponse::Send)?;
+            match admission.judge(&response).await {
+                Judged::Other => return Ok(response),
+                Judged::Again => discard(response).await,
+                Judged::Lacks(needed) => return Err(NoResponse::SignIn(needed)),
+            }
+        }
     }
 
     /// Ends a session.
@@ -283,7 +317,8 @@ impl Peer {
         target: Target,
         agreed: Agreed,
     ) -> Result<Response, SendError> {
-        let headers = HeaderMap::clone(&agreed.headers);
+        let mut headers = HeaderMap::clone(&agreed.headers);
+        Admission::begin(&self).await.put_on(&mut headers);
         let request = target.request(Method::DELETE, headers, MessageBody::empty());
         self.client.send(target, request).await
     }

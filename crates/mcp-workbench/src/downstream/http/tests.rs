@@ -34,6 +34,7 @@ fn link_over(remote: &Remote, protocol: RemoteProtocol, limit: Duration) -> Link
     let endpoint = RemoteEndpoint {
         url: format!("http://{}/mcp", remote.address),
         headers: IndexMap::from(headers),
+        oauth: crate::config::OAuth::Off,
         protocol,
         secrets: Secrets::default(),
     };
@@ -43,7 +44,7 @@ fn link_over(remote: &Remote, protocol: RemoteProtocol, limit: Duration) -> Link
         max_call: limit,
         idle: None,
     };
-    let link = HttpLink::open(&endpoint, times, &TaskTracker::new()).unwrap();
+    let link = HttpLink::open(&endpoint, None, times, &TaskTracker::new()).unwrap();
     Link::Http(Box::new(link))
 }
 

@@ -122,8 +122,9 @@ impl Salt {
 pub(super) struct ListKey(String);
 
 impl ListKey {
-    /// The key of a server as it would be started now; one that cannot be reached has none.
-    pub(super) fn of(server: &Server, salt: &Salt) -> Option<Self> {
+    /// The key of a server as it would be started now, under a sign-in if there is one; a server that cannot be reached
+    /// has none.
+    pub(super) fn of(server: &Server, grant: Option<&str>, salt: &Salt) -> Option<Self> {
         let mut hash = LaunchHash::default();
         hash.add(&salt.0);
         match &server.transport {
@@ -145,6 +146,10 @@ impl ListKey {
                 }
             }
             Transport::Unset(_) => return None,
+        }
+        if let Some(grant) = grant {
+            hash.add(b"grant");
+            hash.add(grant.as_bytes());
         }
         hash.add(match server.era {
             None => b"any",

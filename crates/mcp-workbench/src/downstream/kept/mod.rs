@@ -21,11 +21,12 @@ use std::{
 use thiserror::Error;
 
 use super::{
+    access::stored_grant,
     listing::{ListRules, ToolList},
     told::Told,
 };
 use crate::{
-    config::{Secrets, Server},
+    config::{Secrets, Server, Transport},
     private_files,
 };
 use bounds::{LIFETIME, MAX_FILE_BYTES, age, clear_out};
@@ -42,6 +43,8 @@ const CLEARED_EVERY: usize = 100;
 pub(super) struct KeptLists {
     /// Where they are kept, if anywhere.
     folder: Option<PathBuf>,
+    /// Where it is kept who is signed in.
+    state: Option<PathBuf>,
     /// What the names of the files are made with, once it was read.
     salt: Mutex<Option<Salt>>,
     /// How many files this process has written.
@@ -83,10 +86,11 @@ pub struct KeptSize {
 }
 
 impl KeptLists {
-    /// The lists that are kept in a cache directory.
-    pub(super) fn new(cache: Option<&Path>) -> Self {
+    /// The lists that are kept in a cache directory, for those who are signed in by a state directory.
+    pub(super) fn new(cache: Option<&Path>, state: Option<&Path>) -> Self {
         Self {
             folder: cache.map(folder_in),
+            state: state.map(Into::into),
             salt: Mutex::default(),
             writings: AtomicUsize::new(0),
         }
@@ -95,7 +99,11 @@ impl KeptLists {
     /// The tools of a server as it last told them, by the rules of its entry as it is now.
     pub(super) fn recall(&self, server: &Server) -> Option<ToolList> {
         let folder = self.folder.as_deref().filter(|it| is_safe(it))?;
-        let key = ListKey::of(server, &self.salt(folder)?)?;
+        let grant = match &server.transport {
+            Transport::Remote(endpoint) => stored_grant(endpoint, self.state.as_deref()),
+            Transport::Stdio(_) | Transport::Unset(_) => None,
+        };
+        let key = ListKey::of(server, grant.as_deref(), &self.salt(folder)?)?;
         let (text, metadata) = private_files::read(&folder.join(key.file()), MAX_FILE_BYTES)?;
         if age(&metadata, SystemTime::now()) > LIFETIME {
             return None;
@@ -104,10 +112,10 @@ impl KeptLists {
         Some(ToolList::of(&told, &ListRules::of(server, told.era)))
     }
 
-    /// Keeps what a server has told. A file that says the same is not written again.
+    /// Keeps what a server has told under a sign-in. A file that says the same is not written again.
     pub(super) fn keep(
         &self,
-        server: &Server,
+        (server, grant): (&Server, Option<&str>),
         told: &Told,
         secrets: &Secrets,
     ) -> Result<(), NotKept> {
@@ -117,7 +125,7 @@ impl KeptLists {
         }
         let salt = self.lasting_salt(folder);
         let salt = salt.map_err(|reason| unwritable(folder, reason))?;
-        let Some(key) = ListKey::of(server, &salt) else {
+        let Some(key) = ListKey::of(server, grant, &salt) else {
             return Err(NotKept::NoPlace);
         };
         let text = told.to_text(key.as_str());

@@ -93,10 +93,10 @@ fn told(tools: &[&str]) -> Told {
 /// A folder with the list of one server.
 fn kept() -> (TempDir, KeptLists, Server, PathBuf) {
     let folder = TempDir::new().unwrap();
-    let lists = KeptLists::new(Some(folder.path()));
+    let lists = KeptLists::new(Some(folder.path()), None);
     let server = program(&[]);
     lists
-        .keep(&server, &told(&["a", "b"]), &Secrets::default())
+        .keep((&server, None), &told(&["a", "b"]), &Secrets::default())
         .unwrap();
     let file = only_file(&folder);
     (folder, lists, server, file)
@@ -126,7 +126,7 @@ fn a_list_comes_back_as_it_was_told() {
     let told = told(&["a", "b"]);
     let expected = ToolList::of(&told, &ListRules::of(&server, Era::Legacy));
     assert_eq!(lists.recall(&server), Some(expected));
-    let other = KeptLists::new(Some(folder.path()));
+    let other = KeptLists::new(Some(folder.path()), None);
     assert_eq!(
         names(other.recall(&server)),
         Some(vec!["a".into(), "b".into()])
@@ -154,6 +154,7 @@ fn no_two_that_differ_in_a_value_share_a_list() {
         server(Transport::Remote(RemoteEndpoint {
             url: url.into(),
             headers: [("Authorization".to_owned(), token.to_owned())].into(),
+            oauth: crate::config::OAuth::Off,
             protocol: RemoteProtocol::Http,
             secrets: Secrets::default(),
         }))
@@ -182,7 +183,9 @@ fn no_two_that_differ_in_a_value_share_a_list() {
     for other in &others {
         assert_eq!(lists.recall(other), None, "{other:?}");
         let told = told(&["own"]);
-        lists.keep(other, &told, &Secrets::default()).unwrap();
+        lists
+            .keep((other, None), &told, &Secrets::default())
+            .unwrap();
     }
     assert_eq!(
         names(lists.recall(&plain)),
@@ -204,7 +207,7 @@ fn the_content_of_an_env_file_counts() {
     launch.environment.file = Some(file.clone());
     let server = server(Transport::Stdio(launch));
     lists
-        .keep(&server, &told(&["a"]), &Secrets::default())
+        .keep((&server, None), &told(&["a"]), &Secrets::default())
         .unwrap();
     assert!(lists.recall(&server).is_some());
     fs::write(&file, "TOKEN=two").unwrap();
@@ -240,7 +243,7 @@ fn what_is_broken_or_foreign_is_not_read_and_is_replaced() {
         fs::write(&file, text).unwrap();
         assert_eq!(lists.recall(&server), None, "{what}");
         lists
-            .keep(&server, &told(&["a", "b"]), &Secrets::default())
+            .keep((&server, None), &told(&["a", "b"]), &Secrets::default())
             .unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), good, "{what}");
     }
@@ -259,7 +262,7 @@ fn the_list_of_another_server_under_this_name_is_not_read() {
     let (folder, lists, server, file) = kept();
     let other = program(&[("TOKEN", "other")]);
     lists
-        .keep(&other, &told(&["secret"]), &Secrets::default())
+        .keep((&other, None), &told(&["secret"]), &Secrets::default())
         .unwrap();
     let theirs = files(&folder).into_iter().find(|it| *it != file).unwrap();
     fs::copy(theirs, &file).unwrap();
@@ -276,7 +279,7 @@ fn a_list_that_nobody_has_confirmed_for_long_does_not_count() {
     assert_eq!(lists.recall(&server), None);
     // Saying it again makes it count again.
     lists
-        .keep(&server, &told(&["a", "b"]), &Secrets::default())
+        .keep((&server, None), &told(&["a", "b"]), &Secrets::default())
         .unwrap();
     assert!(lists.recall(&server).is_some());
 }
@@ -287,11 +290,11 @@ fn a_list_that_is_the_same_is_not_written_again() {
     let written = SystemTime::now() - Duration::from_mins(1);
     mark(&file, written).unwrap();
     lists
-        .keep(&server, &told(&["a", "b"]), &Secrets::default())
+        .keep((&server, None), &told(&["a", "b"]), &Secrets::default())
         .unwrap();
     assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), written);
     lists
-        .keep(&server, &told(&["b"]), &Secrets::default())
+        .keep((&server, None), &told(&["b"]), &Secrets::default())
         .unwrap();
     assert!(fs::metadata(&file).unwrap().modified().unwrap() > written);
     assert_eq!(names(lists.recall(&server)), Some(vec!["b".into()]));
@@ -310,12 +313,12 @@ fn what_tells_a_secret_or_is_too_much_is_not_kept_and_what_was_goes() {
     ];
     for (server, description, secrets) in cases {
         let folder = TempDir::new().unwrap();
-        let lists = KeptLists::new(Some(folder.path()));
-        lists.keep(&server, &told(&["a"]), secrets).unwrap();
+        let lists = KeptLists::new(Some(folder.path()), None);
+        lists.keep((&server, None), &told(&["a"]), secrets).unwrap();
         let text = format!(r#"{{"name":"a","inputSchema":{{}},"description":"{description}"}}"#);
         let mut told = told(&[]);
         told.definitions = vec![RawJson::parse(&Bytes::from(text)).unwrap()];
-        let refused = lists.keep(&server, &told, secrets).unwrap_err();
+        let refused = lists.keep((&server, None), &told, secrets).unwrap_err();
         assert!(
             matches!(refused, NotKept::Secret | NotKept::TooLarge(_)),
             "{refused}"
@@ -330,49 +333,49 @@ fn everything_may_be_deleted_while_it_is_used() {
     fs::remove_dir_all(folder.path().join(FOLDER)).unwrap();
     assert_eq!(lists.recall(&server), None);
     lists
-        .keep(&server, &told(&["a"]), &Secrets::default())
+        .keep((&server, None), &told(&["a"]), &Secrets::default())
         .unwrap();
     assert!(lists.recall(&server).is_some());
     // Whoever runs next finds it too.
-    let next = KeptLists::new(Some(folder.path()));
+    let next = KeptLists::new(Some(folder.path()), None);
     assert!(next.recall(&server).is_some());
 }
 
 #[test]
 fn without_a_place_nothing_is_kept_and_nothing_fails() {
     let server = program(&[]);
-    let nowhere = KeptLists::new(None);
+    let nowhere = KeptLists::new(None, None);
     assert_eq!(nowhere.recall(&server), None);
-    let refused = nowhere.keep(&server, &told(&["a"]), &Secrets::default());
+    let refused = nowhere.keep((&server, None), &told(&["a"]), &Secrets::default());
     assert!(matches!(refused, Err(NotKept::NoPlace)));
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    let blocked = KeptLists::new(Some(&file));
+    let blocked = KeptLists::new(Some(&file), None);
     assert_eq!(blocked.recall(&server), None);
-    let refused = blocked.keep(&server, &told(&["a"]), &Secrets::default());
+    let refused = blocked.keep((&server, None), &told(&["a"]), &Secrets::default());
     assert!(matches!(refused, Err(NotKept::Unwritable { .. })));
 }
 
 #[test]
 fn two_workbenches_agree_on_the_salt_whoever_is_first() {
     let folder = TempDir::new().unwrap();
-    let one = KeptLists::new(Some(folder.path()));
-    let other = KeptLists::new(Some(folder.path()));
+    let one = KeptLists::new(Some(folder.path()), None);
+    let other = KeptLists::new(Some(folder.path()), None);
     let server = program(&[]);
-    one.keep(&server, &told(&["a"]), &Secrets::default())
+    one.keep((&server, None), &told(&["a"]), &Secrets::default())
         .unwrap();
     other
-        .keep(&server, &told(&["b"]), &Secrets::default())
+        .keep((&server, None), &told(&["b"]), &Secrets::default())
         .unwrap();
     assert_eq!(names(one.recall(&server)), Some(vec!["b".into()]));
     // One that was broken is made anew, and everybody goes on with that.
     fs::write(folder.path().join(FOLDER).join("salt"), "short").unwrap();
     other
-        .keep(&server, &told(&["c"]), &Secrets::default())
+        .keep((&server, None), &told(&["c"]), &Secrets::default())
         .unwrap();
-    one.keep(&server, &told(&["c"]), &Secrets::default())
+    one.keep((&server, None), &told(&["c"]), &Secrets::default())
         .unwrap();
-    let third = KeptLists::new(Some(folder.path()));
+    let third = KeptLists::new(Some(folder.path()), None);
     assert_eq!(names(third.recall(&server)), Some(vec!["c".into()]));
 }

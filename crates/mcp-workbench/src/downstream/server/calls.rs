@@ -209,7 +209,7 @@ impl Calls {
         };
         match asked {
             Asked::Call(mut call) => {
-                let answer = call_answer(answer, link.secrets());
+                let answer = call_answer(answer, link);
                 if answer.is_ok() {
                     self.lasting.note(&call.queued.call.request);
                 }

@@ -215,12 +215,12 @@ pub(super) fn refused(phase: StartPhase, answer: &Answer, secrets: &Secrets) -> 
 }
 
 /// The answer to a call.
-pub(super) fn call_answer(answer: Answer, secrets: &Secrets) -> Result<RawJson, CallError> {
+pub(super) fn call_answer(answer: Answer, link: &Link) -> Result<RawJson, CallError> {
     match answer {
         Answer::Result(result) => Ok(result),
         Answer::Error(error) => Err(CallError::Refused {
             code: error_code(&error),
-            message: error_message(&error, secrets),
+            message: error_message(&error, &link.secrets()),
             error,
         }),
         Answer::Invalid => Err(CallError::InvalidAnswer),

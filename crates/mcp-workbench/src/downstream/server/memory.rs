@@ -93,7 +93,7 @@ impl Memory {
     }
 
     /// Keeps what the server has told for later runs.
-    fn keep(&self, server: &Server, told: &Told, secrets: &Secrets) {
+    fn keep(&self, server: (&Server, Option<&str>), told: &Told, secrets: &Secrets) {
         let kept = self.lists.keep(server, told, secrets);
         if let Err(reason) = &kept {
             tracing::debug!("its tools are not kept: {reason}");
@@ -130,7 +130,11 @@ impl Keeper {
     pub(super) fn keep_soon(&self, server: &Arc<Server>, told: &Told, secrets: &Secrets) {
         let about = Arc::clone(&self.about);
         let (server, told, secrets) = (Arc::clone(server), told.clone(), secrets.clone());
-        let keep = move || about.memory.keep(&server, &told, &secrets);
-        self.later.add(keep);
+        // Whoever signs in meanwhile may see others.
+        let grant = self.about.signing_in.grant();
+        self.later.add(move || {
+            let whose = (&*server, grant.as_deref());
+            about.memory.keep(whose, &told, &secrets);
+        });
     }
 }

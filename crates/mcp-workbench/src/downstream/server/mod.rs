@@ -29,6 +29,7 @@ mod reports;
 mod rounds;
 mod run;
 mod session;
+mod signing_in;
 mod start;
 mod subscription;
 mod supervisor;
@@ -72,6 +73,7 @@ pub use consent::Consent;
 use consent::Consents;
 use reply::{Answered, CallReply, Then};
 pub use reply::{CallEnd, Unfinished};
+use signing_in::SigningIn;
 pub(super) use supervisor::{Supervisor, SupervisorContext};
 pub(super) use tasks::open_task;
 
@@ -94,6 +96,8 @@ struct About {
     memory: Memory,
     /// Seals the names of tasks.
     sealer: Arc<Sealer>,
+    /// How it is signed in to.
+    signing_in: SigningIn,
     /// What users have permitted for longer than one call.
     consents: Mutex<Consents>,
     /// Something was permitted for longer than one call.

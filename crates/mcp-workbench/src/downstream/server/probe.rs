@@ -78,7 +78,7 @@ impl Conversation<'_> {
         let answer = self.request(phase, &ObjectText::new().finish()).await?;
         match modern_introduction(&answer) {
             Some(said) => Ok(self.met_modern(said)),
-            None => Err(refused(phase, &answer, self.link.secrets())),
+            None => Err(refused(phase, &answer, &self.link.secrets())),
         }
     }
 
@@ -92,6 +92,7 @@ impl Conversation<'_> {
         self.speak(Dialect::modern(None, self.asks.has_roots()));
         let probe = self.send(phase, &ObjectText::new().finish());
         let answer = timeout(patience, self.answer(phase, probe, None)).await;
+        let mut wants_access = None;
         let (unanswered, certainty) = match answer {
             Ok(Ok((_, answer))) => match modern_introduction(&answer) {
                 Some(said) => return Ok(Probed::Met(self.met_modern(said))),
@@ -99,7 +100,11 @@ impl Conversation<'_> {
             },
             Ok(Err(ConnectError::Exited { .. })) => return Ok(Probed::Ended),
             Ok(Err(error)) if !is_refusal(&error) => return Err(error),
-            Ok(Err(error)) => (None, shown_by(&error)),
+            Ok(Err(error)) => {
+                let certainty = shown_by(&error);
+                wants_access = Some(error).filter(is_about_access);
+                (None, certainty)
+            }
             // A process that is silent will be so again; a remote server has never a reason to be.
             Err(_) if self.link.is_remote() => (Some(probe), Certainty::Guessed),
             Err(_) => (Some(probe), Certainty::Shown),
@@ -109,6 +114,8 @@ impl Conversation<'_> {
             // It was slow to read the question.
             Err(ConnectError::Exited { .. }) if unanswered.is_some() => Ok(Probed::Ended),
             Err(error) if unanswered.is_some() && is_refusal(&error) => Ok(Probed::Unclear(error)),
+            // A modern server may let the handshake pass without a token, only to say that it does not know it.
+            Err(error) => Err(wants_access.filter(|_| is_refusal(&error)).unwrap_or(error)),
             met => met.map(Probed::Met),
         }
     }
@@ -135,7 +142,7 @@ impl Conversation<'_> {
             }
         };
         let Answer::Result(said) = answer else {
-            return Err(refused(phase, &answer, self.link.secrets()));
+            return Err(refused(phase, &answer, &self.link.secrets()));
         };
         let version = said.member("protocolVersion");
         let Some(version) = version.and_then(|it| Some(it.as_text()?.into_owned())) else {
@@ -171,10 +178,17 @@ fn is_refusal(error: &ConnectError) -> bool {
 
 /// Whether the failure of the question shows how the server speaks, or has passed another time.
 fn shown_by(error: &ConnectError) -> Certainty {
-    match error {
-        ConnectError::Http { fault } if fault.may_pass() => Certainty::Guessed,
-        _ => Certainty::Shown,
+    let may_pass = matches!(error, ConnectError::Http { fault } if fault.may_pass());
+    if may_pass || is_about_access(error) {
+        Certainty::Guessed
+    } else {
+        Certainty::Shown
     }
+}
+
+/// Whether the server wants somebody who may ask it.
+fn is_about_access(error: &ConnectError) -> bool {
+    matches!(error, ConnectError::Http { fault } if fault.is_about_access())
 }
 
 /// What a modern server says of itself in its answer to `server/discover`; nothing if the answer is not that of a

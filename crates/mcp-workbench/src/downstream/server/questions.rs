@@ -154,7 +154,7 @@ fn is_url(params: Option<&RawJson>) -> bool {
 }
 
 /// An id that nobody can guess.
-fn fresh_id() -> String {
+pub(super) fn fresh_id() -> String {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes).expect("the system has random numbers");
     format!("{:032x}", u128::from_be_bytes(bytes))

@@ -292,7 +292,7 @@ impl Session {
             rules: ListRules::of(&self.server, era).with_pins(&self.pins, self.server.pin),
             keep: &|told| {
                 let secrets = self.link.secrets();
-                surroundings.keeper.keep_soon(&self.server, told, secrets);
+                surroundings.keeper.keep_soon(&self.server, told, &secrets);
             },
         };
         let status = surroundings.status;

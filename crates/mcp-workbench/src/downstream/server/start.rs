@@ -18,6 +18,7 @@ use crate::{
     call::ClientHandle,
     config::{PinMode, Server},
     downstream::{
+        access::Access,
         error::{ConnectError, StartPhase},
         introduction::Introduction,
         link::Link,
@@ -67,6 +68,7 @@ pub(super) enum Question {
 pub(super) async fn start(
     entry: &Entry,
     context: &SupervisorContext,
+    access: Option<&Access>,
     client: Option<&Arc<dyn ClientHandle>>,
     question: &mut Question,
 ) -> Result<Started, ConnectError> {
@@ -79,6 +81,7 @@ pub(super) async fn start(
         server,
         roots: roots.as_ref(),
         context,
+        access,
         client,
         question,
         pinning,
@@ -115,6 +118,8 @@ struct Start<'a> {
     /// The answer to a question for roots, where the configuration gives it.
     roots: Option<&'a RawJson>,
     context: &'a SupervisorContext,
+    /// How it is signed in to, if anybody does.
+    access: Option<&'a Access>,
     client: Option<&'a Arc<dyn ClientHandle>>,
     question: &'a mut Question,
     /// What is pinned of it.
@@ -195,7 +200,7 @@ impl<'a> Start<'a> {
                 }
             }
             Ok(Probed::Unclear(error)) => {
-                let error = error.redacted(conversation.link.secrets());
+                let error = error.redacted(&conversation.link.secrets());
                 drop(conversation);
                 self.modern_after_all(error).await
             }
@@ -220,7 +225,7 @@ impl<'a> Start<'a> {
 
     fn open(&self) -> Result<Conversation<'a>, ConnectError> {
         Ok(Conversation {
-            link: Link::open(self.server, &self.context.links)?,
+            link: Link::open(self.server, &self.context.links, self.access)?,
             next_id: 1,
             asks: Asks::new(self.roots.cloned()),
             client: self.client,
@@ -238,9 +243,9 @@ impl<'a> Start<'a> {
             Ok(met) => list(&mut conversation).await.map(|walk| (met, walk)),
             Err(error) => Err(error),
         };
-        let (met, walk) = listed.map_err(|error| error.redacted(conversation.link.secrets()))?;
+        let (met, walk) = listed.map_err(|error| error.redacted(&conversation.link.secrets()))?;
         let told = walk.told(met.era, Introduction::of(&met.said, met.era));
-        let mut secrets = conversation.link.secrets().clone();
+        let mut secrets = conversation.link.secrets().into_owned();
         secrets.merge(&self.server.literal_credentials());
         let pins = self.pinning.pins().await.without_secrets(secrets);
         let rules = ListRules::of(self.server, met.era).with_pins(&pins, self.server.pin);
@@ -278,7 +283,7 @@ async fn list(conversation: &mut Conversation<'_>) -> Result<ListWalk, ConnectEr
                 walk.cut_short("because a later page could not be read");
                 return Ok(walk);
             }
-            None => return Err(refused(phase, &answer, conversation.link.secrets())),
+            None => return Err(refused(phase, &answer, &conversation.link.secrets())),
         }
     }
 }

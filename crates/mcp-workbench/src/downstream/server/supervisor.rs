@@ -22,6 +22,7 @@ use super::{
     memory::{Keeper, Memory},
     pinning::{Looks, record_later},
     session::{Session, SessionEnd, Surroundings},
+    signing_in::SigningIn,
     start::{Question, Started, start},
     waiting::Waiting,
 };
@@ -99,6 +100,7 @@ impl Supervisor {
             is_followed: AtomicBool::new(false),
             memory: Memory::new(Arc::clone(&context.lists), pins),
             sealer: Arc::clone(&context.sealer),
+            signing_in: SigningIn::default(),
             consents: Mutex::default(),
             consented: Notify::new(),
         });
@@ -138,6 +140,8 @@ impl Supervisor {
             self.waiting.add(command);
         }
         self.waiting.refuse(&Arc::new(ConnectError::ShuttingDown));
+        // Handles may be held for longer.
+        self.about.signing_in.end();
     }
 
     /// Waits until somebody needs the server and it may be started; nothing if nobody will any more.
@@ -221,7 +225,15 @@ impl Supervisor {
         let entry = self.about.entry();
         let limit = entry.server.times.connect;
         let client = self.waiting.client();
-        let started = start(&entry, &self.context, client.as_ref(), &mut self.question);
+        let access = &self.about.signing_in;
+        let access = access.access(&self.about.identifier, &entry, &self.context.links);
+        let started = start(
+            &entry,
+            &self.context,
+            access,
+            client.as_ref(),
+            &mut self.question,
+        );
         let started = timeout(limit, started);
         tokio::pin!(started);
         loop {
@@ -252,7 +264,7 @@ impl Supervisor {
         let lasting = std::mem::take(&mut self.waiting.lasting);
         let entry = self.about.entry();
         let keeper = Keeper::new(&self.about, &self.context);
-        keeper.keep_soon(&entry.server, &started.told, started.link.secrets());
+        keeper.keep_soon(&entry.server, &started.told, &started.link.secrets());
         let mut session = Session::new(&entry.server, started, client, lasting);
         if let Some(adaption) = self.adapted.take() {
             session.adapt(&adaption, &self.status);

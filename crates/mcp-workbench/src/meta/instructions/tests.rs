@@ -48,6 +48,7 @@ fn config(toolboxes: &[Written]) -> Config {
     });
     Config {
         file: "/home/me/workbench-config.json".into(),
+        is_usual: false,
         tool_mode: ToolMode::Proxy,
         tool_name_limit: 64,
         roots: None,
@@ -56,6 +57,7 @@ fn config(toolboxes: &[Written]) -> Config {
         meta_tools: MetaTool::USUAL.to_vec(),
         watch: true,
         cache: None,
+        state: None,
         audit: None,
         lock: None,
     }

@@ -23,7 +23,7 @@ use super::{
     stateless::Stateless,
 };
 use crate::{
-    serve::{GRACE, LAST_WORDS, ServeContext},
+    serve::{GRACE, LAST_WORDS, ServeContext, Whereabouts},
     workbench::Workbench,
 };
 
@@ -55,6 +55,12 @@ impl HttpListener {
 
     /// Serves until `stop` is done; then ends all servers.
     pub async fn serve(self, workbench: Arc<Workbench>, stop: impl Future<Output = ()>) {
+        // Where others may pass requests on, nobody knows where they come from.
+        let whereabouts = if self.address.ip().is_loopback() && self.options.hosts.is_empty() {
+            Whereabouts::Here
+        } else {
+            Whereabouts::Anywhere
+        };
         let server = Arc::new(Server {
             guard: Guard {
                 address: self.address,
@@ -62,7 +68,7 @@ impl HttpListener {
                 tokens: self.options.tokens,
             },
             endpoint: Arc::new(Endpoint {
-                context: ServeContext::new(workbench),
+                context: ServeContext::new(workbench, whereabouts),
                 sessions: Sessions::new(self.options.session_timeout),
                 stateless: Arc::new(Stateless::default()),
                 body_room: Arc::new(Semaphore::new(MAX_BODIES_MIB)),

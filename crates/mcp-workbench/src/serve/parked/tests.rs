@@ -4,6 +4,7 @@ use super::*;
 use crate::{
     call::{ClientCapabilities, ClientHandle, ClientIdentity, Question},
     serve::{
+        Whereabouts,
         exchange::{Attached, ModernCaller},
         output::{ClientOutput, PipeOutput, QueuedFrames},
     },
@@ -37,7 +38,12 @@ fn everything() -> ClientCapabilities {
 /// A call that asks so many questions at once and answers with what it was told.
 fn asking(questions: usize) -> RunningCall {
     let (attached, _) = attached();
-    let exchange = Exchange::new(Principal::Anybody, attached, everything(), true);
+    let exchange = Exchange::new(
+        (Principal::Anybody, Whereabouts::Anywhere),
+        attached,
+        everything(),
+        true,
+    );
     let client = ModernCaller(Arc::clone(&exchange));
     RunningCall::new(exchange, async move {
         let asked: Vec<_> = (0..questions)

@@ -5,6 +5,7 @@ use super::{Block, blocks, none, page::root, world::World};
 /// Lines that are not run, each with the reason. Their arguments are checked all the same.
 const NOT_RUN: &[(&str, &str)] = &[
     ("mcp-workbench serve --http", "it serves until it is ended"),
+    ("mcp-workbench login", "tests/it/docs/remote.rs does it"),
     ("kill -USR1", "tests/it/reload does it"),
     ("cargo build", "the tests are built with it"),
     ("cargo test", "it would run itself"),
@@ -29,6 +30,11 @@ const EXIT_CODES: &[(&str, i32)] = &[
     ("mcp-workbench log", 1),
     ("mcp-workbench trust diff", 1),
 ];
+
+/// The configuration of the pages about signing in.
+const HOSTED: &str = r#"{"toolboxes": {"hosted": {"description": "d", "mcpServers": {
+    "tracker": {"url": "https://tracker.example.com/mcp"}
+}}}}"#;
 
 /// The lines of a block that are commands.
 fn lines(block: &Block) -> Vec<String> {
@@ -56,6 +62,10 @@ fn world(line: &str) -> World {
         "init" => world,
         "add" => {
             world.write("work/workbench-config.json", "{\"toolboxes\": {}}\n");
+            world
+        }
+        "login" | "logout" | "auth" => {
+            world.write("work/workbench-config.json", HOSTED);
             world
         }
         _ => world.configured(),
@@ -114,7 +124,11 @@ fn test_run(line: &str) -> Result<(), String> {
         world.run("mcp-workbench trust approve --yes");
     }
     let ran = world.run(&runnable(line));
-    let expected = EXIT_CODES.iter().find(|(begin, _)| line.starts_with(begin));
+    let is_meant = |begin: &str| {
+        let rest = line.strip_prefix(begin);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    };
+    let expected = EXIT_CODES.iter().find(|(begin, _)| is_meant(begin));
     if ran.code == expected.map_or(0, |(_, code)| *code) {
         Ok(())
     } else {

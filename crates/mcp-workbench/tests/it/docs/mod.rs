@@ -8,6 +8,7 @@ mod followed;
 mod links;
 mod page;
 mod pictures;
+mod remote;
 mod shown;
 mod threats;
 mod world;

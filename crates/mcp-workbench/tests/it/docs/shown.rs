@@ -8,6 +8,7 @@ use serde_json::json;
 use super::{
     blocks, none,
     page::{Block, page},
+    remote::signed_in,
     world::{WORKBENCH, World},
 };
 use crate::harness::{Script, Setup};
@@ -41,6 +42,7 @@ const COMPARED: &[Compared] = &[
         "/home/me/shop/workbench-config.json:7:39",
         unset,
     ),
+    ("docs/guides/remote-servers.md", "signed in to", signed_in),
     ("docs/guides/import-and-install.md", "Claude Code  ", found),
     ("docs/guides/import-and-install.md", "/home/me/", installed),
 ];

@@ -1,6 +1,7 @@
 //! The harness: a directory, a configuration and a running workbench for each test. Everything is
 //! synchronous, every wait ends by itself, and a failed wait shows what was said on all sides.
 
+pub(crate) mod authority;
 mod http;
 mod http_client;
 mod journal;
@@ -10,6 +11,7 @@ mod modern_client;
 mod processes;
 mod reading;
 mod remote_fixture;
+pub(crate) mod remote_server;
 mod report;
 mod script;
 mod setup;

@@ -305,11 +305,7 @@ fn a_start_that_is_refused_says_what_to_do() {
         "opens without it; the reason says what came, and for 401 what to do",
     );
     let rows = [
-        (
-            "401 Unauthorized",
-            "auth_required",
-            "set it in \"headers\" of its entry",
-        ),
+        ("401 Unauthorized", "auth_required", "login dev fs"),
         ("403 Forbidden", "auth_required", "HTTP 403"),
         ("500 Oops", "http_500", "HTTP 500"),
         (

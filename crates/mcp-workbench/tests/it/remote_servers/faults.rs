@@ -54,7 +54,7 @@ const ROWS: &[Row] = &[
         "auth_required",
         "rejected",
         1,
-        "set it in \"headers\"",
+        "not signed in",
     ),
     (
         "F36",

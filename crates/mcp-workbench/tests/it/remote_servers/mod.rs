@@ -5,7 +5,6 @@ mod faults;
 mod fidelity;
 mod old_transport;
 mod secrets;
-mod server;
 mod sessions;
 mod streams;
 
@@ -13,7 +12,7 @@ use pretty_assertions::assert_eq;
 use serde_json::Value;
 
 use self::server::RemoteServer;
-use crate::harness::Workbench;
+use crate::harness::{Workbench, remote_server as server};
 
 /// A workbench whose toolbox with this server is open.
 fn opened(server: &RemoteServer, keys: &Value) -> Workbench {

@@ -46,7 +46,7 @@ fn setup(remote: &RemoteFixture) -> Setup {
 }
 
 /// Everything that files below a folder hold.
-fn contents(folder: &Path) -> String {
+pub(super) fn contents(folder: &Path) -> String {
     let Ok(entries) = fs::read_dir(folder) else {
         return String::new();
     };

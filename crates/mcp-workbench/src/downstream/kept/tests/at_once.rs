@@ -11,12 +11,12 @@ fn many_that_write_at_once_leave_a_whole_list() {
         for writer in 0..4 {
             let (folder, server, many) = (&folder, &server, &many);
             scope.spawn(move || {
-                let lists = KeptLists::new(Some(folder.path()));
+                let lists = KeptLists::new(Some(folder.path()), None);
                 for round in 0..50 {
                     let count = 1 + (writer + round) % many.len();
                     let tools: Vec<&str> = many[..count].iter().map(String::as_str).collect();
                     lists
-                        .keep(server, &told(&tools), &Secrets::default())
+                        .keep((server, None), &told(&tools), &Secrets::default())
                         .unwrap();
                     let read = names(lists.recall(server)).expect("a whole list");
                     assert_eq!(read, many[..read.len()]);

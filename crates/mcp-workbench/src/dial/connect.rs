@@ -1,7 +1,7 @@
 //! How a connection is made: directly, or through the proxy that the environment names, and encrypted where the
 //! address says so. What is not encrypted needs no certificates, and none are looked for.
 
-use std::{error::Error, io, sync::Arc, time::Duration};
+use std::{error::Error, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use hyper::{
     Uri,
@@ -19,7 +19,7 @@ use hyper_util::{
     service::TowerToHyperService,
 };
 use rustls_platform_verifier::Verifier;
-use tokio::time::timeout;
+use tokio::{net::TcpStream, time::timeout};
 use tokio_rustls::{
     TlsConnector,
     rustls::{self, ClientConfig, crypto::aws_lc_rs, pki_types::ServerName},
@@ -27,6 +27,8 @@ use tokio_rustls::{
 
 /// How long a connection may take to be made, encryption included.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long one of several addresses may take before the next is tried.
+const ONE_OF_MANY_PATIENCE: Duration = Duration::from_secs(3);
 /// When a silent connection is asked for a sign of life, and how often, before it counts as lost.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const KEEP_ALIVE_RETRIES: u32 = 3;
@@ -35,15 +37,15 @@ const KEEP_ALIVE_RETRIES: u32 = 3;
 const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 
 /// Why there is no connection.
-pub(super) type ConnectFault = Box<dyn Error + Send + Sync>;
+pub(crate) type ConnectFault = Box<dyn Error + Send + Sync>;
 
 /// The bytes of a connection, whatever carries them.
-pub(super) trait Stream: Read + Write + Send + Unpin {}
+pub(crate) trait Stream: Read + Write + Send + Unpin {}
 
 impl<T: Read + Write + Send + Unpin> Stream for T {}
 
 /// Makes connections to one origin.
-pub(super) struct Connector {
+pub(crate) struct Connector {
     origin: Uri,
     tcp: HttpConnector,
     /// The proxy that stands before the origin.
@@ -54,7 +56,7 @@ pub(super) struct Connector {
 
 /// Whether the variables of the environment for proxies are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Proxies {
+pub(crate) enum Proxies {
     /// They are.
     Usual,
     /// They are not: the server is on this machine.
@@ -63,7 +65,7 @@ pub(super) enum Proxies {
 
 impl Connector {
     /// A connector to the origin of an address.
-    pub(super) fn new(origin: Uri, proxies: Proxies) -> Result<Self, rustls::Error> {
+    pub(crate) fn new(origin: Uri, proxies: Proxies) -> Result<Self, rustls::Error> {
         let proxy = match proxies {
             Proxies::Usual => Matcher::from_env().intercept(&origin),
             Proxies::None => None,
@@ -79,18 +81,57 @@ impl Connector {
     }
 
     /// Whether requests go to a proxy that reads them, and not through it.
-    pub(super) fn is_forwarded(&self) -> bool {
+    pub(crate) fn is_forwarded(&self) -> bool {
         self.proxy.is_some() && !is_https(&self.origin)
     }
 
     /// What such a proxy wants to know.
-    pub(super) fn proxy_credentials(&self) -> Option<&HeaderValue> {
+    pub(crate) fn proxy_credentials(&self) -> Option<&HeaderValue> {
         let proxy = self.proxy.as_ref().filter(|_| self.is_forwarded());
         proxy.and_then(Intercept::basic_auth)
     }
 
+    /// Whether connections go through a proxy, which then looks names up.
+    pub(crate) fn is_proxied(&self) -> bool {
+        self.proxy.is_some()
+    }
+
+    /// Makes a connection to one of these addresses, and to nothing else that the name of the origin may lead to.
+    pub(crate) async fn connect_to(
+        &self,
+        addresses: &[SocketAddr],
+    ) -> Result<Box<dyn Stream>, ConnectFault> {
+        let made = timeout(PATIENCE, self.connect_to_patiently(addresses)).await;
+        made.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()))
+    }
+
+    async fn connect_to_patiently(
+        &self,
+        addresses: &[SocketAddr],
+    ) -> Result<Box<dyn Stream>, ConnectFault> {
+        let tcp = TokioIo::new(first_of(addresses).await?);
+        match &self.tls {
+            Some(tls) => self.encrypt(tls, tcp).await,
+            None => Ok(Box::new(tcp)),
+        }
+    }
+
+    /// Begins encryption with the origin on a stream that leads to it.
+    async fn encrypt(
+        &self,
+        tls: &Arc<ClientConfig>,
+        stream: impl Stream + 'static,
+    ) -> Result<Box<dyn Stream>, ConnectFault> {
+        let host = self.origin.host().unwrap_or_default();
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let name = ServerName::try_from(host.to_owned())?;
+        let tls = TlsConnector::from(Arc::clone(tls));
+        let stream = tls.connect(name, TokioIo::new(stream)).await?;
+        Ok(Box::new(TokioIo::new(stream)))
+    }
+
     /// Makes a connection.
-    pub(super) async fn connect(&self) -> Result<Box<dyn Stream>, ConnectFault> {
+    pub(crate) async fn connect(&self) -> Result<Box<dyn Stream>, ConnectFault> {
         let made = timeout(PATIENCE, self.connect_patiently()).await;
         made.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()))
     }
@@ -110,12 +151,7 @@ impl Connector {
                 }
                 let tunnel = TowerToHyperService::new(tunnel);
                 let tunnelled = tunnel.call(self.origin.clone()).await?;
-                let host = self.origin.host().unwrap_or_default();
-                let host = host.trim_start_matches('[').trim_end_matches(']');
-                let name = ServerName::try_from(host.to_owned())?;
-                let tls = TlsConnector::from(Arc::clone(tls));
-                let stream = tls.connect(name, TokioIo::new(tunnelled)).await?;
-                Ok(Box::new(TokioIo::new(stream)))
+                self.encrypt(tls, tunnelled).await
             }
             proxy => {
                 let next = proxy.as_ref().map_or(&self.origin, Intercept::uri);
@@ -124,6 +160,23 @@ impl Connector {
             }
         }
     }
+}
+
+/// A connection to the first of several addresses that takes one.
+async fn first_of(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
+    let mut last = io::Error::from(io::ErrorKind::NotFound);
+    for address in addresses {
+        let tried = timeout(ONE_OF_MANY_PATIENCE, TcpStream::connect(address)).await;
+        match tried.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
+            Ok(stream) => {
+                // Without it small requests only take longer.
+                let _ = stream.set_nodelay(true);
+                return Ok(stream);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
 }
 
 fn is_https(uri: &Uri) -> bool {

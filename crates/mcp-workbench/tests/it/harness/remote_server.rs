@@ -14,7 +14,7 @@ use std::{
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 
-use crate::harness::{Setup, TIMEOUT, poll};
+use super::{Setup, TIMEOUT, poll};
 
 /// The session that the usual answers belong to.
 pub(crate) const SESSION: &str = "session-1";

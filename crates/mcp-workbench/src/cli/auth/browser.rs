@@ -1,0 +1,181 @@
+//! Opening an address in the user's browser: a program that gets it as one argument, and never a shell.
+
+use std::{
+    ffi::{OsStr, OsString},
+    process::Stdio,
+    time::Duration,
+};
+
+use tokio::{process::Command, time::timeout};
+use url::Url;
+
+use crate::config::Environment;
+
+/// How long a program may take to say that it cannot open anything. One that still runs then is a browser.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// A program and its arguments.
+type CommandLine = Vec<OsString>;
+
+/// What means something to a shell and nothing more in an address than its code does. No shell of ours reads it; what opens
+/// a browser may be a script that is less careful.
+const MEANINGFUL: &[char] = &[
+    '$', '`', '(', ')', '|', ';', '\'', '"', '\\', '!', '<', '>', '*',
+];
+
+/// An address without anything that a shell would take for more than text, but for `&` and `?`.
+pub(super) fn harmless(address: &Url) -> String {
+    let mut text = String::with_capacity(address.as_str().len());
+    for character in address.as_str().chars() {
+        if MEANINGFUL.contains(&character) {
+            text.push_str(&format!("%{:02X}", u32::from(character)));
+        } else {
+            text.push(character);
+        }
+    }
+    text
+}
+
+/// Opens an address; false if nothing here can, or nobody would see it.
+pub(super) async fn open(address: &str, environment: &Environment, has_terminal: bool) -> bool {
+    for command in candidates(address, environment, has_terminal) {
+        if starts(&command).await {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether a program starts and does not fail at once.
+async fn starts(command: &[OsString]) -> bool {
+    let Some((program, arguments)) = command.split_first() else {
+        return false;
+    };
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    // Ctrl-C is meant for us, not for a browser with all its other pages.
+    #[cfg(unix)]
+    command.process_group(0);
+    let Ok(mut child) = command.spawn() else {
+        return false;
+    };
+    match timeout(PATIENCE, child.wait()).await {
+        Ok(ended) => ended.is_ok_and(|status| status.success()),
+        Err(_) => true,
+    }
+}
+
+/// What to try, in order.
+fn candidates(address: &str, environment: &Environment, has_terminal: bool) -> Vec<CommandLine> {
+    let set = |name: &str| environment.variable(name).filter(|it| !it.is_empty());
+    if !cfg!(windows)
+        && let Some(named) = set("BROWSER")
+    {
+        return of_variable(named, address);
+    }
+    // Where nobody looks, a browser that opens is a surprise to somebody else.
+    if !has_terminal {
+        return Vec::new();
+    }
+    let words: &[&str] = if cfg!(windows) {
+        &["rundll32", "url.dll,FileProtocolHandler"]
+    } else if cfg!(target_os = "macos") {
+        match set("SSH_CONNECTION") {
+            Some(_) => return Vec::new(),
+            None => &["open"],
+        }
+    } else {
+        match set("DISPLAY").or(set("WAYLAND_DISPLAY")) {
+            Some(_) => &["xdg-open"],
+            None => return Vec::new(),
+        }
+    };
+    let words = words.iter().chain(std::iter::once(&address));
+    vec![words.map(OsString::from).collect()]
+}
+
+/// The command lines of `$BROWSER`: several with a colon between them, each with `%s` where the address goes, or the
+/// address at its end.
+fn of_variable(named: &OsStr, address: &str) -> Vec<CommandLine> {
+    // One path, whatever characters it has.
+    if std::path::Path::new(named).is_file() {
+        return vec![vec![named.to_owned(), address.into()]];
+    }
+    let Some(named) = named.to_str() else {
+        return Vec::new();
+    };
+    let commands = named
+        .split(':')
+        .filter(|command| !command.trim().is_empty());
+    let lines = commands.map(|command| {
+        let has_place = command.contains("%s");
+        let words = command.split_whitespace();
+        let words = words.map(|word| word.replace("%s", address).into());
+        let end = (!has_place).then(|| address.into());
+        words.chain(end).collect()
+    });
+    lines.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    /// What is tried with these variables, as text.
+    fn tried(variables: &[(&str, &str)], has_terminal: bool) -> Vec<Vec<String>> {
+        let variables = variables
+            .iter()
+            .map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let environment = Environment::new(variables, PathBuf::from("/"), None);
+        let address = "https://x/?a=$(b)&c='d'";
+        let lines = candidates(address, &environment, has_terminal);
+        let text = |word: OsString| word.into_string().unwrap();
+        let lines = lines.into_iter();
+        lines
+            .map(|line| line.into_iter().map(text).collect())
+            .collect()
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_address_is_one_argument_of_what_the_variable_names() {
+        const ADDRESS: &str = "https://x/?a=$(b)&c='d'";
+        let cases: [(&str, &[&[&str]]); 5] = [
+            ("firefox", &[&["firefox", ADDRESS]]),
+            ("w3m -4", &[&["w3m", "-4", ADDRESS]]),
+            (
+                "a --new %s --end:b",
+                &[&["a", "--new", ADDRESS, "--end"], &["b", ADDRESS]],
+            ),
+            ("a --url=%s", &[&["a", "--url=https://x/?a=$(b)&c='d'"]]),
+            (" : ", &[]),
+        ];
+        for (value, lines) in cases {
+            assert_eq!(tried(&[("BROWSER", value)], false), lines, "{value}");
+        }
+    }
+
+    #[test]
+    fn what_a_shell_would_read_is_written_as_codes() {
+        let address = Url::parse("https://x/a;b?c=$(d)`e`|'f'&g=h+i%20[1]#!*").unwrap();
+        let expected = "https://x/a%3Bb?c=%24%28d%29%60e%60%7C%27f%27&g=h+i%20[1]#%21%2A";
+        assert_eq!(harmless(&address), expected);
+    }
+
+    #[cfg(all(unix, not(target_os = "macos")))]
+    #[test]
+    fn without_a_screen_or_somebody_to_look_nothing_is_tried() {
+        let none: Vec<Vec<String>> = Vec::new();
+        assert_eq!(tried(&[], true), none);
+        assert_eq!(tried(&[("DISPLAY", "")], true), none);
+        assert_eq!(tried(&[("DISPLAY", ":0")], false), none);
+        let opened = tried(&[("WAYLAND_DISPLAY", "w"), ("BROWSER", "")], true);
+        assert_eq!(opened, [["xdg-open", "https://x/?a=$(b)&c='d'"]]);
+    }
+}

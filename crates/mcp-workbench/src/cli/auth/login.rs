@@ -1,0 +1,219 @@
+//! `login`: somebody signs in to a remote server, in a browser here or elsewhere.
+
+use std::{
+    io::{self, IsTerminal},
+    path::Path,
+    process::ExitCode,
+    time::Duration,
+};
+
+use clap::Args;
+use serde::Serialize;
+use tokio::time::timeout;
+
+use super::{browser, paste::Paste, target::Target, trouble::Trouble, until_a_signal};
+use crate::{
+    audit::moment,
+    cli::{
+        Done,
+        configuration::load_configuration,
+        output,
+        terminal::{Ink, Look},
+    },
+    config::Environment,
+    signin::{Account, Granted, Listener, Outcome, Record, SignIn, SignInError},
+    visible::visible,
+};
+
+/// How long somebody may take in the browser.
+const PATIENCE: Duration = Duration::from_secs(10 * 60);
+
+/// Where somebody signs in, and how.
+#[derive(Args)]
+pub(in crate::cli) struct LoginArguments {
+    /// The toolbox
+    toolbox: String,
+
+    /// The server
+    server: String,
+
+    /// Only print the address, to be opened anywhere
+    #[arg(long)]
+    no_browser: bool,
+
+    /// Ask for this scope too; may be given several times
+    #[arg(long, value_name = "SCOPE")]
+    scope: Vec<String>,
+
+    /// Print one JSON document at the end
+    #[arg(long)]
+    json: bool,
+}
+
+/// Signs in.
+pub(in crate::cli) fn run(
+    config: Option<&Path>,
+    arguments: &LoginArguments,
+    environment: &Environment,
+) -> Done {
+    let mut loaded = load_configuration(config, environment)?.config;
+    let target = Target::named(&mut loaded, &arguments.toolbox, &arguments.server)?;
+    let access = target.access(loaded.state.as_deref());
+    let account = Trouble::unless_person(&target, access, config)?;
+    let account = account.asking_for(&arguments.scope).ok_or(Trouble::Scope)?;
+    let server = target.shown();
+    let granted = until_a_signal(sign_in(&account, &server, arguments, environment))?;
+    let record = account.load().ok().flatten();
+    let report = Report::of(&target, &account, &granted, record.as_ref());
+    if arguments.json {
+        output::json(&report);
+    } else {
+        output::data(&report.render(&server, Look::of_stdout(environment)));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows the way to the browser and waits until somebody comes back from it.
+async fn sign_in(
+    account: &Account,
+    server: &str,
+    arguments: &LoginArguments,
+    environment: &Environment,
+) -> Result<Granted, Trouble> {
+    let failed = |error| match error {
+        SignInError::Over => Trouble::TooLate(server.to_owned()),
+        error => Trouble::Failed {
+            what: "cannot sign in to",
+            server: server.to_owned(),
+            error,
+        },
+    };
+    let port = account.callback_port();
+    let listener = Listener::bind(port).await;
+    let mut listener = listener.map_err(|error| Trouble::Port { port, error })?;
+    output::remark(&format!("asking {server} where to sign in"));
+    let begun = SignIn::begin(account, listener.redirect_uri(), None).await;
+    let attempt = begun.map_err(failed)?;
+    show_way(&attempt, arguments, environment).await;
+    let waited = timeout(PATIENCE, come_back(&attempt, &mut listener)).await;
+    match waited {
+        Ok(done) => done.map_err(failed),
+        Err(_) => Err(Trouble::TooLate(server.to_owned())),
+    }
+}
+
+/// Opens the browser, or says what to open.
+async fn show_way(attempt: &SignIn, arguments: &LoginArguments, environment: &Environment) {
+    let address = browser::harmless(attempt.address());
+    let at = attempt.address().host_str().unwrap_or_default();
+    let at = visible(at).into_owned();
+    let has_terminal = io::stderr().is_terminal();
+    let is_open = !arguments.no_browser && browser::open(&address, environment, has_terminal).await;
+    let words = if is_open {
+        format!("your browser opens {at}; agree there. If it does not open, this is the address:")
+    } else {
+        format!("open this address in a browser, and agree at {at}:")
+    };
+    output::remark(&format!(
+        "{words}\n\n  {address}\n\n\
+         waiting for you to come back from the browser (Ctrl-C ends it). If the browser is on another machine, its last \
+         page cannot be shown: paste the address of that page here."
+    ));
+}
+
+/// Waits for the browser, or for what its address line showed. What does not belong to this attempt ends nothing.
+async fn come_back(attempt: &SignIn, listener: &mut Listener) -> Result<Granted, SignInError> {
+    let mut paste = Paste::start();
+    loop {
+        let (finished, advice) = tokio::select! {
+            redirected = listener.next() => {
+                let finished = attempt.finish(&redirected.address).await;
+                redirected.say(Outcome::of(&finished)).await;
+                (finished, "still waiting for the right one")
+            }
+            line = paste.next() => {
+                let finished = attempt.finish(&line).await;
+                (finished, "paste the whole line, which begins with http://127.0.0.1:")
+            }
+        };
+        match finished {
+            Err(error @ (SignInError::NotARedirect | SignInError::WrongState)) => {
+                output::remark(&format!("{error}; {advice}"));
+            }
+            done => return done,
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Serialize)]
+struct Report<'a> {
+    toolbox: &'a str,
+    server: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    issuer: Option<&'a str>,
+    scopes: &'a [String],
+    /// When the token is over, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<String>,
+    /// Whether it is made new without anybody.
+    renewed: bool,
+    /// Where it is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stored: Option<String>,
+}
+
+impl<'a> Report<'a> {
+    fn of(
+        target: &'a Target,
+        account: &Account,
+        granted: &'a Granted,
+        record: Option<&Record>,
+    ) -> Self {
+        Self {
+            toolbox: target.toolbox.as_str(),
+            server: target.server.name.as_str(),
+            issuer: granted.issuer.as_deref(),
+            scopes: &granted.scopes,
+            until: record.and_then(Record::expires_at).map(moment),
+            renewed: record.is_some_and(Record::can_refresh),
+            stored: account.stored_in(),
+        }
+    }
+
+    fn render(&self, server: &str, look: Look) -> String {
+        let mut text = format!("{} to {server}\n", look.paint(Ink::Good, "signed in"));
+        let mut line = |name: &str, value: &str| {
+            text.push_str(&format!("  {name:<7} {}\n", visible(value)));
+        };
+        line(
+            "at",
+            self.issuer
+                .unwrap_or("an authorization server that does not say its name"),
+        );
+        let scopes = self.scopes.join(" ");
+        line(
+            "scopes",
+            if scopes.is_empty() {
+                "those that the server gives"
+            } else {
+                &scopes
+            },
+        );
+        line("until", &until(self.until.as_deref(), self.renewed));
+        if let Some(stored) = &self.stored {
+            line("stored", stored);
+        }
+        text
+    }
+}
+
+/// For how long somebody is signed in, in words.
+pub(super) fn until(moment: Option<&str>, is_renewed: bool) -> String {
+    match (moment, is_renewed) {
+        (Some(moment), true) => format!("{moment}, then renewed by itself"),
+        (Some(moment), false) => format!("{moment}, then sign in again"),
+        (None, true) => "the server says otherwise, then renewed by itself".to_owned(),
+        (None, false) => "the server says otherwise, then sign in again".to_owned(),
+    }
+}

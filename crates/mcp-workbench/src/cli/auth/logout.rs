@@ -1,0 +1,126 @@
+//! `logout`: forgets what is stored of being signed in, and has the authorization server forget it too.
+
+use std::{path::Path, process::ExitCode};
+
+use clap::Args;
+use serde::Serialize;
+
+use super::{
+    target::{Access, Target},
+    trouble::Trouble,
+    until_a_signal,
+};
+use crate::{
+    cli::{Done, configuration::load_configuration, output},
+    config::Environment,
+    signin::Account,
+};
+
+/// Where somebody is signed out.
+#[derive(Args)]
+pub(in crate::cli) struct LogoutArguments {
+    /// The toolbox
+    #[arg(required_unless_present = "all", requires = "server")]
+    toolbox: Option<String>,
+
+    /// The server
+    server: Option<String>,
+
+    /// Every server of the configuration
+    #[arg(long, conflicts_with = "toolbox")]
+    all: bool,
+
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Signs out.
+pub(in crate::cli) fn run(
+    config: Option<&Path>,
+    arguments: &LogoutArguments,
+    environment: &Environment,
+) -> Done {
+    let mut loaded = load_configuration(config, environment)?.config;
+    let targets = match (&arguments.toolbox, &arguments.server) {
+        (Some(toolbox), Some(server)) => vec![Target::named(&mut loaded, toolbox, server)?],
+        _ => Target::all(&loaded),
+    };
+    let mut accounts = Vec::new();
+    for target in &targets {
+        match target.access(loaded.state.as_deref()) {
+            Access::Person(account) | Access::Credentials(account) => {
+                accounts.push((target, account));
+            }
+            // Of all servers those are meant that can be signed in to.
+            _ if arguments.all => {}
+            access => {
+                Trouble::unless_person(target, access, config)?;
+            }
+        }
+    }
+    let (ended, trouble) = until_a_signal(async { Ok(sign_out(accounts).await) })?;
+    if arguments.json {
+        output::json(&Report { servers: &ended });
+    } else {
+        output::data(&rendered(&ended));
+    }
+    match trouble.into_iter().next() {
+        None => Ok(ExitCode::SUCCESS),
+        Some(first) => Err(first.into()),
+    }
+}
+
+/// Signs out of all of them, whatever happens with one.
+async fn sign_out(accounts: Vec<(&Target, Account)>) -> (Vec<Ended<'_>>, Vec<Trouble>) {
+    let (mut ended, mut trouble) = (Vec::new(), Vec::new());
+    for (target, account) in accounts {
+        match account.sign_out().await {
+            Ok(signed_out) => ended.push(Ended {
+                toolbox: target.toolbox.as_str(),
+                server: target.server.name.as_str(),
+                signed_out,
+                shown: target.shown(),
+            }),
+            Err(error) => trouble.push(Trouble::Failed {
+                what: "cannot sign out of",
+                server: target.shown(),
+                error,
+            }),
+        }
+    }
+    (ended, trouble)
+}
+
+fn rendered(ended: &[Ended<'_>]) -> String {
+    if ended.is_empty() {
+        return "there is no server to sign out of\n".to_owned();
+    }
+    let lines = ended.iter().map(|it| {
+        if it.signed_out {
+            format!("signed out of {}\n", it.shown)
+        } else {
+            format!("nobody was signed in to {}\n", it.shown)
+        }
+    });
+    lines.collect()
+}
+
+/// What came of it.
+#[derive(Serialize)]
+struct Report<'a> {
+    servers: &'a [Ended<'a>],
+}
+
+/// What came of it at one server.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Ended<'a> {
+    toolbox: &'a str,
+    server: &'a str,
+    /// Whether somebody was signed in before.
+    signed_out: bool,
+    /// How it is called in words.
+    #[serde(skip)]
+    shown: String,
+}

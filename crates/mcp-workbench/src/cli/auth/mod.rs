@@ -1,0 +1,63 @@
+//! Signing in to remote servers from the command line: `login`, `logout` and `auth status`. What is secret is never
+//! printed.
+
+mod browser;
+mod login;
+mod logout;
+mod paste;
+mod status;
+mod target;
+mod trouble;
+
+use std::path::Path;
+
+use clap::{Args, Subcommand};
+
+use self::trouble::Trouble;
+use super::{Done, signals::Signals};
+use crate::config::Environment;
+
+pub(super) use login::{LoginArguments, run as login};
+pub(super) use logout::{LogoutArguments, run as logout};
+
+/// What is shown about being signed in.
+#[derive(Args)]
+pub(super) struct AuthArguments {
+    #[command(subcommand)]
+    command: AuthCommand,
+}
+
+#[derive(Subcommand)]
+enum AuthCommand {
+    /// Show to which remote servers somebody is signed in
+    Status(status::StatusArguments),
+}
+
+/// Runs what the arguments name.
+pub(super) fn run(
+    config: Option<&Path>,
+    arguments: &AuthArguments,
+    environment: &Environment,
+) -> Done {
+    match &arguments.command {
+        AuthCommand::Status(arguments) => status::run(config, arguments, environment),
+    }
+}
+
+/// Does some work that a signal ends.
+fn until_a_signal<T>(work: impl Future<Output = Result<T, Trouble>>) -> Result<T, Trouble> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Trouble::Runtime)?;
+    let done = runtime.block_on(async {
+        let mut signals = Signals::listen().map_err(Trouble::Runtime)?;
+        tokio::select! {
+            done = work => done,
+            () = signals.next() => Err(Trouble::Interrupted),
+        }
+    });
+    // A thread may still be reading a terminal; the end of the process ends it.
+    runtime.shutdown_background();
+    done
+}

@@ -1,0 +1,59 @@
+//! What is typed or pasted while something else is waited for.
+
+use std::io::{self, BufRead, Read};
+
+use tokio::sync::mpsc;
+
+/// The longest line that is taken.
+const MOST_BYTES: u64 = 64 * 1024;
+
+/// The lines of stdin, which may end at once.
+pub(super) struct Paste(mpsc::Receiver<String>);
+
+impl Paste {
+    /// Begins to read. The thread that does it ends with stdin or with the process.
+    pub(super) fn start() -> Self {
+        let (sender, receiver) = mpsc::channel(1);
+        tokio::task::spawn_blocking(move || {
+            while let Some(line) = next_line(&mut io::stdin().lock()) {
+                if !line.is_empty() && sender.blocking_send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Self(receiver)
+    }
+
+    /// Waits for the next line that is not empty; for ever once there can be none. Cancel-safe.
+    pub(super) async fn next(&mut self) -> String {
+        match self.0.recv().await {
+            Some(line) => line,
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// The next line without white space around it; none at the end.
+fn next_line(input: &mut impl BufRead) -> Option<String> {
+    let mut line = Vec::new();
+    let read = input.take(MOST_BYTES).read_until(b'\n', &mut line);
+    let line = read.ok().filter(|read| *read > 0).map(|_| line)?;
+    Some(String::from_utf8_lossy(&line).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_trimmed_and_bounded() {
+        let mut input: &[u8] = b"  http://x \r\n\n\xff";
+        assert_eq!(next_line(&mut input).as_deref(), Some("http://x"));
+        assert_eq!(next_line(&mut input).as_deref(), Some(""));
+        assert_eq!(next_line(&mut input).as_deref(), Some("\u{fffd}"));
+        assert_eq!(next_line(&mut input), None);
+        let long = vec![b'x'; 70_000];
+        let line = next_line(&mut long.as_slice()).unwrap();
+        assert_eq!(line.len(), 65_536);
+    }
+}

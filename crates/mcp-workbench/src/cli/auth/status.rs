@@ -1,0 +1,229 @@
+//! `auth status`: to which remote servers somebody is signed in. Nothing is asked of any of them.
+
+use std::{path::Path, process::ExitCode};
+
+use clap::Args;
+use serde::Serialize;
+
+use super::{
+    login::until,
+    target::{Access, Target},
+};
+use crate::{
+    audit::moment,
+    cli::{
+        Done,
+        configuration::load_configuration,
+        output,
+        terminal::{Ink, Look},
+    },
+    config::{Config, Environment},
+    signin::{Account, Record},
+    visible::visible,
+};
+
+/// How it is shown.
+#[derive(Args)]
+pub(super) struct StatusArguments {
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+}
+
+/// Shows what is stored.
+pub(super) fn run(
+    config: Option<&Path>,
+    arguments: &StatusArguments,
+    environment: &Environment,
+) -> Done {
+    let loaded = load_configuration(config, environment)?.config;
+    let status = Status::of(&loaded, config);
+    if arguments.json {
+        output::json(&status);
+    } else {
+        output::data(&status.render(Look::of_stdout(environment)));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How a server knows the workbench.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum State {
+    /// There is a token that is good or can be made new.
+    SignedIn,
+    /// There was one.
+    Ended,
+    /// There was none, or none is needed.
+    NotSignedIn,
+    /// What is stored cannot be read.
+    Unreadable,
+    /// The workbench gets tokens by itself.
+    ClientCredentials,
+    /// The entry has a header or a password of its own.
+    OwnCredentials,
+    /// The entry says that nobody signs in.
+    Off,
+    /// The entry refers to values that are not there.
+    Unset,
+}
+
+/// All remote servers.
+#[derive(Serialize)]
+struct Status {
+    file: String,
+    servers: Vec<ServerStatus>,
+}
+
+/// One of them.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ServerStatus {
+    toolbox: String,
+    server: String,
+    state: State,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    issuer: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    scopes: Vec<String>,
+    /// Those that the server has asked for since.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    needed_scopes: Vec<String>,
+    /// When the token is over, if that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<String>,
+    /// Whether it is made new without anybody.
+    renewed: bool,
+    /// Where it is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stored: Option<String>,
+    /// What to do, where there is something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+}
+
+impl Status {
+    fn of(loaded: &Config, config: Option<&Path>) -> Self {
+        let targets = Target::all(loaded);
+        let remote = targets.iter().filter(|target| target.is_remote());
+        let servers = remote.map(|target| {
+            let access = target.access(loaded.state.as_deref());
+            ServerStatus::of(target, &access, config)
+        });
+        Self {
+            file: loaded.file.display().to_string(),
+            servers: servers.collect(),
+        }
+    }
+
+    fn render(&self, look: Look) -> String {
+        let mut text = format!("{}\n", visible(&self.file));
+        if self.servers.is_empty() {
+            text.push_str("no remote servers\n");
+        }
+        for server in &self.servers {
+            text.push_str(&server.render(look));
+        }
+        text
+    }
+}
+
+impl ServerStatus {
+    fn of(target: &Target, access: &Access<'_>, config: Option<&Path>) -> Self {
+        let bare = |state| Self {
+            toolbox: target.toolbox.to_string(),
+            server: target.server.name.to_string(),
+            state,
+            issuer: None,
+            scopes: Vec::new(),
+            needed_scopes: Vec::new(),
+            until: None,
+            renewed: false,
+            stored: None,
+            remedy: None,
+        };
+        match access {
+            Access::Own => bare(State::OwnCredentials),
+            Access::Off | Access::Program => bare(State::Off),
+            Access::Unset(_) => bare(State::Unset),
+            Access::Credentials(account) => Self {
+                renewed: true,
+                ..bare(State::ClientCredentials).with(account)
+            },
+            Access::Person(account) => {
+                let mut status = bare(State::NotSignedIn).with(account);
+                if status.state != State::SignedIn || !status.needed_scopes.is_empty() {
+                    status.remedy = Some(target.login(config));
+                }
+                status
+            }
+        }
+    }
+
+    /// With what is stored.
+    fn with(mut self, account: &Account) -> Self {
+        let record = match account.load() {
+            Ok(Some(record)) => record,
+            Ok(None) => return self,
+            Err(_) => {
+                self.state = State::Unreadable;
+                return self;
+            }
+        };
+        if self.state == State::NotSignedIn {
+            self.state = if record.is_signed_in() {
+                State::SignedIn
+            } else {
+                State::Ended
+            };
+        }
+        self.issuer = record.issuer().map(str::to_owned);
+        self.scopes = record.scopes().to_vec();
+        self.needed_scopes = record.needed_scopes().to_vec();
+        self.until = Record::expires_at(&record).map(moment);
+        self.renewed = record.can_refresh();
+        self.stored = account.stored_in();
+        self
+    }
+
+    fn render(&self, look: Look) -> String {
+        let name = visible(&format!("{}/{}", self.toolbox, self.server)).into_owned();
+        let name = look.paint(Ink::Strong, &name);
+        let mut text = format!("\n{name}: {}\n", self.state.shown(look));
+        let mut line = |name: &str, value: &str| {
+            text.push_str(&format!("  {name:<7} {}\n", visible(value)));
+        };
+        if let Some(issuer) = &self.issuer {
+            line("at", issuer);
+        }
+        if !self.scopes.is_empty() {
+            line("scopes", &self.scopes.join(" "));
+        }
+        if self.state == State::SignedIn {
+            line("until", &until(self.until.as_deref(), self.renewed));
+        }
+        if !self.needed_scopes.is_empty() {
+            line("needs", &self.needed_scopes.join(" "));
+        }
+        if let Some(remedy) = &self.remedy {
+            line("hint", remedy);
+        }
+        text
+    }
+}
+
+impl State {
+    fn shown(self, look: Look) -> String {
+        let (ink, words) = match self {
+            Self::SignedIn => (Ink::Good, "signed in"),
+            Self::Ended => (Ink::Bad, "the last sign-in is over"),
+            Self::NotSignedIn => (Ink::Notable, "not signed in"),
+            Self::Unreadable => (Ink::Bad, "what is stored cannot be read"),
+            Self::ClientCredentials => (Ink::Good, "gets its tokens by itself"),
+            Self::OwnCredentials => (Ink::Faint, "the entry has credentials of its own"),
+            Self::Off => (Ink::Faint, "nobody signs in, as the entry says"),
+            Self::Unset => (Ink::Bad, "the entry refers to values that are not set"),
+        };
+        look.paint(ink, words)
+    }
+}

@@ -1,0 +1,125 @@
+//! The remote servers of a configuration, and whether somebody can sign in to them.
+
+use std::{path::Path, sync::Arc};
+
+use url::Url;
+
+use crate::{
+    cli::{
+        PROGRAM,
+        configuration::{UnknownName, choose_server},
+        shell::quoted,
+    },
+    config::{Config, RemoteEndpoint, Server, Transport, Unset},
+    ident::ToolboxName,
+    signin::Account,
+    visible::visible,
+};
+
+/// A server of a toolbox.
+pub(super) struct Target {
+    pub(super) toolbox: ToolboxName,
+    pub(super) server: Arc<Server>,
+}
+
+/// How the workbench is known to a server.
+pub(super) enum Access<'a> {
+    /// Somebody signs in.
+    Person(Account),
+    /// It gets tokens by itself, with credentials of the entry.
+    Credentials(Account),
+    /// The entry has a header or a password of its own.
+    Own,
+    /// The entry says that nobody signs in.
+    Off,
+    /// The entry refers to values that are not there.
+    Unset(&'a [Unset]),
+    /// It is a program of this machine.
+    Program,
+}
+
+impl Target {
+    /// All servers, in the order of the file.
+    pub(super) fn all(config: &Config) -> Vec<Self> {
+        let toolboxes = config.toolboxes.iter();
+        let targets = toolboxes.flat_map(|(name, toolbox)| {
+            let servers = toolbox.servers.values();
+            servers.map(|server| Self {
+                toolbox: name.clone(),
+                server: Arc::clone(server),
+            })
+        });
+        targets.collect()
+    }
+
+    /// The server of this name.
+    pub(super) fn named(
+        config: &mut Config,
+        toolbox: &str,
+        server: &str,
+    ) -> Result<Self, UnknownName> {
+        choose_server(config, toolbox, server)?;
+        let mut chosen = Self::all(config);
+        Ok(chosen.pop().expect("a server was chosen"))
+    }
+
+    /// How the workbench is known to it.
+    pub(super) fn access(&self, state: Option<&Path>) -> Access<'_> {
+        let endpoint = match &self.server.transport {
+            Transport::Stdio(_) => return Access::Program,
+            Transport::Unset(unset) => return Access::Unset(unset),
+            Transport::Remote(endpoint) => endpoint,
+        };
+        match Account::of(endpoint, state) {
+            Some(account) if account.needs_person() => Access::Person(account),
+            Some(account) => Access::Credentials(account),
+            None if has_own(endpoint) => Access::Own,
+            None => Access::Off,
+        }
+    }
+
+    /// Whether it is no program of this machine.
+    pub(super) fn is_remote(&self) -> bool {
+        // Of an entry with unset values only what is written is known.
+        match &self.server.transport {
+            Transport::Stdio(_) => false,
+            Transport::Remote(_) => true,
+            Transport::Unset(_) => self.server.written.url.is_some(),
+        }
+    }
+
+    /// The server as a person is told of it.
+    pub(super) fn shown(&self) -> String {
+        let name = format!("{}/{}", self.toolbox, self.server.name);
+        visible(&name).into_owned()
+    }
+
+    /// The command that signs in to it, ready to be pasted; `config` is what `--config` was given.
+    pub(super) fn login(&self, config: Option<&Path>) -> String {
+        let names = [self.toolbox.as_str(), self.server.name.as_str()];
+        command("login", &names, config)
+    }
+
+    /// The command that tries its toolbox.
+    pub(super) fn doctor(&self, config: Option<&Path>) -> String {
+        command("doctor", &[self.toolbox.as_str()], config)
+    }
+}
+
+/// A command line that can be pasted into a shell.
+fn command(command: &str, names: &[&str], config: Option<&Path>) -> String {
+    let mut words = vec![PROGRAM.to_owned(), command.to_owned()];
+    words.extend(names.iter().map(|name| quoted(name)));
+    if let Some(file) = config {
+        words.extend(["--config".to_owned(), quoted(&file.display().to_string())]);
+    }
+    words.join(" ")
+}
+
+/// Whether an entry has credentials of its own.
+fn has_own(endpoint: &RemoteEndpoint) -> bool {
+    let mut names = endpoint.headers.keys();
+    let has_user = |url: Url| !url.username().is_empty() || url.password().is_some();
+    names.any(|name| name.eq_ignore_ascii_case("authorization"))
+        || Url::parse(&endpoint.url).is_ok_and(has_user)
+}

@@ -1,0 +1,148 @@
+//! Why somebody is not signed in or out, and what to do about it.
+
+use std::{io, path::Path};
+
+use thiserror::Error;
+
+use super::target::{Access, Target};
+use crate::{
+    signin::{Account, FetchFault, OAuthCode, SignInError},
+    visible::visible,
+};
+
+/// Why a command about signing in came to nothing.
+#[derive(Debug, Error)]
+pub(super) enum Trouble {
+    /// It is no remote server.
+    #[error(
+        "there is nothing to sign in to: {0} is a program on this machine\n  \
+         hint: what it has to know of you stands in `env` of its entry"
+    )]
+    Program(String),
+    /// Its entry is not complete.
+    #[error("{server} cannot be reached: {missing}\n  hint: set what is missing")]
+    Unset {
+        /// The server.
+        server: String,
+        /// What is not there.
+        missing: String,
+    },
+    /// Its entry has credentials of its own.
+    #[error(
+        "nobody signs in to {0}: its entry has an `Authorization` header, or a user in its address\n  \
+         hint: take that out of the entry to sign in instead"
+    )]
+    Own(String),
+    /// Its entry says so.
+    #[error("nobody signs in to {0}: its entry says so\n  hint: take `\"oauth\": false` out of it")]
+    Off(String),
+    /// It needs nobody.
+    #[error(
+        "nobody has to sign in to {server}: it gets its tokens with the credentials of its entry\n  \
+         hint: `{doctor}` tries them"
+    )]
+    Credentials {
+        /// The server.
+        server: String,
+        /// The command that tries it.
+        doctor: String,
+    },
+    /// What was given with `--scope` is none.
+    #[error(
+        "`--scope` is one word of visible ASCII characters\n  hint: give it once for each scope"
+    )]
+    Scope,
+    /// The browser could not come back to us.
+    #[error("no port can be opened for the browser to come back to: {error}\n  hint: {}", port_hint(*.port))]
+    Port {
+        /// The port, if the entry says one.
+        port: Option<u16>,
+        /// Why not.
+        error: io::Error,
+    },
+    /// It did not work.
+    #[error("{what} {server}: {error}{}", hint(.error))]
+    Failed {
+        /// What did not, up to the name of the server.
+        what: &'static str,
+        /// The server.
+        server: String,
+        /// Why.
+        error: SignInError,
+    },
+    /// Nobody came back from the browser.
+    #[error("nobody signed in to {0} within ten minutes\n  hint: begin again")]
+    TooLate(String),
+    /// There is no runtime, or no way to hear of signals.
+    #[error("this cannot be waited for")]
+    Runtime(#[source] io::Error),
+    /// A person or the system has ended it.
+    #[error("interrupted; nothing was changed")]
+    Interrupted,
+}
+
+impl Trouble {
+    /// The account that somebody signs in with, or why there is none.
+    pub(super) fn unless_person(
+        target: &Target,
+        access: Access<'_>,
+        config: Option<&Path>,
+    ) -> Result<Account, Self> {
+        let server = target.shown();
+        Err(match access {
+            Access::Person(account) => return Ok(account),
+            Access::Credentials(_) => Self::Credentials {
+                server,
+                doctor: target.doctor(config),
+            },
+            Access::Own => Self::Own(server),
+            Access::Off => Self::Off(server),
+            Access::Program => Self::Program(server),
+            Access::Unset(unset) => {
+                let missing = unset.iter().map(ToString::to_string);
+                let missing = missing.collect::<Vec<_>>().join("; ");
+                Self::Unset {
+                    server,
+                    missing: visible(&missing).into_owned(),
+                }
+            }
+        })
+    }
+}
+
+fn port_hint(port: Option<u16>) -> String {
+    match port {
+        Some(port) => format!(
+            "`callbackPort` of the entry says {port}; end what listens there, or name another port"
+        ),
+        None => "look at what else listens on this machine".to_owned(),
+    }
+}
+
+/// What to do about a failure, where its own words do not say.
+fn hint(error: &SignInError) -> String {
+    let hint = match error {
+        SignInError::Denied {
+            code: OAuthCode::AccessDenied,
+        } => "begin again, and agree in the browser",
+        SignInError::Denied {
+            code: OAuthCode::InvalidScope,
+        } => "leave out `--scope`, or correct `scopes` of the entry",
+        SignInError::Fetch(
+            FetchFault::Unreachable { .. } | FetchFault::TooSlow { .. } | FetchFault::Broken { .. },
+        ) => "look at the address of the entry, the network and the proxy",
+        SignInError::Fetch(FetchFault::Insecure { .. } | FetchFault::Internal { .. })
+        | SignInError::WrongIssuer
+        | SignInError::HostileAddress
+        | SignInError::NoPkce => {
+            "nothing was sent there; tell whoever runs the server, or use another one"
+        }
+        SignInError::Metadata
+        | SignInError::NotDescribed
+        | SignInError::Fetch(FetchFault::Status { .. }) => {
+            "the server may have no OAuth; if it wants a key, put it into `headers` of the entry"
+        }
+        _ => return String::new(),
+    };
+    format!("\n  hint: {hint}")
+}

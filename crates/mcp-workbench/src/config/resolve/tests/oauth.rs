@@ -1,0 +1,112 @@
+//! How entries say that the workbench signs in.
+
+use pretty_assertions::assert_eq;
+
+use super::*;
+use crate::config::{OAuth, OAuthGrant, OAuthSettings, SigningAlgorithm};
+
+fn oauth(rest: &str) -> OAuth {
+    let entry = format!(r#"{{"url": "https://x/mcp", {rest}}}"#);
+    with_remote(&entry, |endpoint| endpoint.oauth.clone())
+}
+
+/// The faults of an entry with this `oauth`.
+fn faults(written: &str) -> Vec<String> {
+    let text = format!(
+        r#"{{"toolboxes": {{"y": {{"description": "d", "mcpServers": {{"x": {{"url": "https://x/mcp", "oauth": {written}}}}}}}}}}}"#
+    );
+    match parse(&text, Path::new("/etc/box/c.json"), &environment()) {
+        Ok(loaded) => {
+            let warnings = loaded.warnings.iter();
+            warnings.map(|it| format!("w: {}", it.fault)).collect()
+        }
+        Err(problems) => problems.iter().map(|it| it.fault.to_string()).collect(),
+    }
+}
+
+#[test]
+fn a_server_is_signed_in_to_unless_the_entry_has_credentials_or_says_no() {
+    let on = OAuth::On(Box::default());
+    let cases = [
+        (r#""headers": {}"#, &on),
+        (r#""headers": {"X-Key": "1"}"#, &on),
+        (r#""headers": {"authorization": "Bearer x"}"#, &OAuth::Off),
+        (r#""oauth": false"#, &OAuth::Off),
+        (r#""oauth": {"enabled": false}"#, &OAuth::Off),
+        (r#""oauth": null"#, &on),
+        (r#""oauth": true"#, &on),
+        (r#""oauth": {}"#, &on),
+        (r#""oauth": {}, "headers": {"Authorization": "x"}"#, &on),
+        (
+            r#""oauth": {"enabled": true, "authorizationUrl": "https://a"}"#,
+            &on,
+        ),
+        (r#""url": "https://me:secret@x/mcp""#, &OAuth::Off),
+    ];
+    for (rest, expected) in cases {
+        let entry = if rest.contains("\"url\"") {
+            format!("{{{rest}}}")
+        } else {
+            format!(r#"{{"url": "https://x/mcp", {rest}}}"#)
+        };
+        with_remote(&entry, |it| assert_eq!(&it.oauth, expected, "{rest}"));
+    }
+}
+
+#[test]
+fn everything_can_be_said() {
+    let found = oauth(
+        r#""oauth": {"clientId": "me", "clientSecret": "${TOKEN}", "scopes": ["a", "b"], "callbackPort": 8123,
+            "clientMetadataUrl": "https://me.example/client.json", "account": "work",
+            "grant": "client_credentials", "privateKey": "${OTHER}", "signingAlgorithm": "RS256"}"#,
+    );
+    let expected = OAuthSettings {
+        client_id: Some("me".into()),
+        client_secret: Some("hunter2hunter2".into()),
+        scopes: vec!["a".into(), "b".into()],
+        callback_port: Some(8123),
+        client_metadata_url: Some("https://me.example/client.json".into()),
+        account: Some("work".into()),
+        grant: OAuthGrant::ClientCredentials,
+        private_key: Some("swordfish".into()),
+        signing_algorithm: SigningAlgorithm::Rs256,
+    };
+    let shown = format!("{found:?}");
+    assert!(!shown.contains("hunter2") && !shown.contains("swordfish"));
+    assert_eq!(found, OAuth::On(Box::new(expected)));
+}
+
+#[test]
+fn secrets_are_hidden_however_they_came_into_the_file() {
+    let entry = r#"{"url": "https://x/mcp", "oauth": {"clientId": "me", "clientSecret": "plainly-written"}}"#;
+    with_remote(entry, |endpoint| {
+        assert_eq!(endpoint.secrets.redact("plainly-written"), "[redacted]");
+    });
+}
+
+#[test]
+fn what_cannot_work_is_told() {
+    let cases = [
+        (r"1", "expected a boolean or an object, found a number"),
+        (r#"{"clientSecret": "abcdef"}"#, "`clientId` is missing"),
+        (
+            r#"{"grant": "client_credentials", "clientId": "x"}"#,
+            "`clientSecret` is missing",
+        ),
+        (r#"{"grant": "password"}"#, "unknown word `password`"),
+        (r#"{"signingAlgorithm": "HS256"}"#, "unknown word `HS256`"),
+        (
+            r#"{"callbackPort": 70000}"#,
+            "`70000` is not between 1 and 65535",
+        ),
+        (
+            r#"{"scopes": "a b"}"#,
+            "expected an array of strings, found a string",
+        ),
+        (r#"{"clientID": "x"}"#, "w: unknown key `clientID`"),
+    ];
+    for (written, expected) in cases {
+        assert_eq!(faults(written), [expected], "{written}");
+    }
+    assert_eq!(faults(r#"{"clientMetadataUrl": "http://x/y"}"#).len(), 1);
+}

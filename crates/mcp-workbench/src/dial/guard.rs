@@ -1,0 +1,213 @@
+//! Connections to addresses that somebody else has named, such as the metadata of a server. They lead to the internet, or
+//! to the kind of place that the server of the entry is in itself, and nowhere else. The check is made on the addresses that
+//! are then dialled, so that a name that leads elsewhere the second time is of no use.
+
+use std::net::SocketAddr;
+
+use hyper::Uri;
+use thiserror::Error;
+use tokio::net::lookup_host;
+use url::{Host, Url};
+
+use super::{Connector, Place, Proxies, Stream, innermost, is_this_machine};
+
+/// Why there is no connection.
+#[derive(Debug, Error)]
+pub(crate) enum DialFault {
+    /// It is neither https nor http on this machine for a server of this machine.
+    #[error("not https")]
+    Insecure,
+    /// It is no place that may be named.
+    #[error("an internal address")]
+    Internal,
+    /// It cannot be reached.
+    #[error("{0}")]
+    Unreachable(String),
+}
+
+/// Decides what may be dialled for the server of an entry.
+#[derive(Debug, Clone)]
+pub(crate) struct Guard {
+    /// The address of that server.
+    own: Url,
+}
+
+/// Who looks names up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lookup {
+    /// We do.
+    Ours,
+    /// A proxy does: what a name leads to is not known here.
+    Proxys,
+}
+
+impl Guard {
+    /// The guard for a server.
+    pub(crate) fn new(own: &Url) -> Self {
+        Self { own: own.clone() }
+    }
+
+    /// Whether an address may be asked, as far as its text tells.
+    pub(crate) fn check(&self, url: &Url) -> Result<(), DialFault> {
+        match url.scheme() {
+            "https" => {}
+            "http" if is_this_machine(&self.own) && is_this_machine(url) => {}
+            _ => return Err(DialFault::Insecure),
+        }
+        let host = url.host().ok_or(DialFault::Internal)?;
+        let own = self.own.host().and_then(|host| Place::of_host(&host));
+        match (Place::of_host(&host), own) {
+            (Some(Place::Never), _) => Err(DialFault::Internal),
+            // Whether its own name leads to such a place is seen when it is dialled.
+            (Some(place), Some(own)) if !permits(own, place) => Err(DialFault::Internal),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes a connection to the host of an address.
+    pub(crate) async fn connect(&self, url: &Url) -> Result<Box<dyn Stream>, DialFault> {
+        self.check(url)?;
+        let unreachable = |error: &dyn std::error::Error| DialFault::Unreachable(innermost(error));
+        let proxies = if is_this_machine(url) {
+            Proxies::None
+        } else {
+            Proxies::Usual
+        };
+        let origin = Uri::try_from(url.origin().ascii_serialization());
+        let origin = origin.map_err(|error| unreachable(&error))?;
+        let connector = Connector::new(origin, proxies).map_err(|error| unreachable(&error))?;
+        let connected = if connector.is_proxied() {
+            self.check_host(url, Lookup::Proxys).await?;
+            connector.connect().await
+        } else {
+            let addresses = self.check_host(url, Lookup::Ours).await?;
+            connector.connect_to(&addresses).await
+        };
+        connected.map_err(|error| unreachable(error.as_ref()))
+    }
+
+    /// The addresses of a host, if it may be dialled.
+    async fn check_host(&self, url: &Url, lookup: Lookup) -> Result<Vec<SocketAddr>, DialFault> {
+        let addresses = addresses(url, lookup).await?;
+        let known = addresses.iter().map(|it| Place::of(it.ip()));
+        let by_text = url.host().and_then(|host| Place::of_host(&host));
+        let places: Vec<Place> = known.chain(by_text).collect();
+        if places.iter().all(|place| *place == Place::Public) {
+            return Ok(addresses);
+        }
+        let own = self.own_place(lookup).await;
+        if places.iter().all(|place| permits(own, *place)) {
+            Ok(addresses)
+        } else {
+            Err(DialFault::Internal)
+        }
+    }
+
+    /// The place of the server itself: what all of its addresses have in common.
+    async fn own_place(&self, lookup: Lookup) -> Place {
+        let by_text = self.own.host().and_then(|host| Place::of_host(&host));
+        if let Some(place) = by_text {
+            return place;
+        }
+        let addresses = addresses(&self.own, lookup).await.unwrap_or_default();
+        let mut places = addresses.iter().map(|it| Place::of(it.ip()));
+        match places.next() {
+            Some(first) if places.all(|place| place == first) => first,
+            _ => Place::Public,
+        }
+    }
+}
+
+/// Whether a server in one place may name another.
+fn permits(own: Place, named: Place) -> bool {
+    match named {
+        Place::Public => true,
+        Place::Private | Place::Loopback => own == named,
+        Place::Never => false,
+    }
+}
+
+/// What a host leads to; nothing for a name that a proxy looks up.
+async fn addresses(url: &Url, lookup: Lookup) -> Result<Vec<SocketAddr>, DialFault> {
+    let port = url.port_or_known_default().unwrap_or(443);
+    match url.host() {
+        Some(Host::Ipv4(address)) => Ok(vec![(address, port).into()]),
+        Some(Host::Ipv6(address)) => Ok(vec![(address, port).into()]),
+        Some(Host::Domain(_)) if lookup == Lookup::Proxys => Ok(Vec::new()),
+        Some(Host::Domain(name)) => {
+            let found = lookup_host((name, port)).await;
+            let found = found.map_err(|error| DialFault::Unreachable(error.to_string()))?;
+            Ok(found.collect())
+        }
+        None => Err(DialFault::Internal),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guard(own: &str) -> Guard {
+        Guard::new(&Url::parse(own).unwrap())
+    }
+
+    /// What a check says, in a letter: yes, insecure, internal.
+    fn letter(own: &str, url: &str) -> char {
+        match guard(own).check(&Url::parse(url).unwrap()) {
+            Ok(()) => 'y',
+            Err(DialFault::Insecure) => 'h',
+            Err(_) => 'i',
+        }
+    }
+
+    #[test]
+    fn a_server_may_name_the_internet_and_its_own_kind_of_place() {
+        let own = [
+            "https://mcp.example.com/mcp",
+            "http://127.0.0.1:1/mcp",
+            "https://10.0.0.1/mcp",
+        ];
+        let cases = [
+            ("https://as.example.com/", "yyy"),
+            ("http://as.example.com/", "hhh"),
+            ("http://127.0.0.1:9/", "hyh"),
+            ("http://localhost:9/", "hyh"),
+            ("https://169.254.169.254/", "iii"),
+            ("https://metadata.google.internal/", "iii"),
+            ("https://8.8.8.8/", "yyy"),
+            ("ftp://as.example.com/", "hhh"),
+            ("file:///etc/passwd", "hhh"),
+            ("javascript:alert(1)", "hhh"),
+        ];
+        for (url, expected) in cases {
+            let found: String = own.iter().map(|own| letter(own, url)).collect();
+            assert_eq!(found, expected, "{url}");
+        }
+        assert_eq!(letter(own[1], "https://10.0.0.1/"), 'i');
+        assert_eq!(letter(own[2], "https://10.9.9.9/"), 'y');
+        assert_eq!(letter(own[2], "https://127.0.0.1/"), 'i');
+    }
+
+    /// What a host leads to is looked at when it is dialled.
+    #[tokio::test]
+    async fn what_is_dialled_is_checked() {
+        for url in [
+            "https://localhost/",
+            "https://127.0.0.1/",
+            "https://10.0.0.1/",
+            "https://[::ffff:10.0.0.1]/",
+            "https://[fd00::1]/",
+        ] {
+            let url = Url::parse(url).unwrap();
+            let public = guard("https://8.8.8.8/mcp");
+            let checked = public.check_host(&url, Lookup::Ours).await;
+            assert!(matches!(checked, Err(DialFault::Internal)), "{url}");
+            let proxied = public.check_host(&url, Lookup::Proxys).await;
+            assert!(matches!(proxied, Err(DialFault::Internal)), "{url}");
+        }
+        let own = guard("http://localhost:1/mcp");
+        let url = Url::parse("http://127.0.0.1:9/").unwrap();
+        let checked = own.check_host(&url, Lookup::Ours).await.unwrap();
+        assert_eq!(checked, ["127.0.0.1:9".parse().unwrap()]);
+    }
+}

@@ -1,0 +1,58 @@
+//! How connections are made: directly or through a proxy, encrypted where the address says so; and, for addresses that
+//! somebody else has named, only to places that are checked at the moment of connecting.
+
+mod connect;
+mod guard;
+mod place;
+
+use std::net::IpAddr;
+
+use url::Url;
+
+pub(crate) use self::{
+    connect::{ConnectFault, Connector, Proxies, Stream},
+    guard::{DialFault, Guard},
+    place::Place,
+};
+
+/// Whether an address names the machine that we run on.
+pub(crate) fn is_this_machine(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || host.ends_with(".localhost")
+        || address.parse::<IpAddr>().is_ok_and(|it| it.is_loopback())
+}
+
+/// The last cause of an error, which is the one that says something. The others name the address.
+pub(crate) fn innermost(error: &dyn std::error::Error) -> String {
+    let mut last = error;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    last.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_is_known_by_its_names() {
+        for (url, expected) in [
+            ("http://localhost:1/x", true),
+            ("http://a.localhost/", true),
+            ("http://127.0.0.2/", true),
+            ("http://[::1]:80/", true),
+            ("http://127.0.0.1.example.com/", false),
+            ("http://10.0.0.1/", false),
+            ("https://example.com/localhost", false),
+        ] {
+            assert_eq!(
+                is_this_machine(&Url::parse(url).unwrap()),
+                expected,
+                "{url}"
+            );
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! How a remote server is signed in to: the token that its requests carry, what is done when it is refused, and what
+//! to say where nothing helps.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use tokio_util::task::TaskTracker;
+
+use super::error::{Lack, SignInNeeded};
+use crate::{
+    config::{Config, RemoteEndpoint, Secrets},
+    ident::ServerIdentifier,
+    lock::quoted,
+    signin::{Account, Bearer, Challenge, SignedOut, TokenFault, Tokens},
+};
+
+/// What signing in to servers has in common.
+#[derive(Debug, Clone)]
+pub(super) struct AccessContext {
+    /// The directory that tokens are kept in, if there is one.
+    pub(super) state: Option<PathBuf>,
+    /// The configuration file, where commands have to be told of it.
+    config: Option<PathBuf>,
+}
+
+impl AccessContext {
+    /// That of a configuration.
+    pub(super) fn of(config: &Config) -> Self {
+        Self {
+            state: config.state.clone(),
+            config: (!config.is_usual).then(|| config.file.clone()),
+        }
+    }
+}
+
+/// The access to one server. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Access {
+    account: Account,
+    tokens: Tokens,
+    /// The command that signs in; none where the entry has credentials of its own.
+    command: Option<Arc<str>>,
+}
+
+impl Access {
+    /// The access to a server; none if nobody signs in to it.
+    pub(super) fn new(
+        endpoint: &RemoteEndpoint,
+        place: &ServerIdentifier,
+        context: &AccessContext,
+        tasks: &TaskTracker,
+    ) -> Option<Self> {
+        let account = Account::of(endpoint, context.state.as_deref())?;
+        Some(Self {
+            tokens: Tokens::new(account.clone(), tasks),
+            command: account
+                .needs_person()
+                .then(|| login_command(place, context.config.as_deref()).into()),
+            account,
+        })
+    }
+
+    /// What is signed in to.
+    pub(super) fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// Refreshes nothing any more.
+    pub(super) fn end(&self) {
+        self.tokens.end();
+    }
+
+    /// The token for a request that is made now, if there is one.
+    pub(super) async fn bearer(&self) -> Option<Bearer> {
+        if let Some(bearer) = self.tokens.bearer() {
+            return Some(bearer);
+        }
+        // The server is asked all the same, and its refusal tells what to do.
+        let ready = self.tokens.ready().await;
+        ready.unwrap_or_else(|fault| {
+            tracing::debug!("no token: {fault}");
+            None
+        })
+    }
+
+    /// The token in place of what a server has refused, if there is one.
+    pub(super) async fn cure(
+        &self,
+        refused: Option<&Bearer>,
+        challenge: Option<&Challenge>,
+    ) -> Result<Bearer, Box<SignInNeeded>> {
+        match self.tokens.cure(refused, challenge).await {
+            Ok(bearer) => Ok(bearer),
+            Err(fault) => {
+                let lack = match fault {
+                    TokenFault::SignedOut(why) => Lack::Token(why),
+                    TokenFault::Trouble(why) => Lack::Trouble(why),
+                };
+                Err(Box::new(self.needed(lack, challenge)))
+            }
+        }
+    }
+
+    /// A token that is good for more than the refused one, where there may be one without anybody: credentials of the
+    /// entry are good for whatever is asked for, and somebody may have signed in again elsewhere. Nothing is refreshed
+    /// for it, since that would not make it good for more.
+    pub(super) async fn widen(
+        &self,
+        refused: Option<&Bearer>,
+        challenge: &Challenge,
+    ) -> Result<Bearer, Box<SignInNeeded>> {
+        if !self.account.needs_person() {
+            self.tokens.step_up(challenge);
+            return self.cure(None, Some(challenge)).await;
+        }
+        let stored = self.account.load().ok().flatten();
+        let known = self.tokens.grant_id();
+        if stored.is_none_or(|it| Some(it.grant_id()) == known.as_deref()) {
+            return Err(Box::new(self.step_up(challenge)));
+        }
+        self.cure(refused, Some(challenge)).await
+    }
+
+    /// What tells whose answers the server gives, for what is kept of them.
+    pub(super) fn grant(&self) -> Option<String> {
+        grant_of(&self.account, || Some(self.tokens.grant_id()?.to_string()))
+    }
+
+    /// What must not appear in any text of the server.
+    pub(super) fn secrets(&self) -> Arc<Secrets> {
+        self.tokens.secrets()
+    }
+
+    /// What is missing where a server has refused a token that was just got.
+    pub(super) fn refused(&self, challenge: Option<&Challenge>) -> SignInNeeded {
+        self.needed(Lack::Token(SignedOut::Refused), challenge)
+    }
+
+    /// What is missing where a server wants a token that is good for more. The next sign-in asks for that.
+    pub(super) fn step_up(&self, challenge: &Challenge) -> SignInNeeded {
+        self.tokens.step_up(challenge);
+        self.needed(Lack::Scopes(challenge.scopes()), Some(challenge))
+    }
+
+    fn needed(&self, lack: Lack, challenge: Option<&Challenge>) -> SignInNeeded {
+        SignInNeeded {
+            lack,
+            command: self.command.clone(),
+            challenge: challenge.cloned(),
+        }
+    }
+}
+
+/// What tells whose answers a server gives, by what is stored: the sign-in, or the credentials of its entry.
+pub(super) fn stored_grant(endpoint: &RemoteEndpoint, state: Option<&Path>) -> Option<String> {
+    let account = Account::of(endpoint, state)?;
+    grant_of(&account, || {
+        let stored = account.load().ok().flatten()?;
+        Some(stored.grant_id().to_owned())
+    })
+}
+
+fn grant_of(account: &Account, signed_in: impl FnOnce() -> Option<String>) -> Option<String> {
+    if account.needs_person() {
+        signed_in()
+    } else {
+        Some(account.key().to_owned())
+    }
+}
+
+/// The command that signs in to a server, as a shell takes it.
+fn login_command(place: &ServerIdentifier, config: Option<&Path>) -> String {
+    let (toolbox, server) = (
+        quoted(place.toolbox.as_str()),
+        quoted(place.server.as_str()),
+    );
+    let config = config.map_or_else(String::new, |file| {
+        format!(" --config {}", quoted(&file.display().to_string()))
+    });
+    format!("mcp-workbench{config} login {toolbox} {server}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_can_be_pasted() {
+        let place = |toolbox: &str, server: &str| ServerIdentifier {
+            toolbox: toolbox.into(),
+            server: server.into(),
+        };
+        for (place, config, expected) in [
+            (place("dev", "gh"), None, "mcp-workbench login dev gh"),
+            (
+                place("my dev", "it's"),
+                None,
+                r"mcp-workbench login 'my dev' 'it'\''s'",
+            ),
+            (
+                place("dev", "gh"),
+                Some("/home/me/a b.json"),
+                "mcp-workbench --config '/home/me/a b.json' login dev gh",
+            ),
+        ] {
+            assert_eq!(login_command(&place, config.map(Path::new)), expected);
+        }
+    }
+}

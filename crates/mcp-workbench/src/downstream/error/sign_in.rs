@@ -1,0 +1,197 @@
+//! What a server wants that can be signed in to, and the words for it with the command that helps.
+
+use std::{fmt, sync::Arc};
+
+use crate::{
+    signin::{Challenge, SignInError, SignedOut},
+    visible::visible,
+};
+
+/// How many scopes a sentence names.
+const MOST_SCOPES: usize = 10;
+
+/// Somebody has to sign in before a server answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignInNeeded {
+    /// What is missing.
+    pub lack: Lack,
+    /// The command that signs in, as a shell takes it; none where the entry has credentials of its own.
+    pub command: Option<Arc<str>>,
+    /// What the server said of how to sign in to it. Never shown.
+    pub challenge: Option<Challenge>,
+}
+
+/// What is missing for a server to answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lack {
+    /// A token that the server accepts.
+    Token(SignedOut),
+    /// A token, which could not be got now.
+    Trouble(SignInError),
+    /// A token that is good for more: for these scopes.
+    Scopes(Vec<String>),
+}
+
+impl SignInNeeded {
+    /// Whether a person can do something about it by signing in.
+    pub(in crate::downstream) fn is_for_a_person(&self) -> bool {
+        let passes = matches!(&self.lack, Lack::Trouble(why) if why.is_transient());
+        self.command.is_some() && !passes
+    }
+}
+
+impl Lack {
+    /// Why the user is asked to sign in.
+    pub(in crate::downstream) fn for_the_user(&self) -> String {
+        match self {
+            Self::Token(SignedOut::Never) => "It wants to know who you are.".to_owned(),
+            Self::Token(_) | Self::Trouble(_) => {
+                "The last sign-in does not count any more.".to_owned()
+            }
+            Self::Scopes(scopes) => {
+                format!(
+                    "It wants more than the last sign-in covers{}.",
+                    missing(scopes)
+                )
+            }
+        }
+    }
+}
+
+impl fmt::Display for Lack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Token(why) => write!(f, "HTTP 401: not signed in ({why})"),
+            Self::Trouble(why) => write!(
+                f,
+                "HTTP 401: there is no token now ({})",
+                visible(&why.to_string())
+            ),
+            Self::Scopes(scopes) => {
+                write!(
+                    f,
+                    "HTTP 403: the sign-in does not cover this{}",
+                    missing(scopes)
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for SignInNeeded {}
+
+impl fmt::Display for SignInNeeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lack = &self.lack;
+        match (&self.command, lack) {
+            (_, Lack::Trouble(why)) if why.is_transient() => write!(f, "{lack}; try again later"),
+            (Some(command), _) => write!(
+                f,
+                "{lack}; the user signs in with `{command}`, and then it works without a restart"
+            ),
+            (None, _) => write!(f, "{lack}; check \"oauth\" of its entry"),
+        }
+    }
+}
+
+/// The scopes that are missing, as many as a reader wants to see.
+fn missing(scopes: &[String]) -> String {
+    if scopes.is_empty() {
+        return String::new();
+    }
+    let shown = scopes.iter().take(MOST_SCOPES);
+    let shown: Vec<String> = shown.map(|it| format!("'{}'", visible(it))).collect();
+    let more = match scopes.len().saturating_sub(MOST_SCOPES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(" (missing: {}{more})", shown.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::signin::{FetchFault, OAuthCode};
+
+    fn words(lack: Lack, command: Option<&str>) -> String {
+        let needed = SignInNeeded {
+            lack,
+            command: command.map(Into::into),
+            challenge: None,
+        };
+        needed.to_string()
+    }
+
+    #[test]
+    fn every_lack_says_what_to_do() {
+        let login = Some("mcp-workbench login dev gh");
+        let scopes = |texts: &[&str]| Lack::Scopes(texts.iter().map(ToString::to_string).collect());
+        let refused = || {
+            Lack::Trouble(SignInError::NoToken {
+                code: OAuthCode::InvalidClient,
+            })
+        };
+        let slow = FetchFault::TooSlow {
+            host: "auth.example".to_owned(),
+        };
+        let with_login = |lead: &str| {
+            format!(
+                "{lead}; the user signs in with `mcp-workbench login dev gh`, and then it works without a restart"
+            )
+        };
+        for (lack, command, expected) in [
+            (
+                Lack::Token(SignedOut::Never),
+                login,
+                with_login("HTTP 401: not signed in (nobody has signed in)"),
+            ),
+            (
+                Lack::Token(SignedOut::Ended),
+                login,
+                with_login("HTTP 401: not signed in (the last sign-in is over)"),
+            ),
+            (
+                refused(),
+                login,
+                with_login(
+                    "HTTP 401: there is no token now (the authorization server gave no token: invalid_client)",
+                ),
+            ),
+            (
+                refused(),
+                None,
+                "HTTP 401: there is no token now (the authorization server gave no token: invalid_client); \
+                 check \"oauth\" of its entry"
+                    .to_owned(),
+            ),
+            (
+                Lack::Trouble(slow.into()),
+                login,
+                "HTTP 401: there is no token now ('auth.example' did not answer in time); try again later"
+                    .to_owned(),
+            ),
+            (
+                scopes(&["repo:write", "x"]),
+                login,
+                with_login(
+                    "HTTP 403: the sign-in does not cover this (missing: 'repo:write', 'x')",
+                ),
+            ),
+            (
+                scopes(&[]),
+                login,
+                with_login("HTTP 403: the sign-in does not cover this"),
+            ),
+        ] {
+            assert_eq!(words(lack, command), expected);
+        }
+    }
+
+    #[test]
+    fn scopes_without_end_are_cut() {
+        let words = words(Lack::Scopes(vec!["x".to_owned(); 1000]), None);
+        assert!(words.contains("and 990 more"), "{words}");
+    }
+}

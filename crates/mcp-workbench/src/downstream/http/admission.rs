@@ -1,0 +1,117 @@
+//! The token of one request: what it carries, and the one cure if that is refused. What is refused for its token did
+//! not run, and is sent again with another.
+
+use hyper::{HeaderMap, StatusCode, header::AUTHORIZATION};
+
+use super::{
+    client::{Response, SendError},
+    peer::{Event, Peer},
+};
+use crate::{
+    downstream::{access::Access, error::SignInNeeded},
+    signin::{Bearer, Challenge},
+};
+
+/// The token of one request.
+pub(super) struct Admission<'a> {
+    peer: &'a Peer,
+    access: Option<&'a Access>,
+    bearer: Option<Bearer>,
+    cured: bool,
+}
+
+/// What a response says of the token.
+pub(super) enum Judged {
+    /// Nothing.
+    Other,
+    /// It was refused, and there is another: the request is to be sent again.
+    Again,
+    /// It was refused, and somebody has to sign in.
+    Lacks(Box<SignInNeeded>),
+}
+
+/// Why there is no response to a request for a stream.
+pub(super) enum NoResponse {
+    /// There was none.
+    Send(SendError),
+    /// Somebody has to sign in.
+    SignIn(Box<SignInNeeded>),
+}
+
+impl<'a> Admission<'a> {
+    /// The token of a request that is made now.
+    pub(super) async fn begin(peer: &'a Peer) -> Self {
+        let access = peer.access();
+        let bearer = match access {
+            // On the heap: it is large, and most servers want no token.
+            Some(access) => Box::pin(access.bearer()).await,
+            None => None,
+        };
+        Self {
+            peer,
+            access,
+            bearer,
+            cured: false,
+        }
+    }
+
+    /// Puts the token on a request. An entry with a header of this name has no token.
+    pub(super) fn put_on(&self, headers: &mut HeaderMap) {
+        if let Some(bearer) = &self.bearer {
+            headers.insert(AUTHORIZATION, bearer.header().clone());
+        }
+    }
+
+    /// Judges a response, and gets another token where that may help.
+    pub(super) fn judge<'b>(
+        &'b mut self,
+        response: &Response,
+    ) -> impl Future<Output = Judged> + use<'a, 'b> {
+        let status = response.status();
+        let is_about_tokens = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
+        let judged = self.access.filter(|_| is_about_tokens).map(|access| {
+            let challenge = Challenge::of(response.headers());
+            // On the heap: it is large and rare.
+            Box::pin(self.judge_refusal(access, status, challenge))
+        });
+        async {
+            match judged {
+                Some(judged) => judged.await,
+                None => Judged::Other,
+            }
+        }
+    }
+
+    async fn judge_refusal(
+        &mut self,
+        access: &Access,
+        status: StatusCode,
+        challenge: Option<Challenge>,
+    ) -> Judged {
+        let before = access.grant();
+        let scopes = challenge.as_ref().filter(|it| it.is_insufficient_scope());
+        let cured = match (status, scopes) {
+            (StatusCode::FORBIDDEN, None) => return Judged::Other,
+            (_, Some(scopes)) if self.cured => {
+                return Judged::Lacks(Box::new(access.step_up(scopes)));
+            }
+            _ if self.cured => return Judged::Lacks(Box::new(access.refused(challenge.as_ref()))),
+            (StatusCode::FORBIDDEN, Some(scopes)) => {
+                access.widen(self.bearer.as_ref(), scopes).await
+            }
+            _ => access.cure(self.bearer.as_ref(), challenge.as_ref()).await,
+        };
+        self.cured = true;
+        match cured {
+            Ok(bearer) => {
+                self.bearer = Some(bearer);
+                if access.grant() != before {
+                    // Somebody has signed in since: what the server offers them may be something else.
+                    self.peer.tell(Event::Renewed).await;
+                }
+                Judged::Again
+            }
+            Err(needed) => Judged::Lacks(needed),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Records in the keyring of the system, for builds that have it (the feature `keyring`). A keyring that is locked asks its
+//! user, so it is asked on a thread of its own and for a while only.
+
+use std::{sync::mpsc, thread, time::Duration};
+
+use keyring::{Entry, Error};
+
+use super::StoreFault;
+
+/// The name under which the keyring knows the workbench.
+const SERVICE: &str = "mcp-workbench";
+/// How long it may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What is stored. A keyring that is not there has nothing.
+pub(super) fn load(key: &str) -> Result<Option<String>, StoreFault> {
+    match ask(key, |entry| entry.get_password()) {
+        Some(Ok(text)) => Ok(Some(text)),
+        Some(Err(Error::NoEntry | Error::NoStorageAccess(_) | Error::PlatformFailure(_))) => {
+            Ok(None)
+        }
+        Some(Err(error)) => Err(StoreFault::Keyring(error.to_string())),
+        None => Err(StoreFault::Keyring("it did not answer in time".into())),
+    }
+}
+
+/// Stores a text; false where that cannot be.
+pub(super) fn save(key: &str, text: &str) -> bool {
+    let text = text.to_owned();
+    matches!(
+        ask(key, move |entry| entry.set_password(&text)),
+        Some(Ok(()))
+    )
+}
+
+/// Removes what is stored; false if there was nothing.
+pub(super) fn remove(key: &str) -> Result<bool, StoreFault> {
+    match ask(key, |entry| entry.delete_credential()) {
+        Some(Ok(())) => Ok(true),
+        Some(Err(Error::NoEntry | Error::NoStorageAccess(_) | Error::PlatformFailure(_))) => {
+            Ok(false)
+        }
+        Some(Err(error)) => Err(StoreFault::Keyring(error.to_string())),
+        None => Err(StoreFault::Keyring("it did not answer in time".into())),
+    }
+}
+
+/// Asks the keyring; none if it gives no answer.
+fn ask<T: Send + 'static>(
+    key: &str,
+    question: impl FnOnce(&Entry) -> Result<T, Error> + Send + 'static,
+) -> Option<Result<T, Error>> {
+    let (answer, answered) = mpsc::channel();
+    let name = format!("signin/{key}");
+    let run = move || {
+        let entry = Entry::new(SERVICE, &name);
+        // Nobody may wait for it any more.
+        let _ = answer.send(entry.and_then(|entry| question(&entry)));
+    };
+    let asking = thread::Builder::new().name("keyring".into()).spawn(run);
+    asking.ok()?;
+    answered.recv_timeout(PATIENCE).ok()
+}

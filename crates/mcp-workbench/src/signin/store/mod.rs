@@ -1,0 +1,180 @@
+//! Where records are kept: files of the state directory for the user alone, or the keyring of the system where the build
+//! has it and it works. A lock beside each keeps two workbenches from using up one refresh token at once.
+
+#[cfg(all(feature = "keyring", not(test)))]
+mod keyring;
+#[cfg(not(all(feature = "keyring", not(test))))]
+#[path = "no_keyring.rs"]
+mod keyring;
+
+use std::{
+    fs::{self, File, OpenOptions, TryLockError},
+    io,
+    path::PathBuf,
+    sync::Arc,
+    thread,
+    time::Duration,
+};
+
+use tokio::time::sleep;
+
+use super::{
+    error::StoreFault,
+    record::{LAYOUT, Record},
+};
+use crate::private_files;
+
+/// The folder in the state directory.
+const FOLDER: &str = "signin";
+/// The largest record that is read or written.
+const MOST_BYTES: usize = 256 * 1024;
+/// How long another workbench is waited for that refreshes: longer than that takes.
+const PATIENCE: Duration = Duration::from_secs(40);
+const SHORT_PATIENCE: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The place of one record. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(super) struct Store(Arc<Place>);
+
+#[derive(Debug)]
+struct Place {
+    folder: PathBuf,
+    /// What the record is found by.
+    key: String,
+}
+
+impl Store {
+    /// The place of a record in a state directory.
+    pub(super) fn new(state: &std::path::Path, key: String) -> Self {
+        let folder = state.join(FOLDER);
+        Self(Arc::new(Place { folder, key }))
+    }
+
+    /// What is stored. A file is newer than what the keyring has: it is there because the keyring could not be used.
+    pub(super) fn load(&self) -> Result<Option<Record>, StoreFault> {
+        let file = self.file("json");
+        match fs::symlink_metadata(&file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let text = keyring::load(&self.0.key)?;
+                return text.map(|text| parse(text.as_bytes())).transpose();
+            }
+            Err(error) => return Err(error.into()),
+            Ok(_) => {}
+        }
+        let read = private_files::read(&file, MOST_BYTES as u64);
+        let (text, _) = read.ok_or(StoreFault::Unreadable)?;
+        parse(&text).map(Some)
+    }
+
+    /// Stores a record.
+    pub(super) fn save(&self, record: &Record) -> Result<(), StoreFault> {
+        let text = serde_json::to_string(record).map_err(|_| StoreFault::Unreadable)?;
+        if keyring::save(&self.0.key, &text) {
+            self.remove_file()?;
+            return Ok(());
+        }
+        let name = format!("{}.json", self.0.key);
+        Ok(private_files::replace(
+            &self.0.folder,
+            &name,
+            text.as_bytes(),
+        )?)
+    }
+
+    /// Removes the record; false if there was none.
+    pub(super) fn remove(&self) -> Result<bool, StoreFault> {
+        let was_file = self.remove_file()?;
+        Ok(keyring::remove(&self.0.key)? || was_file)
+    }
+
+    fn remove_file(&self) -> Result<bool, StoreFault> {
+        match fs::remove_file(self.file("json")) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// [`Self::save`], without holding anybody up.
+    pub(super) async fn write(&self, record: Record) -> Result<(), StoreFault> {
+        let store = self.clone();
+        let written = tokio::task::spawn_blocking(move || store.save(&record)).await;
+        written.unwrap_or(Err(StoreFault::Unreadable))
+    }
+
+    /// [`Self::remove`], without holding anybody up.
+    pub(super) async fn erase(&self) -> Result<bool, StoreFault> {
+        let store = self.clone();
+        let erased = tokio::task::spawn_blocking(move || store.remove()).await;
+        erased.unwrap_or(Err(StoreFault::Unreadable))
+    }
+
+    /// [`Self::lock`] for who cannot wait long.
+    pub(super) fn lock_now(&self) -> Option<File> {
+        let file = self.open_lock()?;
+        let mut waited = Duration::ZERO;
+        while waited < SHORT_PATIENCE {
+            match file.try_lock() {
+                Ok(()) => return Some(file),
+                Err(TryLockError::WouldBlock) => thread::park_timeout(PAUSE),
+                Err(TryLockError::Error(_)) => return None,
+            }
+            waited += PAUSE;
+        }
+        None
+    }
+
+    /// Waits until no other workbench works on the record; held until the value is dropped. None where that cannot be had:
+    /// it is better to refresh twice than never.
+    pub(super) async fn lock(&self) -> Option<File> {
+        let file = self.open_lock()?;
+        let mut waited = Duration::ZERO;
+        while waited < PATIENCE {
+            match file.try_lock() {
+                Ok(()) => return Some(file),
+                Err(TryLockError::WouldBlock) => sleep(PAUSE).await,
+                Err(TryLockError::Error(_)) => return None,
+            }
+            waited += PAUSE;
+        }
+        None
+    }
+
+    /// Where a record that is stored is, for a person.
+    pub(super) fn place(&self) -> String {
+        let file = self.file("json");
+        if file.exists() {
+            file.display().to_string()
+        } else {
+            format!("the keyring of the system: {}", self.0.key)
+        }
+    }
+
+    fn open_lock(&self) -> Option<File> {
+        private_files::make_folder(&self.0.folder).ok()?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        let opened = private_files::private(&mut options).open(self.file("lock"));
+        opened.ok()
+    }
+
+    fn file(&self, extension: &str) -> PathBuf {
+        self.0.folder.join(format!("{}.{extension}", self.0.key))
+    }
+}
+
+fn parse(text: &[u8]) -> Result<Record, StoreFault> {
+    let record = serde_json::from_slice::<Record>(text).ok();
+    let record = record.filter(|it| it.layout == LAYOUT);
+    record.ok_or(StoreFault::Unreadable)
+}
+
+/// Bytes as letters that can stand in the name of a file.
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
+}

@@ -1,0 +1,304 @@
+//! Tokens while the workbench serves: refreshed, refused, rotated, revoked.
+
+use std::{
+    path::Path,
+    time::{Duration, SystemTime},
+};
+
+use serde_json::json;
+use tempfile::tempdir;
+use tokio_util::task::TaskTracker;
+
+use super::{
+    super::{
+        Account, Bearer, Challenge, FetchFault, OAuthCode, Record, SignInError, SignedOut,
+        TokenFault, Tokens, record::seconds,
+    },
+    account,
+    authority::TestAuthority,
+    sign_in,
+};
+
+fn bearer(number: usize) -> Bearer {
+    Bearer::new(&format!("access-{number}")).unwrap()
+}
+
+/// Somebody who is signed in, with the token `access-1`.
+async fn signed_in(state: &Path) -> (TestAuthority, Account) {
+    let authority = TestAuthority::start().await;
+    let account = account(&authority, state);
+    sign_in(&account).await.unwrap();
+    (authority, account)
+}
+
+/// Changes what is stored.
+fn change(account: &Account, change: impl FnOnce(&mut Record)) {
+    let mut record = account.load().unwrap().unwrap();
+    change(&mut record);
+    account.store().unwrap().save(&record).unwrap();
+}
+
+/// Has the stored token be over.
+fn end_token(account: &Account) {
+    change(account, |record| {
+        let token = record.token.as_mut().unwrap();
+        token.expires_in = Some(60);
+        token.received_at -= 3600;
+    });
+}
+
+#[tokio::test]
+async fn a_token_that_is_over_is_refreshed_before_it_is_used() {
+    let state = tempdir().unwrap();
+    let (authority, account) = signed_in(state.path()).await;
+    end_token(&account);
+    let tokens = Tokens::new(account.clone(), &TaskTracker::new());
+    let ready = tokens.ready().await.unwrap();
+    assert_eq!(ready, Some(bearer(2)));
+    assert_eq!(tokens.bearer(), ready);
+    let form = &authority.seen("/token")[1];
+    assert_eq!(form["refresh_token"], "refresh-1");
+    assert_eq!(form["resource"], authority.server());
+    let record = account.load().unwrap().unwrap();
+    assert_eq!(record.token.unwrap().refresh.as_deref(), Some("refresh-2"));
+    // Who said the old token back is found out too.
+    let secrets = tokens.secrets();
+    assert_eq!(secrets.redact("access-1 access-2"), "[redacted] [redacted]");
+}
+
+#[tokio::test]
+async fn many_that_were_refused_are_cured_by_one_refresh() {
+    let state = tempdir().unwrap();
+    let (authority, account) = signed_in(state.path()).await;
+    let tokens = Tokens::new(account, &TaskTracker::new());
+    let refused = tokens.ready().await.unwrap();
+    let tasks = TaskTracker::new();
+    let mut cures = Vec::new();
+    for _ in 0..20 {
+        let (tokens, refused) = (tokens.clone(), refused.clone());
+        cures.push(tasks.spawn(async move { tokens.cure(refused.as_ref(), None).await }));
+    }
+    for cure in cures {
+        assert_eq!(cure.await.unwrap(), Ok(bearer(2)));
+    }
+    assert_eq!(authority.refreshes(), 1);
+    // One that is refused at once is not refreshed again and again.
+    let again = tokens.cure(Some(&bearer(2)), None).await;
+    assert_eq!(again, Err(SignedOut::Refused.into()));
+    assert_eq!(authority.refreshes(), 1);
+}
+
+#[tokio::test]
+async fn two_workbenches_never_use_one_refresh_token() {
+    let state = tempdir().unwrap();
+    let (authority, account) = signed_in(state.path()).await;
+    end_token(&account);
+    let tasks = TaskTracker::new();
+    let workbenches: Vec<Tokens> = (0..4)
+        .map(|_| Tokens::new(account.clone(), &tasks))
+        .collect();
+    let (a, b, c, d) = tokio::join!(
+        workbenches[0].ready(),
+        workbenches[1].ready(),
+        workbenches[2].ready(),
+        workbenches[3].ready(),
+    );
+    for ready in [a, b, c, d] {
+        assert_eq!(ready, Ok(Some(bearer(2))));
+    }
+    assert_eq!(authority.refreshes(), 1);
+}
+
+#[tokio::test]
+async fn a_sign_in_elsewhere_cures_without_a_restart() {
+    let authority = TestAuthority::start().await;
+    let state = tempdir().unwrap();
+    let account = account(&authority, state.path());
+    let tokens = Tokens::new(account.clone(), &TaskTracker::new());
+    assert_eq!(tokens.ready().await, Ok(None));
+    assert_eq!(tokens.cure(None, None).await, Err(SignedOut::Never.into()));
+    assert!(!state.path().join("signin").exists());
+    sign_in(&account).await.unwrap();
+    assert_eq!(tokens.cure(None, None).await, Ok(bearer(1)));
+    let record = account.load().unwrap().unwrap();
+    assert_eq!(tokens.grant_id().as_deref(), Some(record.grant_id()));
+}
+
+#[tokio::test]
+async fn a_refresh_token_that_was_taken_back_is_not_used_again() {
+    let state = tempdir().unwrap();
+    let (authority, account) = signed_in(state.path()).await;
+    let refusal = (400, json!({"error": "invalid_grant"}).to_string());
+    authority.change(|it| it.tokens.push(refusal));
+    let tokens = Tokens::new(account.clone(), &TaskTracker::new());
+    let refused = tokens.ready().await.unwrap();
+    for _ in 0..3 {
+        let cured = tokens.cure(refused.as_ref(), None).await;
+        assert_eq!(cured, Err(SignedOut::Ended.into()));
+    }
+    assert_eq!(authority.refreshes(), 1);
+    assert_eq!(tokens.bearer(), None);
+    assert!(!account.load().unwrap().unwrap().is_signed_in());
+}
+
+/// Somebody without our lock has refreshed meanwhile, and stored what they got.
+#[tokio::test]
+async fn a_rotation_by_somebody_else_is_taken_over() {
+    let state = tempdir().unwrap();
+    let (authority, account) = signed_in(state.path()).await;
+    let tokens = Tokens::new(account.clone(), &TaskTracker::new());
+    let refused = tokens.ready().await.unwrap();
+    change(&account, |record| {
+        let token = record.token.as_mut().unwrap();
+        token.access = "access-9".into();
+        token.refresh = Some("refresh-9".into());
+    });
+    let cured = tokens.cure(refused.as_ref(), None).await;
+    assert_eq!(cured, Ok(bearer(9)));
+    assert_eq!(authority.refreshes(), 0);
+}
+
+#[tokio::test]
+async fn trouble_keeps_the_token_and_passes() {
+    let state = tempdir().unwrap();
+    let (authority, account) = signed_in(state.path()).await;
+    authority.change(|it| it.tokens.push((503, String::new())));
+    let tokens = Tokens::new(account.clone(), &TaskTracker::new());
+    let refused = tokens.ready().await.unwrap();
+    let trouble = tokens.cure(refused.as_ref(), None).await.unwrap_err();
+    let host = "127.0.0.1".to_owned();
+    let expected = FetchFault::Status { host, status: 503 };
+    assert_eq!(trouble, TokenFault::Trouble(expected.into()));
+    // Nothing is tried at once, and nothing is lost.
+    assert!(tokens.cure(refused.as_ref(), None).await.is_err());
+    assert_eq!(authority.refreshes(), 1);
+    assert!(account.load().unwrap().unwrap().can_refresh());
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(2)).await;
+    tokio::time::resume();
+    assert_eq!(tokens.cure(refused.as_ref(), None).await, Ok(bearer(2)));
+}
+
+/// The server names another authorization server than the one that gave the token.
+#[tokio::test]
+async fn what_one_authority_gave_is_never_shown_to_another() {
+    let state = tempdir().unwrap();
+    let (first, account) = signed_in(state.path()).await;
+    let other = TestAuthority::start().await;
+    first.change(|it| it.issuer = Some(other.base().to_owned()));
+    let tokens = Tokens::new(account.clone(), &TaskTracker::new());
+    let refused = tokens.ready().await.unwrap();
+    let challenge = Challenge::new("Bearer error=\"invalid_token\"");
+    let cured = tokens.cure(refused.as_ref(), challenge.as_ref()).await;
+    assert_eq!(cured, Err(SignedOut::OtherIssuer.into()));
+    assert_eq!((first.refreshes(), other.refreshes()), (0, 0));
+    // Signing in again registers there.
+    sign_in(&account).await.unwrap();
+    assert_eq!(other.seen("/register").len(), 1);
+    let record = account.load().unwrap().unwrap();
+    assert_eq!(record.issuer(), Some(other.base()));
+}
+
+#[tokio::test]
+async fn a_clock_that_was_set_does_not_end_a_token() {
+    let state = tempdir().unwrap();
+    let (authority, account) = signed_in(state.path()).await;
+    let now = seconds(SystemTime::now());
+    // When it was received, how long it is good, and whether it is tried as it is.
+    let cases = [
+        (now + 100_000, Some(60), true),
+        (now + 30, Some(60), true),
+        (now, None, true),
+        (now, Some(0), true),
+        (0, None, true),
+        (now, Some(u64::MAX), true),
+        (now - 30, Some(3600), true),
+    ];
+    for (received_at, expires_in, is_tried) in cases {
+        change(&account, |record| {
+            let token = record.token.as_mut().unwrap();
+            (token.received_at, token.expires_in) = (received_at, expires_in);
+        });
+        let tokens = Tokens::new(account.clone(), &TaskTracker::new());
+        let ready = tokens.ready().await.unwrap();
+        let is_first = ready == Some(bearer(1));
+        assert_eq!(is_first, is_tried, "{received_at} {expires_in:?}");
+    }
+    assert_eq!(authority.refreshes(), 0);
+}
+
+#[tokio::test]
+async fn a_token_is_refreshed_ahead_while_it_is_wanted() {
+    let state = tempdir().unwrap();
+    let (authority, account) = signed_in(state.path()).await;
+    change(&account, |record| {
+        let token = record.token.as_mut().unwrap();
+        token.expires_in = Some(3600);
+        token.received_at -= 3590;
+    });
+    authority.change(|it| it.expires_in = Some(3600));
+    let tokens = Tokens::new(account.clone(), &TaskTracker::new());
+    let mut held = tokens.held();
+    assert_eq!(tokens.ready().await, Ok(Some(bearer(1))));
+    let good = held.wait_for(|held| held.good() == Some(&bearer(2)));
+    tokio::time::timeout(Duration::from_secs(20), good)
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(authority.refreshes(), 1);
+}
+
+#[tokio::test]
+async fn one_that_nobody_can_refresh_ends() {
+    let state = tempdir().unwrap();
+    let (authority, account) = signed_in(state.path()).await;
+    change(&account, |record| {
+        record.token.as_mut().unwrap().refresh = None;
+    });
+    end_token(&account);
+    let tokens = Tokens::new(account, &TaskTracker::new());
+    assert_eq!(tokens.ready().await, Ok(None));
+    assert_eq!(tokens.cure(None, None).await, Err(SignedOut::Ended.into()));
+    assert_eq!(authority.refreshes(), 0);
+}
+
+#[tokio::test]
+async fn a_client_that_is_not_known_any_more_is_registered_anew() {
+    let state = tempdir().unwrap();
+    let (authority, account) = signed_in(state.path()).await;
+    let refusal = (401, json!({"error": "invalid_client"}).to_string());
+    authority.change(|it| it.tokens.push(refusal));
+    let tokens = Tokens::new(account.clone(), &TaskTracker::new());
+    let refused = tokens.ready().await.unwrap();
+    let cured = tokens.cure(refused.as_ref(), None).await;
+    assert_eq!(cured, Err(SignedOut::Ended.into()));
+    sign_in(&account).await.unwrap();
+    assert_eq!(authority.seen("/register").len(), 2);
+}
+
+#[tokio::test]
+async fn scopes_that_are_missing_are_noted() {
+    let state = tempdir().unwrap();
+    let (_authority, account) = signed_in(state.path()).await;
+    let tasks = TaskTracker::new();
+    let tokens = Tokens::new(account.clone(), &tasks);
+    let challenge = Challenge::new("Bearer error=\"insufficient_scope\", scope=\"write\"").unwrap();
+    tokens.step_up(&challenge);
+    // Asks are answered in their order.
+    let _ = tokens.cure(Some(&bearer(0)), None).await;
+    assert_eq!(account.load().unwrap().unwrap().needed_scopes(), ["write"]);
+    drop(tokens);
+    tasks.close();
+    tasks.wait().await;
+}
+
+#[test]
+fn only_what_passes_is_tried_again() {
+    let passes = SignInError::NoToken {
+        code: OAuthCode::Unavailable,
+    };
+    let stays = SignInError::NoToken {
+        code: OAuthCode::InvalidClient,
+    };
+    assert!(passes.is_transient() && !stays.is_transient());
+}

@@ -1,0 +1,365 @@
+//! Attempts to sign in, good and bad.
+
+use std::fs;
+
+use serde_json::{Value, json};
+use tempfile::tempdir;
+use url::Url;
+
+use super::authority::TestAuthority;
+use super::{
+    super::{Challenge, FetchFault, OAuthCode, SignIn, SignInError, Tokens, authority::harmless},
+    REDIRECT, account, account_with, parameter, redirect, sign_in,
+};
+use crate::config::{OAuthGrant, OAuthSettings, SigningAlgorithm};
+use tokio_util::task::TaskTracker;
+
+#[tokio::test]
+async fn who_says_yes_is_signed_in() {
+    let authority = TestAuthority::start().await;
+    let state = tempdir().unwrap();
+    let account = account(&authority, state.path());
+    let attempt = SignIn::begin(&account, REDIRECT, None).await.unwrap();
+    let address = attempt.address();
+    assert_eq!(address.path(), "/authorize");
+    assert_eq!(parameter(address, "client_id").unwrap(), "registered");
+    assert_eq!(parameter(address, "code_challenge_method").unwrap(), "S256");
+    assert_eq!(parameter(address, "resource"), Some(authority.server()));
+    assert_eq!(parameter(address, "scope").unwrap(), "read");
+    let back = redirect(&attempt, "code=good");
+    let granted = attempt.finish(&back).await.unwrap();
+    assert_eq!(granted.issuer.as_deref(), Some(authority.base()));
+    assert_eq!(attempt.finish(&back).await, Err(SignInError::Over));
+
+    let record = account.load().unwrap().unwrap();
+    assert!(record.is_signed_in() && record.can_refresh());
+    assert_eq!(record.scopes(), ["read"]);
+    assert!(!format!("{record:?}").contains("access-1"));
+    assert_eq!(
+        record
+            .secrets()
+            .redact("access-1 refresh-1 hush-hush")
+            .matches("[redacted]")
+            .count(),
+        3
+    );
+    let token = &authority.seen("/token")[0];
+    assert_eq!(token["code"], "good");
+    assert_eq!(token["resource"], authority.server());
+    assert!(token.contains_key("code_verifier"));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn what_is_stored_is_for_the_user_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let authority = TestAuthority::start().await;
+    let state = tempdir().unwrap();
+    let account = account(&authority, state.path());
+    sign_in(&account).await.unwrap();
+    let folder = state.path().join("signin");
+    let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(folder.clone()), 0o700);
+    for file in fs::read_dir(folder).unwrap() {
+        assert_eq!(mode(file.unwrap().path()), 0o600);
+    }
+    assert!(account.sign_out().await.unwrap());
+    assert!(!account.sign_out().await.unwrap());
+    assert_eq!(account.load(), Ok(None));
+    assert_eq!(authority.seen("/revoke")[0]["token"], "refresh-1");
+}
+
+#[tokio::test]
+async fn answers_that_are_not_ours_end_nothing() {
+    let authority = TestAuthority::start().await;
+    let state = tempdir().unwrap();
+    let account = account(&authority, state.path());
+    let attempt = SignIn::begin(&account, REDIRECT, None).await.unwrap();
+    let own = parameter(attempt.address(), "state").unwrap();
+    let cases = [
+        (
+            format!("{REDIRECT}?state=other&code=x"),
+            SignInError::WrongState,
+        ),
+        (format!("{REDIRECT}?code=x"), SignInError::NotARedirect),
+        (format!("{REDIRECT}?state={own}"), SignInError::NotARedirect),
+        (
+            format!("{REDIRECT}?state={own}&code=a&code=b"),
+            SignInError::NotARedirect,
+        ),
+        ("hello".to_owned(), SignInError::NotARedirect),
+        (
+            format!("{REDIRECT}?state={own}&code=x&iss=https://evil.example"),
+            SignInError::WrongIssuer,
+        ),
+        (
+            format!("{REDIRECT}?state={own}&error=access_denied&iss=https://evil.example"),
+            SignInError::WrongIssuer,
+        ),
+    ];
+    for (address, expected) in cases {
+        assert_eq!(attempt.finish(&address).await, Err(expected), "{address}");
+    }
+    assert_eq!(authority.seen("/token").len(), 0);
+    attempt
+        .finish(&redirect(&attempt, "code=good"))
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_refusal_is_told_by_its_code_alone() {
+    let authority = TestAuthority::start().await;
+    let state = tempdir().unwrap();
+    let account = account(&authority, state.path());
+    for (word, code) in [
+        ("access_denied", OAuthCode::AccessDenied),
+        ("%1b%5b2Jevil", OAuthCode::Other),
+    ] {
+        let attempt = SignIn::begin(&account, REDIRECT, None).await.unwrap();
+        let back = redirect(&attempt, &format!("error={word}&error_description=secret"));
+        let finished = attempt.finish(&back).await;
+        assert_eq!(finished, Err(SignInError::Denied { code }));
+    }
+    let attempt = SignIn::begin(&account, REDIRECT, None).await.unwrap();
+    authority.change(|it| {
+        it.tokens.push((
+            400,
+            json!({"error": "invalid_grant", "error_description": "sec-ret"}).to_string(),
+        ));
+    });
+    let error = attempt
+        .finish(&redirect(&attempt, "code=bad"))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error,
+        SignInError::NoToken {
+            code: OAuthCode::InvalidGrant
+        }
+    );
+    assert!(!format!("{error} {error:?}").contains("sec-ret"));
+    assert_eq!(account.load(), Ok(None));
+}
+
+#[tokio::test]
+async fn an_authority_that_promises_to_name_itself_must() {
+    let authority = TestAuthority::start().await;
+    let state = tempdir().unwrap();
+    let account = account(&authority, state.path());
+    authority.change(|it| {
+        it.metadata.insert(
+            "authorization_response_iss_parameter_supported",
+            true.into(),
+        );
+    });
+    let attempt = SignIn::begin(&account, REDIRECT, None).await.unwrap();
+    let without = attempt.finish(&redirect(&attempt, "code=good")).await;
+    assert_eq!(without, Err(SignInError::WrongIssuer));
+    let with = redirect(&attempt, &format!("code=good&iss={}", authority.base()));
+    attempt.finish(&with).await.unwrap();
+}
+
+#[tokio::test]
+async fn authorities_that_cannot_be_trusted_are_refused() {
+    let internal = |host: &str| SignInError::Fetch(FetchFault::Insecure { host: host.into() });
+    let cases: Vec<(&'static str, Value, SignInError)> = vec![
+        (
+            "issuer",
+            json!("https://other.example"),
+            SignInError::WrongIssuer,
+        ),
+        ("issuer", Value::Null, SignInError::WrongIssuer),
+        (
+            "code_challenge_methods_supported",
+            Value::Null,
+            SignInError::NoPkce,
+        ),
+        (
+            "code_challenge_methods_supported",
+            json!(["plain"]),
+            SignInError::NoPkce,
+        ),
+        (
+            "registration_endpoint",
+            Value::Null,
+            SignInError::NoRegistration,
+        ),
+        (
+            "authorization_endpoint",
+            json!("javascript:alert(1)"),
+            SignInError::HostileAddress,
+        ),
+        (
+            "authorization_endpoint",
+            json!("file:///etc/passwd"),
+            SignInError::HostileAddress,
+        ),
+        (
+            "authorization_endpoint",
+            json!("http://example.com/"),
+            SignInError::HostileAddress,
+        ),
+        (
+            "token_endpoint",
+            json!("http://169.254.169.254/token"),
+            internal("169.254.169.254"),
+        ),
+        (
+            "token_endpoint",
+            json!("https://10.0.0.1/token"),
+            internal("10.0.0.1"),
+        ),
+        (
+            "registration_endpoint",
+            json!("http://example.com/register"),
+            internal("example.com"),
+        ),
+    ];
+    for (field, value, expected) in cases {
+        let authority = TestAuthority::start().await;
+        let state = tempdir().unwrap();
+        let account = account(&authority, state.path());
+        authority.change(|it| {
+            it.metadata.insert(field, value.clone());
+        });
+        let begun = SignIn::begin(&account, REDIRECT, None).await;
+        assert_eq!(begun.err(), Some(expected), "{field} {value}");
+        assert_eq!(authority.seen("/token").len(), 0);
+    }
+}
+
+/// The server names an authorization server inside of a network.
+#[tokio::test]
+async fn internal_authorities_are_not_asked() {
+    let authority = TestAuthority::start().await;
+    let state = tempdir().unwrap();
+    let account = account(&authority, state.path());
+    for issuer in [
+        "http://169.254.169.254",
+        "https://10.0.0.1",
+        "https://[fd00::1]",
+        "http://example.com",
+    ] {
+        authority.change(|it| it.issuer = Some(issuer.to_owned()));
+        let begun = SignIn::begin(&account, REDIRECT, None).await.err();
+        let is_refused = matches!(
+            begun,
+            Some(
+                SignInError::Metadata
+                    | SignInError::Fetch(FetchFault::Insecure { .. } | FetchFault::Internal { .. })
+            )
+        );
+        assert!(is_refused, "{issuer} {begun:?}");
+    }
+    let challenge =
+        Challenge::new("Bearer resource_metadata=\"http://169.254.169.254/latest\"").unwrap();
+    authority.change(|it| it.issuer = None);
+    // It is passed over for what the server says elsewhere.
+    SignIn::begin(&account, REDIRECT, Some(&challenge))
+        .await
+        .unwrap();
+}
+
+#[test]
+fn addresses_that_a_person_is_sent_to() {
+    let public = Url::parse("https://mcp.example.com/mcp").unwrap();
+    let local = Url::parse("http://localhost:3000/mcp").unwrap();
+    let cases = [
+        ("https://as.example.com/authorize?a=b", true, true),
+        (
+            "https://as.example.com/$(calc)?x=`id`&y=;rm -rf",
+            true,
+            true,
+        ),
+        ("http://127.0.0.1:1/authorize", false, true),
+        ("http://as.example.com/", false, false),
+        ("https://user:pass@as.example.com/", false, false),
+        ("https://169.254.169.254/", false, false),
+        ("javascript:alert(1)", false, false),
+        ("data:text/html,x", false, false),
+        ("file:///etc/passwd", false, false),
+        ("-https://as.example.com/", false, false),
+        ("--help", false, false),
+        ("vbscript:x", false, false),
+        ("ms-settings:x", false, false),
+        ("", false, false),
+    ];
+    for (address, for_public, for_local) in cases {
+        for (server, expected) in [(&public, for_public), (&local, for_local)] {
+            let found = harmless(server, address);
+            assert_eq!(found.is_ok(), expected, "{address} {server}");
+            if let Ok(url) = found {
+                assert!(url.as_str().starts_with("http"));
+                assert!(
+                    url.as_str().bytes().all(|it| it.is_ascii_graphic()),
+                    "{url}"
+                );
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_of_the_first_revision_has_no_metadata() {
+    let authority = TestAuthority::start().await;
+    authority.change(|it| it.is_silent = true);
+    let state = tempdir().unwrap();
+    let account = account(&authority, state.path());
+    let granted = sign_in(&account).await.unwrap();
+    assert_eq!(granted.issuer, None);
+    assert!(account.load().unwrap().unwrap().is_signed_in());
+}
+
+#[tokio::test]
+async fn scopes_that_were_missing_are_asked_for() {
+    let authority = TestAuthority::start().await;
+    let state = tempdir().unwrap();
+    let account = account(&authority, state.path());
+    sign_in(&account).await.unwrap();
+    account.note_needed_scopes(&["write".into(), "read".into(), "\u{1b}".into()]);
+    assert_eq!(account.load().unwrap().unwrap().needed_scopes(), ["write"]);
+    let attempt = SignIn::begin(&account, REDIRECT, None).await.unwrap();
+    assert_eq!(parameter(attempt.address(), "scope").unwrap(), "read write");
+    // The client of last time is used again.
+    assert_eq!(authority.seen("/register").len(), 1);
+}
+
+#[tokio::test]
+async fn credentials_of_the_entry_need_nobody() {
+    let key = include_str!("key.pem");
+    let by_secret = OAuthSettings {
+        client_id: Some("machine".into()),
+        client_secret: Some("hush-hush".into()),
+        grant: OAuthGrant::ClientCredentials,
+        ..OAuthSettings::default()
+    };
+    let by_key = OAuthSettings {
+        client_secret: None,
+        private_key: Some(key.to_owned()),
+        signing_algorithm: SigningAlgorithm::Es256,
+        ..by_secret.clone()
+    };
+    for settings in [by_secret, by_key] {
+        let authority = TestAuthority::start().await;
+        let state = tempdir().unwrap();
+        let account = account_with(&authority, state.path(), settings.clone());
+        let begun = SignIn::begin(&account, REDIRECT, None).await;
+        assert_eq!(begun.err(), Some(SignInError::NotNeeded));
+        let tokens = Tokens::new(account, &TaskTracker::new());
+        assert_eq!(tokens.ready().await, Ok(None));
+        let bearer = tokens.cure(None, None).await.unwrap();
+        assert_eq!(tokens.bearer(), Some(bearer));
+        let form = &authority.seen("/token")[0];
+        assert_eq!(form["grant_type"], "client_credentials");
+        assert_eq!(form["resource"], authority.server());
+        assert_eq!(form["scope"], "read");
+        if settings.private_key.is_some() {
+            assert_eq!(form["client_assertion"].split('.').count(), 3);
+            assert!(!form.contains_key("client_secret"));
+        } else {
+            assert_eq!(form["client_secret"], "hush-hush");
+        }
+        assert!(!state.path().join("signin").exists());
+    }
+}

@@ -1,0 +1,73 @@
+//! When a token is refreshed ahead of its end, and how long is waited after a failure.
+
+use std::time::Duration;
+
+use crate::private_files;
+
+/// A token that lives shorter is refreshed when it is needed: ahead of its end there would be no end to it.
+const SHORTEST_LIFE: Duration = Duration::from_secs(10);
+/// How long before its end a token is refreshed at the latest, where its life is long enough.
+const MARGIN: Duration = Duration::from_mins(1);
+/// After the first failure, and the longest.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+
+/// In how long a token is to be refreshed, of whose life so much is left; none if it is not refreshed ahead. `chance`, from 0
+/// to 255, keeps many workbenches from doing it at once.
+pub(super) fn delay(life: Duration, left: Duration, chance: u8) -> Option<Duration> {
+    if life < SHORTEST_LIFE {
+        return None;
+    }
+    let before_end = life.saturating_sub(MARGIN).max(life / 2);
+    let at = (life / 5 * 4).min(before_end);
+    let at = at.saturating_sub(life / 10 * u32::from(chance) / 255);
+    let age = life.saturating_sub(left);
+    Some(at.saturating_sub(age))
+}
+
+/// How long nothing is tried after so many failures in a row.
+pub(super) fn pause(failures: u32) -> Duration {
+    let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));
+    FIRST_PAUSE.saturating_mul(doubled).min(LONGEST_PAUSE)
+}
+
+/// A number by chance.
+pub(super) fn chance() -> u8 {
+    private_files::random::<1>()[0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_refreshed_ahead_but_never_at_once_again() {
+        let seconds = Duration::from_secs;
+        let cases = [
+            (3600, 3600, Some(2880)),
+            (3600, 720, Some(0)),
+            (3600, 10, Some(0)),
+            (200, 200, Some(140)),
+            (100, 100, Some(50)),
+            (30, 30, Some(15)),
+            (10, 10, Some(5)),
+            (9, 9, None),
+            (0, 0, None),
+        ];
+        for (life, left, expected) in cases {
+            let found = delay(seconds(life), seconds(left), 0);
+            assert_eq!(found, expected.map(seconds), "{life} {left}");
+        }
+        // Fresh tokens have time left, whatever the chance.
+        for life in 10..5000 {
+            let found = delay(seconds(life), seconds(life), 255).unwrap();
+            assert!(found >= seconds(life) * 2 / 5, "{life}");
+        }
+    }
+
+    #[test]
+    fn pauses_grow_and_stop_growing() {
+        let pauses = [0, 1, 2, 3, 7, 100].map(|it| pause(it).as_secs());
+        assert_eq!(pauses, [1, 1, 2, 4, 60, 60]);
+    }
+}

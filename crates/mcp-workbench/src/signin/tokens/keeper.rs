@@ -1,0 +1,437 @@
+//! The task that owns the token of a server.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, SystemTime},
+};
+
+use tokio::{
+    sync::{mpsc, watch},
+    time::{Instant, sleep, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    super::{
+        Account, Bearer, Challenge, SignInError, SignedOut, TokenFault,
+        authority::{Authority, Given},
+        error::OAuthCode,
+        record::{LAYOUT, Record, RegisteredClient, Token, seconds},
+        sign_in::hint,
+    },
+    Ask, GRACE, Held, HeldToken, ahead,
+};
+use crate::config::Secrets;
+
+/// How long what was found out about the authorization server holds when a token is refused.
+const FRESH: Duration = Duration::from_mins(1);
+/// A token that is refused so soon after it was got is not the cure.
+const SOON: Duration = Duration::from_secs(30);
+
+/// The owner of the token.
+pub(super) struct Keeper {
+    account: Account,
+    publish: watch::Sender<Held>,
+    is_wanted: Arc<AtomicBool>,
+    /// What is stored, as it was last seen; for credentials of the entry, what would be.
+    record: Option<Record>,
+    /// The authorization server, and when it was found.
+    authority: Option<(Authority, Instant)>,
+    /// When the token is to be refreshed ahead of its end.
+    next: Option<Instant>,
+    /// The last failure, and until when nothing is tried again.
+    trouble: Option<(TokenFault, Instant)>,
+    failures: u32,
+    /// The last token that was got because another was refused.
+    cured: Option<(Bearer, Instant)>,
+    /// Scopes that the credentials of the entry are asked for besides.
+    needed: Vec<String>,
+}
+
+/// Why a new token is wanted.
+#[derive(Clone, Copy)]
+enum Want<'a> {
+    /// The old one is over, or will be.
+    New,
+    /// The old one, if there is one, was refused.
+    Other(Option<&'a Challenge>),
+}
+
+impl Keeper {
+    pub(super) fn new(
+        account: Account,
+        publish: watch::Sender<Held>,
+        is_wanted: Arc<AtomicBool>,
+    ) -> Self {
+        Self {
+            account,
+            publish,
+            is_wanted,
+            record: None,
+            authority: None,
+            next: None,
+            trouble: None,
+            failures: 0,
+            cured: None,
+            needed: Vec::new(),
+        }
+    }
+
+    /// Does what is asked and what is due, one after the other, until nobody is left who could ask.
+    pub(super) async fn run(
+        mut self,
+        mut asks: mpsc::UnboundedReceiver<Ask>,
+        end: CancellationToken,
+    ) {
+        let over = async {
+            end.cancelled().await;
+            sleep(GRACE).await;
+        };
+        let work = async {
+            let stored = self.account.read().await;
+            self.adopt(stored.unwrap_or_default());
+            loop {
+                let next = self.next;
+                tokio::select! {
+                    () = end.cancelled() => return,
+                    ask = asks.recv() => match ask {
+                        Some(ask) => self.answer(ask).await,
+                        None => return,
+                    },
+                    () = due(next) => self.refresh_ahead().await,
+                }
+            }
+        };
+        tokio::select! {
+            () = work => {}
+            () = over => {}
+        }
+    }
+
+    async fn answer(&mut self, ask: Ask) {
+        // Who does not wait for the answer any more needs none.
+        match ask {
+            Ask::Ready(reply) => drop(reply.send(self.ready().await)),
+            Ask::Cure {
+                refused,
+                challenge,
+                reply,
+            } => {
+                let cured = self.cure(refused.as_ref(), challenge.as_ref()).await;
+                drop(reply.send(cured));
+            }
+            Ask::StepUp(scopes) => self.step_up(scopes).await,
+        }
+    }
+
+    async fn ready(&mut self) -> Result<Option<Bearer>, TokenFault> {
+        if let Some(good) = self.good() {
+            return Ok(Some(good));
+        }
+        self.check_trouble()?;
+        self.renew(Want::New).await?;
+        Ok(self.good())
+    }
+
+    async fn cure(
+        &mut self,
+        refused: Option<&Bearer>,
+        challenge: Option<&Challenge>,
+    ) -> Result<Bearer, TokenFault> {
+        let is_other = |it: &Bearer| Some(it) != refused;
+        if let Some(other) = self.good().filter(is_other) {
+            return Ok(other);
+        }
+        // Somebody may have signed in, or refreshed, elsewhere.
+        self.look().await;
+        if let Some(other) = self.good().filter(is_other) {
+            return Ok(other);
+        }
+        self.check_trouble()?;
+        let is_cured = |(it, at): &(Bearer, Instant)| Some(it) == refused && at.elapsed() < SOON;
+        if self.cured.as_ref().is_some_and(is_cured) {
+            return Err(SignedOut::Refused.into());
+        }
+        self.renew(Want::Other(challenge)).await?;
+        let other = self.good().filter(is_other).ok_or(SignedOut::Refused)?;
+        self.cured = Some((other.clone(), Instant::now()));
+        Ok(other)
+    }
+
+    async fn step_up(&mut self, scopes: Vec<String>) {
+        if self.account.needs_person() {
+            let account = self.account.clone();
+            let noted = tokio::task::spawn_blocking(move || account.note_needed_scopes(&scopes));
+            if noted.await.is_ok() {
+                self.look().await;
+            }
+            return;
+        }
+        let new: Vec<String> = scopes
+            .into_iter()
+            .filter(|it| !self.needed.contains(it))
+            .collect();
+        if !new.is_empty() {
+            self.needed.extend(new);
+            // The next request is refused, and gets one for all of them.
+            self.adopt(None);
+        }
+    }
+
+    async fn refresh_ahead(&mut self) {
+        self.next = None;
+        // For a server that nobody uses it is done when somebody does.
+        if !self.is_wanted.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        if self.renew(Want::New).await.is_err() && self.good().is_some() {
+            self.next = self.trouble.as_ref().map(|(_, until)| *until);
+        }
+    }
+
+    /// Gets a new token, and notes how that went.
+    async fn renew(&mut self, want: Want<'_>) -> Result<(), TokenFault> {
+        let renewed = if self.account.needs_person() {
+            self.refresh(want).await
+        } else {
+            self.get_by_credentials(want).await
+        };
+        match &renewed {
+            Ok(()) => {
+                self.trouble = None;
+                self.failures = 0;
+            }
+            Err(fault) => {
+                self.failures = self.failures.saturating_add(1);
+                let until = Instant::now() + ahead::pause(self.failures);
+                self.trouble = Some((fault.clone(), until));
+            }
+        }
+        renewed
+    }
+
+    /// Uses the refresh token, while no other workbench does.
+    async fn refresh(&mut self, want: Want<'_>) -> Result<(), TokenFault> {
+        if self.record.is_none() {
+            return Err(SignedOut::Never.into());
+        }
+        let store = self.account.store().cloned();
+        let _lock = match &store {
+            Some(store) => store.lock().await,
+            None => None,
+        };
+        if self.look().await {
+            return Ok(());
+        }
+        let record = self.record.clone().ok_or(SignedOut::Never)?;
+        if !record.can_refresh() {
+            return Err(SignedOut::Ended.into());
+        }
+        self.find(want, record.resource_metadata.as_deref()).await?;
+        let Some((authority, _)) = &mut self.authority else {
+            return Err(SignedOut::Ended.into());
+        };
+        // What one authority gave is never shown to another.
+        if authority.issuer() != record.issuer() {
+            return Err(SignedOut::OtherIssuer.into());
+        }
+        match authority.refresh(&record).await {
+            Ok(given) => {
+                self.keep(renewed(record, given)).await;
+                Ok(())
+            }
+            Err(SignInError::NoToken {
+                code:
+                    code @ (OAuthCode::InvalidGrant
+                    | OAuthCode::InvalidClient
+                    | OAuthCode::UnauthorizedClient),
+            }) => self.give_up(record, code, want).await,
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The refresh token is of no use any more, unless somebody without our lock has used it and stored another.
+    async fn give_up(
+        &mut self,
+        mut record: Record,
+        code: OAuthCode,
+        want: Want<'_>,
+    ) -> Result<(), TokenFault> {
+        if self.look().await {
+            return Ok(());
+        }
+        let is_good = self.good().is_some() && matches!(want, Want::New);
+        match &mut record.token {
+            Some(token) if is_good => token.refresh = None,
+            token => *token = None,
+        }
+        if code != OAuthCode::InvalidGrant {
+            // It is the client that is not known: the next sign-in registers another one.
+            record.client.redirect_uri = None;
+        }
+        self.keep(record).await;
+        Err(SignedOut::Ended.into())
+    }
+
+    async fn get_by_credentials(&mut self, want: Want<'_>) -> Result<(), TokenFault> {
+        self.find(want, None).await?;
+        let Some((authority, _)) = &mut self.authority else {
+            return Err(SignedOut::Ended.into());
+        };
+        let given = authority.client_credentials(&self.needed).await?;
+        let issuer = authority.issuer().map(str::to_owned);
+        let record = self.record_of_credentials(issuer);
+        self.adopt(Some(renewed(record, given)));
+        Ok(())
+    }
+
+    /// Finds the authorization server, unless it was found already and nothing speaks against it.
+    async fn find(&mut self, want: Want<'_>, known: Option<&str>) -> Result<(), SignInError> {
+        let hint = match want {
+            Want::New => hint(None, known),
+            Want::Other(challenge) => hint(challenge, known),
+        };
+        let is_usable = |found: &(Authority, Instant)| match want {
+            Want::New => true,
+            Want::Other(_) => found.1.elapsed() < FRESH,
+        };
+        if !self.authority.as_ref().is_some_and(is_usable) {
+            let found = Authority::find(&self.account, hint.as_deref()).await?;
+            self.authority = Some((found, Instant::now()));
+        }
+        Ok(())
+    }
+
+    /// Stores a record. Where that fails it holds for as long as we run.
+    async fn keep(&mut self, record: Record) {
+        if let Some(store) = self.account.store()
+            && let Err(error) = store.write(record.clone()).await
+        {
+            tracing::warn!("a new token is not kept for the next run: {error}");
+        }
+        self.adopt(Some(record));
+    }
+
+    /// Looks at what is stored; true if there is another token than before.
+    async fn look(&mut self) -> bool {
+        if !self.account.needs_person() || self.account.store().is_none() {
+            return false;
+        }
+        // What cannot be read now is as it was.
+        let Ok(stored) = self.account.read().await else {
+            return false;
+        };
+        let token = |record: &Option<Record>| record.as_ref().and_then(|it| it.token.clone());
+        let is_other = token(&stored) != token(&self.record);
+        if stored != self.record {
+            self.adopt(stored);
+            // What was in the way before may not be any more.
+            self.trouble = None;
+            self.failures = 0;
+        }
+        is_other && self.good().is_some()
+    }
+
+    /// Takes over a record and publishes its token.
+    fn adopt(&mut self, record: Option<Record>) {
+        let mut secrets = self.own_secrets();
+        for known in [&self.record, &record].into_iter().flatten() {
+            secrets.merge(&known.secrets());
+        }
+        let token = record.as_ref().and_then(held_token);
+        self.next = record
+            .as_ref()
+            .and_then(|it| it.token.as_ref())
+            .filter(|it| it.refresh.is_some() || !self.account.needs_person())
+            .and_then(due_time);
+        self.record = record;
+        self.publish.send_replace(Held {
+            is_read: true,
+            token,
+            secrets: Arc::new(secrets),
+        });
+    }
+
+    fn own_secrets(&self) -> Secrets {
+        let mut secrets = Secrets::default();
+        if let Some(secret) = &self.account.settings().client_secret {
+            secrets.add("secret", secret);
+        }
+        secrets
+    }
+
+    fn good(&self) -> Option<Bearer> {
+        self.publish.borrow().good().cloned()
+    }
+
+    fn check_trouble(&self) -> Result<(), TokenFault> {
+        match &self.trouble {
+            Some((fault, until)) if Instant::now() < *until => Err(fault.clone()),
+            _ => Ok(()),
+        }
+    }
+
+    /// What would be stored for credentials of the entry. It is not: they give another token at any time.
+    fn record_of_credentials(&self, issuer: Option<String>) -> Record {
+        let id = self.account.settings().client_id.clone();
+        Record {
+            layout: LAYOUT,
+            server: self.account.url().to_string(),
+            issuer,
+            client: RegisteredClient {
+                id: id.unwrap_or_default(),
+                secret: None,
+                redirect_uri: None,
+            },
+            token: None,
+            scopes: Vec::new(),
+            needed: Vec::new(),
+            grant: self.account.key().to_owned(),
+            resource_metadata: None,
+            signed_in_at: seconds(SystemTime::now()),
+        }
+    }
+}
+
+/// Waits for a moment; for ever if there is none.
+async fn due(next: Option<Instant>) {
+    match next {
+        Some(next) => sleep_until(next).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn held_token(record: &Record) -> Option<HeldToken> {
+    let token = record.token.as_ref()?;
+    let left = token.left(SystemTime::now());
+    Some(HeldToken {
+        bearer: token.bearer()?,
+        over: left.and_then(|left| Instant::now().checked_add(left)),
+        grant: record.grant.as_str().into(),
+    })
+}
+
+/// When a token is to be refreshed ahead of its end.
+fn due_time(token: &Token) -> Option<Instant> {
+    let left = token.left(SystemTime::now())?;
+    let delay = ahead::delay(token.life()?, left, ahead::chance())?;
+    Instant::now().checked_add(delay)
+}
+
+/// A record with the token that was just given for it.
+fn renewed(record: Record, given: Given) -> Record {
+    let before = record.token.as_ref();
+    let refresh = before.and_then(|token| token.refresh.clone());
+    Record {
+        token: Some(Token {
+            received_at: seconds(SystemTime::now()),
+            refresh: given.token.refresh.clone().or(refresh),
+            ..given.token
+        }),
+        scopes: given.scopes.unwrap_or(record.scopes),
+        ..record
+    }
+}

@@ -1,0 +1,222 @@
+//! What is kept of whom: `auth status`, `logout`, and several accounts.
+
+use std::fs;
+
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use super::{Login, json_of, printed, records, run, signed_in, text};
+use crate::harness::{
+    Script, Setup,
+    authority::{Authority, Protected},
+};
+
+/// A toolbox `dev` with two accounts at one server.
+fn two_accounts(server: &Protected) -> Setup {
+    let entry = |account: &str| json!({"url": server.url(), "oauth": {"account": account}});
+    Setup::new()
+        .toolbox("dev", "d")
+        .entry("work", entry("work"))
+        .entry("home", entry("home"))
+}
+
+fn states(setup: &Setup) -> Vec<Value> {
+    let status = json_of(setup, &["auth", "status", "--json"]);
+    let servers = status["servers"].as_array().unwrap().iter();
+    servers.map(|server| server["state"].clone()).collect()
+}
+
+#[test]
+fn two_accounts_at_one_server_are_two() {
+    let authority = Authority::start();
+    let server = Protected::start(&authority);
+    let mut login = Login::start_with(two_accounts(&server), &["dev", "work"]);
+    login.agree();
+    assert!(login.ended().status.success());
+    assert_eq!(states(login.setup()), ["signed_in", "not_signed_in"]);
+    login.again(&["dev", "home"]);
+    assert_eq!(states(login.setup()), ["signed_in", "signed_in"]);
+    let files = records(login.setup());
+    let texts: Vec<String> = files
+        .iter()
+        .map(|it| fs::read_to_string(it).unwrap())
+        .collect();
+    assert_eq!(texts.len(), 2);
+    let token = |text: &String| serde_json::from_str::<Value>(text).unwrap()["token"].clone();
+    assert_ne!(token(&texts[0]), token(&texts[1]));
+    assert_eq!(
+        printed(login.setup(), &["logout", "dev", "work"]),
+        "signed out of dev/work\n"
+    );
+    assert_eq!(states(login.setup()), ["not_signed_in", "signed_in"]);
+}
+
+#[test]
+fn signing_out_has_the_authority_forget_and_removes_the_file() {
+    for method in ["none", "client_secret_basic", "client_secret_post"] {
+        let authority = Authority::start();
+        let server = Protected::start(&authority);
+        authority.set(|knobs| {
+            knobs.registers_as = method;
+            knobs.metadata = vec![("token_endpoint_auth_methods_supported", json!([method]))];
+        });
+        let login = signed_in(server.setup(&json!({})));
+        assert_eq!(
+            printed(login.setup(), &["logout", "dev", "fs"]),
+            "signed out of dev/fs\n"
+        );
+        assert_eq!(records(login.setup()).len(), 0);
+        assert_eq!(authority.asked("/revoke").len(), 1);
+        assert_eq!(authority.refresh_tokens(), 0, "{method}");
+        assert_eq!(
+            printed(login.setup(), &["logout", "dev", "fs"]),
+            "nobody was signed in to dev/fs\n"
+        );
+        assert_eq!(authority.asked("/revoke").len(), 1);
+    }
+}
+
+#[test]
+fn signing_out_works_where_the_authority_is_gone() {
+    let authority = Authority::start();
+    let server = Protected::start(&authority);
+    let login = signed_in(server.setup(&json!({})));
+    authority.stop();
+    let document = json_of(login.setup(), &["logout", "--all", "--json"]);
+    let ended = json!({"toolbox": "dev", "server": "fs", "signedOut": true});
+    assert_eq!(document, json!({"servers": [ended]}));
+    assert_eq!(records(login.setup()).len(), 0);
+}
+
+#[test]
+fn signing_out_of_all_leaves_nothing() {
+    let authority = Authority::start();
+    let server = Protected::start(&authority);
+    let setup = two_accounts(&server).entry("off", json!({"url": server.url(), "oauth": false}));
+    let mut login = Login::start_with(setup, &["dev", "work"]);
+    login.agree();
+    assert!(login.ended().status.success());
+    let said = printed(login.setup(), &["logout", "--all"]);
+    assert_eq!(
+        said,
+        "signed out of dev/work\nnobody was signed in to dev/home\n"
+    );
+    assert_eq!(records(login.setup()).len(), 0);
+    for wrong in [
+        &["logout"][..],
+        &["logout", "dev"],
+        &["logout", "dev", "work", "--all"],
+    ] {
+        assert_eq!(
+            run(login.setup(), wrong).status.code(),
+            Some(2),
+            "{wrong:?}"
+        );
+    }
+}
+
+#[test]
+fn one_server_in_two_toolboxes_is_signed_in_to_once() {
+    let authority = Authority::start();
+    let server = Protected::start(&authority);
+    let setup = server
+        .setup(&json!({}))
+        .toolbox("ops", "o")
+        .entry("same", json!({"url": server.url()}));
+    let login = signed_in(setup);
+    assert_eq!(states(login.setup()), ["signed_in", "signed_in"]);
+}
+
+#[test]
+fn the_status_of_every_remote_server_is_shown() {
+    let authority = Authority::start();
+    let server = Protected::start(&authority);
+    let remote = json!({"url": "https://x.example/mcp"});
+    let with = |key: &str, value: Value| {
+        let mut entry = remote.clone();
+        entry[key] = value;
+        entry
+    };
+    let credentials =
+        json!({"grant": "client_credentials", "clientId": "c", "clientSecret": "secret-3"});
+    let setup = server
+        .setup(&json!({"oauth": {"scopes": ["read"]}}))
+        .server("program", &Script::new())
+        .entry("my wiki", remote.clone())
+        .entry(
+            "header",
+            with("headers", json!({"authorization": "Bearer secret-1"})),
+        )
+        .entry("off", with("oauth", json!(false)))
+        .entry("ci", with("oauth", credentials))
+        .entry("unset", json!({"url": "https://${NOT_SET}/mcp"}));
+    let login = signed_in(setup);
+    let [record] = records(login.setup()).try_into().unwrap();
+    let mut stored: Value = serde_json::from_str(&fs::read_to_string(&record).unwrap()).unwrap();
+    stored["needed"] = json!(["write"]);
+    stored["token"]["expires_in"] = json!(3600);
+    stored["token"]["received_at"] = json!(4_102_441_200_u64);
+    fs::write(&record, stored.to_string()).unwrap();
+    let config = login.setup().config().display().to_string();
+    let expected = format!(
+        "{config}\n\n\
+         dev/fs: signed in\n  at      {issuer}\n  scopes  read\n  \
+         until   2100-01-01T00:00:00Z, then renewed by itself\n  needs   write\n  \
+         hint    mcp-workbench login dev fs --config {config}\n\n\
+         dev/my wiki: not signed in\n  hint    mcp-workbench login dev 'my wiki' --config {config}\n\n\
+         dev/header: the entry has credentials of its own\n\n\
+         dev/off: nobody signs in, as the entry says\n\n\
+         dev/ci: gets its tokens by itself\n\n\
+         dev/unset: the entry refers to values that are not set\n",
+        issuer = authority.issuer(),
+    );
+    assert_eq!(printed(login.setup(), &["auth", "status"]), expected);
+    let document = json_of(login.setup(), &["auth", "status", "--json"]);
+    let first = json!({
+        "toolbox": "dev",
+        "server": "fs",
+        "state": "signed_in",
+        "issuer": authority.issuer(),
+        "scopes": ["read"],
+        "neededScopes": ["write"],
+        "until": "2100-01-01T00:00:00Z",
+        "renewed": true,
+        "stored": record,
+        "remedy": format!("mcp-workbench login dev fs --config {config}"),
+    });
+    assert_eq!(document["servers"][0], first);
+    assert_eq!(document["servers"].as_array().unwrap().len(), 6);
+}
+
+#[test]
+fn what_was_stored_and_is_of_no_use_is_said_and_replaced() {
+    let authority = Authority::start();
+    let server = Protected::start(&authority);
+    let login = signed_in(server.setup(&json!({})));
+    let [record] = records(login.setup()).try_into().unwrap();
+    let mut stored: Value = serde_json::from_str(&fs::read_to_string(&record).unwrap()).unwrap();
+    stored["token"] = json!({"access_token": "x", "expires_in": 1, "received_at": 1});
+    fs::write(&record, stored.to_string()).unwrap();
+    assert_eq!(states(login.setup()), ["ended"]);
+    fs::write(&record, "{").unwrap();
+    assert_eq!(states(login.setup()), ["unreadable"]);
+    login.again(&["dev", "fs"]);
+    assert_eq!(states(login.setup()), ["signed_in"]);
+}
+
+#[test]
+fn without_remote_servers_there_is_nothing_to_show() {
+    let setup = Setup::one(&Script::new());
+    setup.write_config();
+    let config = setup.config().display().to_string();
+    assert_eq!(
+        printed(&setup, &["auth", "status"]),
+        format!("{config}\nno remote servers\n")
+    );
+    assert_eq!(
+        printed(&setup, &["logout", "--all"]),
+        "there is no server to sign out of\n"
+    );
+    let output = run(&setup, &["auth"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stdout));
+}
