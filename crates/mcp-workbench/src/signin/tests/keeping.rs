@@ -253,7 +253,7 @@ async fn one_that_nobody_can_refresh_ends() {
     let state = tempdir().unwrap();
     let (authority, account) = signed_in(state.path()).await;
     change(&account, |record| {
-        record.token.as_mut().unwrap().refresh = None
+        record.token.as_mut().unwrap().refresh = None;
     });
     end_token(&account);
     let tokens = Tokens::new(account, &TaskTracker::new());

@@ -126,7 +126,7 @@ async fn a_refusal_is_told_by_its_code_alone() {
         it.tokens.push((
             400,
             json!({"error": "invalid_grant", "error_description": "sec-ret"}).to_string(),
-        ))
+        ));
     });
     let error = attempt
         .finish(&redirect(&attempt, "code=bad"))

@@ -44,9 +44,10 @@ fn a_server_is_signed_in_to_unless_the_entry_has_credentials_or_says_no() {
         (r#""url": "https://me:secret@x/mcp""#, &OAuth::Off),
     ];
     for (rest, expected) in cases {
-        let entry = match rest.contains("\"url\"") {
-            true => format!("{{{rest}}}"),
-            false => format!(r#"{{"url": "https://x/mcp", {rest}}}"#),
+        let entry = if rest.contains("\"url\"") {
+            format!("{{{rest}}}")
+        } else {
+            format!(r#"{{"url": "https://x/mcp", {rest}}}"#)
         };
         with_remote(&entry, |it| assert_eq!(&it.oauth, expected, "{rest}"));
     }
