@@ -93,7 +93,7 @@ impl Access {
                     TokenFault::SignedOut(why) => Lack::Token(why),
                     TokenFault::Trouble(why) => Lack::Trouble(why),
                 };
-                Err(self.needed(lack, challenge))
+                Err(Box::new(self.needed(lack, challenge)))
             }
         }
     }
@@ -113,7 +113,7 @@ impl Access {
         let stored = self.account.load().ok().flatten();
         let known = self.tokens.grant_id();
         if stored.is_none_or(|it| Some(it.grant_id()) == known.as_deref()) {
-            return Err(self.step_up(challenge));
+            return Err(Box::new(self.step_up(challenge)));
         }
         self.cure(refused, Some(challenge)).await
     }
@@ -129,22 +129,22 @@ impl Access {
     }
 
     /// What is missing where a server has refused a token that was just got.
-    pub(super) fn refused(&self, challenge: Option<&Challenge>) -> Box<SignInNeeded> {
+    pub(super) fn refused(&self, challenge: Option<&Challenge>) -> SignInNeeded {
         self.needed(Lack::Token(SignedOut::Refused), challenge)
     }
 
     /// What is missing where a server wants a token that is good for more. The next sign-in asks for that.
-    pub(super) fn step_up(&self, challenge: &Challenge) -> Box<SignInNeeded> {
+    pub(super) fn step_up(&self, challenge: &Challenge) -> SignInNeeded {
         self.tokens.step_up(challenge);
         self.needed(Lack::Scopes(challenge.scopes()), Some(challenge))
     }
 
-    fn needed(&self, lack: Lack, challenge: Option<&Challenge>) -> Box<SignInNeeded> {
-        Box::new(SignInNeeded {
+    fn needed(&self, lack: Lack, challenge: Option<&Challenge>) -> SignInNeeded {
+        SignInNeeded {
             lack,
             command: self.command.clone(),
             challenge: challenge.cloned(),
-        })
+        }
     }
 }
 

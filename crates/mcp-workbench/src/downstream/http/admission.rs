@@ -92,8 +92,10 @@ impl<'a> Admission<'a> {
         let scopes = challenge.as_ref().filter(|it| it.is_insufficient_scope());
         let cured = match (status, scopes) {
             (StatusCode::FORBIDDEN, None) => return Judged::Other,
-            (_, Some(scopes)) if self.cured => return Judged::Lacks(access.step_up(scopes)),
-            _ if self.cured => return Judged::Lacks(access.refused(challenge.as_ref())),
+            (_, Some(scopes)) if self.cured => {
+                return Judged::Lacks(Box::new(access.step_up(scopes)));
+            }
+            _ if self.cured => return Judged::Lacks(Box::new(access.refused(challenge.as_ref()))),
             (StatusCode::FORBIDDEN, Some(scopes)) => {
                 access.widen(self.bearer.as_ref(), scopes).await
             }

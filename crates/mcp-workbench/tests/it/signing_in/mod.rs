@@ -6,6 +6,7 @@ mod authority;
 mod hostile;
 mod login;
 mod offering;
+mod refreshing;
 pub(crate) mod served;
 mod serving;
 

@@ -1,19 +1,20 @@
 //! Serving servers that want a token: what is said without one, and that nobody thinks of it any more with one.
 
-use std::{fs, path::Path};
-
 use pretty_assertions::assert_eq;
-use serde_json::{Value, json};
+use serde_json::json;
 use tempfile::TempDir;
 
-use super::served::{
-    ACCEPT, address, answer, auth_required, browse, code, keeping_in, offer, protected, send_open,
-    showing, sign_in_elsewhere, step_up_elsewhere,
+use super::{
+    run,
+    served::{
+        ACCEPT, address, answer, auth_required, browse, code, keeping_in, offer, protected,
+        send_open, showing, sign_in_elsewhere, step_up_elsewhere,
+    },
+    text,
 };
 use crate::harness::{
-    Script, Setup, TIMEOUT,
+    Script, Setup,
     authority::{Authority, Client, NOISE, Protected, SECRET},
-    poll,
 };
 
 /// Every request that a server has had with a token that it refused, or without one.
@@ -63,6 +64,22 @@ fn the_command_is_short_where_the_file_is_found_anyway() {
 }
 
 #[test]
+fn commands_that_look_at_servers_name_the_command() {
+    let (_authority, server) = protected();
+    let setup = server.setup(&json!({}));
+    setup.write_config();
+    let config = setup.config();
+    let command = format!("mcp-workbench --config {} login dev fs", config.display());
+    for arguments in [&["list", "--tools"][..], &["doctor"]] {
+        let output = run(&setup, arguments);
+        let said = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("not signed in"), "{said}");
+        assert!(said.contains(&command), "{said}");
+    }
+}
+
+#[test]
 fn a_sign_in_elsewhere_counts_at_the_next_open_and_at_the_next_call() {
     let state = TempDir::new().unwrap();
     let (authority, server) = protected();
@@ -96,164 +113,6 @@ fn a_sign_in_elsewhere_counts_at_the_next_open_and_at_the_next_call() {
     );
     let ended = server.server().wait_verb("DELETE");
     assert!(ended.bearer().is_some(), "the end of a session too");
-}
-
-#[test]
-fn a_token_that_is_refused_is_refreshed_once_for_all_calls_and_the_session_stays() {
-    let state = TempDir::new().unwrap();
-    let (authority, server) = protected();
-    let setup = || keeping_in(state.path(), server.setup(&json!({})));
-    sign_in_elsewhere(setup());
-    // Each refresh gives another refresh token, and the authority ends everything at the second use of one.
-    for round in 1..=3 {
-        let mut workbench = setup().connect();
-        workbench.open("dev");
-        let handshakes = server.server().received("initialize").len();
-        authority.end_access();
-        let calls: Vec<String> = (0..20).map(|_| workbench.send_use("t", "{}")).collect();
-        for call in calls {
-            let result = workbench.tool_result(&call);
-            assert!(!result.failed(), "{}", result.raw);
-        }
-        assert_eq!(authority.token_requests("refresh_token").len(), round);
-        assert_eq!(server.server().received("initialize").len(), handshakes);
-    }
-    assert_eq!(authority.token_requests("authorization_code").len(), 1);
-}
-
-#[test]
-fn a_token_is_refreshed_before_it_is_over_and_before_it_is_refused() {
-    // An hour is given: one token is in its last quarter, the other is over.
-    for age in [3000, 4000] {
-        let state = TempDir::new().unwrap();
-        let (authority, server) = protected();
-        let setup = || keeping_in(state.path(), server.setup(&json!({})));
-        sign_in_elsewhere(setup());
-        make_older(state.path(), age);
-        let before = server.seen().len();
-        let old = authority.secrets();
-        let mut workbench = setup().connect();
-        assert_eq!(workbench.open("dev").tool_names(), ["t", "u"]);
-        let refreshes = || authority.token_requests("refresh_token").len();
-        assert!(poll(TIMEOUT, || (refreshes() > 0).then_some(())).is_some());
-        assert!(!workbench.use_tool("t", "{}").failed());
-        assert_eq!(
-            (refreshes(), server.server().received("tools/call").len()),
-            (1, 1)
-        );
-        if age == 4000 {
-            let seen = server.seen();
-            let mut later = seen[before..].iter();
-            let first = later.find(|it| it.route() == "/mcp").unwrap();
-            let first = first.bearer().unwrap().to_owned();
-            assert!(!old.contains(&first), "what is over is not sent");
-        }
-    }
-}
-
-/// Makes the token that is stored older than it is.
-fn make_older(state: &Path, seconds: u64) {
-    let folder = state.join("mcp-workbench/signin");
-    let files = fs::read_dir(folder).unwrap();
-    let files = files.map(|it| it.unwrap().path());
-    for file in files.filter(|it| it.extension().is_some_and(|it| it == "json")) {
-        let mut record: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
-        let received = record["token"]["received_at"].as_u64().unwrap();
-        record["token"]["received_at"] = (received - seconds).into();
-        fs::write(&file, record.to_string()).unwrap();
-    }
-}
-
-#[test]
-fn a_second_refusal_is_the_failure() {
-    let state = TempDir::new().unwrap();
-    let authority = Authority::start();
-    let server = Protected::start_with(&authority, |seen, out| {
-        let refuses = seen.method() == "tools/call";
-        refuses.then(|| out.reply("401 Unauthorized\nWWW-Authenticate: Bearer", NOISE))
-    });
-    let setup = || keeping_in(state.path(), server.setup(&json!({})));
-    sign_in_elsewhere(setup());
-    let mut workbench = setup().connect();
-    workbench.open("dev");
-    let failed = workbench.use_tool("t", "{}");
-    assert_eq!(code(&failed), auth_required("rejected"));
-    assert!(failed.error().contains("login dev fs"), "{}", failed.raw);
-    assert!(!failed.raw.contains(NOISE), "{}", failed.raw);
-    assert_eq!(server.server().received("tools/call").len(), 2);
-}
-
-#[test]
-fn a_sign_in_that_was_taken_back_is_asked_for_again() {
-    let state = TempDir::new().unwrap();
-    let (authority, server) = protected();
-    let setup = || keeping_in(state.path(), server.setup(&json!({})));
-    sign_in_elsewhere(setup());
-    let mut workbench = setup().connect();
-    workbench.open("dev");
-    authority.revoke_all();
-    let failed = workbench.use_tool("t", "{}");
-    assert_eq!(code(&failed), auth_required("rejected"));
-    let words = "HTTP 401: not signed in (the last sign-in is over)";
-    assert!(failed.error().contains(words), "{}", failed.raw);
-    let refreshes = authority.token_requests("refresh_token").len();
-    assert_eq!(
-        code(&workbench.use_tool("t", "{}")),
-        auth_required("rejected")
-    );
-    assert_eq!(
-        authority.token_requests("refresh_token").len(),
-        refreshes,
-        "what is known to be over is not tried again"
-    );
-    sign_in_elsewhere(setup());
-    assert!(!workbench.use_tool("t", "{}").failed());
-}
-
-#[test]
-fn an_authority_that_is_down_is_no_reason_to_sign_in_again() {
-    let state = TempDir::new().unwrap();
-    let (authority, server) = protected();
-    let setup = || keeping_in(state.path(), server.setup(&json!({})));
-    sign_in_elsewhere(setup());
-    let mut workbench = setup().connect();
-    workbench.open("dev");
-    authority.end_access();
-    let noise = NOISE.to_owned();
-    authority.set(|knobs| knobs.token_answer = Some(("503 Service Unavailable", noise)));
-    let failed = workbench.use_tool("t", "{}");
-    assert_eq!(code(&failed), auth_required("rejected"));
-    assert!(failed.error().contains("try again later"), "{}", failed.raw);
-    assert!(!failed.raw.contains(NOISE), "{}", failed.raw);
-    authority.set(|knobs| knobs.token_answer = None);
-    // What has failed may not be tried again at once.
-    let works = poll(TIMEOUT, || {
-        (!workbench.use_tool("t", "{}").failed()).then_some(())
-    });
-    assert!(works.is_some(), "it comes back by itself");
-}
-
-#[test]
-fn two_workbenches_never_use_up_one_refresh_token() {
-    let state = TempDir::new().unwrap();
-    let (authority, server) = protected();
-    let setup = || keeping_in(state.path(), server.setup(&json!({})));
-    sign_in_elsewhere(setup());
-    for round in 1..=3 {
-        let mut both = [setup().connect(), setup().connect()];
-        for workbench in &mut both {
-            workbench.open("dev");
-        }
-        authority.end_access();
-        let calls = both
-            .each_mut()
-            .map(|workbench| workbench.send_use("t", "{}"));
-        for (workbench, call) in both.iter_mut().zip(calls) {
-            let result = workbench.tool_result(&call);
-            assert!(!result.failed(), "{}", result.raw);
-        }
-        assert_eq!(authority.token_requests("refresh_token").len(), round);
-    }
 }
 
 #[test]
