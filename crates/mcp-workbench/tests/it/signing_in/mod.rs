@@ -9,6 +9,7 @@ mod offering;
 mod refreshing;
 pub(crate) mod served;
 mod serving;
+mod streams;
 
 use std::{
     fs,
