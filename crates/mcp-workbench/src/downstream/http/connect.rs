@@ -3,12 +3,7 @@
 
 use std::{error::Error, io, sync::Arc, time::Duration};
 
-use hyper::{
-    Uri,
-    header::HeaderValue,
-    rt::{Read, Write},
-    service::Service,
-};
+use hyper::{Uri, header::HeaderValue, service::Service};
 use hyper_rustls::HttpsConnector;
 use hyper_util::{
     client::{
@@ -19,7 +14,10 @@ use hyper_util::{
     service::TowerToHyperService,
 };
 use rustls_platform_verifier::Verifier;
-use tokio::time::timeout;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    time::timeout,
+};
 use tokio_rustls::{
     TlsConnector,
     rustls::{self, ClientConfig, crypto::aws_lc_rs, pki_types::ServerName},
@@ -38,9 +36,9 @@ const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 pub(super) type ConnectFault = Box<dyn Error + Send + Sync>;
 
 /// The bytes of a connection, whatever carries them.
-pub(super) trait Stream: Read + Write + Send + Unpin {}
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<T: Read + Write + Send + Unpin> Stream for T {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 /// Makes connections to one origin.
 pub(super) struct Connector {
@@ -99,7 +97,7 @@ impl Connector {
         let Some(tls) = &self.tls else {
             let next = self.proxy.as_ref().map_or(&self.origin, Intercept::uri);
             let tcp = TowerToHyperService::new(self.tcp.clone());
-            return Ok(Box::new(tcp.call(next.clone()).await?));
+            return Ok(Box::new(tcp.call(next.clone()).await?.into_inner()));
         };
         let maybe_tls = HttpsConnector::from((self.tcp.clone(), Arc::clone(tls)));
         match &self.proxy {
@@ -115,12 +113,12 @@ impl Connector {
                 let name = ServerName::try_from(host.to_owned())?;
                 let tls = TlsConnector::from(Arc::clone(tls));
                 let stream = tls.connect(name, TokioIo::new(tunnelled)).await?;
-                Ok(Box::new(TokioIo::new(stream)))
+                Ok(Box::new(stream))
             }
             proxy => {
                 let next = proxy.as_ref().map_or(&self.origin, Intercept::uri);
                 let maybe_tls = TowerToHyperService::new(maybe_tls);
-                Ok(Box::new(maybe_tls.call(next.clone()).await?))
+                Ok(Box::new(TokioIo::new(maybe_tls.call(next.clone()).await?)))
             }
         }
     }

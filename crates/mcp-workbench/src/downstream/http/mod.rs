@@ -8,11 +8,13 @@
 
 mod address;
 mod body;
+mod chunks;
 mod client;
 mod connect;
 mod exchange;
 mod fault;
 mod handshake;
+mod head;
 mod lane;
 mod listen;
 mod modern;

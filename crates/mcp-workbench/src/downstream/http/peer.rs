@@ -99,6 +99,8 @@ pub(super) struct Peer {
     pub(super) target: Target,
     /// What every request carries, agreed or not.
     headers: Arc<HeaderMap>,
+    /// What every message carries beside them.
+    posted: HeaderMap,
     pub(super) secrets: Secrets,
     pub(super) times: ServerTimes,
     pub(super) route: watch::Sender<Route>,
@@ -118,9 +120,12 @@ impl Peer {
         times: ServerTimes,
         events: mpsc::Sender<Event>,
     ) -> Self {
+        const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+        const JSON: HeaderValue = HeaderValue::from_static("application/json");
         Self {
             client,
             headers: Arc::new(headers),
+            posted: HeaderMap::from_iter([(ACCEPT, BOTH), (CONTENT_TYPE, JSON)]),
             secrets,
             times,
             route: watch::Sender::new(Route::Streamable(target.clone())),
@@ -242,21 +247,15 @@ impl Peer {
     }
 
     /// Posts a message. `more` are headers of its own.
-    pub(super) fn post(
+    pub(super) fn post<'a>(
         &self,
         target: Target,
         (agreed, more): (&Agreed, Option<&HeaderMap>),
-        body: MessageBody,
-    ) -> impl Future<Output = Result<Response, SendError>> {
-        const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
-        const JSON: HeaderValue = HeaderValue::from_static("application/json");
-        let mut headers = HeaderMap::clone(&agreed.headers);
-        headers.insert(ACCEPT, BOTH);
-        headers.insert(CONTENT_TYPE, JSON);
-        if let Some(more) = more {
-            headers.extend(more.clone());
-        }
-        let request = target.request(Method::POST, headers, body);
+        body: MessageBody<'a>,
+    ) -> impl Future<Output = Result<Response, SendError>> + use<'_, 'a> {
+        let nothing = HeaderMap::new();
+        let headers = [&agreed.headers, &self.posted, more.unwrap_or(&nothing)];
+        let request = target.request(&Method::POST, &headers, body);
         self.client.send(target, request)
     }
 
@@ -268,12 +267,12 @@ impl Peer {
         last_id: Option<&str>,
     ) -> Result<Response, SendError> {
         const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
-        let mut headers = HeaderMap::clone(&agreed.headers);
-        headers.insert(ACCEPT, EVENTS);
+        let mut headers = HeaderMap::from_iter([(ACCEPT, EVENTS)]);
         if let Some(last_id) = last_id.and_then(|id| HeaderValue::try_from(id).ok()) {
             headers.insert(LAST_EVENT_ID, last_id);
         }
-        let request = target.request(Method::GET, headers, MessageBody::empty());
+        let headers = [&agreed.headers, &headers];
+        let request = target.request(&Method::GET, &headers, MessageBody::empty());
         self.client.send(target, request).await
     }
 
@@ -283,8 +282,7 @@ impl Peer {
         target: Target,
         agreed: Agreed,
     ) -> Result<Response, SendError> {
-        let headers = HeaderMap::clone(&agreed.headers);
-        let request = target.request(Method::DELETE, headers, MessageBody::empty());
+        let request = target.request(&Method::DELETE, &[&agreed.headers], MessageBody::empty());
         self.client.send(target, request).await
     }
 
