@@ -3,12 +3,7 @@
 
 use std::{error::Error, io, net::SocketAddr, sync::Arc, time::Duration};
 
-use hyper::{
-    Uri,
-    header::HeaderValue,
-    rt::{Read, Write},
-    service::Service,
-};
+use hyper::{Uri, header::HeaderValue, service::Service};
 use hyper_rustls::HttpsConnector;
 use hyper_util::{
     client::{
@@ -19,7 +14,11 @@ use hyper_util::{
     service::TowerToHyperService,
 };
 use rustls_platform_verifier::Verifier;
-use tokio::{net::TcpStream, time::timeout};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+    time::timeout,
+};
 use tokio_rustls::{
     TlsConnector,
     rustls::{self, ClientConfig, crypto::aws_lc_rs, pki_types::ServerName},
@@ -40,9 +39,9 @@ const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 pub(crate) type ConnectFault = Box<dyn Error + Send + Sync>;
 
 /// The bytes of a connection, whatever carries them.
-pub(crate) trait Stream: Read + Write + Send + Unpin {}
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<T: Read + Write + Send + Unpin> Stream for T {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 /// Makes connections to one origin.
 pub(crate) struct Connector {
@@ -109,7 +108,7 @@ impl Connector {
         &self,
         addresses: &[SocketAddr],
     ) -> Result<Box<dyn Stream>, ConnectFault> {
-        let tcp = TokioIo::new(first_of(addresses).await?);
+        let tcp = first_of(addresses).await?;
         match &self.tls {
             Some(tls) => self.encrypt(tls, tcp).await,
             None => Ok(Box::new(tcp)),
@@ -126,8 +125,8 @@ impl Connector {
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let name = ServerName::try_from(host.to_owned())?;
         let tls = TlsConnector::from(Arc::clone(tls));
-        let stream = tls.connect(name, TokioIo::new(stream)).await?;
-        Ok(Box::new(TokioIo::new(stream)))
+        let stream = tls.connect(name, stream).await?;
+        Ok(Box::new(stream))
     }
 
     /// Makes a connection.
@@ -140,7 +139,7 @@ impl Connector {
         let Some(tls) = &self.tls else {
             let next = self.proxy.as_ref().map_or(&self.origin, Intercept::uri);
             let tcp = TowerToHyperService::new(self.tcp.clone());
-            return Ok(Box::new(tcp.call(next.clone()).await?));
+            return Ok(Box::new(tcp.call(next.clone()).await?.into_inner()));
         };
         let maybe_tls = HttpsConnector::from((self.tcp.clone(), Arc::clone(tls)));
         match &self.proxy {
@@ -151,12 +150,12 @@ impl Connector {
                 }
                 let tunnel = TowerToHyperService::new(tunnel);
                 let tunnelled = tunnel.call(self.origin.clone()).await?;
-                self.encrypt(tls, tunnelled).await
+                self.encrypt(tls, TokioIo::new(tunnelled)).await
             }
             proxy => {
                 let next = proxy.as_ref().map_or(&self.origin, Intercept::uri);
                 let maybe_tls = TowerToHyperService::new(maybe_tls);
-                Ok(Box::new(maybe_tls.call(next.clone()).await?))
+                Ok(Box::new(TokioIo::new(maybe_tls.call(next.clone()).await?)))
             }
         }
     }

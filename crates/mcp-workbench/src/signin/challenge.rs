@@ -20,11 +20,10 @@ impl Challenge {
         (is_bearer && header.len() <= MOST_BYTES).then(|| Self(header.to_owned()))
     }
 
-    /// The challenge of the headers of a response: the one that says where to sign in, if there are several.
-    pub fn of(headers: &hyper::HeaderMap) -> Option<Self> {
-        let values = headers.get_all(hyper::header::WWW_AUTHENTICATE).iter();
-        let texts = values.filter_map(|value| value.to_str().ok());
-        let challenges: Vec<Self> = texts.filter_map(Self::new).collect();
+    /// The challenge of a response, from all of its headers of this name: the one that says where to sign in, if there
+    /// are several.
+    pub fn of<'a>(headers: impl Iterator<Item = &'a str>) -> Option<Self> {
+        let challenges: Vec<Self> = headers.filter_map(Self::new).collect();
         let is_pointed = |it: &&Self| it.0.to_ascii_lowercase().contains("resource_metadata");
         let pointed = challenges.iter().find(is_pointed);
         pointed.or(challenges.first()).cloned()

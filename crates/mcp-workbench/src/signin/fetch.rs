@@ -13,9 +13,12 @@ use hyper::{
     Method, Request, Response, Uri,
     body::{Body, Incoming},
     client::conn::http1,
-    header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT},
+    header::{
+        ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT, WWW_AUTHENTICATE,
+    },
     http::StatusCode,
 };
+use hyper_util::rt::TokioIo;
 use rmcp::transport::auth::{
     AuthError, OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRequest,
 };
@@ -171,7 +174,9 @@ impl Fetcher {
             self.send(url, request, host, Reading::Head).await?.0
         };
         let head = probed(head);
-        if let Some(challenge) = Challenge::of(head.headers()) {
+        let challenges = head.headers().get_all(WWW_AUTHENTICATE).iter();
+        let challenges = challenges.filter_map(|it| it.to_str().ok());
+        if let Some(challenge) = Challenge::of(challenges) {
             let _ = self.challenge.set(challenge);
         }
         Ok(head)
@@ -270,7 +275,7 @@ async fn send(
     request: Request<String>,
     reading: Reading,
 ) -> Result<(Response<()>, Option<Vec<u8>>), hyper::Error> {
-    let (mut sender, connection) = http1::handshake(stream).await?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     let mut connection = pin!(connection);
     let mut exchange = pin!(async move {
         let response = sender.send_request(request).await?;

@@ -1,7 +1,10 @@
 //! The token of one request: what it carries, and the one cure if that is refused. What is refused for its token did
 //! not run, and is sent again with another.
 
-use hyper::{HeaderMap, StatusCode, header::AUTHORIZATION};
+use hyper::{
+    HeaderMap, StatusCode,
+    header::{AUTHORIZATION, WWW_AUTHENTICATE},
+};
 
 use super::{
     client::{Response, SendError},
@@ -55,11 +58,11 @@ impl<'a> Admission<'a> {
         }
     }
 
-    /// Puts the token on a request. An entry with a header of this name has no token.
-    pub(super) fn put_on(&self, headers: &mut HeaderMap) {
-        if let Some(bearer) = &self.bearer {
-            headers.insert(AUTHORIZATION, bearer.header().clone());
-        }
+    /// What a request carries for it. An entry with a header of this name has no token.
+    pub(super) fn headers(&self) -> HeaderMap {
+        let bearer = self.bearer.iter();
+        let token = bearer.map(|bearer| (AUTHORIZATION, bearer.header().clone()));
+        token.collect()
     }
 
     /// Judges a response, and gets another token where that may help.
@@ -70,7 +73,7 @@ impl<'a> Admission<'a> {
         let status = response.status();
         let is_about_tokens = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         let judged = self.access.filter(|_| is_about_tokens).map(|access| {
-            let challenge = Challenge::of(response.headers());
+            let challenge = Challenge::of(response.headers().all(&WWW_AUTHENTICATE));
             // On the heap: it is large and rare.
             Box::pin(self.judge_refusal(access, status, challenge))
         });

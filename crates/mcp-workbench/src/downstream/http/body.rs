@@ -2,18 +2,19 @@
 //! of it went out, or if the server proved that it did not run it.
 
 use std::{
+    io::{self, IoSlice},
     pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicU8, AtomicUsize, Ordering},
     },
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
-use bytes::Bytes;
-use http_body::{Body, Frame as BodyFrame, SizeHint};
+use tokio::io::AsyncWrite;
 
-use crate::{call::Outcome, wire::Frame};
+use super::lane::LaneError;
+use crate::{call::Outcome, dial::Stream, wire::Frame};
 
 const WAITING: u8 = 0;
 const BEGUN: u8 = 1;
@@ -96,68 +97,121 @@ impl Drop for Share {
     }
 }
 
-/// The bytes of one message on their way out.
-pub(super) struct MessageBody {
-    /// Those that were given out are empty.
-    parts: [Bytes; 3],
-    sending: Arc<Sending>,
+/// How large a message may be that is copied behind its head, so that both are one piece.
+const COPY_BELOW: usize = 16 * 1024;
+
+/// The message of a request, as long as it is not written.
+pub(super) struct MessageBody<'a> {
+    parts: [&'a [u8]; 3],
+    sending: Option<&'a Sending>,
     share: Option<Share>,
 }
 
-impl MessageBody {
+impl<'a> MessageBody<'a> {
     /// Nothing.
     pub(super) fn empty() -> Self {
         Self {
-            parts: Default::default(),
-            sending: Arc::default(),
+            parts: [&[]; 3],
+            sending: None,
             share: None,
         }
     }
 
-    pub(super) fn new(frame: &Frame, sending: &Arc<Sending>, share: Option<Share>) -> Self {
+    pub(super) fn new(frame: &'a Frame, sending: &'a Sending, share: Option<Share>) -> Self {
         Self {
-            parts: frame.clone().into_parts(),
-            sending: Arc::clone(sending),
+            parts: frame.parts(),
+            sending: Some(sending),
             share,
         }
     }
+
+    pub(super) fn len(&self) -> usize {
+        self.parts.iter().map(|part| part.len()).sum()
+    }
 }
 
-/// A request was taken back before it was begun.
-#[derive(Debug, thiserror::Error)]
-#[error("withdrawn")]
-pub(super) struct Withdrawn;
+/// A request on its way out.
+pub(super) struct OutgoingRequest<'a> {
+    /// The head, and a small body.
+    first: Vec<u8>,
+    /// A large body.
+    rest: [&'a [u8]; 3],
+    written: usize,
+    is_flushed: bool,
+    sending: Option<&'a Sending>,
+    share: Option<Share>,
+}
 
-impl Body for MessageBody {
-    type Data = Bytes;
-    type Error = Withdrawn;
-
-    /// The connection asks for this when it writes the head, and before it has flushed it.
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        _context: &mut Context<'_>,
-    ) -> Poll<Option<Result<BodyFrame<Bytes>, Withdrawn>>> {
-        let this = self.get_mut();
-        if this.is_end_stream() {
-            return Poll::Ready(None);
+impl<'a> OutgoingRequest<'a> {
+    pub(super) fn new(mut head: Vec<u8>, body: MessageBody<'a>) -> Self {
+        let mut rest = body.parts;
+        if body.len() < COPY_BELOW {
+            for part in &mut rest {
+                head.extend_from_slice(std::mem::take(part));
+            }
         }
-        if !this.sending.begin() {
-            return Poll::Ready(Some(Err(Withdrawn)));
+        Self {
+            first: head,
+            rest,
+            written: 0,
+            is_flushed: false,
+            sending: body.sending,
+            share: body.share,
         }
-        let part = this.parts.iter_mut().find(|part| !part.is_empty());
-        let part = part.map(std::mem::take);
-        if this.is_end_stream() {
-            this.share = None;
-        }
-        Poll::Ready(part.map(|part| Ok(BodyFrame::data(part))))
     }
 
-    fn is_end_stream(&self) -> bool {
-        self.parts.iter().all(Bytes::is_empty)
+    /// Whether all of it went out.
+    pub(super) fn is_written(&self) -> bool {
+        self.is_flushed
     }
 
-    fn size_hint(&self) -> SizeHint {
-        let left: usize = self.parts.iter().map(Bytes::len).sum();
-        SizeHint::with_exact(left as u64)
+    /// Writes what the stream takes. Whoever is asked has begun with it from then on.
+    pub(super) fn poll_write(
+        &mut self,
+        stream: &mut Box<dyn Stream>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), LaneError>> {
+        if self.is_flushed {
+            return Poll::Ready(Ok(()));
+        }
+        if self.sending.is_some_and(|sending| !sending.begin()) {
+            return Poll::Ready(Err(LaneError::Withdrawn));
+        }
+        let mut stream = Pin::new(stream);
+        loop {
+            let mut left = [IoSlice::new(&[]); 4];
+            let count = self.fill(&mut left);
+            if count == 0 {
+                break;
+            }
+            // One piece needs no list of pieces.
+            let written = match left[..count] {
+                [ref only] => stream.as_mut().poll_write(context, only),
+                ref several => stream.as_mut().poll_write_vectored(context, several),
+            };
+            match ready!(written)? {
+                0 => return Poll::Ready(Err(io::Error::from(io::ErrorKind::WriteZero).into())),
+                written => self.written += written,
+            }
+        }
+        self.share = None;
+        ready!(stream.poll_flush(context))?;
+        self.is_flushed = true;
+        Poll::Ready(Ok(()))
+    }
+
+    /// Gives what is still to be written; returns how many pieces that is.
+    fn fill<'b>(&'b self, pieces: &mut [IoSlice<'b>; 4]) -> usize {
+        let mut skip = self.written;
+        let mut count = 0;
+        for part in [&self.first[..]].into_iter().chain(self.rest) {
+            let left = part.get(skip..).unwrap_or_default();
+            skip = skip.saturating_sub(part.len());
+            if !left.is_empty() {
+                pieces[count] = IoSlice::new(left);
+                count += 1;
+            }
+        }
+        count
     }
 }

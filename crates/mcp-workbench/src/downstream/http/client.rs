@@ -3,19 +3,13 @@
 
 use std::{
     future::poll_fn,
-    pin::Pin,
+    io::Write,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll},
     time::Duration,
 };
 
 use bytes::Bytes;
-use hyper::{
-    HeaderMap, Method, Request, StatusCode, Uri,
-    body::{Body, Incoming},
-    header::HeaderValue,
-    http::response::Parts,
-};
+use hyper::{HeaderMap, Method, StatusCode, Uri, header::HeaderValue};
 use thiserror::Error;
 use tokio::{
     sync::Notify,
@@ -23,7 +17,11 @@ use tokio::{
 };
 use url::{Position, Url};
 
-use super::{body::MessageBody, lane::Lane};
+use super::{
+    body::{MessageBody, OutgoingRequest},
+    head::{Fields, Head},
+    lane::{Lane, LaneError},
+};
 use crate::dial::{ConnectFault, Connector};
 
 /// How many lanes are kept for the next request: as many as calls may run.
@@ -31,6 +29,9 @@ const MOST_IDLE: usize = 64;
 /// How long they are kept: a little less than servers keep them (5 s is common), since a call that meets the end of
 /// its connection cannot be sent again.
 const IDLE_PATIENCE: Duration = Duration::from_secs(4);
+
+/// Room for the head of a request and a small message.
+const USUAL_BYTES: usize = 1024;
 
 /// Why there is no answer.
 #[derive(Debug, Error)]
@@ -40,7 +41,7 @@ pub(super) enum SendError {
     Connect(#[source] ConnectFault),
     /// The connection broke, or what came is not HTTP.
     #[error("no answer")]
-    Exchange(#[source] hyper::Error),
+    Exchange(#[source] LaneError),
 }
 
 /// An address of the server, with the form that it has in requests. Cheap to clone.
@@ -53,18 +54,30 @@ impl Target {
         &self.0.0
     }
 
-    /// A request to it. On the heap, because it is handed on from future to future.
-    pub(super) fn request(
+    /// A request to it, with all of these headers. The last of them take the place of others of their names.
+    pub(super) fn request<'a>(
         &self,
-        method: Method,
-        headers: HeaderMap,
-        body: MessageBody,
-    ) -> Box<Request<MessageBody>> {
-        let mut request = Box::new(Request::new(body));
-        *request.method_mut() = method;
-        *request.uri_mut() = self.0.1.clone();
-        *request.headers_mut() = headers;
-        request
+        method: &Method,
+        headers: &[&HeaderMap],
+        body: MessageBody<'a>,
+    ) -> OutgoingRequest<'a> {
+        let nothing = &HeaderMap::new();
+        let mut head = Vec::with_capacity(USUAL_BYTES);
+        // Writing to memory cannot fail.
+        let _ = write!(head, "{method} {} HTTP/1.1\r\n", self.0.1);
+        let (last, others) = headers.split_last().unwrap_or((&nothing, &[]));
+        let others = others.iter().copied().flatten();
+        let others = others.filter(|(name, _)| !last.contains_key(*name));
+        for (name, value) in others.chain(*last) {
+            for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+                head.extend_from_slice(part);
+            }
+        }
+        if method == Method::POST {
+            let _ = write!(head, "content-length: {}\r\n", body.len());
+        }
+        head.extend_from_slice(b"\r\n");
+        OutgoingRequest::new(head, body)
     }
 }
 
@@ -104,37 +117,26 @@ impl Client {
         self.connector.proxy_credentials()
     }
 
-    /// Sends a request. One that could not be begun because a kept connection had ended goes to another one.
+    /// Sends a request.
     pub(super) async fn send(
         self: &Arc<Self>,
         target: Target,
-        mut request: Box<Request<MessageBody>>,
+        mut request: OutgoingRequest<'_>,
     ) -> Result<Response, SendError> {
-        loop {
-            let kept = self.take_idle();
-            let was_kept = kept.is_some();
-            let mut lane = match kept {
-                Some(lane) => lane,
-                // On the heap: it is large and rare.
-                None => Box::pin(self.open()).await?,
-            };
-            match lane.exchange(*request).await {
-                Ok(response) => {
-                    let (head, body) = response.into_parts();
-                    return Ok(Response(Box::new(OpenResponse {
-                        head,
-                        target,
-                        body,
-                        lane: Some(lane),
-                        client: Arc::clone(self),
-                    })));
-                }
-                Err(mut error) => match error.take_message() {
-                    Some(unsent) if was_kept => *request = unsent,
-                    _ => return Err(SendError::Exchange(error.into_error())),
-                },
-            }
-        }
+        let mut lane = match self.take_idle() {
+            Some(lane) => lane,
+            // On the heap: it is large and rare.
+            None => Box::pin(self.open()).await?,
+        };
+        let head = lane.exchange(&mut request).await;
+        let mut response = Response {
+            head: head.map_err(SendError::Exchange)?,
+            target,
+            lane: Some(lane),
+            client: Arc::clone(self),
+        };
+        response.end_if_over();
+        Ok(response)
     }
 
     /// Ends the lanes that nobody needs any more, for as long as it runs.
@@ -150,7 +152,7 @@ impl Client {
 
     async fn open(&self) -> Result<Lane, SendError> {
         let stream = self.connector.connect().await.map_err(SendError::Connect)?;
-        Lane::new(stream).await.map_err(SendError::Exchange)
+        Ok(Lane::new(stream))
     }
 
     fn take_idle(&self) -> Option<Lane> {
@@ -186,14 +188,10 @@ fn is_fresh(lane: &Lane) -> bool {
     lane.idle_since.elapsed() < IDLE_PATIENCE
 }
 
-/// An answer whose body is still to be read. Dropping it before that closes its connection. On the heap, because it
-/// is handed on from future to future.
-pub(super) struct Response(Box<OpenResponse>);
-
-struct OpenResponse {
-    head: Parts,
+/// An answer whose body is still to be read. Dropping it before that closes its connection.
+pub(super) struct Response {
+    head: Head,
     target: Target,
-    body: Incoming,
     /// The connection, until the body is over.
     lane: Option<Lane>,
     client: Arc<Client>,
@@ -202,76 +200,43 @@ struct OpenResponse {
 impl Response {
     /// Its status.
     pub(super) fn status(&self) -> StatusCode {
-        self.0.head.status
+        self.head.status
     }
 
     /// Its headers.
-    pub(super) fn headers(&self) -> &HeaderMap {
-        &self.0.head.headers
+    pub(super) fn headers(&self) -> &Fields {
+        &self.head.fields
     }
 
     /// Where the request went.
     pub(super) fn url(&self) -> &Url {
-        self.0.target.url()
+        self.target.url()
     }
 
     /// How long its body is, as far as that is known.
     pub(super) fn content_length(&self) -> Option<u64> {
-        self.0.body.size_hint().exact()
+        self.lane.as_ref().map_or(Some(0), Lane::content_length)
     }
 
     /// Whether all of the body was read.
     pub(super) fn is_over(&self) -> bool {
-        self.0.body.is_end_stream()
+        self.lane.is_none()
     }
 
     /// The next bytes of its body; none at its end. Cancel-safe.
-    pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, hyper::Error> {
-        let chunk = poll_fn(|context| self.0.poll_chunk(context)).await;
-        let over = match &chunk {
-            Ok(Some(_)) => self.is_over(),
-            Ok(None) => true,
-            Err(_) => false,
+    pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, LaneError> {
+        let Some(lane) = &mut self.lane else {
+            return Ok(None);
         };
-        if over && let Some(lane) = self.0.lane.take() {
-            self.0.client.keep(lane);
-        }
-        chunk
-    }
-}
-
-impl OpenResponse {
-    fn poll_chunk(
-        &mut self,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<Option<Bytes>, hyper::Error>> {
-        // What is there is taken before the connection is driven, which then has room for more.
-        if let Poll::Ready(chunk) = self.poll_taken(context) {
-            return Poll::Ready(chunk);
-        }
-        match &mut self.lane {
-            Some(lane) => lane.drive(context),
-            None => return Poll::Ready(Ok(None)),
-        }
-        self.poll_taken(context)
+        let chunk = poll_fn(|context| lane.poll_chunk(context)).await?;
+        self.end_if_over();
+        Ok(chunk)
     }
 
-    /// What the connection has put into the body.
-    fn poll_taken(
-        &mut self,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<Option<Bytes>, hyper::Error>> {
-        loop {
-            return match Pin::new(&mut self.body).poll_frame(context) {
-                Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
-                    Ok(bytes) => Poll::Ready(Ok(Some(bytes))),
-                    // Trailers mean nothing here.
-                    Err(_) => continue,
-                },
-                Poll::Ready(Some(Err(error))) => Poll::Ready(Err(error)),
-                Poll::Ready(None) => Poll::Ready(Ok(None)),
-                Poll::Pending => Poll::Pending,
-            };
+    /// Gives the connection back once the body is over.
+    fn end_if_over(&mut self) {
+        if let Some(lane) = self.lane.take_if(|lane| lane.is_over()) {
+            self.client.keep(lane);
         }
     }
 }

@@ -200,7 +200,7 @@ fn retry_after(response: &Response) -> Option<Duration> {
 }
 
 fn text_of<'a>(response: &'a Response, name: &HeaderName) -> Option<&'a str> {
-    response.headers().get(name)?.to_str().ok()
+    response.headers().text(name)
 }
 
 async fn beginning(mut response: Response) -> Vec<u8> {

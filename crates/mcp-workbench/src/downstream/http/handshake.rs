@@ -49,7 +49,7 @@ pub(super) async fn renew(peer: Arc<Peer>, initialize: Frame, lost: u64) {
 
 async fn handshake(peer: &Peer, initialize: &Frame, generation: u64) -> Result<Agreed, HttpFault> {
     let response = send(peer, initialize, &peer.agreed_on_nothing()).await?;
-    let session = response.headers().get(SESSION_ID).cloned();
+    let session = response.headers().get(&SESSION_ID);
     let result = result_of(peer, response).await?;
     let version = result.member("protocolVersion");
     let version = version.and_then(|it| HeaderValue::try_from(it.as_text()?.as_ref()).ok());

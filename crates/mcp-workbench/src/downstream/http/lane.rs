@@ -1,87 +1,233 @@
 //! One connection of HTTP/1.1, which carries one exchange at a time. Nothing runs beside it: whoever waits for an
-//! exchange drives the connection, so that an answer passes through no other task.
+//! exchange drives the connection, so that an answer passes through no other task, and what is asked for and answered
+//! in one piece each takes one write and one read.
 
 use std::{
     future::poll_fn,
-    pin::{Pin, pin},
-    task::{Context, Waker},
+    io,
+    pin::pin,
+    task::{Context, Poll, Waker, ready},
 };
 
-use hyper::{
-    Request, Response,
-    body::Incoming,
-    client::conn::{
-        TrySendError,
-        http1::{self, Connection, SendRequest},
-    },
-};
-use tokio::time::Instant;
+use bytes::{Bytes, BytesMut};
+use thiserror::Error;
+use tokio::{io::AsyncReadExt, time::Instant};
 
-use super::body::MessageBody;
+use super::{
+    body::OutgoingRequest,
+    chunks::{Chunks, Step},
+    head::{self, Ending, Head},
+};
 use crate::dial::Stream;
 
-/// What reads and writes while it is polled. On the heap, since a lane is handed on; gone when it is over.
-type Driven = Box<Connection<Box<dyn Stream>, MessageBody>>;
+/// How much is read at once, at least and at most.
+const LEAST_READ: usize = 8 * 1024;
+const MOST_READ: usize = 256 * 1024;
+/// With less room than this a buffer is not read into.
+const LEAST_ROOM: usize = 2 * 1024;
 
-/// Why there is no answer, with the request if nothing of it was sent. On the heap: it is large and rare.
-type Unanswered = Box<TrySendError<Request<MessageBody>>>;
+/// Why there is no answer, or not all of it.
+#[derive(Debug, Error)]
+pub(super) enum LaneError {
+    /// The server closed the connection.
+    #[error("connection closed before message completed")]
+    Ended,
+    /// The connection broke.
+    #[error(transparent)]
+    Broken(#[from] io::Error),
+    /// What came is not HTTP.
+    #[error(transparent)]
+    NotHttp(#[from] httparse::Error),
+    /// What came can be read in two ways.
+    #[error("the answer is not clear about {0}")]
+    Unclear(&'static str),
+    /// The head has no end.
+    #[error("the head of the answer is too long")]
+    LongHead,
+    /// The request was taken back before it was begun.
+    #[error("withdrawn")]
+    Withdrawn,
+}
 
 /// A connection.
 pub(super) struct Lane {
-    sender: SendRequest<MessageBody>,
-    connection: Option<Driven>,
+    stream: Box<dyn Stream>,
+    /// What was read and is not used yet.
+    read: BytesMut,
+    /// What is left of the body of the answer.
+    left: Left,
+    /// Whether another exchange may follow.
+    persists: bool,
     /// When its last exchange was over.
     pub(super) idle_since: Instant,
 }
 
+/// What is left of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Left {
+    /// So many bytes.
+    Bytes(u64),
+    /// Chunks, from here on.
+    Chunks(Chunks),
+    /// All that comes.
+    All,
+}
+
 impl Lane {
     /// Begins HTTP on a stream.
-    pub(super) async fn new(stream: Box<dyn Stream>) -> Result<Self, hyper::Error> {
-        let (sender, connection) = http1::handshake(stream).await?;
-        Ok(Self {
-            sender,
-            connection: Some(Box::new(connection)),
+    pub(super) fn new(stream: Box<dyn Stream>) -> Self {
+        Self {
+            stream,
+            read: BytesMut::new(),
+            left: Left::Bytes(0),
+            persists: true,
             idle_since: Instant::now(),
-        })
-    }
-
-    /// Sends a request and waits for the head of its answer. The body comes while the lane is driven.
-    pub(super) fn exchange(
-        &mut self,
-        request: Request<MessageBody>,
-    ) -> impl Future<Output = Result<Response<Incoming>, Unanswered>> {
-        // Taken before anything is waited for, so that the future does not hold it.
-        let answer = self.sender.try_send_request(request);
-        let connection = &mut self.connection;
-        async move {
-            let mut answer = pin!(answer);
-            poll_fn(|context| {
-                drive(connection, context);
-                answer.as_mut().poll(context)
-            })
-            .await
-            .map_err(Box::new)
         }
     }
 
-    /// Lets the connection read and write what it can.
-    pub(super) fn drive(&mut self, context: &mut Context<'_>) {
-        drive(&mut self.connection, context);
+    /// Sends a request and waits for the head of its answer. The body comes chunk by chunk.
+    pub(super) async fn exchange(
+        &mut self,
+        request: &mut OutgoingRequest<'_>,
+    ) -> Result<Head, LaneError> {
+        let head = poll_fn(|context| self.poll_exchange(request, context)).await?;
+        self.left = match head.ending {
+            Ending::Length(length) => Left::Bytes(length),
+            Ending::Chunks => Left::Chunks(Chunks::Size),
+            Ending::Close => Left::All,
+        };
+        // A server that has answered before it had read everything may not read the rest.
+        self.persists = head.persists && request.is_written();
+        Ok(head)
     }
 
-    /// Whether another exchange may begin: the last one is over, and the server has not closed the connection.
+    fn poll_exchange(
+        &mut self,
+        request: &mut OutgoingRequest<'_>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Head, LaneError>> {
+        let written = request.poll_write(&mut self.stream, context);
+        let failed = match written {
+            Poll::Ready(Err(LaneError::Withdrawn)) => {
+                return Poll::Ready(Err(LaneError::Withdrawn));
+            }
+            Poll::Ready(Err(error)) => Some(error),
+            Poll::Ready(Ok(())) | Poll::Pending => None,
+        };
+        loop {
+            if !self.read.is_empty()
+                && let Some((head, length)) = head::read(&self.read)?
+            {
+                let _ = self.read.split_to(length);
+                return Poll::Ready(Ok(head));
+            }
+            // A server that reads no more may have said why.
+            match (self.poll_read(LEAST_READ, context), failed.is_some()) {
+                (Poll::Ready(Ok(1..)), _) => {}
+                (Poll::Ready(Ok(0)), false) => return Poll::Ready(Err(LaneError::Ended)),
+                (Poll::Ready(Err(error)), false) => return Poll::Ready(Err(error.into())),
+                (Poll::Pending, false) => return Poll::Pending,
+                (_, true) => return Poll::Ready(Err(failed.unwrap_or(LaneError::Ended))),
+            }
+        }
+    }
+
+    /// The next bytes of the body; none at its end. Cancel-safe.
+    pub(super) fn poll_chunk(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Option<Bytes>, LaneError>> {
+        loop {
+            if let Some(chunk) = self.take_chunk()? {
+                return Poll::Ready(Ok(Some(chunk)));
+            }
+            if self.is_over() {
+                return Poll::Ready(Ok(None));
+            }
+            let expected = match self.left {
+                Left::Bytes(left) => usize::try_from(left).unwrap_or(MOST_READ),
+                Left::Chunks(_) | Left::All => LEAST_READ,
+            };
+            let expected = expected.clamp(LEAST_READ, MOST_READ);
+            if ready!(self.poll_read(expected, context))? > 0 {
+                continue;
+            }
+            self.persists = false;
+            return Poll::Ready(match self.left {
+                Left::All => {
+                    self.left = Left::Bytes(0);
+                    Ok(None)
+                }
+                Left::Bytes(_) | Left::Chunks(_) => Err(LaneError::Ended),
+            });
+        }
+    }
+
+    /// What was read of the body.
+    fn take_chunk(&mut self) -> Result<Option<Bytes>, LaneError> {
+        let count = match &mut self.left {
+            Left::All => self.read.len(),
+            Left::Bytes(left) => {
+                let here = self.read.len();
+                let count = usize::try_from(*left).map_or(here, |left| left.min(here));
+                *left -= count as u64;
+                count
+            }
+            Left::Chunks(chunks) => loop {
+                match chunks.step(&self.read)? {
+                    Step::Skip(count) => drop(self.read.split_to(count)),
+                    Step::Take(count) => break count,
+                    Step::Wait => break 0,
+                }
+            },
+        };
+        let chunk = (count > 0).then(|| self.read.split_to(count).freeze());
+        self.skip_end()?;
+        Ok(chunk)
+    }
+
+    /// Reads over what follows the last chunk, as far as it is there.
+    fn skip_end(&mut self) -> Result<(), LaneError> {
+        if let Left::Chunks(chunks) = &mut self.left {
+            while !matches!(chunks, Chunks::Data(_))
+                && let Step::Skip(count) = chunks.step(&self.read)?
+            {
+                let _ = self.read.split_to(count);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all of the body was read.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.left, Left::Bytes(0) | Left::Chunks(Chunks::Over))
+    }
+
+    /// How long the body is, if its head said so and nothing of it was read.
+    pub(super) fn content_length(&self) -> Option<u64> {
+        match self.left {
+            Left::Bytes(left) => Some(left),
+            Left::Chunks(_) | Left::All => None,
+        }
+    }
+
+    /// Whether another exchange may begin: the last one is over, and the server has said nothing since, nor closed the
+    /// connection.
     pub(super) fn is_ready(&mut self) -> bool {
-        self.drive(&mut Context::from_waker(Waker::noop()));
-        self.connection.is_some() && self.sender.is_ready()
+        self.persists
+            && self.is_over()
+            && self.read.is_empty()
+            && self
+                .poll_read(LEAST_READ, &mut Context::from_waker(Waker::noop()))
+                .is_pending()
     }
-}
 
-fn drive(connection: &mut Option<Driven>, context: &mut Context<'_>) {
-    let Some(driven) = connection else {
-        return;
-    };
-    if Pin::new(driven).poll(context).is_ready() {
-        // Whoever waits learns of the end, and of its reason, by its own part of the exchange.
-        *connection = None;
+    fn poll_read(&mut self, room: usize, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let here = self.read.capacity() - self.read.len();
+        if here < LEAST_ROOM || (room > LEAST_READ && here < room) {
+            self.read.reserve(room);
+        }
+        let reading = pin!(self.stream.read_buf(&mut self.read));
+        reading.poll(context)
     }
 }

@@ -9,10 +9,12 @@
 mod address;
 mod admission;
 mod body;
+mod chunks;
 mod client;
 mod exchange;
 mod fault;
 mod handshake;
+mod head;
 mod lane;
 mod listen;
 mod modern;

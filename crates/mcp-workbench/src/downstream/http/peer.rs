@@ -102,6 +102,8 @@ pub(super) struct Peer {
     pub(super) target: Target,
     /// What every request carries, agreed or not.
     headers: Arc<HeaderMap>,
+    /// What every message carries beside them.
+    posted: HeaderMap,
     /// How it is signed in to, if anybody does.
     access: Option<Access>,
     pub(super) secrets: Secrets,
@@ -124,9 +126,12 @@ impl Peer {
         times: ServerTimes,
         events: mpsc::Sender<Event>,
     ) -> Self {
+        const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
+        const JSON: HeaderValue = HeaderValue::from_static("application/json");
         Self {
             client,
             headers: Arc::new(headers),
+            posted: HeaderMap::from_iter([(ACCEPT, BOTH), (CONTENT_TYPE, JSON)]),
             access,
             secrets,
             times,
@@ -264,23 +269,17 @@ impl Peer {
     }
 
     /// Posts a message. `more` are headers of its own.
-    pub(super) fn post(
+    pub(super) fn post<'a>(
         &self,
         target: Target,
         (agreed, more): (&Agreed, Option<&HeaderMap>),
         admission: &Admission<'_>,
-        body: MessageBody,
-    ) -> impl Future<Output = Result<Response, SendError>> {
-        const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
-        const JSON: HeaderValue = HeaderValue::from_static("application/json");
-        let mut headers = HeaderMap::clone(&agreed.headers);
-        headers.insert(ACCEPT, BOTH);
-        headers.insert(CONTENT_TYPE, JSON);
-        if let Some(more) = more {
-            headers.extend(more.clone());
-        }
-        admission.put_on(&mut headers);
-        let request = target.request(Method::POST, headers, body);
+        body: MessageBody<'a>,
+    ) -> impl Future<Output = Result<Response, SendError>> + use<'_, 'a> {
+        let (nothing, token) = (HeaderMap::new(), admission.headers());
+        let more = more.unwrap_or(&nothing);
+        let headers = [&agreed.headers, &self.posted, more, &token];
+        let request = target.request(&Method::POST, &headers, body);
         self.client.send(target, request)
     }
 
@@ -292,15 +291,14 @@ impl Peer {
         last_id: Option<&str>,
     ) -> Result<Response, NoResponse> {
         const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
-        let mut headers = HeaderMap::clone(&agreed.headers);
-        headers.insert(ACCEPT, EVENTS);
+        let mut headers = HeaderMap::from_iter([(ACCEPT, EVENTS)]);
         if let Some(last_id) = last_id.and_then(|id| HeaderValue::try_from(id).ok()) {
             headers.insert(LAST_EVENT_ID, last_id);
         }
         let mut admission = Admission::begin(self).await;
         loop {
-            admission.put_on(&mut headers);
-            let request = target.request(Method::GET, headers.clone(), MessageBody::empty());
+            let all = [&agreed.headers, &headers, &admission.headers()];
+            let request = target.request(&Method::GET, &all, MessageBody::empty());
             let sent = self.client.send(target.clone(), request).await;
             let response = sent.map_err(NoResponse::Send)?;
             match admission.judge(&response).await {
@@ -317,9 +315,9 @@ impl Peer {
         target: Target,
         agreed: Agreed,
     ) -> Result<Response, SendError> {
-        let mut headers = HeaderMap::clone(&agreed.headers);
-        Admission::begin(&self).await.put_on(&mut headers);
-        let request = target.request(Method::DELETE, headers, MessageBody::empty());
+        let token = Admission::begin(&self).await.headers();
+        let headers = [&agreed.headers, &token];
+        let request = target.request(&Method::DELETE, &headers, MessageBody::empty());
         self.client.send(target, request).await
     }
 

@@ -38,6 +38,11 @@ impl PartsBody {
         }
     }
 
+    /// The bytes.
+    pub(super) fn as_parts(&self) -> &[Bytes; 3] {
+        &self.parts
+    }
+
     /// A few words.
     pub(super) fn text(words: &'static str) -> Self {
         Self {

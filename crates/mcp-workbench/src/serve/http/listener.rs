@@ -1,6 +1,13 @@
 //! Accepting connections, each a task of its own, and the order of the end.
 
-use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    convert::Infallible,
+    io,
+    net::SocketAddr,
+    pin::pin,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
@@ -17,7 +24,9 @@ use super::{
     guard::Guard,
     limits::{MAX_BODIES_MIB, MAX_CONNECTIONS, MAX_HEADER_BYTES, MAX_HEADERS},
     patient_stream::{PatientStream, Turns},
+    plain::{Answered, Next, PlainConnection},
     refusal::{Refusal, too_many_connections},
+    request_body::Content,
     response::Response,
     sessions::Sessions,
     stateless::Stateless,
@@ -138,11 +147,69 @@ impl Server {
     async fn serve_connection(&self, stream: TcpStream, local: SocketAddr) {
         let (turns, waits) = (Turns::default(), Waits::default());
         let stream = PatientStream::new(stream, turns.clone());
-        let service = service_fn(|request| {
+        let mut plain = PlainConnection::new(stream);
+        let Some(answer) = self.serve_plain(&mut plain, &turns, (local, &waits)).await else {
+            return;
+        };
+        let stream = plain.into_stream();
+        // On the heap: most connections never come here.
+        Box::pin(self.serve_others(stream, answer, &turns, (local, &waits))).await;
+    }
+
+    /// Serves plain requests. At the first other one it gives the answer to what was not plain in its answer only, or
+    /// none; at the end of the connection nothing.
+    async fn serve_plain(
+        &self,
+        connection: &mut PlainConnection,
+        turns: &Turns,
+        (local, waits): (SocketAddr, &Waits),
+    ) -> Option<Option<Box<Response>>> {
+        let mut ending = pin!(self.ending.cancelled());
+        loop {
+            let next = tokio::select! {
+                biased;
+                next = connection.next() => next,
+                () = ending.as_mut() => return None,
+            };
+            let (request, length) = match next {
+                Next::Plain(request, length) => (request, length),
+                Next::Other => return Some(None),
+                Next::Over => return None,
+            };
             let turn = turns.take();
-            let response = self.respond(request, local, &waits);
+            let response = self.respond(request, local, waits);
+            let response = connection.wait(response).await?;
+            if self.ending.is_cancelled() {
+                return Some(Some(Box::new(response)));
+            }
+            match connection.answer(response, length).await {
+                Answered::Written => drop(turn),
+                Answered::NotPlain(response) => return Some(Some(response)),
+                Answered::Gone => return None,
+            }
+        }
+    }
+
+    /// Serves whatever comes. The first request may have been answered already.
+    async fn serve_others(
+        &self,
+        stream: PatientStream,
+        answer: Option<Box<Response>>,
+        turns: &Turns,
+        (local, waits): (SocketAddr, &Waits),
+    ) {
+        let answer = Mutex::new(answer);
+        let service = service_fn(|request: Request<Incoming>| {
+            let turn = turns.take();
+            let answered = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
             async {
-                let mut response = response.await;
+                let mut response = match answered {
+                    Some(response) => *response,
+                    None => {
+                        self.respond(request.map(Content::Coming), local, waits)
+                            .await
+                    }
+                };
                 response.body_mut().set_turn(turn);
                 Ok::<_, Infallible>(response)
             }
@@ -156,6 +223,8 @@ impl Server {
             .serve_connection(TokioIo::new(stream), service);
         tokio::pin!(connection);
         let served = tokio::select! {
+            // First, so that what was answered already is not taken for a request that has not come.
+            biased;
             served = connection.as_mut() => served,
             () = self.ending.cancelled() => {
                 connection.as_mut().graceful_shutdown();
@@ -170,7 +239,7 @@ impl Server {
     /// Checks a request, and passes it on.
     async fn respond(
         &self,
-        request: Request<Incoming>,
+        request: Request<Content>,
         local: SocketAddr,
         waits: &Waits,
     ) -> Response {
