@@ -95,6 +95,11 @@ impl Connector {
         self.proxy.is_some()
     }
 
+    /// Whether what is written is encrypted first, so that nobody here knows what of it went out.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        self.tls.is_some()
+    }
+
     /// Makes a connection to one of these addresses, and to nothing else that the name of the origin may lead to.
     pub(crate) async fn connect_to(
         &self,

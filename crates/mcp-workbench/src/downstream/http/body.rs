@@ -63,6 +63,13 @@ impl Sending {
         }
         !withdrawn
     }
+
+    /// Notes that no byte went out after all; false if the request was taken back.
+    fn unbegin(&self) -> bool {
+        let order = Ordering::Relaxed;
+        let changed = self.0.compare_exchange(BEGUN, WAITING, order, order);
+        changed.is_ok()
+    }
 }
 
 /// How many bytes of all requests of a connection wait to be sent.
@@ -163,6 +170,11 @@ impl<'a> OutgoingRequest<'a> {
     /// Whether all of it went out.
     pub(super) fn is_written(&self) -> bool {
         self.is_flushed
+    }
+
+    /// Lets it go to another stream; false if the first one took a byte of it, or if the request was taken back.
+    pub(super) fn unbegin(&self) -> bool {
+        self.written == 0 && self.sending.is_none_or(Sending::unbegin)
     }
 
     /// Writes what the stream takes. Whoever is asked has begun with it from then on.

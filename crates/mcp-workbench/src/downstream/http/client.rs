@@ -117,18 +117,26 @@ impl Client {
         self.connector.proxy_credentials()
     }
 
-    /// Sends a request.
+    /// Sends a request. One that a kept connection took nothing of, because it had ended, goes to another one.
     pub(super) async fn send(
         self: &Arc<Self>,
         target: Target,
         mut request: OutgoingRequest<'_>,
     ) -> Result<Response, SendError> {
-        let mut lane = match self.take_idle() {
-            Some(lane) => lane,
-            // On the heap: it is large and rare.
-            None => Box::pin(self.open()).await?,
+        let (head, lane) = loop {
+            let kept = self.take_idle();
+            let tells_end = kept.is_some() && !self.connector.is_encrypted();
+            let mut lane = match kept {
+                Some(lane) => lane,
+                // On the heap: it is large and rare.
+                None => Box::pin(self.open()).await?,
+            };
+            let head = lane.exchange(&mut request).await;
+            // What was said before the request belongs to none.
+            if !(tells_end && request.unbegin()) {
+                break (head, lane);
+            }
         };
-        let head = lane.exchange(&mut request).await;
         let mut response = Response {
             head: head.map_err(SendError::Exchange)?,
             target,
@@ -165,7 +173,8 @@ impl Client {
         None
     }
 
-    fn keep(&self, mut lane: Lane) {
+    /// Keeps a lane for the next request, if it can have one.
+    pub(super) fn keep(&self, mut lane: Lane) {
         if !lane.is_ready() {
             return;
         }

@@ -1,0 +1,169 @@
+//! Requests on connections that were kept and have ended since, and what the head of a request says.
+
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use hyper::{
+    HeaderMap, Method,
+    header::{AUTHORIZATION, HOST, HeaderValue},
+};
+use pretty_assertions::assert_eq;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use url::Url;
+
+use super::{empty_result, json, remote::Remote};
+use crate::{
+    call::Outcome,
+    downstream::http::{
+        address,
+        body::{MessageBody, Sending},
+        client::SendError,
+        lane::{Lane, LaneError},
+    },
+    wire,
+};
+
+/// A connection that looks alive until something is written to it.
+struct Dead {
+    /// How many bytes it takes before that shows.
+    takes: usize,
+    /// What is read once it shows.
+    said: &'static [u8],
+    shows: bool,
+}
+
+impl AsyncRead for Dead {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if !self.shows {
+            return Poll::Pending;
+        }
+        buffer.put_slice(std::mem::take(&mut self.said));
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Dead {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        _context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let taken = std::mem::take(&mut self.takes).min(bytes.len());
+        if taken > 0 {
+            return Poll::Ready(Ok(taken));
+        }
+        self.shows = true;
+        Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Sends a request to an address for which two such connections were kept: the status of the answer, or why there is none.
+async fn send(url: &str, sending: &Sending, takes: usize, said: &'static [u8]) -> String {
+    let url = Url::parse(url).unwrap();
+    let client = address::client(&url).unwrap();
+    for _ in 0..2 {
+        let dead = Dead {
+            takes,
+            said,
+            shows: false,
+        };
+        client.keep(Lane::new(Box::new(dead)));
+    }
+    let target = client.target(url).unwrap();
+    let frame = wire::request(1, "tools/call", json("{}"));
+    let body = MessageBody::new(&frame, sending, None);
+    let headers = HeaderMap::from_iter([(HOST, HeaderValue::from_static("localhost"))]);
+    let request = target.request(&Method::POST, &[&headers], body);
+    match client.send(target, request).await {
+        Ok(response) => response.status().to_string(),
+        Err(SendError::Connect(_)) => "not connected".to_owned(),
+        Err(SendError::Exchange(LaneError::Withdrawn)) => "withdrawn".to_owned(),
+        Err(SendError::Exchange(error)) => error.to_string(),
+    }
+}
+
+#[tokio::test]
+async fn what_a_dead_connection_took_nothing_of_goes_to_another() {
+    const LATE: &[u8] = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n";
+    for said in [b"".as_slice(), LATE] {
+        let remote = Remote::start(empty_result);
+        let (url, sending) = (format!("http://{}/", remote.address), Sending::default());
+        assert_eq!(send(&url, &sending, 0, said).await, "200 OK");
+        assert_eq!(remote.methods(), ["tools/call"]);
+        assert_eq!(sending.outcome(), Outcome::Unknown);
+    }
+}
+
+#[tokio::test]
+async fn what_a_dead_connection_took_a_byte_of_is_not_repeated() {
+    let remote = Remote::start(empty_result);
+    let (url, sending) = (format!("http://{}/", remote.address), Sending::default());
+    assert_eq!(send(&url, &sending, 1, b"").await, "broken pipe");
+    assert_eq!(remote.methods(), [""; 0]);
+    assert_eq!(sending.outcome(), Outcome::Unknown);
+}
+
+/// A failed write does not tell what of it went out.
+#[tokio::test]
+async fn what_is_encrypted_is_not_repeated() {
+    let sending = Sending::default();
+    let sent = send("https://127.0.0.1:1/", &sending, 0, b"").await;
+    assert_eq!(sent, "broken pipe");
+    assert_eq!(sending.outcome(), Outcome::Unknown);
+}
+
+#[tokio::test]
+async fn what_was_not_sent_is_known_if_there_is_no_other_connection() {
+    let sending = Sending::default();
+    let sent = send("http://127.0.0.1:1/", &sending, 0, b"").await;
+    assert_eq!(sent, "not connected");
+    assert_eq!(sending.outcome(), Outcome::NotSent);
+}
+
+#[tokio::test]
+async fn what_was_taken_back_goes_nowhere() {
+    let remote = Remote::start(empty_result);
+    let (url, sending) = (format!("http://{}/", remote.address), Sending::default());
+    sending.withdraw();
+    assert_eq!(send(&url, &sending, 0, b"").await, "withdrawn");
+    assert_eq!(remote.methods(), [""; 0]);
+    assert_eq!(sending.outcome(), Outcome::NotSent);
+}
+
+/// Two headers with credentials could be read in two ways.
+#[tokio::test]
+async fn the_last_headers_take_the_place_of_others() {
+    let remote = Remote::start(empty_result);
+    let url = Url::parse(&format!("http://{}/", remote.address)).unwrap();
+    let client = address::client(&url).unwrap();
+    let target = client.target(url).unwrap();
+    let credentials =
+        |text| HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_static(text))]);
+    let (frame, sending) = (wire::request(1, "ping", json("{}")), Sending::default());
+    let body = MessageBody::new(&frame, &sending, None);
+    let headers = [
+        &credentials("Basic x"),
+        &HeaderMap::new(),
+        &credentials("Bearer y"),
+    ];
+    let request = target.request(&Method::POST, &headers, body);
+    assert!(client.send(target, request).await.is_ok());
+    let seen = remote.seen();
+    let seen = seen[0].headers("authorization");
+    assert_eq!(seen, [("authorization", "Bearer y")]);
+}
