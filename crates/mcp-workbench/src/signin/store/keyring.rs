@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What is stored. A keyring that is not there has nothing.
 pub(super) fn load(key: &str) -> Result<Option<String>, StoreFault> {
-    match ask(key, |entry| entry.get_password()) {
+    match ask(key, Entry::get_password) {
         Some(Ok(text)) => Ok(Some(text)),
         Some(Err(Error::NoEntry | Error::NoStorageAccess(_) | Error::PlatformFailure(_))) => {
             Ok(None)
@@ -35,7 +35,7 @@ pub(super) fn save(key: &str, text: &str) -> bool {
 
 /// Removes what is stored; false if there was nothing.
 pub(super) fn remove(key: &str) -> Result<bool, StoreFault> {
-    match ask(key, |entry| entry.delete_credential()) {
+    match ask(key, Entry::delete_credential) {
         Some(Ok(())) => Ok(true),
         Some(Err(Error::NoEntry | Error::NoStorageAccess(_) | Error::PlatformFailure(_))) => {
             Ok(false)
