@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// How long somebody may take in the browser.
-const PATIENCE: Duration = Duration::from_secs(10 * 60);
+const PATIENCE: Duration = Duration::from_mins(10);
 
 /// Where somebody signs in, and how.
 #[derive(Args)]

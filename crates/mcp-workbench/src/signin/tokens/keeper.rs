@@ -10,19 +10,20 @@ use std::{
 
 use tokio::{
     sync::{mpsc, watch},
-    time::{Instant, sleep, sleep_until},
+    time::{Instant, sleep},
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
     super::{
         Account, Bearer, Challenge, SignInError, SignedOut, TokenFault,
-        authority::{Authority, Given},
+        authority::Authority,
         error::OAuthCode,
-        record::{LAYOUT, Record, RegisteredClient, Token, seconds},
+        record::{LAYOUT, Record, RegisteredClient, seconds},
         sign_in::hint,
     },
-    Ask, GRACE, Held, HeldToken, ahead,
+    Ask, GRACE, Held, ahead,
+    moments::{due, due_time, held_token, renewed},
 };
 use crate::config::Secrets;
 
@@ -393,45 +394,5 @@ impl Keeper {
             resource_metadata: None,
             signed_in_at: seconds(SystemTime::now()),
         }
-    }
-}
-
-/// Waits for a moment; for ever if there is none.
-async fn due(next: Option<Instant>) {
-    match next {
-        Some(next) => sleep_until(next).await,
-        None => std::future::pending().await,
-    }
-}
-
-fn held_token(record: &Record) -> Option<HeldToken> {
-    let token = record.token.as_ref()?;
-    let left = token.left(SystemTime::now());
-    Some(HeldToken {
-        bearer: token.bearer()?,
-        over: left.and_then(|left| Instant::now().checked_add(left)),
-        grant: record.grant.as_str().into(),
-    })
-}
-
-/// When a token is to be refreshed ahead of its end.
-fn due_time(token: &Token) -> Option<Instant> {
-    let left = token.left(SystemTime::now())?;
-    let delay = ahead::delay(token.life()?, left, ahead::chance())?;
-    Instant::now().checked_add(delay)
-}
-
-/// A record with the token that was just given for it.
-fn renewed(record: Record, given: Given) -> Record {
-    let before = record.token.as_ref();
-    let refresh = before.and_then(|token| token.refresh.clone());
-    Record {
-        token: Some(Token {
-            received_at: seconds(SystemTime::now()),
-            refresh: given.token.refresh.clone().or(refresh),
-            ..given.token
-        }),
-        scopes: given.scopes.unwrap_or(record.scopes),
-        ..record
     }
 }

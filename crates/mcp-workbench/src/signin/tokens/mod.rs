@@ -3,6 +3,7 @@
 
 mod ahead;
 mod keeper;
+mod moments;
 
 use std::{
     sync::{

@@ -82,7 +82,7 @@ fn a_redirect_into_a_network_is_not_followed() {
     let (authority, server) = protected();
     let to = "https://169.254.169.254/latest".to_owned();
     server.set(|knobs| {
-        knobs.redirects = vec![("/.well-known/oauth-protected-resource/mcp", to.clone())]
+        knobs.redirects = vec![("/.well-known/oauth-protected-resource/mcp", to.clone())];
     });
     is_not_offered(
         &mut showing(server.setup(&json!({}))),

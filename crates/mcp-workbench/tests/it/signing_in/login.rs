@@ -320,7 +320,7 @@ fn signing_in_again_replaces_what_is_stored() {
     let [record] = records(login.setup()).try_into().unwrap();
     let before: Value = serde_json::from_str(&fs::read_to_string(&record).unwrap()).unwrap();
     login.again(&["dev", "fs"]);
-    assert_eq!(records(login.setup()), [record.clone()]);
+    assert_eq!(records(login.setup()), std::slice::from_ref(&record));
     let after: Value = serde_json::from_str(&fs::read_to_string(&record).unwrap()).unwrap();
     assert_ne!(before["grant"], after["grant"]);
     assert_ne!(before["token"], after["token"]);

@@ -9,6 +9,7 @@ mod offering;
 mod refreshing;
 pub(crate) mod served;
 mod serving;
+mod streams;
 
 use std::{
     fs,
@@ -93,7 +94,7 @@ impl Login {
         let finished = self.ended();
         assert_eq!(finished.status.code(), Some(1), "{finished:?}");
         assert_eq!(finished.stdout, [""; 0]);
-        assert_eq!(records(&self.workbench.setup), [PathBuf::new(); 0]);
+        assert_eq!(records(&self.workbench.setup), Vec::<PathBuf>::new());
         let (_, error) = finished.stderr.split_once("error: ").unwrap();
         error.trim_end().to_owned()
     }

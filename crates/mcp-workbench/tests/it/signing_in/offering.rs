@@ -84,7 +84,7 @@ fn what_is_not_wanted_or_does_not_come_is_the_plain_failure() {
     for (result, user) in [
         (r#"{"action":"decline"}"#, User::Agrees),
         (r#"{"action":"cancel"}"#, User::Agrees),
-        (r#"{}"#, User::Agrees),
+        ("{}", User::Agrees),
         (ACCEPT, User::Denies),
     ] {
         let (authority, server) = protected();

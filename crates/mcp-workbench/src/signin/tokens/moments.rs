@@ -1,0 +1,54 @@
+//! A token in time: when it is over, when it is due, and what it becomes.
+
+use std::time::SystemTime;
+
+use tokio::time::{Instant, sleep_until};
+
+use super::{
+    super::{
+        authority::Given,
+        record::{Record, Token, seconds},
+    },
+    HeldToken, ahead,
+};
+
+/// Waits for a moment; for ever if there is none.
+pub(super) async fn due(next: Option<Instant>) {
+    match next {
+        Some(next) => sleep_until(next).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The token of a record, as it is published.
+pub(super) fn held_token(record: &Record) -> Option<HeldToken> {
+    let token = record.token.as_ref()?;
+    let left = token.left(SystemTime::now());
+    Some(HeldToken {
+        bearer: token.bearer()?,
+        over: left.and_then(|left| Instant::now().checked_add(left)),
+        grant: record.grant.as_str().into(),
+    })
+}
+
+/// When a token is to be refreshed ahead of its end.
+pub(super) fn due_time(token: &Token) -> Option<Instant> {
+    let left = token.left(SystemTime::now())?;
+    let delay = ahead::delay(token.life()?, left, ahead::chance())?;
+    Instant::now().checked_add(delay)
+}
+
+/// A record with the token that was just given for it.
+pub(super) fn renewed(record: Record, given: Given) -> Record {
+    let before = record.token.as_ref();
+    let refresh = before.and_then(|token| token.refresh.clone());
+    Record {
+        token: Some(Token {
+            received_at: seconds(SystemTime::now()),
+            refresh: given.token.refresh.clone().or(refresh),
+            ..given.token
+        }),
+        scopes: given.scopes.unwrap_or(record.scopes),
+        ..record
+    }
+}
