@@ -363,3 +363,25 @@ async fn credentials_of_the_entry_need_nobody() {
         assert!(!state.path().join("signin").exists());
     }
 }
+
+#[tokio::test]
+async fn credentials_of_the_entry_use_nothing_that_a_person_was_given() {
+    let authority = TestAuthority::start().await;
+    let state = tempdir().unwrap();
+    let person = OAuthSettings {
+        client_id: Some("both".into()),
+        client_secret: Some("hush-hush".into()),
+        ..OAuthSettings::default()
+    };
+    let machine = OAuthSettings {
+        grant: OAuthGrant::ClientCredentials,
+        ..person.clone()
+    };
+    sign_in(&account_with(&authority, state.path(), person))
+        .await
+        .unwrap();
+    let machine = account_with(&authority, state.path(), machine);
+    assert!(machine.load().unwrap().is_none());
+    let tokens = Tokens::new(machine, &TaskTracker::new());
+    assert_eq!(tokens.ready().await, Ok(None));
+}
