@@ -174,6 +174,7 @@ fn answers_of_another_authority_and_lesser_protection_are_refused() {
         assert!(!page.contains("You are signed in"), "{page}");
         let redeemed = authority.asked("/token").len();
         assert_eq!(redeemed, 0, "the code is not redeemed");
+        // Nobody is left waiting for a right one.
         let failed = workbench.tool_result(&opening);
         assert_eq!(code(&failed), auth_required("not_sent"));
         assert!(server.seen().iter().all(|it| it.bearer().is_none()));
