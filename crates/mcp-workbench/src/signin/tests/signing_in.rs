@@ -161,6 +161,23 @@ async fn an_authority_that_promises_to_name_itself_must() {
 }
 
 #[tokio::test]
+async fn only_the_authority_that_the_entry_trusts_is_told_anything() {
+    let authority = TestAuthority::start().await;
+    let state = tempdir().unwrap();
+    let trusting = |issuer: &str| OAuthSettings {
+        client_id: Some("mine".into()),
+        client_secret: Some("hush-hush".into()),
+        issuer: Some(issuer.into()),
+        ..OAuthSettings::default()
+    };
+    let account = account_with(&authority, state.path(), trusting("https://other.example"));
+    let attempt = SignIn::begin(&account, REDIRECT, None).await;
+    assert_eq!(attempt.err(), Some(SignInError::UntrustedIssuer));
+    let account = account_with(&authority, state.path(), trusting(authority.base()));
+    sign_in(&account).await.unwrap();
+}
+
+#[tokio::test]
 async fn authorities_that_cannot_be_trusted_are_refused() {
     let internal = |host: &str| SignInError::Fetch(FetchFault::Insecure { host: host.into() });
     let cases: Vec<(&'static str, Value, SignInError)> = vec![
