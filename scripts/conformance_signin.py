@@ -4,7 +4,6 @@ Their server wants a token. What a user would do is done here: agree when the wo
 the command that it names, and open the address in a browser.
 """
 
-import json
 import re
 import shlex
 import subprocess
@@ -36,7 +35,6 @@ def settings(scenario, context):
     names = {
         "clientId": "client_id",
         "clientSecret": "client_secret",
-        "issuer": "issuer",
         "privateKey": "private_key_pem",
         "signingAlgorithm": "signing_algorithm",
     }

@@ -26,6 +26,8 @@ pub struct OAuthSettings {
     pub client_metadata_url: Option<String>,
     /// A name that tells several accounts at one server apart.
     pub account: Option<String>,
+    /// The only authorization server that is told anything, as it names itself; any that the server names if there is none.
+    pub issuer: Option<String>,
     /// How a token is got.
     pub grant: OAuthGrant,
     /// The private key of the client, in PEM form.
@@ -69,6 +71,7 @@ impl fmt::Debug for OAuthSettings {
             .field("callback_port", &self.callback_port)
             .field("client_metadata_url", &self.client_metadata_url)
             .field("account", &self.account)
+            .field("issuer", &self.issuer)
             .field("grant", &self.grant)
             .field("signing_algorithm", &self.signing_algorithm)
             .finish_non_exhaustive()

@@ -44,7 +44,10 @@ impl Account {
         url.set_fragment(None);
         let key = key(&url, settings);
         Some(Self(Arc::new(Inner {
-            store: state.map(|state| Store::new(state, key.clone())),
+            // What a person was given is not for entries that have credentials of their own, and nothing of theirs is kept.
+            store: state
+                .filter(|_| settings.grant == OAuthGrant::AuthorizationCode)
+                .map(|state| Store::new(state, key.clone())),
             settings: (**settings).clone(),
             more_scopes: Vec::new(),
             url,

@@ -72,8 +72,19 @@ impl Authority {
             metadata,
             is_described: resolved.source.is_discovered(),
         };
+        authority.check_trust()?;
         authority.check_endpoints()?;
         Ok(authority)
+    }
+
+    /// Whether it is the one that the entry trusts: secrets of the entry go to nobody else.
+    fn check_trust(&self) -> Result<(), SignInError> {
+        let trusted = self.account.settings().issuer.as_deref();
+        if trusted.is_none() || trusted == self.issuer() {
+            Ok(())
+        } else {
+            Err(SignInError::UntrustedIssuer)
+        }
     }
 
     /// What the server asked for when it was looked for where to sign in.

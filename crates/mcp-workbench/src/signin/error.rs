@@ -171,6 +171,11 @@ pub enum SignInError {
     /// An answer is from another authorization server than the one that was asked.
     #[error("another authorization server answered than the one that was asked")]
     WrongIssuer,
+    /// The server wants us to trust another authorization server than its entry does.
+    #[error(
+        "the server names another authorization server than \"issuer\" in \"oauth\" of its entry"
+    )]
+    UntrustedIssuer,
     /// The authorization server does not say that it protects codes (PKCE with S256).
     #[error(
         "the authorization server does not support PKCE with S256, without which codes can be stolen"

@@ -133,6 +133,7 @@ fn hint(error: &SignInError) -> String {
         ) => "look at the address of the entry, the network and the proxy",
         SignInError::Fetch(FetchFault::Insecure { .. } | FetchFault::Internal { .. })
         | SignInError::WrongIssuer
+        | SignInError::UntrustedIssuer
         | SignInError::HostileAddress
         | SignInError::NoPkce => {
             "nothing was sent there; tell whoever runs the server, or use another one"

@@ -50,6 +50,8 @@ pub(in crate::config) struct RawOAuthDetails {
     pub(in crate::config) client_metadata_url: Option<Text>,
     /// A name for the account, where one server is used with several.
     pub(in crate::config) account: Option<Text>,
+    /// The only authorization server that is told anything, as it names itself. Without it, whichever the server names.
+    pub(in crate::config) issuer: Option<Text>,
     /// How a token is got: by a person who signs in, or with the credentials of the client alone.
     #[schemars(extend("default" = "authorization_code"))]
     pub(in crate::config) grant: Option<RawGrant>,
@@ -105,6 +107,7 @@ fn details(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawOAuthDetails> 
             "callbackPort" => details.callback_port = reader.positive(value, 1, 65_535),
             "clientMetadataUrl" => details.client_metadata_url = reader.filled_text(value, "URL"),
             "account" => details.account = reader.filled_text(value, "account"),
+            "issuer" => details.issuer = reader.filled_text(value, "issuer"),
             "grant" => details.grant = grant(reader, value),
             "privateKey" => details.private_key = reader.filled_text(value, "key"),
             "signingAlgorithm" => details.signing_algorithm = signing_algorithm(reader, value),

@@ -44,6 +44,7 @@ impl Resolver<'_> {
             client_secret,
             client_metadata_url: text(&details.client_metadata_url),
             account: text(&details.account),
+            issuer: text(&details.issuer),
             scopes: self.texts(taken, details.scopes.as_deref().unwrap_or_default()),
             callback_port: details.callback_port.and_then(|it| it.try_into().ok()),
             grant: match details.grant {

@@ -4,6 +4,7 @@ mod authority;
 mod keeping;
 mod listening;
 mod signing_in;
+mod trusting;
 
 use std::path::Path;
 

@@ -2,13 +2,12 @@
 
 use std::fs;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tempfile::tempdir;
-use url::Url;
 
 use super::authority::TestAuthority;
 use super::{
-    super::{Challenge, FetchFault, OAuthCode, SignIn, SignInError, Tokens, authority::harmless},
+    super::{OAuthCode, SignIn, SignInError, Tokens},
     REDIRECT, account, account_with, parameter, redirect, sign_in,
 };
 use crate::config::{OAuthGrant, OAuthSettings, SigningAlgorithm};
@@ -161,146 +160,6 @@ async fn an_authority_that_promises_to_name_itself_must() {
 }
 
 #[tokio::test]
-async fn authorities_that_cannot_be_trusted_are_refused() {
-    let internal = |host: &str| SignInError::Fetch(FetchFault::Insecure { host: host.into() });
-    let cases: Vec<(&'static str, Value, SignInError)> = vec![
-        (
-            "issuer",
-            json!("https://other.example"),
-            SignInError::WrongIssuer,
-        ),
-        ("issuer", Value::Null, SignInError::WrongIssuer),
-        (
-            "code_challenge_methods_supported",
-            Value::Null,
-            SignInError::NoPkce,
-        ),
-        (
-            "code_challenge_methods_supported",
-            json!(["plain"]),
-            SignInError::NoPkce,
-        ),
-        (
-            "registration_endpoint",
-            Value::Null,
-            SignInError::NoRegistration,
-        ),
-        (
-            "authorization_endpoint",
-            json!("javascript:alert(1)"),
-            SignInError::HostileAddress,
-        ),
-        (
-            "authorization_endpoint",
-            json!("file:///etc/passwd"),
-            SignInError::HostileAddress,
-        ),
-        (
-            "authorization_endpoint",
-            json!("http://example.com/"),
-            SignInError::HostileAddress,
-        ),
-        (
-            "token_endpoint",
-            json!("http://169.254.169.254/token"),
-            internal("169.254.169.254"),
-        ),
-        (
-            "token_endpoint",
-            json!("https://10.0.0.1/token"),
-            internal("10.0.0.1"),
-        ),
-        (
-            "registration_endpoint",
-            json!("http://example.com/register"),
-            internal("example.com"),
-        ),
-    ];
-    for (field, value, expected) in cases {
-        let authority = TestAuthority::start().await;
-        let state = tempdir().unwrap();
-        let account = account(&authority, state.path());
-        authority.change(|it| {
-            it.metadata.insert(field, value.clone());
-        });
-        let begun = SignIn::begin(&account, REDIRECT, None).await;
-        assert_eq!(begun.err(), Some(expected), "{field} {value}");
-        assert_eq!(authority.seen("/token").len(), 0);
-    }
-}
-
-/// The server names an authorization server inside of a network.
-#[tokio::test]
-async fn internal_authorities_are_not_asked() {
-    let authority = TestAuthority::start().await;
-    let state = tempdir().unwrap();
-    let account = account(&authority, state.path());
-    for issuer in [
-        "http://169.254.169.254",
-        "https://10.0.0.1",
-        "https://[fd00::1]",
-        "http://example.com",
-    ] {
-        authority.change(|it| it.issuer = Some(issuer.to_owned()));
-        let begun = SignIn::begin(&account, REDIRECT, None).await.err();
-        let is_refused = matches!(
-            begun,
-            Some(
-                SignInError::Metadata
-                    | SignInError::Fetch(FetchFault::Insecure { .. } | FetchFault::Internal { .. })
-            )
-        );
-        assert!(is_refused, "{issuer} {begun:?}");
-    }
-    let challenge =
-        Challenge::new("Bearer resource_metadata=\"http://169.254.169.254/latest\"").unwrap();
-    authority.change(|it| it.issuer = None);
-    // It is passed over for what the server says elsewhere.
-    SignIn::begin(&account, REDIRECT, Some(&challenge))
-        .await
-        .unwrap();
-}
-
-#[test]
-fn addresses_that_a_person_is_sent_to() {
-    let public = Url::parse("https://mcp.example.com/mcp").unwrap();
-    let local = Url::parse("http://localhost:3000/mcp").unwrap();
-    let cases = [
-        ("https://as.example.com/authorize?a=b", true, true),
-        (
-            "https://as.example.com/$(calc)?x=`id`&y=;rm -rf",
-            true,
-            true,
-        ),
-        ("http://127.0.0.1:1/authorize", false, true),
-        ("http://as.example.com/", false, false),
-        ("https://user:pass@as.example.com/", false, false),
-        ("https://169.254.169.254/", false, false),
-        ("javascript:alert(1)", false, false),
-        ("data:text/html,x", false, false),
-        ("file:///etc/passwd", false, false),
-        ("-https://as.example.com/", false, false),
-        ("--help", false, false),
-        ("vbscript:x", false, false),
-        ("ms-settings:x", false, false),
-        ("", false, false),
-    ];
-    for (address, for_public, for_local) in cases {
-        for (server, expected) in [(&public, for_public), (&local, for_local)] {
-            let found = harmless(server, address);
-            assert_eq!(found.is_ok(), expected, "{address} {server}");
-            if let Ok(url) = found {
-                assert!(url.as_str().starts_with("http"));
-                assert!(
-                    url.as_str().bytes().all(|it| it.is_ascii_graphic()),
-                    "{url}"
-                );
-            }
-        }
-    }
-}
-
-#[tokio::test]
 async fn a_server_of_the_first_revision_has_no_metadata() {
     let authority = TestAuthority::start().await;
     authority.change(|it| it.is_silent = true);
@@ -362,4 +221,26 @@ async fn credentials_of_the_entry_need_nobody() {
         }
         assert!(!state.path().join("signin").exists());
     }
+}
+
+#[tokio::test]
+async fn credentials_of_the_entry_use_nothing_that_a_person_was_given() {
+    let authority = TestAuthority::start().await;
+    let state = tempdir().unwrap();
+    let person = OAuthSettings {
+        client_id: Some("both".into()),
+        client_secret: Some("hush-hush".into()),
+        ..OAuthSettings::default()
+    };
+    let machine = OAuthSettings {
+        grant: OAuthGrant::ClientCredentials,
+        ..person.clone()
+    };
+    sign_in(&account_with(&authority, state.path(), person))
+        .await
+        .unwrap();
+    let machine = account_with(&authority, state.path(), machine);
+    assert!(machine.load().unwrap().is_none());
+    let tokens = Tokens::new(machine, &TaskTracker::new());
+    assert_eq!(tokens.ready().await, Ok(None));
 }

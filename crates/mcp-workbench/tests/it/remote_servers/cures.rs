@@ -325,6 +325,21 @@ fn a_start_that_is_refused_says_what_to_do() {
 }
 
 #[test]
+fn a_server_that_only_lets_the_handshake_pass_says_that_it_wants_a_token() {
+    // As modern servers do that ask for a token late: they do not know the handshake.
+    let server = RemoteServer::start(|seen, out| {
+        let error = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"no header"}}"#;
+        Some(match seen.method().as_str() {
+            "initialize" => out.reply("400 Bad Request\nContent-Type: application/json", error),
+            _ => out.reply("401 Unauthorized\nWWW-Authenticate: Bearer", ""),
+        })
+    });
+    let mut workbench = server.setup(&json!({})).connect();
+    let result = workbench.open("dev");
+    assert_eq!(result.failure()["code"], "auth_required", "{}", result.raw);
+}
+
+#[test]
 fn a_remote_server_that_fails_hurts_no_other() {
     let mut fault = Fault::within(
         5,

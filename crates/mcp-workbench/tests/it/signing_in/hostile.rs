@@ -174,10 +174,10 @@ fn answers_of_another_authority_and_lesser_protection_are_refused() {
         assert!(!page.contains("You are signed in"), "{page}");
         let redeemed = authority.asked("/token").len();
         assert_eq!(redeemed, 0, "the code is not redeemed");
-        // It ends nothing: the right one may still come.
-        authority.set(|knobs| knobs.redirect_issuer = Issuer::Right);
-        browse(&address(&asked));
-        assert_eq!(workbench.tool_result(&opening).tool_names(), ["t", "u"]);
+        // Nobody is left waiting for a right one.
+        let failed = workbench.tool_result(&opening);
+        assert_eq!(code(&failed), auth_required("not_sent"));
+        assert!(server.seen().iter().all(|it| it.bearer().is_none()));
     }
     fault.ends();
 }

@@ -57,7 +57,7 @@ fn a_server_is_signed_in_to_unless_the_entry_has_credentials_or_says_no() {
 fn everything_can_be_said() {
     let found = oauth(
         r#""oauth": {"clientId": "me", "clientSecret": "${TOKEN}", "scopes": ["a", "b"], "callbackPort": 8123,
-            "clientMetadataUrl": "https://me.example/client.json", "account": "work",
+            "clientMetadataUrl": "https://me.example/client.json", "account": "work", "issuer": "https://a.example",
             "grant": "client_credentials", "privateKey": "${OTHER}", "signingAlgorithm": "RS256"}"#,
     );
     let expected = OAuthSettings {
@@ -67,6 +67,7 @@ fn everything_can_be_said() {
         callback_port: Some(8123),
         client_metadata_url: Some("https://me.example/client.json".into()),
         account: Some("work".into()),
+        issuer: Some("https://a.example".into()),
         grant: OAuthGrant::ClientCredentials,
         private_key: Some("swordfish".into()),
         signing_algorithm: SigningAlgorithm::Rs256,
