@@ -120,6 +120,7 @@ fn secret_remark(place: &LiteralPlace) -> String {
             "VARIABLE",
         ),
         LiteralPlace::Argument(index) => (format!("argument {}", index + 1), "VARIABLE"),
+        LiteralPlace::OAuth(_) => (place.to_string(), "VARIABLE"),
         LiteralPlace::Url => ("the URL".to_owned(), "VARIABLE"),
     };
     let variable = visible(variable);

@@ -1,5 +1,7 @@
 //! A client's entry as an entry of ours: our spelling, our references, and what has to be said.
 
+mod oauth;
+
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
@@ -199,6 +201,7 @@ impl Translation<'_> {
             self.remark(Remark::SignsIn);
         }
         self.insert_map("headers", headers);
+        self.oauth(fields);
     }
 
     fn filters(&mut self, fields: Fields<'_>) {

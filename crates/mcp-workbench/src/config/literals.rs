@@ -85,6 +85,8 @@ pub enum LiteralPlace {
     Variable(String),
     /// The header of this name.
     Header(String),
+    /// The key of this name in `oauth`.
+    OAuth(String),
     /// The address.
     Url,
 }
@@ -95,6 +97,7 @@ impl fmt::Display for LiteralPlace {
             Self::Argument(index) => write!(f, "args[{index}]"),
             Self::Variable(name) => write!(f, "env.{}", visible(name)),
             Self::Header(name) => write!(f, "headers.{}", visible(name)),
+            Self::OAuth(name) => write!(f, "oauth.{}", visible(name)),
             Self::Url => f.write_str("url"),
         }
     }
@@ -179,12 +182,14 @@ pub fn literal_secrets(entry: &Value) -> Vec<LiteralPlace> {
     let arguments = secret_arguments(&arguments).into_iter();
     let variables = secret_members(&entry["env"]).map(LiteralPlace::Variable);
     let headers = secret_members(&entry["headers"]).map(LiteralPlace::Header);
+    let oauth = secret_members(&entry["oauth"]).map(LiteralPlace::OAuth);
     let url = entry["url"].as_str().unwrap_or_default();
     let url = is_secret_url(url, &Secrets::default()).then_some(LiteralPlace::Url);
     let arguments = arguments.map(LiteralPlace::Argument);
     arguments
         .chain(variables)
         .chain(headers)
+        .chain(oauth)
         .chain(url)
         .collect()
 }

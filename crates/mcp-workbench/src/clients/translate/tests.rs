@@ -209,6 +209,49 @@ fn secrets_are_told_by_their_place_only() {
     assert_eq!(remarks, [Remark::SignsIn]);
 }
 
+#[test]
+fn a_client_that_a_server_knows_is_taken_over() {
+    for (client, theirs, ours) in [
+        (
+            ClientName::ClaudeCode,
+            json!({"oauth": {"clientId": "a", "callbackPort": 8123, "authServerMetadataUrl": "https://x"}}),
+            json!({"clientId": "a", "callbackPort": 8123}),
+        ),
+        (
+            ClientName::Codex,
+            json!({"oauth": {"client_id": "a"}, "scopes": ["read", "write"]}),
+            json!({"clientId": "a", "scopes": ["read", "write"]}),
+        ),
+        (
+            ClientName::Cursor,
+            json!({"auth": {"CLIENT_ID": "a", "CLIENT_SECRET": "${env:S}", "scopes": ["read"]}}),
+            json!({"clientId": "a", "clientSecret": "${S}", "scopes": ["read"]}),
+        ),
+        (
+            ClientName::OpenCode,
+            json!({"oauth": {"clientId": "a", "scope": "read write"}}),
+            json!({"clientId": "a", "scopes": ["read", "write"]}),
+        ),
+        (ClientName::OpenCode, json!({"oauth": false}), json!(false)),
+        (
+            ClientName::Gemini,
+            json!({"oauth": {"enabled": true}}),
+            Value::Null,
+        ),
+    ] {
+        let mut entry = theirs.clone();
+        entry["type"] = "http".into();
+        entry["url"] = "https://host".into();
+        let imported = imported(client, &entry, None);
+        assert_eq!(imported.entry["oauth"], ours, "{theirs}");
+    }
+    let entry = json!({"url": "https://host", "oauth": {"clientId": "a", "clientSecret": "hunter2-hunter2"}});
+    let remarks = imported(ClientName::Cursor, &entry, None).remarks;
+    assert!(remarks.contains(&Remark::LiteralSecret {
+        key: "oauth.clientSecret".into()
+    }));
+}
+
 #[cfg(unix)]
 #[test]
 fn what_is_relative_to_a_project_stays_so() {
