@@ -2,10 +2,15 @@
 //! have written them; losing one costs little, so whoever uses them goes on without.
 
 use std::{
-    fs::{self, File, Metadata, OpenOptions},
+    fs::{self, File, Metadata, OpenOptions, TryLockError},
     io::{self, Read, Write},
     path::Path,
+    thread,
+    time::Duration,
 };
+
+/// How often a lock that somebody else holds is tried again.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Reads a file of ours. One that is too large, is no plain file, or that others could have written, is as if it were
 /// not there.
@@ -85,6 +90,29 @@ pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
 /// Makes a file, which must not be there, for the user alone.
 pub(crate) fn open_new(file: &Path) -> io::Result<File> {
     private(OpenOptions::new().write(true).create_new(true)).open(file)
+}
+
+/// Opens a file that is there to be locked.
+pub(crate) fn open_lock(folder: &Path, name: &str) -> Option<File> {
+    make_folder(folder).ok()?;
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    private(&mut options).open(folder.join(name)).ok()
+}
+
+/// Waits until no other process of this user holds the lock of a file. It is held until the value is dropped; none where it
+/// cannot be had in time.
+pub(crate) fn wait_for_lock(file: File, patience: Duration) -> Option<File> {
+    let mut waited = Duration::ZERO;
+    while waited < patience {
+        match file.try_lock() {
+            Ok(()) => return Some(file),
+            Err(TryLockError::WouldBlock) => thread::park_timeout(PAUSE),
+            Err(TryLockError::Error(_)) => return None,
+        }
+        waited += PAUSE;
+    }
+    None
 }
 
 /// Whether nobody but the user can have written it.

@@ -5,10 +5,9 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     ffi::OsStr,
-    fs::{self, DirEntry, File, OpenOptions, TryLockError},
+    fs::{self, DirEntry, File},
     io,
     path::{Path, PathBuf},
-    thread,
     time::{Duration, SystemTime},
 };
 
@@ -27,7 +26,6 @@ const MAX_FILE_BYTES: usize = 16 * 1024 * 1024;
 const MAX_FILES: usize = 1000;
 /// How long another process is waited for that writes the lock file.
 const PATIENCE: Duration = Duration::from_secs(1);
-const PAUSE: Duration = Duration::from_millis(10);
 
 /// The definitions of the servers of one lock file.
 #[derive(Debug)]
@@ -129,22 +127,9 @@ impl Texts {
     /// Waits until no other process of this user writes the lock file. It is held until the value is dropped. Where that
     /// cannot be had, somebody else may write at the same time.
     pub(super) fn exclusive(&self) -> Option<File> {
-        let folder = self.folder.as_ref()?;
-        private_files::make_folder(folder).ok()?;
-        let file = folder.join(format!("{}.guard", &self.lock.digits()[..32]));
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false);
-        let file = private_files::private(&mut options).open(file).ok()?;
-        let mut waited = Duration::ZERO;
-        while waited < PATIENCE {
-            match file.try_lock() {
-                Ok(()) => return Some(file),
-                Err(TryLockError::WouldBlock) => thread::park_timeout(PAUSE),
-                Err(TryLockError::Error(_)) => return None,
-            }
-            waited += PAUSE;
-        }
-        None
+        let name = format!("{}.guard", &self.lock.digits()[..32]);
+        let file = private_files::open_lock(self.folder.as_ref()?, &name)?;
+        private_files::wait_for_lock(file, PATIENCE)
     }
 
     fn file(&self, place: &ServerIdentifier) -> Option<PathBuf> {

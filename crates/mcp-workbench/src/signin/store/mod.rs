@@ -8,11 +8,10 @@ mod keyring;
 mod keyring;
 
 use std::{
-    fs::{self, File, OpenOptions, TryLockError},
+    fs::{self, File, TryLockError},
     io,
     path::PathBuf,
     sync::Arc,
-    thread,
     time::Duration,
 };
 
@@ -112,17 +111,7 @@ impl Store {
 
     /// [`Self::lock`] for who cannot wait long.
     pub(super) fn lock_now(&self) -> Option<File> {
-        let file = self.open_lock()?;
-        let mut waited = Duration::ZERO;
-        while waited < SHORT_PATIENCE {
-            match file.try_lock() {
-                Ok(()) => return Some(file),
-                Err(TryLockError::WouldBlock) => thread::park_timeout(PAUSE),
-                Err(TryLockError::Error(_)) => return None,
-            }
-            waited += PAUSE;
-        }
-        None
+        private_files::wait_for_lock(self.open_lock()?, SHORT_PATIENCE)
     }
 
     /// Waits until no other workbench works on the record; held until the value is dropped. None where that cannot be had:
@@ -152,11 +141,7 @@ impl Store {
     }
 
     fn open_lock(&self) -> Option<File> {
-        private_files::make_folder(&self.0.folder).ok()?;
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false);
-        let opened = private_files::private(&mut options).open(self.file("lock"));
-        opened.ok()
+        private_files::open_lock(&self.0.folder, &format!("{}.lock", self.0.key))
     }
 
     fn file(&self, extension: &str) -> PathBuf {
