@@ -41,8 +41,8 @@ fn a_token_is_made_once_and_kept_for_the_user_alone() {
     assert_eq!(mode(file.parent().unwrap().to_owned()), 0o700);
     let left: Vec<_> = fs::read_dir(file.parent().unwrap()).unwrap().collect();
     assert_eq!(left.len(), 1, "nothing beside it");
+    served.workbench.wait_stderr(file.to_str().unwrap());
     let stderr = served.workbench.stderr();
-    assert!(stderr.contains(file.to_str().unwrap()), "{stderr}");
     assert!(!stderr.contains(token), "not shown where no person reads");
     assert_eq!(status(&served, Some(token)), LET_IN);
     assert_eq!(status(&served, None), 401);

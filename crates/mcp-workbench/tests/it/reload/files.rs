@@ -66,9 +66,8 @@ fn a_broken_file_is_reported_and_the_last_configuration_stays() {
     edited.save();
     wait_count(&workbench, REFUSED, 1);
     // All problems at once, with their places.
-    let stderr = workbench.stderr();
     for place in ["dev.mcpServers.fs.env.PORT", "dev.mcpServers.fs.args"] {
-        assert!(stderr.contains(&format!("toolboxes.{place}: ")), "{stderr}");
+        workbench.wait_stderr(&format!("toolboxes.{place}: "));
     }
     assert_eq!(description(&mut workbench), "Development tools");
     assert_eq!(pid(&mut workbench, "fs"), before);
