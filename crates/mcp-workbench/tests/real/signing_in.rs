@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -15,6 +16,10 @@ use crate::workbench::{ConfigFile, TOOLBOX, use_tool};
 
 /// The name of the protected server in the configuration.
 const SERVER: &str = "notes";
+
+/// How long the browser may take to show a page, and how often it is looked at.
+const LIMIT: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// The authority and the server that it protects; both end with the value.
 struct Authority {
@@ -106,7 +111,16 @@ impl User {
         let _ = std::fs::remove_file(self.seen());
         let ended = self.run(&["login", TOOLBOX, SERVER]);
         assert_eq!(ended.status, 0, "{ended:?}");
-        std::fs::read_to_string(self.seen()).unwrap()
+        // The page may be shown a moment later.
+        let end = Instant::now() + LIMIT;
+        loop {
+            let seen = std::fs::read_to_string(self.seen()).unwrap_or_default();
+            if seen.ends_with('\n') {
+                return seen;
+            }
+            assert!(Instant::now() < end, "the browser shows nothing");
+            std::thread::park_timeout(PAUSE);
+        }
     }
 
     fn call(&self, tool: &str, arguments: &[&str]) -> Ended {
