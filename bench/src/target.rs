@@ -298,7 +298,11 @@ impl Target {
             "workbench-config.json",
             &config.to_string(),
         )?;
-        let warm = Command::new(programs.own("mcp-workbench"))
+        let program = programs.own("mcp-workbench");
+        prepared.arguments = [&program, "--config", &path, "serve"]
+            .map(str::to_owned)
+            .into();
+        let warm = Command::new(program)
             .args(["--config", &path, "warm"])
             .envs(prepared.environment.iter().map(|(key, value)| (key, value)))
             .output()?;
