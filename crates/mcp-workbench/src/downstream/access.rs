@@ -115,7 +115,7 @@ impl Access {
             self.tokens.step_up(challenge);
             return self.cure(None, Some(challenge)).await;
         }
-        let stored = self.account.load().ok().flatten();
+        let stored = self.account.read().await.ok().flatten();
         let known = self.tokens.grant_id();
         if stored.is_none_or(|it| Some(it.grant_id()) == known.as_deref()) {
             return Err(Box::new(self.step_up(challenge)));
@@ -141,7 +141,10 @@ impl Access {
     /// What is missing where a server wants a token that is good for more. The next sign-in asks for that.
     pub(super) fn step_up(&self, challenge: &Challenge) -> SignInNeeded {
         self.tokens.step_up(challenge);
-        self.needed(Lack::Scopes(challenge.scopes()), Some(challenge))
+        self.needed(
+            Lack::Scopes(self.tokens.lacking(challenge)),
+            Some(challenge),
+        )
     }
 
     fn needed(&self, lack: Lack, challenge: Option<&Challenge>) -> SignInNeeded {

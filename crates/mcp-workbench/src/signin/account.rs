@@ -115,7 +115,7 @@ impl Account {
     }
 
     /// [`Self::load`], without holding anybody up.
-    pub(super) async fn read(&self) -> Result<Option<Record>, StoreFault> {
+    pub async fn read(&self) -> Result<Option<Record>, StoreFault> {
         let account = self.clone();
         let read = tokio::task::spawn_blocking(move || account.load()).await;
         read.unwrap_or(Err(StoreFault::Unreadable))

@@ -287,6 +287,9 @@ async fn scopes_that_are_missing_are_noted() {
     // Asks are answered in their order.
     let _ = tokens.cure(Some(&bearer(0)), None).await;
     assert_eq!(account.load().unwrap().unwrap().needed_scopes(), ["write"]);
+    let both = "Bearer error=\"insufficient_scope\", scope=\"read write\"";
+    let both = Challenge::new(both).unwrap();
+    assert_eq!(tokens.lacking(&both), ["write"], "`read` is granted");
     drop(tokens);
     tasks.close();
     tasks.wait().await;

@@ -62,6 +62,8 @@ struct HeldToken {
     over: Option<Instant>,
     /// The sign-in that it is of.
     grant: Arc<str>,
+    /// What it is good for.
+    scopes: Arc<[String]>,
 }
 
 /// What the task is asked.
@@ -174,6 +176,15 @@ impl Tokens {
     pub fn grant_id(&self) -> Option<Arc<str>> {
         let held = self.0.held.borrow();
         held.token.as_ref().map(|token| Arc::clone(&token.grant))
+    }
+
+    /// What a challenge asks for and the present token is not good for.
+    pub fn lacking(&self, challenge: &Challenge) -> Vec<String> {
+        let held = self.0.held.borrow();
+        let token = held.token.as_ref();
+        let mut asked = challenge.scopes();
+        asked.retain(|scope| token.is_none_or(|token| !token.scopes.contains(scope)));
+        asked
     }
 
     /// What must not appear in any text of the server.

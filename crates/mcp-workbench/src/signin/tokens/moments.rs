@@ -28,6 +28,7 @@ pub(super) fn held_token(record: &Record) -> Option<HeldToken> {
         bearer: token.bearer()?,
         over: left.and_then(|left| Instant::now().checked_add(left)),
         grant: record.grant.as_str().into(),
+        scopes: record.scopes.clone().into(),
     })
 }
 
