@@ -3,7 +3,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{Digest, Launch, Observation, canonical};
+use super::{
+    Digest, Launch, Observation, canonical,
+    programs::{Programs, Recall},
+};
 use crate::{
     config::{Secrets, Server},
     ident::ServerIdentifier,
@@ -31,8 +34,8 @@ pub(super) struct Found {
 pub(super) enum Start {
     /// In this way.
     Known(Arc<Launch>),
-    /// In a way that nobody has looked at, by this entry.
-    Unlooked(Arc<Server>),
+    /// In a way that nobody has looked at, by this entry; the programs are those that it may name.
+    Unlooked(Arc<Server>, Arc<Programs>),
 }
 
 impl Found {
@@ -45,7 +48,9 @@ impl Found {
             Observation {
                 launch: match &self.start {
                     Start::Known(launch) => launch.saying(product),
-                    Start::Unlooked(server) => Launch::of(server).saying(product),
+                    Start::Unlooked(server, programs) => {
+                        Launch::of(server, programs, Recall::Kept).saying(product)
+                    }
                 },
                 tools: tools
                     .map(|(name, definition)| (name.clone(), digest(definition)))

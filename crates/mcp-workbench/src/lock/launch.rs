@@ -5,7 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::program_files;
+use super::{
+    program_files,
+    programs::{Programs, Recall},
+};
 use crate::config::{Server, Written};
 
 /// The part that is known only when the server has come up: its own name and version.
@@ -17,9 +20,9 @@ pub struct Launch(BTreeMap<String, Value>);
 
 impl Launch {
     /// How a server is started now. Files are read, which may take a moment.
-    pub fn of(server: &Server) -> Self {
+    pub(super) fn of(server: &Server, programs: &Programs, recall: Recall) -> Self {
         let mut launch = Self::written(&server.written);
-        let files = program_files::digests(server);
+        let files = program_files::digests(server, programs, recall);
         if !files.is_empty() {
             let files = files.into_iter();
             let files = files.map(|(file, digest)| (file, Value::from(digest.to_string())));
@@ -31,8 +34,9 @@ impl Launch {
     }
 
     /// The same, where no file has to be read for it.
-    pub fn at_once(server: &Server) -> Option<Self> {
-        (!program_files::are_named(server)).then(|| Self::written(&server.written))
+    pub(super) fn at_once(server: &Server, programs: &Programs, recall: Recall) -> Option<Self> {
+        let is_known = program_files::are_known(server, programs, recall);
+        is_known.then(|| Self::of(server, programs, recall))
     }
 
     /// The parts that stand in the entry.

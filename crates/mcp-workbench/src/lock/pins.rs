@@ -14,13 +14,14 @@ use super::{
     Base, Denial, Digest, Launch, Lock, LockFault, PinnedServer,
     disk::{Disk, read, stamp},
     found::Found,
+    programs::{Programs, Recall},
     server_pins::Ruling,
     state::{State, key},
     texts::Texts,
     words::{self, Standing},
 };
 use crate::{
-    config::{Config, WriteError},
+    config::{Config, PinMode, Server, WriteError},
     ident::ServerIdentifier,
 };
 
@@ -30,6 +31,7 @@ pub struct Pins {
     /// The file; nothing where there is no place for one.
     file: Option<PathBuf>,
     pub(super) texts: Texts,
+    pub(super) programs: Arc<Programs>,
     state: Mutex<State>,
     /// Held while what was found is written, which is done once.
     pub(super) writing: Mutex<()>,
@@ -65,6 +67,7 @@ impl Pins {
         let file = config.lock.clone().filter(|_| is_plain);
         Self {
             texts: Texts::new(config.cache.as_deref(), file.as_deref()),
+            programs: Arc::new(Programs::new(config.cache.as_deref())),
             file,
             state: Mutex::default(),
             writing: Mutex::default(),
@@ -99,6 +102,26 @@ impl Pins {
         let state = self.fresh();
         let is_pinned = matches!(&state.disk, Disk::Known(lock) if lock.server(place).is_some());
         is_pinned || state.first.contains_key(&key(place))
+    }
+
+    /// How a server is started now, as far as its pins have to know. Files may be read, which takes a moment.
+    pub fn launch(&self, server: &Server) -> Launch {
+        Launch::of(server, &self.programs, recall(server.pin))
+    }
+
+    /// The same, where no program has to be read for it.
+    pub fn launch_at_once(&self, server: &Server) -> Option<Launch> {
+        Launch::at_once(server, &self.programs, recall(server.pin))
+    }
+
+    /// The same, for somebody who approves it: every file is read.
+    pub fn launch_to_approve(&self, server: &Server) -> Launch {
+        Launch::of(server, &self.programs, Recall::Read)
+    }
+
+    /// Keeps what was read of programs for later runs.
+    pub fn keep_programs(&self) {
+        self.programs.keep();
     }
 
     /// Whether a server may be started in this way, where only what is approved may be.
@@ -253,6 +276,14 @@ impl Pins {
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Only what was read in this run says what may be started.
+fn recall(mode: PinMode) -> Recall {
+    match mode {
+        PinMode::Off | PinMode::Notice => Recall::Kept,
+        PinMode::Enforce => Recall::Read,
     }
 }
 

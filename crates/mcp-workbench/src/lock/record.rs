@@ -45,6 +45,7 @@ impl Pins {
         for found in &news {
             found.observation();
         }
+        self.programs.keep();
         let written = self.change(|lock| {
             let mut pinned = (0, 0);
             for found in &news {

@@ -54,7 +54,7 @@ impl ServerPins {
     /// The pins of a server that is started by this entry. In which way that is, is looked at when somebody wants to
     /// know.
     pub fn unlooked(pins: Arc<Pins>, place: ServerIdentifier, server: Arc<Server>) -> Self {
-        let start = Some(Start::Unlooked(server));
+        let start = Some(Start::Unlooked(server, Arc::clone(&pins.programs)));
         Self {
             start,
             ..Self::at_rest(pins, place)
@@ -84,7 +84,9 @@ impl ServerPins {
             PinMode::Enforce => match &self.start {
                 Some(Start::Known(launch)) => self.pins.admit(&self.place, launch),
                 // What was not looked at is not what was approved.
-                Some(Start::Unlooked(_)) | None => self.pins.admit(&self.place, &Launch::default()),
+                Some(Start::Unlooked(..)) | None => {
+                    self.pins.admit(&self.place, &Launch::default())
+                }
             },
         }
     }

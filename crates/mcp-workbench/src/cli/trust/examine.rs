@@ -80,7 +80,7 @@ impl Subject {
                         server: server.name.clone(),
                     },
                     mode: server.pin,
-                    launch: Launch::of(server),
+                    launch: pins.launch_to_approve(server),
                     secrets: server.secrets(),
                 });
             }

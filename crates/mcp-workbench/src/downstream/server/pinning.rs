@@ -41,9 +41,10 @@ impl Looks {
     fn begin(
         self: &Arc<Self>,
         server: Arc<Server>,
+        pins: &Arc<Pins>,
         tasks: &TaskTracker,
     ) -> watch::Receiver<Option<Launch>> {
-        let (found, launch) = watch::channel(Launch::at_once(&server));
+        let (found, launch) = watch::channel(pins.launch_at_once(&server));
         // A thread for nothing would cost more than all the rest.
         if launch.borrow().is_some() {
             return launch;
@@ -51,19 +52,20 @@ impl Looks {
         let mut queue = self.queue();
         queue.wanted.push((server, found));
         if !std::mem::replace(&mut queue.is_seen_to, true) {
-            let this = Arc::clone(self);
-            tasks.spawn_blocking(move || this.run());
+            let (this, pins) = (Arc::clone(self), Arc::clone(pins));
+            tasks.spawn_blocking(move || this.run(&pins));
         }
         launch
     }
 
-    fn run(&self) {
+    fn run(&self, pins: &Pins) {
         while let Some((server, found)) = self.next() {
             // Without a word of it, whoever waits is told that it is not known.
-            if let Ok(launch) = contain_now(|| Launch::of(&server)) {
+            if let Ok(launch) = contain_now(|| pins.launch(&server)) {
                 found.send_replace(Some(launch));
             }
         }
+        pins.keep_programs();
     }
 
     fn next(&self) -> Option<(Arc<Server>, watch::Sender<Option<Launch>>)> {
@@ -101,7 +103,7 @@ impl Pinning {
             PinMode::Enforce => true,
         };
         let looks = &context.looks;
-        let begin = || looks.begin(Arc::clone(&server), &context.links.tasks);
+        let begin = || looks.begin(Arc::clone(&server), &context.pins, &context.links.tasks);
         Self {
             launch: is_wanted.then(begin),
             pins: Arc::clone(&context.pins),

@@ -14,6 +14,7 @@ fn pins(folder: &TempDir) -> Arc<Pins> {
     let file = folder.path().join("workbench.lock");
     Arc::new(Pins {
         texts: Texts::new(Some(folder.path()), Some(&file)),
+        programs: Arc::new(Programs::new(Some(folder.path()))),
         file: Some(file),
         state: Mutex::default(),
         writing: Mutex::default(),

@@ -1,6 +1,10 @@
 //! CVE-2025-54136, T17, T22: the entry of a server is changed, or what it runs, while its name and its tools stay.
 
-use std::{fs, os::unix::fs::PermissionsExt};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -100,28 +104,62 @@ fn a_swapped_entry_is_told_with_the_policy_that_everybody_has() {
     assert!(world.trusted(&["diff"]).contains("1 server as pinned"));
 }
 
-#[test]
-fn a_program_that_was_replaced_is_not_started() {
+/// A world whose server is a script, and the script.
+fn scripted(pin: &str) -> (World, PathBuf) {
     let setup = Setup::new().toolbox("dev", "d");
     let script = setup.write(
         "script.json",
         &Script::new().tools(&tools().to_string()).text(),
     );
-    let run = |ran: &str| {
-        format!(
-            "#!/bin/sh\n{ran}exec '{}' \"$@\"\n",
-            fixture_server().display()
-        )
-    };
-    let program = setup.write("config/server.sh", &run(""));
+    let program = setup.write("config/server.sh", &program(""));
     let entry = json!({"command": "sh", "args": ["./server.sh", script], "cwd": "."});
-    let setup = setup.entry("fs", entry).top("pin", json!("notice"));
+    let setup = setup.entry("fs", entry).top("pin", json!(pin));
     setup.write_config();
-    let world = World { setup };
+    (World { setup }, program)
+}
+
+/// A script that does something before it is the server.
+fn program(first: &str) -> String {
+    let server = fixture_server();
+    format!("#!/bin/sh\n{first}exec '{}' \"$@\"\n", server.display())
+}
+
+/// Says in the cache directory that a program, as it is now, has a digest.
+#[cfg(unix)]
+fn plant(world: &World, path: &Path, digest: &str) {
+    use std::os::unix::fs::MetadataExt;
+    let it = fs::metadata(path).unwrap();
+    let (mtime, ctime) = ((it.mtime(), it.mtime_nsec()), (it.ctime(), it.ctime_nsec()));
+    let stamp = format!(
+        "{} {} {} {}.{} {}.{}",
+        it.dev(),
+        it.ino(),
+        it.len(),
+        mtime.0,
+        mtime.1,
+        ctime.0,
+        ctime.1
+    );
+    let text = json!({"layout": 1, "programs": {stamp: digest}}).to_string();
+    world
+        .setup
+        .write("cache/mcp-workbench/programs.json", &text);
+}
+
+/// The digest of the script that the lock file has.
+fn pinned_digest(world: &World) -> String {
+    let lock: Value = serde_json::from_str(&world.lock()).unwrap();
+    let files = &lock["toolboxes"]["dev"]["fs"]["launch"]["files"];
+    files["./server.sh"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_program_that_was_replaced_is_not_started() {
+    let (world, script) = scripted("notice");
     world.open();
     world.set_pin("enforce");
     assert_eq!(names(&world.open()), ["add"]);
-    fs::write(&program, run("touch ran\n")).unwrap();
+    fs::write(&script, program("touch ran\n")).unwrap();
     let error = world.connect().open("dev").error().to_owned();
     assert!(
         error.contains("it is not what was approved: 'files' is another"),
@@ -131,6 +169,33 @@ fn a_program_that_was_replaced_is_not_started() {
     world.trusted(&["approve", "--yes"]);
     assert_eq!(names(&world.open()), ["add"]);
     assert!(world.setup.path("config/ran").exists());
+}
+
+/// With the default, a digest of an earlier run does, so that nobody waits for a large program to be read once more.
+/// Where only what is approved may run, what an earlier run says of a program counts for nothing.
+#[cfg(unix)]
+#[test]
+fn a_kept_digest_is_no_approval() {
+    let (world, script) = scripted("notice");
+    world.open();
+    let digest = pinned_digest(&world);
+    fs::write(&script, program("touch ran\n")).unwrap();
+    plant(&world, &script, &digest);
+    assert_eq!(world.open().get("notices"), None, "it was not used");
+    fs::remove_file(world.setup.path("config/ran")).unwrap();
+
+    world.set_pin("enforce");
+    let error = world.connect().open("dev").error().to_owned();
+    let expected = "it is not what was approved: 'files' is another";
+    assert!(error.contains(expected), "{error}");
+    assert!(!world.setup.path("config/ran").exists());
+    let shown = String::from_utf8(world.trust(&["diff"]).stdout).unwrap();
+    assert!(shown.contains("files"), "{shown}");
+
+    world.set_pin("notice");
+    fs::remove_file(world.setup.path("cache/mcp-workbench/programs.json")).unwrap();
+    let notices = world.open()["notices"].to_string();
+    assert!(notices.contains("'files' is another"), "{notices}");
 }
 
 #[test]
