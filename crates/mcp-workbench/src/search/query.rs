@@ -208,7 +208,7 @@ impl Asked {
             weights.part
         };
         let strength = if self.weak { filler } else { 1.0 };
-        self.count.powf(weights.repetition) * whole * strength
+        libm::powf(self.count, weights.repetition) * whole * strength
     }
 }
 
@@ -249,6 +249,7 @@ impl Source {
 fn rarity(index: &Index, term: u32) -> f32 {
     let all = index.len() as f32;
     let having = index.terms[term as usize].postings.len() as f32;
-    let rarity = (1.0 + (all - having + 0.5) / (having + 0.5)).ln();
-    rarity.powf(index.weights.rarity)
+    // The same on every system, to the last bit, as the order of the hits has to be.
+    let rarity = libm::logf(1.0 + (all - having + 0.5) / (having + 0.5));
+    libm::powf(rarity, index.weights.rarity)
 }

@@ -178,7 +178,7 @@ impl Operator {
             Self::Subtract => left - right,
             Self::Multiply => left * right,
             Self::Divide => left / right,
-            Self::Power => left.powf(right),
+            Self::Power => libm::pow(left, right),
         }
     }
 
