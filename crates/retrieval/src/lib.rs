@@ -15,9 +15,9 @@ use set::Set;
 /// So many tools are ranked for each query; what stands behind counts for nothing.
 pub const DEPTH: usize = 100;
 
-/// The tools for a query, best first, as `server/tool`. Tools that were folded into a hit stand right behind it: whoever
-/// reads the hit reads their names too.
-pub fn ranked(index: &Index, query: &str) -> Vec<String> {
+/// The tools for a query, best first, by their ids in the set. Tools that were folded into a hit stand right behind it:
+/// whoever reads the hit reads their names too.
+pub fn ranked(set: &Set, index: &Index, query: &str) -> Vec<String> {
     let found = index.search(&Query {
         text: query,
         toolbox: None,
@@ -25,14 +25,20 @@ pub fn ranked(index: &Index, query: &str) -> Vec<String> {
     });
     let hits = found.hits.iter();
     let tools = hits.flat_map(|hit| iter::once(&hit.tool).chain(&hit.alike));
-    tools
-        .take(DEPTH)
-        .map(|tool| format!("{}/{}", tool.server, tool.tool))
-        .collect()
+    let mut ranked: Vec<String> = Vec::new();
+    for id in tools.flat_map(|tool| set.ids(tool)) {
+        if !ranked.contains(id) {
+            ranked.push(id.clone());
+        }
+    }
+    ranked.truncate(DEPTH);
+    ranked
 }
 
 /// The average scores of a set.
 pub fn scores(set: &Set, index: &Index) -> Scores {
     let questions = set.questions.iter();
-    Scores::average(questions.map(|question| Scores::of(question, &ranked(index, &question.query))))
+    Scores::average(
+        questions.map(|question| Scores::of(question, &ranked(set, index, &question.query))),
+    )
 }

@@ -100,7 +100,7 @@ fn rank(set: &Set, out: &mut impl Write) -> Result<Scores, Box<dyn Error>> {
     let mut lines = String::new();
     let mut scores: Vec<(&str, Scores)> = Vec::new();
     for question in &set.questions {
-        let ranked = ranked(&index, &question.query);
+        let ranked = ranked(set, &index, &question.query);
         scores.push((&question.kind, Scores::of(question, &ranked)));
         lines.push_str(&serde_json::json!({"qid": question.qid, "ranked": ranked}).to_string());
         lines.push('\n');

@@ -21,9 +21,12 @@ pub struct Scores {
 pub const DEPTHS: [usize; 4] = [1, 3, 5, 10];
 
 impl Scores {
-    /// The scores of one ranking.
+    /// The scores of one ranking; none where nothing was needed.
     pub fn of(question: &Question, ranked: &[String]) -> Self {
         let groups = &question.groups;
+        if groups.is_empty() {
+            return Self::default();
+        }
         let meets = |tool: &String| groups.iter().any(|group| group.contains(tool));
         let first = ranked.iter().take(100).position(meets);
         Self {

@@ -1,17 +1,19 @@
 //! A set: tools of some servers, and queries with the tools that answer them.
 
 use std::{
-    fs,
+    collections::HashMap,
+    fs, io,
     path::{Path, PathBuf},
 };
 
 use bytes::Bytes;
 use mcp_workbench::{
-    ident::{ServerName, ToolName, ToolboxName},
+    ident::{ServerName, ToolIdentifier, ToolName, ToolboxName},
     search::{Index, ServerText, ToolText, Weights},
     wire::RawJson,
 };
 use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
 use thiserror::Error;
 
 /// Why a set cannot be read.
@@ -23,7 +25,7 @@ pub enum SetError {
         /// The file.
         path: PathBuf,
         /// Why.
-        error: std::io::Error,
+        error: io::Error,
     },
     /// A line is not what it should be.
     #[error("{path}, line {line}: {error}")]
@@ -40,13 +42,15 @@ pub enum SetError {
 /// A query and what answers it.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Question {
-    /// Its id in the set.
-    pub qid: String,
+    /// Its id in the set, as it is written there: mostly a text, sometimes a number.
+    pub qid: Value,
     /// What is asked.
     pub query: String,
     /// What kind of question it is.
+    #[serde(default)]
     pub kind: String,
     /// The needs in it; any tool of a group meets one.
+    #[serde(default)]
     pub groups: Vec<Vec<String>>,
 }
 
@@ -72,6 +76,8 @@ pub struct Set {
     pub questions: Vec<Question>,
     /// The toolbox that all servers are put into.
     toolbox: ToolboxName,
+    /// What the set calls each tool, by server and name; several where it has a tool twice.
+    ids: HashMap<(String, String), Vec<String>>,
 }
 
 #[derive(Deserialize)]
@@ -84,51 +90,56 @@ struct ServerLine {
 
 #[derive(Deserialize)]
 struct ToolLine {
+    id: Option<String>,
     server: String,
     name: String,
 }
 
 impl Set {
-    /// Reads a folder.
+    /// Reads a folder. One that says nothing about its servers needs no file for them.
     pub fn read(folder: &Path) -> Result<Self, SetError> {
-        let mut shelves: Vec<Shelf> = lines::<ServerLine>(&folder.join("servers.jsonl"))?
-            .into_iter()
-            .map(|(line, _)| Shelf {
-                server: ServerName::from(line.server.as_str()),
-                about: [line.title, line.description, line.category]
-                    .into_iter()
-                    .flatten()
-                    .collect(),
-                tools: Vec::new(),
-            })
-            .collect();
-        for (line, text) in lines::<ToolLine>(&folder.join("tools.jsonl"))? {
-            let tool = ToolName::from(line.name.as_str());
-            let definition =
-                RawJson::parse(&Bytes::from(text)).expect("it was read as JSON before");
-            match shelves
-                .iter_mut()
-                .find(|shelf| shelf.server.as_str() == line.server)
-            {
-                Some(shelf) => shelf.tools.push((tool, definition)),
-                None => shelves.push(Shelf {
-                    server: ServerName::from(line.server.as_str()),
-                    about: Vec::new(),
-                    tools: vec![(tool, definition)],
-                }),
-            }
-        }
+        let servers = lines::<ServerLine>(&folder.join("servers.jsonl")).or_else(none_if_absent)?;
         let questions = lines(&folder.join("queries.jsonl"))?;
         let name = folder.file_name().unwrap_or(folder.as_os_str());
-        Ok(Self {
+        let mut set = Self {
             name: name.to_string_lossy().into_owned(),
-            shelves,
+            shelves: servers.into_iter().map(|(line, _)| shelf(line)).collect(),
             questions: questions
                 .into_iter()
                 .map(|(question, _)| question)
                 .collect(),
             toolbox: ToolboxName::from("set"),
-        })
+            ids: HashMap::new(),
+        };
+        for (line, text) in lines::<ToolLine>(&folder.join("tools.jsonl"))? {
+            set.add(line, text);
+        }
+        Ok(set)
+    }
+
+    /// Puts a tool on the shelf of its server.
+    fn add(&mut self, line: ToolLine, text: String) {
+        let tool = ToolName::from(line.name.as_str());
+        let definition = RawJson::parse(&Bytes::from(text)).expect("it was read as JSON before");
+        let mut shelves = self.shelves.iter_mut();
+        match shelves.find(|shelf| shelf.server.as_str() == line.server) {
+            Some(shelf) => shelf.tools.push((tool, definition)),
+            None => self.shelves.push(Shelf {
+                server: ServerName::from(line.server.as_str()),
+                about: Vec::new(),
+                tools: vec![(tool, definition)],
+            }),
+        }
+        let id = line.id;
+        let id = id.unwrap_or_else(|| format!("{}/{}", line.server, line.name));
+        let ids = self.ids.entry((line.server, line.name)).or_default();
+        ids.push(id);
+    }
+
+    /// What the set calls a tool.
+    pub fn ids(&self, tool: &ToolIdentifier) -> &[String] {
+        let names = (tool.server.to_string(), tool.tool.to_string());
+        self.ids.get(&names).map_or(&[], Vec::as_slice)
     }
 
     /// How many tools there are.
@@ -162,6 +173,24 @@ impl Set {
             &text,
             tools.map(|(name, definition)| ToolText { name, definition }),
         );
+    }
+}
+
+/// The shelf of a server, without tools.
+fn shelf(line: ServerLine) -> Shelf {
+    let about = [line.title, line.description, line.category];
+    Shelf {
+        server: ServerName::from(line.server.as_str()),
+        about: about.into_iter().flatten().collect(),
+        tools: Vec::new(),
+    }
+}
+
+/// No lines where there is no file.
+fn none_if_absent<T>(error: SetError) -> Result<Vec<T>, SetError> {
+    match error {
+        SetError::File { error, .. } if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        error => Err(error),
     }
 }
 

@@ -111,7 +111,7 @@ fn every_answer_of_a_set_is_one_of_its_tools() {
 #[test]
 fn scores_are_counted_as_evaluate_py_counts_them() {
     let question = Question {
-        qid: String::new(),
+        qid: "q".into(),
         query: String::new(),
         kind: String::new(),
         groups: vec![vec!["a".to_owned()], vec!["b".to_owned(), "c".to_owned()]],
@@ -127,4 +127,30 @@ fn scores_are_counted_as_evaluate_py_counts_them() {
     };
     assert_eq!(format!("{scores:.12?}"), format!("{expected:.12?}"));
     assert_eq!(Scores::of(&question, &[]), Scores::default());
+    let nothing = Question {
+        groups: Vec::new(),
+        ..question
+    };
+    assert_eq!(Scores::of(&nothing, &ranked), Scores::default());
+}
+
+/// A set whose ids are not `server/tool`, with a tool twice, numbers as ids of queries, and no file about servers.
+#[test]
+fn a_set_is_answered_by_its_own_ids() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("odd set");
+    fs::create_dir_all(&folder).unwrap();
+    let tools = r#"{"id":"one","server":"a b","name":"odd tool:x","description":null}
+{"id":"two","server":"s/x","name":"y","description":"reads files"}
+{"id":"three","server":"s/x","name":"y","description":"reads files","inputSchema":null}
+{"server":"s","name":"writes","description":"writes files"}
+"#;
+    let queries = r#"{"qid":7,"query":"reads files","groups":[["three"]]}"#;
+    fs::write(folder.join("tools.jsonl"), tools).unwrap();
+    fs::write(folder.join("queries.jsonl"), queries).unwrap();
+    let set = Set::read(&folder).unwrap();
+    let index = set.index();
+    assert_eq!(set.questions[0].qid, 7);
+    let ranked = |query| retrieval::ranked(&set, &index, query);
+    assert_eq!(ranked("reads files"), ["two", "three", "s/writes"]);
+    assert_eq!(ranked("odd tool:x")[0], "one");
 }
