@@ -350,7 +350,7 @@ pub fn page_error_text(result: &str, page: usize, error: PageError) -> String {
     let result = visible(result);
     match error {
         PageError::Gone => format!(
-            "Result '{result}' is not kept. Results are kept for an hour at most, and fewer when they are \
+            "Result '{result}' is not kept. Results are kept for an hour at most, and for less when they are \
              many or large. Call the tool again."
         ),
         PageError::Unknown { pages } => {

@@ -2,12 +2,7 @@
 
 use crate::ident::ToolIdentifier;
 
-use super::{
-    Field, Query,
-    index::Index,
-    key::{Exact, exact, folded},
-    query::Request,
-};
+use super::{Field, Query, index::Index, key::Exact, query::Request, rank::named_as};
 
 /// Why a tool has its score.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,19 +87,11 @@ impl Index {
             .collect();
         let asked = request.asked.iter().map(|asked| asked.text.clone());
         let missing = asked.filter(|asked| words.iter().all(|word| word.word != *asked));
-        let text = query.text.trim();
-        let keys = self.tool(place)?.keys;
         let factor = self.factor(request.action, self.tool(place)?);
         Some(Explanation {
             factor,
             score: self.score_of(place, &request),
-            exact: exact(
-                text,
-                folded([text]),
-                keys,
-                tool.server.as_str(),
-                tool.tool.as_str(),
-            ),
+            exact: named_as(&self.named(query.text.trim()), place),
             missing: missing.collect(),
             words,
         })

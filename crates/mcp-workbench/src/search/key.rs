@@ -27,6 +27,8 @@ pub enum Exact {
     NameFolded,
     /// Its server and its name, but for case and separators.
     FullFolded,
+    /// Its toolbox as it is written, and behind it its server and its name, but for case and separators.
+    Identifier,
     /// Its name as it is written.
     Name,
     /// `server/tool` as it is written.

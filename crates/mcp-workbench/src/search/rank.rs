@@ -12,6 +12,9 @@ use super::{
     query::{Request, Wanted},
 };
 
+/// In front of so many separators a query may have the name of a toolbox.
+const MOST_PARTS: usize = 4;
+
 thread_local! {
     /// What every tool gets, by its place; reused from query to query.
     static SCORES: RefCell<Vec<f32>> = RefCell::default();
@@ -117,13 +120,10 @@ impl Index {
     fn best(&self, query: &Query<'_>, request: &Request, scores: &[f32], most: usize) -> Best<'_> {
         let mut best = Best::new(most);
         let most_factor = 1.0 + self.weights.agreement;
-        let text = query.text.trim();
-        let key = folded([text]);
-        let named = self.named.range((key, 0)..=(key, u32::MAX));
-        let mut named: Vec<u32> = named.map(|(_, place)| *place).collect();
-        named.retain(|place| self.is_named(*place, text, key).is_some());
+        let named = self.named(query.text.trim());
         for (place, score) in (0..).zip(scores) {
-            if *score <= 0.0 && !named.contains(&place) {
+            let exact = named_as(&named, place);
+            if *score <= 0.0 && exact.is_none() {
                 continue;
             }
             // Most cannot be among the best, whatever they do: that is known without looking at them.
@@ -135,9 +135,7 @@ impl Index {
                 continue;
             };
             best.push(Candidate {
-                exact: (!named.is_empty())
-                    .then(|| self.is_named(place, text, key))
-                    .flatten(),
+                exact,
                 score: score * self.factor(request.action, tool),
                 tool,
             });
@@ -145,17 +143,31 @@ impl Index {
         best.finish()
     }
 
-    /// How a query names a tool, if it does.
-    fn is_named(&self, place: u32, text: &str, key: u64) -> Option<Exact> {
-        let tool = self.tool(place)?;
-        let identifier = &tool.identifier;
-        exact(
-            text,
-            key,
-            tool.keys,
-            identifier.server.as_str(),
-            identifier.tool.as_str(),
-        )
+    /// The tools that a text names, each with how it does.
+    pub(super) fn named(&self, text: &str) -> Vec<(u32, Exact)> {
+        let mut named: Vec<(u32, Exact)> = self.named_alone(text).collect();
+        // A toolbox in front of server and tool: where its name ends is not known.
+        for (at, sign) in text.match_indices(['/', ' ']).take(MOST_PARTS) {
+            let (toolbox, rest) = (&text[..at], &text[at + sign.len()..]);
+            let whole = self.named_alone(rest).filter(|(place, exact)| {
+                matches!(exact, Exact::Full | Exact::FullFolded) && { self.tool(*place) }
+                    .is_some_and(|tool| tool.identifier.toolbox.as_str() == toolbox)
+            });
+            named.extend(whole.map(|(place, _)| (place, Exact::Identifier)));
+        }
+        named
+    }
+
+    /// The tools that a text names without their toolbox.
+    fn named_alone(&self, text: &str) -> impl Iterator<Item = (u32, Exact)> {
+        let key = folded([text]);
+        let places = self.named.range((key, 0)..=(key, u32::MAX));
+        places.filter_map(move |(_, place)| {
+            let tool = self.tool(*place)?;
+            let (server, name) = (&tool.identifier.server, &tool.identifier.tool);
+            let exact = exact(text, key, tool.keys, server.as_str(), name.as_str())?;
+            Some((*place, exact))
+        })
     }
 
     /// The first candidates as hits, each with those that say the same of themselves.
@@ -211,6 +223,12 @@ impl Index {
             Some(_) => 1.0 - self.weights.difference,
         }
     }
+}
+
+/// The best way in which a tool is named, if it is.
+pub(super) fn named_as(named: &[(u32, Exact)], tool: u32) -> Option<Exact> {
+    let ways = named.iter().filter(|(named, _)| *named == tool);
+    ways.map(|(_, exact)| *exact).max()
 }
 
 /// Adds up what every tool gets for the words that are looked for.

@@ -240,6 +240,27 @@ fn an_explanation_adds_up_to_what_the_search_says() {
     assert_eq!(index.explain(&query, &nobody), None);
 }
 
+#[test]
+fn a_toolbox_in_front_of_server_and_tool_says_which_of_two_is_meant() {
+    let mut index = Index::default();
+    for toolbox in ["one", "two", "my own"] {
+        put(
+            &mut index,
+            (toolbox, "fs", "", &[("read_file", "Read a file")]),
+        );
+    }
+    for (query, toolbox) in [
+        ("two/fs/read_file", "two"),
+        ("two fs read_file", "two"),
+        ("my own/FS/read-file", "my own"),
+        ("fs/read_file", "my own"),
+        ("three/fs/read_file", "my own"),
+    ] {
+        let hit = &search(&index, query).hits[0];
+        assert_eq!(hit.tool.toolbox.as_str(), toolbox, "{query}");
+    }
+}
+
 proptest! {
     #[test]
     fn any_text_can_be_indexed_and_searched(name in any::<String>(), about in any::<String>(), query in any::<String>()) {

@@ -143,6 +143,7 @@ fn names(tool: &ToolIdentifier) -> Names<'_> {
 
 fn code(exact: Exact) -> &'static str {
     match exact {
+        Exact::Identifier => "identifier",
         Exact::Full => "server_and_name",
         Exact::Name => "name",
         Exact::FullFolded => "server_and_name_folded",

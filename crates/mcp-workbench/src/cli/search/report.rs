@@ -28,9 +28,12 @@ pub(super) fn render(result: &Result, look: Look) -> String {
         );
     }
     let mut text = format!(
-        "{} of {} that match, among {looked_at}\n",
+        "{} of {}, among {looked_at}\n",
         search.hits.len(),
-        count(search.matches, "tool")
+        match search.matches {
+            1 => "1 match".to_owned(),
+            number => format!("{number} matches"),
+        }
     );
     for (hit, explanation) in result.hits() {
         text.push_str(&rendered(hit, result.detail, look));
@@ -70,6 +73,9 @@ fn rendered(hit: &FoundTool, detail: Detail, look: Look) -> String {
 /// Why a tool is a hit: each word, where it stands and what it counts.
 fn explained(explanation: &Explanation, look: Look) -> String {
     let mut text = format!("  score {:.3}", explanation.score);
+    if let Some(why) = done(explanation.factor) {
+        text.push_str(&format!(", {:.2} of the sum: {why}", explanation.factor));
+    }
     if let Some(exact) = explanation.exact {
         text.push_str(&format!(", first because the query is {}", named(exact)));
     }
@@ -99,9 +105,19 @@ fn explained(explanation: &Explanation, look: Look) -> String {
     text
 }
 
+/// Why a score is not the sum of what the words count.
+fn done(factor: f32) -> Option<&'static str> {
+    if factor > 1.0 {
+        Some("it does what is asked for")
+    } else {
+        (factor < 1.0).then_some("it does something else")
+    }
+}
+
 /// How a query names a tool.
 fn named(exact: Exact) -> &'static str {
     match exact {
+        Exact::Identifier => "its toolbox, server and name",
         Exact::Full => "its server and name",
         Exact::Name => "its name",
         Exact::FullFolded => "nearly its server and name",

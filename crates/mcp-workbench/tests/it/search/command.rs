@@ -27,7 +27,7 @@ fn hits_are_shown_with_their_parameters() {
     assert_eq!(code, 0, "{}", finished.stderr);
     assert_eq!(
         finished.stdout.join("\n"),
-        "1 of 1 tool that match, among 3 tools of 2 servers in 2 toolboxes\n\n\
+        "1 of 1 match, among 3 tools of 2 servers in 2 toolboxes\n\n\
          life sky forecast(city: string)\n  Forecast the weather of a city"
     );
     assert_eq!(finished.stderr, "");
