@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     config::{Config, Environment, RemoteProtocol, Server, ToolMode, Toolbox, Transport},
-    downstream::ToolDefinition,
+    downstream::{KeptTools, ToolDefinition},
     ident::{ServerName, ToolboxName},
     visible::visible,
     wire::RawJson,
@@ -24,6 +24,9 @@ use crate::{
 
 /// How much of a tool's name and parameters is shown.
 const SIGNATURE_WIDTH: usize = 60;
+
+/// What is kept is told with its age from a day on.
+const SECONDS_OF_A_DAY: u64 = 24 * 60 * 60;
 
 /// What is listed.
 #[derive(Args)]
@@ -96,8 +99,17 @@ struct ListedServer {
     transport: &'static str,
     /// Its command line or address, without secrets.
     target: String,
+    /// What is known of it without starting it.
+    kept: Option<Kept>,
     #[serde(flatten)]
     found: Option<Found>,
+}
+
+/// What the catalogue on disk has of a server.
+#[derive(Serialize)]
+struct Kept {
+    tools: usize,
+    age_seconds: u64,
 }
 
 /// What a server was found to have.
@@ -124,7 +136,9 @@ impl Listing {
                 ToolMode::Dynamic => "dynamic",
                 ToolMode::Native(_) => "native",
             },
-            toolboxes: config.toolboxes.values().map(|it| listed(it)).collect(),
+            toolboxes: { config.toolboxes.values() }
+                .map(|it| listed(config, it))
+                .collect(),
         }
     }
 
@@ -177,11 +191,12 @@ impl Listing {
     }
 }
 
-fn listed(toolbox: &Toolbox) -> ListedToolbox {
+fn listed(config: &Config, toolbox: &Toolbox) -> ListedToolbox {
     let servers = toolbox.servers.values().map(|server| ListedServer {
         name: server.name.clone(),
         transport: transport_word(server),
         target: how_reached(server),
+        kept: KeptTools::of(config, server).map(Kept::of),
         found: None,
     });
     ListedToolbox {
@@ -207,14 +222,40 @@ fn server_table(servers: &[ListedServer], look: Look) -> String {
     let columns = [
         Column::Text("server"),
         Column::Text("transport"),
+        Column::Text("kept"),
         Column::Text("target"),
     ];
     let mut table = Table::new(columns);
     for server in servers {
         let name = visible(server.name.as_str()).into_owned();
-        table.row([name, server.transport.to_owned(), server.target.clone()]);
+        let kept = server.kept.as_ref().map(Kept::words);
+        let kept = kept.unwrap_or_else(|| "nothing".to_owned());
+        let transport = server.transport.to_owned();
+        table.row([name, transport, kept, server.target.clone()]);
     }
     table.render(look, "  ")
+}
+
+impl Kept {
+    fn of(kept: KeptTools) -> Self {
+        Self {
+            tools: kept.tools,
+            age_seconds: kept.age.as_secs(),
+        }
+    }
+
+    /// How many tools, and since when.
+    fn words(&self) -> String {
+        let tools = count(self.tools, "tool");
+        match self.age_seconds / SECONDS_OF_A_DAY {
+            0 => tools,
+            days => format!("{tools}, {} old", count(as_size(days), "day")),
+        }
+    }
+}
+
+fn as_size(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 impl ListedServer {

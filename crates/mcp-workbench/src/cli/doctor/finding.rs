@@ -8,7 +8,10 @@ use crate::{
     visible::visible,
 };
 
-use super::{remedy::remedy, tool_finding::ToolFinding, whereabouts::what_to_install};
+use super::{
+    kept_finding::KeptFinding, remedy::remedy, tool_finding::ToolFinding,
+    whereabouts::what_to_install,
+};
 
 /// How many names a sentence lists.
 const LISTED: usize = 5;
@@ -32,6 +35,8 @@ pub(super) enum Finding {
     Start(StartFinding),
     /// About the tools of servers that are up.
     Tools(ToolFinding),
+    /// About what is kept of servers that are started when they are used.
+    Kept(KeptFinding),
 }
 
 /// Something about the configuration file.
@@ -71,7 +76,7 @@ impl Finding {
         let is_wrong = match self {
             Self::File(FileFinding::Problem(problem)) => problem.severity() == Severity::Error,
             Self::File(FileFinding::Exposed { .. }) => true,
-            Self::File(FileFinding::LiteralSecret { .. }) | Self::Tools(_) => false,
+            Self::File(FileFinding::LiteralSecret { .. }) | Self::Tools(_) | Self::Kept(_) => false,
             Self::Start(finding) => !matches!(finding, StartFinding::Slow { .. }),
         };
         if is_wrong {
@@ -92,6 +97,7 @@ impl Finding {
             Self::Start(StartFinding::NotUp { error, .. }) => error.code(),
             Self::Start(StartFinding::Slow { .. }) => "slow_start",
             Self::Tools(finding) => finding.code(),
+            Self::Kept(finding) => finding.code(),
         }
     }
 
@@ -109,6 +115,7 @@ impl Finding {
             Self::File(finding) => finding.remedy(),
             Self::Start(finding) => finding.remedy(),
             Self::Tools(finding) => finding.remedy().to_owned(),
+            Self::Kept(finding) => finding.remedy(),
         }
     }
 }
@@ -119,6 +126,7 @@ impl fmt::Display for Finding {
             Self::File(finding) => finding.fmt(f),
             Self::Start(finding) => finding.fmt(f),
             Self::Tools(finding) => finding.fmt(f),
+            Self::Kept(finding) => finding.fmt(f),
         }
     }
 }

@@ -26,7 +26,7 @@ use super::{
     told::Told,
 };
 use crate::{
-    config::{Secrets, Server, Transport},
+    config::{Config, Secrets, Server, Transport},
     private_files,
 };
 use bounds::{LIFETIME, MAX_FILE_BYTES, age, clear_out};
@@ -85,6 +85,15 @@ pub struct KeptSize {
     pub bytes: u64,
 }
 
+/// What is kept of one server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeptTools {
+    /// How many tools it offers by that, by the rules of its entry as it is now.
+    pub tools: usize,
+    /// How long ago it was written, or marked as still true, which is done once a day.
+    pub age: Duration,
+}
+
 impl KeptLists {
     /// The lists that are kept in a cache directory, for those who are signed in by a state directory.
     pub(super) fn new(cache: Option<&Path>, state: Option<&Path>) -> Self {
@@ -98,6 +107,11 @@ impl KeptLists {
 
     /// The tools of a server as it last told them, by the rules of its entry as it is now.
     pub(super) fn recall(&self, server: &Server) -> Option<ToolList> {
+        Some(self.read(server)?.0)
+    }
+
+    /// The same, with its age.
+    fn read(&self, server: &Server) -> Option<(ToolList, Duration)> {
         let folder = self.folder.as_deref().filter(|it| is_safe(it))?;
         let grant = match &server.transport {
             Transport::Remote(endpoint) => stored_grant(endpoint, self.state.as_deref()),
@@ -105,11 +119,13 @@ impl KeptLists {
         };
         let key = ListKey::of(server, grant.as_deref(), &self.salt(folder)?)?;
         let (text, metadata) = private_files::read(&folder.join(key.file()), MAX_FILE_BYTES)?;
-        if age(&metadata, SystemTime::now()) > LIFETIME {
+        let age = age(&metadata, SystemTime::now());
+        if age > LIFETIME {
             return None;
         }
         let told = Told::of_text(text, key.as_str())?;
-        Some(ToolList::of(&told, &ListRules::of(server, told.era)))
+        let tools = ToolList::of(&told, &ListRules::of(server, told.era));
+        Some((tools, age))
     }
 
     /// Keeps what a server has told under a sign-in. A file that says the same is not written again.
@@ -191,6 +207,18 @@ impl KeptSize {
             size.bytes += file.bytes;
         }
         size
+    }
+}
+
+impl KeptTools {
+    /// Of a server, in the catalogue that a configuration names.
+    pub fn of(config: &Config, server: &Server) -> Option<Self> {
+        let lists = KeptLists::new(config.cache.as_deref(), config.state.as_deref());
+        let (list, age) = lists.read(server)?;
+        Some(Self {
+            tools: list.tools().len(),
+            age,
+        })
     }
 }
 

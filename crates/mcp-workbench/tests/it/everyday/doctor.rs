@@ -255,3 +255,52 @@ fn what_the_scanner_finds_is_told_and_is_no_problem() {
         assert!(text.contains(part), "{part} in {text}");
     }
 }
+
+/// What a doctor says of a setup, which may be asked again.
+fn report_on(setup: &Setup) -> Value {
+    setup.write_config();
+    let mut command = setup.command();
+    command.arg("--config").arg(setup.config());
+    let output = command.args(["doctor", "--json"]).output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn a_toolbox_that_connects_on_use_and_was_never_warmed_is_told_of_once() {
+    let setup = || Setup::one(&Script::named(&["read"]));
+    let on_use = setup().top("connect", json!("on-use"));
+    let report = report_on(&on_use);
+    let told = &report["toolboxes"][0]["findings"];
+    assert_eq!(codes(told), ["not_warmed"]);
+    assert_eq!(report["healthy"], true);
+    assert!(
+        told[0]["text"]
+            .as_str()
+            .unwrap()
+            .contains("nothing was known of fs;")
+    );
+    // The doctor has started it, so now it is known.
+    assert_eq!(
+        codes(&report_on(&on_use)["toolboxes"][0]["findings"]),
+        [""; 0]
+    );
+    // Who connects when a toolbox is opened does not need it.
+    assert_eq!(
+        codes(&report_on(&setup())["toolboxes"][0]["findings"]),
+        [""; 0]
+    );
+}
+
+#[test]
+fn a_catalogue_that_others_could_write_is_told_of_with_what_to_do() {
+    let setup = Setup::one(&Script::named(&["read"])).top("connect", json!("on-use"));
+    let folder = setup.path("cache/mcp-workbench/catalogue");
+    fs::create_dir_all(&folder).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+    let report = report_on(&setup);
+    let told = findings(&report, "fs");
+    assert_eq!(codes(told), ["tools_not_kept"]);
+    let hint = told[0]["hint"].as_str().unwrap();
+    assert_eq!(hint, format!("chmod 700 {}", folder.display()));
+    assert_eq!(codes(&report["toolboxes"][0]["findings"]), [""; 0]);
+}

@@ -1,5 +1,7 @@
 //! `list`.
 
+use std::fs;
+
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
@@ -23,7 +25,7 @@ fn what_is_configured_is_listed_and_nothing_is_started() {
     for part in [
         "dev: Development tools",
         "ops: Operations⟦U+001B⟧[2J",
-        "gone    stdio      no-such-program-anywhere",
+        "gone    stdio      nothing  no-such-program-anywhere",
     ] {
         assert!(text.contains(part), "no {part:?} in {text}");
     }
@@ -123,4 +125,35 @@ fn credentials_are_not_shown() {
     let text = finished.stdout.join("\n");
     assert!(!text.contains("hunter2"), "{text}");
     assert_eq!(text.matches("[redacted]").count(), 4, "{text}");
+}
+
+#[test]
+fn what_is_kept_of_servers_is_listed_with_its_age() {
+    let setup = two_toolboxes();
+    let warmed = |setup: &Setup, arguments: &[&str]| {
+        setup.write_config();
+        let mut command = setup.command();
+        command.arg("--config").arg(setup.config()).args(arguments);
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    let kept = |listed: &str, toolbox: usize| {
+        let listed: serde_json::Value = serde_json::from_str(listed).unwrap();
+        listed["toolboxes"][toolbox]["servers"][0]["kept"].clone()
+    };
+    assert_eq!(kept(&warmed(&setup, &["list", "--json"]), 0), json!(null));
+    warmed(&setup, &["warm", "dev"]);
+    let listed = warmed(&setup, &["list", "--json"]);
+    assert_eq!(kept(&listed, 0)["tools"], 2);
+    assert_eq!(kept(&listed, 1), json!(null));
+    let text = warmed(&setup, &["list"]);
+    assert!(text.contains("fs      stdio      2 tools  "), "{text}");
+
+    let two_days = std::time::Duration::from_hours(50);
+    for entry in fs::read_dir(setup.path("cache/mcp-workbench/catalogue")).unwrap() {
+        let file = fs::File::options().write(true).open(entry.unwrap().path());
+        let then = std::time::SystemTime::now() - two_days;
+        file.unwrap().set_modified(then).unwrap();
+    }
+    let text = warmed(&setup, &["list"]);
+    assert!(text.contains("  2 tools, 2 days old  "), "{text}");
 }
