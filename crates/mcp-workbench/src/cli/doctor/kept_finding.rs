@@ -35,9 +35,9 @@ impl KeptFinding {
                 NotKept::NoPlace => {
                     "set HOME or XDG_CACHE_HOME where the workbench is started".to_owned()
                 }
-                NotKept::Open(folder) => format!("chmod 700 {}", folder.display()),
+                NotKept::Open(_) => "delete it: it is made anew, for you alone".to_owned(),
                 NotKept::Unwritable { .. } => {
-                    "make it a folder that you can write to, or delete it".to_owned()
+                    "make room for it, or delete what stands there: it is made anew".to_owned()
                 }
                 NotKept::TooLarge(_) | NotKept::Secret => {
                     "nothing has to be done: it is started when the toolbox is opened".to_owned()

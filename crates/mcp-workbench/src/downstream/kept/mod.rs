@@ -57,8 +57,8 @@ pub enum NotKept {
     /// There is no cache directory.
     #[error("there is no cache directory")]
     NoPlace,
-    /// Others could write there.
-    #[error("others can write to {}", .0.display())]
+    /// Others could write there, or it is no folder.
+    #[error("{} is not a folder that only you can write to", .0.display())]
     Open(PathBuf),
     /// There is too much of it.
     #[error("its list has {0} bytes, and at most {MAX_FILE_BYTES} are kept")]

@@ -300,7 +300,11 @@ fn a_catalogue_that_others_could_write_is_told_of_with_what_to_do() {
     let report = report_on(&setup);
     let told = findings(&report, "fs");
     assert_eq!(codes(told), ["tools_not_kept"]);
-    let hint = told[0]["hint"].as_str().unwrap();
-    assert_eq!(hint, format!("chmod 700 {}", folder.display()));
+    let expected = format!(
+        "its tools cannot be kept: {} is not a folder that only you can write to",
+        folder.display()
+    );
+    assert_eq!(told[0]["text"], expected);
+    assert_eq!(told[0]["hint"], "delete it: it is made anew, for you alone");
     assert_eq!(codes(&report["toolboxes"][0]["findings"]), [""; 0]);
 }
