@@ -12,8 +12,8 @@ use super::{
     query::{Request, Wanted},
 };
 
-/// In front of so many separators a query may have the name of a toolbox.
-const MOST_PARTS: usize = 4;
+/// A query with more separators is a sentence, and not toolbox, server and tool.
+const MOST_SEPARATORS: usize = 4;
 
 thread_local! {
     /// What every tool gets, by its place; reused from query to query.
@@ -146,8 +146,13 @@ impl Index {
     /// The tools that a text names, each with how it does.
     pub(super) fn named(&self, text: &str) -> Vec<(u32, Exact)> {
         let mut named: Vec<(u32, Exact)> = self.named_alone(text).collect();
+        let separators = text.match_indices(['/', ' ']);
+        let separators: Vec<_> = separators.take(MOST_SEPARATORS + 1).collect();
+        if separators.len() > MOST_SEPARATORS {
+            return named;
+        }
         // A toolbox in front of server and tool: where its name ends is not known.
-        for (at, sign) in text.match_indices(['/', ' ']).take(MOST_PARTS) {
+        for (at, sign) in separators {
             let (toolbox, rest) = (&text[..at], &text[at + sign.len()..]);
             let whole = self.named_alone(rest).filter(|(place, exact)| {
                 matches!(exact, Exact::Full | Exact::FullFolded) && { self.tool(*place) }

@@ -5,7 +5,7 @@ mod report;
 
 use std::{path::Path, process::ExitCode, sync::Arc, time::Duration};
 
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
 
 use self::{document::document, report::render};
 use super::{
@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_mins(2);
 #[derive(Args)]
 pub(super) struct SearchArguments {
     /// What the tool should do, or its name
-    #[arg(required = true)]
+    #[arg(value_parser = NonEmptyStringValueParser::new(), required = true)]
     query: Vec<String>,
 
     /// Only in this toolbox

@@ -105,7 +105,12 @@ fn wrong_arguments_are_refused() {
         "{}",
         finished.stderr
     );
-    for arguments in [&["x", "--limit", "51"][..], &["x", "--detail", "all"], &[]] {
+    for arguments in [
+        &["x", "--limit", "51"][..],
+        &["x", "--detail", "all"],
+        &[],
+        &[""],
+    ] {
         assert_eq!(run(two_toolboxes(), arguments).0, 2, "{arguments:?}");
     }
 }
