@@ -121,9 +121,11 @@ impl Server {
                 let headers = headers
                     .filter(|(name, value)| is_literal_secret(name, value, &endpoint.secrets))
                     .map(|(name, _)| LiteralPlace::Header(name.clone()));
+                let oauth = endpoint.oauth.literals().iter();
+                let oauth = oauth.map(|key| LiteralPlace::OAuth((*key).to_owned()));
                 let url = is_secret_url(&endpoint.url, &endpoint.secrets);
                 let url = url.then_some(LiteralPlace::Url);
-                headers.chain(url).collect()
+                headers.chain(oauth).chain(url).collect()
             }
             Transport::Unset(_) => Vec::new(),
         }
@@ -160,6 +162,7 @@ impl Server {
                     endpoint.headers.get(name)
                 }
                 (LiteralPlace::Url, Transport::Remote(endpoint)) => Some(&endpoint.url),
+                // Those of `oauth` are secrets of the endpoint, however they came into the file.
                 _ => None,
             };
             if let Some(value) = value {
@@ -250,25 +253,39 @@ fn secret_members(members: &Value) -> impl Iterator<Item = String> {
 
 /// The arguments that hold a credential, by themselves or behind an option that is named for one.
 pub(super) fn secret_arguments(arguments: &[impl AsRef<str>]) -> Vec<usize> {
-    let mut found = Vec::new();
-    let mut option: Option<&str> = None;
-    for (index, argument) in arguments.iter().map(AsRef::as_ref).enumerate() {
-        let before = option.take();
-        let (name, value) = match argument.split_once('=') {
-            Some((name, value)) if is_option(name) || is_variable(name) => (Some(name), value),
-            _ if is_option(argument) => {
-                option = Some(argument);
-                continue;
-            }
-            _ => (before, argument),
-        };
-        let secrets = Secrets::default();
+    let secrets = Secrets::default();
+    let found = named_arguments(arguments).into_iter();
+    let found = found.filter(|(_, name, value)| {
         let header = value.split_once(':').unwrap_or_default();
-        if is_literal_secret(name.unwrap_or_default(), value, &secrets)
+        is_literal_secret(name, value, &secrets)
             || is_literal_secret(header.0, header.1, &secrets)
             || is_secret_url(value, &secrets)
-        {
-            found.push(index);
+    });
+    found.map(|(index, ..)| index).collect()
+}
+
+/// The arguments whose value, whatever it is, goes by the name of a credential.
+pub(super) fn arguments_for_secrets(arguments: &[impl AsRef<str>]) -> Vec<usize> {
+    let found = named_arguments(arguments).into_iter();
+    let found = found.filter(|(_, name, value)| {
+        let header = value.split_once(':').unwrap_or_default().0;
+        (names_secret(name) || names_secret(header)) && !is_path(value)
+    });
+    found.map(|(index, ..)| index).collect()
+}
+
+/// The values among arguments: their places, and the names of the options or variables that they are for, if any.
+fn named_arguments(arguments: &[impl AsRef<str>]) -> Vec<(usize, &str, &str)> {
+    let mut found = Vec::new();
+    let mut option = "";
+    for (index, argument) in arguments.iter().map(AsRef::as_ref).enumerate() {
+        let before = std::mem::take(&mut option);
+        match argument.split_once('=') {
+            Some((name, value)) if is_option(name) || is_variable(name) => {
+                found.push((index, name, value));
+            }
+            _ if is_option(argument) => option = argument,
+            _ => found.push((index, before, argument)),
         }
     }
     found

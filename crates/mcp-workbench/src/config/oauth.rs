@@ -11,6 +11,16 @@ pub enum OAuth {
     On(Box<OAuthSettings>),
 }
 
+impl OAuth {
+    /// The keys under which the entry itself holds a credential, which no variable has given.
+    pub fn literals(&self) -> &[&'static str] {
+        match self {
+            Self::On(settings) => &settings.literals,
+            Self::Off => &[],
+        }
+    }
+}
+
 /// What an entry says about signing in; all of it can be left to the server.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct OAuthSettings {
@@ -34,6 +44,8 @@ pub struct OAuthSettings {
     pub private_key: Option<String>,
     /// What it signs with.
     pub signing_algorithm: SigningAlgorithm,
+    /// The keys of credentials that stand in the entry itself.
+    pub literals: Vec<&'static str>,
 }
 
 /// How a token is got.

@@ -92,9 +92,14 @@ pub(super) fn of_server(
 ) -> Vec<Finding> {
     let server = &probed.server;
     let secrets = server.literal_secrets().into_iter();
-    // In `env` and `headers` they are where they belong; that others can read the file is another matter.
-    let exposed =
-        secrets.filter(|place| matches!(place, LiteralPlace::Argument(_) | LiteralPlace::Url));
+    // In `env` and `headers` they are where they belong; that others can read the file is another matter. What a
+    // client signs in with is not its user's alone.
+    let exposed = secrets.filter(|place| {
+        matches!(
+            place,
+            LiteralPlace::Argument(_) | LiteralPlace::Url | LiteralPlace::OAuth(_)
+        )
+    });
     let mut findings: Vec<Finding> = exposed
         .map(|place| Finding::File(FileFinding::LiteralSecret { place }))
         .collect();

@@ -30,6 +30,22 @@ fn credentials_in_arguments_are_found() {
 }
 
 #[test]
+fn arguments_are_named_for_secrets() {
+    let cases: [(&[&str], &[usize]); 7] = [
+        (&["--token", "${X}", "${Y}"], &[1]),
+        (&["--api-key=${X}", "--port", "${Y}"], &[0]),
+        (&["-e", "API_TOKEN=${X}", "${TOKEN}"], &[1]),
+        (&["--header", "Authorization: Bearer ${X}"], &[1]),
+        (&["--header", "Accept: ${X}"], &[]),
+        (&["--key", "~/${X}", "--token-file", "${Y}"], &[]),
+        (&["--token", "--verbose", "${X}"], &[]),
+    ];
+    for (arguments, found) in cases {
+        assert_eq!(arguments_for_secrets(arguments), found, "{arguments:?}");
+    }
+}
+
+#[test]
 fn names_tell() {
     let tells = |name: &str| is_literal_secret(name, "hunter2-hunter2", &Secrets::default());
     for name in [

@@ -4,9 +4,11 @@ use url::Url;
 
 use super::{Resolver, texts::Taken};
 use crate::config::{
+    literals::is_literal_secret,
     oauth::{OAuth, OAuthGrant, OAuthSettings, SigningAlgorithm},
     problems::{KeyFault, ValueFault},
-    raw::{RawGrant, RawOAuth, RawOAuthDetails, RawServer, RawSigningAlgorithm},
+    raw::{RawGrant, RawOAuth, RawOAuthDetails, RawServer, RawSigningAlgorithm, Text},
+    secrets::Secrets,
 };
 
 impl Resolver<'_> {
@@ -30,14 +32,19 @@ impl Resolver<'_> {
         raw: &RawServer,
         details: &RawOAuthDetails,
     ) -> OAuthSettings {
-        let mut secret = |text: &Option<_>| {
-            let text = self.text(taken, text.as_ref()?);
+        let mut literals = Vec::new();
+        let mut secret = |key: &'static str, text: &Option<Text>| {
+            let text = text.as_ref()?;
+            if is_literal_secret(key, &text.written, &Secrets::default()) {
+                literals.push(key);
+            }
+            let text = self.text(taken, text);
             // However it came into the file: nobody has to read it in a message.
             taken.secrets.add("secret", &text);
             Some(text)
         };
-        let client_secret = secret(&details.client_secret);
-        let private_key = secret(&details.private_key);
+        let client_secret = secret("clientSecret", &details.client_secret);
+        let private_key = secret("privateKey", &details.private_key);
         let mut text = |text: &Option<_>| text.as_ref().map(|it| self.text(taken, it));
         let settings = OAuthSettings {
             client_id: text(&details.client_id),
@@ -53,6 +60,7 @@ impl Resolver<'_> {
             },
             private_key,
             signing_algorithm: signing_algorithm(details.signing_algorithm),
+            literals,
         };
         self.check_oauth(raw, details, &settings);
         settings

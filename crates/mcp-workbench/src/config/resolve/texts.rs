@@ -8,7 +8,7 @@ use super::Resolver;
 use crate::config::{
     environment::clean,
     expand::{Expanded, UsedFrom, expand},
-    literals::names_secret,
+    literals::{arguments_for_secrets, names_secret},
     problems::{Place, ReferenceFault},
     raw::Text,
     resolved::Unset,
@@ -51,9 +51,13 @@ impl Resolver<'_> {
 
     /// Arguments, with a word where one holds a secret.
     pub(super) fn arguments(&mut self, taken: &mut Taken, arguments: &[Text]) -> Vec<String> {
-        let arguments = arguments.iter().map(|argument| {
+        let written: Vec<&str> = arguments.iter().map(|it| it.written.as_str()).collect();
+        let for_secrets = arguments_for_secrets(&written);
+        let arguments = arguments.iter().enumerate().map(|(index, argument)| {
             let expanded = self.expanded(taken, argument);
-            for (from, _) in expanded.used.iter().filter(|it| is_secret(it)) {
+            let is_named = for_secrets.contains(&index);
+            let used = expanded.used.iter();
+            for (from, _) in used.filter(|it| is_secret(it, is_named)) {
                 let fault = ReferenceFault::InArguments(from.clone());
                 self.findings.add(argument.place.clone(), fault);
             }
@@ -110,10 +114,11 @@ impl Resolver<'_> {
     }
 }
 
-/// Whether a value that went into a text is a secret for certain: one of a file or the keyring, or of a variable that is named for one.
-fn is_secret((from, value): &(UsedFrom, String)) -> bool {
+/// Whether a value that went into an argument is a secret for certain: one of a file or the keyring, or of a variable
+/// that is named for one, as the argument itself may be.
+fn is_secret((from, value): &(UsedFrom, String), is_named: bool) -> bool {
     match from {
-        UsedFrom::Variable(name) => names_secret(name) && !is_plain_value(value),
+        UsedFrom::Variable(name) => (is_named || names_secret(name)) && !is_plain_value(value),
         UsedFrom::File | UsedFrom::Keyring => true,
     }
 }

@@ -154,6 +154,24 @@ fn remarks_do_not_fail() {
 }
 
 #[test]
+fn what_a_client_signs_in_with_belongs_into_a_variable() {
+    let oauth = json!({"clientId": "us", "clientSecret": "hunter2-literal"});
+    let entry = json!({"url": "http://127.0.0.1:9/mcp", "oauth": oauth});
+    let setup = Setup::new().toolbox("dev", "d").entry("remote", entry);
+    setup.write_config();
+    let (finished, _setup) = run(setup, &["doctor", "--json"]);
+    let report = document(&finished);
+    let told = codes(findings(&report, "remote"));
+    assert!(told.contains(&"literal_secret"), "{report}");
+    assert_eq!(codes(&report["findings"]), ["file_exposed"]);
+    assert!(
+        report.to_string().contains("oauth.clientSecret"),
+        "{report}"
+    );
+    assert!(!report.to_string().contains("hunter2"), "{report}");
+}
+
+#[test]
 fn a_file_with_credentials_that_everybody_can_read_is_wrong() {
     for (mode, expected) in [(0o644, vec!["file_exposed"]), (0o640, vec![])] {
         let keys = json!({"env": {"API_TOKEN": "hunter2-literal"}});

@@ -54,12 +54,20 @@ fn a_secret_of_the_keyring_that_cannot_be_had_fails_its_server_alone() {
 
 #[test]
 fn a_secret_in_the_arguments_is_warned_of() {
-    let keys = json!({"args": ["--token", "${API_TOKEN}", "${PROJECT}", "--key=${file:key}"]});
+    let args = json!([
+        "${API_TOKEN}",
+        "${PROJECT}",
+        "--key=${file:key}",
+        "--token",
+        "${OTHER}"
+    ]);
+    let keys = json!({"args": args});
     let setup = Setup::new()
         .toolbox("dev", "d")
         .server_with("fs", &Script::new(), &keys)
         .env("API_TOKEN", "hunter2-of-a-variable")
-        .env("PROJECT", "the-project");
+        .env("PROJECT", "the-project")
+        .env("OTHER", "hunter2-behind-an-option");
     setup.write("config/key", "hunter2-of-a-file");
     setup.write_config();
     let config = setup.config();
@@ -70,5 +78,6 @@ fn a_secret_in_the_arguments_is_warned_of() {
     let said = format!("{}\n{}", finished.stdout.join("\n"), finished.stderr);
     let warned = |what: &str| said.contains(&format!("the value of {what} becomes an argument"));
     assert!(warned("API_TOKEN") && warned("a file"), "{said}");
+    assert!(warned("OTHER"), "{said}");
     assert!(!warned("PROJECT") && !said.contains("hunter2"), "{said}");
 }

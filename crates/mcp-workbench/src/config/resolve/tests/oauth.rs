@@ -71,6 +71,7 @@ fn everything_can_be_said() {
         grant: OAuthGrant::ClientCredentials,
         private_key: Some("swordfish".into()),
         signing_algorithm: SigningAlgorithm::Rs256,
+        literals: Vec::new(),
     };
     let shown = format!("{found:?}");
     assert!(!shown.contains("hunter2") && !shown.contains("swordfish"));
