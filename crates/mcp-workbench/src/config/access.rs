@@ -46,7 +46,7 @@ impl AccessFault {
     }
 
     /// What to do about it.
-    pub(super) fn remedy(&self) -> String {
+    pub fn remedy(&self) -> String {
         let path = self.path.display();
         match self.writer {
             Writer::Everybody => format!("chmod o-w '{path}'"),
@@ -62,6 +62,11 @@ impl AccessFault {
 #[cfg(unix)]
 pub(super) fn check(path: &Path) -> Option<AccessFault> {
     unix::check(path)
+}
+
+/// Who besides this user and root may write a file, or put another in its place; a group that may is not meant.
+pub fn foreign_writer(path: &Path) -> Option<AccessFault> {
+    check(path).filter(|fault| !fault.is_tolerable())
 }
 
 /// Elsewhere the system's lists of rights are not read.
@@ -101,7 +106,8 @@ mod unix {
         let in_file = stranger(&file, 0).map(|writer| fault(&path, writer));
         in_file
             .or_else(|| Some(fault(path.parent()?, stranger(&folder, STICKY)?)))
-            .or_else(|| Some(fault(&path, by_group(&file)?)))
+            .or_else(|| Some(fault(&path, by_group(&file, 0)?)))
+            .or_else(|| Some(fault(path.parent()?, by_group(&folder, STICKY)?)))
     }
 
     /// Who else may write it, without being in its group; `guard` is a mode that keeps everybody from it.
@@ -114,8 +120,9 @@ mod unix {
         (owner != own && owner != 0).then_some(Writer::Owner(owner))
     }
 
-    fn by_group(file: &Metadata) -> Option<Writer> {
-        if file.mode() & WRITABLE_BY_GROUP == 0 {
+    /// The group that may write it, if others are in it; `guard` is a mode that keeps them from it.
+    fn by_group(file: &Metadata, guard: u32) -> Option<Writer> {
+        if file.mode() & WRITABLE_BY_GROUP == 0 || file.mode() & guard != 0 {
             return None;
         }
         let read = |file: &str| fs::read_to_string(file).unwrap_or_default();

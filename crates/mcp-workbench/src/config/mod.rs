@@ -37,7 +37,7 @@ mod watch;
 mod written;
 
 pub use self::{
-    access::{AccessFault, Writer},
+    access::{AccessFault, Writer, foreign_writer},
     audit::{Audit, NotedArguments},
     child_env::EnvFileError,
     dotenv::LineFault,

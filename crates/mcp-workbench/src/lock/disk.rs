@@ -9,6 +9,7 @@ use std::{
 };
 
 use super::{Lock, LockFault};
+use crate::config::foreign_writer;
 
 /// The largest lock file that is read.
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
@@ -52,6 +53,10 @@ pub(super) fn read(file: &Path) -> Disk {
         opened.take(MAX_FILE_BYTES + 1).read_to_end(&mut text)?;
         Ok(text)
     });
+    // What others could have written approves nothing.
+    if let Some(fault) = foreign_writer(file) {
+        return Disk::Unusable(LockFault::Exposed(fault));
+    }
     match text {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Disk::Missing,
         Err(error) => Disk::Unusable(LockFault::Unreadable(error.to_string())),

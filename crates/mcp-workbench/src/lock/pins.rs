@@ -197,6 +197,10 @@ impl Pins {
             Disk::Unusable(fault) => {
                 let words = words::not_pinned(&file.display().to_string(), fault);
                 let told = std::mem::replace(&mut state.told_unusable, true);
+                // In native mode there is no result that could have it.
+                if !told {
+                    tracing::warn!("{words}");
+                }
                 return Ruling::noticed((!told).then_some(words));
             }
             Disk::Known(lock) => lock.server(&place),

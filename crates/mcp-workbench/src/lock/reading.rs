@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use super::{Digest, Launch, Lock, PinnedServer, PinnedTool, document::LAYOUT};
 use crate::{
+    config::AccessFault,
     visible::visible,
     wire::{Kind, Member, RawJson, ScanError},
 };
@@ -31,14 +32,25 @@ pub enum LockFault {
     #[error("it is no JSON from line {0} on")]
     Syntax(usize),
     /// It was written by another version of the workbench.
-    #[error("its layout is {}, and this version knows {LAYOUT}", visible(.0))]
+    #[error("its layout is {}, and this version knows {LAYOUT}{}", visible(.0), newer(.0))]
     Layout(String),
+    /// Somebody else could have written it.
+    #[error("{} may write it, and so approve anything; {}", .0.writer, .0.remedy())]
+    Exposed(AccessFault),
     /// Something in it is not what it should be.
     #[error("{} is not what it should be", visible(.0))]
     Value(String),
     /// A key stands twice in one object.
     #[error("{} stands twice", visible(.0))]
     Doubled(String),
+}
+
+/// What to do about a layout that will be known to a later version.
+fn newer(layout: &str) -> &'static str {
+    match layout.parse::<u32>() {
+        Ok(layout) if layout > LAYOUT => " (a newer mcp-workbench has written it: update this one)",
+        _ => "",
+    }
 }
 
 impl Lock {

@@ -75,6 +75,34 @@ fn a_group_that_may_write_is_warned_of_and_no_more() {
 }
 
 #[test]
+fn a_group_that_may_replace_the_file_is_warned_of() {
+    if !rustix::process::geteuid().is_root() {
+        // Only root can give a folder to a group that it is not in; the rule itself has a test of its own.
+        return;
+    }
+    let setup = Setup::one(&Script::new());
+    setup.write_config();
+    let config = setup.config();
+    let folder = config.parent().unwrap();
+    std::os::unix::fs::chown(folder, None, Some(12_345)).unwrap();
+    set_mode(folder, 0o775);
+    let hint = format!(
+        "hint: chmod g-w '{}'",
+        folder.canonicalize().unwrap().display()
+    );
+    let config = config.to_str().unwrap().to_owned();
+    let mut workbench = setup.start_with(&["--config", &config]);
+    workbench.initialize();
+    workbench.open("dev");
+    let words = workbench.finish().stderr;
+    assert!(
+        words.contains("every member of the group 12345 may write"),
+        "{words}"
+    );
+    assert!(words.contains(&hint), "{words}");
+}
+
+#[test]
 fn what_init_writes_is_for_the_user_alone() {
     let setup = Setup::new();
     let file = setup.path("new/folder/workbench.json");
