@@ -116,7 +116,7 @@ impl Failure {
                 LookupError::ToolboxUnknown => "toolbox_unknown",
                 LookupError::ToolboxNotOpen(_) => "toolbox_not_open",
                 LookupError::ServerUnknown => "server_unknown",
-                LookupError::ToolUnknown => "tool_unknown",
+                LookupError::ToolUnknown | LookupError::ToolWithheld { .. } => "tool_unknown",
                 LookupError::NotPermitted(refusal) => refusal.code(),
                 LookupError::ToolNotApproved { .. } => "tool_not_approved",
                 LookupError::NotConnected(error) => error.code(),
@@ -260,6 +260,14 @@ fn write_not_found(
         LookupError::ToolUnknown => {
             write_unknown_tool(f, tool)?;
             write_near(f, name.as_str(), known)
+        }
+        // A name that is near would be another tool.
+        LookupError::ToolWithheld { reason } => {
+            write_unknown_tool(f, tool)?;
+            write!(
+                f,
+                ": it is withheld, since its definition cannot be passed on: {reason}"
+            )
         }
         LookupError::NotPermitted(refusal) => {
             write_call_failed(f, tool, &CallError::NotPermitted(refusal.clone()))

@@ -6,7 +6,7 @@ use super::{LookupError, Workbench};
 use crate::{
     audit::AuditLog,
     call::ClientId,
-    downstream::ToolList,
+    downstream::{Cause, ToolList, Withheld},
     ident::ToolIdentifier,
     lock::{Pins, Scope},
     toolbox::Toolbox,
@@ -57,8 +57,15 @@ pub(super) fn missing(tools: &ToolList, tool: &ToolIdentifier) -> LookupError {
     if let Some(refusal) = tools.denied(name) {
         return LookupError::NotPermitted(refusal);
     }
-    let reason = tools.not_approved(name).map(str::to_owned);
-    reason.map_or(LookupError::ToolUnknown, |reason| {
-        LookupError::ToolNotApproved { reason }
-    })
+    match tools.withheld_as(name) {
+        Some(Withheld { cause, reason, .. }) if *cause == Cause::NotApproved => {
+            LookupError::ToolNotApproved {
+                reason: reason.clone(),
+            }
+        }
+        Some(Withheld { reason, .. }) => LookupError::ToolWithheld {
+            reason: reason.clone(),
+        },
+        None => LookupError::ToolUnknown,
+    }
 }

@@ -23,6 +23,11 @@ pub enum LookupError {
     ServerUnknown,
     /// The server has no such tool.
     ToolUnknown,
+    /// The server has one of this name, whose definition cannot be passed on.
+    ToolWithheld {
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The tool may not be called.
     NotPermitted(NotPermitted),
     /// The tool is withheld, since nobody has approved it.

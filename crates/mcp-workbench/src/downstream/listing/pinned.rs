@@ -2,7 +2,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use super::{Cause, ToolDefinition, ToolList};
+use super::{Cause, ToolDefinition, ToolList, Withheld};
 use crate::{
     config::PinMode,
     downstream::error::CallError,
@@ -29,11 +29,11 @@ impl PinRules<'_> {
 }
 
 impl ToolList {
-    /// Why a tool of this name is not offered, where that is because nobody has approved it.
-    pub fn not_approved(&self, name: &str) -> Option<&str> {
-        let mut withheld = self.withheld.iter();
-        let denied = withheld.find(|it| it.cause == Cause::NotApproved && it.tool == visible(name));
-        Some(&denied?.reason)
+    /// The tool of this name that is not offered; of several, the one that nobody has approved.
+    pub fn withheld_as(&self, name: &str) -> Option<&Withheld> {
+        let named = || self.withheld.iter().filter(|it| it.tool == visible(name));
+        let denied = named().find(|it| it.cause == Cause::NotApproved);
+        denied.or_else(|| named().next())
     }
 
     /// The list without the tools that may not be offered any more.
@@ -72,8 +72,10 @@ impl ToolList {
         if let Some(refusal) = self.denied(name) {
             return Some(refusal.into());
         }
-        let reason = self.not_approved(name)?.to_owned();
-        Some(CallError::NotApproved { reason })
+        let withheld = self.withheld_as(name)?;
+        (withheld.cause == Cause::NotApproved).then(|| CallError::NotApproved {
+            reason: withheld.reason.clone(),
+        })
     }
 
     /// Takes out what may not be offered, and notes what is to be told.

@@ -25,6 +25,16 @@ impl fmt::Display for Reason {
     }
 }
 
+impl Reason {
+    /// What a user can do who does not want to be asked. A rule under `ask` counts before one under `allow`.
+    fn remedy(&self) -> String {
+        match self {
+            Self::Rule(rule) => format!("take the rule '{}' out of 'ask'", visible(rule)),
+            Self::NotListed => "put the tool under 'allow'".to_owned(),
+        }
+    }
+}
+
 /// Why a tool was not run.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NotPermitted {
@@ -37,8 +47,9 @@ pub enum NotPermitted {
     /// The user has to be asked, and the client cannot do that.
     #[error(
         "the user must be asked before this tool runs ({0} in its server's permissions), and this client cannot ask: \
-         it has no elicitation with forms. Tell the user, who can use a client that has it, or put the tool under \
-         'allow' in the permissions of its server"
+         it has no elicitation with forms. Tell the user, who can use a client that has it, or {remedy} in the permissions of \
+         its server",
+        remedy = .0.remedy()
     )]
     NotAskable(Reason),
     /// The user said no.

@@ -118,15 +118,22 @@ fn a_client_that_cannot_ask_is_told_what_to_change() {
         json!({"sampling": {}}),
         json!({"elicitation": {"url": {}}}),
     ];
-    for capabilities in rows {
-        let mut workbench = asking_back::connect(setup(&json!({"ask": ["wipe"]})), &capabilities);
+    // A rule under `ask` counts before one under `allow`, so that another one would change nothing.
+    let cures = [
+        (
+            json!({"ask": ["wipe"]}),
+            "take the rule 'wipe' out of 'ask'",
+        ),
+        (json!({"allow": ["read"]}), "put the tool under 'allow'"),
+    ];
+    for (capabilities, (permissions, cure)) in rows
+        .iter()
+        .flat_map(|it| cures.iter().map(move |cure| (it, cure)))
+    {
+        let mut workbench = asking_back::connect(setup(permissions), capabilities);
         let refused = workbench.use_tool("wipe", "{}");
         assert_eq!(refused.failure()["code"], "permission_required");
-        assert!(
-            refused.error().contains("put the tool under 'allow'"),
-            "{}",
-            refused.error()
-        );
+        assert!(refused.error().contains(cure), "{}", refused.error());
         assert!(!workbench.use_tool("read", "{}").failed());
         assert_eq!(called(&workbench), ["read"], "{capabilities}");
     }

@@ -37,7 +37,10 @@ fn a_tool_with_a_hard_finding_is_neither_listed_nor_callable() {
         let refused = workbench.use_tool("bad", "{}");
         assert_eq!(
             refused.error(),
-            "Tool 'bad' not found in server 'fs' (toolbox 'dev')"
+            format!(
+                "Tool 'bad' not found in server 'fs' (toolbox 'dev'): it is withheld, since its definition cannot \
+                 be passed on: {REASON}"
+            )
         );
         workbench.wait_stderr(&format!("tool 'bad': {REASON}"));
         let journal = workbench.journal("dev", "fs");
