@@ -34,6 +34,8 @@ enum Decision {
     Allow(&'static str),
     Ask(String),
     Deny(String),
+    /// It may be a tool of somebody else: a client calls that of a server `workbench__x` by a name that begins as ours do.
+    Unknown(&'static str),
 }
 
 /// The answer that has the client ask.
@@ -83,7 +85,7 @@ impl Hook<'_> {
             (None, None) if self.config.tool_mode == ToolMode::Dynamic => {
                 self.registered_tool(tool)
             }
-            (None, None) => Decision::Ask("it is no tool of the workbench".into()),
+            (None, None) => Decision::Unknown("it is no tool of the workbench"),
         };
         Some(match (decision, self.questions) {
             (Decision::Allow(why), _) => answer("allow", why),
@@ -93,6 +95,8 @@ impl Hook<'_> {
             ),
             (Decision::Ask(why), Questions::Asked) => answer("ask", &why),
             (Decision::Deny(why), _) => answer("deny", &why),
+            // Nobody else asks about what is not ours.
+            (Decision::Unknown(why), _) => answer("ask", why),
         })
     }
 
@@ -138,6 +142,11 @@ impl Hook<'_> {
         let servers = toolbox
             .into_iter()
             .flat_map(|toolbox: &std::sync::Arc<Toolbox>| toolbox.servers.values());
+        let is_of =
+            |server: &std::sync::Arc<Server>| tool.starts_with(&format!("{}__", server.name));
+        if tool.contains("__") && !servers.clone().any(is_of) {
+            return Decision::Unknown("it is not known whose tool this is");
+        }
         strictest(servers.flat_map(|server| {
             let own = tool.strip_prefix(&format!("{}__", server.name));
             [
@@ -172,8 +181,9 @@ fn strictest(decisions: impl Iterator<Item = Decision>) -> Decision {
     let rank = |decision: &Decision| match decision {
         Decision::Allow(_) => 0,
         Decision::Ask(_) => 1,
-        Decision::Deny(_) => 2,
+        Decision::Unknown(_) => 2,
+        Decision::Deny(_) => 3,
     };
     let strictest = decisions.max_by_key(rank);
-    strictest.unwrap_or_else(|| Decision::Ask("it is not known which tool this is".into()))
+    strictest.unwrap_or(Decision::Unknown("it is not known which tool this is"))
 }

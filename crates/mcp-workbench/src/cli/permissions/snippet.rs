@@ -48,10 +48,15 @@ pub(super) fn snippet(name: ClientName, place: &Place<'_>) -> Option<Told> {
         ClientName::Roo => ("the workbench's entry", approved("alwaysAllow")),
         _ => return None,
     };
-    let about = format!(
+    let mut about = format!(
         "For {title}, in {file}: it lets the workbench's own tools run without a question, because the\nworkbench \
          decides about each tool behind them by the permissions in its configuration."
     );
+    if name == ClientName::Cursor {
+        about.push_str(
+            "\nThis list takes the place of the one in Cursor's settings: add what you have allowed there.",
+        );
+    }
     Some(Told { about, text })
 }
 

@@ -172,6 +172,32 @@ fn a_hook_knows_the_names_of_other_modes() {
 }
 
 #[test]
+fn a_hook_allows_nothing_of_a_server_whose_name_begins_as_ours_does() {
+    // The tool `wipe` of a server that the client calls `workbench__other`.
+    let foreign = question("mcp__workbench__other__wipe", &json!({}));
+    let left = ["--leave-questions"];
+    let native = ["--leave-questions", "--toolbox", "dev"];
+    for rules in [json!({}), rules()] {
+        assert_decides(&setup(&rules), &left, (&foreign, "ask"));
+        let dynamic = setup(&rules).top("toolMode", json!("dynamic"));
+        assert_decides(&dynamic, &left, (&foreign, "ask"));
+        assert_decides(&setup(&rules), &native, (&foreign, "ask"));
+    }
+    let own = question("mcp__workbench__fs__read", &json!({}));
+    assert_decides(&setup(&json!({})), &native, (&own, "allow"));
+}
+
+#[test]
+fn cursor_says_that_its_own_list_is_replaced() {
+    let output = run(&setup(&json!({})), &["--client", "cursor"], "");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("takes the place of the one in Cursor's settings"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_configuration_that_cannot_be_read_never_allows() {
     let setup = setup(&rules()).text("{ not json");
     assert_eq!(
