@@ -128,19 +128,28 @@ pub(super) fn not_pinned(file: &str, fault: &LockFault) -> String {
     )
 }
 
-/// The parts of a launch that are others, as a sentence.
-fn others(parts: &[String]) -> String {
+/// The parts of a launch, by names that a person understands.
+pub fn launch_parts(parts: &[String]) -> String {
     let shown = parts.iter().map(|part| match part.as_str() {
         SAYS => "its own name or version".to_owned(),
         part => format!("'{}'", visible(part)),
     });
-    let shown: Vec<String> = shown.collect();
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+/// The command that shows how a server would be started, and approves it.
+pub fn approve_command(place: &ServerIdentifier) -> String {
+    command("approve", place, None)
+}
+
+/// The parts of a launch that are others, as a sentence.
+fn others(parts: &[String]) -> String {
     let are = if parts.len() == 1 {
         "is another"
     } else {
         "are others"
     };
-    format!("{} {are}", shown.join(", "))
+    format!("{} {are}", launch_parts(parts))
 }
 
 fn names(names: &[String]) -> String {

@@ -3,20 +3,19 @@
 use std::{path::Path, process::ExitCode};
 
 use clap::Args;
-use thiserror::Error;
 
 use super::{
     chosen::{Chosen, confirmed},
-    diff::{difference, name_of},
-    examine::{Configured, Examined, Found, Subject},
+    diff::{difference, name_of, remark_on},
+    examine::{Configured, Examined, Found, Subject, check_tool},
     readable,
 };
 use crate::{
     cli::{Done, editing::unified, output, terminal::count},
     config::Environment,
     ident::ServerIdentifier,
-    lock::{Digest, Pins, RecordError},
-    visible::visible,
+    lock::{Digest, Pins, RecordError, launch_parts},
+    visible::{revealed, visible},
 };
 
 /// What is approved.
@@ -29,14 +28,6 @@ pub(super) struct ApproveArguments {
     #[arg(long)]
     yes: bool,
 }
-
-/// There is no such tool.
-#[derive(Debug, Error)]
-#[error(
-    "the server has no tool `{}`, and none of this name is pinned\n  hint: `mcp-workbench trust list` shows them",
-    visible(.0)
-)]
-struct UnknownTool(String);
 
 /// Approves what is meant. The exit code tells whether all of it is.
 pub(super) fn run(
@@ -93,25 +84,6 @@ fn may_start(
     confirmed(&format!("Start {name} like this, to see its tools?"), yes)
 }
 
-fn check_tool(servers: &[Examined], chosen: &Chosen) -> Result<(), UnknownTool> {
-    let (Some(tool), Some(server)) = (&chosen.tool, servers.first()) else {
-        return Ok(());
-    };
-    let pinned = server
-        .pinned
-        .as_ref()
-        .is_some_and(|it| it.tools.contains_key(tool));
-    let found = match &server.found {
-        Found::Up { texts, .. } => texts.contains_key(tool),
-        Found::Failed(_) | Found::NotStarted => true,
-    };
-    if pinned || found {
-        Ok(())
-    } else {
-        Err(UnknownTool(tool.clone()))
-    }
-}
-
 /// Names what differs, asks, and writes it; returns whether it was approved.
 fn approve(
     pins: &Pins,
@@ -127,6 +99,7 @@ fn approve(
         if !yes {
             output::data(&difference(server, pins, chosen));
         }
+        remark_on(server, chosen);
         output::remark(&format!("{}: {words}", name_of(server)));
         open.push(server);
     }
@@ -158,7 +131,7 @@ fn summary(server: &Examined, chosen: &Chosen) -> Option<String> {
         Some(_) if differences.launch.is_empty() => {}
         Some(_) => parts.push(format!(
             "another launch ({})",
-            visible(&differences.launch.join(", "))
+            launch_parts(&differences.launch)
         )),
     }
     let lists = [
@@ -170,7 +143,7 @@ fn summary(server: &Examined, chosen: &Chosen) -> Option<String> {
         let tools: Vec<String> = tools
             .iter()
             .filter(|tool| chosen.has_tool(tool))
-            .map(|tool| visible(tool).into_owned())
+            .map(|tool| revealed(tool).into_owned())
             .collect();
         if !tools.is_empty() {
             parts.push(format!(

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::{
     chosen::Chosen,
-    examine::{Examined, Found, Subject},
+    examine::{Examined, Found, Subject, check_tool},
     readable,
 };
 use crate::{
@@ -32,21 +32,36 @@ pub(super) fn run(
     let chosen = &arguments.chosen;
     let subject = Subject::load(config, chosen, environment)?;
     let (pins, servers) = subject.examine(|subject, it| !subject.is_barred(it), environment)?;
+    check_tool(&servers, chosen)?;
     let mut differs = false;
     for server in &servers {
         let text = difference(server, &pins, chosen);
         differs |= !text.is_empty();
         output::data(&text);
+        if !text.is_empty() {
+            remark_on(server, chosen);
+        }
         if let Found::Failed(error) = &server.found {
             differs = true;
             output::remark(&format!("{}: not compared: {error}", name_of(server)));
         }
     }
     if !differs {
-        output::remark(&format!("{} as pinned", count(servers.len(), "server")));
+        let compared = match chosen.tool {
+            Some(_) => count(1, "tool"),
+            None => count(servers.len(), "server"),
+        };
+        output::remark(&format!("{compared} as pinned"));
         return Ok(ExitCode::SUCCESS);
     }
     Ok(ExitCode::FAILURE)
+}
+
+/// Tells what the scanner says of what is not as pinned.
+pub(super) fn remark_on(server: &Examined, chosen: &Chosen) {
+    for remark in server.remarks_on_changes(chosen) {
+        output::remark(&format!("{}: remark: {remark}", name_of(server)));
+    }
 }
 
 /// The toolbox and the name of a server.
@@ -60,7 +75,8 @@ pub(super) fn difference(server: &Examined, pins: &Pins, chosen: &Chosen) -> Str
     let name = name_of(server);
     let differences = server.differences();
     let mut text = String::new();
-    if !differences.launch.is_empty() && chosen.tool.is_none() {
+    // Whoever approves one tool approves how its server is started.
+    if !differences.launch.is_empty() {
         text.push_str(&launches(server, &name));
     }
     let Found::Up { texts, .. } = &server.found else {

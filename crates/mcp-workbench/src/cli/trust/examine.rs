@@ -2,7 +2,12 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
-use super::chosen::Chosen;
+use thiserror::Error;
+
+use super::{
+    chosen::Chosen,
+    remarks::{self, Remark},
+};
 use crate::{
     cli::{
         configuration::load_configuration,
@@ -12,6 +17,7 @@ use crate::{
     config::{Config, Environment, PinMode, Secrets},
     ident::ServerIdentifier,
     lock::{Base, Differences, Digest, Launch, Lock, Observation, PinnedServer, Pins, canonical},
+    visible::revealed,
 };
 
 /// The lock file and the servers that are meant.
@@ -44,6 +50,8 @@ pub(super) struct Examined {
     pub(super) launch: Launch,
     /// What no definition may hold that is kept.
     pub(super) secrets: Secrets,
+    /// What the scanner says of it.
+    pub(super) remarks: Vec<Remark>,
 }
 
 /// What was found of a server.
@@ -116,11 +124,13 @@ impl Subject {
         })?;
         let lock = &self.lock;
         let servers = self.servers.into_iter().map(|server| {
-            let mut probed = probed.iter();
-            let probed = probed.find(|it| {
+            let is_meant = |it: &&Probed| {
                 it.toolbox == server.place.toolbox && it.server.name == server.place.server
-            });
+            };
+            let all = &probed;
+            let probed = all.iter().find(is_meant);
             Examined {
+                remarks: probed.map_or_else(Vec::new, |it| remarks::of(it, all)),
                 pinned: lock.server(&server.place).cloned(),
                 found: probed.map_or(Found::NotStarted, |it| Found::of(it, &server.launch)),
                 place: server.place,
@@ -131,6 +141,38 @@ impl Subject {
         });
         let servers = servers.collect();
         Ok((self.pins, servers))
+    }
+}
+
+/// There is no such tool.
+#[derive(Debug, Error)]
+#[error(
+    "the server has no tool `{}`, and none of this name is pinned\n  hint: `mcp-workbench trust list` shows them",
+    revealed(.0)
+)]
+pub(super) struct UnknownTool(String);
+
+/// Whether the tool that is meant is one that the server has or had.
+pub(super) fn check_tool(servers: &[Examined], chosen: &Chosen) -> Result<(), UnknownTool> {
+    let (Some(tool), Some(server)) = (&chosen.tool, servers.first()) else {
+        return Ok(());
+    };
+    let pinned = server
+        .pinned
+        .as_ref()
+        .is_some_and(|it| it.tools.contains_key(tool));
+    let withheld = server.remarks.iter();
+    let is_withheld = withheld
+        .map(|it| &it.tool)
+        .any(|it| it.as_ref() == Some(tool));
+    let found = match &server.found {
+        Found::Up { texts, .. } => texts.contains_key(tool),
+        Found::Failed(_) | Found::NotStarted => true,
+    };
+    if pinned || found || is_withheld {
+        Ok(())
+    } else {
+        Err(UnknownTool(tool.clone()))
     }
 }
 
@@ -177,6 +219,17 @@ impl Found {
 }
 
 impl Examined {
+    /// What the scanner says of what is not as pinned, and is meant.
+    pub(super) fn remarks_on_changes(&self, chosen: &Chosen) -> Vec<&str> {
+        let Differences { changed, new, .. } = self.differences();
+        let is_approved = |tool: &String| changed.contains(tool) || new.contains(tool);
+        let remarks = self.remarks.iter().filter(|remark| match &remark.tool {
+            Some(tool) => chosen.has_tool(tool) && is_approved(tool),
+            None => chosen.tool.is_none(),
+        });
+        remarks.map(|it| it.text.as_str()).collect()
+    }
+
     /// In what the server is not what is pinned; nothing is known of tools where it is not up.
     pub(super) fn differences(&self) -> Differences {
         let pinned = self.pinned.clone().unwrap_or_default();

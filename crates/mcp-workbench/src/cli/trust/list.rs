@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::{
     chosen::Chosen,
-    examine::{Examined, Found, Subject},
+    examine::{Examined, Found, Subject, check_tool},
+    remarks::Remark,
 };
 use crate::{
     cli::{
@@ -15,8 +16,8 @@ use crate::{
         terminal::{Column, Ink, Look, Table},
     },
     config::{Environment, PinMode},
-    lock::{Lock, PinnedServer},
-    visible::visible,
+    lock::{Lock, PinnedServer, approve_command, launch_parts},
+    visible::{revealed, visible},
 };
 
 /// What is listed.
@@ -51,6 +52,9 @@ struct ListedServer {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     tools: Vec<ListedTool>,
+    /// What the scanner says of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    remarks: Vec<Remark>,
 }
 
 #[derive(Serialize)]
@@ -85,6 +89,7 @@ pub(super) fn run(
     let subject = Subject::load(config, chosen, environment)?;
     let lock = subject.lock.clone();
     let (pins, servers) = subject.examine(|subject, it| !subject.is_barred(it), environment)?;
+    check_tool(&servers, chosen)?;
     let failed = servers
         .iter()
         .any(|it| !matches!(it.found, Found::Up { .. }));
@@ -130,7 +135,12 @@ fn listed(server: &Examined, chosen: &Chosen) -> ListedServer {
             );
         }
         Found::Failed(why) => error = Some(why.clone()),
-        Found::NotStarted => error = Some("not started, since nobody has approved how".to_owned()),
+        Found::NotStarted => {
+            error = Some(format!(
+                "not started, since nobody has approved how; `{}` shows it",
+                approve_command(&server.place)
+            ));
+        }
     }
     if error.is_some() {
         tools.extend(
@@ -156,6 +166,10 @@ fn listed(server: &Examined, chosen: &Chosen) -> ListedServer {
         },
         error,
         tools: of_tools(tools, chosen),
+        remarks: { server.remarks.iter() }
+            .filter(|it| it.tool.as_deref().is_none_or(|tool| chosen.has_tool(tool)))
+            .cloned()
+            .collect(),
     }
 }
 
@@ -181,6 +195,7 @@ fn gone(lock: &Lock, servers: &[Examined], chosen: &Chosen) -> Vec<ListedServer>
             launch: Vec::new(),
             error: None,
             tools: of_tools(tools.collect(), chosen),
+            remarks: Vec::new(),
         }
     });
     listed.collect()
@@ -206,7 +221,7 @@ impl Listing {
             let pin = look.paint(Ink::Faint, &pin);
             text.push_str(&format!("\n{name}: {}{pin}\n", server.state.shown(look)));
             if !server.launch.is_empty() {
-                let parts = visible(&server.launch.join(", ")).into_owned();
+                let parts = launch_parts(&server.launch);
                 text.push_str(&format!("  not as pinned: {parts}\n"));
             }
             if let Some(error) = &server.error {
@@ -215,12 +230,15 @@ impl Listing {
             let mut table = Table::new([Column::Text(""), Column::Text("")]);
             for tool in &server.tools {
                 table.row([
-                    visible(&tool.tool).into_owned(),
+                    revealed(&tool.tool).into_owned(),
                     tool.state.word().to_owned(),
                 ]);
             }
             if !server.tools.is_empty() {
                 text.push_str(&table.render(look, "  "));
+            }
+            for remark in &server.remarks {
+                text.push_str(&format!("  remark: {}\n", visible(&remark.text)));
             }
         }
         text

@@ -7,6 +7,7 @@ mod diff;
 mod examine;
 mod list;
 mod readable;
+mod remarks;
 mod revoke;
 
 use std::path::Path;

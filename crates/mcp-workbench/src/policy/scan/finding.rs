@@ -7,7 +7,7 @@ use super::{
     LONG_TEXT, MAX_DEFINITION_BYTES, MAX_EXPANDED, MAX_SCHEMA_DEPTH, MAX_SUBSCHEMAS,
     confusable::told_apart,
 };
-use crate::visible::{revealed, visible};
+use crate::visible::revealed;
 
 /// How much of a place is told.
 const PLACE_LENGTH: usize = 120;
@@ -189,7 +189,7 @@ impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.problem)?;
         if !self.place.is_empty() {
-            write!(f, " in {}", excerpt(&visible(&self.place), PLACE_LENGTH))?;
+            write!(f, " in {}", excerpt(&revealed(&self.place), PLACE_LENGTH))?;
         }
         Ok(())
     }

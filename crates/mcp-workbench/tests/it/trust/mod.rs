@@ -4,6 +4,7 @@ mod changes;
 mod commands;
 mod enforced;
 mod files;
+mod judging;
 mod launches;
 mod on_use;
 

@@ -1,0 +1,95 @@
+//! What the scanner says of what a person is about to trust: tools that are withheld, and what may be honest and is worth
+//! reading.
+
+use serde::Serialize;
+
+use crate::{
+    cli::{probe::Probed, terminal::count},
+    downstream::{Cause, ToolList},
+    policy::scan::{self, Finding, Listed},
+    visible::revealed,
+};
+
+/// How many remarks about one server are shown.
+const MOST: usize = 20;
+
+/// Something about a server or one of its tools.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Remark {
+    /// The tool; nothing where it is about the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tool: Option<String>,
+    /// What is said.
+    pub(super) text: String,
+}
+
+impl Remark {
+    fn of_tool(tool: &str, said: &str) -> Self {
+        Self {
+            text: format!("tool '{}': {said}", revealed(tool)),
+            tool: Some(tool.to_owned()),
+        }
+    }
+}
+
+/// What is said of a server among those that were looked at with it.
+pub(super) fn of(server: &Probed, all: &[Probed]) -> Vec<Remark> {
+    let Ok(list) = &server.tools else {
+        return Vec::new();
+    };
+    let withheld = list.withheld.iter();
+    let withheld = withheld.filter(|it| it.cause == Cause::Definition);
+    let withheld =
+        withheld.map(|it| Remark::of_tool(&it.tool, &format!("withheld: {}", it.reason)));
+    let definitions = list.tools().iter().flat_map(|tool| {
+        let findings = scan::scan(&tool.definition).into_iter();
+        findings.map(|finding| Remark::of_tool(tool.name.as_str(), &finding.to_string()))
+    });
+    let remarks = withheld
+        .chain(instructions(list))
+        .chain(definitions)
+        .chain(across(server, all));
+    bounded(remarks.collect())
+}
+
+/// What is said of how a server wants to be used.
+fn instructions(list: &ToolList) -> impl Iterator<Item = Remark> {
+    let text = list.introduction.instructions.as_deref();
+    let findings = text.map(scan::instructions).unwrap_or_default().into_iter();
+    findings.map(|finding: Finding| Remark {
+        tool: None,
+        text: format!("what it says of itself: {finding}"),
+    })
+}
+
+/// What only the servers of a toolbox show together.
+fn across(server: &Probed, all: &[Probed]) -> impl Iterator<Item = Remark> {
+    let beside = all.iter().filter(|it| it.toolbox == server.toolbox);
+    let lists = beside.filter_map(|probed| {
+        let tools = probed.tools.as_ref().ok()?.tools().iter();
+        Some(Listed {
+            server: probed.server.name.as_str(),
+            tools: tools.map(|it| (it.name.as_str(), &it.definition)).collect(),
+        })
+    });
+    let findings = scan::across(&lists.collect::<Vec<_>>()).into_iter();
+    let name = server.server.name.clone();
+    let findings = findings.filter(move |it| it.server == name.as_str());
+    findings.map(|finding| Remark {
+        text: finding.to_string(),
+        tool: Some(finding.tool),
+    })
+}
+
+/// Not more than anybody reads.
+fn bounded(mut remarks: Vec<Remark>) -> Vec<Remark> {
+    let more = remarks.len().saturating_sub(MOST);
+    if more > 0 {
+        remarks.truncate(MOST);
+        remarks.push(Remark {
+            tool: None,
+            text: format!("{} more of this kind", count(more, "finding")),
+        });
+    }
+    remarks
+}
