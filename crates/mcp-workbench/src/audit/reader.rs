@@ -3,7 +3,7 @@
 use std::{
     fs::File,
     io::{self, BufRead, BufReader},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use serde_json::Value;
@@ -148,7 +148,7 @@ impl LogReader {
         while self.reading.is_none() {
             let older = self.older.pop();
             let is_newest = older.is_none();
-            match File::open(older.as_ref().unwrap_or(&self.path)) {
+            match open_plain(older.as_ref().unwrap_or(&self.path)) {
                 Ok(file) => {
                     self.is_newest = is_newest;
                     self.reading = Some(BufReader::new(file));
@@ -184,6 +184,15 @@ fn read_some(reader: &mut BufReader<File>, part: &mut Vec<u8>) -> io::Result<usi
     part.extend_from_slice(&available[..end]);
     reader.consume(end);
     Ok(end)
+}
+
+/// Opens a file that has an end: a pipe would be waited for, and a device may give for ever.
+fn open_plain(path: &Path) -> io::Result<File> {
+    if path.metadata()?.is_file() {
+        File::open(path)
+    } else {
+        Err(io::Error::other("it is no plain file"))
+    }
 }
 
 #[cfg(test)]

@@ -117,8 +117,10 @@ pub(super) fn run(
         }
     }
     if shown.reader.unreadable > 0 {
-        let lines = shown.reader.unreadable;
-        output::remark(&format!("{lines} lines of the log are not readable"));
+        output::remark(&match shown.reader.unreadable {
+            1 => "1 line of the log is not readable".to_owned(),
+            lines => format!("{lines} lines of the log are not readable"),
+        });
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -168,3 +168,11 @@ fn lines_that_are_no_lines_are_counted() {
         "{said}"
     );
 }
+
+#[test]
+fn what_has_no_end_is_not_read() {
+    let workbench = setup(json!({"file": "/dev/zero"})).connect();
+    let (lines, said) = log(&workbench, &[]);
+    assert_eq!(lines, [""; 0]);
+    assert!(said.contains("it is no plain file"), "{said}");
+}
