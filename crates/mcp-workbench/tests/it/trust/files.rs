@@ -137,3 +137,38 @@ fn a_lock_file_that_cannot_be_used_is_told_and_left_alone() {
     assert!(!output.status.success());
     assert_eq!(world.lock(), broken);
 }
+
+/// All files and folders below one.
+fn below(folder: &std::path::Path, found: &mut Vec<String>) {
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        found.push(entry.path().display().to_string());
+        if entry.file_type().unwrap().is_dir() {
+            below(&entry.path(), found);
+        }
+    }
+}
+
+#[test]
+fn no_file_is_named_after_what_others_say() {
+    let name = "../../escaped";
+    let info = json!({"name": name, "version": name}).to_string();
+    let script = Script::named(&[name]).set("serverInfo", &info);
+    let setup = Setup::new().toolbox(name, "d").server(name, &script);
+    let setup = setup.top("audit", json!(true));
+    setup.write_config();
+    let world = World { setup };
+    let mut workbench = world.connect();
+    assert_eq!(names(&workbench.open(name).json()), [name]);
+    let tool = json!({"tool": {"toolbox": name, "server": name, "tool": name}});
+    let id = workbench.send_call("use_tool", &tool.to_string());
+    workbench.tool_result(&id);
+    workbench.finish();
+    let mut found = Vec::new();
+    below(&world.setup.path(""), &mut found);
+    let kept = |part: &str| found.iter().any(|it| it.contains(part));
+    assert!(
+        kept("/pins/") && kept("/catalogue/") && kept("audit.jsonl"),
+        "{found:?}"
+    );
+    assert!(!kept("escaped"), "{found:?}");
+}
