@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use mcp_workbench::{
-    policy::scan::{Listed, across, hard, scan},
+    policy::scan::{Listed, across, hard, instructions, scan},
     wire::RawJson,
 };
 use serde_json::Value;
@@ -28,6 +28,11 @@ fn published_servers_have_no_findings() {
     for (tool, definition) in &tools {
         assert_eq!(hard(definition), None, "{tool}");
         assert_eq!(scan(definition), [], "{tool}");
+    }
+    let said = opened.instructions.as_object().unwrap();
+    assert!(!said.is_empty());
+    for (server, text) in said {
+        assert_eq!(instructions(text.as_str().unwrap()), [], "{server}");
     }
     let lists = servers.each_ref().map(|(server, _)| {
         let own = tools.iter().filter(|(tool, _)| tool["server"] == *server);

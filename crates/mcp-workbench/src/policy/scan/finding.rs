@@ -127,6 +127,8 @@ pub enum Instruction {
     Consent,
     /// To take a text for more than it is.
     Impersonation,
+    /// To take a text for one that is meant for it.
+    Addressing,
     /// To change what other tools are called with.
     Tampering,
     /// To ask the user for a secret.
@@ -274,7 +276,7 @@ impl Instruction {
             Self::Precedence => "to use this before other tools",
             Self::Disclosure => "to hand over what it can read",
             Self::Consent => "to act without the user's consent",
-            Self::Impersonation => "to take them for more than a description",
+            Self::Impersonation | Self::Addressing => "to take them for more than a description",
             Self::Tampering => "how to call other tools",
             Self::Credentials => "to ask the user for a secret",
             Self::Approval => "to approve a change",

@@ -82,6 +82,11 @@ pub fn scan(definition: &RawJson) -> Vec<Finding> {
 pub fn instructions(text: &str) -> Vec<Finding> {
     let problems = characters::all(text).into_iter();
     let problems = problems.chain(texts::of_text(text));
+    // A model is who they are for.
+    let problems = problems.filter(|it| {
+        let kind = Instruction::Addressing;
+        !matches!(it, Problem::Instruction { kind: found, .. } if *found == kind)
+    });
     let findings = problems.map(|problem| Finding::at("/instructions".to_owned(), problem));
     finished(findings.collect())
 }

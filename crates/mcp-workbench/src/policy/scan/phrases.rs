@@ -82,10 +82,15 @@ const RULES: &[(Instruction, &[&str])] = &[
             "this|following is|message|note|text *3 from *2 system|developer|anthropic|openai|administrator|admin|user|google|microsoft",
             "system|developer|admin|administrator note|notice|override|prompt|instruction|instructions|directive|mode",
             "important|mandatory|critical|urgent|hidden instruction|instructions|directive *2 for|to|the|you|assistant|model|llm|ai|agent",
-            "note|message|instruction|instructions|attention|reminder|directive|dear to|for|all *1 assistant|model|llm|ai|agent|agents|claude|gpt|cursor|copilot|assistants|models|llms",
             "act|behave|respond|pretend as|to *3 unrestricted|dan|jailbroken|root|administrator|admin|developer",
             "your new|real|true|actual|only task|role|goal|instructions|objective|purpose|job|mission",
             "as an|a ai|language|llm assistant|model|agent you must|should|will|are",
+        ],
+    ),
+    (
+        Instruction::Addressing,
+        &[
+            "note|message|instruction|instructions|attention|reminder|directive|dear to|for|all *1 assistant|model|llm|ai|agent|agents|claude|gpt|cursor|copilot|assistants|models|llms",
         ],
     ),
     (
