@@ -91,7 +91,10 @@ mod unix {
     const STICKY: u32 = 0o1000;
 
     pub(super) fn check(path: &Path) -> Option<AccessFault> {
-        // What a link leads to is what counts.
+        // What a link leads to is what counts, if nobody else can have it lead elsewhere.
+        if let Some(fault) = link(path) {
+            return Some(fault);
+        }
         let path = fs::canonicalize(path).ok()?;
         let file = fs::metadata(&path).ok()?;
         if !file.is_file() {
@@ -110,13 +113,35 @@ mod unix {
             .or_else(|| Some(fault(path.parent()?, by_group(&folder, STICKY)?)))
     }
 
+    /// Who else may put another link in the place of one.
+    fn link(path: &Path) -> Option<AccessFault> {
+        let metadata = fs::symlink_metadata(path).ok()?;
+        if !metadata.is_symlink() {
+            return None;
+        }
+        let folder = fs::canonicalize(path.parent()?).ok()?;
+        let fault = |path: &Path, writer| AccessFault {
+            path: path.into(),
+            writer,
+        };
+        let of_folder = stranger(&fs::metadata(&folder).ok()?, STICKY);
+        // A link has no rights of its own, but an owner.
+        let of_link = foreign_owner(&metadata);
+        { of_folder.map(|writer| fault(&folder, writer)) }
+            .or_else(|| of_link.map(|writer| fault(path, writer)))
+    }
+
     /// Who else may write it, without being in its group; `guard` is a mode that keeps everybody from it.
     fn stranger(metadata: &Metadata, guard: u32) -> Option<Writer> {
-        let (mode, owner) = (metadata.mode(), metadata.uid());
+        let mode = metadata.mode();
         if mode & WRITABLE_BY_OTHERS != 0 && mode & guard == 0 {
             return Some(Writer::Everybody);
         }
-        let own = rustix::process::geteuid().as_raw();
+        foreign_owner(metadata)
+    }
+
+    fn foreign_owner(metadata: &Metadata) -> Option<Writer> {
+        let (own, owner) = (rustix::process::geteuid().as_raw(), metadata.uid());
         (owner != own && owner != 0).then_some(Writer::Owner(owner))
     }
 
@@ -205,6 +230,20 @@ mod tests {
         std::os::unix::fs::symlink(&file, &link).unwrap();
         let fault = check(&link).expect("everybody may write it");
         assert_eq!(fault.path, file);
+    }
+
+    #[test]
+    fn a_link_that_others_can_replace_is_told() {
+        let (target, open) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let file = target.path().join("real.json");
+        fs::write(&file, "{}").unwrap();
+        let folder = open.path().canonicalize().unwrap();
+        let link = folder.join("workbench.json");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert_eq!(check(&link), None);
+        fs::set_permissions(&folder, PermissionsExt::from_mode(0o777)).unwrap();
+        let fault = check(&link).expect("everybody may replace it");
+        assert_eq!((fault.path, fault.writer), (folder, Writer::Everybody));
     }
 
     #[test]
