@@ -79,10 +79,15 @@ impl RequestId {
 
     /// The id as a plain number, if it is written as one of ours would be.
     pub fn as_u64(&self) -> Option<u64> {
-        self.0.as_bytes().iter().try_fold(0_u64, |number, digit| {
-            let digit = char::from(*digit).to_digit(10)?;
-            number.checked_mul(10)?.checked_add(digit.into())
-        })
+        let mut number = 0_u64;
+        for byte in self.0.as_bytes().as_ref() {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                return None;
+            }
+            number = number.checked_mul(10)?.checked_add(digit.into())?;
+        }
+        Some(number)
     }
 }
 
