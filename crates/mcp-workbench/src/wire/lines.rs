@@ -15,8 +15,10 @@ const EXCERPT_BYTES: usize = 4096;
 /// What some put in front of text in UTF-8.
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// How much room a read gets while lines are short, and once one has shown to be long.
+/// How much room a read gets while lines are few and short, when there was more to read than that, and once a line has
+/// shown to be long.
 const SMALL_READ: usize = 8 * 1024;
+const BUSY_READ: usize = 64 * 1024;
 const LARGE_READ: usize = 256 * 1024;
 
 /// What the framer found.
@@ -62,10 +64,13 @@ impl LineFramer {
         if self.buffer.is_empty() && self.buffer.capacity() > LARGE_READ {
             self.buffer = BytesMut::new();
         }
-        let room = if self.buffer.len() < SMALL_READ {
-            SMALL_READ
-        } else {
+        let was_filled = !self.at_start && self.buffer.len() == self.buffer.capacity();
+        let room = if self.buffer.len() >= SMALL_READ {
             LARGE_READ
+        } else if was_filled {
+            BUSY_READ
+        } else {
+            SMALL_READ
         };
         self.buffer.reserve(room);
         &mut self.buffer

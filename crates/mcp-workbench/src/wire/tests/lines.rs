@@ -232,3 +232,24 @@ fn the_room_for_a_large_message_is_given_back() {
         framer.room().capacity()
     );
 }
+
+#[test]
+fn a_read_that_was_filled_is_followed_by_a_larger_one() {
+    let mut framer = LineFramer::new(1 << 20);
+    let fill = |framer: &mut LineFramer, lines: usize| {
+        let room = framer.room();
+        let free = room.capacity() - room.len();
+        let text = b"x\n".repeat(free.min(lines * 2) / 2);
+        room.extend_from_slice(&text);
+        let mut taken = 0;
+        while framer.next_line().is_some() {
+            taken += 1;
+        }
+        assert_eq!(taken, text.len() / 2);
+        free
+    };
+    let first = fill(&mut framer, usize::MAX / 2);
+    let second = fill(&mut framer, 10);
+    assert!(second >= 4 * first, "{first} {second}");
+    assert!(second <= 256 * 1024, "{second}");
+}
