@@ -1,5 +1,9 @@
 //! Has the linker put the functions together that every session runs: `layout.ld`, which `scripts/layout` writes. A
 //! build without it is as good, and takes more memory (docs/decisions/0022-layout.md).
+#![expect(
+    clippy::disallowed_methods,
+    reason = "cargo speaks to build scripts by the environment"
+)]
 
 use std::{env, path::Path};
 
