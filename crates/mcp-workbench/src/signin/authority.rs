@@ -114,14 +114,15 @@ impl Authority {
         }
     }
 
-    /// The scopes to ask for: the entry's, or those that the server names; and those that were asked for since.
-    pub(super) async fn scopes(&self, record: Option<&Record>) -> Vec<String> {
+    /// The scopes to ask for: the entry's, or those that the server names; and those that were asked for since. With them,
+    /// or for somebody who lacks scopes, go those that they have.
+    pub(super) async fn scopes(&self, record: Option<&Record>, is_step_up: bool) -> Vec<String> {
         let mut scopes = self.account.settings().scopes.clone();
         if scopes.is_empty() {
             scopes = self.manager.select_initial_scopes(&[]).await;
         }
         scopes.extend_from_slice(self.account.more_scopes());
-        if let Some(record) = record.filter(|it| !it.needed.is_empty()) {
+        if let Some(record) = record.filter(|it| is_step_up || !it.needed.is_empty()) {
             scopes.extend(record.scopes.iter().chain(&record.needed).cloned());
         }
         let supported = self.metadata.scopes_supported.as_ref();

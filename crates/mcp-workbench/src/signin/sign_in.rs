@@ -71,7 +71,9 @@ impl SignIn {
         let challenge = challenge.or(authority.challenge());
         let resource_metadata = challenge.and_then(|it| it.resource_metadata(account.url()));
         authority.check_pkce()?;
-        let scopes = authority.scopes(record.as_ref()).await;
+        // Who lacks scopes keeps those that they have, also if nobody has noted yet which are lacking.
+        let is_step_up = challenge.is_some_and(Challenge::is_insufficient_scope);
+        let scopes = authority.scopes(record.as_ref(), is_step_up).await;
         let client = authority.become_client(redirect_uri, &scopes, record.as_ref());
         let client = client.await?;
         let mut address = authority.address(&scopes).await?;

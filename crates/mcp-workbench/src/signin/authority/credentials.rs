@@ -19,7 +19,7 @@ impl Authority {
         &mut self,
         needed: &[String],
     ) -> Result<Given, SignInError> {
-        let mut scopes = self.scopes(None).await;
+        let mut scopes = self.scopes(None, false).await;
         scopes.retain(|scope| scope != OFFLINE);
         for scope in needed {
             if !scopes.contains(scope) {

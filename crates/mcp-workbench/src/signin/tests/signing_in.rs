@@ -7,7 +7,7 @@ use tempfile::tempdir;
 
 use super::authority::TestAuthority;
 use super::{
-    super::{OAuthCode, SignIn, SignInError, Tokens},
+    super::{Challenge, OAuthCode, SignIn, SignInError, Tokens},
     REDIRECT, account, account_with, parameter, redirect, sign_in,
 };
 use crate::config::{OAuthGrant, OAuthSettings, SigningAlgorithm};
@@ -182,6 +182,24 @@ async fn scopes_that_were_missing_are_asked_for() {
     assert_eq!(parameter(attempt.address(), "scope").unwrap(), "read write");
     // The client of last time is used again.
     assert_eq!(authority.seen("/register").len(), 1);
+}
+
+/// Which scopes are lacking is noted beside the calls, and may not be on disk when a client is offered to sign in.
+#[tokio::test]
+async fn a_step_up_keeps_the_scopes_that_were_granted() {
+    let authority = TestAuthority::start().await;
+    let state = tempdir().unwrap();
+    let account = account(&authority, state.path());
+    sign_in(&account).await.unwrap();
+    let asked = async |error: &str| {
+        let header = format!("Bearer error=\"{error}\", scope=\"write\"");
+        let challenge = Challenge::new(&header).unwrap();
+        let attempt = SignIn::begin(&account, REDIRECT, Some(&challenge)).await;
+        parameter(attempt.unwrap().address(), "scope").unwrap()
+    };
+    assert_eq!(asked("insufficient_scope").await, "write read");
+    // Whose token is not good asks for what the server names.
+    assert_eq!(asked("invalid_token").await, "write");
 }
 
 #[tokio::test]
