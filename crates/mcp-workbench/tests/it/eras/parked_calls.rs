@@ -278,7 +278,8 @@ fn a_state_that_is_not_ours_is_refused() {
     let asked = workbench.ask_for_questions(&calling("ask"));
     let state = asked.state.expect("a state");
     let (content, mac) = state.split_once('.').unwrap();
-    let flipped = format!("{content}.A{}", &mac[1..]);
+    let first = if mac.starts_with('A') { 'B' } else { 'A' };
+    let flipped = format!("{content}.{first}{}", &mac[1..]);
     for forged in [&flipped, "MQ.AAAA", "", "x"] {
         let retry = calling("ask").param("requestState", &json!(forged).to_string());
         let refused = workbench.ask_modern(&retry);
