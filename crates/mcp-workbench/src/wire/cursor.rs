@@ -11,6 +11,7 @@ use super::{
 pub struct Cursor<'a> {
     value: &'a RawJson,
     scanner: Scanner<'a>,
+    at: usize,
 }
 
 impl<'a> Cursor<'a> {
@@ -19,6 +20,7 @@ impl<'a> Cursor<'a> {
         Self {
             value,
             scanner: Scanner::new(value.as_bytes()),
+            at: 0,
         }
     }
 
@@ -28,46 +30,53 @@ impl<'a> Cursor<'a> {
         &mut self,
         mut visit: impl FnMut(&mut Self, &'a [u8]) -> Option<()>,
     ) -> Option<()> {
-        self.scanner.skip_whitespace();
-        self.scanner.expect(b'{').ok()?;
-        self.scanner.skip_whitespace();
-        if self.scanner.take(b'}') {
+        let scanner = &mut self.scanner;
+        let mut at = scanner.blanks(self.at);
+        at = scanner.expect(at, b'{').ok()?;
+        at = scanner.blanks(at);
+        if scanner.peek(at) == b'}' {
+            self.at = at + 1;
             return Some(());
         }
         loop {
-            self.scanner.skip_whitespace();
-            let key = self.plain_string()?;
-            self.scanner.skip_whitespace();
-            self.scanner.expect(b':').ok()?;
-            self.scanner.skip_whitespace();
+            at = self.scanner.blanks(at);
+            let (key, end) = self.plain_string(at)?;
+            at = self.scanner.blanks(end);
+            at = self.scanner.expect(at, b':').ok()?;
+            self.at = self.scanner.blanks(at);
             visit(self, key)?;
-            self.scanner.skip_whitespace();
-            if !self.scanner.take(b',') {
-                return self.scanner.expect(b'}').ok();
+            at = self.scanner.blanks(self.at);
+            if self.scanner.peek(at) != b',' {
+                self.at = self.scanner.expect(at, b'}').ok()?;
+                return Some(());
             }
+            at += 1;
         }
     }
 
     /// Goes through the array at the cursor. `visit` has to move past each element.
     pub fn elements(&mut self, mut visit: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
-        self.scanner.expect(b'[').ok()?;
-        self.scanner.skip_whitespace();
-        if self.scanner.take(b']') {
+        let mut at = self.scanner.expect(self.at, b'[').ok()?;
+        at = self.scanner.blanks(at);
+        if self.scanner.peek(at) == b']' {
+            self.at = at + 1;
             return Some(());
         }
         loop {
-            self.scanner.skip_whitespace();
+            self.at = self.scanner.blanks(at);
             visit(self)?;
-            self.scanner.skip_whitespace();
-            if !self.scanner.take(b',') {
-                return self.scanner.expect(b']').ok();
+            at = self.scanner.blanks(self.at);
+            if self.scanner.peek(at) != b',' {
+                self.at = self.scanner.expect(at, b']').ok()?;
+                return Some(());
             }
+            at += 1;
         }
     }
 
     /// What begins at the cursor.
     pub fn kind(&self) -> Option<Kind> {
-        let rest = self.value.as_bytes().get(self.scanner.position()..)?;
+        let rest = self.value.as_bytes().get(self.at..)?;
         Some(match rest.first()? {
             b'{' => Kind::Object,
             b'[' => Kind::Array,
@@ -80,44 +89,48 @@ impl<'a> Cursor<'a> {
 
     /// Moves past a value, and returns it as it is written.
     pub fn written(&mut self) -> Option<&'a [u8]> {
-        let start = self.scanner.position();
-        self.scanner.skip_value().ok()?;
-        Some(self.scanner.text_since(start))
+        let start = self.move_past_value()?;
+        Some(&self.scanner.bytes()[start..self.at])
     }
 
     /// Moves past a string, and returns its text: borrowed if that is how it is written.
     pub fn any_text(&mut self) -> Option<Cow<'a, str>> {
-        let start = self.scanner.position();
-        self.scanner.string().ok()?;
-        let quoted = self.scanner.text_since(start);
+        let start = self.at;
+        self.at = self.scanner.string(start).ok()?;
         if self.scanner.last_string_is_plain() {
-            let text = std::str::from_utf8(&quoted[1..quoted.len() - 1]).ok()?;
-            return Some(Cow::Borrowed(text));
+            let text = &self.scanner.bytes()[start + 1..self.at - 1];
+            return Some(Cow::Borrowed(std::str::from_utf8(text).ok()?));
         }
-        let string = { self.value.as_bytes() }.slice(start..self.scanner.position());
+        let string = { self.value.as_bytes() }.slice(start..self.at);
         Some(Cow::Owned(RawJson::trusted(string).as_text()?.into_owned()))
     }
 
     /// Moves past a value, and returns it.
     pub fn value(&mut self) -> Option<RawJson> {
-        let start = self.scanner.position();
-        self.scanner.skip_value().ok()?;
+        let start = self.move_past_value()?;
         let bytes = self.value.as_bytes();
-        Some(RawJson::trusted(
-            bytes.slice(start..self.scanner.position()),
-        ))
+        Some(RawJson::trusted(bytes.slice(start..self.at)))
     }
 
     /// Moves past a string without escapes, and returns its text.
     pub fn text(&mut self) -> Option<&'a str> {
-        std::str::from_utf8(self.plain_string()?).ok()
+        let (text, end) = self.plain_string(self.at)?;
+        self.at = end;
+        std::str::from_utf8(text).ok()
     }
 
-    fn plain_string(&mut self) -> Option<&'a [u8]> {
-        let start = self.scanner.position();
-        self.scanner.string().ok()?;
-        let quoted = self.scanner.text_since(start);
-        { self.scanner.last_string_is_plain() }.then(|| &quoted[1..quoted.len() - 1])
+    /// Moves past a value; returns where it began.
+    fn move_past_value(&mut self) -> Option<usize> {
+        let start = self.at;
+        self.at = self.scanner.value(start, 0).ok()?;
+        Some(start)
+    }
+
+    /// What is in the string at `at`, if that has no escapes, and where it ends.
+    fn plain_string(&mut self, at: usize) -> Option<(&'a [u8], usize)> {
+        let end = self.scanner.string(at).ok()?;
+        let inner = &self.scanner.bytes()[at + 1..end - 1];
+        { self.scanner.last_string_is_plain() }.then_some((inner, end))
     }
 }
 

@@ -62,13 +62,11 @@ impl RawJson {
     /// Checks that `bytes` are one JSON value in valid UTF-8.
     pub fn parse(bytes: &Bytes) -> Result<Self, ScanError> {
         let mut scanner = Scanner::new(bytes);
-        scanner.skip_whitespace();
-        let start = scanner.position();
-        scanner.skip_value()?;
-        let end = scanner.position();
-        scanner.skip_whitespace();
-        if scanner.position() < bytes.len() || scanner.flaws.raw_control {
-            return Err(ScanError::Syntax(scanner.position()));
+        let start = scanner.blanks(0);
+        let end = scanner.value(start, 0)?;
+        let rest = scanner.blanks(end);
+        if rest < bytes.len() || scanner.flaws.raw_control {
+            return Err(ScanError::Syntax(rest));
         }
         scanner.check_utf8()?;
         Ok(Self(bytes.slice(start..end)))
@@ -136,7 +134,7 @@ impl RawJson {
             return None;
         }
         let mut members = Vec::new();
-        walk_members(&mut Scanner::new(&self.0), |key, value| {
+        walk_members(&mut Scanner::new(&self.0), 0, |key, value| {
             members.push(Member {
                 key: key.text(),
                 key_as_sent: key.quoted,
@@ -153,7 +151,7 @@ impl RawJson {
             return None;
         }
         let mut found = None;
-        walk_members(&mut Scanner::new(&self.0), |key, value| {
+        walk_members(&mut Scanner::new(&self.0), 0, |key, value| {
             if found.is_none() && *key.bytes() == *name.as_bytes() {
                 found = Some(value);
             }
@@ -223,13 +221,9 @@ impl RawJson {
                     .iter()
                     .filter(|byte| !byte.is_ascii_whitespace()),
             );
-            let mut scanner = Scanner::new(&rest[quote..]);
-            let string = match scanner.string() {
-                Ok(()) => scanner.position(),
-                Err(_) => 0,
-            };
-            out.extend_from_slice(&rest[quote..quote + string]);
-            rest = &rest[quote + string..];
+            let end = Scanner::new(rest).string(quote).unwrap_or(quote);
+            out.extend_from_slice(&rest[quote..end]);
+            rest = &rest[end..];
         }
     }
 
@@ -285,57 +279,54 @@ impl<'a> Key<'a> {
 /// Where a value stands in a text.
 pub(super) type Span = std::ops::Range<usize>;
 
-/// Walks the object at the scanner's position: `visit` gets each key and the span of its value.
+/// Walks the object at `at`: `visit` gets each key and the span of its value. Returns where the object ends.
+#[inline]
 pub(super) fn walk_members<'a>(
     scanner: &mut Scanner<'a>,
+    at: usize,
     mut visit: impl FnMut(Key<'a>, Span),
-) -> Result<(), ScanError> {
-    scanner.expect(b'{')?;
-    scanner.enter();
-    scanner.skip_whitespace();
-    let mut more = !scanner.take(b'}');
-    while more {
-        scanner.skip_whitespace();
-        let key = scanner.position();
-        scanner.string()?;
+) -> Result<usize, ScanError> {
+    let mut at = scanner.expect(at, b'{')?;
+    at = scanner.blanks(at);
+    if scanner.peek(at) == b'}' {
+        return Ok(at + 1);
+    }
+    loop {
+        let start = scanner.blanks(at);
+        at = scanner.string(start)?;
         let key = Key {
-            quoted: scanner.text_since(key),
+            quoted: &scanner.bytes()[start..at],
             is_plain: scanner.last_string_is_plain(),
         };
-        scanner.skip_whitespace();
-        scanner.expect(b':')?;
-        scanner.skip_whitespace();
-        let value = scanner.position();
-        scanner.skip_value()?;
-        visit(key, value..scanner.position());
-        scanner.skip_whitespace();
-        more = scanner.take(b',');
-        if !more {
-            scanner.expect(b'}')?;
+        at = scanner.blanks(at);
+        at = scanner.expect(at, b':')?;
+        let value = scanner.blanks(at);
+        at = scanner.value(value, 1)?;
+        visit(key, value..at);
+        at = scanner.blanks(at);
+        if scanner.peek(at) != b',' {
+            return scanner.expect(at, b'}');
         }
+        at += 1;
     }
-    scanner.leave();
-    Ok(())
 }
 
 fn walk_elements(scanner: &mut Scanner<'_>, mut visit: impl FnMut(Span)) -> Result<(), ScanError> {
-    scanner.expect(b'[')?;
-    scanner.enter();
-    scanner.skip_whitespace();
-    let mut more = !scanner.take(b']');
-    while more {
-        scanner.skip_whitespace();
-        let value = scanner.position();
-        scanner.skip_value()?;
-        visit(value..scanner.position());
-        scanner.skip_whitespace();
-        more = scanner.take(b',');
-        if !more {
-            scanner.expect(b']')?;
-        }
+    let mut at = scanner.expect(0, b'[')?;
+    at = scanner.blanks(at);
+    if scanner.peek(at) == b']' {
+        return Ok(());
     }
-    scanner.leave();
-    Ok(())
+    loop {
+        let value = scanner.blanks(at);
+        at = scanner.value(value, 1)?;
+        visit(value..at);
+        at = scanner.blanks(at);
+        if scanner.peek(at) != b',' {
+            return scanner.expect(at, b']').map(drop);
+        }
+        at += 1;
+    }
 }
 
 /// The text of a quoted JSON string. It may hold raw control characters and invalid UTF-8: a message is

@@ -215,20 +215,20 @@ impl Envelope {
     /// Reads the members of one message.
     pub(super) fn scan(frame: &Bytes) -> Result<Scanned, ParseError> {
         let mut scanner = Scanner::new(frame);
-        scanner.skip_whitespace();
-        if scanner.peek() != Some(b'{') {
+        let start = scanner.blanks(0);
+        if scanner.peek(start) != b'{' {
             return Err(not_an_object(frame)?.into());
         }
         let mut envelope = Self::default();
-        walk_members(&mut scanner, |key, value| {
+        let end = walk_members(&mut scanner, start, |key, value| {
             if let Some(slot) = envelope.slot(key) {
                 let is_doubled = slot.replace(value).is_some();
                 envelope.doubled |= is_doubled;
             }
         })?;
-        scanner.skip_whitespace();
-        if scanner.position() < frame.len() {
-            return Err(ScanError::Syntax(scanner.position()).into());
+        let rest = scanner.blanks(end);
+        if rest < frame.len() {
+            return Err(ScanError::Syntax(rest).into());
         }
         Ok(Scanned {
             envelope,

@@ -33,17 +33,19 @@ pub fn recover_id(message: &[u8]) -> Option<RequestId> {
 pub fn id_from_head(head: &[u8]) -> Option<RequestId> {
     let head = &head[..head.len().min(REACH)];
     let mut scanner = Scanner::new(head);
-    scanner.skip_whitespace();
-    scanner.expect(b'{').ok()?;
+    let mut at = scanner.blanks(0);
+    at = scanner.expect(at, b'{').ok()?;
     loop {
-        let (key, value) = member(&mut scanner, head)?;
+        let (key, value, end) = member(&mut scanner, at)?;
         // A value that ends with the excerpt may go on behind it.
-        scanner.peek()?;
+        if end == head.len() {
+            return None;
+        }
         if key == "id" {
             return RequestId::from_json(value);
         }
-        scanner.skip_whitespace();
-        scanner.expect(b',').ok()?;
+        at = scanner.blanks(end);
+        at = scanner.expect(at, b',').ok()?;
     }
 }
 
@@ -56,39 +58,39 @@ pub fn id_from_tail(tail: &[u8]) -> Option<RequestId> {
 
 fn last_members(text: &[u8]) -> Option<RequestId> {
     let mut scanner = Scanner::new(text);
-    let (_, id) = member(&mut scanner, text)?;
+    let (_, id, mut at) = member(&mut scanner, 0)?;
     loop {
-        scanner.skip_whitespace();
-        if scanner.take(b'}') {
+        at = scanner.blanks(at);
+        if scanner.peek(at) == b'}' {
             break;
         }
-        scanner.expect(b',').ok()?;
-        let (_, value) = member(&mut scanner, text)?;
+        at = scanner.expect(at, b',').ok()?;
+        let (_, value, end) = member(&mut scanner, at)?;
         if matches!(value.kind(), Kind::Object | Kind::Array) {
             return None;
         }
+        at = end;
     }
-    scanner.skip_whitespace();
-    (scanner.position() == text.len()).then(|| RequestId::from_json(id))?
+    let end = scanner.blanks(at + 1);
+    (end == text.len()).then(|| RequestId::from_json(id))?
 }
 
-/// The member at the scanner's position.
-fn member(scanner: &mut Scanner<'_>, text: &[u8]) -> Option<(String, RawJson)> {
-    scanner.skip_whitespace();
-    let key = scanner.position();
-    scanner.string().ok()?;
-    let key = unescape(&text[key..scanner.position()]).into_owned();
-    scanner.skip_whitespace();
-    scanner.expect(b':').ok()?;
-    scanner.skip_whitespace();
-    let value = scanner.position();
-    scanner.skip_value().ok()?;
-    let value = text[value..scanner.position()].to_vec();
+/// The member at `at`, and where it ends.
+fn member(scanner: &mut Scanner<'_>, at: usize) -> Option<(String, RawJson, usize)> {
+    let text = scanner.bytes();
+    let key = scanner.blanks(at);
+    let end = scanner.string(key).ok()?;
+    let key = unescape(&text[key..end]).into_owned();
+    let colon = scanner.blanks(end);
+    let value = scanner.expect(colon, b':').ok()?;
+    let value = scanner.blanks(value);
+    let end = scanner.value(value, 0).ok()?;
+    let value = text[value..end].to_vec();
     std::str::from_utf8(&value).ok()?;
     if scanner.flaws.raw_control {
         return None;
     }
-    Some((key, RawJson::trusted(value.into())))
+    Some((key, RawJson::trusted(value.into()), end))
 }
 
 #[cfg(test)]

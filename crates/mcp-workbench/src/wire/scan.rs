@@ -35,14 +35,10 @@ impl Flaws {
     }
 }
 
-/// A cursor over JSON text.
+/// Looks at JSON text. Where it is looked at is said by the caller, and every step returns where it ended: a place
+/// that is kept in memory would be what the next step waits for.
 pub(super) struct Scanner<'a> {
     bytes: &'a [u8],
-    at: usize,
-    /// How many containers stand around the value that the cursor is in.
-    depth: usize,
-    /// One bit a surrounding container, the innermost lowest: set for an object.
-    objects: u128,
     pub(super) flaws: Flaws,
     /// Whether the white space between tokens has a line end.
     pub(super) has_line_ends: bool,
@@ -57,9 +53,6 @@ impl<'a> Scanner<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Self {
             bytes,
-            at: 0,
-            depth: 0,
-            objects: 0,
             flaws: Flaws::default(),
             has_line_ends: false,
             special: false,
@@ -78,9 +71,9 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// The text from `start` to the cursor.
-    pub(super) fn text_since(&self, start: usize) -> &'a [u8] {
-        &self.bytes[start..self.at]
+    /// What is looked at.
+    pub(super) fn bytes(&self) -> &'a [u8] {
+        self.bytes
     }
 
     /// Whether every byte of the last string stands for itself.
@@ -88,229 +81,272 @@ impl<'a> Scanner<'a> {
         !self.special
     }
 
-    pub(super) fn position(&self) -> usize {
-        self.at
+    /// The byte at a place; behind the end a NUL, which JSON has nowhere.
+    #[inline]
+    pub(super) fn peek(&self, at: usize) -> u8 {
+        self.bytes.get(at).copied().unwrap_or(0)
     }
 
-    /// Moves past white space. Between most tokens there is none, so that is found out first.
+    /// Goes past white space. Between most tokens there is none, so that is found out first.
     #[inline]
-    pub(super) fn skip_whitespace(&mut self) {
-        if self.peek().is_some_and(|byte| byte <= b' ') {
-            self.skip_blanks();
+    pub(super) fn blanks(&mut self, at: usize) -> usize {
+        if self.peek(at) <= b' ' {
+            self.some_blanks(at)
+        } else {
+            at
         }
     }
 
     #[inline(never)]
-    fn skip_blanks(&mut self) {
-        while let Some(byte @ (b' ' | b'\t' | b'\n' | b'\r')) = self.bytes.get(self.at) {
+    fn some_blanks(&mut self, mut at: usize) -> usize {
+        while let byte @ (b' ' | b'\t' | b'\n' | b'\r') = self.peek(at) {
             self.has_line_ends |= matches!(byte, b'\n' | b'\r');
-            self.at += 1;
+            at += 1;
         }
+        at
     }
 
+    /// Goes past `byte`, which must be there.
     #[inline]
-    pub(super) fn peek(&self) -> Option<u8> {
-        self.bytes.get(self.at).copied()
-    }
-
-    /// Takes `byte` if it is next.
-    #[inline]
-    pub(super) fn take(&mut self, byte: u8) -> bool {
-        let found = self.peek() == Some(byte);
-        self.at += usize::from(found);
-        found
-    }
-
-    #[inline]
-    pub(super) fn expect(&mut self, byte: u8) -> Result<(), ScanError> {
-        if self.take(byte) {
-            Ok(())
+    pub(super) fn expect(&self, at: usize, byte: u8) -> Result<usize, ScanError> {
+        if self.peek(at) == byte {
+            Ok(at + 1)
         } else {
-            Err(self.broken())
+            Err(ScanError::Syntax(at))
         }
     }
 
-    /// Notes that the cursor has entered a container that the caller walks itself.
-    pub(super) fn enter(&mut self) {
-        self.depth += 1;
-    }
-
-    /// Notes that the caller has left the container.
-    pub(super) fn leave(&mut self) {
-        self.depth -= 1;
-    }
-
-    /// Moves past one value, and any white space before it.
-    pub(super) fn skip_value(&mut self) -> Result<(), ScanError> {
-        let base = self.depth;
+    /// Goes past one value, and any white space before it. `depth` says how many containers stand around it.
+    pub(super) fn value(&mut self, mut at: usize, depth: usize) -> Result<usize, ScanError> {
+        let mut inside = Containers::around(depth);
         loop {
-            self.skip_whitespace();
-            let opened = match self.peek() {
-                Some(b'{') => self.open(true)?,
-                Some(b'[') => self.open(false)?,
-                Some(b'"') => self.string().map(|()| false)?,
-                Some(b'-' | b'0'..=b'9') => self.number().map(|()| false)?,
-                Some(b't') => self.literal(b"true").map(|()| false)?,
-                Some(b'f') => self.literal(b"false").map(|()| false)?,
-                Some(b'n') => self.literal(b"null").map(|()| false)?,
-                _ => return Err(self.broken()),
+            at = self.blanks(at);
+            at = match self.peek(at) {
+                b'"' => self.string(at)?,
+                opening @ (b'{' | b'[') => match self.open(at, opening, &mut inside)? {
+                    Opened::Empty(end) => end,
+                    Opened::Entered(first) => {
+                        at = first;
+                        continue;
+                    }
+                },
+                b'-' | b'0'..=b'9' => self.number(at)?,
+                b't' => self.literal(at, b"true")?,
+                b'f' => self.literal(at, b"false")?,
+                b'n' => self.literal(at, b"null")?,
+                _ => return Err(ScanError::Syntax(at)),
             };
-            if !opened && self.close_containers(base)? {
-                return Ok(());
-            }
+            at = match self.close_containers(at, &mut inside)? {
+                Closed::All(end) => return Ok(end),
+                Closed::Some(next) => next,
+            };
         }
     }
 
-    /// Enters a container; false if it was empty and is already left again.
-    fn open(&mut self, object: bool) -> Result<bool, ScanError> {
-        if self.depth == MAX_DEPTH {
+    /// Enters a container, up to its first value.
+    #[inline]
+    fn open(
+        &mut self,
+        at: usize,
+        opening: u8,
+        inside: &mut Containers,
+    ) -> Result<Opened, ScanError> {
+        if inside.depth == MAX_DEPTH {
             return Err(ScanError::TooDeep);
         }
-        self.at += 1;
-        self.skip_whitespace();
-        if self.take(if object { b'}' } else { b']' }) {
-            return Ok(false);
+        let at = self.blanks(at + 1);
+        let is_object = opening == b'{';
+        if self.peek(at) == end_of(is_object) {
+            return Ok(Opened::Empty(at + 1));
         }
-        self.depth += 1;
-        self.objects = (self.objects << 1) | u128::from(object);
-        if object {
-            self.key()?;
-        }
-        Ok(true)
+        inside.enter(is_object);
+        let first = if is_object { self.key(at)? } else { at };
+        Ok(Opened::Entered(first))
     }
 
-    /// After a value: leaves every container that ends here. True if the value at `base` is over,
-    /// false if another member or element follows.
-    fn close_containers(&mut self, base: usize) -> Result<bool, ScanError> {
-        while self.depth > base {
-            let object = self.objects & 1 == 1;
-            self.skip_whitespace();
-            if self.take(b',') {
-                if object {
-                    self.skip_whitespace();
-                    self.key()?;
-                }
-                return Ok(false);
-            }
-            self.expect(if object { b'}' } else { b']' })?;
-            self.depth -= 1;
-            self.objects >>= 1;
-        }
-        Ok(true)
-    }
-
-    fn key(&mut self) -> Result<(), ScanError> {
-        self.string()?;
-        self.skip_whitespace();
-        self.expect(b':')
-    }
-
-    /// Moves past a string, quotes included. Most are short, and end in their first eight bytes.
+    /// After a value: leaves every container that ends here.
     #[inline]
-    pub(super) fn string(&mut self) -> Result<(), ScanError> {
-        self.expect(b'"')?;
+    fn close_containers(
+        &mut self,
+        mut at: usize,
+        inside: &mut Containers,
+    ) -> Result<Closed, ScanError> {
+        while inside.depth > inside.base {
+            let is_object = inside.is_object();
+            at = self.blanks(at);
+            if self.peek(at) == b',' {
+                at += 1;
+                if is_object {
+                    at = self.blanks(at);
+                    at = self.key(at)?;
+                }
+                return Ok(Closed::Some(at));
+            }
+            at = self.expect(at, end_of(is_object))?;
+            inside.leave();
+        }
+        Ok(Closed::All(at))
+    }
+
+    #[inline]
+    fn key(&mut self, at: usize) -> Result<usize, ScanError> {
+        let at = self.string(at)?;
+        let at = self.blanks(at);
+        self.expect(at, b':')
+    }
+
+    /// Goes past a string, quotes included. Most are short, and end in their first eight bytes.
+    #[inline]
+    pub(super) fn string(&mut self, at: usize) -> Result<usize, ScanError> {
+        let mut at = self.expect(at, b'"')?;
         self.special = false;
-        if let Some(word) = word_at(self.bytes, self.at) {
+        if let Some(word) = word_at(self.bytes, at) {
             self.seen |= word;
             let found = special_in(word);
             if found != 0 {
-                self.at += found.trailing_zeros() as usize / 8;
-                if self.take(b'"') {
-                    return Ok(());
+                at += found.trailing_zeros() as usize / 8;
+                if self.peek(at) == b'"' {
+                    return Ok(at + 1);
                 }
             } else {
-                self.at += WORD;
+                at += WORD;
             }
         }
-        self.rest_of_string()
+        self.rest_of_string(at)
     }
 
-    /// Moves past the rest of a string.
+    /// Goes past the rest of a string.
     #[inline(never)]
-    fn rest_of_string(&mut self) -> Result<(), ScanError> {
+    fn rest_of_string(&mut self, mut at: usize) -> Result<usize, ScanError> {
         loop {
-            self.at = plain_end(self.bytes, self.at, &mut self.seen);
-            match self.peek() {
-                Some(b'"') => {
-                    self.at += 1;
-                    return Ok(());
-                }
+            at = plain_end(self.bytes, at, &mut self.seen);
+            match self.bytes.get(at) {
+                Some(b'"') => return Ok(at + 1),
                 Some(b'\\') => {
                     self.special = true;
-                    self.at += 1;
-                    self.escape()?;
+                    at = self.escape(at + 1)?;
                 }
                 Some(_) => {
                     self.special = true;
                     self.flaws.raw_control = true;
-                    self.at += 1;
+                    at += 1;
                 }
-                None => return Err(self.broken()),
+                None => return Err(ScanError::Syntax(at)),
             }
         }
     }
 
-    /// Moves past what follows a backslash.
-    fn escape(&mut self) -> Result<(), ScanError> {
-        match self.peek() {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
-                self.at += 1;
-                Ok(())
-            }
-            Some(b'u') => {
-                let unit = hex4(self.bytes, self.at + 1).ok_or_else(|| self.broken())?;
-                self.at += 5;
+    /// Goes past what follows a backslash.
+    fn escape(&mut self, at: usize) -> Result<usize, ScanError> {
+        let broken = ScanError::Syntax(at);
+        match self.peek(at) {
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Ok(at + 1),
+            b'u' => {
+                let unit = hex4(self.bytes, at + 1).ok_or(broken)?;
+                let at = at + 5;
                 match unit {
-                    0xD800..=0xDBFF if low_surrogate_follows(self.bytes, self.at) => self.at += 6,
+                    0xD800..=0xDBFF if low_surrogate_follows(self.bytes, at) => return Ok(at + 6),
                     0xD800..=0xDFFF => self.flaws.lone_surrogate = true,
                     _ => {}
                 }
-                Ok(())
+                Ok(at)
             }
-            _ => Err(self.broken()),
+            _ => Err(broken),
         }
     }
 
-    fn number(&mut self) -> Result<(), ScanError> {
-        self.take(b'-');
-        if !self.take(b'0') {
-            self.digits()?;
+    #[inline(never)]
+    fn number(&self, mut at: usize) -> Result<usize, ScanError> {
+        at += usize::from(self.peek(at) == b'-');
+        at = match self.peek(at) {
+            b'0' => at + 1,
+            _ => self.digits(at)?,
+        };
+        if self.peek(at) == b'.' {
+            at = self.digits(at + 1)?;
         }
-        if self.take(b'.') {
-            self.digits()?;
+        if let b'e' | b'E' = self.peek(at) {
+            at += 1;
+            at += usize::from(matches!(self.peek(at), b'+' | b'-'));
+            at = self.digits(at)?;
         }
-        if let Some(b'e' | b'E') = self.peek() {
-            self.at += 1;
-            let _ = self.take(b'+') || self.take(b'-');
-            self.digits()?;
-        }
-        Ok(())
+        Ok(at)
     }
 
-    fn digits(&mut self) -> Result<(), ScanError> {
-        let start = self.at;
-        while let Some(b'0'..=b'9') = self.peek() {
-            self.at += 1;
+    fn digits(&self, start: usize) -> Result<usize, ScanError> {
+        let mut at = start;
+        while self.peek(at).is_ascii_digit() {
+            at += 1;
         }
-        if self.at == start {
-            Err(self.broken())
+        if at == start {
+            Err(ScanError::Syntax(at))
         } else {
-            Ok(())
+            Ok(at)
         }
     }
 
-    fn literal(&mut self, word: &[u8]) -> Result<(), ScanError> {
-        if self.bytes[self.at..].starts_with(word) {
-            self.at += word.len();
-            Ok(())
+    fn literal(&self, at: usize, word: &[u8]) -> Result<usize, ScanError> {
+        if self.bytes[at..].starts_with(word) {
+            Ok(at + word.len())
         } else {
-            Err(self.broken())
+            Err(ScanError::Syntax(at))
+        }
+    }
+}
+
+/// The containers around a place.
+struct Containers {
+    /// How many stand around the value that is scanned.
+    base: usize,
+    /// How many stand around the place.
+    depth: usize,
+    /// One bit for each that was entered since, the innermost lowest: set for an object.
+    objects: u128,
+}
+
+impl Containers {
+    fn around(depth: usize) -> Self {
+        Self {
+            base: depth,
+            depth,
+            objects: 0,
         }
     }
 
-    fn broken(&self) -> ScanError {
-        ScanError::Syntax(self.at)
+    fn enter(&mut self, is_object: bool) {
+        self.depth += 1;
+        self.objects = (self.objects << 1) | u128::from(is_object);
     }
+
+    fn leave(&mut self) {
+        self.depth -= 1;
+        self.objects >>= 1;
+    }
+
+    /// Whether the innermost is an object.
+    fn is_object(&self) -> bool {
+        self.objects & 1 == 1
+    }
+}
+
+/// A container that has been begun.
+enum Opened {
+    /// It is over already.
+    Empty(usize),
+    /// Its first value comes here.
+    Entered(usize),
+}
+
+/// What comes after a value.
+enum Closed {
+    /// Every container that was entered is over.
+    All(usize),
+    /// Another value comes here.
+    Some(usize),
+}
+
+fn end_of(is_object: bool) -> u8 {
+    if is_object { b'}' } else { b']' }
 }
 
 /// Whether a low surrogate escape stands at `at`.
