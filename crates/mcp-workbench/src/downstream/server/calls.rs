@@ -352,8 +352,9 @@ impl Calls {
         self.pending.call_count() < MAX_IN_FLIGHT && link.backlog() < MAX_WAITING_BYTES
     }
 
-    fn send(&mut self, queued: Box<QueuedCall>, link: &mut Link) {
+    fn send(&mut self, mut queued: Box<QueuedCall>, link: &mut Link) {
         let id = self.pending.fresh_id();
+        queued.sent_at = Some(self.now);
         let method = queued.call.request.method();
         let params = self.dialect.call_params(&queued.call, id);
         let frame = link.request(id, method, params, &queued.headers);

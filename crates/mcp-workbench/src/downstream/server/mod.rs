@@ -201,6 +201,8 @@ struct QueuedCall {
     headers: Box<[(String, String)]>,
     /// How the server speaks that has answered it.
     answered_by: Option<Era>,
+    /// When it was sent, as long as that is not undone.
+    sent_at: Option<Instant>,
 }
 
 impl QueuedCall {
@@ -212,6 +214,7 @@ impl QueuedCall {
             put_back: 0,
             headers: Box::default(),
             answered_by: None,
+            sent_at: None,
         })
     }
 
@@ -220,6 +223,7 @@ impl QueuedCall {
             call: self.call,
             answer,
             by: self.answered_by,
+            sent_at: self.sent_at,
         });
     }
 }
@@ -300,8 +304,7 @@ impl ServerHandle {
     /// of the client, where the client does not take such questions as answers. Dropping the future cancels the
     /// call.
     pub async fn call(&self, call: Call) -> Result<RawJson, CallError> {
-        let began = Instant::now();
-        match CallEnd::of(self.call_once(call).await?, began) {
+        match CallEnd::of(self.call_once(call).await?) {
             CallEnd::Over(result) => result,
             CallEnd::Unfinished(call) => Box::pin(self.go_on(*call)).await,
         }
@@ -309,7 +312,7 @@ impl ServerHandle {
 
     /// Goes on with a call until there is a result. Dropping the future cancels it.
     pub async fn go_on(&self, call: Unfinished) -> Result<RawJson, CallError> {
-        rounds::follow(self, call.answered, call.began).await
+        rounds::follow(self, call.0).await
     }
 
     /// A ticket for a call.

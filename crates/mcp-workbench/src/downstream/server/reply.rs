@@ -12,6 +12,8 @@ pub(super) struct Answered {
     pub(super) answer: Result<RawJson, CallError>,
     /// How the server speaks that has answered; nothing if none has.
     pub(super) by: Option<Era>,
+    /// When the server was sent the call; nothing if it was not.
+    pub(super) sent_at: Option<Instant>,
 }
 
 /// What has come of a call.
@@ -23,16 +25,13 @@ pub enum CallEnd {
 }
 
 /// A call whose answer has to be gone on with.
-pub struct Unfinished {
-    pub(super) answered: Answered,
-    pub(super) began: Instant,
-}
+pub struct Unfinished(pub(super) Answered);
 
 impl CallEnd {
-    /// What an answer means for the client, to a call that began at `began`.
-    pub(super) fn of(answered: Answered, began: Instant) -> Self {
+    /// What an answer means for the client.
+    pub(super) fn of(answered: Answered) -> Self {
         match (answered.by, answered.call.context.client.era()) {
-            (Some(Era::Modern), _) => Self::Unfinished(Box::new(Unfinished { answered, began })),
+            (Some(Era::Modern), _) => Self::Unfinished(Box::new(Unfinished(answered))),
             (Some(Era::Legacy), Era::Modern) => Self::Over(rounds::answer_for_modern(answered)),
             _ => Self::Over(answered.answer),
         }
@@ -61,29 +60,23 @@ impl CallReply {
 }
 
 /// What is done with an answer. It is done once, even if the call is dropped without one.
-pub(super) struct Then {
-    then: Option<Box<dyn FnOnce(CallEnd) + Send>>,
-    began: Instant,
-}
+pub(super) struct Then(Option<Box<dyn FnOnce(CallEnd) + Send>>);
 
 impl Then {
     pub(super) fn new(then: impl FnOnce(CallEnd) + Send + 'static) -> Self {
-        Self {
-            then: Some(Box::new(then)),
-            began: Instant::now(),
-        }
+        Self(Some(Box::new(then)))
     }
 
     fn run(mut self, answered: Answered) {
-        if let Some(then) = self.then.take() {
-            then(CallEnd::of(answered, self.began));
+        if let Some(then) = self.0.take() {
+            then(CallEnd::of(answered));
         }
     }
 }
 
 impl Drop for Then {
     fn drop(&mut self) {
-        if let Some(then) = self.then.take() {
+        if let Some(then) = self.0.take() {
             then(CallEnd::Over(Err(CallError::Internal)));
         }
     }
@@ -110,6 +103,7 @@ mod tests {
             call: TestClient::new(Era::Legacy, "{}").call(),
             answer: Ok(json(r#"{"a":1}"#)),
             by: Some(by),
+            sent_at: None,
         }
     }
 

@@ -25,14 +25,14 @@ const MAX_ROUNDS: usize = 10;
 /// The pause before a call is made again for which nothing was asked; each further one doubles it.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
-/// Follows the answers of a modern server to a call that began at `began`. Dropping the future withdraws what is
-/// asked and what runs.
+/// Follows the answers of a modern server to a call; its time began when it was sent. Dropping the future withdraws
+/// what is asked and what runs.
 pub(super) async fn follow(
     server: &ServerHandle,
     answered: Answered,
-    began: Instant,
 ) -> Result<RawJson, CallError> {
     let limit = server.about.entry().server.times.max_call;
+    let began = answered.sent_at.unwrap_or_else(Instant::now);
     let followed = timeout_at(began + limit, follow_rounds(server, answered)).await;
     followed.unwrap_or(Err(CallError::Timeout {
         limit: TimeLimit::Total(limit),
@@ -192,6 +192,7 @@ mod tests {
                 error: json(error),
             }),
             by: Some(Era::Legacy),
+            sent_at: None,
         }
     }
 
