@@ -3,7 +3,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -23,7 +23,7 @@ use crate::{
     call::ClientHandle,
     config::{self, Connect},
     downstream::{ConnectError, Phase, Pool, ServerHandle, Status, ToolList, Urgency},
-    ident::{ServerName, ToolboxName},
+    ident::{ServerName, ToolIdentifier, ToolboxName},
 };
 
 /// How long an open waits in all. Most clients give up after a minute.
@@ -77,6 +77,22 @@ impl Toolbox {
         self.contents.borrow().servers().get(name).cloned()
     }
 
+    /// The tool of these names and its server, if the server is known to have it and it runs without a question.
+    pub fn known_tool(
+        &self,
+        server: &str,
+        tool: &str,
+    ) -> Option<(ToolIdentifier, Arc<ServerHandle>)> {
+        let contents = self.contents.borrow();
+        let (name, server) = contents.servers().get_key_value(server)?;
+        let identifier = ToolIdentifier {
+            toolbox: self.name.clone(),
+            server: name.clone(),
+            tool: server.known_tool(tool)?,
+        };
+        Some((identifier, Arc::clone(server)))
+    }
+
     /// Takes up another configuration. It stays open if it is; calls under way stay with the servers that they
     /// are on.
     pub fn renew(&self, config: &Arc<config::Toolbox>, files: &ChangedFiles) -> Difference {
@@ -109,10 +125,11 @@ impl Toolbox {
 
     /// What was found when it was last opened.
     pub fn opened(&self) -> Option<Arc<Opened>> {
-        self.opened
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.last_opened().clone()
+    }
+
+    fn last_opened(&self) -> MutexGuard<'_, Option<Arc<Opened>>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The tools of its servers as they are known now; nothing while it is not open.
@@ -130,7 +147,7 @@ impl Toolbox {
 
     /// Whether its tools can be used: it was opened, or a search has found some of them.
     pub fn is_usable(&self) -> bool {
-        self.is_found.load(Ordering::Relaxed) || self.opened().is_some()
+        self.is_found.load(Ordering::Relaxed) || self.last_opened().is_some()
     }
 
     /// Whether its tools can be used; waits for an open that is under way.
@@ -198,7 +215,7 @@ impl Toolbox {
     }
 
     fn set_opened(&self, opened: &Arc<Opened>) {
-        *self.opened.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(opened));
+        *self.last_opened() = Some(Arc::clone(opened));
     }
 }
 

@@ -116,14 +116,7 @@ impl Workbench {
         if !toolbox.is_usable() {
             return None;
         }
-        let contents = toolbox.contents();
-        let (name, server) = contents.servers().get_key_value(server)?;
-        let identifier = ToolIdentifier {
-            toolbox: toolbox.name().clone(),
-            server: name.clone(),
-            tool: server.known_tool(tool)?,
-        };
-        Some((identifier, Arc::clone(server)))
+        toolbox.known_tool(server, tool)
     }
 
     /// The names that a caller may have meant, where a lookup failed.
