@@ -7,7 +7,7 @@ use tokio::{
     task::unconstrained,
 };
 
-use crate::wire::{Frame, FrameTicket, Line, LineFramer, MAX_FRAME_BYTES, Outbox};
+use crate::wire::{FrameTicket, Line, LineFramer, MAX_FRAME_BYTES, Outbox, Outgoing};
 
 /// How many parts one system call writes at most: a long body and the text around it are three.
 pub(crate) const SLICES_A_WRITE: usize = 16;
@@ -96,9 +96,9 @@ impl<W: AsyncWrite + Unpin> FrameWriter<W> {
         }
     }
 
-    /// Queues a frame.
-    pub(crate) fn push(&mut self, frame: &Frame) -> FrameTicket {
-        self.outbox.push(frame)
+    /// Queues a message.
+    pub(crate) fn push<'a>(&mut self, message: impl Into<Outgoing<'a>>) -> FrameTicket {
+        self.outbox.push(message)
     }
 
     pub(crate) fn outbox(&mut self) -> &mut Outbox {

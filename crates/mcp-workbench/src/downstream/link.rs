@@ -19,7 +19,7 @@ use crate::{
     call::Outcome,
     config::{Secrets, Server, Transport},
     era::Era,
-    wire::{self, Frame, FrameTicket, Message, Params},
+    wire::{self, Frame, FrameTicket, Message, Outgoing, Params},
 };
 
 /// A connection to a server.
@@ -144,7 +144,7 @@ impl Link {
         headers: &[(String, String)],
     ) -> FrameTicket {
         match self {
-            Self::Stdio(link) => link.send(&wire::request(id, method, params)),
+            Self::Stdio(link) => link.send(Outgoing::Request { id, method, params }),
             Self::Http(link) => link.request(id, method, &params.into_json(), headers),
         }
     }
@@ -153,7 +153,7 @@ impl Link {
     pub(super) fn send(&mut self, frame: Frame) {
         match self {
             Self::Stdio(link) => {
-                link.send(&frame);
+                link.send(frame);
             }
             Self::Http(link) => link.send(frame),
         }
@@ -163,7 +163,7 @@ impl Link {
     pub(super) fn initialized(&mut self, version: &str) {
         match self {
             Self::Stdio(link) => {
-                link.send(&wire::notification("notifications/initialized", None));
+                link.send(wire::notification("notifications/initialized", None));
             }
             Self::Http(link) => link.initialized(version),
         }

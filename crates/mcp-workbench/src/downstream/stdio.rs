@@ -22,7 +22,7 @@ use crate::{
     config::{Secrets, StdioLaunch},
     pipe::{FrameWriter, LineReader},
     visible::visible,
-    wire::{Frame, FrameTicket, Line, Outbox, parse_on_one_line},
+    wire::{FrameTicket, Line, Outbox, Outgoing, parse_on_one_line},
 };
 
 /// How long a process that has ended may leave its output open, for instance to one of its children:
@@ -100,10 +100,10 @@ impl StdioLink {
     }
 
     /// Queues a message to the server.
-    pub(super) fn send(&mut self, frame: &Frame) -> FrameTicket {
+    pub(super) fn send<'a>(&mut self, message: impl Into<Outgoing<'a>>) -> FrameTicket {
         self.stalls_at
             .get_or_insert_with(|| Instant::now() + WRITE_PATIENCE);
-        self.writer.push(frame)
+        self.writer.push(message)
     }
 
     /// Takes a message back; false if it is too late for that.

@@ -9,7 +9,7 @@ use super::{
     caller::Caller, connection::Connection, modern, output::ClientOutput, revision::Revision,
     unreadable::refusal,
 };
-use crate::wire::{self, Frame, Message, RawJson, code};
+use crate::wire::{self, Frame, Message, Outgoing, RawJson, code};
 
 /// The place for the answer to one request.
 pub(super) enum ReplyPlace {
@@ -34,10 +34,10 @@ impl ReplyPlace {
     }
 
     /// Gives the answer.
-    pub(super) fn answer(self, frame: Frame) {
+    pub(super) fn answer<'a>(self, message: impl Into<Outgoing<'a>>) {
         match self {
-            Self::Line(output) => output.answer(frame),
-            Self::Batch(part) => part.add(frame),
+            Self::Line(output) => output.answer(message),
+            Self::Batch(part) => part.add(message.into().into_frame()),
         }
     }
 

@@ -9,13 +9,12 @@ use std::{
 };
 
 use bytes::Bytes;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     ServeContext, Whereabouts,
     batch::ReplyPlace,
-    in_flight::{InFlight, Runs},
+    in_flight::{InFlight, MAX_REQUESTS, Runs},
     log_level::LogLevel,
     methods::{self, Reply},
     modern::{self, ModernRequest},
@@ -34,11 +33,6 @@ use crate::{
     workbench::Workbench,
 };
 
-/// How many requests of one client run at once. Beyond that no more is read until one is answered. A
-/// large request counts as several, so that their bytes are bounded too.
-const MAX_REQUESTS: usize = 4096;
-const REQUEST_BYTES: usize = 64 * 1024;
-
 /// How many clients there have been.
 static CLIENTS: AtomicU64 = AtomicU64::new(0);
 
@@ -56,7 +50,6 @@ pub(super) struct Connection {
     questions: Arc<Questions>,
     in_flight: InFlight,
     tasks: TaskTracker,
-    room: Arc<Semaphore>,
     /// Whether the client was told of the message that is too large and not over yet.
     oversized_answered: AtomicBool,
 }
@@ -101,7 +94,6 @@ impl Connection {
             questions: Arc::default(),
             in_flight: InFlight::default(),
             tasks: TaskTracker::new(),
-            room: Arc::new(Semaphore::new(MAX_REQUESTS)),
             oversized_answered: AtomicBool::new(false),
         })
     }
@@ -181,14 +173,13 @@ impl Connection {
 
     /// Waits until another request may be read. Cancel-safe.
     pub(super) async fn has_room(&self) {
-        // The semaphore is never closed.
-        let _ = self.room.acquire().await;
+        self.in_flight.room().await;
         self.output.has_room().await;
     }
 
     /// Whether another request may be read now.
     pub(super) fn has_room_now(&self) -> bool {
-        self.room.available_permits() > 0 && !self.output.is_full()
+        self.in_flight.has_room() && !self.output.is_full()
     }
 
     /// The client has ended its session: nobody waits for what runs.
@@ -203,6 +194,7 @@ impl Connection {
 
     /// Waits until every request has been answered.
     pub(super) async fn all_answered(&self) {
+        self.in_flight.all_ended().await;
         self.tasks.close();
         self.tasks.wait().await;
     }
@@ -265,32 +257,30 @@ impl Connection {
         };
         let speaker = match speaker {
             Ok(speaker) => speaker,
-            Err(refusal) => return place.answer(refusal.into_frame(&request.id)),
-        };
-        let Some(permit) = self.permit(size) else {
-            let reply = Reply::internal_error(format!("more than {MAX_REQUESTS} requests at once"));
-            return place.answer(reply.into_frame(&request.id));
+            Err(refusal) => return place.answer(refusal.to(&request.id)),
         };
         if let Speaker::Legacy = speaker
             && let Some(call) = direct
         {
-            return self.send_directly(call, request.id, place, permit);
+            return self.send_directly(call, request.id, place, size);
         }
         // Noted before the task exists, so that a cancel on the next line finds it.
         let cancelled = CancellationToken::new();
         let runs = Runs::InTask(cancelled.clone());
-        let running = self.in_flight.begin(request.id.clone(), runs);
+        let running = match self.in_flight.begin(request.id.clone(), runs, size) {
+            Ok(running) => running,
+            Err(id) => return place.answer(too_many().to(&id)),
+        };
         let connection = Arc::clone(self);
         self.tasks.spawn(async move {
             let answer = connection.answer(&request, &place, speaker);
             let reply = cancelled.run_until_cancelled(contain(answer)).await;
             connection.in_flight.end(running);
-            drop(permit);
             match reply {
-                Some(Ok(reply)) => place.answer(reply.into_frame(&request.id)),
+                Some(Ok(reply)) => place.answer(reply.to(&request.id)),
                 Some(Err(panicked)) => {
                     let reply = Reply::internal_error(panicked.to_string());
-                    place.answer(reply.into_frame(&request.id));
+                    place.answer(reply.to(&request.id));
                 }
                 None => place.withhold(),
             }
@@ -344,16 +334,6 @@ impl Connection {
         }
     }
 
-    /// Takes room for a request, as much as there is; nothing if there is none.
-    fn permit(&self, size: usize) -> Option<OwnedSemaphorePermit> {
-        let available = self.room.available_permits();
-        if available == 0 {
-            return None;
-        }
-        let units = u32::try_from((1 + size / REQUEST_BYTES).min(available)).ok()?;
-        Arc::clone(&self.room).try_acquire_many_owned(units).ok()
-    }
-
     fn take_notification(&self, notification: &Notification) {
         if notification.method == "notifications/cancelled" {
             let params = notification.params.as_ref();
@@ -385,6 +365,11 @@ impl Connection {
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
     }
+}
+
+/// The answer to a request for which there is no room.
+pub(super) fn too_many() -> Reply {
+    Reply::internal_error(format!("more than {MAX_REQUESTS} requests at once"))
 }
 
 /// The frame without carriage returns between its tokens: some readers take them for line ends.

@@ -4,12 +4,11 @@
 
 use std::sync::Arc;
 
-use tokio::sync::OwnedSemaphorePermit;
-use tokio_util::{sync::CancellationToken, task::task_tracker::TaskTrackerToken};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     batch::ReplyPlace,
-    connection::Connection,
+    connection::{Connection, too_many},
     in_flight::{RunningKey, Runs},
     methods::{Reply, Requester},
     native,
@@ -53,19 +52,16 @@ struct Rest {
     place: ReplyPlace,
     kind: DirectKind,
     running: RunningKey,
-    /// The request counts as one that runs until it is answered.
-    _permit: OwnedSemaphorePermit,
-    _running: TaskTrackerToken,
 }
 
 impl Connection {
-    /// Sends a call of a client of the legacy era.
+    /// Sends a call of a client of the legacy era, whose request has `size` bytes.
     pub(super) fn send_directly(
         self: &Arc<Self>,
         direct: DirectCall,
         id: RequestId,
         place: ReplyPlace,
-        permit: OwnedSemaphorePermit,
+        size: usize,
     ) {
         let DirectCall {
             server,
@@ -73,18 +69,19 @@ impl Connection {
             meta,
             kind,
         } = direct;
-        let context = Requester::Legacy(place.caller(self)).into_context(meta);
         let ticket = server.ticket();
         // Noted before the call is sent, so that its end finds it.
         let runs = Runs::AtServer(Arc::clone(&server), ticket);
-        let running = self.in_flight().begin(id, runs);
+        let running = match self.in_flight().begin(id, runs, size) {
+            Ok(running) => running,
+            Err(id) => return place.answer(too_many().to(&id)),
+        };
+        let context = Requester::Legacy(place.caller(self)).into_context(meta);
         let rest = Rest {
             connection: Arc::clone(self),
             place,
             kind,
             running,
-            _permit: permit,
-            _running: self.tasks().token(),
         };
         let call = Call { request, context };
         server.call_then(ticket, call, |end| rest.go_on(end));
@@ -141,7 +138,7 @@ impl Rest {
         };
         let reply = contain_now(|| self.kind.reply(&self.connection, result));
         let reply = reply.unwrap_or_else(|panicked| Reply::internal_error(panicked.to_string()));
-        self.place.answer(reply.into_frame(&id));
+        self.place.answer(reply.to(&id));
     }
 
     /// Goes on with the call in a task, unless the client has cancelled the request.

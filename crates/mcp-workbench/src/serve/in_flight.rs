@@ -1,9 +1,13 @@
-//! The requests of one client that run, so that a cancel finds them. Two requests with one id both run;
-//! a cancel of that id means both.
+//! The requests of one client that run: so that a cancel finds them, so that there are not too many, and so that their
+//! end can be waited for. Two requests with one id both run; a cancel of that id means both.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
+};
 
 use slab::Slab;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -11,16 +15,29 @@ use crate::{
     wire::RequestId,
 };
 
+/// How many requests of one client run at once. Beyond that no more is read until one is answered. A
+/// large request counts as several, so that their bytes are bounded too.
+pub(super) const MAX_REQUESTS: usize = 4096;
+const REQUEST_BYTES: usize = 64 * 1024;
+
 /// The running requests.
 #[derive(Default)]
 pub(super) struct InFlight {
     running: Mutex<Slab<Running>>,
+    /// For how many the running ones count. It changes only while they are locked.
+    taken: AtomicUsize,
+    /// Whether somebody waits until all have ended.
+    is_ending: AtomicBool,
+    /// There is room again, or all have ended.
+    fewer: Notify,
 }
 
 /// A request that runs.
 struct Running {
     id: RequestId,
     runs: Runs,
+    /// For how many it counts.
+    takes: usize,
     is_cancelled: bool,
 }
 
@@ -37,23 +54,74 @@ pub(super) enum Runs {
 pub(super) struct RunningKey(usize);
 
 impl InFlight {
-    /// Notes a request.
-    pub(super) fn begin(&self, id: RequestId, runs: Runs) -> RunningKey {
-        RunningKey(self.running().insert(Running {
+    /// Notes a request of `size` bytes. Its id comes back if there is no room for it.
+    pub(super) fn begin(
+        &self,
+        id: RequestId,
+        runs: Runs,
+        size: usize,
+    ) -> Result<RunningKey, RequestId> {
+        let mut running = self.running();
+        let taken = self.taken.load(Ordering::Relaxed);
+        let free = MAX_REQUESTS.saturating_sub(taken);
+        if free == 0 {
+            return Err(id);
+        }
+        // A large one takes what there is.
+        let takes = (1 + size / REQUEST_BYTES).min(free);
+        self.taken.store(taken + takes, Ordering::Relaxed);
+        let key = running.insert(Running {
             id,
             runs,
+            takes,
             is_cancelled: false,
-        }))
+        });
+        Ok(RunningKey(key))
     }
 
-    /// Forgets a request; returns its id, unless the client has cancelled it and wants no answer.
+    /// Forgets a request; returns its id, unless the client has cancelled it and wants no answer. Whoever waits for the
+    /// end goes on after the answer, which is given in the same turn.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "a request that has ended cannot be ended again"
     )]
     pub(super) fn end(&self, key: RunningKey) -> Option<RequestId> {
-        let ended = self.running().remove(key.0);
+        let mut running = self.running();
+        let ended = running.remove(key.0);
+        let taken = self.taken.load(Ordering::Relaxed);
+        self.taken.store(taken - ended.takes, Ordering::Relaxed);
+        let is_last = running.is_empty() && self.is_ending.load(Ordering::Relaxed);
+        drop(running);
+        if taken == MAX_REQUESTS || is_last {
+            self.fewer.notify_waiters();
+        }
         (!ended.is_cancelled).then_some(ended.id)
+    }
+
+    /// Whether there is room for another request.
+    pub(super) fn has_room(&self) -> bool {
+        self.taken.load(Ordering::Relaxed) < MAX_REQUESTS
+    }
+
+    /// Waits until there is. Cancel-safe.
+    pub(super) async fn room(&self) {
+        self.until(|| self.has_room()).await;
+    }
+
+    /// Waits until all have ended. Cancel-safe.
+    pub(super) async fn all_ended(&self) {
+        self.is_ending.store(true, Ordering::Relaxed);
+        self.until(|| self.running().is_empty()).await;
+    }
+
+    async fn until(&self, is_so: impl Fn() -> bool) {
+        loop {
+            let fewer = self.fewer.notified();
+            if is_so() {
+                return;
+            }
+            fewer.await;
+        }
     }
 
     /// A request goes on in a task; returns where it ran before. Nothing if it has been cancelled.

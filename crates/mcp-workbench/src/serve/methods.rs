@@ -16,7 +16,7 @@ use crate::{
     },
     downstream::CallError,
     meta::{self, MetaReply, MetaTool},
-    wire::{self, Frame, Kind, ObjectText, RawJson, Request, RequestId, code},
+    wire::{self, Kind, ObjectText, Outgoing, RawJson, Request, RequestId, code},
     workbench::Workbench,
 };
 
@@ -81,11 +81,11 @@ pub(super) enum Reply {
 
 impl Reply {
     /// The answer on the wire.
-    pub(super) fn into_frame(self, id: &RequestId) -> Frame {
+    pub(super) fn to<'a>(&'a self, id: &'a RequestId) -> Outgoing<'a> {
         match self {
-            Self::Result(result) => wire::result(id, &result),
-            Self::Error { code, message } => wire::error(Some(id), code, &message),
-            Self::ErrorAsSent(error) => wire::error_as_sent(id, &error),
+            Self::Result(result) => Outgoing::Result { id, result },
+            Self::Error { code, message } => wire::error(Some(id), *code, message).into(),
+            Self::ErrorAsSent(error) => wire::error_as_sent(id, error).into(),
         }
     }
 

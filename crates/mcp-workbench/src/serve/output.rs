@@ -25,7 +25,7 @@ use super::http::EventStream;
 use crate::{
     alarm::Alarm,
     pipe::SLICES_A_WRITE,
-    wire::{Frame, Outbox},
+    wire::{Frame, Outbox, Outgoing},
 };
 
 /// How many bytes may wait before nothing more is read from the client.
@@ -44,10 +44,10 @@ pub(super) enum ClientOutput {
 
 impl ClientOutput {
     /// Says something that must arrive.
-    pub(super) fn send(&self, frame: Frame) {
+    pub(super) fn send<'a>(&self, message: impl Into<Outgoing<'a>>) {
         match self {
-            Self::Pipe(pipe) => pipe.send(&frame),
-            Self::Stream(stream) => stream.send(frame),
+            Self::Pipe(pipe) => pipe.send(message),
+            Self::Stream(stream) => stream.send(message.into().into_frame()),
         }
     }
 
@@ -76,8 +76,8 @@ impl ClientOutput {
     }
 
     /// Says the last word on a request. Nothing follows it on the stream of the request.
-    pub(super) fn answer(&self, frame: Frame) {
-        self.send(frame);
+    pub(super) fn answer<'a>(&self, message: impl Into<Outgoing<'a>>) {
+        self.send(message);
         self.end();
     }
 
@@ -117,7 +117,7 @@ impl Drop for PipeEnd {
 #[derive(Default)]
 struct Queue {
     frames: Mutex<Frames>,
-    /// How many bytes wait.
+    /// How many bytes wait. It changes only while the frames are locked.
     bytes: AtomicUsize,
     /// Tells the writer that something waits, or that nothing more will come.
     more: Notify,
@@ -166,7 +166,7 @@ impl Queue {
             return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
         }
         frames.outbox.advance(written);
-        self.bytes.fetch_sub(written, Ordering::Relaxed);
+        self.bytes.store(frames.outbox.len(), Ordering::Relaxed);
         Poll::Ready(Ok(()))
     }
 }
@@ -191,16 +191,16 @@ impl PipeOutput {
         (output, QueuedFrames(queue))
     }
 
-    fn send(&self, frame: &Frame) {
+    fn send<'a>(&self, message: impl Into<Outgoing<'a>>) {
         let queue = &self.0.0;
         let mut frames = queue.frames();
         if frames.is_closed {
             return;
         }
         let is_first = frames.outbox.is_empty();
-        frames.outbox.push(frame);
+        frames.outbox.push(message);
+        queue.bytes.store(frames.outbox.len(), Ordering::Relaxed);
         drop(frames);
-        queue.bytes.fetch_add(frame.len(), Ordering::Relaxed);
         if is_first {
             queue.more.notify_one();
         }
@@ -287,7 +287,7 @@ mod tests {
         let speaker = async {
             let size = wire::notification("m", None).len();
             for _ in 0..100 {
-                output.send(&wire::notification("m", None));
+                output.send(wire::notification("m", None));
                 // One turn for the frame, one for the write.
                 yield_now().await;
                 yield_now().await;

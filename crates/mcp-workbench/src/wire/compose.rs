@@ -18,7 +18,7 @@ const COPY_BELOW: usize = 16 * 1024;
 const USUAL_BYTES: usize = 96;
 
 /// What ends every message whose body is not copied.
-const END: &[u8] = b"}\n";
+pub(super) const END: &[u8] = b"}\n";
 
 /// One outgoing message with its newline. Its body is sent from where it is if it is long.
 #[derive(Debug, Clone)]
@@ -29,18 +29,76 @@ pub struct Frame {
     body: Option<Bytes>,
 }
 
+/// A message that is sent. The usual ones are written where they are sent from, and are no frame before.
+#[derive(Debug)]
+pub enum Outgoing<'a> {
+    /// The answer to a request.
+    Result {
+        /// The sender's id for the request.
+        id: &'a RequestId,
+        /// What is answered.
+        result: &'a RawJson,
+    },
+    /// A request of ours.
+    Request {
+        /// Our id for it.
+        id: u64,
+        /// What is asked for.
+        method: &'a str,
+        /// Its parameters.
+        params: Params<'a>,
+    },
+    /// Anything else.
+    Frame(Frame),
+}
+
+impl From<Frame> for Outgoing<'_> {
+    fn from(frame: Frame) -> Self {
+        Self::Frame(frame)
+    }
+}
+
+impl Outgoing<'_> {
+    /// The message as a frame.
+    pub fn into_frame(self) -> Frame {
+        if let Self::Frame(frame) = self {
+            return frame;
+        }
+        let mut head = Vec::with_capacity(self.room());
+        let body = self.write_to(&mut head);
+        Frame { head, body }
+    }
+
+    /// Appends the text, up to a body that is not copied: [`END`] is to follow that.
+    pub(super) fn write_to(self, text: &mut Vec<u8>) -> Option<Bytes> {
+        match self {
+            Self::Result { id, result } => {
+                begin(text, id.as_json().as_bytes(), br#","result":"#);
+                splice(text, result)
+            }
+            Self::Request { id, method, params } => write_request(text, id, method, &params),
+            Self::Frame(frame) => {
+                text.extend_from_slice(&frame.head);
+                frame.body
+            }
+        }
+    }
+
+    /// About how many bytes are written.
+    fn room(&self) -> usize {
+        USUAL_BYTES
+            + match self {
+                Self::Result { id, result } => id.as_json().as_bytes().len() + copied(result),
+                Self::Request { method, params, .. } => method.len() + params.copied(),
+                Self::Frame(frame) => frame.head.len(),
+            }
+    }
+}
+
 impl Frame {
     fn spliced(mut head: Vec<u8>, body: &RawJson) -> Self {
-        let body = body.as_bytes();
-        if body.len() < COPY_BELOW {
-            head.extend_from_slice(body);
-            head.extend_from_slice(END);
-            return Self::whole(head);
-        }
-        Self {
-            head,
-            body: Some(body.clone()),
-        }
+        let body = splice(&mut head, body);
+        Self { head, body }
     }
 
     fn whole(text: Vec<u8>) -> Self {
@@ -77,15 +135,6 @@ impl Frame {
         match self.body {
             Some(body) => [head, body, Bytes::from_static(END)],
             None => [head, Bytes::new(), Bytes::new()],
-        }
-    }
-
-    /// Appends the text. A body that is not copied is given to `body` with its place in the text.
-    pub(super) fn write_to(&self, text: &mut Vec<u8>, body: impl FnOnce(usize, Bytes)) {
-        text.extend_from_slice(&self.head);
-        if let Some(long) = &self.body {
-            body(text.len(), long.clone());
-            text.extend_from_slice(END);
         }
     }
 
@@ -176,8 +225,7 @@ impl Default for ObjectText {
 
 /// The answer to a request.
 pub fn result(id: &RequestId, result: &RawJson) -> Frame {
-    let head = head(id.as_json().as_bytes(), br#","result":"#, result);
-    Frame::spliced(head, result)
+    Outgoing::Result { id, result }.into_frame()
 }
 
 /// The refusal of a request, or of a frame that could not be read.
@@ -197,16 +245,24 @@ pub fn error_as_sent(id: &RequestId, error: &RawJson) -> Frame {
 }
 
 /// A request of ours.
-pub fn request<'a>(id: u64, method: &str, params: impl Into<Params<'a>>) -> Frame {
+pub fn request<'a>(id: u64, method: &'a str, params: impl Into<Params<'a>>) -> Frame {
     let params = params.into();
-    let mut head = request_head(id, method, params.copied());
+    Outgoing::Request { id, method, params }.into_frame()
+}
+
+fn write_request(text: &mut Vec<u8>, id: u64, method: &str, params: &Params<'_>) -> Option<Bytes> {
+    text.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    write_json(text, &id);
+    text.extend_from_slice(br#","method":"#);
+    write_string(text, method);
+    text.extend_from_slice(br#","params":"#);
     match params {
-        Params::Value(value) => Frame::spliced(head, &value),
+        Params::Value(value) => splice(text, value),
         Params::Tool { name, arguments } => {
-            begin_tool(&mut head, name);
-            head.extend_from_slice(arguments.as_bytes());
-            head.extend_from_slice(b"}}\n");
-            Frame::whole(head)
+            begin_tool(text, name);
+            text.extend_from_slice(arguments.as_bytes());
+            text.extend_from_slice(b"}}\n");
+            None
         }
     }
 }
@@ -279,24 +335,29 @@ fn begin_tool(text: &mut Vec<u8>, name: &str) {
     text.extend_from_slice(br#","arguments":"#);
 }
 
-/// The beginning of a request, with room for so many bytes of parameters.
-fn request_head(id: u64, method: &str, room: usize) -> Vec<u8> {
-    let mut head = Vec::with_capacity(USUAL_BYTES + method.len() + room);
-    head.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
-    write_json(&mut head, &id);
-    head.extend_from_slice(br#","method":"#);
-    write_string(&mut head, method);
-    head.extend_from_slice(br#","params":"#);
-    head
-}
-
 /// The beginning of a message with an id, with room for the body if that is copied.
 fn head(id: &[u8], next: &[u8], body: &RawJson) -> Vec<u8> {
     let mut head = Vec::with_capacity(USUAL_BYTES + id.len() + copied(body));
-    head.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
-    head.extend_from_slice(id);
-    head.extend_from_slice(next);
+    begin(&mut head, id, next);
     head
+}
+
+/// Begins a message with an id.
+fn begin(text: &mut Vec<u8>, id: &[u8], next: &[u8]) {
+    text.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    text.extend_from_slice(id);
+    text.extend_from_slice(next);
+}
+
+/// Ends a message with its body; one that is long is returned and not copied.
+fn splice(text: &mut Vec<u8>, body: &RawJson) -> Option<Bytes> {
+    let body = body.as_bytes();
+    if body.len() >= COPY_BELOW {
+        return Some(body.clone());
+    }
+    text.extend_from_slice(body);
+    text.extend_from_slice(END);
+    None
 }
 
 /// How many bytes of a body are copied into its frame.

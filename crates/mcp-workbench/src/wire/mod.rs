@@ -15,7 +15,9 @@ mod recover;
 mod scan;
 mod sse;
 
-pub use compose::{Frame, ObjectText, Params, error, error_as_sent, notification, request, result};
+pub use compose::{
+    Frame, ObjectText, Outgoing, Params, error, error_as_sent, notification, request, result,
+};
 pub use cursor::{Cursor, once};
 pub use json::{Kind, Member, RawJson};
 pub use lines::{Line, LineFramer, MAX_FRAME_BYTES};

@@ -5,7 +5,7 @@ use std::{collections::VecDeque, io::IoSlice, ops::Range};
 
 use bytes::{Buf, Bytes};
 
-use super::compose::Frame;
+use super::compose::{END, Outgoing};
 
 /// Names one frame of an outbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,19 +56,24 @@ struct LongBody {
 const KEPT_BYTES: usize = 64 * 1024;
 
 impl Outbox {
-    /// Puts a frame at the end.
-    pub fn push(&mut self, frame: &Frame) -> FrameTicket {
+    /// Puts a message at the end.
+    pub fn push<'a>(&mut self, message: impl Into<Outgoing<'a>>) -> FrameTicket {
         let ticket = FrameTicket(self.next);
         self.next += 1;
-        let length = frame.len();
-        self.bytes += length;
         let start = self.text.len();
-        frame.write_to(&mut self.text, |at, body| {
+        let long = message.into().write_to(&mut self.text);
+        let body = long.as_ref().map_or(0, Bytes::len);
+        if let Some(body) = long {
+            let at = self.text.len();
             self.bodies.push_back(LongBody { at, body });
-        });
+            self.text.extend_from_slice(END);
+        }
+        let text = self.text.len() - start;
+        let length = text + body;
+        self.bytes += length;
         self.frames.push_back(QueuedFrame {
             ticket,
-            text: self.text.len() - start,
+            text,
             length,
         });
         ticket

@@ -1,3 +1,8 @@
+use std::{
+    pin::pin,
+    task::{Context, Waker},
+};
+
 use bytes::Bytes;
 
 use super::*;
@@ -11,8 +16,8 @@ fn id(text: &str) -> RequestId {
 /// Notes a request that runs in a task.
 fn begin(in_flight: &InFlight, text: &str) -> (RunningKey, CancellationToken) {
     let cancelled = CancellationToken::new();
-    let key = in_flight.begin(id(text), Runs::InTask(cancelled.clone()));
-    (key, cancelled)
+    let key = in_flight.begin(id(text), Runs::InTask(cancelled.clone()), 100);
+    (key.unwrap(), cancelled)
 }
 
 #[test]
@@ -78,4 +83,41 @@ fn a_request_that_goes_on_in_a_task_is_cancelled_there() {
     let later = CancellationToken::new();
     assert!(in_flight.go_on_in_task(&key, later).is_none());
     assert!(in_flight.end(key).is_none());
+}
+
+#[tokio::test]
+async fn beyond_a_number_there_is_no_room_until_one_has_ended() {
+    let in_flight = InFlight::default();
+    let begin = |size| in_flight.begin(id("1"), Runs::InTask(CancellationToken::new()), size);
+    let large = begin(10 * REQUEST_BYTES).unwrap();
+    let mut others: Vec<_> = std::iter::from_fn(|| begin(0).ok()).collect();
+    assert_eq!(others.len(), MAX_REQUESTS - 11);
+    let mut waits = pin!(in_flight.room());
+    assert!(!in_flight.has_room() && is_pending(waits.as_mut()));
+    in_flight.end(others.pop().unwrap());
+    waits.await;
+    let largest = begin(100 * REQUEST_BYTES);
+    assert!(largest.is_ok(), "it takes what there is");
+    assert!(!in_flight.has_room());
+    in_flight.end(large);
+    in_flight.room().await;
+}
+
+#[tokio::test]
+async fn the_end_of_all_is_waited_for() {
+    let in_flight = InFlight::default();
+    in_flight.all_ended().await;
+    let (one, two) = (begin(&in_flight, "1").0, begin(&in_flight, "2").0);
+    let mut waits = pin!(in_flight.all_ended());
+    for key in [one, two] {
+        assert!(is_pending(waits.as_mut()));
+        in_flight.end(key);
+    }
+    waits.await;
+}
+
+fn is_pending(future: std::pin::Pin<&mut impl Future<Output = ()>>) -> bool {
+    future
+        .poll(&mut Context::from_waker(Waker::noop()))
+        .is_pending()
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, io::IoSlice};
 use bytes::Bytes;
 use proptest::{prelude::*, sample::Index};
 
-use super::super::{Frame, FrameTicket, Outbox, RawJson, notification};
+use super::super::{Frame, FrameTicket, Outbox, Outgoing, RawJson, RequestId, notification};
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -27,10 +27,14 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..40)
 }
 
+/// A value of this size.
+fn value(serial: usize, size: usize) -> RawJson {
+    let text = format!("[{}{serial}]", " ".repeat(size.saturating_sub(3)));
+    RawJson::parse(&Bytes::from(text)).unwrap()
+}
+
 fn frame(serial: usize, size: usize) -> Frame {
-    let params = format!("[{}{serial}]", " ".repeat(size.saturating_sub(3)));
-    let params = RawJson::parse(&Bytes::from(params)).unwrap();
-    notification("m", Some(&params))
+    notification("m", Some(&value(serial, size)))
 }
 
 /// An outbox and what is known of it from outside.
@@ -47,12 +51,10 @@ impl Trial {
     fn take(&mut self, step: &Step) {
         match step {
             Step::Push(size) => {
-                let frame = frame(self.tickets.len(), *size);
-                let text = frame.to_vec();
-                let ticket = self.outbox.push(&frame);
+                let (ticket, text) = self.push(self.tickets.len(), *size);
                 self.tickets.push(ticket);
                 assert_eq!(
-                    self.kept.insert(ticket, text),
+                    self.kept.insert(ticket, text.into()),
                     None,
                     "a ticket was given twice"
                 );
@@ -69,6 +71,33 @@ impl Trial {
             Step::Remove(_) => {}
         }
         self.check();
+    }
+
+    /// Pushes a message of one of the kinds; returns what has to be written for it.
+    fn push(&mut self, serial: usize, size: usize) -> (FrameTicket, String) {
+        let value = value(serial, size);
+        let text = value.as_str();
+        match serial % 3 {
+            0 => (
+                self.outbox.push(frame(serial, size)),
+                format!("{{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":{text}}}\n"),
+            ),
+            1 => (
+                self.outbox.push(Outgoing::Request {
+                    id: 7,
+                    method: "m",
+                    params: (&value).into(),
+                }),
+                format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"m\",\"params\":{text}}}\n"),
+            ),
+            _ => (
+                self.outbox.push(Outgoing::Result {
+                    id: &RequestId::from_json(RawJson::of(&"a")).unwrap(),
+                    result: &value,
+                }),
+                format!("{{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"result\":{text}}}\n"),
+            ),
+        }
     }
 
     fn write(&mut self, most: usize, slices: usize) {
@@ -123,7 +152,7 @@ proptest! {
 #[test]
 fn a_frame_has_started_with_its_first_byte() {
     let mut outbox = Outbox::default();
-    let (first, second) = (outbox.push(&frame(1, 20_000)), outbox.push(&frame(2, 3)));
+    let (first, second) = (outbox.push(frame(1, 20_000)), outbox.push(frame(2, 3)));
     outbox.advance(0);
     assert!(!outbox.has_started(first) && !outbox.has_started(second));
     outbox.advance(1);

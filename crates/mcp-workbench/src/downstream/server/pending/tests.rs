@@ -33,7 +33,7 @@ fn pending() -> Pending {
 /// Adds a call with the ticket 100 above its id.
 fn add(pending: &mut Pending) -> u64 {
     let id = pending.fresh_id();
-    let frame = Outbox::default().push(&crate::wire::notification("m", None));
+    let frame = Outbox::default().push(crate::wire::notification("m", None));
     pending.insert_call(id, queued(100 + id), frame, Instant::now());
     id
 }
