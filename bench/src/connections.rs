@@ -13,8 +13,8 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::{
     http::{HttpMessage, MessageBuffer},
+    prepared::Prepared,
     session::{Budget, GRACE, SessionError, read_answer, write_request},
-    target::Prepared,
     watchdog::Watched,
 };
 

@@ -12,6 +12,7 @@ pub mod lines;
 pub mod peers;
 pub mod pipes;
 mod plot;
+pub mod prepared;
 pub mod processes;
 pub mod report;
 pub mod session;

@@ -7,8 +7,9 @@ use serde_json::json;
 use tempfile::TempDir;
 use thiserror::Error;
 
-use crate::target::{
-    Companion, Layout, Prepared, Programs, TOOL, call, echo_command, mcp_servers, with_http, write,
+use crate::{
+    prepared::{Companion, Prepared, call, write},
+    target::{Layout, Programs, TOOL, echo_command, mcp_servers, with_http},
 };
 
 /// Why a target could not be prepared.

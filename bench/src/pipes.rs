@@ -8,8 +8,8 @@ use std::{
 
 use crate::{
     lines::LineBuffer,
+    prepared::Prepared,
     session::{Budget, GRACE, SessionError, read_answer, write_request},
-    target::Prepared,
     watchdog::Watched,
 };
 

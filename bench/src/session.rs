@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use thiserror::Error;
 
-use crate::{connections::Connections, pipes::Pipes, target::Prepared, watchdog::Watched};
+use crate::{connections::Connections, pipes::Pipes, prepared::Prepared, watchdog::Watched};
 
 /// How long a target may take to end by itself.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);

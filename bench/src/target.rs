@@ -1,17 +1,15 @@
 //! What is measured: how each target is started in front of some echo servers, and how a tool is called
 //! through it.
 
-use std::{
-    fs,
-    io::{self, BufRead, BufReader},
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-};
+use std::{fs, io, path::PathBuf, process::Command};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::peers::{Peer, PeerError};
+use crate::{
+    peers::{Peer, PeerError},
+    prepared::{Companion, Prepared, call, write},
+};
 
 /// What stands behind a target.
 #[derive(Debug, Clone, Copy)]
@@ -73,53 +71,6 @@ impl Programs {
     /// One of our own programs.
     pub fn own(&self, name: &str) -> String {
         self.own.join(name).to_string_lossy().into_owned()
-    }
-}
-
-/// A server that is started over HTTP beside a target. Dropping it ends it.
-pub(crate) struct Companion(Child);
-
-impl Drop for Companion {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// A target with everything that is needed to start and to call it.
-pub struct Prepared {
-    arguments: Vec<String>,
-    environment: Vec<(String, String)>,
-    /// Whether its client comes over HTTP.
-    pub is_http: bool,
-    /// The request that lists the tools, if they must be listed before a call.
-    pub open: Option<(String, String)>,
-    /// How many tools that must give.
-    pub least_tools: usize,
-    /// The text of a call before and after its arguments.
-    call: [String; 2],
-    folder: TempDir,
-    /// What runs beside it.
-    pub(crate) companion: Option<Companion>,
-    /// Where it listens, if that is not for it to choose.
-    pub(crate) address: Option<String>,
-}
-
-impl Prepared {
-    /// The command that starts it.
-    pub fn command(&self) -> Command {
-        let mut command = Command::new(&self.arguments[0]);
-        command
-            .args(&self.arguments[1..])
-            .current_dir(self.folder.path());
-        command.envs(self.environment.iter().map(|(key, value)| (key, value)));
-        command
-    }
-
-    /// The parameters of a call for text of `bytes` bytes.
-    pub fn call(&self, bytes: usize) -> String {
-        format!(r#"{}{{"bytes":{bytes}}}{}"#, self.call[0], self.call[1])
     }
 }
 
@@ -344,87 +295,8 @@ impl Target {
     }
 }
 
-impl Prepared {
-    /// A target that shows the servers' tools under their own names.
-    pub fn plain(arguments: Vec<String>, layout: Layout) -> impl FnOnce(TempDir) -> Self {
-        move |folder| Self {
-            arguments,
-            environment: Vec::new(),
-            is_http: false,
-            open: Some(("tools/list".to_owned(), "{}".to_owned())),
-            least_tools: layout.servers * layout.tools,
-            call: [format!(r#"{{"name":"{TOOL}","arguments":"#), "}".to_owned()],
-            folder,
-            companion: None,
-            address: None,
-        }
-    }
-
-    /// Sets how a tool is called: the text before and after its arguments.
-    #[must_use]
-    pub fn called(mut self, before: &str, after: &str) -> Self {
-        self.call = [before.to_owned(), after.to_owned()];
-        self
-    }
-
-    /// Sets how the tools are listed, where they are not shown under their own names.
-    #[must_use]
-    pub fn opened_by(mut self, request: (String, String)) -> Self {
-        self.open = Some(request);
-        self.least_tools = 0;
-        self
-    }
-
-    /// Has it started by another program.
-    #[must_use]
-    pub fn under(mut self, program: Vec<String>) -> Self {
-        self.arguments.splice(0..0, program);
-        self
-    }
-
-    /// Adds variables of the environment.
-    #[must_use]
-    pub fn with_environment(mut self, environment: Vec<(String, String)>) -> Self {
-        self.environment = environment;
-        self
-    }
-}
-
-/// The method and the parameters of a call.
-pub fn call(name: &str, arguments: &Value) -> (String, String) {
-    let params = json!({ "name": name, "arguments": arguments });
-    ("tools/call".to_owned(), params.to_string())
-}
-
-/// Writes a file of a configuration; returns its path.
-pub fn write(folder: &TempDir, name: &str, text: &str) -> io::Result<String> {
-    let path: &Path = &folder.path().join(name);
-    fs::write(path, text)?;
-    Ok(path.to_string_lossy().into_owned())
-}
-
 /// The same server over HTTP, at a port of its choice.
 pub(crate) fn with_http(mut echo: Vec<String>) -> Vec<String> {
     echo.extend(["--http", "127.0.0.1:0"].map(str::to_owned));
     echo
-}
-
-impl Companion {
-    /// Starts a server and waits for its address.
-    pub(crate) fn start(command: &[String]) -> io::Result<(Self, String)> {
-        let mut child = Command::new(&command[0])
-            .args(&command[1..])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()?;
-        let stderr = child.stderr.take().ok_or(io::ErrorKind::BrokenPipe)?;
-        let companion = Self(child);
-        let mut line = String::new();
-        BufReader::new(stderr).read_line(&mut line)?;
-        let address = line.trim().strip_prefix("listening on http://");
-        let address = address.and_then(|it| it.strip_suffix("/mcp"));
-        let address = address.ok_or(io::ErrorKind::ConnectionRefused)?.to_owned();
-        Ok((companion, address))
-    }
 }

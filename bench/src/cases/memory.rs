@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use super::Run;
 use crate::{
+    prepared::Prepared,
     processes::{memory, own_processes},
     session::{Budget, Session, SessionError},
     store::Store,
-    target::{Layout, Prepared, Target},
+    target::{Layout, Target},
 };
 
 const OPEN: [(&str, Layout); 3] = [

@@ -14,9 +14,10 @@ use std::{
 };
 
 use crate::{
+    prepared::Prepared,
     session::{Budget, Session, SessionError},
     store::Store,
-    target::{Layout, Prepared, Programs, Target},
+    target::{Layout, Programs, Target},
 };
 
 /// How much is measured.

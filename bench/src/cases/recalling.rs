@@ -5,9 +5,10 @@ use std::time::Instant;
 
 use super::{Run, opening::open_all};
 use crate::{
+    prepared::Prepared,
     processes::echo_servers,
     session::{Session, SessionError},
-    target::{Layout, Prepared, Target},
+    target::{Layout, Target},
 };
 
 const LAYOUT: Layout = Layout {

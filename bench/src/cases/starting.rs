@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use super::Run;
 use crate::{
+    prepared::Prepared,
     session::{Session, SessionError},
     store::Store,
-    target::{Layout, Prepared, Target},
+    target::{Layout, Target},
 };
 
 pub(super) fn run(run: &mut Run) {
