@@ -1,11 +1,13 @@
 //! How far the text of a string stands for itself, looked at many bytes at a time.
 
+use wide::u8x16;
+
 /// So many bytes are looked at as one number.
 pub(super) const WORD: usize = 8;
 /// The highest bit of each.
 pub(super) const HIGHEST: u64 = u64::from_le_bytes([0x80; WORD]);
-/// So many bytes are looked at together once a string has shown to be long.
-const BLOCK: usize = 32;
+/// So many bytes are looked at together once a string has shown to be longer than a few words.
+const BLOCK: usize = 16;
 
 /// How many bytes of a string stand for themselves: up to a quote, a backslash or a control character.
 pub(super) fn plain_length(bytes: &[u8]) -> usize {
@@ -15,18 +17,15 @@ pub(super) fn plain_length(bytes: &[u8]) -> usize {
 /// Where the bytes from `at` on no longer stand for themselves. Whatever is looked at is put into `seen`.
 #[inline]
 pub(super) fn plain_end(bytes: &[u8], mut at: usize, seen: &mut u64) -> usize {
-    let start = at;
-    while let Some(word) = word_at(bytes, at) {
-        *seen |= word;
-        let found = special_in(word);
+    while let Some(block) = { bytes.get(at..) }.and_then(<[u8]>::first_chunk::<BLOCK>) {
+        let block = u8x16::new(*block);
+        // The highest bit of each byte becomes a bit.
+        *seen |= u64::from(block.to_bitmask() != 0) << 63;
+        let found = special_in_block(block);
         if found != 0 {
-            return at + found.trailing_zeros() as usize / 8;
+            return at + found.trailing_zeros() as usize;
         }
-        at += WORD;
-        // What has shown to be long is looked at in another way, which takes longer to begin.
-        if at - start == BLOCK {
-            at += plain_blocks(&bytes[at..], seen) * BLOCK;
-        }
+        at += BLOCK;
     }
     while let Some(byte) = bytes.get(at)
         && !is_special(*byte)
@@ -37,27 +36,20 @@ pub(super) fn plain_end(bytes: &[u8], mut at: usize, seen: &mut u64) -> usize {
     at
 }
 
+/// A bit for each byte of a block that does not stand for itself.
+#[inline]
+fn special_in_block(block: u8x16) -> u32 {
+    let is = |byte: u8| block.simd_eq(u8x16::splat(byte));
+    let last_control = u8x16::splat(0x1f);
+    let is_control = block.max(last_control).simd_eq(last_control);
+    (is(b'"') | is(b'\\') | is_control).to_bitmask()
+}
+
 /// The eight bytes at `at` as a number; nothing if there are fewer.
 #[inline]
 pub(super) fn word_at(bytes: &[u8], at: usize) -> Option<u64> {
     let word = bytes.get(at..)?.first_chunk::<WORD>()?;
     Some(u64::from_le_bytes(*word))
-}
-
-/// How many blocks stand for themselves.
-#[inline(never)]
-fn plain_blocks(bytes: &[u8], seen: &mut u64) -> usize {
-    let (blocks, _) = bytes.as_chunks::<BLOCK>();
-    let mut plain = 0;
-    while let Some(block) = blocks.get(plain)
-        && !has_special(block)
-    {
-        if !block.is_ascii() {
-            *seen |= HIGHEST;
-        }
-        plain += 1;
-    }
-    plain
 }
 
 /// Marks the bytes of a word that do not stand for themselves by their highest bits. Marks above the lowest
@@ -74,12 +66,4 @@ pub(super) fn special_in(word: u64) -> u64 {
 
 fn is_special(byte: u8) -> bool {
     matches!(byte, b'"' | b'\\' | ..0x20)
-}
-
-/// A fold without early exit, which the compiler turns into vector instructions.
-fn has_special(block: &[u8; BLOCK]) -> bool {
-    let special =
-        |byte: u8| u8::from(byte == b'"') | u8::from(byte == b'\\') | u8::from(byte < 0x20);
-    let found = block.iter().fold(0, |found, byte| found | special(*byte));
-    found != 0
 }
