@@ -1,15 +1,15 @@
 //! Words of a command line that can be pasted into a shell.
 
-use crate::{config::REDACTED, lock};
+use crate::config::{self, REDACTED};
 
 /// A word as a shell wants it. What stands for a secret has to be replaced anyway, and needs no quotes.
 pub(super) fn quoted(word: &str) -> String {
     let rest = word.replace(REDACTED, "");
-    let is_plain = lock::quoted(&rest) == rest || (rest.is_empty() && !word.is_empty());
+    let is_plain = config::quoted(&rest) == rest || (rest.is_empty() && !word.is_empty());
     if is_plain {
         return word.to_owned();
     }
-    lock::quoted(word)
+    config::quoted(word)
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ mod expand;
 mod faults;
 mod filters;
 mod glob;
+mod invocation;
 mod keyring;
 mod literals;
 mod load;
@@ -48,6 +49,7 @@ pub use self::{
     environment::Environment,
     expand::UsedFrom,
     filters::ToolFilters,
+    invocation::{Invocation, quoted},
     literals::{LiteralPlace, literal_secrets, literal_values},
     load::{LoadError, Loaded, load, parse, read_text},
     locate::{

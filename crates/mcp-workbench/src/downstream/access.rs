@@ -10,9 +10,8 @@ use tokio_util::task::TaskTracker;
 
 use super::error::{Lack, SignInNeeded};
 use crate::{
-    config::{Config, RemoteEndpoint, Secrets},
+    config::{Config, Invocation, RemoteEndpoint, Secrets},
     ident::ServerIdentifier,
-    lock::quoted,
     signin::{Account, Bearer, Challenge, SignedOut, TokenFault, Tokens},
 };
 
@@ -21,8 +20,8 @@ use crate::{
 pub(super) struct AccessContext {
     /// The directory that tokens are kept in, if there is one.
     pub(super) state: Option<PathBuf>,
-    /// The configuration file, where commands have to be told of it.
-    config: Option<PathBuf>,
+    /// How the program is called to sign in.
+    program: Invocation,
 }
 
 impl AccessContext {
@@ -30,7 +29,7 @@ impl AccessContext {
     pub(super) fn of(config: &Config) -> Self {
         Self {
             state: config.state.clone(),
-            config: (!config.is_usual).then(|| config.file.clone()),
+            program: Invocation::of(config),
         }
     }
 }
@@ -57,7 +56,7 @@ impl Access {
             tokens: Tokens::new(account.clone(), tasks),
             command: account
                 .needs_person()
-                .then(|| login_command(place, context.config.as_deref()).into()),
+                .then(|| context.program.about("login", place, None).into()),
             account,
         })
     }
@@ -170,45 +169,5 @@ fn grant_of(account: &Account, signed_in: impl FnOnce() -> Option<String>) -> Op
         signed_in()
     } else {
         Some(account.key().to_owned())
-    }
-}
-
-/// The command that signs in to a server, as a shell takes it.
-fn login_command(place: &ServerIdentifier, config: Option<&Path>) -> String {
-    let (toolbox, server) = (
-        quoted(place.toolbox.as_str()),
-        quoted(place.server.as_str()),
-    );
-    let config = config.map_or_else(String::new, |file| {
-        format!(" --config {}", quoted(&file.display().to_string()))
-    });
-    format!("mcp-workbench{config} login {toolbox} {server}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_command_can_be_pasted() {
-        let place = |toolbox: &str, server: &str| ServerIdentifier {
-            toolbox: toolbox.into(),
-            server: server.into(),
-        };
-        for (place, config, expected) in [
-            (place("dev", "gh"), None, "mcp-workbench login dev gh"),
-            (
-                place("my dev", "it's"),
-                None,
-                r"mcp-workbench login 'my dev' 'it'\''s'",
-            ),
-            (
-                place("dev", "gh"),
-                Some("/home/me/a b.json"),
-                "mcp-workbench --config '/home/me/a b.json' login dev gh",
-            ),
-        ] {
-            assert_eq!(login_command(&place, config.map(Path::new)), expected);
-        }
     }
 }

@@ -32,4 +32,4 @@ pub use pins::{Pins, RecordError};
 pub use reading::LockFault;
 pub use server_pins::{Ruling, ServerPins};
 pub use state::Scope;
-pub use words::{Denial, approve_command, launch_parts, quoted};
+pub use words::{Denial, launch_parts};

@@ -18,10 +18,10 @@ use super::{
     server_pins::Ruling,
     state::{State, key},
     texts::Texts,
-    words::{self, Standing},
+    words::{self, APPROVE, DIFF, Standing},
 };
 use crate::{
-    config::{Config, PinMode, Server, WriteError},
+    config::{Config, Invocation, PinMode, Server, WriteError},
     ident::ServerIdentifier,
 };
 
@@ -30,6 +30,8 @@ use crate::{
 pub struct Pins {
     /// The file; nothing where there is no place for one.
     file: Option<PathBuf>,
+    /// How the program is called for the configuration.
+    program: Invocation,
     pub(super) texts: Texts,
     pub(super) programs: Arc<Programs>,
     state: Mutex<State>,
@@ -69,6 +71,7 @@ impl Pins {
             texts: Texts::new(config.cache.as_deref(), file.as_deref()),
             programs: Arc::new(Programs::new(config.cache.as_deref())),
             file,
+            program: Invocation::of(config),
             state: Mutex::default(),
             writing: Mutex::default(),
         }
@@ -131,7 +134,7 @@ impl Pins {
             .approved(&state, place)?
             .launch
             .differing_before_start(launch);
-        denied_launch(place, parts)
+        self.denied_launch(place, parts)
     }
 
     /// How a server was started when that was approved; nothing of it where it was not.
@@ -150,7 +153,8 @@ impl Pins {
         let approved = self.approved(&state, place);
         let differences = approved.and_then(|approved| {
             let differences = approved.differences(observation, Base::Pinned);
-            denied_launch(place, differences.launch.clone()).map(|()| differences)
+            self.denied_launch(place, differences.launch.clone())
+                .map(|()| differences)
         });
         let denied: Vec<(String, String)> = match &differences {
             Err(denial) => {
@@ -161,8 +165,12 @@ impl Pins {
                     .collect()
             }
             Ok(differences) => {
+                let program = &self.program;
                 let reason = |standing| {
-                    move |tool: &String| (tool.clone(), words::tool_denied(place, tool, standing))
+                    move |tool: &String| {
+                        let reason = words::tool_denied(program, place, tool, standing);
+                        (tool.clone(), reason)
+                    }
                 };
                 let changed = differences.changed.iter().map(reason(Standing::Changed));
                 changed
@@ -227,7 +235,7 @@ impl Pins {
         }
         let words = differences
             .is_notable()
-            .then(|| words::changes(&place, &differences));
+            .then(|| words::changes(&self.program, &place, &differences));
         if let Some(words) = &words
             && state.is_new_to_the_log(&place, &differences)
         {
@@ -253,16 +261,33 @@ impl Pins {
         match &state.disk {
             Disk::Unread | Disk::Missing => Err(Denial::NoLock {
                 file: file.clone(),
-                place: place.clone(),
+                approve: self.approve_command(place),
             }),
             Disk::Unusable(fault) => Err(Denial::Unusable {
                 file: file.clone(),
                 fault: fault.clone(),
+                approve: self.program.command(APPROVE),
             }),
-            Disk::Known(lock) => lock
-                .server(place)
-                .ok_or_else(|| Denial::Unknown(place.clone())),
+            Disk::Known(lock) => lock.server(place).ok_or_else(|| Denial::Unknown {
+                approve: self.approve_command(place),
+            }),
         }
+    }
+
+    fn denied_launch(&self, place: &ServerIdentifier, parts: Vec<String>) -> Result<(), Denial> {
+        if parts.is_empty() {
+            return Ok(());
+        }
+        Err(Denial::Launch {
+            diff: self.program.about(DIFF, place, None),
+            approve: self.approve_command(place),
+            parts,
+        })
+    }
+
+    /// The command that shows how a server would be started, and approves it.
+    pub fn approve_command(&self, place: &ServerIdentifier) -> String {
+        self.program.about(APPROVE, place, None)
     }
 
     /// The state, with what is on disk now.
@@ -289,16 +314,6 @@ fn recall(mode: PinMode) -> Recall {
         PinMode::Off | PinMode::Notice => Recall::Kept,
         PinMode::Enforce => Recall::Read,
     }
-}
-
-fn denied_launch(place: &ServerIdentifier, parts: Vec<String>) -> Result<(), Denial> {
-    if parts.is_empty() {
-        return Ok(());
-    }
-    Err(Denial::Launch {
-        place: place.clone(),
-        parts,
-    })
 }
 
 pub(super) fn unusable(file: &Path, fault: &LockFault) -> RecordError {

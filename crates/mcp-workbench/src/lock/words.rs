@@ -6,7 +6,12 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use super::{Differences, LockFault, launch::SAYS};
-use crate::{ident::ServerIdentifier, visible::visible};
+use crate::{config::Invocation, ident::ServerIdentifier, visible::visible};
+
+/// The command that shows how a server or a tool differs from what is pinned.
+pub(super) const DIFF: &str = "trust diff";
+/// The command that shows what a server or a tool is, and approves it.
+pub(super) const APPROVE: &str = "trust approve";
 
 /// How many names a sentence has.
 const MOST_NAMES: usize = 5;
@@ -16,14 +21,14 @@ const MOST_NAMES: usize = 5;
 pub enum Denial {
     /// There is no lock file.
     #[error(
-        "it is not approved, since there is no lock file '{}'; `{}` shows what it is and approves it",
-        visible(&.file.display().to_string()), command("approve", .place, None)
+        "it is not approved, since there is no lock file '{}'; `{approve}` shows what it is and approves it",
+        visible(&.file.display().to_string())
     )]
     NoLock {
         /// Where it would be.
         file: PathBuf,
-        /// The server.
-        place: ServerIdentifier,
+        /// The command that approves it.
+        approve: String,
     },
     /// The configuration is no file, so that there is no place for a lock file.
     #[error(
@@ -34,7 +39,7 @@ pub enum Denial {
     /// The lock file cannot be used.
     #[error(
         "it is not approved, since the lock file '{}' cannot be used: {fault}; mend it or restore it, or remove it and \
-         approve everything anew with `mcp-workbench trust approve`",
+         approve everything anew with `{approve}`",
         visible(&.file.display().to_string())
     )]
     Unusable {
@@ -42,21 +47,27 @@ pub enum Denial {
         file: PathBuf,
         /// What is wrong with it.
         fault: LockFault,
+        /// The command that approves everything.
+        approve: String,
     },
     /// The lock file does not have it.
     #[error(
-        "it is not approved, since the lock file does not have it; `{}` shows what it is and approves it",
-        command("approve", .0, None)
+        "it is not approved, since the lock file does not have it; `{approve}` shows what it is and approves it"
     )]
-    Unknown(ServerIdentifier),
+    Unknown {
+        /// The command that approves it.
+        approve: String,
+    },
     /// It would be started in another way than was approved.
     #[error(
-        "it is not what was approved: {}; `{}` shows the difference, and `{}` approves it",
-        others(.parts), command("diff", .place, None), command("approve", .place, None)
+        "it is not what was approved: {}; `{diff}` shows the difference, and `{approve}` approves it",
+        others(.parts)
     )]
     Launch {
-        /// The server.
-        place: ServerIdentifier,
+        /// The command that shows how it differs.
+        diff: String,
+        /// The command that approves it.
+        approve: String,
         /// The parts that are others.
         parts: Vec<String>,
     },
@@ -70,20 +81,29 @@ pub(super) enum Standing {
 }
 
 /// Why a tool is not offered.
-pub(super) fn tool_denied(place: &ServerIdentifier, tool: &str, standing: Standing) -> String {
+pub(super) fn tool_denied(
+    program: &Invocation,
+    place: &ServerIdentifier,
+    tool: &str,
+    standing: Standing,
+) -> String {
     let why = match standing {
         Standing::New => "it is not approved",
         Standing::Changed => "its definition has changed since it was approved",
     };
     format!(
         "{why}; `{}` shows it, and `{}` approves it",
-        command("diff", place, Some(tool)),
-        command("approve", place, Some(tool))
+        program.about(DIFF, place, Some(tool)),
+        program.about(APPROVE, place, Some(tool))
     )
 }
 
 /// What has changed and is taken up.
-pub(super) fn changes(place: &ServerIdentifier, differences: &Differences) -> String {
+pub(super) fn changes(
+    program: &Invocation,
+    place: &ServerIdentifier,
+    differences: &Differences,
+) -> String {
     let mut parts = Vec::new();
     let Differences {
         launch,
@@ -115,7 +135,7 @@ pub(super) fn changes(place: &ServerIdentifier, differences: &Differences) -> St
     }
     parts.push(format!(
         "`{}` shows the difference",
-        command("diff", place, None)
+        program.about(DIFF, place, None)
     ));
     parts.join("; ")
 }
@@ -137,11 +157,6 @@ pub fn launch_parts(parts: &[String]) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
-/// The command that shows how a server would be started, and approves it.
-pub fn approve_command(place: &ServerIdentifier) -> String {
-    command("approve", place, None)
-}
-
 /// The parts of a launch that are others, as a sentence.
 fn others(parts: &[String]) -> String {
     let are = if parts.len() == 1 {
@@ -159,23 +174,4 @@ fn names(names: &[String]) -> String {
         0 => shown.join(", "),
         more => format!("{} and {more} more", shown.join(", ")),
     }
-}
-
-/// A command of `trust` about a server or a tool.
-fn command(verb: &str, place: &ServerIdentifier, tool: Option<&str>) -> String {
-    let (toolbox, server) = (
-        quoted(place.toolbox.as_str()),
-        quoted(place.server.as_str()),
-    );
-    let tool = tool.map_or_else(String::new, |tool| format!(" {}", quoted(tool)));
-    format!("mcp-workbench trust {verb} {toolbox} {server}{tool}")
-}
-
-/// A word as a shell wants it.
-pub fn quoted(word: &str) -> String {
-    let plain = |it: char| it.is_alphanumeric() || "-_./:@+=,%".contains(it);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", visible(word).replace('\'', "'\\''"))
 }

@@ -16,7 +16,7 @@ use crate::{
         terminal::{Column, Ink, Look, Table},
     },
     config::{Environment, PinMode},
-    lock::{Lock, PinnedServer, approve_command, launch_parts},
+    lock::{Lock, PinnedServer, Pins, launch_parts},
     visible::{revealed, visible},
 };
 
@@ -93,7 +93,7 @@ pub(super) fn run(
     let failed = servers
         .iter()
         .any(|it| !matches!(it.found, Found::Up { .. }));
-    let listed = servers.iter().map(|server| listed(server, chosen));
+    let listed = servers.iter().map(|server| listed(server, chosen, &pins));
     let listing = Listing {
         file: pins
             .file()
@@ -112,7 +112,7 @@ pub(super) fn run(
     })
 }
 
-fn listed(server: &Examined, chosen: &Chosen) -> ListedServer {
+fn listed(server: &Examined, chosen: &Chosen, pins: &Pins) -> ListedServer {
     let differences = server.differences();
     let pinned = server.pinned.clone().unwrap_or_default();
     let mut tools: Vec<(String, State)> = Vec::new();
@@ -138,7 +138,7 @@ fn listed(server: &Examined, chosen: &Chosen) -> ListedServer {
         Found::NotStarted => {
             error = Some(format!(
                 "not started, since nobody has approved how; `{}` shows it",
-                approve_command(&server.place)
+                pins.approve_command(&server.place)
             ));
         }
     }

@@ -16,6 +16,7 @@ fn pins(folder: &TempDir) -> Arc<Pins> {
         texts: Texts::new(Some(folder.path()), Some(&file)),
         programs: Arc::new(Programs::new(Some(folder.path()))),
         file: Some(file),
+        program: Invocation::usual(),
         state: Mutex::default(),
         writing: Mutex::default(),
     })

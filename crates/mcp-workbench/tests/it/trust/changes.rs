@@ -7,8 +7,18 @@ use serde_json::{Value, json};
 use super::{World, names, tool};
 use crate::harness::{Script, TIMEOUT, poll};
 
-const CHANGED: &str = "server 'fs': the definition of 'add' has changed since it was pinned; \
-                       `mcp-workbench trust diff dev fs` shows the difference";
+/// What is told of the server: this, and the command that shows it.
+fn notice(world: &World, what: &str) -> String {
+    let diff = world.told_command("trust diff dev fs");
+    format!("server 'fs': {what}; `{diff}` shows the difference")
+}
+
+fn changed(world: &World) -> String {
+    notice(
+        world,
+        "the definition of 'add' has changed since it was pinned",
+    )
+}
 
 #[test]
 fn a_first_contact_is_recorded_and_told_in_one_line_of_the_log() {
@@ -59,7 +69,10 @@ fn a_change_is_told_once_and_never_lost() {
     workbench.finish();
     assert_eq!(world.lock(), before);
     let mut workbench = world.connect();
-    assert_eq!(workbench.open("dev").json()["notices"], json!([CHANGED]));
+    assert_eq!(
+        workbench.open("dev").json()["notices"],
+        json!([changed(&world)])
+    );
     let stderr = workbench.finish().stderr;
     assert_eq!(
         stderr
@@ -92,7 +105,10 @@ fn whoever_calls_from_a_shell_is_told() {
             .unwrap();
         String::from_utf8(output.stderr).unwrap()
     };
-    assert_eq!(called(), format!("{}\n", CHANGED.replace("add", "echo")));
+    assert_eq!(
+        called(),
+        format!("{}\n", changed(&world).replace("'add'", "'echo'"))
+    );
     assert_eq!(called(), "");
 }
 
@@ -120,7 +136,11 @@ fn everything_that_a_model_or_a_client_acts_on_counts_and_nothing_else() {
     for change in changes {
         std::fs::write(world.lock_file(), &lock).unwrap();
         world.set_script(&Script::new().tools(&format!("[{change}]")));
-        assert_eq!(world.open()["notices"], json!([CHANGED]), "{change}");
+        assert_eq!(
+            world.open()["notices"],
+            json!([changed(&world)]),
+            "{change}"
+        );
     }
     std::fs::write(world.lock_file(), &lock).unwrap();
     let same = "{ \"inputSchema\": {\"type\" :\"object\"},\t\"name\":\"\\u0061dd\", \"description\": \"Adds\"}";
@@ -159,8 +179,10 @@ fn a_change_in_a_running_session_is_told_by_the_next_open() {
     let notices = poll(TIMEOUT, || {
         workbench.open("dev").json().get("notices").cloned()
     });
-    let expected = "server 'fs': the definition of 'add' has changed since it was pinned; 'new' is new; \
-                    `mcp-workbench trust diff dev fs` shows the difference";
+    let expected = notice(
+        &world,
+        "the definition of 'add' has changed since it was pinned; 'new' is new",
+    );
     assert_eq!(notices, Some(json!([expected])));
     workbench.finish();
     assert!(

@@ -9,19 +9,22 @@ use crate::harness::{Script, TIMEOUT, Workbench, poll};
 
 const NONE: [&str; 0] = [];
 
-fn reason(why: &str, tool: &str) -> String {
-    format!(
-        "{why}; `mcp-workbench trust diff dev fs {tool}` shows it, and `mcp-workbench trust approve dev fs {tool}` \
-         approves it"
+fn reason(world: &World, why: &str, tool: &str) -> String {
+    let diff = world.told_command(&format!("trust diff dev fs {tool}"));
+    let approve = world.told_command(&format!("trust approve dev fs {tool}"));
+    format!("{why}; `{diff}` shows it, and `{approve}` approves it")
+}
+
+fn changed(world: &World, tool: &str) -> String {
+    reason(
+        world,
+        "its definition has changed since it was approved",
+        tool,
     )
 }
 
-fn changed(tool: &str) -> String {
-    reason("its definition has changed since it was approved", tool)
-}
-
-fn new(tool: &str) -> String {
-    reason("it is not approved", tool)
+fn new(world: &World, tool: &str) -> String {
+    reason(world, "it is not approved", tool)
 }
 
 fn withheld(tool: &str, reason: &str) -> Value {
@@ -67,12 +70,12 @@ fn a_changed_and_a_new_tool_are_neither_listed_nor_callable() {
     let opened = workbench.open("dev").json();
     assert_eq!(names(&opened), ["sub"]);
     let expected = [
-        withheld("add", &changed("add")),
-        withheld("new", &new("new")),
+        withheld("add", &changed(&world, "add")),
+        withheld("new", &new(&world, "new")),
     ];
     assert_eq!(opened["withheld"], json!(expected));
-    is_refused(&mut workbench, &world, "add", &changed("add"));
-    is_refused(&mut workbench, &world, "new", &new("new"));
+    is_refused(&mut workbench, &world, "add", &changed(&world, "add"));
+    is_refused(&mut workbench, &world, "new", &new(&world, "new"));
     assert!(!workbench.use_tool("sub", "{}").raw.contains("withheld"));
     let stderr = workbench.finish().stderr;
     assert!(stderr.contains("2 of 3 tools are withheld"), "{stderr}");
@@ -97,13 +100,13 @@ fn what_a_person_approves_is_there_without_a_restart() {
         (names(&workbench.open("dev").json()) == ["add", "sub"]).then_some(())
     });
     assert!(seen.is_some(), "{}", workbench.stderr());
-    is_refused(&mut workbench, &world, "new", &new("new"));
+    is_refused(&mut workbench, &world, "new", &new(&world, "new"));
     world.trusted(&["revoke", "dev", "fs", "sub", "--yes"]);
     let seen = poll(TIMEOUT, || {
         (names(&workbench.open("dev").json()) == ["add"]).then_some(())
     });
     assert!(seen.is_some(), "{}", workbench.stderr());
-    is_refused(&mut workbench, &world, "sub", &new("sub"));
+    is_refused(&mut workbench, &world, "sub", &new(&world, "sub"));
     assert_eq!(
         world.starts(),
         3,
@@ -130,7 +133,7 @@ fn a_rug_pull_in_a_running_session_takes_the_tool_away() {
         (names(&workbench.open("dev").json()) == ["sub"]).then_some(())
     });
     assert!(seen.is_some());
-    is_refused(&mut workbench, &world, "add", &changed("add"));
+    is_refused(&mut workbench, &world, "add", &changed(&world, "add"));
 }
 
 /// A server that ends when `sub` is called and comes back with other tools.
@@ -159,7 +162,7 @@ fn a_rug_pull_at_a_restart_is_seen_before_the_call_is_sent() {
         "server_exited"
     );
     // The tool is known, and its server rests: the call starts it.
-    is_refused(&mut workbench, &world, "add", &changed("add"));
+    is_refused(&mut workbench, &world, "add", &changed(&world, "add"));
     assert_eq!(world.starts(), 3);
 }
 
@@ -218,7 +221,10 @@ fn without_a_lock_file_that_can_be_used_everything_is_closed() {
             error.starts_with(begin) && error.contains(expected),
             "{error}"
         );
-        assert!(error.contains("`mcp-workbench trust approve"), "{error}");
+        assert!(
+            error.contains(&format!("`{}", world.told_command("trust approve"))),
+            "{error}"
+        );
         assert_eq!(result.failure()["code"], "server_not_approved");
         workbench.finish();
         let now = std::fs::read_to_string(world.lock_file()).ok();
@@ -283,7 +289,7 @@ fn nothing_that_a_client_sends_approves_anything() {
     let arguments =
         json!({"tool": identifier, "arguments": {}, "_meta": {"mcp-workbench/approved": true}});
     workbench.call("use_tool", &arguments.to_string());
-    is_refused(&mut workbench, &world, "add", &changed("add"));
+    is_refused(&mut workbench, &world, "add", &changed(&world, "add"));
     assert_eq!(names(&workbench.open("dev").json()), ["sub"]);
     assert_eq!(world.lock(), lock);
 }
@@ -314,5 +320,5 @@ fn a_policy_that_becomes_stricter_holds_for_servers_that_run() {
         (names(&workbench.open("dev").json()) == ["sub"]).then_some(())
     });
     assert!(seen.is_some(), "{}", workbench.stderr());
-    is_refused(&mut workbench, &world, "add", &changed("add"));
+    is_refused(&mut workbench, &world, "add", &changed(&world, "add"));
 }

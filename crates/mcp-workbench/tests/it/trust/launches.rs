@@ -53,8 +53,9 @@ fn a_server_whose_entry_was_swapped_is_not_started() {
             result.error(),
             format!(
                 "Error opening toolbox 'dev': Failed to connect to server 'fs' in toolbox 'dev': it is not what was \
-                 approved: {parts}; `mcp-workbench trust diff dev fs` shows the difference, and `mcp-workbench trust \
-                 approve dev fs` approves it"
+                 approved: {parts}; `{}` shows the difference, and `{}` approves it",
+                world.told_command("trust diff dev fs"),
+                world.told_command("trust approve dev fs")
             )
         );
         assert_eq!(result.failure()["code"], "server_not_approved");
@@ -94,8 +95,10 @@ fn a_new_name_does_not_make_a_server_an_approved_one() {
 fn a_swapped_entry_is_told_with_the_policy_that_everybody_has() {
     let world = World::pinned("notice", &tools());
     world.edit(|config| World::entry(config)["env"] = json!({"A": "x", "B": "y"}));
-    let expected = "server 'fs': the server is not the pinned one: 'env' is another; `mcp-workbench trust diff dev fs` \
-                    shows the difference";
+    let expected = format!(
+        "server 'fs': the server is not the pinned one: 'env' is another; `{}` shows the difference",
+        world.told_command("trust diff dev fs")
+    );
     assert_eq!(world.open()["notices"], json!([expected]));
     assert_eq!(world.open().get("notices"), None);
     let shown = String::from_utf8(world.trust(&["diff"]).stdout).unwrap();

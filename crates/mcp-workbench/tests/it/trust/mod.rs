@@ -44,6 +44,12 @@ impl World {
         world
     }
 
+    /// A command about this configuration, as somebody is told to run it.
+    fn told_command(&self, words: &str) -> String {
+        let config = self.setup.config();
+        format!("mcp-workbench --config {} {words}", config.display())
+    }
+
     /// Has the configuration say another policy.
     fn set_pin(&self, pin: &str) {
         self.edit(|config| config["pin"] = json!(pin));

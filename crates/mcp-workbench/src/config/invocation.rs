@@ -1,0 +1,80 @@
+//! Commands of ours that somebody is told to run: as a shell takes them, and about the configuration that is meant.
+
+use std::{path::Path, sync::Arc};
+
+use super::Config;
+use crate::{ident::ServerIdentifier, visible::visible};
+
+/// How the program is called for one configuration. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Invocation(Arc<str>);
+
+impl Invocation {
+    /// That for a configuration: commands are told of a file that they would not find by themselves.
+    pub fn of(config: &Config) -> Self {
+        Self::with((!config.is_usual).then_some(&config.file))
+    }
+
+    /// That for the configuration in its usual place.
+    #[cfg(test)]
+    pub(crate) fn usual() -> Self {
+        Self::with(None::<&Path>)
+    }
+
+    fn with(config: Option<impl AsRef<Path>>) -> Self {
+        let config = config.map_or_else(String::new, |file| {
+            format!(" --config {}", quoted(&file.as_ref().display().to_string()))
+        });
+        Self(format!("mcp-workbench{config}").into())
+    }
+
+    /// A command of these words.
+    pub fn command(&self, words: &str) -> String {
+        format!("{} {words}", self.0)
+    }
+
+    /// A command about a server, or about a tool of it.
+    pub fn about(&self, words: &str, place: &ServerIdentifier, tool: Option<&str>) -> String {
+        let names = [place.toolbox.as_str(), place.server.as_str()];
+        let names = names.into_iter().chain(tool).map(quoted);
+        let names: Vec<String> = names.collect();
+        self.command(&format!("{words} {}", names.join(" ")))
+    }
+}
+
+/// A word as a shell wants it.
+pub fn quoted(word: &str) -> String {
+    let plain = |it: char| it.is_alphanumeric() || "-_./:@+=,%".contains(it);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", visible(word).replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_can_be_pasted() {
+        let about = |config: Option<&str>, (toolbox, server): (&str, &str), tool| {
+            let place = ServerIdentifier {
+                toolbox: toolbox.into(),
+                server: server.into(),
+            };
+            Invocation::with(config).about("trust diff", &place, tool)
+        };
+        assert_eq!(
+            about(None, ("dev", "gh"), None),
+            "mcp-workbench trust diff dev gh"
+        );
+        assert_eq!(
+            about(None, ("my dev", "it's"), Some("a;b")),
+            r"mcp-workbench trust diff 'my dev' 'it'\''s' 'a;b'"
+        );
+        assert_eq!(
+            about(Some("/home/me/a b.json"), ("dev", "gh"), None),
+            "mcp-workbench --config '/home/me/a b.json' trust diff dev gh"
+        );
+    }
+}
