@@ -35,7 +35,7 @@ fn main() {
 /// Whether somebody chose a linker.
 fn names_a_linker() -> bool {
     let flags = env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
-    env::var_os("RUSTC_LINKER").is_some() || flags.contains("fuse-ld") || flags.contains("linker=")
+    env::var_os("RUSTC_LINKER").is_some() || flags.contains("fuse-ld") || flags.contains("linker")
 }
 
 /// Where the toolchain keeps its own lld, for compilers that look for linkers there. Some toolchains have none, and the

@@ -69,6 +69,7 @@ impl Connection {
             meta,
             kind,
         } = direct;
+        let context = Requester::Legacy(place.caller(self)).into_context(meta);
         let ticket = server.ticket();
         // Noted before the call is sent, so that its end finds it.
         let runs = Runs::AtServer(Arc::clone(&server), ticket);
@@ -76,7 +77,6 @@ impl Connection {
             Ok(running) => running,
             Err(id) => return place.answer(too_many().to(&id)),
         };
-        let context = Requester::Legacy(place.caller(self)).into_context(meta);
         let rest = Rest {
             connection: Arc::clone(self),
             place,

@@ -80,7 +80,7 @@ impl InFlight {
     }
 
     /// Forgets a request; returns its id, unless the client has cancelled it and wants no answer. Whoever waits for the
-    /// end goes on after the answer, which is given in the same turn.
+    /// end goes on after the answer: that is given in the same turn, and there is one thread.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "a request that has ended cannot be ended again"

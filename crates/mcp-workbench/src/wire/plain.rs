@@ -6,7 +6,7 @@ use wide::u8x16;
 pub(super) const WORD: usize = 8;
 /// The highest bit of each.
 pub(super) const HIGHEST: u64 = u64::from_le_bytes([0x80; WORD]);
-/// So many bytes are looked at together once a string has shown to be longer than a few words.
+/// So many bytes are looked at together, wherever there are as many.
 const BLOCK: usize = 16;
 
 /// How many bytes of a string stand for themselves: up to a quote, a backslash or a control character.

@@ -137,8 +137,8 @@ impl<'a> Scanner<'a> {
                 _ => return Err(ScanError::Syntax(at)),
             };
             at = match self.close_containers(at, &mut inside)? {
-                Closed::All(end) => return Ok(end),
-                Closed::Some(next) => next,
+                Closed::Over(end) => return Ok(end),
+                Closed::More(next) => next,
             };
         }
     }
@@ -180,12 +180,12 @@ impl<'a> Scanner<'a> {
                     at = self.blanks(at);
                     at = self.key(at)?;
                 }
-                return Ok(Closed::Some(at));
+                return Ok(Closed::More(at));
             }
             at = self.expect(at, end_of(is_object))?;
             inside.leave();
         }
-        Ok(Closed::All(at))
+        Ok(Closed::Over(at))
     }
 
     #[inline]
@@ -340,9 +340,9 @@ enum Opened {
 /// What comes after a value.
 enum Closed {
     /// Every container that was entered is over.
-    All(usize),
+    Over(usize),
     /// Another value comes here.
-    Some(usize),
+    More(usize),
 }
 
 fn end_of(is_object: bool) -> u8 {

@@ -201,7 +201,7 @@ struct QueuedCall {
     headers: Box<[(String, String)]>,
     /// How the server speaks that has answered it.
     answered_by: Option<Era>,
-    /// When it was sent, as long as that is not undone.
+    /// When it was last given to a connection.
     sent_at: Option<Instant>,
 }
 

@@ -12,7 +12,7 @@ pub(super) struct Answered {
     pub(super) answer: Result<RawJson, CallError>,
     /// How the server speaks that has answered; nothing if none has.
     pub(super) by: Option<Era>,
-    /// When the server was sent the call; nothing if it was not.
+    /// When the call was last given to a connection; nothing if it never was.
     pub(super) sent_at: Option<Instant>,
 }
 
