@@ -18,6 +18,7 @@ use crate::{
     config::{Server, Transport},
     era::Era,
     private_files,
+    wire::{ObjectText, RawJson},
 };
 
 /// The file in the cache directory.
@@ -38,28 +39,65 @@ pub(super) struct Verdicts {
     /// Where they are kept, if anywhere.
     folder: Option<PathBuf>,
     /// What is known; nothing before it was read.
-    known: Mutex<Option<HashMap<String, Verdict>>>,
+    known: Mutex<Option<Known>>,
 }
 
+/// Verdicts as they are written. There may be a thousand, and a start needs few of them.
+type Known = HashMap<String, RawJson, foldhash::fast::RandomState>;
+
 /// What was found out of one server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Verdict {
-    #[serde(with = "EraWord")]
     pub(super) era: Era,
     /// What the server called itself.
-    #[serde(flatten)]
     pub(super) identity: ServerIdentity,
     /// When it was found out, in seconds since 1970.
     at: u64,
 }
 
 /// What a server calls itself.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ServerIdentity {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) version: Option<String>,
+}
+
+/// A verdict as it is written in the file.
+#[derive(Serialize, Deserialize)]
+struct StoredVerdict {
+    #[serde(with = "EraWord")]
+    era: Era,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    at: u64,
+}
+
+impl From<StoredVerdict> for Verdict {
+    fn from(stored: StoredVerdict) -> Self {
+        let StoredVerdict {
+            era,
+            name,
+            version,
+            at,
+        } = stored;
+        let identity = ServerIdentity { name, version };
+        Self { era, identity, at }
+    }
+}
+
+impl From<Verdict> for StoredVerdict {
+    fn from(verdict: Verdict) -> Self {
+        let Verdict { era, identity, at } = verdict;
+        let ServerIdentity { name, version } = identity;
+        Self {
+            era,
+            name,
+            version,
+            at,
+        }
+    }
 }
 
 /// An era as it is written in the file.
@@ -68,12 +106,6 @@ pub(super) struct ServerIdentity {
 pub(super) enum EraWord {
     Legacy,
     Modern,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Stored {
-    layout: u32,
-    verdicts: HashMap<String, Verdict>,
 }
 
 /// What a verdict is found by: a server, and the version of its program as far as that can be seen from outside.
@@ -122,8 +154,8 @@ impl Verdicts {
         let known = known.get_or_insert_with(|| self.read());
         let now = seconds_now();
         // A clock that was set back must not make a verdict last for ever.
-        let counts = |verdict: &&Verdict| now.abs_diff(verdict.at) <= LIFETIME.as_secs();
-        known.get(&key.0).filter(counts).cloned()
+        let counts = |verdict: &Verdict| now.abs_diff(verdict.at) <= LIFETIME.as_secs();
+        known.get(&key.0).and_then(Verdict::read).filter(counts)
     }
 
     /// Notes how a server speaks.
@@ -133,6 +165,7 @@ impl Verdicts {
             identity,
             at: seconds_now(),
         };
+        let verdict = RawJson::of(&StoredVerdict::from(verdict));
         self.change(|known| {
             known.insert(key.0.clone(), verdict.clone());
         });
@@ -149,7 +182,7 @@ impl Verdicts {
 
     /// Makes a change in what others may have written meanwhile. Where nothing can be written, it is made in what
     /// this process knows.
-    fn change(&self, change: impl Fn(&mut HashMap<String, Verdict>)) {
+    fn change(&self, change: impl Fn(&mut Known)) {
         let mut known = self.known();
         let Some(folder) = &self.folder else {
             return change(known.get_or_insert_default());
@@ -166,33 +199,63 @@ impl Verdicts {
         }
     }
 
-    fn read(&self) -> HashMap<String, Verdict> {
+    fn read(&self) -> Known {
         let file = self.folder.as_ref().map(|folder| folder.join(FILE));
         let text = file.and_then(|file| private_files::read(&file, MAX_FILE_BYTES));
-        let stored = text.and_then(|(text, _)| serde_json::from_slice::<Stored>(&text).ok());
-        let stored = stored.filter(|stored| stored.layout == LAYOUT);
-        stored.map(|stored| stored.verdicts).unwrap_or_default()
+        let stored = text.and_then(|(text, _)| RawJson::parse(&text.into()).ok());
+        stored
+            .and_then(|stored| verdicts_in(&stored))
+            .unwrap_or_default()
     }
 
-    fn known(&self) -> MutexGuard<'_, Option<HashMap<String, Verdict>>> {
+    fn known(&self) -> MutexGuard<'_, Option<Known>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn write(folder: &Path, verdicts: &HashMap<String, Verdict>) -> io::Result<()> {
-    let stored = Stored {
-        layout: LAYOUT,
-        verdicts: verdicts.clone(),
-    };
-    private_files::replace(folder, FILE, &serde_json::to_vec(&stored)?)
+impl Verdict {
+    /// A verdict out of the file, if it is one.
+    fn read(text: &RawJson) -> Option<Self> {
+        let stored: StoredVerdict = serde_json::from_slice(text.as_bytes()).ok()?;
+        Some(stored.into())
+    }
 }
 
-fn keep_newest(verdicts: &mut HashMap<String, Verdict>) {
-    while verdicts.len() > MAX_VERDICTS {
-        let oldest = verdicts.iter().min_by_key(|(_, verdict)| verdict.at);
-        let Some(oldest) = oldest.map(|(key, _)| key.clone()) else {
-            return;
-        };
+/// The verdicts in a file, if it has the layout that is written now.
+fn verdicts_in(stored: &RawJson) -> Option<Known> {
+    if stored.member("layout")?.as_str() != LAYOUT.to_string() {
+        return None;
+    }
+    let verdicts = stored.member("verdicts")?;
+    let verdicts = verdicts.members()?.into_iter();
+    Some(verdicts.map(|it| (it.key.into_owned(), it.value)).collect())
+}
+
+fn write(folder: &Path, verdicts: &Known) -> io::Result<()> {
+    let text = verdicts
+        .iter()
+        .fold(ObjectText::new(), |text, (key, verdict)| {
+            text.raw(key, verdict)
+        });
+    let stored = ObjectText::new()
+        .member("layout", &LAYOUT)
+        .raw("verdicts", &text.finish());
+    private_files::replace(folder, FILE, stored.finish().as_bytes())
+}
+
+/// Leaves the newest, as many as are kept. What cannot be read counts as oldest.
+fn keep_newest(verdicts: &mut Known) {
+    let excess = verdicts.len().saturating_sub(MAX_VERDICTS);
+    if excess == 0 {
+        return;
+    }
+    let found_at = |(key, verdict): (&String, &RawJson)| {
+        let at = Verdict::read(verdict).map_or(0, |verdict| verdict.at);
+        (at, key.clone())
+    };
+    let mut by_age: Vec<(u64, String)> = verdicts.iter().map(found_at).collect();
+    by_age.sort_unstable();
+    for (_, oldest) in by_age.into_iter().take(excess) {
         verdicts.remove(&oldest);
     }
 }

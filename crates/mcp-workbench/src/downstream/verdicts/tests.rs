@@ -99,14 +99,15 @@ fn a_place_that_cannot_be_written_is_no_error() {
 
 #[test]
 fn only_so_many_are_kept_and_the_oldest_go() {
-    let mut verdicts: HashMap<_, _> = (0..=MAX_VERDICTS)
+    let mut verdicts: Known = (0..=MAX_VERDICTS)
         .map(|number| {
             let verdict = Verdict {
                 era: Era::Legacy,
                 identity: ServerIdentity::default(),
                 at: number as u64,
             };
-            (number.to_string(), verdict)
+            let text = RawJson::of(&StoredVerdict::from(verdict));
+            (number.to_string(), text)
         })
         .collect();
     keep_newest(&mut verdicts);
