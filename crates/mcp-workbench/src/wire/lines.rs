@@ -20,6 +20,9 @@ pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const SMALL_READ: usize = 8 * 1024;
 const BUSY_READ: usize = 64 * 1024;
 const LARGE_READ: usize = 256 * 1024;
+/// From this length on a line gets room for the longest that is accepted. What is not written to takes no memory, and
+/// nothing has to be copied or asked for again on the way.
+const HUGE_LINE: usize = 1024 * 1024;
 
 /// What the framer found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,7 +68,10 @@ impl LineFramer {
             self.buffer = BytesMut::new();
         }
         let was_filled = !self.at_start && self.buffer.len() == self.buffer.capacity();
-        let room = if self.buffer.len() >= SMALL_READ {
+        let length = self.buffer.len();
+        let room = if (HUGE_LINE..self.limit).contains(&length) {
+            self.limit - length + LARGE_READ
+        } else if length >= SMALL_READ {
             LARGE_READ
         } else if was_filled {
             BUSY_READ
