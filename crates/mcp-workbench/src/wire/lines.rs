@@ -20,9 +20,10 @@ pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 const SMALL_READ: usize = 8 * 1024;
 const BUSY_READ: usize = 64 * 1024;
 const LARGE_READ: usize = 256 * 1024;
-/// From this length on a line gets room for the longest that is accepted. What is not written to takes no memory, and
-/// nothing has to be copied or asked for again on the way.
+/// From this length on a line that is out of room gets so many times of what it has. What is not written to takes no memory,
+/// and little is copied on the way; not all at once, since addresses are not free where many such lines wait.
 const HUGE_LINE: usize = 1024 * 1024;
+const HUGE_GROWTH: usize = 4;
 
 /// What the framer found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,10 +68,11 @@ impl LineFramer {
         if self.buffer.is_empty() && self.buffer.capacity() > LARGE_READ {
             self.buffer = BytesMut::new();
         }
-        let was_filled = !self.at_start && self.buffer.len() == self.buffer.capacity();
         let length = self.buffer.len();
-        let room = if (HUGE_LINE..self.limit).contains(&length) {
-            self.limit - length + LARGE_READ
+        let spare = self.buffer.capacity() - length;
+        let was_filled = !self.at_start && spare == 0;
+        let room = if (HUGE_LINE..self.limit).contains(&length) && spare < LARGE_READ {
+            (self.limit - length + LARGE_READ).min(length * (HUGE_GROWTH - 1))
         } else if length >= SMALL_READ {
             LARGE_READ
         } else if was_filled {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 
-use super::super::{Line, LineFramer};
+use super::super::{Line, LineFramer, MAX_FRAME_BYTES};
 
 /// How much of a line that is too long is kept at either end.
 const EXCERPT: usize = 4096;
@@ -252,4 +252,27 @@ fn a_read_that_was_filled_is_followed_by_a_larger_one() {
     let second = fill(&mut framer, 10);
     assert!(second >= 4 * first, "{first} {second}");
     assert!(second <= 256 * 1024, "{second}");
+}
+
+#[test]
+fn a_long_line_grows_in_few_steps_and_never_far_beyond_the_limit() {
+    let mut framer = LineFramer::new(MAX_FRAME_BYTES);
+    let mut capacities = Vec::new();
+    while framer.room().len() < 10 * 1024 * 1024 {
+        let buffer = framer.room();
+        let capacity = buffer.capacity();
+        if capacities.last() != Some(&capacity) {
+            capacities.push(capacity);
+        }
+        buffer.resize(buffer.len() + 64 * 1024, b'x');
+        assert_eq!(framer.next_line(), None);
+        let (length, most) = (framer.room().len(), framer.room().capacity());
+        assert!(most <= MAX_FRAME_BYTES + 1024 * 1024, "{most}");
+        assert!(
+            length < 1024 * 1024 || most <= 5 * length,
+            "{length} {most}"
+        );
+    }
+    let huge = capacities.iter().filter(|it| **it > 2 * 1024 * 1024);
+    assert!(huge.count() <= 3, "{capacities:?}");
 }
