@@ -17,16 +17,16 @@ use crate::{
 
 /// What signing in to servers has in common.
 #[derive(Debug, Clone)]
-pub(super) struct AccessContext {
+pub(crate) struct AccessContext {
     /// The directory that tokens are kept in, if there is one.
-    pub(super) state: Option<PathBuf>,
+    pub(crate) state: Option<PathBuf>,
     /// How the program is called to sign in.
     program: Invocation,
 }
 
 impl AccessContext {
     /// That of a configuration.
-    pub(super) fn of(config: &Config) -> Self {
+    pub(crate) fn of(config: &Config) -> Self {
         Self {
             state: config.state.clone(),
             program: Invocation::of(config),
@@ -36,7 +36,7 @@ impl AccessContext {
 
 /// The access to one server. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Access {
+pub(crate) struct Access {
     account: Account,
     tokens: Tokens,
     /// The command that signs in; none where the entry has credentials of its own.
@@ -45,7 +45,7 @@ pub(super) struct Access {
 
 impl Access {
     /// The access to a server; none if nobody signs in to it.
-    pub(super) fn new(
+    pub(crate) fn new(
         endpoint: &RemoteEndpoint,
         place: &ServerIdentifier,
         context: &AccessContext,
@@ -62,17 +62,17 @@ impl Access {
     }
 
     /// What is signed in to.
-    pub(super) fn account(&self) -> &Account {
+    pub(crate) fn account(&self) -> &Account {
         &self.account
     }
 
     /// Refreshes nothing any more.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         self.tokens.end();
     }
 
     /// The token for a request that is made now, if there is one.
-    pub(super) async fn bearer(&self) -> Option<Bearer> {
+    pub(crate) async fn bearer(&self) -> Option<Bearer> {
         if let Some(bearer) = self.tokens.bearer() {
             return Some(bearer);
         }
@@ -85,7 +85,7 @@ impl Access {
     }
 
     /// The token in place of what a server has refused, if there is one.
-    pub(super) async fn cure(
+    pub(crate) async fn cure(
         &self,
         refused: Option<&Bearer>,
         challenge: Option<&Challenge>,
@@ -105,7 +105,7 @@ impl Access {
     /// A token that is good for more than the refused one, where there may be one without anybody: credentials of the
     /// entry are good for whatever is asked for, and somebody may have signed in again elsewhere. Nothing is refreshed
     /// for it, since that would not make it good for more.
-    pub(super) async fn widen(
+    pub(crate) async fn widen(
         &self,
         refused: Option<&Bearer>,
         challenge: &Challenge,
@@ -123,22 +123,22 @@ impl Access {
     }
 
     /// What tells whose answers the server gives, for what is kept of them.
-    pub(super) fn grant(&self) -> Option<String> {
+    pub(crate) fn grant(&self) -> Option<String> {
         grant_of(&self.account, || Some(self.tokens.grant_id()?.to_string()))
     }
 
     /// What must not appear in any text of the server.
-    pub(super) fn secrets(&self) -> Arc<Secrets> {
+    pub(crate) fn secrets(&self) -> Arc<Secrets> {
         self.tokens.secrets()
     }
 
     /// What is missing where a server has refused a token that was just got.
-    pub(super) fn refused(&self, challenge: Option<&Challenge>) -> SignInNeeded {
+    pub(crate) fn refused(&self, challenge: Option<&Challenge>) -> SignInNeeded {
         self.needed(Lack::Token(SignedOut::Refused), challenge)
     }
 
     /// What is missing where a server wants a token that is good for more. The next sign-in asks for that.
-    pub(super) fn step_up(&self, challenge: &Challenge) -> SignInNeeded {
+    pub(crate) fn step_up(&self, challenge: &Challenge) -> SignInNeeded {
         self.tokens.step_up(challenge);
         self.needed(
             Lack::Scopes(self.tokens.lacking(challenge)),
@@ -156,7 +156,7 @@ impl Access {
 }
 
 /// What tells whose answers a server gives, by what is stored: the sign-in, or the credentials of its entry.
-pub(super) fn stored_grant(endpoint: &RemoteEndpoint, state: Option<&Path>) -> Option<String> {
+pub(crate) fn stored_grant(endpoint: &RemoteEndpoint, state: Option<&Path>) -> Option<String> {
     let account = Account::of(endpoint, state)?;
     grant_of(&account, || {
         let stored = account.load().ok().flatten()?;

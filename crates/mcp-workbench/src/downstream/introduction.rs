@@ -63,7 +63,7 @@ impl ServerFamily {
 
 impl Introduction {
     /// Reads the result of `initialize`, or of `server/discover`.
-    pub(super) fn of(result: &RawJson, era: Era) -> Self {
+    pub(crate) fn of(result: &RawJson, era: Era) -> Self {
         let instructions = result.member("instructions");
         let instructions = instructions.and_then(|it| Some(it.as_text()?.into_owned()));
         let left_out = instructions.as_deref().and_then(left_out);

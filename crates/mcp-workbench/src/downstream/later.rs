@@ -18,7 +18,7 @@ const QUIET: Duration = Duration::from_millis(100);
 const PATIENCE: usize = 20;
 
 /// What is to be done later.
-pub(super) struct Later {
+pub(crate) struct Later {
     tasks: TaskTracker,
     shutdown: Arc<Shutdown>,
     waiting: Mutex<Waiting>,
@@ -35,7 +35,7 @@ struct Waiting {
 
 impl Later {
     /// Nothing yet.
-    pub(super) fn new(tasks: TaskTracker, shutdown: Arc<Shutdown>) -> Self {
+    pub(crate) fn new(tasks: TaskTracker, shutdown: Arc<Shutdown>) -> Self {
         Self {
             tasks,
             shutdown,
@@ -44,7 +44,7 @@ impl Later {
     }
 
     /// Has something done later. It may read and write files.
-    pub(super) fn add(self: &Arc<Self>, work: impl FnOnce() + Send + 'static) {
+    pub(crate) fn add(self: &Arc<Self>, work: impl FnOnce() + Send + 'static) {
         let mut waiting = self.waiting();
         waiting.works.push(Box::new(work));
         if !std::mem::replace(&mut waiting.is_seen_to, true) {

@@ -16,18 +16,18 @@ const PROGRAMS: [&str; 15] = [
 
 /// A hash that is being made.
 #[derive(Default)]
-pub(super) struct LaunchHash(Sha256);
+pub(crate) struct LaunchHash(Sha256);
 
 impl LaunchHash {
     /// Adds a part in a way that two parts never look like one.
-    pub(super) fn add(&mut self, part: &[u8]) {
+    pub(crate) fn add(&mut self, part: &[u8]) {
         self.0.update(part.len().to_le_bytes());
         self.0.update(part);
     }
 
     /// Adds a program: what the entry says, before variables were expanded, and what of its files changes with their
     /// content.
-    pub(super) fn add_program(&mut self, launch: &StdioLaunch) {
+    pub(crate) fn add_program(&mut self, launch: &StdioLaunch) {
         self.add(b"program");
         self.add(launch.command.as_bytes());
         if launch.names_cwd {
@@ -54,7 +54,7 @@ impl LaunchHash {
     }
 
     /// The hash.
-    pub(super) fn finish(self) -> [u8; 32] {
+    pub(crate) fn finish(self) -> [u8; 32] {
         self.0.finalize().into()
     }
 

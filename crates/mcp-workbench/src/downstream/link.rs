@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// A connection to a server.
-pub(super) enum Link {
+pub(crate) enum Link {
     /// A child process.
     Stdio(Box<StdioLink>),
     /// A server at an address.
@@ -32,18 +32,18 @@ pub(super) enum Link {
 
 /// What links have in common with the rest of the workbench.
 #[derive(Clone)]
-pub(super) struct LinkContext {
+pub(crate) struct LinkContext {
     /// Cares for child processes.
-    pub(super) processes: Arc<ProcessTable>,
+    pub(crate) processes: Arc<ProcessTable>,
     /// Runs what outlives a link for a moment.
-    pub(super) tasks: TaskTracker,
+    pub(crate) tasks: TaskTracker,
     /// What signing in to servers has in common.
-    pub(super) access: AccessContext,
+    pub(crate) access: AccessContext,
 }
 
 /// Where a message of a server came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(crate) enum Origin {
     /// The connection as a whole: which request it belongs to is not told.
     Connection,
     /// The stream of this request.
@@ -51,7 +51,7 @@ pub(super) enum Origin {
 }
 
 /// What a link has to tell.
-pub(super) enum LinkEvent {
+pub(crate) enum LinkEvent {
     /// The server said something.
     Message {
         /// What it said.
@@ -86,7 +86,7 @@ pub(super) enum LinkEvent {
 
 impl Link {
     /// Makes the connection. Dropping it ends the server.
-    pub(super) fn open(
+    pub(crate) fn open(
         server: &Server,
         context: &LinkContext,
         access: Option<&Access>,
@@ -106,7 +106,7 @@ impl Link {
     }
 
     /// The era of the server, where its transport leaves no choice.
-    pub(super) fn fixed_era(&self) -> Option<Era> {
+    pub(crate) fn fixed_era(&self) -> Option<Era> {
         match self {
             Self::Stdio(_) => None,
             Self::Http(link) => link.fixed_era(),
@@ -114,12 +114,12 @@ impl Link {
     }
 
     /// Whether the server is at an address and no child process.
-    pub(super) fn is_remote(&self) -> bool {
+    pub(crate) fn is_remote(&self) -> bool {
         matches!(self, Self::Http(_))
     }
 
     /// Says in which era the next requests are made. A probe of the modern one may be followed by the legacy one.
-    pub(super) fn set_era(&mut self, era: Era) {
+    pub(crate) fn set_era(&mut self, era: Era) {
         match self {
             // The messages themselves say it all.
             Self::Stdio(_) => {}
@@ -128,7 +128,7 @@ impl Link {
     }
 
     /// Whether the server is told by a message that a request was taken back.
-    pub(super) fn cancels_by_notification(&self) -> bool {
+    pub(crate) fn cancels_by_notification(&self) -> bool {
         match self {
             Self::Stdio(_) => true,
             Self::Http(link) => link.era() == Era::Legacy,
@@ -136,7 +136,7 @@ impl Link {
     }
 
     /// Sends a request. `headers` are those for arguments of its tool, where requests have headers.
-    pub(super) fn request(
+    pub(crate) fn request(
         &mut self,
         id: u64,
         method: &str,
@@ -150,7 +150,7 @@ impl Link {
     }
 
     /// Sends a notification, or the answer to a request of the server.
-    pub(super) fn send(&mut self, frame: Frame) {
+    pub(crate) fn send(&mut self, frame: Frame) {
         match self {
             Self::Stdio(link) => {
                 link.send(frame);
@@ -160,7 +160,7 @@ impl Link {
     }
 
     /// Completes the handshake in the revision that the server has chosen.
-    pub(super) fn initialized(&mut self, version: &str) {
+    pub(crate) fn initialized(&mut self, version: &str) {
         match self {
             Self::Stdio(link) => {
                 link.send(wire::notification("notifications/initialized", None));
@@ -170,7 +170,7 @@ impl Link {
     }
 
     /// Takes a request back; returns what is known of its effects.
-    pub(super) fn withdraw(&mut self, request: FrameTicket) -> Outcome {
+    pub(crate) fn withdraw(&mut self, request: FrameTicket) -> Outcome {
         match self {
             Self::Stdio(link) => {
                 if link.withdraw(request) {
@@ -184,7 +184,7 @@ impl Link {
     }
 
     /// What is known of the effects of a request that is not answered.
-    pub(super) fn outcome(&mut self, request: FrameTicket) -> Outcome {
+    pub(crate) fn outcome(&mut self, request: FrameTicket) -> Outcome {
         match self {
             Self::Stdio(link) => {
                 let started = link.outbox().has_started(request);
@@ -199,7 +199,7 @@ impl Link {
     }
 
     /// How many bytes wait to be sent.
-    pub(super) fn backlog(&mut self) -> usize {
+    pub(crate) fn backlog(&mut self) -> usize {
         match self {
             Self::Stdio(link) => link.outbox().len(),
             Self::Http(link) => link.backlog(),
@@ -207,7 +207,7 @@ impl Link {
     }
 
     /// When the server has left unread for too long what is sent to it.
-    pub(super) fn stalls_at(&self) -> Option<Instant> {
+    pub(crate) fn stalls_at(&self) -> Option<Instant> {
         match self {
             Self::Stdio(link) => link.stalls_at(),
             Self::Http(_) => None,
@@ -215,7 +215,7 @@ impl Link {
     }
 
     /// Begins to count anew how long the server leaves things unread.
-    pub(super) fn excuse_stall(&mut self) {
+    pub(crate) fn excuse_stall(&mut self) {
         match self {
             Self::Stdio(link) => link.excuse_stall(),
             Self::Http(_) => {}
@@ -223,7 +223,7 @@ impl Link {
     }
 
     /// How much of the message that is too large has been read so far.
-    pub(super) fn oversized_bytes(&self) -> u64 {
+    pub(crate) fn oversized_bytes(&self) -> u64 {
         match self {
             Self::Stdio(link) => link.oversized_bytes(),
             Self::Http(_) => 0,
@@ -231,7 +231,7 @@ impl Link {
     }
 
     /// The next thing that happens; sending goes on meanwhile. Cancel-safe.
-    pub(super) async fn next_event(&mut self) -> LinkEvent {
+    pub(crate) async fn next_event(&mut self) -> LinkEvent {
         match self {
             Self::Stdio(link) => link.next_event().await,
             Self::Http(link) => link.next_event().await,
@@ -239,7 +239,7 @@ impl Link {
     }
 
     /// What has come together with the last event, if it can be had without waiting.
-    pub(super) fn ready_event(&mut self) -> Option<LinkEvent> {
+    pub(crate) fn ready_event(&mut self) -> Option<LinkEvent> {
         match self {
             Self::Stdio(link) => link.ready_event(),
             Self::Http(_) => None,
@@ -247,7 +247,7 @@ impl Link {
     }
 
     /// The last lines that the server wrote to stderr.
-    pub(super) async fn stderr_tail(&mut self) -> Vec<String> {
+    pub(crate) async fn stderr_tail(&mut self) -> Vec<String> {
         match self {
             Self::Stdio(link) => link.stderr_tail().await,
             Self::Http(_) => Vec::new(),
@@ -255,7 +255,7 @@ impl Link {
     }
 
     /// The values that must not appear in messages about this server.
-    pub(super) fn secrets(&self) -> Cow<'_, Secrets> {
+    pub(crate) fn secrets(&self) -> Cow<'_, Secrets> {
         match self {
             Self::Stdio(link) => Cow::Borrowed(link.secrets()),
             Self::Http(link) => link.secrets(),
@@ -263,7 +263,7 @@ impl Link {
     }
 
     /// Makes the end of the server count from `since`.
-    pub(super) fn closing_since(&mut self, since: Instant) {
+    pub(crate) fn closing_since(&mut self, since: Instant) {
         match self {
             Self::Stdio(link) => link.closing_since(since),
             Self::Http(link) => link.closing_since(since),

@@ -26,7 +26,7 @@ use crate::{
     wire::{Kind, RawJson},
 };
 
-pub(super) use pinned::PinRules;
+pub(crate) use pinned::PinRules;
 pub use walk::{ListWalk, Step};
 
 /// The tools of one server that are offered, as it described them.
@@ -65,20 +65,20 @@ impl Default for ToolList {
 
 /// The rules by which a list is made of what a server says.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ListRules<'a> {
+pub(crate) struct ListRules<'a> {
     /// Which tools are offered.
-    pub(super) filters: &'a ToolFilters,
+    pub(crate) filters: &'a ToolFilters,
     /// Which of them may be called.
-    pub(super) permissions: &'a Permissions,
+    pub(crate) permissions: &'a Permissions,
     /// What is done about arguments that are marked for headers.
-    pub(super) marks: Marks,
+    pub(crate) marks: Marks,
     /// What is done about tools that are not what the lock file has.
-    pub(super) pins: Option<PinRules<'a>>,
+    pub(crate) pins: Option<PinRules<'a>>,
 }
 
 impl<'a> ListRules<'a> {
     /// Those of a server that speaks in a way.
-    pub(super) fn of(server: &'a Server, era: Era) -> Self {
+    pub(crate) fn of(server: &'a Server, era: Era) -> Self {
         let marks = match (&server.transport, era) {
             (Transport::Remote(_), Era::Modern) => Marks::Followed,
             _ => Marks::Ignored,
@@ -92,7 +92,7 @@ impl<'a> ListRules<'a> {
     }
 
     /// The same for a server of which something is pinned.
-    pub(super) fn with_pins(self, pins: &'a ServerPins, mode: PinMode) -> Self {
+    pub(crate) fn with_pins(self, pins: &'a ServerPins, mode: PinMode) -> Self {
         Self {
             pins: Some(PinRules { pins, mode }),
             ..self
@@ -102,7 +102,7 @@ impl<'a> ListRules<'a> {
 
 /// What is done about arguments that are marked for headers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Marks {
+pub(crate) enum Marks {
     /// They are sent as headers, and a tool whose marks are wrong cannot be offered.
     Followed,
     /// There are no headers.
@@ -124,7 +124,7 @@ pub struct ToolDefinition {
 
 impl ToolDefinition {
     /// The headers of a call with these arguments.
-    pub(super) fn headers(&self, arguments: &RawJson) -> Vec<(String, String)> {
+    pub(crate) fn headers(&self, arguments: &RawJson) -> Vec<(String, String)> {
         let values = self.headers.iter().filter_map(|marked| {
             let value = headers::encode(&marked.value(arguments)?);
             Some((marked.header.clone(), value))
@@ -168,7 +168,7 @@ impl ToolList {
     }
 
     /// The list of what the server offers and the filters let through.
-    pub(super) fn of(told: &Told, rules: &ListRules<'_>) -> Self {
+    pub(crate) fn of(told: &Told, rules: &ListRules<'_>) -> Self {
         let filters = rules.filters;
         let mut list = Self {
             hints: told.hints,
@@ -223,7 +223,7 @@ impl ToolList {
     }
 
     /// The headers of a call with these parameters.
-    pub(super) fn headers_of(&self, params: &RawJson) -> Vec<(String, String)> {
+    pub(crate) fn headers_of(&self, params: &RawJson) -> Vec<(String, String)> {
         // Almost no server marks arguments, and reading the parameters for nothing costs something.
         if self.tools.iter().all(|tool| tool.headers.is_empty()) {
             return Vec::new();

@@ -3,6 +3,8 @@
 //! by messages. Nothing is started before somebody needs it.
 
 mod access;
+mod asks;
+mod consent;
 mod error;
 mod event;
 mod http;
@@ -14,11 +16,18 @@ mod link;
 mod listing;
 mod pool;
 pub mod process;
+mod protocol;
 mod server;
+mod session;
+mod signing_in;
 mod stdio;
+mod supervisor;
+#[cfg(test)]
+mod test_client;
 mod told;
 mod verdicts;
 
+pub use consent::Consent;
 pub use error::{
     CallError, ConnectError, GiveUp, HttpFault, Lack, SignInNeeded, StartPhase, TimeLimit,
 };
@@ -27,4 +36,5 @@ pub use introduction::{Introduction, ServerFamily};
 pub use kept::{KeptSize, KeptTools, NotKept, folder_in as catalogue_folder};
 pub use listing::{Cause, ListWalk, Step, ToolDefinition, ToolList, Withheld};
 pub use pool::{Pool, Renewal};
-pub use server::{CallEnd, CallTicket, Consent, Phase, ServerHandle, Status, Unfinished, Urgency};
+pub use server::{CallTicket, Phase, ServerHandle, Status, Urgency};
+pub use session::reply::{CallEnd, Unfinished};

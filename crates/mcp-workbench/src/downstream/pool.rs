@@ -21,7 +21,9 @@ use super::{
     later::Later,
     link::LinkContext,
     process::ProcessTable,
-    server::{Entry, ServerHandle, Status, Supervisor, SupervisorContext, open_task},
+    protocol::tasks::open_task,
+    server::{ServerHandle, Status},
+    supervisor::{Supervisor, SupervisorContext, adapt::Entry},
     verdicts::Verdicts,
 };
 use crate::{
@@ -215,7 +217,7 @@ fn roots_of(config: &Config) -> Option<RawJson> {
 
 /// The end of the workbench, as the servers see it.
 #[derive(Default)]
-pub(super) struct Shutdown {
+pub(crate) struct Shutdown {
     token: CancellationToken,
     since: OnceLock<Instant>,
 }
@@ -226,16 +228,16 @@ impl Shutdown {
         self.token.cancel();
     }
 
-    pub(super) fn has_begun(&self) -> bool {
+    pub(crate) fn has_begun(&self) -> bool {
         self.token.is_cancelled()
     }
 
-    pub(super) async fn begun(&self) {
+    pub(crate) async fn begun(&self) {
         self.token.cancelled().await;
     }
 
     /// When it began; now, if it has not.
-    pub(super) fn since(&self) -> Instant {
+    pub(crate) fn since(&self) -> Instant {
         self.since.get().copied().unwrap_or_else(Instant::now)
     }
 }

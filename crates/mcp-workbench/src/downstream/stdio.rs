@@ -33,9 +33,9 @@ const DRAIN_BYTES: usize = 1024 * 1024;
 /// How long the last lines of stderr are waited for.
 const STDERR_WAIT: Duration = Duration::from_millis(200);
 /// So many lines in a row that are no messages end the connection.
-pub(super) const BAD_LINES: usize = 1000;
+pub(crate) const BAD_LINES: usize = 1000;
 /// How long a process may leave unread what is written to it.
-pub(super) const WRITE_PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const WRITE_PATIENCE: Duration = Duration::from_secs(30);
 /// How many of the last lines of stderr are kept, how many bytes of each are read, and how many
 /// characters of it are kept.
 const STDERR_LINES: usize = 20;
@@ -43,7 +43,7 @@ const STDERR_LINE_BYTES: usize = 64 * 1024;
 const STDERR_LINE_CHARACTERS: usize = 2000;
 
 /// The connection to a child process.
-pub(super) struct StdioLink {
+pub(crate) struct StdioLink {
     reader: LineReader<ChildStdout>,
     /// Whether nothing more is read.
     output_ended: bool,
@@ -66,7 +66,7 @@ pub(super) struct StdioLink {
 
 impl StdioLink {
     /// Starts the process.
-    pub(super) fn start(
+    pub(crate) fn start(
         launch: &StdioLaunch,
         table: &Arc<ProcessTable>,
     ) -> Result<Self, ConnectError> {
@@ -100,14 +100,14 @@ impl StdioLink {
     }
 
     /// Queues a message to the server.
-    pub(super) fn send<'a>(&mut self, message: impl Into<Outgoing<'a>>) -> FrameTicket {
+    pub(crate) fn send<'a>(&mut self, message: impl Into<Outgoing<'a>>) -> FrameTicket {
         self.stalls_at
             .get_or_insert_with(|| Instant::now() + WRITE_PATIENCE);
         self.writer.push(message)
     }
 
     /// Takes a message back; false if it is too late for that.
-    pub(super) fn withdraw(&mut self, ticket: FrameTicket) -> bool {
+    pub(crate) fn withdraw(&mut self, ticket: FrameTicket) -> bool {
         let removed = self.writer.outbox().remove(ticket);
         if self.writer.outbox().is_empty() {
             // Nothing is left that the process could leave unread.
@@ -117,34 +117,34 @@ impl StdioLink {
     }
 
     /// When the process has left its input unread for too long.
-    pub(super) fn stalls_at(&self) -> Option<Instant> {
+    pub(crate) fn stalls_at(&self) -> Option<Instant> {
         self.stalls_at
     }
 
     /// Begins to count anew how long the process leaves its input unread.
-    pub(super) fn excuse_stall(&mut self) {
+    pub(crate) fn excuse_stall(&mut self) {
         if let Some(stalls_at) = &mut self.stalls_at {
             *stalls_at = Instant::now() + WRITE_PATIENCE;
         }
     }
 
     /// How much of the message that is too large has been read so far.
-    pub(super) fn oversized_bytes(&self) -> u64 {
+    pub(crate) fn oversized_bytes(&self) -> u64 {
         self.reader.skipped_bytes()
     }
 
     /// The values that must not appear in messages about this server.
-    pub(super) fn secrets(&self) -> &Secrets {
+    pub(crate) fn secrets(&self) -> &Secrets {
         &self.secrets
     }
 
     /// What waits to be sent.
-    pub(super) fn outbox(&mut self) -> &mut Outbox {
+    pub(crate) fn outbox(&mut self) -> &mut Outbox {
         self.writer.outbox()
     }
 
     /// The next thing that happens; writing goes on meanwhile. Cancel-safe.
-    pub(super) async fn next_event(&mut self) -> LinkEvent {
+    pub(crate) async fn next_event(&mut self) -> LinkEvent {
         loop {
             if self.output_ended {
                 if let Some(line) = self.reader.remaining_line() {
@@ -187,18 +187,18 @@ impl StdioLink {
     }
 
     /// The next of the lines that were read together.
-    pub(super) fn ready_event(&mut self) -> Option<LinkEvent> {
+    pub(crate) fn ready_event(&mut self) -> Option<LinkEvent> {
         let line = self.reader.ready_line()?;
         Some(self.event(line))
     }
 
     /// The last lines of stderr, after waiting a moment for what is still on its way.
-    pub(super) async fn stderr_tail(&mut self) -> Vec<String> {
+    pub(crate) async fn stderr_tail(&mut self) -> Vec<String> {
         self.stderr.finished_tail().await
     }
 
     /// Makes the ladder that ends the process count from `since`.
-    pub(super) fn closing_since(&mut self, since: Instant) {
+    pub(crate) fn closing_since(&mut self, since: Instant) {
         self.closing_since = Some(since);
     }
 

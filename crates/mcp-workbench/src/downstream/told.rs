@@ -18,17 +18,17 @@ const TOOLS: &[u8] = b",\"tools\":[";
 
 /// Everything that was read of a server before its first call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Told {
+pub(crate) struct Told {
     /// How it speaks.
-    pub(super) era: Era,
+    pub(crate) era: Era,
     /// What it said of itself.
-    pub(super) introduction: Introduction,
+    pub(crate) introduction: Introduction,
     /// The definitions of its tools, as they came.
-    pub(super) definitions: Vec<RawJson>,
+    pub(crate) definitions: Vec<RawJson>,
     /// What else a reader should know of the list.
-    pub(super) notices: Vec<String>,
+    pub(crate) notices: Vec<String>,
     /// How long the list may be kept, and by whom.
-    pub(super) hints: CacheHints,
+    pub(crate) hints: CacheHints,
 }
 
 /// What stands before the tools.
@@ -45,7 +45,7 @@ struct Head {
 
 impl Told {
     /// All of it as a text to be kept under a key.
-    pub(super) fn to_text(&self, key: &str) -> Vec<u8> {
+    pub(crate) fn to_text(&self, key: &str) -> Vec<u8> {
         let head = Head {
             layout: LAYOUT,
             key: key.to_owned(),
@@ -76,7 +76,7 @@ impl Told {
     }
 
     /// Reads such a text; nothing if it is not one, or is kept under another key.
-    pub(super) fn of_text(text: Vec<u8>, key: &str) -> Option<Self> {
+    pub(crate) fn of_text(text: Vec<u8>, key: &str) -> Option<Self> {
         let text = RawJson::parse(&Bytes::from(text)).ok()?;
         let members = text.members()?;
         let member = |name: &str| Some(&members.iter().find(|it| it.key == name)?.value);

@@ -35,7 +35,7 @@ const MAX_IDENTITY_CHARACTERS: usize = 100;
 const LIFETIME: Duration = Duration::from_hours(7 * 24);
 
 /// The verdicts on all servers.
-pub(super) struct Verdicts {
+pub(crate) struct Verdicts {
     /// Where they are kept, if anywhere.
     folder: Option<PathBuf>,
     /// What is known; nothing before it was read.
@@ -47,19 +47,19 @@ type Known = HashMap<String, RawJson, foldhash::fast::RandomState>;
 
 /// What was found out of one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Verdict {
-    pub(super) era: Era,
+pub(crate) struct Verdict {
+    pub(crate) era: Era,
     /// What the server called itself.
-    pub(super) identity: ServerIdentity,
+    pub(crate) identity: ServerIdentity,
     /// When it was found out, in seconds since 1970.
     at: u64,
 }
 
 /// What a server calls itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct ServerIdentity {
-    pub(super) name: Option<String>,
-    pub(super) version: Option<String>,
+pub(crate) struct ServerIdentity {
+    pub(crate) name: Option<String>,
+    pub(crate) version: Option<String>,
 }
 
 /// A verdict as it is written in the file.
@@ -103,18 +103,18 @@ impl From<Verdict> for StoredVerdict {
 /// An era as it is written in the file.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Era", rename_all = "camelCase")]
-pub(super) enum EraWord {
+pub(crate) enum EraWord {
     Legacy,
     Modern,
 }
 
 /// What a verdict is found by: a server, and the version of its program as far as that can be seen from outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct VerdictKey(String);
+pub(crate) struct VerdictKey(String);
 
 impl VerdictKey {
     /// The key of a server; one that cannot be reached has none.
-    pub(super) fn of(server: &Server) -> Option<Self> {
+    pub(crate) fn of(server: &Server) -> Option<Self> {
         let mut hash = LaunchHash::default();
         match &server.transport {
             Transport::Stdio(launch) => hash.add_program(launch),
@@ -130,7 +130,7 @@ impl VerdictKey {
 
 impl ServerIdentity {
     /// An identity of texts that may be of any length.
-    pub(super) fn new(name: Option<&str>, version: Option<&str>) -> Self {
+    pub(crate) fn new(name: Option<&str>, version: Option<&str>) -> Self {
         let cut = |text: &str| text.chars().take(MAX_IDENTITY_CHARACTERS).collect();
         Self {
             name: name.map(cut),
@@ -141,7 +141,7 @@ impl ServerIdentity {
 
 impl Verdicts {
     /// The verdicts that are kept in a folder, or only as long as the process runs.
-    pub(super) fn new(folder: Option<PathBuf>) -> Self {
+    pub(crate) fn new(folder: Option<PathBuf>) -> Self {
         Self {
             folder,
             known: Mutex::default(),
@@ -149,7 +149,7 @@ impl Verdicts {
     }
 
     /// What is known of a server, unless it is too old to count.
-    pub(super) fn get(&self, key: &VerdictKey) -> Option<Verdict> {
+    pub(crate) fn get(&self, key: &VerdictKey) -> Option<Verdict> {
         let mut known = self.known();
         let known = known.get_or_insert_with(|| self.read());
         let now = seconds_now();
@@ -159,7 +159,7 @@ impl Verdicts {
     }
 
     /// Notes how a server speaks.
-    pub(super) fn put(&self, key: &VerdictKey, era: Era, identity: ServerIdentity) {
+    pub(crate) fn put(&self, key: &VerdictKey, era: Era, identity: ServerIdentity) {
         let verdict = Verdict {
             era,
             identity,
@@ -172,7 +172,7 @@ impl Verdicts {
     }
 
     /// Forgets what was known of a server.
-    pub(super) fn forget(&self, key: &VerdictKey) {
+    pub(crate) fn forget(&self, key: &VerdictKey) {
         if self.get(key).is_some() {
             self.change(|known| {
                 known.remove(&key.0);

@@ -132,7 +132,7 @@ pub enum CallError {
 
 impl CallError {
     /// A refusal of our own, in the form in which a server's are passed on.
-    pub(in crate::downstream) fn refusal(code: i64, message: &str, data: Option<&RawJson>) -> Self {
+    pub(crate) fn refusal(code: i64, message: &str, data: Option<&RawJson>) -> Self {
         let error = ObjectText::new()
             .member("code", &code)
             .member("message", message);
@@ -149,7 +149,7 @@ impl CallError {
 
     /// The same of a call that the server has had before: that a later request for it was not sent does not undo
     /// the first. What the server answers is its answer.
-    pub(in crate::downstream) fn after_it_began(self) -> Self {
+    pub(crate) fn after_it_began(self) -> Self {
         match self.outcome() {
             None | Some(Outcome::Unknown) => self,
             Some(Outcome::NotSent | Outcome::Rejected) => Self::BrokenOff {

@@ -196,7 +196,7 @@ impl ConnectError {
     }
 
     /// Whether trying again soon is worth limiting: something was started, or should have been.
-    pub(in crate::downstream) fn is_failed_start(&self) -> bool {
+    pub(crate) fn is_failed_start(&self) -> bool {
         let refused = matches!(self, Self::Http { fault } if fault.is_about_access());
         !refused
             && !matches!(
@@ -212,12 +212,12 @@ impl ConnectError {
     }
 
     /// Whether the server has answered, and not as it must.
-    pub(in crate::downstream) fn is_refused(&self) -> bool {
+    pub(crate) fn is_refused(&self) -> bool {
         matches!(self, Self::Refused { .. } | Self::InvalidAnswer { .. })
     }
 
     /// Whether it may have failed because the server speaks otherwise than was thought.
-    pub(in crate::downstream) fn may_be_the_era(&self) -> bool {
+    pub(crate) fn may_be_the_era(&self) -> bool {
         match self {
             Self::Http { fault } => {
                 !matches!(fault, HttpFault::Unreachable { .. }) && !fault.is_about_access()
@@ -232,14 +232,14 @@ impl ConnectError {
 
     /// Whether the process left at once and without a word, as launchers sometimes do that race with
     /// another start of the same package.
-    pub(in crate::downstream) fn is_silent_exit(&self) -> bool {
+    pub(crate) fn is_silent_exit(&self) -> bool {
         let silent = StartPhase::Initialize;
         matches!(self, Self::Exited { exit: Exit::Code(0), phase, stderr }
             if *phase == silent && stderr.is_empty())
     }
 
     /// The error without the values that came from variables.
-    pub(in crate::downstream) fn redacted(self, secrets: &Secrets) -> Self {
+    pub(crate) fn redacted(self, secrets: &Secrets) -> Self {
         let clean = |text: String| secrets.redact(&text).into_owned();
         match self {
             Self::CommandNotFound { command } => Self::CommandNotFound {

@@ -162,7 +162,7 @@ impl HttpFault {
     }
 
     /// Whether the same request may go through another time: the server was busy, or out of reach.
-    pub(in crate::downstream) fn may_pass(&self) -> bool {
+    pub(crate) fn may_pass(&self) -> bool {
         match self {
             Self::Status { status, .. } => *status == 429 || *status >= 500,
             Self::Unreachable { .. }
@@ -175,7 +175,7 @@ impl HttpFault {
 
     /// Whether the server has refused whoever asked, and not what: nothing is learned of how it speaks, and nothing
     /// is spared by asking it less often.
-    pub(in crate::downstream) fn is_about_access(&self) -> bool {
+    pub(crate) fn is_about_access(&self) -> bool {
         matches!(self, Self::Unauthorized | Self::SignIn(_))
     }
 

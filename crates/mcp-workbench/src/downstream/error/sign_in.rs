@@ -34,7 +34,7 @@ pub enum Lack {
 
 impl SignInNeeded {
     /// Whether a person can do something about it by signing in.
-    pub(in crate::downstream) fn is_for_a_person(&self) -> bool {
+    pub(crate) fn is_for_a_person(&self) -> bool {
         let passes = matches!(&self.lack, Lack::Trouble(why) if why.is_transient());
         self.command.is_some() && !passes
     }
@@ -42,7 +42,7 @@ impl SignInNeeded {
 
 impl Lack {
     /// Why the user is asked to sign in.
-    pub(in crate::downstream) fn for_the_user(&self) -> String {
+    pub(crate) fn for_the_user(&self) -> String {
         match self {
             Self::Token(SignedOut::Never) => "It wants to know who you are.".to_owned(),
             Self::Token(_) | Self::Trouble(_) => {

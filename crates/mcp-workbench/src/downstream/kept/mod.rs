@@ -40,7 +40,7 @@ const MARKED_EVERY: Duration = Duration::from_hours(24);
 const CLEARED_EVERY: usize = 100;
 
 /// The tools of all servers that were ever started, as they were told.
-pub(super) struct KeptLists {
+pub(crate) struct KeptLists {
     /// Where they are kept, if anywhere.
     folder: Option<PathBuf>,
     /// Where it is kept who is signed in.
@@ -96,7 +96,7 @@ pub struct KeptTools {
 
 impl KeptLists {
     /// The lists that are kept in a cache directory, for those who are signed in by a state directory.
-    pub(super) fn new(cache: Option<&Path>, state: Option<&Path>) -> Self {
+    pub(crate) fn new(cache: Option<&Path>, state: Option<&Path>) -> Self {
         Self {
             folder: cache.map(folder_in),
             state: state.map(Into::into),
@@ -106,7 +106,7 @@ impl KeptLists {
     }
 
     /// The tools of a server as it last told them, by the rules of its entry as it is now.
-    pub(super) fn recall(&self, server: &Server) -> Option<ToolList> {
+    pub(crate) fn recall(&self, server: &Server) -> Option<ToolList> {
         Some(self.read(server)?.0)
     }
 
@@ -129,7 +129,7 @@ impl KeptLists {
     }
 
     /// Keeps what a server has told under a sign-in. A file that says the same is not written again.
-    pub(super) fn keep(
+    pub(crate) fn keep(
         &self,
         (server, grant): (&Server, Option<&str>),
         told: &Told,

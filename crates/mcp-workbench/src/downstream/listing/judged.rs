@@ -13,7 +13,7 @@ use crate::{
 
 impl ToolList {
     /// Whether there are rules about what may be called.
-    pub(in crate::downstream) fn is_judged(&self) -> bool {
+    pub(crate) fn is_judged(&self) -> bool {
         !self.said.is_empty()
     }
 
@@ -25,7 +25,7 @@ impl ToolList {
 
     /// The list without the tools that another entry of the configuration does not let through; what it lets through
     /// in addition is not known before the server is asked.
-    pub(in crate::downstream) fn narrowed(self: &Arc<Self>, server: &Server) -> Arc<Self> {
+    pub(crate) fn narrowed(self: &Arc<Self>, server: &Server) -> Arc<Self> {
         let allows = |tool: &&ToolDefinition| server.filters.allows(tool.name.as_str());
         let same_rules = self.denied.is_empty() && server.permissions.is_empty();
         if same_rules
@@ -62,11 +62,7 @@ impl ToolList {
 
     /// The list as it counts after an earlier one of the same server: what was said of a tool before and is worse
     /// than what is said now still counts.
-    pub(in crate::downstream) fn after(
-        mut self,
-        earlier: &Self,
-        permissions: &Permissions,
-    ) -> Self {
+    pub(crate) fn after(mut self, earlier: &Self, permissions: &Permissions) -> Self {
         if permissions.is_empty() {
             return self;
         }

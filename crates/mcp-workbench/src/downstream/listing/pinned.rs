@@ -13,9 +13,9 @@ use crate::{
 
 /// What is done about tools that are not what the lock file has.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::downstream) struct PinRules<'a> {
-    pub(in crate::downstream) pins: &'a ServerPins,
-    pub(in crate::downstream) mode: PinMode,
+pub(crate) struct PinRules<'a> {
+    pub(crate) pins: &'a ServerPins,
+    pub(crate) mode: PinMode,
 }
 
 impl PinRules<'_> {
@@ -37,7 +37,7 @@ impl ToolList {
     }
 
     /// The list without the tools that may not be offered any more.
-    pub(in crate::downstream) fn ruled(self: &Arc<Self>, rules: &PinRules<'_>) -> Arc<Self> {
+    pub(crate) fn ruled(self: &Arc<Self>, rules: &PinRules<'_>) -> Arc<Self> {
         let ruling = rules.rule(self);
         if ruling.denied.is_empty() {
             return Arc::clone(self);
@@ -48,13 +48,13 @@ impl ToolList {
     }
 
     /// The tool of this name, or why it is not offered.
-    pub(in crate::downstream) fn find(&self, name: &str) -> Result<&ToolDefinition, CallError> {
+    pub(crate) fn find(&self, name: &str) -> Result<&ToolDefinition, CallError> {
         let missing = || self.refusal(name).unwrap_or(CallError::ToolGone);
         self.get(name).ok_or_else(missing)
     }
 
     /// Refuses a call with these parameters to a tool that is not permitted, or that nobody has approved.
-    pub(in crate::downstream) fn check_offered(&self, params: &RawJson) -> Result<(), CallError> {
+    pub(crate) fn check_offered(&self, params: &RawJson) -> Result<(), CallError> {
         // Almost always there is none, and reading the parameters for nothing costs something.
         if { self.withheld.iter() }.all(|it| it.cause == Cause::Definition) {
             return Ok(());

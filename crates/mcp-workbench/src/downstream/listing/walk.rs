@@ -37,7 +37,7 @@ pub enum Step {
 
 impl ListWalk {
     /// A walk over a list of tools.
-    pub(in crate::downstream) fn tools() -> Self {
+    pub(crate) fn tools() -> Self {
         Self::new("tools")
     }
 
@@ -100,19 +100,19 @@ impl ListWalk {
     }
 
     /// Notes that a later page could not be read; what came before it counts.
-    pub(in crate::downstream) fn cut_short(&mut self, why: &str) -> Step {
+    pub(crate) fn cut_short(&mut self, why: &str) -> Step {
         self.notices
             .push(format!("the list of tools was cut short {why}"));
         Step::Done
     }
 
     /// Whether a page has been read.
-    pub(in crate::downstream) fn has_pages(&self) -> bool {
+    pub(crate) fn has_pages(&self) -> bool {
         self.pages > 0
     }
 
     /// What the server has told, with what it said of itself.
-    pub(in crate::downstream) fn told(self, era: Era, introduction: Introduction) -> Told {
+    pub(crate) fn told(self, era: Era, introduction: Introduction) -> Told {
         Told {
             era,
             introduction,

@@ -120,19 +120,19 @@ impl ProcessTable {
     }
 
     /// Ends a process whose stdin was closed at `closed_at`, on a task of its own.
-    pub(in crate::downstream) fn retire(self: &Arc<Self>, process: Process, closed_at: Instant) {
+    pub(crate) fn retire(self: &Arc<Self>, process: Process, closed_at: Instant) {
         let closing = self.closing_since.get().copied();
         let closed_at = closing.map_or(closed_at, |closing| closing.min(closed_at));
         self.tasks.spawn(end(process, closed_at));
     }
 
     /// Makes the end of every process count from `since` at the latest.
-    pub(in crate::downstream) fn closing_since(&self, since: Instant) {
+    pub(crate) fn closing_since(&self, since: Instant) {
         let _ = self.closing_since.set(since);
     }
 
     /// Kills whatever is left of any tree, when all servers have been ended.
-    pub(in crate::downstream) async fn sweep_all(&self) {
+    pub(crate) async fn sweep_all(&self) {
         self.kill_leaders();
         self.sweep(None).await;
         let (guard, all_ended) = {
@@ -270,7 +270,7 @@ async fn next_end(mut child_ended: watch::Receiver<()>) {
 
 impl Process {
     /// Waits for the end of the leader and leaves it unreaped. Cancel-safe.
-    pub(in crate::downstream) async fn exited(&mut self) -> Exit {
+    pub(crate) async fn exited(&mut self) -> Exit {
         loop {
             if self.may_have_ended {
                 // Noted before the look, so that an end after it is looked for anew.

@@ -47,15 +47,15 @@ impl ProcessTable {
     }
 
     /// Ends a process whose stdin was closed at `closed_at`, on a task of its own.
-    pub(in crate::downstream) fn retire(self: &Arc<Self>, process: Process, closed_at: Instant) {
+    pub(crate) fn retire(self: &Arc<Self>, process: Process, closed_at: Instant) {
         self.tasks.spawn(end(process, closed_at));
     }
 
     /// Each process counts its own time here.
-    pub(in crate::downstream) fn closing_since(&self, _since: Instant) {}
+    pub(crate) fn closing_since(&self, _since: Instant) {}
 
     /// Nothing is left here that could be found.
-    pub(in crate::downstream) async fn sweep_all(&self) {}
+    pub(crate) async fn sweep_all(&self) {}
 }
 
 /// One server's process.
@@ -68,7 +68,7 @@ pub struct Process {
 
 impl Process {
     /// Waits for the end of the process. Cancel-safe.
-    pub(in crate::downstream) async fn exited(&mut self) -> Exit {
+    pub(crate) async fn exited(&mut self) -> Exit {
         match self.child.wait().await {
             Ok(status) => status.code().map_or(Exit::Closed, Exit::Code),
             Err(_) => Exit::Closed,

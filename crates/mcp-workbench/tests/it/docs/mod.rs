@@ -1,7 +1,6 @@
 //! The documentation, held against the program: every block of every page is parsed, loaded, run or compared, and every
 //! link leads somewhere. A block that nothing here knows how to test fails.
 
-mod code_map;
 mod commands;
 mod data;
 mod followed;

@@ -1,0 +1,154 @@
+//! What a server asks its client while it works: elicitation, sampling, roots. A question goes to the
+//! client whose call it belongs to, and its answer comes back under the server's own id. A question
+//! that cannot be attributed to one client is refused, never given to the wrong one.
+
+pub(crate) mod attribution;
+pub(crate) mod held;
+pub(crate) mod questions;
+pub(crate) mod taken_back;
+pub(crate) mod users;
+
+use std::{collections::HashMap, sync::Arc};
+
+use tokio::task::{AbortHandle, JoinSet};
+
+use crate::{
+    call::{ClientHandle, ClientId, Question},
+    downstream::asks::questions::can_answer,
+    era::Era,
+    wire::{self, Answer, Frame, ObjectText, RawJson, Request, RequestId, code},
+};
+
+/// How many questions a server may have open at once.
+const MAX_QUESTIONS: usize = 100;
+
+/// The questions of one server that are not answered yet. Dropping it withdraws them.
+pub(crate) struct Asks {
+    /// The answer to a question for roots, where the configuration gives it.
+    roots: Option<RawJson>,
+    running: JoinSet<(RequestId, Option<Answer>)>,
+    by_id: HashMap<RequestId, OpenQuestion>,
+}
+
+/// A question that a client is thinking about.
+struct OpenQuestion {
+    client: ClientId,
+    running: AbortHandle,
+}
+
+impl Asks {
+    /// No questions yet; `roots` is what the configuration says of them.
+    pub(crate) fn new(roots: Option<RawJson>) -> Self {
+        Self {
+            roots,
+            running: JoinSet::new(),
+            by_id: HashMap::new(),
+        }
+    }
+
+    /// Whether the configuration answers questions for roots.
+    pub(crate) fn has_roots(&self) -> bool {
+        self.roots.is_some()
+    }
+
+    /// What a server is told that it may ask, for as long as it runs: what the client can do that it is started
+    /// for. A modern client may say something else in its next request, so its server is also told of what
+    /// most clients can do, and is refused where a request says otherwise.
+    pub(crate) fn announced(&self, client: Option<&Arc<dyn ClientHandle>>) -> RawJson {
+        let capabilities = client.map(|client| client.capabilities());
+        let capabilities = capabilities.unwrap_or_default();
+        let varies = client.is_some_and(|client| client.era() == Era::Modern);
+        let mut announced = capabilities.questions();
+        if varies && capabilities.get(Question::Elicitation).is_none() {
+            let forms = ObjectText::new().raw("form", &ObjectText::new().finish());
+            announced = announced.with_member(Question::Elicitation.capability(), &forms.finish());
+        }
+        if (varies || self.has_roots()) && capabilities.get(Question::Roots).is_none() {
+            let nothing = ObjectText::new().finish();
+            announced = announced.with_member(Question::Roots.capability(), &nothing);
+        }
+        announced
+    }
+
+    /// Takes a request of the server. Returns the answer if it can be given at once.
+    pub(crate) fn take(
+        &mut self,
+        request: Request,
+        client: Option<&Arc<dyn ClientHandle>>,
+    ) -> Option<Frame> {
+        if request.method == "ping" {
+            return Some(wire::result(&request.id, &ObjectText::new().finish()));
+        }
+        let question = Question::named(&request.method);
+        if let (Some(Question::Roots), Some(roots)) = (question, &self.roots) {
+            return Some(wire::result(&request.id, roots));
+        }
+        let willing = client.filter(|it| {
+            question.is_some_and(|question| is_willing(it, question, request.params.as_ref()))
+        });
+        let (Some(question), Some(client)) = (question, willing) else {
+            let message = format!("Method not found: {}", request.method);
+            return Some(wire::error(
+                Some(&request.id),
+                code::METHOD_NOT_FOUND,
+                &message,
+            ));
+        };
+        if self.running.len() >= MAX_QUESTIONS || self.by_id.contains_key(&request.id) {
+            let message = format!("more than {MAX_QUESTIONS} questions at once, or one id twice");
+            return Some(wire::error(
+                Some(&request.id),
+                code::INTERNAL_ERROR,
+                &message,
+            ));
+        }
+        let answer = client.ask(question, request.params.as_ref());
+        let id = request.id.clone();
+        let running = self
+            .running
+            .spawn(async move { (request.id, answer.await) });
+        let client = client.id();
+        self.by_id.insert(id, OpenQuestion { client, running });
+        None
+    }
+
+    /// The server no longer wants to know; returns who was asked.
+    pub(crate) fn cancel(&mut self, id: &RequestId) -> Option<ClientId> {
+        let question = self.by_id.remove(id)?;
+        question.running.abort();
+        Some(question.client)
+    }
+
+    /// The next answer for the server, and who gave it; waits for ever while nothing was asked. Cancel-safe.
+    pub(crate) async fn next_answer(&mut self) -> (Frame, Option<ClientId>) {
+        loop {
+            let Some(done) = self.running.join_next().await else {
+                return std::future::pending().await;
+            };
+            // A question that was withdrawn wants no answer.
+            let Ok((id, answer)) = done else { continue };
+            let client = self.by_id.remove(&id).map(|question| question.client);
+            let frame = match answer {
+                Some(Answer::Result(result)) => wire::result(&id, &result),
+                Some(Answer::Error(error)) => wire::error_as_sent(&id, &error),
+                Some(Answer::Invalid) | None => {
+                    wire::error(Some(&id), code::INTERNAL_ERROR, "the client gave no answer")
+                }
+            };
+            return (frame, client);
+        }
+    }
+}
+
+/// Whether a client answers a question. What a modern one has not declared it is never asked; a legacy one decides
+/// by itself about the form of the question.
+fn is_willing(
+    client: &Arc<dyn ClientHandle>,
+    question: Question,
+    params: Option<&RawJson>,
+) -> bool {
+    match client.era() {
+        Era::Legacy => client.can_answer(question),
+        Era::Modern => can_answer(client, question, params),
+    }
+}

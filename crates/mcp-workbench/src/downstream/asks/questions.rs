@@ -1,0 +1,164 @@
+//! Asking a client what a modern server wants to know before it answers: all questions of one answer at once.
+
+use std::sync::Arc;
+
+use tokio::task::JoinSet;
+
+use crate::{
+    call::{ClientHandle, Question},
+    downstream::error::CallError,
+    era::{Era, InputRequest, MISSING_CAPABILITY},
+    wire::{Answer, ObjectText, RawJson},
+};
+
+/// How many questions one answer may hold.
+const MAX_QUESTIONS: usize = 100;
+
+/// The part of the capability for elicitation that allows addresses.
+const URL: &str = "url";
+/// The part that allows forms; where neither is named, forms are meant.
+const FORM: &str = "form";
+
+/// Who answers the questions of a server.
+pub(crate) struct Answering<'a> {
+    pub(crate) client: &'a Arc<dyn ClientHandle>,
+    /// The answer to a question for roots, where the configuration gives it.
+    pub(crate) roots: Option<RawJson>,
+}
+
+impl Answering<'_> {
+    /// Whether the client itself can answer all of these.
+    pub(crate) fn client_can_answer(&self, requests: &[InputRequest]) -> bool {
+        requests.iter().all(|request| {
+            Question::named(&request.method).is_some_and(|it| self.client_can(it, request))
+        })
+    }
+
+    /// Asks everything and waits for all answers, by the keys of the questions. Dropping the future withdraws
+    /// the questions.
+    pub(crate) async fn ask(&self, requests: &[InputRequest]) -> Result<RawJson, CallError> {
+        let questions = self.questions(requests)?;
+        let mut answers: Vec<Option<RawJson>> = vec![None; requests.len()];
+        let mut asked = JoinSet::new();
+        for (index, (question, request)) in questions.iter().zip(requests).enumerate() {
+            match (question, &self.roots) {
+                (Question::Roots, Some(roots)) => answers[index] = Some(roots.clone()),
+                _ => {
+                    let params = self.params(*question, request);
+                    let answer = self.client.ask(*question, params.as_ref());
+                    asked.spawn(async move { (index, answer.await) });
+                }
+            }
+        }
+        while let Some(answered) = asked.join_next().await {
+            let (index, answer) = answered.map_err(|_| CallError::Internal)?;
+            let Some(Answer::Result(result)) = answer else {
+                let question = questions[index].method();
+                return Err(CallError::Unanswered { question });
+            };
+            answers[index] = Some(result);
+        }
+        let responses = requests.iter().zip(answers);
+        let responses = responses.fold(ObjectText::new(), |text, (request, answer)| match answer {
+            Some(answer) => text.raw(&request.key, &answer),
+            None => text,
+        });
+        Ok(responses.finish())
+    }
+
+    /// What is asked, if it can be answered.
+    fn questions(&self, requests: &[InputRequest]) -> Result<Vec<Question>, CallError> {
+        if requests.len() > MAX_QUESTIONS {
+            return Err(CallError::UnknownAnswer);
+        }
+        let questions = requests.iter();
+        let questions = questions.map(|request| Question::named(&request.method));
+        let questions: Option<Vec<_>> = questions.collect();
+        let questions = questions.ok_or(CallError::UnknownAnswer)?;
+        let mut missing = ObjectText::new().finish();
+        let mut is_missing = false;
+        for (question, request) in questions.iter().zip(requests) {
+            let from_configuration = *question == Question::Roots && self.roots.is_some();
+            if !from_configuration && !self.client_can(*question, request) {
+                is_missing = true;
+                missing = missing.with_member(question.capability(), &needed(*question, request));
+            }
+        }
+        if is_missing {
+            return Err(missing_capability(&missing));
+        }
+        Ok(questions)
+    }
+
+    fn client_can(&self, question: Question, request: &InputRequest) -> bool {
+        can_answer(self.client, question, request.params.as_ref())
+    }
+
+    /// The parameters as the client's era has them: a legacy client finds an address by an id.
+    fn params(&self, question: Question, request: &InputRequest) -> Option<RawJson> {
+        let params = request.params.clone()?;
+        let needs_id = question == Question::Elicitation
+            && is_url(Some(&params))
+            && self.client.era() == Era::Legacy
+            && params.member("elicitationId").is_none();
+        Some(if needs_id {
+            params.with_member("elicitationId", &RawJson::of(&fresh_id()))
+        } else {
+            params
+        })
+    }
+}
+
+/// Whether a client has declared that it answers such a question, in the form in which it is asked, and can be
+/// asked at all.
+pub(crate) fn can_answer(
+    client: &Arc<dyn ClientHandle>,
+    question: Question,
+    params: Option<&RawJson>,
+) -> bool {
+    let declared = client.capabilities().get(question);
+    let Some(declared) = declared.filter(|_| client.can_answer(question)) else {
+        return false;
+    };
+    let declares = |mode: &str| declared.member(mode).is_some();
+    match question {
+        Question::Elicitation if is_url(params) => declares(URL),
+        Question::Elicitation => declares(FORM) || !declares(URL),
+        Question::Sampling | Question::Roots => true,
+    }
+}
+
+/// The error for a client that cannot do what a server needs.
+pub(crate) fn missing_capability(required: &RawJson) -> CallError {
+    let data = ObjectText::new().raw("requiredCapabilities", required);
+    CallError::refusal(
+        MISSING_CAPABILITY,
+        "the client cannot answer what the server asks",
+        Some(&data.finish()),
+    )
+}
+
+/// The capability that a question needs.
+pub(crate) fn needed(question: Question, request: &InputRequest) -> RawJson {
+    let nothing = ObjectText::new().finish();
+    if question == Question::Elicitation && is_url(request.params.as_ref()) {
+        ObjectText::new().raw(URL, &nothing).finish()
+    } else {
+        nothing
+    }
+}
+
+fn is_url(params: Option<&RawJson>) -> bool {
+    let mode = params.and_then(|it| it.member("mode"));
+    mode.is_some_and(|mode| mode.as_text().is_some_and(|mode| mode == URL))
+}
+
+/// An id that nobody can guess.
+pub(crate) fn fresh_id() -> String {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes).expect("the system has random numbers");
+    format!("{:032x}", u128::from_be_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+//! One request after the other with a server that is being started. What the server says in between is answered
+//! or ignored.
+
+use std::sync::Arc;
+
+use crate::{
+    call::ClientHandle,
+    config::Secrets,
+    downstream::{
+        asks::Asks,
+        error::{CallError, ConnectError, GiveUp, StartPhase},
+        link::{Link, LinkEvent},
+        protocol::dialect::Dialect,
+    },
+    era::Era,
+    wire::{Answer, Kind, Message, RawJson, Request, RequestId, recover_answer_id},
+};
+
+/// A server that asks without reading the answers gets no more of them beyond this.
+const MAX_ANSWER_BYTES: usize = 1024 * 1024;
+
+/// How much of a server's words an error repeats.
+const MESSAGE_CHARACTERS: usize = 4000;
+
+/// What is said to a server, and heard of it, at its start.
+pub(crate) struct Conversation<'a> {
+    pub(crate) link: Link,
+    /// The first id that was not used.
+    pub(crate) next_id: u64,
+    /// What the server has asked and is not answered yet.
+    pub(crate) asks: Asks,
+    /// Who needs the server; it is told what that client can do.
+    pub(crate) client: Option<&'a Arc<dyn ClientHandle>>,
+    /// How the server is spoken to.
+    pub(crate) dialect: Dialect,
+}
+
+impl Conversation<'_> {
+    /// Speaks to the server in another way from now on.
+    pub(crate) fn speak(&mut self, dialect: Dialect) {
+        self.dialect = dialect;
+        self.link.set_era(dialect.era);
+    }
+
+    /// Sends a request; returns its id.
+    pub(crate) fn send(&mut self, phase: StartPhase, params: &RawJson) -> u64 {
+        let id = self.next_id;
+        self.next_id += 1;
+        let params = self.dialect.own_params(params, self.client);
+        self.link
+            .request(id, &phase.to_string(), params.into(), &[]);
+        id
+    }
+
+    /// Sends a request and waits for its answer.
+    pub(crate) async fn request(
+        &mut self,
+        phase: StartPhase,
+        params: &RawJson,
+    ) -> Result<Answer, ConnectError> {
+        let id = self.send(phase, params);
+        let (_, answer) = self.answer(phase, id, None).await?;
+        Ok(answer)
+    }
+
+    /// Waits for the answer to a request, or to an earlier one that is still of interest; says to which it is.
+    /// Only the later one can fail. Cancel-safe.
+    pub(crate) async fn answer(
+        &mut self,
+        phase: StartPhase,
+        id: u64,
+        earlier: Option<u64>,
+    ) -> Result<(u64, Answer), ConnectError> {
+        loop {
+            let event = tokio::select! {
+                event = self.link.next_event() => event,
+                (answer, _) = self.asks.next_answer() => {
+                    self.link.send(answer);
+                    continue;
+                }
+            };
+            match event {
+                LinkEvent::Message { message, .. } => {
+                    if let Some((answered, answer)) = self.take_message(message)
+                        && (answered == id || Some(answered) == earlier)
+                    {
+                        return Ok((answered, answer));
+                    }
+                }
+                event => self.check(event, phase, id).await?,
+            }
+        }
+    }
+
+    /// Takes a message of the server; returns the answer if it is one.
+    fn take_message(&mut self, message: Message) -> Option<(u64, Answer)> {
+        match message {
+            Message::Response(response) => {
+                let id = response.id.as_ref().and_then(RequestId::as_u64)?;
+                Some((id, response.answer))
+            }
+            Message::Request(request) => {
+                if self.dialect.era == Era::Legacy {
+                    answer_server(request, self.client, &mut self.asks, &mut self.link);
+                }
+                None
+            }
+            Message::Notification(_) => None,
+        }
+    }
+
+    /// Whether the request can still be answered after what has happened.
+    async fn check(
+        &mut self,
+        event: LinkEvent,
+        phase: StartPhase,
+        id: u64,
+    ) -> Result<(), ConnectError> {
+        match event {
+            LinkEvent::Lost(fault) => Err(ConnectError::Http { fault }),
+            LinkEvent::Failed {
+                id: failed, fault, ..
+            } if failed == id => Err(ConnectError::Http { fault }),
+            LinkEvent::Ended(exit) => {
+                let stderr = self.link.stderr_tail().await;
+                Err(ConnectError::Exited {
+                    exit,
+                    phase,
+                    stderr,
+                })
+            }
+            LinkEvent::TooLarge(_) => Err(ConnectError::InvalidAnswer { phase }),
+            LinkEvent::Nonsense => {
+                let stderr = self.link.stderr_tail().await;
+                Err(ConnectError::GivenUp {
+                    why: GiveUp::Nonsense,
+                    phase,
+                    stderr,
+                })
+            }
+            LinkEvent::BadLine(line)
+                if recover_answer_id(&line).and_then(|it| it.as_u64()) == Some(id) =>
+            {
+                Err(ConnectError::InvalidAnswer { phase })
+            }
+            LinkEvent::Message { .. }
+            | LinkEvent::BadLine(_)
+            | LinkEvent::TooLargeEnded(_)
+            | LinkEvent::Failed { .. }
+            | LinkEvent::Renewed => Ok(()),
+        }
+    }
+}
+
+/// Takes a request of the server, unless it asks without reading the answers.
+pub(crate) fn answer_server(
+    request: Request,
+    client: Option<&Arc<dyn ClientHandle>>,
+    asks: &mut Asks,
+    link: &mut Link,
+) -> Taken {
+    if link.backlog() >= MAX_ANSWER_BYTES {
+        return Taken::Done;
+    }
+    match asks.take(request, client) {
+        Some(answer) => {
+            link.send(answer);
+            Taken::Done
+        }
+        None => Taken::Asked,
+    }
+}
+
+/// What became of a request of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// It is answered, or will never be.
+    Done,
+    /// The client was asked.
+    Asked,
+}
+
+/// The code of an error object, as it is written.
+pub(crate) fn error_code(error: &RawJson) -> String {
+    let code = error
+        .member("code")
+        .filter(|code| code.kind() == Kind::Number);
+    code.map_or_else(|| "unknown".to_owned(), |code| code.as_str().to_owned())
+}
+
+/// The words of an error object without secrets, cut where they go on for ever.
+pub(crate) fn error_message(error: &RawJson, secrets: &Secrets) -> String {
+    let message = error.member("message");
+    let message = message
+        .as_ref()
+        .and_then(RawJson::as_text)
+        .unwrap_or_default();
+    let mut message = secrets.redact(&message).into_owned();
+    if let Some((end, _)) = message.char_indices().nth(MESSAGE_CHARACTERS) {
+        message.truncate(end);
+        message.push('…');
+    }
+    message
+}
+
+/// Why a step of the start did not succeed.
+pub(crate) fn refused(phase: StartPhase, answer: &Answer, secrets: &Secrets) -> ConnectError {
+    match answer {
+        Answer::Error(error) => ConnectError::Refused {
+            phase,
+            code: error_code(error),
+            message: error_message(error, secrets),
+        },
+        Answer::Result(_) | Answer::Invalid => ConnectError::InvalidAnswer { phase },
+    }
+}
+
+/// The answer to a call.
+pub(crate) fn call_answer(answer: Answer, link: &Link) -> Result<RawJson, CallError> {
+    match answer {
+        Answer::Result(result) => Ok(result),
+        Answer::Error(error) => Err(CallError::Refused {
+            code: error_code(&error),
+            message: error_message(&error, &link.secrets()),
+            error,
+        }),
+        Answer::Invalid => Err(CallError::InvalidAnswer),
+    }
+}

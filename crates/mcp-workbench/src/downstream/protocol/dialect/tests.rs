@@ -1,0 +1,159 @@
+//! What servers of each era get of the requests of clients of each era.
+
+use pretty_assertions::assert_eq;
+
+use super::*;
+use crate::{
+    call::{CallContext, Retry, ToldProgress},
+    downstream::test_client::{TestClient, json},
+};
+
+fn identity() -> String {
+    own_identity().as_str().to_owned()
+}
+
+fn call(client: TestClient, request: CallRequest, meta: Option<&str>) -> Call {
+    Call {
+        request,
+        context: CallContext {
+            client: client.handle(),
+            meta: meta.map(json),
+            retry: None,
+            progress: ToldProgress::default(),
+        },
+    }
+}
+
+fn tool() -> CallRequest {
+    CallRequest::Tool {
+        name: "x".into(),
+        arguments: json(r#"{ "a": 1.0 }"#),
+    }
+}
+
+fn modern(tasks: bool) -> Dialect {
+    let extensions = if tasks {
+        r#"{"io.modelcontextprotocol/tasks":{}}"#
+    } else {
+        "{}"
+    };
+    let said = json(&format!(
+        r#"{{"capabilities":{{"extensions":{extensions}}}}}"#
+    ));
+    Dialect::modern(Some(&said), false)
+}
+
+const MODERN_META: &str = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"traceparent":"t","progressToken":"p"}"#;
+
+#[test]
+fn a_legacy_server_gets_what_a_legacy_client_sent() {
+    let mut client = TestClient::new(Era::Legacy, "{}");
+    let meta = Some(r#"{"progressToken":"p","x":1}"#);
+    let params = |client: &TestClient| {
+        let call = call(client.clone(), tool(), meta);
+        let params = Dialect::LEGACY.call_params(&call, 7);
+        params.into_json().as_str().to_owned()
+    };
+    assert_eq!(
+        params(&client),
+        r#"{"name":"x","arguments":{ "a": 1.0 },"_meta":{"progressToken":"p","x":1}}"#
+    );
+    client.progress_token = Some(r#""p""#);
+    assert_eq!(
+        params(&client),
+        r#"{"name":"x","arguments":{ "a": 1.0 },"_meta":{"progressToken":7,"x":1}}"#
+    );
+}
+
+#[test]
+fn a_legacy_server_gets_nothing_of_the_modern_era() {
+    let mut client = TestClient::new(Era::Modern, "{}");
+    client.progress_token = Some(r#""p""#);
+    let request = CallRequest::Relayed {
+        method: "prompts/get",
+        params: json(&format!(
+            r#"{{"name":"x","inputResponses":{{}},"requestState":"s","_meta":{MODERN_META}}}"#
+        )),
+    };
+    let call = call(client, request, Some(MODERN_META));
+    assert_eq!(
+        Dialect::LEGACY.call_params(&call, 7).into_json().as_str(),
+        r#"{"name":"x","_meta":{"traceparent":"t","progressToken":7}}"#
+    );
+}
+
+#[test]
+fn a_modern_server_is_told_of_a_legacy_client() {
+    let mut client = TestClient::new(
+        Era::Legacy,
+        r#"{"experimental":{},"elicitation":{"form":{}}}"#,
+    );
+    client.log_level = Some("info");
+    client.progress_token = Some(r#""p""#);
+    let call = call(client, tool(), Some(r#"{"progressToken":"p","x":1}"#));
+    let expected = format!(
+        r#"{{"name":"x","arguments":{{ "a": 1.0 }},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{"elicitation":{{"form":{{}}}},"extensions":{{"io.modelcontextprotocol/tasks":{{}}}}}},"io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/logLevel":"info","x":1,"progressToken":7}}}}"#,
+        identity()
+    );
+    assert_eq!(
+        modern(true).call_params(&call, 7).into_json().as_str(),
+        expected
+    );
+}
+
+#[test]
+fn a_modern_server_gets_the_answers_of_a_modern_client_as_they_are() {
+    let client = TestClient::new(Era::Modern, "{}");
+    let mut call = call(client, tool(), Some(MODERN_META));
+    call.context.retry = Some(Retry {
+        responses: Some(json(r#"{ "k": {} }"#)),
+        state: Some(json(r#""s\u0061""#)),
+    });
+    let expected = format!(
+        r#"{{"name":"x","arguments":{{ "a": 1.0 }},"inputResponses":{{ "k": {{}} }},"requestState":"s\u0061","_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}},"io.modelcontextprotocol/clientInfo":{},"traceparent":"t"}}}}"#,
+        identity()
+    );
+    assert_eq!(
+        modern(false).call_params(&call, 7).into_json().as_str(),
+        expected
+    );
+}
+
+#[test]
+fn only_extensions_that_are_carried_are_declared() {
+    let tasks = r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
+    let cases = [
+        (Era::Modern, r#"{"x":1}"#, false, r#"{"x":1}"#),
+        (
+            Era::Modern,
+            r#"{"extensions":{"com.example/y":{}}}"#,
+            false,
+            "{}",
+        ),
+        (
+            Era::Modern,
+            r#"{"extensions":{"com.example/y":{}}}"#,
+            true,
+            tasks,
+        ),
+        (Era::Modern, tasks, false, tasks),
+        (Era::Legacy, tasks, false, "{}"),
+        (Era::Legacy, "{}", true, tasks),
+    ];
+    for (era, declared, server_has_tasks, expected) in cases {
+        let client = TestClient::new(era, declared).handle();
+        let capabilities = modern(server_has_tasks).capabilities(Some(&client));
+        assert_eq!(capabilities.as_str(), expected, "{era:?} {declared}");
+    }
+}
+
+#[test]
+fn roots_of_the_configuration_are_declared_for_everybody() {
+    let dialect = Dialect::modern(None, true);
+    assert_eq!(dialect.capabilities(None).as_str(), r#"{"roots":{}}"#);
+    let client = TestClient::new(Era::Modern, r#"{"roots":{"listChanged":true}}"#).handle();
+    assert_eq!(
+        dialect.capabilities(Some(&client)).as_str(),
+        r#"{"roots":{"listChanged":true}}"#
+    );
+}

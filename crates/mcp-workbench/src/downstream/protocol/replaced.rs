@@ -1,0 +1,132 @@
+//! Requests that a server refuses or that fail by themselves, and what they show of it: that its list is not what it
+//! was, or that a remote server was replaced by one that speaks otherwise. The session with such a one is ended as
+//! soon as nobody waits for an answer, and the next need meets it anew.
+
+use std::time::Duration;
+
+use tokio::{sync::watch, time::Instant};
+
+use crate::{
+    call::Outcome,
+    downstream::{
+        error::{CallError, HttpFault},
+        protocol::{conversation::error_code, local::is_header_mismatch},
+        server::Status,
+        session::{Session, Surroundings, pending::Asked},
+    },
+    era::{Era, HEADER_MISMATCH, UNSUPPORTED_VERSION, is_modern_code},
+    wire::{Answer, ObjectText, RawJson},
+};
+
+/// The least time between two questions how a server speaks: most refusals mean nothing but themselves.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// Whether a server speaks as it did when it was met.
+#[derive(Debug, Default)]
+pub(crate) struct Speech {
+    known: Known,
+    /// When it was last asked.
+    asked_at: Option<Instant>,
+}
+
+/// What is known of how a server speaks now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Known {
+    /// As it did, as far as is known.
+    #[default]
+    AsMet,
+    /// It is being asked.
+    Asked,
+    /// It speaks otherwise.
+    Otherwise,
+}
+
+impl Session {
+    /// Whether the server has to be met anew, and nobody waits for an answer.
+    pub(crate) fn is_replaced(&self) -> bool {
+        self.speech.known == Known::Otherwise && self.calls.is_empty()
+    }
+
+    /// Looks at the refusal of a call.
+    pub(crate) fn take_refusal(&mut self, answer: &Answer, status: &watch::Sender<Status>) {
+        let Answer::Error(error) = answer else { return };
+        match self.calls.era() {
+            Era::Modern if is_header_mismatch(answer) => {
+                // The headers of calls come from the list, so the list is not what the server has now.
+                self.announce_change(status);
+            }
+            Era::Modern if !is_modern_code(error) => self.ask_how_it_speaks(),
+            Era::Legacy if self.link.is_remote() && misses_the_era(error) => {
+                self.speech.known = Known::Otherwise;
+            }
+            Era::Modern | Era::Legacy => {}
+        }
+    }
+
+    /// Takes a request that has failed by itself.
+    pub(crate) fn take_failure(
+        &mut self,
+        id: u64,
+        (fault, outcome): (HttpFault, Outcome),
+        surroundings: &Surroundings<'_>,
+    ) {
+        let not_modern = is_not_modern(&fault);
+        let was_call = self.calls.pending.is_call(id);
+        let fault = Box::new(fault);
+        let error = CallError::Http { fault, outcome };
+        match self.calls.failed(id, error, &mut self.link) {
+            Some(Asked::List) => self.take_page(&Answer::Invalid, surroundings),
+            Some(Asked::Listen) => self.subscription.ended(id, Instant::now()),
+            Some(Asked::Ping) if self.speech.known == Known::Asked => {
+                self.speech.known = if not_modern {
+                    Known::Otherwise
+                } else {
+                    Known::AsMet
+                };
+            }
+            _ if was_call && not_modern && self.calls.era() == Era::Modern => {
+                self.ask_how_it_speaks();
+            }
+            _ => {}
+        }
+    }
+
+    /// The server has answered a question how it speaks.
+    pub(crate) fn take_sign_of_life(&mut self) {
+        if self.speech.known == Known::Asked {
+            self.speech.known = Known::AsMet;
+        }
+    }
+
+    /// Asks a remote server that was modern whether it is. What a process is does not change.
+    fn ask_how_it_speaks(&mut self) {
+        let now = Instant::now();
+        let is_due = self.speech.asked_at.is_none_or(|at| at + PAUSE <= now);
+        if is_due && self.link.is_remote() && self.speech.known == Known::AsMet {
+            self.speech = Speech {
+                known: Known::Asked,
+                asked_at: Some(now),
+            };
+            let nothing = ObjectText::new().finish();
+            self.calls
+                .ask(&mut self.link, Asked::Ping, "server/discover", &nothing);
+        }
+    }
+}
+
+/// Whether an error is one that a modern server gives to a legacy request.
+fn misses_the_era(error: &RawJson) -> bool {
+    let code = error_code(error);
+    [HEADER_MISMATCH, UNSUPPORTED_VERSION]
+        .iter()
+        .any(|it| it.to_string() == code)
+}
+
+/// Whether a fault may come of a server that is not modern.
+fn is_not_modern(fault: &HttpFault) -> bool {
+    match fault {
+        HttpFault::Status { .. } => !fault.may_pass(),
+        HttpFault::NotModern { .. } => true,
+        _ => false,
+    }
+}

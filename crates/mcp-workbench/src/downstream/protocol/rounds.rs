@@ -1,0 +1,230 @@
+//! What a modern server answers to a call, until there is an answer for the caller: questions are asked and the
+//! call is made again with their answers, tasks are followed, and what only one era has is translated.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::{
+    call::{Call, Outcome, Question, Retry},
+    downstream::{
+        asks::questions::{Answering, missing_capability, needed},
+        error::{CallError, TimeLimit},
+        protocol::tasks,
+        server::{Followed, ServerHandle, Urgency},
+        session::reply::Answered,
+    },
+    era::{
+        Era, HEADER_MISMATCH, InputRequired, ResultType, result_type, to_legacy_result,
+        to_modern_result, url_elicitations,
+    },
+    wire::{ObjectText, RawJson},
+};
+
+/// How often a server may ask before it answers.
+const MAX_ROUNDS: usize = 10;
+/// The pause before a call is made again for which nothing was asked; each further one doubles it.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+
+/// Follows the answers of a modern server to a call; its time began when it was sent. Dropping the future withdraws
+/// what is asked and what runs.
+pub(crate) async fn follow(
+    server: &ServerHandle,
+    answered: Answered,
+) -> Result<RawJson, CallError> {
+    let limit = server.about.entry().server.times.max_call;
+    let began = answered.sent_at.unwrap_or_else(Instant::now);
+    let followed = timeout_at(began + limit, follow_rounds(server, answered)).await;
+    followed.unwrap_or(Err(CallError::Timeout {
+        limit: TimeLimit::Total(limit),
+        outcome: Outcome::Unknown,
+    }))
+}
+
+async fn follow_rounds(
+    server: &ServerHandle,
+    mut answered: Answered,
+) -> Result<RawJson, CallError> {
+    let mut rounds = 0;
+    let mut pauses = 0;
+    let mut followed = None;
+    answered = again_with_new_headers(server, answered).await?;
+    loop {
+        let Answered { call, answer, .. } = answered;
+        let result = answer?;
+        match result_type(&result) {
+            ResultType::Complete => return Ok(for_client(server, &call, &result)),
+            ResultType::Task => return tasks::follow(server, call, result).await,
+            ResultType::Unknown => return Err(CallError::UnknownAnswer),
+            ResultType::InputRequired => {}
+        }
+        let wanted = InputRequired::read(&result).ok_or(CallError::UnknownAnswer)?;
+        let answering = answering(server, &call);
+        if call.context.client.era() == Era::Modern && answering.client_can_answer(&wanted.requests)
+        {
+            return Ok(result);
+        }
+        if rounds == MAX_ROUNDS {
+            return Err(CallError::EndlessQuestions { rounds });
+        }
+        rounds += 1;
+        followed.get_or_insert_with(|| Followed::begin(server));
+        let responses = if wanted.requests.is_empty() {
+            sleep(pause(pauses)).await;
+            pauses += 1;
+            None
+        } else {
+            Some(answering.ask(&wanted.requests).await?)
+        };
+        let state = wanted.state;
+        answered = go_on(server, call, Retry { responses, state }).await?;
+    }
+}
+
+/// Who answers what the server asks during a call.
+pub(crate) fn answering<'a>(server: &'a ServerHandle, call: &'a Call) -> Answering<'a> {
+    Answering {
+        client: &call.context.client,
+        roots: server.about.entry().roots.clone(),
+    }
+}
+
+/// Makes a call again with the answers to what was asked.
+async fn go_on(server: &ServerHandle, mut call: Call, retry: Retry) -> Result<Answered, CallError> {
+    call.context.retry = Some(retry);
+    call.context.progress.begin_again();
+    let answered = server.call_once(call).await;
+    let answered = answered.map_err(CallError::after_it_began)?;
+    Ok(Answered {
+        answer: answered.answer.map_err(CallError::after_it_began),
+        ..answered
+    })
+}
+
+/// Nothing the first time, then a little more each time.
+fn pause(pauses: u32) -> Duration {
+    match pauses {
+        0 => Duration::ZERO,
+        _ => FIRST_PAUSE * (1 << (pauses - 1).min(6)),
+    }
+}
+
+/// Makes a call again that was refused because of its headers: they come from the list of tools, which is read
+/// again first. The server has not run it.
+async fn again_with_new_headers(
+    server: &ServerHandle,
+    answered: Answered,
+) -> Result<Answered, CallError> {
+    let is_tool = answered.call.request.method() == "tools/call";
+    if !is_tool || !is_header_mismatch(&answered.answer) {
+        return Ok(answered);
+    }
+    let client = Arc::clone(&answered.call.context.client);
+    server.connect(Urgency::ForCall, client).await?;
+    server.call_once(answered.call).await
+}
+
+fn is_header_mismatch(answer: &Result<RawJson, CallError>) -> bool {
+    matches!(answer, Err(CallError::Refused { code, .. }) if *code == HEADER_MISMATCH.to_string())
+}
+
+/// The answer of a modern server as its client's era has it.
+fn for_client(server: &ServerHandle, call: &Call, result: &RawJson) -> RawJson {
+    let method = call.request.method();
+    let is_task = method.starts_with("tasks/");
+    let result = if is_task {
+        tasks::with_sealed_name(&server.about, &call.context.client, result)
+    } else {
+        result.clone()
+    };
+    let differs = is_task
+        || matches!(
+            method,
+            "tools/call" | "prompts/get" | "resources/read" | "completion/complete"
+        );
+    match call.context.client.era() {
+        Era::Legacy if differs => to_legacy_result(method, &result),
+        Era::Legacy | Era::Modern => result,
+    }
+}
+
+/// The result of a task in place of the answer to the call that became it.
+pub(crate) fn result_of_task(call: &Call, result: &RawJson) -> RawJson {
+    let method = call.request.method();
+    match call.context.client.era() {
+        Era::Legacy => to_legacy_result(method, result),
+        Era::Modern => to_modern_result(method, result),
+    }
+}
+
+/// The answer of a legacy server for a modern client: an error that sends the user somewhere is a question there.
+pub(crate) fn answer_for_modern(answered: Answered) -> Result<RawJson, CallError> {
+    let Err(CallError::Refused { error, .. }) = &answered.answer else {
+        return answered.answer;
+    };
+    let Some(wanted) = url_elicitations(error) else {
+        return answered.answer;
+    };
+    let answering = Answering {
+        client: &answered.call.context.client,
+        roots: None,
+    };
+    if answering.client_can_answer(&wanted.requests) {
+        return Ok(wanted.to_result());
+    }
+    let question = Question::Elicitation;
+    let first = wanted.requests.first();
+    let needed = first.map_or_else(|| ObjectText::new().finish(), |it| needed(question, it));
+    let required = ObjectText::new().raw(question.capability(), &needed);
+    Err(missing_capability(&required.finish()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::downstream::test_client::{TestClient, json};
+
+    fn answered(capabilities: &'static str, error: &str) -> Answered {
+        Answered {
+            call: TestClient::new(Era::Modern, capabilities).call(),
+            answer: Err(CallError::Refused {
+                code: String::new(),
+                message: String::new(),
+                error: json(error),
+            }),
+            by: Some(Era::Legacy),
+            sent_at: None,
+        }
+    }
+
+    #[test]
+    fn an_error_that_sends_the_user_somewhere_is_a_question_for_a_modern_client() {
+        let error = r#"{"code":-32042,"message":"go","data":{"elicitations":[{"mode":"url","url":"https://x","elicitationId":"k"}]}}"#;
+        let able = answered(r#"{"elicitation":{"url":{}}}"#, error);
+        assert_eq!(
+            answer_for_modern(able).unwrap().as_str(),
+            r#"{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":{"mode":"url","url":"https://x"}}}}"#
+        );
+        let unable = answered(r#"{"elicitation":{}}"#, error);
+        let Err(CallError::Refused { error, .. }) = answer_for_modern(unable) else {
+            panic!("it cannot be answered");
+        };
+        let data = error.member("data").unwrap();
+        assert_eq!(
+            data.as_str(),
+            r#"{"requiredCapabilities":{"elicitation":{"url":{}}}}"#
+        );
+        let other = r#"{"code":-32000,"message":"no"}"#;
+        let Err(CallError::Refused { error, .. }) = answer_for_modern(answered("{}", other)) else {
+            panic!("an error stays one");
+        };
+        assert_eq!(error.as_str(), other);
+    }
+
+    #[test]
+    fn the_pause_before_a_call_is_made_again_grows() {
+        let pauses: Vec<_> = (0..4).map(|it| pause(it).as_millis()).collect();
+        assert_eq!(pauses, [0, 50, 100, 200]);
+        assert_eq!(pause(u32::MAX), FIRST_PAUSE * 64);
+    }
+}

@@ -1,0 +1,223 @@
+//! What a modern server is asked to tell: one `subscriptions/listen` for everybody, opened at the start, opened
+//! anew with another filter when somebody wants to hear of other resources, and opened again when it ends.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::{
+    downstream::session::lasting::Lasting,
+    wire::{FrameTicket, ObjectText, RawJson},
+};
+
+/// The pause before it is opened again; each end soon after doubles it.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+/// One that was open for so long has not ended soon.
+const LONG: Duration = Duration::from_mins(1);
+
+/// What a server says that it tells of.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Announced {
+    /// The lists whose changes it tells of, as a request to be told names them.
+    lists: Vec<&'static str>,
+    /// Whether it tells of changes of single resources.
+    pub(crate) subscriptions: bool,
+}
+
+/// The families that have lists, and how a request to be told of their changes names them.
+const LISTS: [(&str, &str); 3] = [
+    ("tools", "toolsListChanged"),
+    ("prompts", "promptsListChanged"),
+    ("resources", "resourcesListChanged"),
+];
+
+impl Announced {
+    /// What a server says in its answer to `server/discover`.
+    pub(crate) fn of(said: &RawJson) -> Self {
+        let capabilities = said.member("capabilities");
+        let says = |family: &str, what: &str| {
+            let family = capabilities.as_ref().and_then(|it| it.member(family));
+            let what = family.and_then(|family| family.member(what));
+            what.is_some_and(|it| it.is_true())
+        };
+        let lists = LISTS.into_iter();
+        let lists = lists.filter(|(family, _)| says(family, "listChanged"));
+        Self {
+            lists: lists.map(|(_, name)| name).collect(),
+            subscriptions: says("resources", "subscribe"),
+        }
+    }
+}
+
+/// The one subscription to a server.
+#[derive(Debug, Default)]
+pub(crate) struct Subscription {
+    announced: Announced,
+    open: Option<Listening>,
+    /// How often it has ended soon after it was opened.
+    ends: u32,
+    /// Whether something may have been missed that nobody was told of.
+    missed: bool,
+    /// When it is to be opened again.
+    due: Option<Instant>,
+}
+
+/// A request to be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Listening {
+    pub(crate) id: u64,
+    /// Its frame.
+    pub(crate) frame: FrameTicket,
+    /// When it was made.
+    pub(crate) since: Instant,
+}
+
+impl Subscription {
+    /// No subscription yet, to a server that tells of this.
+    pub(crate) fn new(announced: Announced) -> Self {
+        Self {
+            announced,
+            ..Self::default()
+        }
+    }
+
+    /// What the server says that it tells of.
+    pub(crate) fn announced(&self) -> &Announced {
+        &self.announced
+    }
+
+    /// The parameters of the request; nothing if there is nothing to be told.
+    pub(crate) fn params(&self, lasting: &Lasting) -> Option<RawJson> {
+        let lists = &self.announced.lists;
+        let mut filter = lists
+            .iter()
+            .fold(ObjectText::new(), |filter, list| filter.member(list, &true));
+        let resources = if self.announced.subscriptions {
+            lasting.subscribed()
+        } else {
+            Vec::new()
+        };
+        let any = !lists.is_empty() || !resources.is_empty();
+        if !resources.is_empty() {
+            filter = filter.raw("resourceSubscriptions", &RawJson::array(&resources));
+        }
+        let params = ObjectText::new().raw("notifications", &filter.finish());
+        any.then(|| params.finish())
+    }
+
+    /// Notes that it was opened, or that there is none any more; returns the one before, which is to be ended.
+    pub(crate) fn replace(&mut self, listening: Option<Listening>) -> Option<Listening> {
+        self.due = None;
+        std::mem::replace(&mut self.open, listening)
+    }
+
+    /// Whether this is the request that is open.
+    pub(crate) fn is_open(&self, id: u64) -> bool {
+        self.open.is_some_and(|open| open.id == id)
+    }
+
+    /// Notes that a request to be told is over; one that was replaced is of no concern.
+    pub(crate) fn ended(&mut self, id: u64, now: Instant) {
+        let Some(open) = self.open.take_if(|open| open.id == id) else {
+            return;
+        };
+        if now >= open.since + LONG {
+            self.ends = 0;
+        }
+        let pause = FIRST_PAUSE.saturating_mul(1 << self.ends.min(16));
+        self.ends += 1;
+        self.missed = true;
+        self.due = Some(now + pause.min(LONGEST_PAUSE));
+    }
+
+    /// Whether it has ended for the first time in a while.
+    pub(crate) fn ended_once(&self) -> bool {
+        self.ends == 1
+    }
+
+    /// Whether something may have been missed; from now on somebody was told.
+    pub(crate) fn take_missed(&mut self) -> bool {
+        std::mem::take(&mut self.missed)
+    }
+
+    /// Notes that the server has no such thing.
+    pub(crate) fn refused(&mut self, id: u64) {
+        self.open.take_if(|open| open.id == id);
+    }
+
+    /// When it is to be opened again.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::call::CallRequest;
+
+    fn json(text: &str) -> RawJson {
+        RawJson::parse(&Bytes::copy_from_slice(text.as_bytes())).unwrap()
+    }
+
+    fn params(capabilities: &str, subscribed: &[&str]) -> Option<String> {
+        let said = json(&format!(r#"{{"capabilities":{capabilities}}}"#));
+        let mut lasting = Lasting::default();
+        for uri in subscribed {
+            lasting.note(&CallRequest::Relayed {
+                method: "resources/subscribe",
+                params: json(&format!(r#"{{"uri":"{uri}"}}"#)),
+            });
+        }
+        let params = Subscription::new(Announced::of(&said)).params(&lasting);
+        params.map(|params| params.as_str().to_owned())
+    }
+
+    #[test]
+    fn the_filter_has_what_the_server_tells_and_somebody_wants() {
+        assert_eq!(params("{}", &[]), None);
+        assert_eq!(params(r#"{"tools":{"listChanged":false}}"#, &["a"]), None);
+        assert_eq!(params(r#"{"resources":{"subscribe":true}}"#, &[]), None);
+        let all = r#"{"tools":{"listChanged":true},"prompts":{"listChanged":true},
+            "resources":{"listChanged":true,"subscribe":true}}"#;
+        let filter = r#"{"notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["a"]}}"#;
+        assert_eq!(params(all, &["a"]).as_deref(), Some(filter));
+    }
+
+    #[test]
+    fn it_is_opened_again_after_a_growing_pause() {
+        let start = Instant::now();
+        let open = |id: u64, since| {
+            let frame = FrameTicket::from(id);
+            Some(Listening { id, frame, since })
+        };
+        let mut subscription = Subscription::default();
+        assert_eq!(subscription.replace(open(1, start)), None);
+        subscription.ended(7, start);
+        assert_eq!(subscription.due(), None, "another request is of no concern");
+        subscription.ended(1, start);
+        assert_eq!(subscription.due(), Some(start + FIRST_PAUSE));
+        subscription.replace(open(2, start));
+        assert_eq!(subscription.due(), None);
+        assert!(subscription.ended_once() && subscription.take_missed());
+        assert!(!subscription.take_missed(), "it is told once");
+        subscription.ended(2, start);
+        assert_eq!(subscription.due(), Some(start + FIRST_PAUSE * 2));
+        assert!(!subscription.ended_once() && subscription.take_missed());
+        subscription.replace(open(3, start));
+        let later = start + LONG;
+        subscription.ended(3, later);
+        assert_eq!(subscription.due(), Some(later + FIRST_PAUSE));
+        assert_eq!(subscription.replace(open(4, later)), None);
+        assert_eq!(subscription.replace(open(5, later)).unwrap().id, 4);
+        subscription.ended(4, later);
+        assert_eq!(
+            subscription.due(),
+            None,
+            "one that was replaced is of no concern"
+        );
+    }
+}

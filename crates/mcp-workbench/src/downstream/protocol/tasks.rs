@@ -1,0 +1,321 @@
+//! Calls that a modern server runs as tasks. A client that knows tasks gets a name for the task that leads back to
+//! its server; for every other one the task is followed here until it has a result.
+
+use std::{collections::HashSet, sync::Arc, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use tokio::time::sleep;
+
+use crate::{
+    call::{Call, CallContext, CallRequest, ClientHandle, Principal, ToldProgress},
+    config::{Secrets, Transport},
+    downstream::{
+        error::CallError,
+        link::Link,
+        protocol::{
+            conversation::{error_code, error_message},
+            rounds::{answering, result_of_task},
+        },
+        server::{About, Followed, ServerHandle},
+        session::{calls::Calls, pending::Asked},
+    },
+    era::{Era, INPUT_RESPONSES, InputRequired, ResultType, TASKS_EXTENSION, result_type},
+    ident::ServerIdentifier,
+    seal::{SealPurpose, Sealer},
+    wire::{Answer, ObjectText, RawJson},
+};
+
+/// How often a task is asked for, where its server does not say, and the bounds of what it may say.
+const POLL: Duration = Duration::from_secs(1);
+const SHORTEST_POLL: Duration = Duration::from_millis(100);
+const LONGEST_POLL: Duration = Duration::from_secs(30);
+
+const TASK_ID: &str = "taskId";
+const CANCEL: &str = "tasks/cancel";
+
+/// What the name of a task says to us.
+#[derive(Serialize, Deserialize)]
+struct TaskName {
+    toolbox: String,
+    server: String,
+    /// The number of the token of whoever has the task; nothing where no token is required.
+    holder: Option<usize>,
+    /// The server's own name for it.
+    inner: String,
+}
+
+/// The server of a task and its own name for it, from a name that was given to this principal.
+pub(crate) fn open_task(
+    sealer: &Sealer,
+    sealed: &str,
+    principal: Principal,
+) -> Option<(ServerIdentifier, String)> {
+    let content = sealer.open(SealPurpose::Task, sealed)?;
+    let name: TaskName = serde_json::from_str(&content).ok()?;
+    let server = ServerIdentifier {
+        toolbox: name.toolbox.as_str().into(),
+        server: name.server.as_str().into(),
+    };
+    (name.holder == holder(principal)).then_some((server, name.inner))
+}
+
+fn holder(principal: Principal) -> Option<usize> {
+    match principal {
+        Principal::Local | Principal::Anybody => None,
+        Principal::Holder(number) => Some(number),
+    }
+}
+
+/// What a server says of a task, with a name for it that leads back to the server.
+pub(crate) fn with_sealed_name(
+    about: &About,
+    client: &Arc<dyn ClientHandle>,
+    task: &RawJson,
+) -> RawJson {
+    let inner = task.member(TASK_ID);
+    let Some(inner) = inner.as_ref().and_then(RawJson::as_text) else {
+        return task.clone();
+    };
+    let name = TaskName {
+        toolbox: about.identifier.toolbox.as_str().to_owned(),
+        server: about.identifier.server.as_str().to_owned(),
+        holder: holder(client.principal()),
+        inner: inner.into_owned(),
+    };
+    let content = RawJson::of(&name);
+    let sealed = about.sealer.seal(SealPurpose::Task, content.as_str());
+    task.with_member(TASK_ID, &RawJson::of(&sealed))
+}
+
+/// Takes the task that a call became: for a client that knows tasks it is the answer, for another one it is
+/// followed. Dropping the future cancels the task.
+pub(crate) async fn follow(
+    server: &ServerHandle,
+    call: Call,
+    task: RawJson,
+) -> Result<RawJson, CallError> {
+    let client = &call.context.client;
+    if client.era() == Era::Modern && client.capabilities().has_extension(TASKS_EXTENSION) {
+        return Ok(with_sealed_name(&server.about, client, &task));
+    }
+    let _followed = Followed::begin(server);
+    let name = task.member(TASK_ID).ok_or(CallError::UnknownAnswer)?;
+    let mut follower = Follower {
+        server,
+        call: &call,
+        name,
+        asked: HashSet::new(),
+        is_over: false,
+    };
+    follower.run(task).await
+}
+
+/// Follows one task.
+struct Follower<'a> {
+    server: &'a ServerHandle,
+    /// The call that became the task.
+    call: &'a Call,
+    name: RawJson,
+    /// The questions that were asked: each is asked once, however often the task repeats it.
+    asked: HashSet<String>,
+    is_over: bool,
+}
+
+impl Follower<'_> {
+    async fn run(&mut self, mut task: RawJson) -> Result<RawJson, CallError> {
+        loop {
+            let status = task.member("status");
+            let status = status.as_ref().and_then(RawJson::as_text);
+            match status.as_deref() {
+                Some("working") => {}
+                Some("input_required") => self.answer_questions(&task).await?,
+                Some("completed") => {
+                    self.is_over = true;
+                    let result = task.member("result").ok_or(CallError::UnknownAnswer)?;
+                    return Ok(result_of_task(self.call, &result));
+                }
+                Some("failed") => {
+                    self.is_over = true;
+                    return Err(self.failure(&task));
+                }
+                Some("cancelled") => {
+                    self.is_over = true;
+                    return Err(CallError::TaskCancelled);
+                }
+                _ => return Err(CallError::UnknownAnswer),
+            }
+            sleep(pause(&task)).await;
+            task = self.send("tasks/get", None).await?;
+        }
+    }
+
+    async fn answer_questions(&mut self, task: &RawJson) -> Result<(), CallError> {
+        let Some(wanted) = InputRequired::read(task) else {
+            return Ok(());
+        };
+        let mut fresh = wanted.requests;
+        fresh.retain(|request| !self.asked.contains(&request.key));
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        let responses = answering(self.server, self.call).ask(&fresh).await?;
+        self.asked.extend(fresh.into_iter().map(|it| it.key));
+        self.send("tasks/update", Some(&responses)).await?;
+        Ok(())
+    }
+
+    /// Asks the server about the task. A server that is gone, or says that it has no such task, has nothing to cancel.
+    async fn send(
+        &mut self,
+        method: &'static str,
+        responses: Option<&RawJson>,
+    ) -> Result<RawJson, CallError> {
+        let request = self.request(method, responses);
+        let answer = self.server.call_once(request).await;
+        let answer = answer.and_then(|answered| answered.answer);
+        self.is_over = matches!(&answer, Err(error) if is_gone(error));
+        answer.map_err(|error| match error {
+            // That the task cannot be asked about is no answer to the call.
+            CallError::Refused { .. } => CallError::BrokenOff {
+                cause: Box::new(error),
+            },
+            error => error.after_it_began(),
+        })
+    }
+
+    fn request(&self, method: &'static str, responses: Option<&RawJson>) -> Call {
+        let params = ObjectText::new().raw(TASK_ID, &self.name);
+        let params = match responses {
+            Some(responses) => params.raw(INPUT_RESPONSES, responses),
+            None => params,
+        };
+        let context = &self.call.context;
+        Call {
+            request: CallRequest::Relayed {
+                method,
+                params: params.finish(),
+            },
+            context: CallContext {
+                client: Arc::clone(&context.client),
+                meta: context.meta.clone(),
+                retry: None,
+                progress: ToldProgress::default(),
+            },
+        }
+    }
+
+    fn failure(&self, task: &RawJson) -> CallError {
+        let Some(error) = task.member("error") else {
+            return CallError::UnknownAnswer;
+        };
+        let nothing = Secrets::default();
+        let entry = self.server.about.entry();
+        let secrets = match &entry.server.transport {
+            Transport::Stdio(launch) => &launch.secrets,
+            Transport::Remote(endpoint) => &endpoint.secrets,
+            Transport::Unset(_) => &nothing,
+        };
+        CallError::Refused {
+            code: error_code(&error),
+            message: error_message(&error, secrets),
+            error,
+        }
+    }
+}
+
+impl Drop for Follower<'_> {
+    /// A task that nobody waits for any more is cancelled.
+    fn drop(&mut self) {
+        if !self.is_over {
+            // Whether that succeeds is nobody's concern.
+            let ticket = self.server.ticket();
+            self.server
+                .call_then(ticket, self.request(CANCEL, None), |_| {});
+        }
+    }
+}
+
+/// Whether nothing is left of a task about which its server cannot be asked.
+fn is_gone(error: &CallError) -> bool {
+    matches!(
+        error,
+        CallError::Refused { .. }
+            | CallError::Connect(_)
+            | CallError::Exited { .. }
+            | CallError::GivenUp { .. }
+            | CallError::ShuttingDown { .. }
+            | CallError::Internal
+    )
+}
+
+impl Calls {
+    /// Cancels the task that a call has become after it was taken back: nobody knows of it but the server.
+    pub(crate) fn cancel_late_task(&mut self, answer: &Answer, link: &mut Link) {
+        let Answer::Result(task) = answer else { return };
+        if self.era() == Era::Modern
+            && result_type(task) == ResultType::Task
+            && let Some(name) = task.member(TASK_ID)
+        {
+            let params = ObjectText::new().raw(TASK_ID, &name).finish();
+            self.ask(link, Asked::Again, CANCEL, &params);
+        }
+    }
+}
+
+/// How long to wait before a task is asked for again: what its server says, within bounds, and a little more, so
+/// that many tasks do not ask at once.
+fn pause(task: &RawJson) -> Duration {
+    let said = task.member("pollIntervalMs");
+    let said = said.and_then(|said| said.as_str().parse().ok());
+    let pause = said.map_or(POLL, Duration::from_millis);
+    let pause = pause.clamp(SHORTEST_POLL, LONGEST_POLL);
+    let mut jitter = [0];
+    // Without it nothing is lost.
+    let _ = getrandom::fill(&mut jitter);
+    pause + pause / 10 * u32::from(jitter[0]) / 256
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+
+    #[test]
+    fn the_pause_is_what_the_server_says_within_bounds() {
+        let cases = [
+            ("{}", POLL),
+            (r#"{"pollIntervalMs":2000}"#, Duration::from_secs(2)),
+            (r#"{"pollIntervalMs":1}"#, SHORTEST_POLL),
+            (r#"{"pollIntervalMs":999999999}"#, LONGEST_POLL),
+            (r#"{"pollIntervalMs":-5}"#, POLL),
+            (r#"{"pollIntervalMs":"x"}"#, POLL),
+        ];
+        for (task, expected) in cases {
+            let task = RawJson::parse(&Bytes::copy_from_slice(task.as_bytes())).unwrap();
+            let pause = pause(&task);
+            assert!(pause >= expected && pause <= expected + expected / 10);
+        }
+    }
+
+    #[test]
+    fn a_name_leads_back_only_for_whom_it_was_made() {
+        let sealer = Sealer::new();
+        let name = TaskName {
+            toolbox: "dev".into(),
+            server: "fs".into(),
+            holder: Some(1),
+            inner: "task-1".into(),
+        };
+        let sealed = sealer.seal(SealPurpose::Task, RawJson::of(&name).as_str());
+        let open = |principal| open_task(&sealer, &sealed, principal);
+        let server = ServerIdentifier {
+            toolbox: "dev".into(),
+            server: "fs".into(),
+        };
+        assert_eq!(open(Principal::Holder(1)), Some((server, "task-1".into())));
+        assert_eq!(open(Principal::Holder(2)), None);
+        assert_eq!(open(Principal::Anybody), None);
+        assert_eq!(open_task(&sealer, "task-1", Principal::Anybody), None);
+    }
+}

@@ -1,0 +1,361 @@
+//! One server: the handle that everybody holds, and the task that owns everything else.
+//!
+//! No lock and no shared table is needed here: the pending calls, the ids, the deadlines and the
+//! process belong to the one task, so a call can be completed by an answer, a timeout, a cancel, an
+//! exit or a shutdown, and exactly one of them finds it there.
+
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, AtomicU64, Ordering},
+};
+
+use tokio::{
+    sync::{Notify, mpsc, oneshot, watch},
+    time::Instant,
+};
+
+use crate::{
+    call::{Call, ClientHandle, Outcome},
+    downstream::{
+        consent::Consents,
+        error::{CallError, ConnectError},
+        kept::NotKept,
+        listing::ToolList,
+        protocol::rounds,
+        session::{
+            lasting::Lasting,
+            reply::{Answered, CallEnd, CallReply, Then, Unfinished},
+        },
+        signing_in::SigningIn,
+        supervisor::{
+            adapt::{Adaption, Entry},
+            memory::Memory,
+        },
+    },
+    era::Era,
+    ident::{ServerIdentifier, ToolName},
+    seal::Sealer,
+    wire::RawJson,
+};
+
+/// The way to one server. Cheap to clone.
+#[derive(Clone)]
+pub struct ServerHandle {
+    pub(crate) commands: mpsc::UnboundedSender<Command>,
+    pub(crate) status: watch::Receiver<Status>,
+    pub(crate) about: Arc<About>,
+}
+
+/// What the calls of one server have in common.
+pub(crate) struct About {
+    pub(crate) tickets: AtomicU64,
+    pub(crate) identifier: ServerIdentifier,
+    pub(crate) entry: Mutex<Arc<Entry>>,
+    /// Whether somebody follows its list of tools.
+    pub(crate) is_followed: AtomicBool,
+    /// What is known of its tools from earlier runs.
+    pub(crate) memory: Memory,
+    /// Seals the names of tasks.
+    pub(crate) sealer: Arc<Sealer>,
+    /// How it is signed in to.
+    pub(crate) signing_in: SigningIn,
+    /// What users have permitted for longer than one call.
+    pub(crate) consents: Mutex<Consents>,
+    /// Something was permitted for longer than one call.
+    pub(crate) consented: Notify,
+}
+
+impl About {
+    /// What the configuration says now.
+    pub(crate) fn entry(&self) -> Arc<Entry> {
+        let entry = self.entry.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&entry)
+    }
+}
+
+/// What is known of a server without asking it.
+#[derive(Debug, Clone, Default)]
+pub struct Status {
+    /// Whether it runs.
+    pub phase: Phase,
+    /// The tools it offered when it was last asked.
+    pub tools: Option<Arc<ToolList>>,
+    /// Whether it has said that its tools have changed, and was not asked again yet.
+    pub stale: bool,
+    /// Whether these tools are what it offered in an earlier run, and it was not up since.
+    pub recalled: bool,
+}
+
+/// Where a server stands.
+#[derive(Debug, Clone, Default)]
+pub enum Phase {
+    /// Nobody has needed it yet.
+    #[default]
+    Untried,
+    /// It is being started.
+    Starting,
+    /// It runs and has told its tools.
+    Up,
+    /// It ran, has ended, and is started again when somebody needs it.
+    Resting,
+    /// It could not be started.
+    Failed(Arc<ConnectError>),
+}
+
+/// What the task is asked for. The channel has no bound of its own: the requests of all clients
+/// together are bounded where they are read, and each has at most a few of these here at once.
+pub(crate) enum Command {
+    /// Be up, with a list that is current.
+    Connect {
+        reply: ConnectReply,
+        urgency: Urgency,
+        client: Arc<dyn ClientHandle>,
+    },
+    /// Run a tool.
+    Call(Box<QueuedCall>),
+    /// The caller is no longer interested.
+    Cancel(CallTicket),
+    /// A call is between two of its requests, or not any more.
+    Follow(Following),
+    /// The entry of the server has changed, but not how it is reached.
+    Adapt(Adaption),
+    /// The lock file has changed: tools are compared with it again.
+    Recheck,
+    /// Another server takes this one's place: it is to be told what must hold for it too.
+    HandOver(mpsc::UnboundedSender<Self>),
+    /// What held for the server whose place this one has taken.
+    Inherit(Lasting),
+}
+
+/// Where a call stands that takes several requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Following {
+    /// It will be gone on with: the server is not idle.
+    Began,
+    /// It is over.
+    Ended,
+}
+
+/// Who needs a server to be up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Urgency {
+    /// Somebody asks for the server itself: a pause after a failed start does not hold for them.
+    AskedFor,
+    /// A call needs it.
+    ForCall,
+}
+
+pub(crate) type ConnectReply = oneshot::Sender<Result<Arc<ToolList>, Arc<ConnectError>>>;
+
+/// Tells the calls of one server apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallTicket(pub(crate) u64);
+
+/// A call that has not been answered. It is moved often, and so on the heap.
+pub(crate) struct QueuedCall {
+    pub(crate) ticket: CallTicket,
+    pub(crate) call: Call,
+    pub(crate) reply: CallReply,
+    /// How often the server has ended before a byte of the call could be sent.
+    pub(crate) put_back: u32,
+    /// The headers of its arguments.
+    pub(crate) headers: Box<[(String, String)]>,
+    /// How the server speaks that has answered it.
+    pub(crate) answered_by: Option<Era>,
+    /// When it was last given to a connection.
+    pub(crate) sent_at: Option<Instant>,
+}
+
+impl QueuedCall {
+    pub(crate) fn new(ticket: CallTicket, call: Call, reply: CallReply) -> Box<Self> {
+        Box::new(Self {
+            ticket,
+            call,
+            reply,
+            put_back: 0,
+            headers: Box::default(),
+            answered_by: None,
+            sent_at: None,
+        })
+    }
+
+    pub(crate) fn answer(self: Box<Self>, answer: Result<RawJson, CallError>) {
+        self.reply.give(Answered {
+            call: self.call,
+            answer,
+            by: self.answered_by,
+            sent_at: self.sent_at,
+        });
+    }
+}
+
+impl ServerHandle {
+    /// Where the server stands.
+    pub fn identifier(&self) -> &ServerIdentifier {
+        &self.about.identifier
+    }
+
+    /// What is known of the server now.
+    pub fn status(&self) -> Status {
+        let mut status = self.status.borrow().clone();
+        if status.tools.is_none() {
+            status.tools = self.about.memory.remembered();
+            status.recalled = status.tools.is_some();
+        }
+        status
+    }
+
+    /// The tools of the server as far as they are known without starting it: from this run, else from an earlier one.
+    /// They are read from disk once, and known from then on.
+    pub fn recall(&self) -> Option<Arc<ToolList>> {
+        let known = self.status.borrow().tools.clone();
+        known.or_else(|| self.about.memory.recall(&self.about.entry().server))
+    }
+
+    /// Whether the server has not told its tools in this run.
+    pub fn is_unmet(&self) -> bool {
+        self.status.borrow().tools.is_none()
+    }
+
+    /// Why what the server told last is not kept for other runs, if it is not.
+    pub fn not_kept(&self) -> Option<Arc<NotKept>> {
+        self.about.memory.not_kept()
+    }
+
+    /// The name of a tool that the server is known to have, and that runs without a question; in an earlier run does not
+    /// count.
+    pub fn known_tool(&self, tool: &str) -> Option<ToolName> {
+        let status = self.status.borrow();
+        let tool = status.tools.as_ref()?.get(tool)?;
+        tool.asks.is_none().then(|| tool.name.clone())
+    }
+
+    /// What is known of the server, to be followed. It does not keep the server.
+    pub fn updates(&self) -> watch::Receiver<Status> {
+        self.status.clone()
+    }
+
+    /// Whether nobody has said before that they follow the server's list of tools.
+    pub fn is_first_to_follow(&self) -> bool {
+        !self.about.is_followed.swap(true, Ordering::Relaxed)
+    }
+
+    /// Asks the server to be up with a current list, for a client. The request is made now; the future only waits,
+    /// and dropping it does not stop the start.
+    pub fn connect(
+        &self,
+        urgency: Urgency,
+        client: Arc<dyn ClientHandle>,
+    ) -> impl Future<Output = Result<Arc<ToolList>, Arc<ConnectError>>> + use<> {
+        let (reply, answer) = oneshot::channel();
+        // Without a task the reply is dropped, and the answer is the one below.
+        let _ = self.commands.send(Command::Connect {
+            reply,
+            urgency,
+            client,
+        });
+        async {
+            answer
+                .await
+                .unwrap_or_else(|_| Err(Arc::new(ConnectError::ShuttingDown)))
+        }
+    }
+
+    /// Makes a call, starting the server for it if need be. What the server asks in place of an answer is asked
+    /// of the client, where the client does not take such questions as answers. Dropping the future cancels the
+    /// call.
+    pub async fn call(&self, call: Call) -> Result<RawJson, CallError> {
+        match CallEnd::of(self.call_once(call).await?) {
+            CallEnd::Over(result) => result,
+            CallEnd::Unfinished(call) => Box::pin(self.go_on(*call)).await,
+        }
+    }
+
+    /// Goes on with a call until there is a result. Dropping the future cancels it.
+    pub async fn go_on(&self, call: Unfinished) -> Result<RawJson, CallError> {
+        rounds::follow(self, call.0).await
+    }
+
+    /// A ticket for a call.
+    pub fn ticket(&self) -> CallTicket {
+        CallTicket(self.about.tickets.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Makes a call, starting the server for it if need be. What comes of it is given to `then`, once and as soon
+    /// as it is known, by the task of the server: that must not take long.
+    pub fn call_then(
+        &self,
+        ticket: CallTicket,
+        call: Call,
+        then: impl FnOnce(CallEnd) + Send + 'static,
+    ) {
+        let queued = QueuedCall::new(ticket, call, CallReply::Then(Then::new(then)));
+        if let Err(mpsc::error::SendError(Command::Call(queued))) =
+            self.commands.send(Command::Call(queued))
+        {
+            queued.answer(Err(NOT_SENT));
+        }
+    }
+
+    /// Takes a call back. What comes of it is still told.
+    pub fn cancel(&self, ticket: CallTicket) {
+        // Without a task the call is over anyway.
+        let _ = self.commands.send(Command::Cancel(ticket));
+    }
+
+    /// Sends a call once. Dropping the future cancels it.
+    pub(crate) async fn call_once(&self, call: Call) -> Result<Answered, CallError> {
+        let (reply, answer) = oneshot::channel();
+        let ticket = self.ticket();
+        let queued = QueuedCall::new(ticket, call, CallReply::Waiting(reply));
+        let mut cancel = CancelOnDrop {
+            server: self,
+            ticket: Some(ticket),
+        };
+        if self.commands.send(Command::Call(queued)).is_err() {
+            cancel.ticket = None;
+            return Err(NOT_SENT);
+        }
+        let answer = answer.await;
+        cancel.ticket = None;
+        answer.map_err(|_| CallError::Internal)
+    }
+}
+
+/// Why a call fails for which there is no task any more.
+pub(crate) const NOT_SENT: CallError = CallError::ShuttingDown {
+    outcome: Outcome::NotSent,
+};
+
+/// Keeps a server from being idle while a call of it is between two of its requests.
+pub(crate) struct Followed<'a> {
+    pub(crate) commands: &'a mpsc::UnboundedSender<Command>,
+}
+
+impl<'a> Followed<'a> {
+    pub(crate) fn begin(server: &'a ServerHandle) -> Self {
+        let commands = &server.commands;
+        let _ = commands.send(Command::Follow(Following::Began));
+        Self { commands }
+    }
+}
+
+impl Drop for Followed<'_> {
+    fn drop(&mut self) {
+        let _ = self.commands.send(Command::Follow(Following::Ended));
+    }
+}
+
+/// Tells the task that a caller has stopped waiting.
+pub(crate) struct CancelOnDrop<'a> {
+    pub(crate) server: &'a ServerHandle,
+    pub(crate) ticket: Option<CallTicket>,
+}
+
+impl Drop for CancelOnDrop<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket {
+            self.server.cancel(ticket);
+        }
+    }
+}

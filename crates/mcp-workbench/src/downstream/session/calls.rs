@@ -1,0 +1,386 @@
+//! The calls of one connection: sent up to a number, queued beyond it, answered, timed out, withdrawn.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use tokio::time::Instant;
+
+use crate::{
+    call::{ClientHandle, ClientId, Outcome, Question},
+    config::ServerTimes,
+    downstream::{
+        asks::{attribution, taken_back::TakenBack},
+        error::{CallError, TimeLimit},
+        link::Link,
+        listing::ToolList,
+        protocol::{conversation::call_answer, dialect::Dialect},
+        server::{CallTicket, QueuedCall},
+        session::{
+            lasting::Lasting,
+            pending::{Asked, Pending, PendingCall},
+            reports::report,
+        },
+    },
+    era::Era,
+    wire::{self, Answer, FrameTicket, ObjectText, RawJson},
+};
+
+/// How many calls a server has at once, and how many more may wait for it.
+const MAX_IN_FLIGHT: usize = 64;
+const MAX_WAITING: usize = 256;
+/// How many bytes may wait for it, in calls that were not sent and in what it does not read.
+const MAX_WAITING_BYTES: usize = 64 * 1024 * 1024;
+
+/// How often a call is kept for another start of a server that ends before the call is sent.
+const MAX_PUT_BACK: u32 = 2;
+
+/// The calls of one connection.
+pub(crate) struct Calls {
+    pub(crate) pending: Pending,
+    queue: VecDeque<WaitingCall>,
+    queued_bytes: usize,
+    times: ServerTimes,
+    taken_back: TakenBack,
+    /// What must hold when the server has come back.
+    lasting: Lasting,
+    /// How the server is spoken to.
+    dialect: Dialect,
+    /// When the turn began in which something is done. To ask for the time is not cheap.
+    now: Instant,
+}
+
+/// A call that waits until the server has room for it.
+struct WaitingCall {
+    queued: Box<QueuedCall>,
+    until: Instant,
+}
+
+impl Calls {
+    pub(crate) fn new(
+        next_id: u64,
+        times: ServerTimes,
+        lasting: Lasting,
+        dialect: Dialect,
+    ) -> Self {
+        Self {
+            pending: Pending::new(next_id, times),
+            queue: VecDeque::new(),
+            queued_bytes: 0,
+            times,
+            taken_back: TakenBack::default(),
+            lasting,
+            dialect,
+            now: Instant::now(),
+        }
+    }
+
+    /// Begins a turn of the session.
+    pub(crate) fn begin_turn(&mut self) {
+        self.now = Instant::now();
+    }
+
+    /// When the turn began.
+    pub(crate) fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// How the server speaks.
+    pub(crate) fn era(&self) -> Era {
+        self.dialect.era
+    }
+
+    /// Sends a request of our own.
+    pub(crate) fn ask(
+        &mut self,
+        link: &mut Link,
+        asked: Asked,
+        method: &str,
+        params: &RawJson,
+    ) -> (u64, FrameTicket) {
+        let id = self.pending.fresh_id();
+        let params = self.dialect.own_params(params, None);
+        let frame = link.request(id, method, params.into(), &[]);
+        self.pending.insert(id, asked);
+        (id, frame)
+    }
+
+    /// Takes a request of our own back.
+    pub(crate) fn take_back(&mut self, link: &mut Link, id: u64, frame: FrameTicket) {
+        if self.pending.remove(id).is_some() {
+            withdraw(id, frame, "it is not needed any more", link);
+        }
+    }
+
+    /// Forgets a request of our own that the server will not answer.
+    pub(crate) fn forget(&mut self, id: u64) {
+        self.pending.remove(id);
+    }
+
+    /// Makes hold again what held before the server came back.
+    pub(crate) fn repeat_lasting(&mut self, link: &mut Link) {
+        for (method, params) in self.lasting.requests() {
+            self.ask(link, Asked::Again, method, &params);
+        }
+    }
+
+    /// Takes other limits for what is sent from now on.
+    pub(crate) fn set_times(&mut self, times: ServerTimes) {
+        self.times = times;
+        self.pending.set_times(times);
+    }
+
+    /// What must hold when the server has come back.
+    pub(crate) fn lasting(&mut self) -> &mut Lasting {
+        &mut self.lasting
+    }
+
+    /// Whether the server is of use to somebody even without calls.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        self.lasting.is_waited_for()
+    }
+
+    /// A client is asked something for the server.
+    pub(crate) fn question_opened(&mut self, client: ClientId) {
+        self.pending.question_opened(client);
+    }
+
+    /// A client has answered what it was asked, or need not any more.
+    pub(crate) fn question_closed(&mut self, client: ClientId) {
+        self.pending.question_closed(client);
+    }
+
+    /// Sends a call, or lets it wait its turn.
+    pub(crate) fn take(&mut self, mut call: Box<QueuedCall>, tools: &ToolList, link: &mut Link) {
+        let size = call.call.request.size();
+        if let Err(error) = self.dialect.prepare(&mut call, tools) {
+            call.answer(Err(error));
+        } else if self.queue.is_empty() && self.has_room(link) {
+            self.send(call, link);
+        } else if self.queue.len() < MAX_WAITING && self.queued_bytes + size < MAX_WAITING_BYTES {
+            self.queued_bytes += size;
+            self.queue.push_back(WaitingCall {
+                queued: call,
+                until: self.now + self.times.call,
+            });
+        } else {
+            call.answer(Err(CallError::Overloaded {
+                waiting: self.queue.len(),
+            }));
+        }
+    }
+
+    /// Sends what waits, as far as there is room.
+    pub(crate) fn send_queued(&mut self, link: &mut Link) {
+        while self.has_room(link)
+            && let Some(call) = self.leave_queue(0)
+        {
+            self.send(call, link);
+        }
+    }
+
+    /// Takes back the call of a caller that is no longer interested.
+    pub(crate) fn cancel(&mut self, ticket: CallTicket, link: &mut Link) {
+        if let Some(at) = self
+            .queue
+            .iter()
+            .position(|call| call.queued.ticket == ticket)
+        {
+            self.leave_queue(at);
+        }
+        if let Some((id, call)) = self.pending.remove_call(ticket) {
+            let outcome = withdraw(id, call.frame, "the caller cancelled", link);
+            self.note_taken_back(id, &call, outcome, self.now);
+            self.send_queued(link);
+        }
+    }
+
+    /// Gives an answer to whoever waits for it; returns what was asked if it was no call.
+    pub(crate) fn answer(
+        &mut self,
+        id: u64,
+        answer: Answer,
+        link: &mut Link,
+    ) -> Option<(Asked, Answer)> {
+        let Some(asked) = self.pending.remove(id) else {
+            if self.taken_back.answered(id) {
+                self.cancel_late_task(&answer, link);
+            }
+            return None;
+        };
+        match asked {
+            Asked::Call(mut call) => {
+                let answer = call_answer(answer, link);
+                if answer.is_ok() {
+                    self.lasting.note(&call.queued.call.request);
+                }
+                call.queued.answered_by = Some(self.dialect.era);
+                finish(call, answer);
+                self.send_queued(link);
+                None
+            }
+            asked => Some((asked, answer)),
+        }
+    }
+
+    /// Takes out a request that has failed by itself; returns what was asked if it was no call.
+    pub(crate) fn failed(&mut self, id: u64, error: CallError, link: &mut Link) -> Option<Asked> {
+        match self.pending.remove(id)? {
+            Asked::Call(call) => {
+                finish(call, Err(error));
+                self.send_queued(link);
+                None
+            }
+            asked => Some(asked),
+        }
+    }
+
+    /// The client whose call has this id.
+    pub(crate) fn client_of(&self, id: u64) -> Option<&Arc<dyn ClientHandle>> {
+        self.pending
+            .call(id)
+            .map(|call| &call.queued.call.context.client)
+    }
+
+    /// Fails the call under an id; false if there is none.
+    pub(crate) fn fail(&mut self, id: u64, error: CallError, link: &mut Link) -> bool {
+        if !self.pending.is_call(id) {
+            return false;
+        }
+        if let Some(Asked::Call(call)) = self.pending.remove(id) {
+            finish(call, Err(error));
+        }
+        self.send_queued(link);
+        true
+    }
+
+    /// Fails the calls whose time is over; returns how many.
+    pub(crate) fn expire(&mut self, now: Instant, link: &mut Link) -> usize {
+        while self.queue.front().is_some_and(|call| call.until <= now)
+            && let Some(call) = self.leave_queue(0)
+        {
+            call.answer(Err(CallError::Timeout {
+                limit: TimeLimit::Silence(self.times.call),
+                outcome: Outcome::NotSent,
+            }));
+        }
+        let expired = self.pending.expire(now);
+        let count = expired.len();
+        for (id, call, limit) in expired {
+            let outcome = withdraw(id, call.frame, "the call took too long", link);
+            self.note_taken_back(id, &call, outcome, now);
+            finish(call, Err(CallError::Timeout { limit, outcome }));
+        }
+        self.send_queued(link);
+        count
+    }
+
+    /// Notes a call that was taken back, if the server may have got it.
+    fn note_taken_back(&mut self, id: u64, call: &PendingCall, outcome: Outcome, now: Instant) {
+        if outcome == Outcome::Unknown {
+            self.taken_back.note(id, call, now);
+        }
+    }
+
+    /// When something is to be done for a call next.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        let moments = [
+            self.pending.next_expiry(),
+            self.pending.next_report(),
+            self.queue.front().map(|call| call.until),
+        ];
+        moments.into_iter().flatten().min()
+    }
+
+    /// The one call that the server has, if it is the only one.
+    pub(crate) fn only_one(&self) -> Option<u64> {
+        match self.pending.call_ids()[..] {
+            [id] => Some(id),
+            _ => None,
+        }
+    }
+
+    /// The client that the server means by what it says without saying to whom, if it can only be one.
+    pub(crate) fn only_client(&self) -> Option<&Arc<dyn ClientHandle>> {
+        let at_work: Vec<_> = self.pending.at_work().collect();
+        attribution::meant(&at_work, &self.taken_back, Instant::now())
+    }
+
+    /// Whether a client whose call the server works on can be asked something.
+    pub(crate) fn somebody_can_answer(&self, question: Question) -> bool {
+        let mut at_work = self.pending.at_work();
+        at_work.any(|call| call.client.can_answer(question))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pending.call_count() == 0 && self.queue.is_empty()
+    }
+
+    /// The end of the connection: calls that have reached the server fail, and so do those that were put
+    /// back too often. The others are returned, and what must hold when the server has come back.
+    pub(crate) fn end(
+        mut self,
+        link: &mut Link,
+        error: impl Fn(Outcome) -> CallError,
+    ) -> (VecDeque<Box<QueuedCall>>, Lasting) {
+        let mut unsent = VecDeque::new();
+        for id in self.pending.call_ids() {
+            match self.pending.remove(id) {
+                Some(Asked::Call(call)) if link.outcome(call.frame) == Outcome::Unknown => {
+                    finish(call, Err(error(Outcome::Unknown)));
+                }
+                Some(Asked::Call(call)) if call.queued.put_back == MAX_PUT_BACK => {
+                    finish(call, Err(error(Outcome::NotSent)));
+                }
+                Some(Asked::Call(mut call)) => {
+                    call.queued.put_back += 1;
+                    unsent.push_back(call.queued);
+                }
+                _ => {}
+            }
+        }
+        unsent.extend(self.queue.into_iter().map(|call| call.queued));
+        (unsent, self.lasting)
+    }
+
+    fn leave_queue(&mut self, at: usize) -> Option<Box<QueuedCall>> {
+        let call = self.queue.remove(at)?.queued;
+        self.queued_bytes -= call.call.request.size();
+        Some(call)
+    }
+
+    fn has_room(&self, link: &mut Link) -> bool {
+        self.pending.call_count() < MAX_IN_FLIGHT && link.backlog() < MAX_WAITING_BYTES
+    }
+
+    fn send(&mut self, mut queued: Box<QueuedCall>, link: &mut Link) {
+        let id = self.pending.fresh_id();
+        queued.sent_at = Some(self.now);
+        let method = queued.call.request.method();
+        let params = self.dialect.call_params(&queued.call, id);
+        let frame = link.request(id, method, params, &queued.headers);
+        self.pending.insert_call(id, queued, frame, self.now);
+    }
+}
+
+/// Takes a call back: before it is sent if that is still possible, else the server is told.
+fn withdraw(id: u64, frame: FrameTicket, reason: &str, link: &mut Link) -> Outcome {
+    let outcome = link.withdraw(frame);
+    if outcome != Outcome::Unknown || !link.cancels_by_notification() {
+        return outcome;
+    }
+    let params = ObjectText::new()
+        .member("requestId", &id)
+        .member("reason", reason);
+    link.send(wire::notification(
+        "notifications/cancelled",
+        Some(&params.finish()),
+    ));
+    Outcome::Unknown
+}
+
+/// Answers a call, after the last that was heard of its progress.
+fn finish(mut call: PendingCall, answer: Result<RawJson, CallError>) {
+    if let Some(params) = call.progress.release() {
+        report(&mut call.queued.call.context, &params);
+    }
+    call.queued.answer(answer);
+}

@@ -1,0 +1,342 @@
+//! A server that is up: calls go down, answers and progress come up in the order in which the server
+//! gave them, its list is read again when it says that it has changed, and it is given up when it is of
+//! no use any more.
+
+pub(crate) mod calls;
+pub(crate) mod health;
+pub(crate) mod lasting;
+pub(crate) mod pending;
+pub(crate) mod progress;
+pub(crate) mod refresh;
+pub(crate) mod reply;
+pub(crate) mod reports;
+pub(crate) mod run;
+pub(crate) mod unreadable;
+
+use std::sync::Arc;
+
+use tokio::{sync::watch, time::Instant};
+
+use crate::{
+    call::{ClientHandle, ClientId, Outcome},
+    config::Server,
+    downstream::{
+        asks::{Asks, held::HeldQuestions, users::Users},
+        error::{CallError, GiveUp, HttpFault},
+        event::Change,
+        link::{Link, LinkEvent, Origin},
+        listing::{ListRules, ToolList},
+        pool::Shutdown,
+        process::Exit,
+        protocol::{
+            local::{Local, untagged},
+            replaced::Speech,
+            subscription::Subscription,
+        },
+        server::{Command, QueuedCall, Status},
+        session::{
+            calls::Calls,
+            health::Health,
+            lasting::Lasting,
+            pending::Asked,
+            refresh::{Reading, Refresh},
+        },
+        supervisor::{memory::Keeper, start::Started, waiting::Waiting},
+    },
+    era::Era,
+    lock::ServerPins,
+    policy::clean,
+    wire::{Answer, Message, Notification, RawJson, RequestId, Response, id_from_tail},
+};
+
+/// Why a session is over.
+pub(crate) enum SessionEnd {
+    /// The server ended.
+    Exited(Exit),
+    /// The connection to a remote server is over.
+    Lost(HttpFault),
+    /// The server is of no use any more.
+    GivenUp(GiveUp),
+    /// Nobody used it for its `idleTimeoutMs`.
+    Idle,
+    /// Nobody has a way to it any more.
+    Retired,
+    /// Another server is at its address now.
+    Replaced,
+    /// The workbench is ending, since then.
+    Shutdown(Instant),
+}
+
+/// A connection to a server that is up.
+pub(crate) struct Session {
+    pub(crate) server: Arc<Server>,
+    pub(crate) link: Link,
+    pub(crate) calls: Calls,
+    pub(crate) refresh: Refresh,
+    pub(crate) health: Health,
+    pub(crate) asks: Asks,
+    /// What it has asked that could belong to several calls.
+    pub(crate) held: HeldQuestions,
+    pub(crate) users: Users,
+    /// What a modern server is asked to tell.
+    pub(crate) subscription: Subscription,
+    /// Whether it speaks as it did when it was met.
+    pub(crate) speech: Speech,
+    pub(crate) used_at: Instant,
+    /// What is pinned of the server as it was started.
+    pub(crate) pins: ServerPins,
+}
+
+/// What is around a session: where it publishes what it learns, and what ends it.
+pub(crate) struct Surroundings<'a> {
+    pub(crate) status: &'a watch::Sender<Status>,
+    pub(crate) shutdown: &'a Shutdown,
+    /// Tells everybody what has changed.
+    pub(crate) tell: &'a (dyn Fn(Change) + Sync),
+    /// Keeps what the server tells.
+    pub(crate) keeper: &'a Keeper,
+}
+
+impl Session {
+    /// A session with a server that has just come up, for the client that needed it.
+    pub(crate) fn new(
+        server: &Arc<Server>,
+        started: Started,
+        client: Option<Arc<dyn ClientHandle>>,
+        lasting: Lasting,
+    ) -> Self {
+        let mut session = Self {
+            server: Arc::clone(server),
+            link: started.link,
+            calls: Calls::new(started.next_id, server.times, lasting, started.dialect),
+            subscription: Subscription::new(started.announced),
+            asks: started.asks,
+            held: HeldQuestions::default(),
+            users: client.map_or(Users::Nobody, |client| Users::One(client.lasting())),
+            refresh: Refresh::default(),
+            health: Health::default(),
+            speech: Speech::default(),
+            used_at: Instant::now(),
+            pins: started.pins,
+        };
+        match session.calls.era() {
+            Era::Legacy => session.calls.repeat_lasting(&mut session.link),
+            Era::Modern => session.listen(),
+        }
+        session
+    }
+
+    pub(crate) fn take_command(&mut self, command: Command, status: &watch::Sender<Status>) {
+        match command {
+            Command::Call(call) => {
+                let tools = status.borrow().tools.clone().unwrap_or_default();
+                self.take_call(call, &tools);
+            }
+            Command::Connect { reply, .. } if self.refresh.is_on() => self.refresh.wait(reply),
+            Command::Connect { reply, .. } => {
+                let tools = status.borrow().tools.clone().unwrap_or_default();
+                let _ = reply.send(Ok(tools));
+            }
+            Command::Cancel(ticket) => self.calls.cancel(ticket, &mut self.link),
+            Command::Follow(following) => {
+                self.used_at = self.calls.now();
+                self.calls.lasting().follow(following);
+            }
+            change => self.take_change(change, status),
+        }
+    }
+
+    /// Sends a call, or lets it wait its turn.
+    pub(crate) fn take_call(&mut self, call: Box<QueuedCall>, tools: &ToolList) {
+        self.used_at = self.calls.now();
+        self.users.note(&call.call.context.client);
+        if self.calls.era() == Era::Modern
+            && let Some(local) = Local::of(&call.call.request)
+        {
+            self.take_local(local, call);
+        } else {
+            self.calls.take(call, tools, &mut self.link);
+        }
+    }
+
+    /// The client that the server means, if that can be told. What comes on the stream of a request belongs
+    /// to that request and to nobody else.
+    pub(crate) fn meant_client(&self, origin: Origin) -> Option<&Arc<dyn ClientHandle>> {
+        if let Origin::Request(id) = origin {
+            return self.calls.client_of(id);
+        }
+        match &self.users {
+            // A modern client has nothing but its calls.
+            Users::One(client) if client.era() == Era::Legacy => {
+                Some(self.calls.only_client().unwrap_or(client))
+            }
+            Users::Nobody | Users::One(_) | Users::Several => self.calls.only_client(),
+        }
+    }
+
+    pub(crate) fn take_event(&mut self, event: LinkEvent, surroundings: &Surroundings<'_>) {
+        match event {
+            LinkEvent::Message { message, origin } => {
+                self.health.heard();
+                self.take_message(message, origin, surroundings);
+            }
+            LinkEvent::Failed { id, fault, outcome } => {
+                self.take_failure(id, (fault, outcome), surroundings);
+            }
+            LinkEvent::Renewed => {
+                self.calls.repeat_lasting(&mut self.link);
+                self.announce_everything(surroundings);
+            }
+            LinkEvent::BadLine(line) => self.take_bad_line(&line),
+            LinkEvent::TooLarge(head) => self.take_oversized(&head),
+            LinkEvent::TooLargeEnded(tail) => {
+                if self.health.oversized_ended() {
+                    self.fail_oversized(id_from_tail(&tail).as_ref());
+                }
+            }
+            LinkEvent::Nonsense | LinkEvent::Lost(_) | LinkEvent::Ended(_) => {}
+        }
+    }
+
+    fn take_message(&mut self, message: Message, origin: Origin, surroundings: &Surroundings<'_>) {
+        let message = if self.server.sanitize {
+            clean::cleaned_message(message, |id| self.calls.pending.is_call(id))
+        } else {
+            message
+        };
+        match message {
+            Message::Response(response) => self.take_answer(response, surroundings),
+            Message::Notification(notification) => {
+                self.take_notification(&notification, origin, surroundings);
+            }
+            // A modern server has no business to ask like this, and must not be answered.
+            Message::Request(_) if self.calls.era() == Era::Modern => {}
+            Message::Request(request) => self.take_question(request, origin),
+        }
+    }
+
+    pub(crate) fn close_question(&mut self, client: Option<ClientId>) {
+        if let Some(client) = client {
+            self.calls.question_closed(client);
+        }
+    }
+
+    fn take_answer(&mut self, response: Response, surroundings: &Surroundings<'_>) {
+        let Some(id) = response.id.as_ref().and_then(RequestId::as_u64) else {
+            return;
+        };
+        self.used_at = self.calls.now();
+        if matches!(response.answer, Answer::Error(_)) && self.calls.pending.is_call(id) {
+            self.take_refusal(&response.answer, surroundings.status);
+        }
+        match self.calls.answer(id, response.answer, &mut self.link) {
+            Some((Asked::List, answer)) => self.take_page(&answer, surroundings),
+            Some((Asked::Listen, answer)) => self.stop_listening(id, &answer),
+            Some((Asked::Ping, _)) => self.take_sign_of_life(),
+            // An answer to nothing is late or doubled, and nobody waits for it.
+            _ => self.calls.send_queued(&mut self.link),
+        }
+    }
+
+    fn take_notification(
+        &mut self,
+        notification: &Notification,
+        origin: Origin,
+        surroundings: &Surroundings<'_>,
+    ) {
+        match (&*notification.method, &notification.params) {
+            ("notifications/progress", Some(params)) => self.calls.forward_progress(params),
+            ("notifications/tools/list_changed", _) => self.announce_change(surroundings.status),
+            ("notifications/prompts/list_changed", _) => (surroundings.tell)(Change::Prompts),
+            ("notifications/resources/list_changed", _) => (surroundings.tell)(Change::Resources),
+            ("notifications/resources/updated", Some(params)) => {
+                (surroundings.tell)(Change::Resource(untagged(params)));
+            }
+            ("notifications/subscriptions/acknowledged", _) => self.take_granted(surroundings),
+            ("notifications/message", Some(params)) => {
+                if let Some(client) = self.meant_client(origin) {
+                    client.log(params);
+                }
+            }
+            ("notifications/cancelled", Some(params)) => {
+                let id = params.member("requestId").and_then(RequestId::from_json);
+                if let Some(id) = id {
+                    self.take_cancel(&id);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The server takes back what it asked, or tells that it will not tell any more.
+    fn take_cancel(&mut self, id: &RequestId) {
+        match id.as_u64() {
+            Some(ours) if self.calls.era() == Era::Modern && self.subscription.is_open(ours) => {
+                self.calls.forget(ours);
+                self.subscription.ended(ours, Instant::now());
+            }
+            _ => {
+                self.held.cancel(id);
+                let client = self.asks.cancel(id);
+                self.close_question(client);
+            }
+        }
+    }
+
+    /// Has the list of tools read again.
+    pub(crate) fn announce_change(&mut self, status: &watch::Sender<Status>) {
+        self.refresh.announce();
+        status.send_modify(|status| status.stale = true);
+    }
+
+    pub(crate) fn request_page(&mut self, params: &RawJson) {
+        self.calls
+            .ask(&mut self.link, Asked::List, "tools/list", params);
+    }
+
+    pub(crate) fn take_page(&mut self, answer: &Answer, surroundings: &Surroundings<'_>) {
+        let era = self.calls.era();
+        let reading = Reading {
+            era,
+            rules: ListRules::of(&self.server, era).with_pins(&self.pins, self.server.pin),
+            keep: &|told| {
+                let secrets = self.link.secrets();
+                surroundings.keeper.keep_soon(&self.server, told, &secrets);
+            },
+        };
+        let status = surroundings.status;
+        if let Some(params) = self.refresh.take_page(answer, &reading, status) {
+            self.request_page(&params);
+        }
+    }
+
+    /// When it has been of no use to anybody for too long.
+    pub(crate) fn idle_at(&self) -> Option<Instant> {
+        let idle = self.server.times.idle?;
+        let unused = self.calls.is_empty() && !self.calls.is_waited_for();
+        unused.then_some(self.used_at + idle)
+    }
+
+    /// The last lines of the server's stderr.
+    pub(crate) async fn stderr_tail(&mut self) -> Vec<String> {
+        self.link.stderr_tail().await
+    }
+
+    /// Makes the end of the process count from `since`.
+    pub(crate) fn closing_since(&mut self, since: Instant) {
+        self.link.closing_since(since);
+    }
+
+    /// Fails the calls that have reached the server; returns what has to wait for the next start. The
+    /// link is dropped, and the process with it.
+    pub(crate) fn end(mut self, error: impl Fn(Outcome) -> CallError) -> Waiting {
+        let (calls, lasting) = self.calls.end(&mut self.link, error);
+        Waiting {
+            connects: self.refresh.into_waiting(),
+            calls,
+            lasting,
+            asked_for: false,
+            asker: None,
+        }
+    }
+}

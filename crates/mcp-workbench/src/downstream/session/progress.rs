@@ -1,0 +1,119 @@
+//! How much progress of one call is passed on. Ordinary reports all are, a flood is thinned to its newest
+//! report, in order, and what was held back goes out before the answer.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::wire::RawJson;
+
+/// How many reports may come at once, and how often another one may.
+const BURST: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The gate for the progress of one call.
+pub(crate) struct ProgressGate {
+    /// How many more may pass at once.
+    credit: u32,
+    /// When the credit was last given.
+    credited_at: Instant,
+    /// The parameters of the report that waits, as the server sent them.
+    held: Option<RawJson>,
+}
+
+impl ProgressGate {
+    pub(crate) fn new(now: Instant) -> Self {
+        Self {
+            credit: BURST,
+            credited_at: now,
+            held: None,
+        }
+    }
+
+    /// Takes a report; returns what is to be sent now.
+    pub(crate) fn pass(&mut self, report: RawJson, now: Instant) -> Option<RawJson> {
+        self.give_credit(now);
+        if self.credit == 0 {
+            self.held = Some(report);
+            return None;
+        }
+        self.credit -= 1;
+        self.held = None;
+        Some(report)
+    }
+
+    /// When what is held back may go out.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.held.as_ref().map(|_| self.credited_at + PAUSE)
+    }
+
+    /// What was held back and is due.
+    pub(crate) fn release_due(&mut self, now: Instant) -> Option<RawJson> {
+        self.due().filter(|due| *due <= now)?;
+        self.give_credit(now);
+        self.credit = self.credit.saturating_sub(1);
+        self.held.take()
+    }
+
+    /// What was held back, now that the call is over.
+    pub(crate) fn release(&mut self) -> Option<RawJson> {
+        self.held.take()
+    }
+
+    fn give_credit(&mut self, now: Instant) {
+        let pauses = (now - self.credited_at).as_millis() / PAUSE.as_millis();
+        let pauses = u32::try_from(pauses).unwrap_or(u32::MAX);
+        if pauses > 0 {
+            self.credit = self.credit.saturating_add(pauses).min(BURST);
+            self.credited_at = now;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(number: u32) -> RawJson {
+        RawJson::of(&number)
+    }
+
+    #[test]
+    fn ordinary_reports_pass_and_a_flood_is_thinned_to_its_newest() {
+        let start = Instant::now();
+        let mut gate = ProgressGate::new(start);
+        for number in 0..BURST {
+            assert!(gate.pass(report(number), start).is_some());
+        }
+        assert_eq!(gate.due(), None);
+        for number in BURST..1000 {
+            assert!(gate.pass(report(number), start).is_none());
+        }
+        assert_eq!(gate.due(), Some(start + PAUSE));
+        assert!(gate.release_due(start).is_none());
+        assert_eq!(gate.release_due(start + PAUSE), Some(report(999)));
+        assert_eq!(gate.due(), None);
+    }
+
+    #[test]
+    fn what_is_held_goes_out_with_the_end_of_the_call_once() {
+        let start = Instant::now();
+        let mut gate = ProgressGate::new(start);
+        for number in 0..=BURST {
+            gate.pass(report(number), start);
+        }
+        assert_eq!(gate.release(), Some(report(BURST)));
+        assert!(gate.release().is_none());
+    }
+
+    #[test]
+    fn a_newer_report_replaces_the_one_that_is_held() {
+        let start = Instant::now();
+        let mut gate = ProgressGate::new(start);
+        for number in 0..=BURST {
+            gate.pass(report(number), start);
+        }
+        assert!(gate.pass(report(500), start + PAUSE).is_some());
+        assert!(gate.release().is_none(), "an older report must not follow");
+    }
+}

@@ -1,0 +1,157 @@
+//! A changed entry: what a server can take up while it runs, and what another server in its place is told. Only how a
+//! server is reached needs a new connection.
+
+use std::sync::{Arc, PoisonError};
+
+use tokio::sync::watch;
+
+use crate::{
+    config::{PinMode, Server},
+    downstream::{
+        listing::PinRules,
+        server::{Command, Phase, ServerHandle, Status},
+        session::{Session, lasting::Lasting},
+    },
+    era::Era,
+    ident::ToolboxName,
+    wire::RawJson,
+};
+
+/// What the configuration says of a server. It is replaced whole.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// The toolbox that the server belongs to.
+    pub(crate) toolbox: ToolboxName,
+    pub(crate) server: Arc<Server>,
+    /// The answer to a question for roots, where the configuration gives it.
+    pub(crate) roots: Option<RawJson>,
+}
+
+impl ServerHandle {
+    /// What the configuration said of the server when it was last asked.
+    pub(crate) fn entry(&self) -> Arc<Entry> {
+        self.about.entry()
+    }
+
+    /// Has the server take up an entry by which it is reached as before.
+    pub(crate) fn adapt(&self, entry: Entry) {
+        let now = Arc::clone(&entry.server);
+        let mut known = self
+            .about
+            .entry
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *known, Arc::new(entry));
+        let before = Arc::clone(&before.server);
+        drop(known);
+        self.about.memory.renew(&now);
+        let _ = self.commands.send(Command::Adapt(Adaption { before, now }));
+    }
+
+    /// What is thought to be known of a server that takes this one's place, before it has been started: that it has
+    /// the same tools, as far as its entry lets them through.
+    pub(crate) fn outlook(&self, server: &Server) -> Status {
+        let tools = self.status.borrow().tools.clone();
+        Status {
+            phase: Phase::Untried,
+            stale: tools.is_some(),
+            tools: tools.map(|tools| self.about.memory.ruled(server, tools.narrowed(server))),
+            recalled: false,
+        }
+    }
+
+    /// Has the server's tools compared with the lock file again.
+    pub fn recheck(&self) {
+        self.about.memory.renew(&self.about.entry().server);
+        let _ = self.commands.send(Command::Recheck);
+    }
+
+    /// Has the server tell another one, which takes its place, what must hold for it too. If its tools are known from
+    /// an earlier run only, the heir's are read from there too.
+    pub(crate) fn hand_over_to(&self, heir: &Self) {
+        if self.status().recalled {
+            heir.recall();
+        }
+        let heir = heir.commands.clone();
+        let _ = self.commands.send(Command::HandOver(heir));
+    }
+}
+
+/// What a server is to adapt to.
+pub(crate) struct Adaption {
+    before: Arc<Server>,
+    now: Arc<Server>,
+}
+
+impl Adaption {
+    /// Both this one and an earlier one.
+    pub(crate) fn after(self, earlier: Option<Self>) -> Self {
+        Self {
+            before: earlier.map_or(self.before, |earlier| earlier.before),
+            now: self.now,
+        }
+    }
+
+    /// Takes away at once what other filters and permissions do not let through. What they let through in addition is
+    /// seen when the server is asked again. Returns whether that is needed.
+    pub(crate) fn narrow(&self, status: &watch::Sender<Status>) -> bool {
+        let (before, now) = (&self.before, &self.now);
+        let differs = before.filters != now.filters
+            || before.permissions != now.permissions
+            || before.pin != now.pin;
+        if differs {
+            status.send_modify(|status| {
+                if let Some(tools) = &status.tools {
+                    status.tools = Some(tools.narrowed(now));
+                    status.stale = true;
+                }
+            });
+        }
+        differs
+    }
+}
+
+impl Session {
+    /// Takes a command that is about a change of the configuration.
+    pub(crate) fn take_change(&mut self, change: Command, status: &watch::Sender<Status>) {
+        match change {
+            Command::Adapt(adaption) => self.adapt(&adaption, status),
+            Command::HandOver(heir) => self.calls.lasting().hand_over(&heir),
+            Command::Inherit(lasting) => self.inherit(lasting),
+            Command::Recheck => self.recheck(status),
+            _ => {}
+        }
+    }
+
+    /// Has every tool compared with the lock file again: those that are known at once, and the list as the server has it.
+    fn recheck(&mut self, status: &watch::Sender<Status>) {
+        let rules = PinRules {
+            pins: &self.pins,
+            mode: self.server.pin,
+        };
+        if rules.mode == PinMode::Enforce {
+            status.send_modify(|status| {
+                status.tools = status.tools.as_ref().map(|tools| tools.ruled(&rules));
+            });
+        }
+        self.announce_change(status);
+    }
+
+    /// Takes up what has changed in the entry.
+    pub(crate) fn adapt(&mut self, adaption: &Adaption, status: &watch::Sender<Status>) {
+        self.server = Arc::clone(&adaption.now);
+        self.calls.set_times(self.server.times);
+        if adaption.narrow(status) {
+            self.recheck(status);
+        }
+    }
+
+    /// Makes hold what held for the server before.
+    fn inherit(&mut self, lasting: Lasting) {
+        self.calls.lasting().inherit(lasting);
+        match self.calls.era() {
+            Era::Legacy => self.calls.repeat_lasting(&mut self.link),
+            Era::Modern => self.listen(),
+        }
+    }
+}

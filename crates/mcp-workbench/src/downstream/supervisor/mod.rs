@@ -1,0 +1,399 @@
+//! The task of one server: rests until somebody needs it, starts it, serves it, and begins anew. What
+//! was asked for meanwhile is never forgotten: it waits for the next start or is refused with the
+//! reason.
+
+pub(crate) mod adapt;
+pub(crate) mod limiter;
+pub(crate) mod memory;
+pub(crate) mod pinning;
+pub(crate) mod start;
+pub(crate) mod waiting;
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU64},
+    },
+    time::Duration,
+};
+
+use tokio::{
+    sync::{Notify, broadcast, mpsc, watch},
+    time::{Instant, timeout},
+};
+
+use crate::{
+    contain::{Panicked, contain},
+    downstream::{
+        error::{CallError, ConnectError},
+        event::{Change, ServerEvent},
+        kept::KeptLists,
+        later::Later,
+        link::LinkContext,
+        listing::ToolList,
+        pool::Shutdown,
+        server::{About, Command, Phase, ServerHandle, Status},
+        session::{Session, SessionEnd, Surroundings},
+        signing_in::SigningIn,
+        supervisor::{
+            adapt::{Adaption, Entry},
+            limiter::{StartLimiter, Verdict},
+            memory::{Keeper, Memory},
+            pinning::{Looks, record_later},
+            start::{Question, Started, start},
+            waiting::Waiting,
+        },
+        verdicts::{VerdictKey, Verdicts},
+    },
+    ident::{ServerIdentifier, ToolboxName},
+    lock::{Pins, ServerPins},
+    seal::Sealer,
+};
+
+/// What all servers of a workbench share.
+#[derive(Clone)]
+pub(crate) struct SupervisorContext {
+    pub(crate) links: LinkContext,
+    pub(crate) shutdown: Arc<Shutdown>,
+    /// Where servers tell what concerns everybody.
+    pub(crate) events: broadcast::Sender<ServerEvent>,
+    /// What was found out of servers before.
+    pub(crate) verdicts: Arc<Verdicts>,
+    /// The tools of servers that were started before.
+    pub(crate) lists: Arc<KeptLists>,
+    /// Seals the names of tasks.
+    pub(crate) sealer: Arc<Sealer>,
+    /// What is pinned of servers.
+    pub(crate) pins: Arc<Pins>,
+    /// Who looks at how servers are started.
+    pub(crate) looks: Arc<Looks>,
+    /// What is written when nobody waits.
+    pub(crate) later: Arc<Later>,
+}
+
+/// The owner of one server.
+pub(crate) struct Supervisor {
+    about: Arc<About>,
+    context: SupervisorContext,
+    commands: mpsc::UnboundedReceiver<Command>,
+    status: watch::Sender<Status>,
+    waiting: Waiting,
+    limiter: StartLimiter,
+    /// Whether the server can be asked how it speaks.
+    question: Question,
+    /// What has changed in its entry while it was being started.
+    adapted: Option<Adaption>,
+}
+
+impl Supervisor {
+    /// A supervisor, and the way to it. Everything ends when nobody has that way any more.
+    pub(crate) fn new(
+        toolbox: &ToolboxName,
+        entry: Entry,
+        known: Status,
+        context: SupervisorContext,
+    ) -> (Self, ServerHandle) {
+        let (commands, requested) = mpsc::unbounded_channel();
+        let (status, known) = watch::channel(known);
+        let identifier = ServerIdentifier {
+            toolbox: toolbox.clone(),
+            server: entry.server.name.clone(),
+        };
+        let pins = ServerPins::at_rest(Arc::clone(&context.pins), identifier.clone());
+        let about = Arc::new(About {
+            tickets: AtomicU64::new(0),
+            identifier,
+            entry: Mutex::new(Arc::new(entry)),
+            is_followed: AtomicBool::new(false),
+            memory: Memory::new(Arc::clone(&context.lists), pins),
+            sealer: Arc::clone(&context.sealer),
+            signing_in: SigningIn::default(),
+            consents: Mutex::default(),
+            consented: Notify::new(),
+        });
+        let supervisor = Self {
+            about: Arc::clone(&about),
+            context,
+            commands: requested,
+            status,
+            waiting: Waiting::default(),
+            limiter: StartLimiter::default(),
+            question: Question::default(),
+            adapted: None,
+        };
+        let handle = ServerHandle {
+            commands,
+            status: known,
+            about,
+        };
+        (supervisor, handle)
+    }
+
+    /// Runs until the workbench ends, or the server is retired.
+    pub(crate) async fn run(mut self) {
+        while let Some(need) = self.next_need().await {
+            match need {
+                Need::Start => {
+                    if let Err(Panicked) = contain(self.start_and_serve()).await {
+                        // What the session held has been dropped with it, and its callers were told.
+                        self.fail(ConnectError::Internal);
+                    }
+                }
+                Need::Refuse(error) => self.waiting.refuse(&Arc::new(error)),
+            }
+        }
+        self.commands.close();
+        while let Ok(command) = self.commands.try_recv() {
+            self.waiting.add(command);
+        }
+        self.waiting.refuse(&Arc::new(ConnectError::ShuttingDown));
+        // Handles may be held for longer.
+        self.about.signing_in.end();
+    }
+
+    /// Waits until somebody needs the server and it may be started; nothing if nobody will any more.
+    async fn next_need(&mut self) -> Option<Need> {
+        loop {
+            let now = Instant::now();
+            let pause = match self.limiter.verdict(now) {
+                _ if self.context.shutdown.has_begun() => return None,
+                _ if self.waiting.is_empty() => None,
+                Verdict::NotBefore(moment) if !self.waiting.is_asked_for() => Some(moment),
+                Verdict::Now | Verdict::NotBefore(_) => return Some(Need::Start),
+                Verdict::Refused(until) => {
+                    return Some(Need::Refuse(self.unavailable(until - now)));
+                }
+            };
+            tokio::select! {
+                command = self.commands.recv() => self.take(command?),
+                () = sleep_until(pause), if pause.is_some() => {}
+                () = self.context.shutdown.begun() => return None,
+            }
+        }
+    }
+
+    fn take(&mut self, command: Command) {
+        let is_outdated = match &command {
+            Command::Adapt(adaption) => adaption.narrow(&self.status),
+            Command::Recheck => true,
+            _ => false,
+        };
+        if is_outdated {
+            self.outdate();
+        }
+        self.waiting.add(command);
+    }
+
+    fn unavailable(&self, retry_after: Duration) -> ConnectError {
+        let last = match &self.status.borrow().phase {
+            Phase::Failed(error) => Arc::clone(error),
+            _ => Arc::new(ConnectError::Internal),
+        };
+        ConnectError::Unavailable {
+            failures: StartLimiter::FAILURES,
+            last,
+            retry_after,
+        }
+    }
+
+    async fn start_and_serve(&mut self) {
+        self.set_phase(Phase::Starting);
+        let mut started = self.start().await;
+        if matches!(&started, Err(error) if error.is_silent_exit()) {
+            started = self.start().await;
+        }
+        match started {
+            Ok(started) => {
+                self.limiter.succeeded();
+                self.serve(started).await;
+            }
+            // Nobody waits for it.
+            Err(ConnectError::Retired) => {}
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// Notes that the server is not up, and tells those who wait for it.
+    fn fail(&mut self, error: ConnectError) {
+        tracing::warn!("not started: {error}");
+        if error.is_failed_start() {
+            self.limiter.failed(Instant::now());
+            if let Some(key) = VerdictKey::of(&self.about.entry().server) {
+                // What was thought to be known of it may be the reason.
+                self.context.verdicts.forget(&key);
+            }
+        }
+        let error = Arc::new(error);
+        self.set_phase(Phase::Failed(Arc::clone(&error)));
+        self.waiting.refuse(&error);
+    }
+
+    async fn start(&mut self) -> Result<Started, ConnectError> {
+        let entry = self.about.entry();
+        let limit = entry.server.times.connect;
+        let client = self.waiting.client();
+        let access = &self.about.signing_in;
+        let access = access.access(&self.about.identifier, &entry, &self.context.links);
+        let started = start(
+            &entry,
+            &self.context,
+            access,
+            client.as_ref(),
+            &mut self.question,
+        );
+        let started = timeout(limit, started);
+        tokio::pin!(started);
+        loop {
+            tokio::select! {
+                started = &mut started => {
+                    return started.unwrap_or(Err(ConnectError::Timeout(limit)));
+                }
+                command = self.commands.recv() => match command {
+                    // Whoever waits for the start has a way to the server.
+                    None => return Err(ConnectError::Retired),
+                    Some(Command::Adapt(adaption)) => {
+                        self.adapted = Some(adaption.after(self.adapted.take()));
+                    }
+                    Some(command) => self.waiting.add(command),
+                },
+                () = self.context.shutdown.begun() => return Err(ConnectError::ShuttingDown),
+            }
+        }
+    }
+
+    /// Serves the server until it ends or is ended.
+    async fn serve(&mut self, mut started: Started) {
+        let client = self.waiting.client();
+        let came_back = self.status.borrow().tools.is_some();
+        let tools = self.publish_up(&mut started);
+        record_later(&self.context);
+        self.waiting.tell(&tools);
+        let lasting = std::mem::take(&mut self.waiting.lasting);
+        let entry = self.about.entry();
+        let keeper = Keeper::new(&self.about, &self.context);
+        keeper.keep_soon(&entry.server, &started.told, &started.link.secrets());
+        let mut session = Session::new(&entry.server, started, client, lasting);
+        if let Some(adaption) = self.adapted.take() {
+            session.adapt(&adaption, &self.status);
+        }
+        for call in self.waiting.calls.drain(..) {
+            session.take_call(call, &tools);
+        }
+        let tell = |change| {
+            // Nobody listens in a mode that has no use for it.
+            let _ = self.context.events.send(ServerEvent {
+                server: self.about.identifier.clone(),
+                change,
+            });
+        };
+        if came_back {
+            // What else it has may have changed as well.
+            tell(Change::Prompts);
+            tell(Change::Resources);
+        }
+        let surroundings = Surroundings {
+            status: &self.status,
+            shutdown: &self.context.shutdown,
+            tell: &tell,
+            keeper: &keeper,
+        };
+        let end = session.run(&mut self.commands, &surroundings).await;
+        self.waiting = match end {
+            SessionEnd::Exited(exit) => {
+                tracing::info!("{exit}");
+                let stderr = session.stderr_tail().await;
+                session.end(|outcome| CallError::Exited {
+                    exit,
+                    stderr: stderr.clone(),
+                    outcome,
+                })
+            }
+            SessionEnd::Lost(fault) => {
+                tracing::info!("{fault}");
+                session.end(|outcome| CallError::Http {
+                    fault: Box::new(fault.clone()),
+                    outcome,
+                })
+            }
+            SessionEnd::GivenUp(why) => {
+                tracing::warn!("{why} and is stopped");
+                let stderr = session.stderr_tail().await;
+                session.end(|outcome| CallError::GivenUp {
+                    why,
+                    stderr: stderr.clone(),
+                    outcome,
+                })
+            }
+            SessionEnd::Idle => {
+                tracing::info!("stopped: nobody used it");
+                session.end(|_| CallError::Internal)
+            }
+            SessionEnd::Retired => {
+                tracing::info!("stopped: the configuration has changed");
+                session.end(|_| CallError::Internal)
+            }
+            SessionEnd::Replaced => {
+                tracing::info!("speaks otherwise than it did, and is met anew");
+                session.end(|_| CallError::Internal)
+            }
+            SessionEnd::Shutdown(since) => {
+                session.closing_since(since);
+                session.end(|outcome| CallError::ShuttingDown { outcome })
+            }
+        };
+        self.set_phase(Phase::Resting);
+    }
+
+    /// Publishes the list of a server that came up; one that is equal to the last keeps its identity.
+    fn publish_up(&self, started: &mut Started) -> Arc<ToolList> {
+        let tools = std::mem::take(&mut started.tools);
+        let known = self.status.borrow().tools.clone();
+        let known = known.or_else(|| self.about.memory.remembered());
+        let tools = match &known {
+            Some(known) => tools.after(known, &self.about.entry().server.permissions),
+            None => tools,
+        };
+        let tools = match known {
+            Some(known) if *known == tools => known,
+            _ => Arc::new(tools),
+        };
+        self.status.send_replace(Status {
+            phase: Phase::Up,
+            tools: Some(Arc::clone(&tools)),
+            stale: false,
+            recalled: false,
+        });
+        tools
+    }
+
+    /// Notes that the list may not be shown any more before the server was asked. What nobody has approved goes at
+    /// once.
+    fn outdate(&self) {
+        let entry = self.about.entry();
+        self.status.send_modify(|status| {
+            status.stale = status.tools.is_some();
+            let tools = status.tools.take();
+            status.tools = tools.map(|tools| self.about.memory.ruled(&entry.server, tools));
+        });
+    }
+
+    fn set_phase(&self, phase: Phase) {
+        self.status.send_modify(|status| status.phase = phase);
+    }
+}
+
+/// What the next turn of the task is for.
+enum Need {
+    /// The server is to be started.
+    Start,
+    /// It may not be, and those who wait are to be told.
+    Refuse(ConnectError),
+}
+
+/// Waits for a moment; for ever if there is none.
+async fn sleep_until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}

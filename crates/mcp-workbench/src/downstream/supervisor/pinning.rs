@@ -1,0 +1,146 @@
+//! What is pinned of a server that is being started, and when that is written. How a server is started is looked at while
+//! it comes up, and where files have to be read for that, for all servers on one thread. Of one that is met for the first
+//! time it is looked at when it is written.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
+
+use crate::{
+    config::{PinMode, Server},
+    contain::contain_now,
+    downstream::supervisor::{SupervisorContext, adapt::Entry},
+    ident::ServerIdentifier,
+    lock::{Launch, Pins, ServerPins},
+};
+
+/// How long a first contact waits for others, so that they are written and told together: an open does not wait for a
+/// server any longer.
+const RECORD_AFTER: Duration = Duration::from_secs(50);
+
+/// Looks at how servers are started, at one after the other. Many servers may be one program, and a thread for each would
+/// wait for the first.
+#[derive(Default)]
+pub(crate) struct Looks {
+    queue: Mutex<Queue>,
+}
+
+#[derive(Default)]
+struct Queue {
+    wanted: Vec<(Arc<Server>, watch::Sender<Option<Launch>>)>,
+    /// Whether a thread is at it.
+    is_seen_to: bool,
+}
+
+impl Looks {
+    /// Begins to look at how a server is started.
+    fn begin(
+        self: &Arc<Self>,
+        server: Arc<Server>,
+        pins: &Arc<Pins>,
+        tasks: &TaskTracker,
+    ) -> watch::Receiver<Option<Launch>> {
+        let (found, launch) = watch::channel(pins.launch_at_once(&server));
+        // A thread for nothing would cost more than all the rest.
+        if launch.borrow().is_some() {
+            return launch;
+        }
+        let mut queue = self.queue();
+        queue.wanted.push((server, found));
+        if !std::mem::replace(&mut queue.is_seen_to, true) {
+            let (this, pins) = (Arc::clone(self), Arc::clone(pins));
+            tasks.spawn_blocking(move || this.run(&pins));
+        }
+        launch
+    }
+
+    fn run(&self, pins: &Pins) {
+        while let Some((server, found)) = self.next() {
+            // Without a word of it, whoever waits is told that it is not known.
+            if let Ok(launch) = contain_now(|| pins.launch(&server)) {
+                found.send_replace(Some(launch));
+            }
+        }
+        pins.keep_programs();
+    }
+
+    fn next(&self) -> Option<(Arc<Server>, watch::Sender<Option<Launch>>)> {
+        let mut queue = self.queue();
+        let next = queue.wanted.pop();
+        queue.is_seen_to = next.is_some();
+        next
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The pins of a server that is being started.
+pub(crate) struct Pinning {
+    pins: Arc<Pins>,
+    place: ServerIdentifier,
+    server: Arc<Server>,
+    /// How it is started, where that has to be compared before its tools are told.
+    launch: Option<watch::Receiver<Option<Launch>>>,
+}
+
+impl Pinning {
+    /// Begins to look at how a server is started, if somebody has to know that before it is up.
+    pub(crate) fn begin(entry: &Entry, context: &SupervisorContext) -> Self {
+        let server = Arc::clone(&entry.server);
+        let place = ServerIdentifier {
+            toolbox: entry.toolbox.clone(),
+            server: server.name.clone(),
+        };
+        let is_wanted = match server.pin {
+            PinMode::Off => false,
+            PinMode::Notice => context.pins.is_met(&place),
+            PinMode::Enforce => true,
+        };
+        let looks = &context.looks;
+        let begin = || looks.begin(Arc::clone(&server), &context.pins, &context.links.tasks);
+        Self {
+            launch: is_wanted.then(begin),
+            pins: Arc::clone(&context.pins),
+            place,
+            server,
+        }
+    }
+
+    /// The pins, when the launch is known, if it has to be. Cancel-safe.
+    pub(crate) async fn pins(&self) -> ServerPins {
+        let (pins, place) = (Arc::clone(&self.pins), self.place.clone());
+        let Some(mut launch) = self.launch.clone() else {
+            return ServerPins::unlooked(pins, place, Arc::clone(&self.server));
+        };
+        let found = launch.wait_for(Option::is_some).await;
+        // What could not be looked at is not what was approved.
+        let launch = found.ok().and_then(|it| it.clone()).unwrap_or_default();
+        ServerPins::new(pins, place, launch)
+    }
+}
+
+/// Has a first contact written, if no open does it before.
+pub(crate) fn record_later(context: &SupervisorContext) {
+    if !context.pins.has_news() {
+        return;
+    }
+    let (pins, later) = (Arc::clone(&context.pins), Arc::clone(&context.later));
+    let shutdown = Arc::clone(&context.shutdown);
+    context.links.tasks.spawn(async move {
+        tokio::select! {
+            // What is left then is written at the end.
+            () = shutdown.begun() => {}
+            () = tokio::time::sleep(RECORD_AFTER) => {
+                if pins.has_news() {
+                    later.add(move || pins.record());
+                }
+            }
+        }
+    });
+}

@@ -1,0 +1,288 @@
+//! The start of a server: process, the way it speaks, first list of tools. How it speaks is fixed by its entry,
+//! known from an earlier start, or found out.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::time::timeout;
+
+use crate::{
+    call::ClientHandle,
+    config::{PinMode, Server},
+    downstream::{
+        access::Access,
+        asks::Asks,
+        error::{ConnectError, StartPhase},
+        introduction::Introduction,
+        link::Link,
+        listing::{ListRules, ListWalk, Step, ToolList},
+        protocol::{
+            conversation::{Conversation, error_code, refused},
+            dialect::Dialect,
+            probe::{Certainty, Met, Probed},
+            subscription::Announced,
+        },
+        supervisor::{SupervisorContext, adapt::Entry, pinning::Pinning},
+        told::Told,
+        verdicts::{Verdict, VerdictKey},
+    },
+    era::Era,
+    lock::ServerPins,
+    wire::{Answer, RawJson, code},
+};
+
+/// How long a server of which nothing is known may think about `server/discover`.
+const PROBE_PATIENCE: Duration = Duration::from_secs(2);
+/// How long one may think about it that has refused the handshake.
+const SECOND_PATIENCE: Duration = Duration::from_secs(10);
+
+/// A server that is up.
+pub(crate) struct Started {
+    pub(crate) link: Link,
+    /// What the server has asked and is not answered yet.
+    pub(crate) asks: Asks,
+    pub(crate) tools: ToolList,
+    /// What that list was made of.
+    pub(crate) told: Told,
+    /// The first id that the start has not used.
+    pub(crate) next_id: u64,
+    /// How it is spoken to.
+    pub(crate) dialect: Dialect,
+    /// What it will tell of without being asked.
+    pub(crate) announced: Announced,
+    /// What is pinned of it.
+    pub(crate) pins: ServerPins,
+}
+
+/// What became of the question how a server speaks, while nothing is known for certain.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Question {
+    /// It can be asked.
+    #[default]
+    Harmless,
+    /// The server has ended when it was asked. It may end in any case, so it is not started twice each time.
+    Deadly,
+}
+
+/// Starts the server of an entry and waits until it has told its tools. Dropping the future ends the server.
+pub(crate) async fn start(
+    entry: &Entry,
+    context: &SupervisorContext,
+    access: Option<&Access>,
+    client: Option<&Arc<dyn ClientHandle>>,
+    question: &mut Question,
+) -> Result<Started, ConnectError> {
+    let Entry { server, roots, .. } = entry;
+    let pinning = Pinning::begin(entry, context);
+    if server.pin == PinMode::Enforce {
+        pinning.pins().await.admit(server.pin)?;
+    }
+    let mut start = Start {
+        server,
+        roots: roots.as_ref(),
+        context,
+        access,
+        client,
+        question,
+        pinning,
+    };
+    let key = VerdictKey::of(server);
+    match (server.era, key) {
+        (Some(era), _) => Ok(start.in_era(era).await.map_err(in_words(era))?.0),
+        (None, Some(key)) => start.as_known(key).await,
+        (None, None) => Ok(start.probing(start.probe_patience()).await?.0),
+    }
+}
+
+/// Puts it into words where a server is not what its entry says.
+fn in_words(era: Era) -> impl Fn(ConnectError) -> ConnectError {
+    move |error| match (era, error) {
+        (
+            Era::Modern,
+            error @ (ConnectError::Refused {
+                phase: StartPhase::Discover,
+                ..
+            }
+            | ConnectError::InvalidAnswer {
+                phase: StartPhase::Discover,
+            }),
+        ) => ConnectError::NotModern {
+            reason: error.to_string(),
+        },
+        (_, error) => error,
+    }
+}
+
+struct Start<'a> {
+    server: &'a Server,
+    /// The answer to a question for roots, where the configuration gives it.
+    roots: Option<&'a RawJson>,
+    context: &'a SupervisorContext,
+    /// How it is signed in to, if anybody does.
+    access: Option<&'a Access>,
+    client: Option<&'a Arc<dyn ClientHandle>>,
+    question: &'a mut Question,
+    /// What is pinned of it.
+    pinning: Pinning,
+}
+
+impl<'a> Start<'a> {
+    /// As it was found out before, if it was; what turns out to be wrong is forgotten.
+    async fn as_known(&mut self, key: VerdictKey) -> Result<Started, ConnectError> {
+        let verdicts = &self.context.verdicts;
+        let known = verdicts.get(&key);
+        if let Some(Verdict {
+            era: Era::Legacy,
+            identity,
+            ..
+        }) = &known
+        {
+            match self.in_era(Era::Legacy).await {
+                Ok((started, met)) => {
+                    if met.identity() != *identity {
+                        // Another version may speak otherwise: it is asked at its next start.
+                        verdicts.forget(&key);
+                    }
+                    return Ok(started);
+                }
+                Err(error) if error.may_be_the_era() => verdicts.forget(&key),
+                Err(error) => return Err(error),
+            }
+        }
+        let is_modern = known.is_some_and(|known| known.era == Era::Modern);
+        let patience = if is_modern {
+            // It has only to come up, as far as is known.
+            self.server.times.connect / 2
+        } else {
+            self.probe_patience()
+        };
+        let (started, met) = self.probing(patience).await?;
+        let is_new = !is_modern || met.era != Era::Modern;
+        if is_new && met.certainty == Certainty::Shown {
+            verdicts.put(&key, met.era, met.identity());
+        }
+        Ok(started)
+    }
+
+    /// How long a server of which nothing is known may think about the question how it speaks.
+    fn probe_patience(&self) -> Duration {
+        PROBE_PATIENCE.min(self.server.times.connect / 2)
+    }
+
+    /// In a way that is settled.
+    async fn in_era(&self, era: Era) -> Result<(Started, Met), ConnectError> {
+        let mut conversation = self.open()?;
+        let met = match era {
+            Era::Legacy => conversation.initialize().await,
+            Era::Modern => conversation.discover().await,
+        };
+        self.finish(conversation, met).await
+    }
+
+    /// Finds out how the server speaks. One that ends because of that is started again.
+    async fn probing(&mut self, patience: Duration) -> Result<(Started, Met), ConnectError> {
+        if *self.question == Question::Deadly {
+            match self.in_era(Era::Legacy).await {
+                Err(error) if error.is_refused() => *self.question = Question::Harmless,
+                started => return started,
+            }
+        }
+        let mut conversation = self.open()?;
+        match conversation.probe(patience).await {
+            Ok(Probed::Met(met)) => self.finish(conversation, Ok(met)).await,
+            Ok(Probed::Ended) => {
+                tracing::debug!("ended on server/discover; started again with initialize");
+                drop(conversation);
+                *self.question = Question::Deadly;
+                match self.in_era(Era::Legacy).await {
+                    Err(error) if error.is_refused() => self.modern_after_all(error).await,
+                    started => started,
+                }
+            }
+            Ok(Probed::Unclear(error)) => {
+                let error = error.redacted(&conversation.link.secrets());
+                drop(conversation);
+                self.modern_after_all(error).await
+            }
+            Err(error) => self.finish(conversation, Err(error)).await,
+        }
+    }
+
+    /// A server that has refused the handshake may be a modern one that is slow, or has ended for another reason
+    /// when it was asked. If it is not, the refusal is what counts.
+    async fn modern_after_all(
+        &mut self,
+        refusal: ConnectError,
+    ) -> Result<(Started, Met), ConnectError> {
+        match timeout(SECOND_PATIENCE, self.in_era(Era::Modern)).await {
+            Ok(Ok(started)) => {
+                *self.question = Question::Harmless;
+                Ok(started)
+            }
+            Ok(Err(_)) | Err(_) => Err(refusal),
+        }
+    }
+
+    fn open(&self) -> Result<Conversation<'a>, ConnectError> {
+        Ok(Conversation {
+            link: Link::open(self.server, &self.context.links, self.access)?,
+            next_id: 1,
+            asks: Asks::new(self.roots.cloned()),
+            client: self.client,
+            dialect: Dialect::LEGACY,
+        })
+    }
+
+    /// Reads the list of a server that is met.
+    async fn finish(
+        &self,
+        mut conversation: Conversation<'a>,
+        met: Result<Met, ConnectError>,
+    ) -> Result<(Started, Met), ConnectError> {
+        let listed = match met {
+            Ok(met) => list(&mut conversation).await.map(|walk| (met, walk)),
+            Err(error) => Err(error),
+        };
+        let (met, walk) = listed.map_err(|error| error.redacted(&conversation.link.secrets()))?;
+        let told = walk.told(met.era, Introduction::of(&met.said, met.era));
+        let mut secrets = conversation.link.secrets().into_owned();
+        secrets.merge(&self.server.literal_credentials());
+        let pins = self.pinning.pins().await.without_secrets(secrets);
+        let rules = ListRules::of(self.server, met.era).with_pins(&pins, self.server.pin);
+        let started = Started {
+            tools: ToolList::of(&told, &rules),
+            told,
+            announced: Announced::of(&met.said),
+            pins,
+            dialect: conversation.dialect,
+            link: conversation.link,
+            next_id: conversation.next_id,
+            asks: conversation.asks,
+        };
+        Ok((started, met))
+    }
+}
+
+async fn list(conversation: &mut Conversation<'_>) -> Result<ListWalk, ConnectError> {
+    let phase = StartPhase::ListTools;
+    let mut walk = ListWalk::tools();
+    loop {
+        let answer = conversation.request(phase, &walk.params()).await?;
+        let step = match &answer {
+            Answer::Result(page) => walk.accept(page),
+            Answer::Error(error) if error_code(error) == code::METHOD_NOT_FOUND.to_string() => {
+                // A server without tools may still be useful for what else it has.
+                Some(Step::Done)
+            }
+            _ => None,
+        };
+        match step {
+            Some(Step::Next) => {}
+            Some(Step::Done) => return Ok(walk),
+            None if walk.has_pages() => {
+                walk.cut_short("because a later page could not be read");
+                return Ok(walk);
+            }
+            None => return Err(refused(phase, &answer, &conversation.link.secrets())),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What is asked for while a server is not up. It waits for the next start, or is refused with the reason.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use crate::{
+    call::ClientHandle,
+    downstream::{
+        error::{CallError, ConnectError},
+        listing::ToolList,
+        server::{Command, ConnectReply, QueuedCall, Urgency},
+        session::lasting::Lasting,
+    },
+};
+
+/// What was asked for while the server was not up.
+#[derive(Default)]
+pub(crate) struct Waiting {
+    pub(crate) connects: Vec<ConnectReply>,
+    pub(crate) calls: VecDeque<Box<QueuedCall>>,
+    /// Whether somebody asks for the server itself and not only for a call.
+    pub(crate) asked_for: bool,
+    /// What must hold when the server has come back.
+    pub(crate) lasting: Lasting,
+    /// The last client that asked for the server itself.
+    pub(crate) asker: Option<Arc<dyn ClientHandle>>,
+}
+
+impl Waiting {
+    pub(crate) fn add(&mut self, command: Command) {
+        match command {
+            Command::Connect {
+                reply,
+                urgency,
+                client,
+            } => {
+                self.connects.push(reply);
+                self.asker = Some(client);
+                self.asked_for |= urgency == Urgency::AskedFor;
+            }
+            Command::Call(call) => self.calls.push_back(call),
+            Command::Cancel(ticket) => self.calls.retain(|call| call.ticket != ticket),
+            Command::Follow(following) => self.lasting.follow(following),
+            // What is adapted to is read at every start.
+            Command::Adapt(_) | Command::Recheck => {}
+            Command::HandOver(heir) => self.lasting.hand_over(&heir),
+            Command::Inherit(lasting) => self.lasting.inherit(lasting),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.connects.is_empty() && self.calls.is_empty()
+    }
+
+    /// The client that the server is started for.
+    pub(crate) fn client(&self) -> Option<Arc<dyn ClientHandle>> {
+        let caller = self.calls.front().map(|call| &call.call.context.client);
+        caller.or(self.asker.as_ref()).map(Arc::clone)
+    }
+
+    pub(crate) fn is_asked_for(&self) -> bool {
+        self.asked_for
+    }
+
+    /// Answers those who wait for the server itself.
+    pub(crate) fn tell(&mut self, tools: &Arc<ToolList>) {
+        for reply in self.connects.drain(..) {
+            let _ = reply.send(Ok(Arc::clone(tools)));
+        }
+        self.asked_for = false;
+        self.asker = None;
+    }
+
+    pub(crate) fn refuse(&mut self, error: &Arc<ConnectError>) {
+        self.asked_for = false;
+        self.asker = None;
+        for reply in self.connects.drain(..) {
+            let _ = reply.send(Err(Arc::clone(error)));
+        }
+        for call in self.calls.drain(..) {
+            call.answer(Err(CallError::Connect(Arc::clone(error))));
+        }
+    }
+}

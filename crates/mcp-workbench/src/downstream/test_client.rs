@@ -1,0 +1,118 @@
+//! A client for unit tests: it says of itself what the test wants and answers every question in the same way.
+
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+
+use crate::{
+    call::{
+        AnswerFuture, Call, CallContext, CallRequest, ClientCapabilities, ClientHandle, ClientId,
+        Principal, Question, RoomFuture, ToldProgress,
+    },
+    era::Era,
+    wire::{Answer, Frame, RawJson},
+};
+
+/// A client that does nothing but answer.
+#[derive(Clone)]
+pub(crate) struct TestClient {
+    pub(crate) id: u64,
+    pub(crate) era: Era,
+    pub(crate) principal: Principal,
+    pub(crate) capabilities: &'static str,
+    pub(crate) log_level: Option<&'static str>,
+    pub(crate) progress_token: Option<&'static str>,
+    /// The result that every question is answered with; none if it is not answered.
+    pub(crate) answer: Option<&'static str>,
+    /// The parameters of what it was asked.
+    pub(crate) asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl TestClient {
+    pub(crate) fn new(era: Era, capabilities: &'static str) -> Self {
+        Self {
+            id: 0,
+            era,
+            principal: Principal::Anybody,
+            capabilities,
+            log_level: None,
+            progress_token: None,
+            answer: None,
+            asked: Arc::default(),
+        }
+    }
+
+    pub(crate) fn handle(self) -> Arc<dyn ClientHandle> {
+        Arc::new(self)
+    }
+
+    /// A call of the client.
+    pub(crate) fn call(self) -> Call {
+        Call {
+            request: CallRequest::Relayed {
+                method: "tools/call",
+                params: json("{}"),
+            },
+            context: CallContext {
+                client: self.handle(),
+                meta: None,
+                retry: None,
+                progress: ToldProgress::default(),
+            },
+        }
+    }
+}
+
+/// A JSON value from its text.
+pub(crate) fn json(text: &str) -> RawJson {
+    RawJson::parse(&Bytes::copy_from_slice(text.as_bytes())).unwrap()
+}
+
+impl ClientHandle for TestClient {
+    fn lasting(&self) -> Arc<dyn ClientHandle> {
+        self.clone().handle()
+    }
+
+    fn is_full(&self) -> bool {
+        false
+    }
+
+    fn room(&self) -> RoomFuture {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn id(&self) -> ClientId {
+        ClientId(self.id)
+    }
+
+    fn principal(&self) -> Principal {
+        self.principal
+    }
+
+    fn era(&self) -> Era {
+        self.era
+    }
+
+    fn log_level(&self) -> Option<&'static str> {
+        self.log_level
+    }
+
+    fn progress_token(&self) -> Option<RawJson> {
+        self.progress_token.map(json)
+    }
+
+    fn capabilities(&self) -> ClientCapabilities {
+        ClientCapabilities::of(Some(json(self.capabilities)))
+    }
+
+    fn notify(&self, _: Frame) {}
+
+    fn log(&self, _: &RawJson) {}
+
+    fn ask(&self, _: Question, params: Option<&RawJson>) -> AnswerFuture {
+        let params = params.map_or_else(String::new, |params| params.as_str().to_owned());
+        self.asked.lock().unwrap().push(params);
+        let answer = self.answer.map(|answer| Answer::Result(json(answer)));
+        Box::pin(std::future::ready(answer))
+    }
+}
