@@ -27,12 +27,7 @@ pub struct Call {
 #[derive(Clone)]
 pub enum CallRequest {
     /// To run a tool.
-    Tool {
-        /// The tool, by its server's own name for it.
-        name: ToolName,
-        /// The arguments, byte for byte as the caller wrote them.
-        arguments: RawJson,
-    },
+    Tool(ToolRequest),
     /// Something that is relayed with its parameters as they are.
     Relayed {
         /// The method.
@@ -42,11 +37,29 @@ pub enum CallRequest {
     },
 }
 
+/// A tool call as its server gets it.
+#[derive(Clone)]
+pub struct ToolRequest {
+    /// The tool, by its server's own name for it.
+    pub name: ToolName,
+    /// The arguments, byte for byte as the caller wrote them.
+    pub arguments: RawJson,
+    /// All parameters as the caller wrote them, with the server's name for the tool; nothing if only the name and the
+    /// arguments are sent.
+    pub params: Option<RawJson>,
+    /// The definition that the user has permitted, where the user was asked. It is compared with the definition that
+    /// the server has announced when the call is sent.
+    pub consent: Option<Fingerprint>,
+}
+
+/// The SHA-256 digest of a tool's definition.
+pub type Fingerprint = [u8; 32];
+
 impl CallRequest {
     /// The method on the wire.
     pub fn method(&self) -> &'static str {
         match self {
-            Self::Tool { .. } => "tools/call",
+            Self::Tool(_) => "tools/call",
             Self::Relayed { method, .. } => method,
         }
     }
@@ -54,7 +67,7 @@ impl CallRequest {
     /// How many bytes the caller sent for it.
     pub fn size(&self) -> usize {
         let sent = match self {
-            Self::Tool { arguments, .. } => arguments,
+            Self::Tool(tool) => tool.params.as_ref().unwrap_or(&tool.arguments),
             Self::Relayed { params, .. } => params,
         };
         sent.as_bytes().len()

@@ -1,7 +1,7 @@
 //! The audit log: one line of JSON a call, written by a thread of its own, so that a slow or full disk is nobody's
 //! problem. What cannot be noted is counted, and the number is noted as soon as something can be.
 //!
-//! A call that begins gets a [`Noted`], which is told the end; one that is dropped before that was cancelled. Where
+//! A call that begins gets a [`AuditEntry`], which is told the end; one that is dropped before that was cancelled. Where
 //! nothing is to be noted, there is none, and finding that out is one look at a flag.
 
 mod file;
@@ -53,7 +53,7 @@ struct Running {
 }
 
 /// A call that is under way. It is noted when it ends, and as cancelled if it is dropped before.
-pub struct Noted {
+pub struct AuditEntry {
     log: Arc<Running>,
     record: Option<Record>,
     began: Instant,
@@ -99,7 +99,7 @@ impl AuditLog {
         tool: &ToolIdentifier,
         arguments: &RawJson,
         client: &dyn ClientHandle,
-    ) -> Option<Noted> {
+    ) -> Option<AuditEntry> {
         if !self.is_on() {
             return None;
         }
@@ -108,7 +108,7 @@ impl AuditLog {
         if log.audit.arguments == NotedArguments::Values {
             record.add_values(arguments, &log.secrets);
         }
-        Some(Noted {
+        Some(AuditEntry {
             log,
             record: Some(record),
             began: Instant::now(),
@@ -129,7 +129,7 @@ impl AuditLog {
     }
 }
 
-impl Noted {
+impl AuditEntry {
     /// The call has ended.
     pub fn end(mut self, ended: Ended) {
         self.write(ended);
@@ -143,7 +143,7 @@ impl Noted {
     }
 }
 
-impl Drop for Noted {
+impl Drop for AuditEntry {
     fn drop(&mut self) {
         self.write(Ended::Cancelled);
     }

@@ -3,14 +3,18 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::task::TaskTracker;
 
-use super::error::{Lack, SignInNeeded};
+use super::{
+    error::{Lack, SignInNeeded},
+    link::LinkContext,
+};
 use crate::{
-    config::{Config, Invocation, RemoteEndpoint, Secrets},
+    config::{Config, Invocation, RemoteEndpoint, Secrets, Server, Transport},
     ident::ServerIdentifier,
     signin::{Account, Bearer, Challenge, SignedOut, TokenFault, Tokens},
 };
@@ -169,5 +173,62 @@ fn grant_of(account: &Account, signed_in: impl FnOnce() -> Option<String>) -> Op
         signed_in()
     } else {
         Some(account.key().to_owned())
+    }
+}
+
+/// The access of one server, made at its first start.
+pub(crate) struct ServerAccess {
+    /// None if nobody signs in to the server.
+    access: OnceLock<Option<Access>>,
+    /// The right to offer a sign-in: to one user at a time.
+    offer: Semaphore,
+}
+
+impl Default for ServerAccess {
+    fn default() -> Self {
+        Self {
+            access: OnceLock::new(),
+            offer: Semaphore::new(1),
+        }
+    }
+}
+
+impl ServerAccess {
+    /// Returns the access to the server, made if there is none yet.
+    pub(crate) fn get_or_make(
+        &self,
+        place: &ServerIdentifier,
+        server: &Server,
+        links: &LinkContext,
+    ) -> Option<&Access> {
+        let access = || match &server.transport {
+            Transport::Remote(endpoint) => {
+                Access::new(endpoint, place, &links.access, &links.tasks)
+            }
+            Transport::Stdio(_) | Transport::Unset(_) => None,
+        };
+        self.access.get_or_init(access).as_ref()
+    }
+
+    /// Returns the access, if somebody may have to sign in to the server.
+    pub(crate) fn get(&self) -> Option<&Access> {
+        self.access.get()?.as_ref()
+    }
+
+    /// Takes the right to offer a sign-in; none while another user is asked.
+    pub(crate) fn offer(&self) -> Option<SemaphorePermit<'_>> {
+        self.offer.try_acquire().ok()
+    }
+
+    /// Ends what runs beside the server.
+    pub(crate) fn end(&self) {
+        if let Some(access) = self.get() {
+            access.end();
+        }
+    }
+
+    /// Returns the key of the account whose answers the server gives.
+    pub(crate) fn grant(&self) -> Option<String> {
+        self.get()?.grant()
     }
 }

@@ -19,7 +19,7 @@ use crate::{
     call::Outcome,
     config::{Secrets, Server, Transport},
     era::Era,
-    wire::{self, Frame, FrameTicket, Message, Outgoing, Params},
+    wire::{self, Frame, FrameTicket, Message, Outgoing, Params, RawJson},
 };
 
 /// A connection to a server.
@@ -76,8 +76,12 @@ pub(crate) enum LinkEvent {
         /// What is known of its effects.
         outcome: Outcome,
     },
-    /// The server had forgotten us and was told everything again; what it offers may have changed.
-    Renewed,
+    /// The server has lost the session, and a new one is being made. What was not sent yet is not sent to it.
+    SessionLost,
+    /// The token belongs to another account now. What the server offers may have changed.
+    AccountChanged,
+    /// The new session is open, and this is what the server said of itself. What it offers may have changed.
+    Renewed(RawJson),
     /// Nothing more will come from a remote server.
     Lost(HttpFault),
     /// Nothing more will come.

@@ -8,16 +8,18 @@ mod walk;
 use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 
 use super::{introduction::Introduction, told::Told};
 use crate::{
+    call::Fingerprint,
     config::{Permissions, PinMode, Server, ToolFilters, Transport},
     era::{
         CacheHints, Era,
         headers::{self, ParameterHeader},
     },
     ident::ToolName,
-    lock::ServerPins,
+    lock::{ServerPins, canonical},
     policy::{
         permissions::{Reason, Said},
         scan,
@@ -123,6 +125,12 @@ pub struct ToolDefinition {
 }
 
 impl ToolDefinition {
+    /// Returns the digest by which a user's consent names this definition.
+    pub fn fingerprint(&self) -> Fingerprint {
+        // The canonical form, as for pins: a server that reorders its keys has not changed the tool.
+        Sha256::digest(canonical(&self.definition)).into()
+    }
+
     /// The headers of a call with these arguments.
     pub(crate) fn headers(&self, arguments: &RawJson) -> Vec<(String, String)> {
         let values = self.headers.iter().filter_map(|marked| {
@@ -220,22 +228,6 @@ impl ToolList {
             list.apply(pins.rule(&list));
         }
         list
-    }
-
-    /// The headers of a call with these parameters.
-    pub(crate) fn headers_of(&self, params: &RawJson) -> Vec<(String, String)> {
-        // Almost no server marks arguments, and reading the parameters for nothing costs something.
-        if self.tools.iter().all(|tool| tool.headers.is_empty()) {
-            return Vec::new();
-        }
-        let name = params.member("name");
-        let name = name.as_ref().and_then(RawJson::as_text);
-        let tool = name.and_then(|name| self.get(&name));
-        let arguments = params.member("arguments");
-        match (tool, arguments) {
-            (Some(tool), Some(arguments)) => tool.headers(&arguments),
-            _ => Vec::new(),
-        }
     }
 }
 

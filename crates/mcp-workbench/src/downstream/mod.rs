@@ -4,7 +4,6 @@
 
 mod access;
 mod asks;
-mod consent;
 mod error;
 mod event;
 mod http;
@@ -19,7 +18,6 @@ pub mod process;
 mod protocol;
 mod server;
 mod session;
-mod signing_in;
 mod stdio;
 mod supervisor;
 #[cfg(test)]
@@ -27,7 +25,8 @@ mod test_client;
 mod told;
 mod verdicts;
 
-pub use consent::Consent;
+pub(crate) use access::Access;
+pub(crate) use asks::questions::{can_answer, fresh_id};
 pub use error::{
     CallError, ConnectError, GiveUp, HttpFault, Lack, SignInNeeded, StartPhase, TimeLimit,
 };

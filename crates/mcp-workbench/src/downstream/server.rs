@@ -10,30 +10,28 @@ use std::sync::{
 };
 
 use tokio::{
-    sync::{Notify, mpsc, oneshot, watch},
+    sync::{mpsc, oneshot, watch},
     time::Instant,
 };
 
 use crate::{
     call::{Call, ClientHandle, Outcome},
     downstream::{
-        consent::Consents,
+        access::ServerAccess,
         error::{CallError, ConnectError},
         kept::NotKept,
         listing::ToolList,
-        protocol::rounds,
         session::{
             lasting::Lasting,
-            reply::{Answered, CallEnd, CallReply, Then, Unfinished},
+            reply::{Answered, CallEnd, CallReply, Then},
         },
-        signing_in::SigningIn,
         supervisor::{
             adapt::{Adaption, Entry},
             memory::Memory,
         },
     },
     era::Era,
-    ident::{ServerIdentifier, ToolName},
+    ident::ServerIdentifier,
     seal::Sealer,
     wire::RawJson,
 };
@@ -58,11 +56,9 @@ pub(crate) struct About {
     /// Seals the names of tasks.
     pub(crate) sealer: Arc<Sealer>,
     /// How it is signed in to.
-    pub(crate) signing_in: SigningIn,
-    /// What users have permitted for longer than one call.
-    pub(crate) consents: Mutex<Consents>,
-    /// Something was permitted for longer than one call.
-    pub(crate) consented: Notify,
+    pub(crate) access: ServerAccess,
+    /// Tells it from every other server of this process, one that had the same names before included.
+    pub(crate) number: u64,
 }
 
 impl About {
@@ -148,7 +144,7 @@ pub enum Urgency {
 pub(crate) type ConnectReply = oneshot::Sender<Result<Arc<ToolList>, Arc<ConnectError>>>;
 
 /// Tells the calls of one server apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CallTicket(pub(crate) u64);
 
 /// A call that has not been answered. It is moved often, and so on the heap.
@@ -222,12 +218,19 @@ impl ServerHandle {
         self.about.memory.not_kept()
     }
 
-    /// The name of a tool that the server is known to have, and that runs without a question; in an earlier run does not
-    /// count.
-    pub fn known_tool(&self, tool: &str) -> Option<ToolName> {
-        let status = self.status.borrow();
-        let tool = status.tools.as_ref()?.get(tool)?;
-        tool.asks.is_none().then(|| tool.name.clone())
+    /// Returns the number that tells this server from every other one of this process.
+    pub(crate) fn number(&self) -> u64 {
+        self.about.number
+    }
+
+    /// Returns how the server is signed in to.
+    pub(crate) fn access(&self) -> &ServerAccess {
+        &self.about.access
+    }
+
+    /// Looks at what is known of the server, without copying it. No other status of the server may be read meanwhile.
+    pub(crate) fn inspect<T>(&self, look: impl FnOnce(&Status) -> T) -> T {
+        look(&self.status.borrow())
     }
 
     /// What is known of the server, to be followed. It does not keep the server.
@@ -265,15 +268,12 @@ impl ServerHandle {
     /// of the client, where the client does not take such questions as answers. Dropping the future cancels the
     /// call.
     pub async fn call(&self, call: Call) -> Result<RawJson, CallError> {
-        match CallEnd::of(self.call_once(call).await?) {
-            CallEnd::Over(result) => result,
-            CallEnd::Unfinished(call) => Box::pin(self.go_on(*call)).await,
-        }
+        self.send(call).await?.result(self).await
     }
 
-    /// Goes on with a call until there is a result. Dropping the future cancels it.
-    pub async fn go_on(&self, call: Unfinished) -> Result<RawJson, CallError> {
-        rounds::follow(self, call.0).await
+    /// Sends a call once, starting the server for it if need be. Dropping the future cancels the call.
+    pub async fn send(&self, call: Call) -> Result<CallEnd, CallError> {
+        Ok(CallEnd::of(self.call_once(call).await?))
     }
 
     /// A ticket for a call.

@@ -14,7 +14,7 @@ use crate::{
     toolbox::{OpenError, ServerFailure},
     visible::visible,
     wire::RawJson,
-    workbench::{LookupError, PageError},
+    workbench::{CallFailure, LookupError, PageError},
 };
 
 /// The key under which programs find the details of a failure.
@@ -61,11 +61,14 @@ pub(super) enum Failure {
 }
 
 impl Failure {
-    /// A tool was found and its call failed.
-    pub(super) fn call_failed(tool: ToolIdentifier, error: CallError) -> Self {
-        Self::CallFailed {
-            tool,
-            error: Box::new(error),
+    /// The failure of a call.
+    pub(super) fn of_call(tool: ToolIdentifier, failure: CallFailure) -> Self {
+        match failure {
+            CallFailure::NotFound { error, known } => Self::NotFound { tool, error, known },
+            CallFailure::Failed(error) => Self::CallFailed {
+                tool,
+                error: Box::new(error),
+            },
         }
     }
 
@@ -112,15 +115,7 @@ impl Failure {
             Self::InvalidParameters { .. } => "invalid_parameters",
             Self::ToolboxUnknown { .. } => "toolbox_unknown",
             Self::NotOpened { error, .. } => common_code(error),
-            Self::NotFound { error, .. } => match error {
-                LookupError::ToolboxUnknown => "toolbox_unknown",
-                LookupError::ToolboxNotOpen(_) => "toolbox_not_open",
-                LookupError::ServerUnknown => "server_unknown",
-                LookupError::ToolUnknown | LookupError::ToolWithheld { .. } => "tool_unknown",
-                LookupError::NotPermitted(refusal) => refusal.code(),
-                LookupError::ToolNotApproved { .. } => "tool_not_approved",
-                LookupError::NotConnected(error) => error.code(),
-            },
+            Self::NotFound { error, .. } => error.code(),
             Self::CallFailed { error, .. } => error.code(),
             Self::NotRead { error, .. } => page_error_code(*error),
             Self::NotRegistered { .. } => "tool_unknown",

@@ -6,7 +6,6 @@ use std::borrow::Cow;
 use serde_json::json;
 
 use super::{
-    cut_result::count,
     failure::Failure,
     found_places::places,
     hints,
@@ -17,7 +16,7 @@ use crate::{
     call::CallContext,
     config::MetaTool,
     wire::{Kind, RawJson},
-    workbench::{KeptResult, PageError, Workbench},
+    workbench::{KeptResult, PageError, Workbench, count},
 };
 
 const RESULT: Key = Key {

@@ -24,15 +24,6 @@ pub enum NativeError {
 }
 
 impl NativeError {
-    /// The code that programs know it by.
-    pub(super) fn code(&self) -> &'static str {
-        match self {
-            Self::NotOffered | Self::Invalid(_) | Self::ResourceNotFound(_) => "tool_unknown",
-            Self::Refused(_) => "server_error",
-            Self::Failed { error, .. } => error.code(),
-        }
-    }
-
     pub(super) fn invalid(message: impl Into<String>) -> Self {
         Self::Invalid(message.into())
     }

@@ -68,12 +68,12 @@ pub(super) struct Listed {
 
 /// Whose something is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Route {
+pub(crate) struct Route {
     /// The name, URI or template that the client uses.
     pub(super) shown: String,
     /// The one that the server uses.
-    pub(super) original: String,
-    pub(super) server: ServerName,
+    pub(crate) original: String,
+    pub(crate) server: ServerName,
 }
 
 impl Route {

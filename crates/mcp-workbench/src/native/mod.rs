@@ -2,7 +2,6 @@
 //! their own names, merged in the order of the file; a request goes to the one server that it concerns,
 //! and its answer comes back as that server gave it.
 
-mod calls;
 mod error;
 mod merged;
 mod nobody;
@@ -25,16 +24,16 @@ use tokio::{
 };
 
 use crate::{
-    audit::AuditLog,
     call::{ClientHandle, ClientId},
     downstream::{Change, ServerEvent, ServerFamily, ToolList},
     era::TASKS_EXTENSION,
     ident::ServerName,
     toolbox::Toolbox,
+    wire::RawJson,
 };
 
-pub use calls::{ReadyCall, RoutedCall};
 pub use error::NativeError;
+pub(crate) use merged::Route;
 use merged::{Family, Merged};
 #[cfg(test)]
 pub(crate) use nobody::Nobody;
@@ -50,8 +49,6 @@ pub struct Native {
     /// What was read from the servers and has not changed since.
     known: Mutex<Known>,
     subscriptions: Arc<Subscriptions>,
-    /// Where calls are noted.
-    audit: Arc<AuditLog>,
 }
 
 struct Known {
@@ -79,12 +76,11 @@ pub struct Introduced {
 }
 
 impl Native {
-    /// The view of a toolbox whose servers tell their changes on `events`; calls are noted in `audit`.
+    /// The view of a toolbox whose servers announce their changes on `events`.
     pub fn new(
         toolbox: Arc<Toolbox>,
         name_limit: usize,
         events: broadcast::Receiver<ServerEvent>,
-        audit: Arc<AuditLog>,
     ) -> Self {
         let subscriptions = Subscriptions::new(Arc::clone(&toolbox));
         Self {
@@ -97,7 +93,6 @@ impl Native {
                 events,
             }),
             subscriptions: Arc::new(subscriptions),
-            audit,
         }
     }
 
@@ -142,6 +137,38 @@ impl Native {
             capabilities: Value::Object(capabilities),
             instructions: instructions(catalogue),
         }
+    }
+
+    /// Returns the tools under the names that clients see.
+    fn tools(&self) -> Arc<Merged> {
+        let mut known = self.known();
+        match &known.tools {
+            Some(tools) if tools.is_current() => Arc::clone(tools.merged()),
+            old => {
+                let catalogue = self.toolbox.catalogue();
+                let tools = ShownTools::merge(catalogue, old.as_ref(), self.name_limit);
+                Arc::clone(known.tools.insert(tools).merged())
+            }
+        }
+    }
+
+    /// Returns the definition of a tool as a client sees it.
+    pub fn shown_tool(&self, name: &str) -> Option<RawJson> {
+        self.tools().item(name).cloned()
+    }
+
+    /// Returns the server of the tool that clients see under a name, with the server's own name for it.
+    pub(crate) fn route(&self, name: &str) -> Option<Route> {
+        self.tools().route(name).cloned()
+    }
+
+    /// Returns the server with a tool of this name that is denied or withheld, and so has no name that clients see.
+    pub(crate) fn missing(&self, name: &str) -> Option<(ServerName, Arc<ToolList>)> {
+        let catalogue = self.toolbox.catalogue();
+        let mut lists = catalogue.lists().iter();
+        let hidden =
+            |list: &ToolList| list.denied(name).is_some() || list.withheld_as(name).is_some();
+        lists.find(|(_, list)| hidden(list)).cloned()
     }
 
     /// Whether a client wants to hear of a change; what it makes untrue is forgotten.

@@ -7,14 +7,13 @@ use tokio::time::Instant;
 
 use super::{
     Kept, Native,
-    calls::ended,
     error::NativeError,
     merged::{Family, Listed, Merged, Route},
     subscriptions::{Resource, SUBSCRIBE, Subscriber, UNSUBSCRIBE},
 };
 use crate::{
     call::{Call, CallContext, CallRequest, ClientHandle, ToldProgress},
-    downstream::{ListWalk, ServerFamily, ServerHandle, Step},
+    downstream::{CallError, ListWalk, ServerFamily, ServerHandle, Step},
     era::{CacheHints, Era},
     ident::ServerName,
     wire::{Kind, ObjectText, RawJson},
@@ -28,7 +27,6 @@ impl Native {
         let era = context.client.era();
         match method {
             "tools/list" => self.list_tools(params, era),
-            "tools/call" => self.call_tool(params, context).await,
             "prompts/list" => self.list(Family::Prompts, params, &context).await,
             "prompts/get" => self.get_prompt(params, context).await,
             "resources/list" => self.list(Family::Resources, params, &context).await,
@@ -270,6 +268,18 @@ impl Native {
         }
         Ok(())
     }
+}
+
+/// Returns the answer to a request that a server has answered.
+fn ended(route: &Route, result: Result<RawJson, CallError>) -> Answered {
+    result.map_err(|error| match error {
+        CallError::Refused { error, .. } => NativeError::Refused(error),
+        error => NativeError::Failed {
+            server: route.server.clone(),
+            what: route.original.clone(),
+            error,
+        },
+    })
 }
 
 /// All items of a server's list and how long it may be kept; nothing if it cannot be read.

@@ -41,12 +41,6 @@ impl Caller {
 }
 
 impl Connection {
-    /// Whether the client shows its user addresses to go to.
-    pub(super) fn shows_addresses(&self) -> bool {
-        let declared = self.capabilities().get(Question::Elicitation);
-        declared.is_some_and(|declared| declared.member("url").is_some())
-    }
-
     /// The client as far as it matters for a result that cannot be sent whole.
     pub(super) fn recipient(&self) -> Recipient {
         let revision = self.revision().unwrap_or_default();

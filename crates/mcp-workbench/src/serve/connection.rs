@@ -14,9 +14,10 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use super::{
     ServeContext, Whereabouts,
     batch::ReplyPlace,
+    calls::{self, CallParams},
     in_flight::{InFlight, MAX_REQUESTS, Runs},
     log_level::LogLevel,
-    methods::{self, Reply},
+    methods::{self, Reply, Requester},
     modern::{self, ModernRequest},
     output::ClientOutput,
     questions::Questions,
@@ -25,7 +26,7 @@ use super::{
 };
 use crate::{
     call::{ClientCapabilities, ClientId, ClientIdentity, Principal},
-    contain::contain,
+    contain::{contain, contain_now},
     wire::{
         self, Line, MAX_FRAME_BYTES, Message, Notification, ParseError, RawJson, Request,
         RequestId, code, id_from_head, id_from_tail,
@@ -249,40 +250,53 @@ impl Connection {
 
     /// Answers what can be answered at once, in order; everything else runs beside it.
     fn take_request(self: &Arc<Self>, request: Request, place: ReplyPlace, size: usize) {
-        let direct = self.direct_call(&request);
-        let speaker = match &direct {
-            // A call without `_meta` says nothing of the modern era, and need not be searched for it.
-            Some(call) if !call.has_meta() && self.revision().is_some() => Ok(Speaker::Legacy),
-            _ => self.speaker(&request),
-        };
-        let speaker = match speaker {
+        let speaker = match self.speaker(&request) {
             Ok(speaker) => speaker,
             Err(refusal) => return place.answer(refusal.to(&request.id)),
         };
         if let Speaker::Legacy = speaker
-            && let Some(call) = direct
+            && request.method == "tools/call"
+            && let Ok(params) = CallParams::read(request.params.as_ref())
         {
-            return self.send_directly(call, request.id, place, size);
+            let requester = Requester::Legacy(place.caller(self));
+            let begun = contain_now(|| calls::begin(self.workbench(), params, requester));
+            return match begun {
+                Ok(begun) => self.take_begun(begun, request.id, place, size),
+                Err(panicked) => {
+                    place.answer(Reply::internal_error(panicked.to_string()).to(&request.id));
+                }
+            };
         }
+        let id = request.id.clone();
+        let answer = self.answer(request, &place, speaker);
+        self.answer_in_task(answer, id, place, size);
+    }
+
+    /// Answers a request in a task of its own.
+    pub(super) fn answer_in_task(
+        self: &Arc<Self>,
+        answer: ReplyFuture,
+        id: RequestId,
+        place: ReplyPlace,
+        size: usize,
+    ) {
         // Noted before the task exists, so that a cancel on the next line finds it.
         let cancelled = CancellationToken::new();
         let runs = Runs::InTask(cancelled.clone());
-        let running = match self.in_flight.begin(request.id.clone(), runs, size) {
+        let running = match self.in_flight.begin(id, runs, size) {
             Ok(running) => running,
             Err(id) => return place.answer(too_many().to(&id)),
         };
         let connection = Arc::clone(self);
         self.tasks.spawn(async move {
-            let answer = connection.answer(&request, &place, speaker);
             let reply = cancelled.run_until_cancelled(contain(answer)).await;
-            connection.in_flight.end(running);
-            match reply {
-                Some(Ok(reply)) => place.answer(reply.to(&request.id)),
-                Some(Err(panicked)) => {
-                    let reply = Reply::internal_error(panicked.to_string());
-                    place.answer(reply.to(&request.id));
+            let id = connection.in_flight.end(running);
+            match (reply, id) {
+                (Some(Ok(reply)), Some(id)) => place.answer(reply.to(&id)),
+                (Some(Err(panicked)), Some(id)) => {
+                    place.answer(Reply::internal_error(panicked.to_string()).to(&id));
                 }
-                None => place.withhold(),
+                (None, _) | (_, None) => place.withhold(),
             }
         });
     }
@@ -312,24 +326,28 @@ impl Connection {
         Ok(())
     }
 
-    /// The answer to a request. It is on the heap: the future is large, and would be copied into each one around
-    /// it.
-    fn answer<'a>(
-        self: &'a Arc<Self>,
-        request: &'a Request,
+    /// Answers a request. The future is on the heap, because it is large and would be copied into each one around it.
+    fn answer(
+        self: &Arc<Self>,
+        request: Request,
         place: &ReplyPlace,
         speaker: Speaker,
-    ) -> Pin<Box<dyn Future<Output = Reply> + Send + 'a>> {
+    ) -> ReplyFuture {
+        let connection = Arc::clone(self);
         match speaker {
             Speaker::Legacy => {
                 let revision = self.revision().unwrap_or_default();
                 let caller = place.caller(self);
-                Box::pin(methods::answer(self.workbench(), caller, revision, request))
+                Box::pin(async move {
+                    methods::answer(connection.workbench(), caller, revision, &request).await
+                })
             }
             Speaker::Modern(said) => {
                 let output = place.output().clone();
-                let (context, principal) = (&self.context, self.principal);
-                Box::pin(modern::answer(context, request, said, output, principal))
+                Box::pin(async move {
+                    let context = &connection.context;
+                    modern::answer(context, &request, said, output, connection.principal).await
+                })
             }
         }
     }
@@ -366,6 +384,9 @@ impl Connection {
             .clone()
     }
 }
+
+/// The reply to a request that is being worked on.
+pub(super) type ReplyFuture = Pin<Box<dyn Future<Output = Reply> + Send>>;
 
 /// The answer to a request for which there is no room.
 pub(super) fn too_many() -> Reply {

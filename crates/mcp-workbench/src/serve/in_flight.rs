@@ -124,18 +124,16 @@ impl InFlight {
         }
     }
 
-    /// A request goes on in a task; returns where it ran before. Nothing if it has been cancelled.
-    pub(super) fn go_on_in_task(
-        &self,
-        key: &RunningKey,
-        cancelled: CancellationToken,
-    ) -> Option<Runs> {
+    /// Moves a request from its server to a task. Returns false if it has been cancelled.
+    pub(super) fn move_to_task(&self, key: &RunningKey, cancelled: CancellationToken) -> bool {
         let mut running = self.running();
-        let request = running.get_mut(key.0).filter(|it| !it.is_cancelled)?;
-        Some(std::mem::replace(
-            &mut request.runs,
-            Runs::InTask(cancelled),
-        ))
+        match running.get_mut(key.0).filter(|it| !it.is_cancelled) {
+            Some(request) => {
+                request.runs = Runs::InTask(cancelled);
+                true
+            }
+            None => false,
+        }
     }
 
     /// Cancels what runs under this id; an unknown id is nobody's fault.

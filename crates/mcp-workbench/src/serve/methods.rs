@@ -5,8 +5,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{
-    RESOURCE_NOT_FOUND, caller::Caller, connection::Agreed, exchange::ModernCaller,
-    log_level::LogLevel, native, results, revision::Revision,
+    RESOURCE_NOT_FOUND,
+    caller::Caller,
+    calls::{self, Begun, CallParams},
+    connection::Agreed,
+    exchange::ModernCaller,
+    log_level::LogLevel,
+    native, results,
+    revision::Revision,
 };
 use crate::{
     budget,
@@ -15,7 +21,7 @@ use crate::{
         ToldProgress,
     },
     downstream::CallError,
-    meta::{self, MetaReply, MetaTool},
+    meta,
     wire::{self, Kind, ObjectText, Outgoing, RawJson, Request, RequestId, code},
     workbench::Workbench,
 };
@@ -176,7 +182,7 @@ fn own_capabilities() -> Value {
 
 /// The answer to a request of a client with which `revision` was agreed on.
 pub(super) async fn answer(
-    workbench: &Workbench,
+    workbench: &Arc<Workbench>,
     caller: Caller,
     revision: Revision,
     request: &Request,
@@ -185,6 +191,7 @@ pub(super) async fn answer(
     match (&*request.method, workbench.native()) {
         ("initialize", _) => initialize(workbench, caller, revision).await,
         ("ping", _) => Reply::Result(ObjectText::new().finish()),
+        ("tools/call", _) => call_tool(workbench, Requester::Legacy(caller), params).await,
         (method, Some(native)) => {
             if method == "logging/setLevel" {
                 native::note_log_level(&caller, params);
@@ -197,7 +204,6 @@ pub(super) async fn answer(
             definitions.extend(workbench.registered_definitions());
             only_page(params, "tools", &definitions)
         }
-        ("tools/call", None) => call_tool(workbench, Requester::Legacy(caller), params).await,
         ("resources/read", None) => read_linked(workbench, Requester::Legacy(caller), params).await,
         ("resources/list", None) => only_page(params, "resources", &[]),
         ("resources/templates/list", None) => only_page(params, "resourceTemplates", &[]),
@@ -270,68 +276,23 @@ fn set_log_level(caller: &Caller, params: Option<&RawJson>) -> Reply {
     }
 }
 
+/// Runs a `tools/call` to its end.
 pub(super) async fn call_tool(
-    workbench: &Workbench,
+    workbench: &Arc<Workbench>,
     requester: Requester,
     params: Option<&RawJson>,
 ) -> Reply {
-    let CallParams {
-        name,
-        arguments,
-        meta,
-    } = match CallParams::read(params) {
+    let params = match CallParams::read(params) {
         Ok(params) => params,
         Err(message) => return Reply::invalid_params(message),
     };
-    let context = requester.into_context(meta);
-    let reply = match MetaTool::named(&name).filter(|tool| workbench.has(*tool)) {
-        Some(tool) => tool.run(workbench, &arguments, context).await,
-        None if workbench.is_dynamic() => {
-            meta::call_registered(workbench, &name, arguments, context).await
-        }
-        None => return Reply::invalid_params(format!("Unknown tool: {name}")),
-    };
-    reply.into()
-}
-
-impl From<MetaReply> for Reply {
-    fn from(reply: MetaReply) -> Self {
-        match reply {
-            MetaReply::Result(result) => Self::Result(result),
-            MetaReply::Refused(error) => Self::ErrorAsSent(error),
-        }
-    }
-}
-
-/// The parameters of `tools/call`.
-struct CallParams {
-    name: String,
-    arguments: RawJson,
-    meta: Option<RawJson>,
-}
-
-impl CallParams {
-    fn read(params: Option<&RawJson>) -> Result<Self, &'static str> {
-        let members = params
-            .and_then(RawJson::members)
-            .ok_or("params: Expected object")?;
-        let (mut name, mut arguments, mut meta) = (None, None, None);
-        for member in members {
-            let slot = match member.key.as_ref() {
-                "name" => &mut name,
-                "arguments" => &mut arguments,
-                "_meta" => &mut meta,
-                _ => continue,
-            };
-            if slot.replace(member.value).is_some() {
-                return Err("params: a key stands twice");
-            }
-        }
-        let name = name.ok_or("name: Required")?;
-        Ok(Self {
-            name: name.as_text().ok_or("name: Expected string")?.into_owned(),
-            arguments: arguments.unwrap_or_else(|| ObjectText::new().finish()),
-            meta,
-        })
+    match calls::begin(workbench, params, requester) {
+        Begun::Over(reply) => reply,
+        Begun::Call(started) => started.run().await.into(),
+        Begun::Meta {
+            tool,
+            arguments,
+            context,
+        } => Reply::Result(tool.run(workbench, &arguments, &context).await),
     }
 }

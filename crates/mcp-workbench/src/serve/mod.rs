@@ -10,9 +10,9 @@ use crate::workbench::Workbench;
 
 mod batch;
 mod caller;
+mod calls;
 mod changes;
 mod connection;
-mod direct;
 mod exchange;
 pub mod http;
 mod in_flight;

@@ -168,14 +168,14 @@ async fn run(
     to_modern(reply, &request.method)
 }
 
-async fn dispatch(workbench: &Workbench, requester: Requester, request: &Request) -> Reply {
+async fn dispatch(workbench: &Arc<Workbench>, requester: Requester, request: &Request) -> Reply {
     let params = request.params.as_ref();
     match (&*request.method, workbench.native()) {
         (DISCOVER, _) => discover(workbench, requester).await,
         (method, _) if is_legacy_only(method) => Reply::method_not_found(method),
+        ("tools/call", _) => methods::call_tool(workbench, requester, params).await,
         (_, Some(native)) => native::answer(workbench, native, requester, request).await,
         ("tools/list", None) => own_list(params, "tools", &meta::definitions(workbench)),
-        ("tools/call", None) => methods::call_tool(workbench, requester, params).await,
         ("resources/read", None) => methods::read_linked(workbench, requester, params).await,
         ("resources/list", None) => own_list(params, "resources", &[]),
         ("resources/templates/list", None) => own_list(params, "resourceTemplates", &[]),

@@ -26,7 +26,7 @@ pub(super) async fn introduce(
     native: &Native,
     client: Arc<dyn ClientHandle>,
 ) -> (Value, Option<String>) {
-    open(workbench, native, &client).await;
+    workbench.open_native(&client).await;
     let introduced = match client.era() {
         Era::Legacy => native.introduce(),
         Era::Modern => native.discover(),
@@ -50,15 +50,10 @@ pub(super) async fn answer(
     // Or for those that the configuration has got since.
     let outdated = request.method.ends_with("/list") && toolbox.is_outdated();
     if !toolbox.is_open().await || outdated || toolbox.opened().is_some_and(lacks) {
-        open(workbench, native, &context.client).await;
+        workbench.open_native(&context.client).await;
     }
     let answered = native.answer(&request.method, params, context).await;
     reply(native, &request.method, answered)
-}
-
-/// The answer to a call that has ended.
-pub(super) fn called(native: &Native, answered: Result<RawJson, NativeError>) -> Reply {
-    reply(native, "tools/call", answered)
 }
 
 fn reply(native: &Native, method: &str, answered: Result<RawJson, NativeError>) -> Reply {
@@ -75,25 +70,7 @@ pub(super) async fn open_if_closed(
     client: &Arc<dyn ClientHandle>,
 ) {
     if !native.toolbox().is_open().await {
-        open(workbench, native, client).await;
-    }
-}
-
-/// The servers that did not come up are in the log; the next request tries them again if none did.
-async fn open(workbench: &Workbench, native: &Native, client: &Arc<dyn ClientHandle>) {
-    match workbench.open(native.toolbox(), client).await {
-        Ok(opened) => {
-            // There is no other place than the log to tell it, which has it.
-            workbench.told(native.toolbox());
-            for failure in &opened.failures {
-                tracing::warn!("{failure}");
-            }
-        }
-        Err(error) => {
-            for failure in &error.failures {
-                tracing::warn!("{failure}");
-            }
-        }
+        workbench.open_native(client).await;
     }
 }
 
@@ -122,10 +99,6 @@ fn refusal(native: &Native, method: &str, error: NativeError) -> Reply {
                 server,
                 tool: ToolName::from(what.as_str()),
             };
-            if method == "tools/call" {
-                // A model can read and act on a result; an error of the protocol it may never see.
-                return Reply::Result(meta::failed_call(tool, error));
-            }
             Reply::Error {
                 code: code::INTERNAL_ERROR,
                 message: meta::failed_call_text(tool, error),

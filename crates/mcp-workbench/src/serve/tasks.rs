@@ -10,9 +10,8 @@ use crate::{
     call::{Call, CallRequest, ClientHandle, Recipient},
     downstream::{CallError, ServerHandle},
     era::{MISSING_CAPABILITY, TASKS_EXTENSION},
-    meta::{self, Origin},
     wire::{ObjectText, RawJson, Request},
-    workbench::Workbench,
+    workbench::{Origin, Workbench, fit},
 };
 
 /// The member that names a task.
@@ -81,7 +80,7 @@ fn within_budget(
         tool: None,
         structured: Structured::MayGo,
     };
-    let fitted = meta::fit(workbench, &origin, || recipient, result);
+    let fitted = fit(workbench, &origin, || recipient, result);
     answer.with_member(RESULT, &fitted)
 }
 

@@ -23,7 +23,7 @@ use crate::{
     call::ClientHandle,
     config::{self, Connect},
     downstream::{ConnectError, Phase, Pool, ServerHandle, Status, ToolList, Urgency},
-    ident::{ServerName, ToolIdentifier, ToolboxName},
+    ident::{ServerName, ToolboxName},
 };
 
 /// How long an open waits in all. Most clients give up after a minute.
@@ -75,22 +75,6 @@ impl Toolbox {
     /// The server of this name.
     pub fn server(&self, name: &ServerName) -> Option<Arc<ServerHandle>> {
         self.contents.borrow().servers().get(name).cloned()
-    }
-
-    /// The tool of these names and its server, if the server is known to have it and it runs without a question.
-    pub fn known_tool(
-        &self,
-        server: &str,
-        tool: &str,
-    ) -> Option<(ToolIdentifier, Arc<ServerHandle>)> {
-        let contents = self.contents.borrow();
-        let (name, server) = contents.servers().get_key_value(server)?;
-        let identifier = ToolIdentifier {
-            toolbox: self.name.clone(),
-            server: name.clone(),
-            tool: server.known_tool(tool)?,
-        };
-        Some((identifier, Arc::clone(server)))
     }
 
     /// Takes up another configuration. It stays open if it is; calls under way stay with the servers that they

@@ -4,12 +4,10 @@
 //! What the configuration says is a [`Snapshot`], which is replaced whole when the file has changed. Readers take
 //! what is there and never wait.
 
+pub mod call;
 mod finder;
-mod guarded;
-mod lookup;
 mod renew;
 mod results;
-mod signing_in;
 
 use std::sync::{Arc, Weak};
 
@@ -22,18 +20,24 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     audit::AuditLog,
-    call::{ClientHandle, Principal},
+    call::{ClientHandle, ClientId, Principal},
     config::{Config, MetaTool, ToolMode},
     downstream::{Pool, ServerEvent, ServerHandle, Status, ToolList},
     ident::{ServerIdentifier, ToolIdentifier, ToolboxName},
+    lock::{Pins, Scope},
     native::Native,
     toolbox::{Links, OpenError, Opened, Registry, Toolbox, registered_definition},
     wire::RawJson,
 };
 
+pub use call::{
+    CallFailure, CallReply, LookupError, Mode, ReadyCall, Sent, Started, ToolCall, ToolNames,
+    WaitingCall,
+    budget::{Origin, count, fit},
+};
+use call::{consent::Consents, sign_in::open_signing_in};
 use finder::Finder;
 pub use finder::{FoundTool, Search};
-pub use lookup::LookupError;
 pub use renew::{RenewError, Renewed};
 pub use results::{KeptResult, PageError, Results};
 
@@ -53,7 +57,9 @@ pub struct Workbench {
     /// What is kept of results that were over their budget.
     results: Results,
     /// Where calls are noted.
-    audit: Arc<AuditLog>,
+    audit: AuditLog,
+    /// What users have permitted for longer than one call.
+    consents: Consents,
     /// Counts the changes of `tools/list`.
     tools_changed: watch::Sender<u64>,
     /// Counts the changes of the meta-tools' definitions.
@@ -79,7 +85,7 @@ impl Workbench {
         });
         let toolboxes: IndexMap<_, _> = toolboxes.collect();
         let limit = config.tool_name_limit;
-        let audit = Arc::new(AuditLog::new(&config));
+        let audit = AuditLog::new(&config);
         let (registry, native) = match &config.tool_mode {
             ToolMode::Proxy => (None, None),
             ToolMode::Dynamic => (Some(Registry::new(limit)), None),
@@ -87,7 +93,7 @@ impl Workbench {
                 let toolbox = toolboxes.get(name).map(Arc::clone);
                 (
                     None,
-                    toolbox.map(|it| Native::new(it, limit, pool.events(), Arc::clone(&audit))),
+                    toolbox.map(|it| Native::new(it, limit, pool.events())),
                 )
             }
         };
@@ -102,6 +108,7 @@ impl Workbench {
             finder: Finder::default(),
             results,
             audit,
+            consents: Consents::default(),
             tools_changed: watch::channel(0).0,
             definitions_changed: watch::channel(0).0,
             silence: CancellationToken::new(),
@@ -148,6 +155,78 @@ impl Workbench {
             self.follow(toolbox);
         }
         Ok(opened)
+    }
+
+    /// Opens a toolbox for a client, and offers its user to sign in to the servers that want it.
+    pub async fn open_signing_in(
+        &self,
+        toolbox: &Toolbox,
+        client: &Arc<dyn ClientHandle>,
+    ) -> Result<Arc<Opened>, OpenError> {
+        open_signing_in(self, toolbox, client).await
+    }
+
+    /// Opens the toolbox of native mode. The servers that did not come up are in the log; the next request tries them
+    /// again if none did.
+    pub async fn open_native(&self, client: &Arc<dyn ClientHandle>) {
+        let Some(native) = &self.native else { return };
+        let opened = self.open(native.toolbox(), client).await;
+        let failures = match &opened {
+            Ok(opened) => {
+                // There is no other place than the log to report changes, which has them.
+                self.told(native.toolbox());
+                &opened.failures
+            }
+            Err(error) => &error.failures,
+        };
+        for failure in failures {
+            tracing::warn!("{failure}");
+        }
+    }
+
+    /// Opens a toolbox beside the call that needs one of its servers: the call waits for that server only.
+    fn open_beside(&self, toolbox: &Arc<Toolbox>, client: &Arc<dyn ClientHandle>) {
+        let Some(this) = self.this.upgrade().filter(|_| !toolbox.is_being_opened()) else {
+            return;
+        };
+        let (toolbox, client) = (Arc::clone(toolbox), Arc::clone(client));
+        self.pool.spawn(async move {
+            let opened = this.open(&toolbox, &client).await;
+            let failures = match &opened {
+                Ok(opened) => &opened.failures,
+                Err(error) => &error.failures,
+            };
+            for failure in failures {
+                tracing::warn!("{failure}");
+            }
+        });
+    }
+
+    /// The lock file's pins.
+    pub fn pins(&self) -> &Arc<Pins> {
+        self.pool.pins()
+    }
+
+    /// Records that the changes in a toolbox have been reported, so that they are not reported again.
+    pub fn told(&self, toolbox: &Toolbox) {
+        self.pool.pins().tell(Scope::Toolbox(toolbox.name()));
+        self.pool.record_soon();
+    }
+
+    /// Takes up a lock file that may have changed. Servers that run are compared with it at once, others at their next start.
+    pub fn take_up_lock(&self) {
+        if self.pool.pins().is_changed() {
+            tracing::info!("the lock file has changed; tools are compared with it again");
+            let now = Arc::clone(&self.now.borrow());
+            for toolbox in now.toolboxes.values() {
+                toolbox.contents().recheck();
+            }
+        }
+    }
+
+    /// Forgets what was permitted to a client that has gone.
+    pub fn forget_client(&self, client: ClientId) {
+        self.consents.forget(client);
     }
 
     /// The resources that servers have linked to.

@@ -32,10 +32,10 @@ use crate::{
     call::{CallContext, ClientHandle, ToldProgress},
     config::{Environment, ToolMode},
     ident::{ServerName, ToolIdentifier, ToolName, ToolboxName},
-    meta::{self, MetaReply, MetaTool},
+    meta::{self, MetaTool},
     visible::{escaped, visible},
     wire::{ObjectText, RawJson},
-    workbench::Workbench,
+    workbench::{CallReply, Mode, ToolCall, ToolNames, Workbench},
 };
 
 /// The tool has answered that it failed.
@@ -176,7 +176,12 @@ fn read_stdin() -> Result<Vec<u8>, Box<dyn std::error::Error>> {
 }
 
 /// Starts the server, reads the arguments as the tool's schema says, and calls.
-async fn call(workbench: &Workbench, tool: ToolIdentifier, given: Given, shell: Shell) -> Outcome {
+async fn call(
+    workbench: &Arc<Workbench>,
+    tool: ToolIdentifier,
+    given: Given,
+    shell: Shell,
+) -> Outcome {
     let client: Arc<dyn ClientHandle> = Arc::new(shell);
     let context = || CallContext {
         client: Arc::clone(&client),
@@ -187,19 +192,29 @@ async fn call(workbench: &Workbench, tool: ToolIdentifier, given: Given, shell: 
         progress: ToldProgress::default(),
     };
     let open = RawJson::of(&json!({ "toolbox": tool.toolbox.as_str() }));
-    match MetaTool::OpenToolbox.run(workbench, &open, context()).await {
-        MetaReply::Result(opened) if is_error(&opened) => return Outcome::Failure(opened),
-        MetaReply::Result(_) => {}
-        MetaReply::Refused(error) => return Outcome::Refused(error),
+    let opened = MetaTool::OpenToolbox
+        .run(workbench, &open, &context())
+        .await;
+    if is_error(&opened) {
+        return Outcome::Failure(opened);
     }
     let arguments = match given.typed(&schema(workbench, &tool)) {
         Ok(arguments) => arguments,
         Err(error) => return Outcome::Arguments(error),
     };
-    match meta::call_tool(workbench, tool, arguments, context()).await {
-        Ok(MetaReply::Result(result)) => Outcome::Result(result),
-        Ok(MetaReply::Refused(error)) => Outcome::Refused(error),
-        Err(failure) => Outcome::Failure(failure),
+    let call = workbench.start_call(ToolCall {
+        mode: Mode::UseTool,
+        names: ToolNames::from(&tool),
+        arguments,
+        params: None,
+        context: context(),
+    });
+    match call.run().await {
+        CallReply::Result(result) => Outcome::Result(result),
+        CallReply::Refused(error) => Outcome::Refused(error),
+        CallReply::Failed { tool, failure, .. } => {
+            Outcome::Failure(meta::failed_call(tool, failure))
+        }
     }
 }
 

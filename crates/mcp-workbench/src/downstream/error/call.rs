@@ -8,6 +8,7 @@ use super::{ConnectError, GiveUp, HttpFault, SignInNeeded, TimeLimit, stderr_par
 use crate::{
     call::Outcome,
     downstream::process::Exit,
+    era::HEADER_MISMATCH,
     policy::permissions::NotPermitted,
     visible::visible,
     wire::{MAX_DEPTH, ObjectText, RawJson},
@@ -31,6 +32,9 @@ pub enum CallError {
         /// Why it is not offered.
         reason: String,
     },
+    /// The user has not permitted the tool as the server defines it now. The pipeline asks and sends the call again.
+    #[error("the tool has changed since the user permitted it")]
+    ConsentNeeded,
     /// The server answered with a JSON-RPC error.
     #[error("{}", refusal(.code, .message))]
     Refused {
@@ -131,6 +135,16 @@ pub enum CallError {
 }
 
 impl CallError {
+    /// Returns whether the call did not run because the tool is not what it was when the call was checked: the user has
+    /// not permitted it as it is now, or its headers are made from an outdated definition.
+    pub fn is_outdated_tool(&self) -> bool {
+        match self {
+            Self::ConsentNeeded => true,
+            Self::Refused { code, .. } => *code == HEADER_MISMATCH.to_string(),
+            _ => false,
+        }
+    }
+
     /// A refusal of our own, in the form in which a server's are passed on.
     pub(crate) fn refusal(code: i64, message: &str, data: Option<&RawJson>) -> Self {
         let error = ObjectText::new()
@@ -165,6 +179,7 @@ impl CallError {
             Self::ToolGone => "tool_unknown",
             Self::NotPermitted(refusal) => refusal.code(),
             Self::NotApproved { .. } => "tool_not_approved",
+            Self::ConsentNeeded => "permission_outdated",
             Self::Refused { .. } => "server_error",
             Self::Exited { .. } => "server_exited",
             Self::GivenUp { why, .. } => why.code(),
@@ -191,6 +206,7 @@ impl CallError {
             | Self::ToolGone
             | Self::NotPermitted(_)
             | Self::NotApproved { .. }
+            | Self::ConsentNeeded
             | Self::Overloaded { .. } => Some(Outcome::NotSent),
             Self::Refused { .. } => None,
             Self::Internal

@@ -55,6 +55,9 @@ pub enum HttpFault {
         /// What it answered.
         status: u16,
     },
+    /// The token belongs to another account now.
+    #[error("the sign-in has changed to another account")]
+    AccountChanged,
     /// Another status than one of success.
     #[error("HTTP {status}{}", described(.content_type.as_deref(), .excerpt))]
     Status {
@@ -139,6 +142,7 @@ impl HttpFault {
             Self::SessionLost { status }
             | Self::Status { status, .. }
             | Self::Redirect { status, .. } => status_code(*status),
+            Self::AccountChanged => "auth_required",
             Self::NotMcp { .. }
             | Self::Encoded { .. }
             | Self::NoAnswer { .. }

@@ -44,6 +44,8 @@ pub(super) struct Outgoing<'a> {
     pub(super) agreed: &'a Agreed,
     /// The headers of a modern request.
     pub(super) modern: Option<&'a HeaderMap>,
+    /// Whether it is a call: the tools of another account have to be listed before it is sent for that.
+    pub(super) once: bool,
 }
 
 /// Why a POST has no usable reply.
@@ -84,6 +86,7 @@ pub(super) async fn post(
         sending,
         agreed,
         modern,
+        once,
     } = outgoing;
     let mut admission = Admission::begin(peer).await;
     let mut redirects = 0;
@@ -99,7 +102,10 @@ pub(super) async fn post(
         }
         if !response.status().is_redirection() {
             let judged = admission.judge(&response).await;
-            if let Judged::Again = judged {
+            if matches!(judged, Judged::OtherAccount) && *once {
+                return Err(rejected(HttpFault::AccountChanged).into());
+            }
+            if let Judged::Again | Judged::OtherAccount = judged {
                 sending.rejected();
                 Box::pin(discard(response)).await;
                 continue;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use hyper::header::HeaderValue;
 
 use super::{
+    FIRST_GENERATION,
     body::Sending,
     client::Response,
     exchange::{Outgoing, Reply, discard, post, reply},
@@ -13,13 +14,13 @@ use super::{
     stream::{EventStream, StreamEnd},
 };
 use crate::{
-    downstream::error::HttpFault,
+    downstream::{error::HttpFault, link::LinkEvent},
     wire::{self, Answer, Frame, Message, RawJson, parse_on_one_line},
 };
 
 /// Completes the first handshake: the server is told, and only then may requests follow.
 pub(super) async fn complete(peer: Arc<Peer>, version: Option<HeaderValue>) {
-    let agreed = peer.agree(1, peer.agreed_so_far().session, version);
+    let agreed = peer.agree(FIRST_GENERATION, peer.agreed_so_far().session, version);
     let sent = send_initialized(&peer, &agreed).await;
     if let Err(fault) = sent {
         // What is wrong with the server shows at the first request.
@@ -29,25 +30,30 @@ pub(super) async fn complete(peer: Arc<Peer>, version: Option<HeaderValue>) {
     peer.tell(Event::Open(agreed)).await;
 }
 
-/// Makes a new session in place of the one of generation `lost`.
-pub(super) async fn renew(peer: Arc<Peer>, initialize: Frame, lost: u64) {
+/// Makes a new session, the one of this generation, in place of a lost one. Without one the connection is over: the
+/// supervisor starts the server again when somebody needs it.
+pub(super) async fn renew(peer: Arc<Peer>, initialize: Frame, generation: u64) {
     let limit = peer.times.connect;
-    let renewed = tokio::time::timeout(limit, handshake(&peer, &initialize, lost + 1)).await;
+    let renewed = tokio::time::timeout(limit, handshake(&peer, &initialize, generation)).await;
     match renewed.unwrap_or(Err(HttpFault::Slow(limit))) {
-        Ok(agreed) => {
-            tracing::info!("the server had lost the session; there is a new one");
+        Ok((agreed, said)) => {
+            tracing::info!("the server has lost the session; a new one is open");
             peer.stage.send_replace(Stage::Open(agreed.clone()));
-            peer.tell(Event::Renewed).await;
+            peer.tell(Event::Renewed(said)).await;
             peer.tell(Event::Open(agreed)).await;
         }
         Err(fault) => {
-            tracing::warn!("the server has lost the session, and there is no new one: {fault}");
-            peer.stage.send_replace(Stage::Broken { lost, fault });
+            tracing::warn!("the server has lost the session, and a new one failed: {fault}");
+            peer.tell(Event::Tell(LinkEvent::Lost(fault))).await;
         }
     }
 }
 
-async fn handshake(peer: &Peer, initialize: &Frame, generation: u64) -> Result<Agreed, HttpFault> {
+async fn handshake(
+    peer: &Peer,
+    initialize: &Frame,
+    generation: u64,
+) -> Result<(Agreed, RawJson), HttpFault> {
     let response = send(peer, initialize, &peer.agreed_on_nothing()).await?;
     let session = response.headers().get(&SESSION_ID);
     let result = result_of(peer, response).await?;
@@ -55,7 +61,7 @@ async fn handshake(peer: &Peer, initialize: &Frame, generation: u64) -> Result<A
     let version = version.and_then(|it| HeaderValue::try_from(it.as_text()?.as_ref()).ok());
     let agreed = peer.agree(generation, session, version);
     send_initialized(peer, &agreed).await?;
-    Ok(agreed)
+    Ok((agreed, result))
 }
 
 async fn send_initialized(peer: &Peer, agreed: &Agreed) -> Result<(), HttpFault> {
@@ -74,6 +80,7 @@ async fn send(peer: &Peer, frame: &Frame, agreed: &Agreed) -> Result<Response, H
         sending: &Arc::new(Sending::default()),
         agreed,
         modern: None,
+        once: false,
     };
     let sent = post(peer, target, &outgoing, None).await;
     sent.map_err(|error| error.into_setback().fault)

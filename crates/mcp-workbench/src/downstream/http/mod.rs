@@ -57,6 +57,8 @@ use crate::{
 
 /// How many messages of the server wait for its task; beyond that nothing more is read.
 const EVENTS: usize = 32;
+/// The generation of the first session.
+const FIRST_GENERATION: u64 = 1;
 /// How long the end of a session may take after the link is gone.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -78,6 +80,8 @@ pub(super) struct HttpLink {
     initialize: Option<Frame>,
     /// Runs what may outlive the link.
     background: TaskTracker,
+    /// The session that requests are made for. A call is never sent to a later one, whose tools nobody has compared.
+    generation: u64,
     /// When the end of the workbench began, if it has.
     closing_since: Option<Instant>,
 }
@@ -113,6 +117,7 @@ impl HttpLink {
             listening: None,
             initialize: None,
             background: background.clone(),
+            generation: FIRST_GENERATION,
             closing_since: None,
         };
         let end_idle = link.peer.end_idle();
@@ -159,12 +164,12 @@ impl HttpLink {
         if kind == Kind::Initialize {
             self.initialize = Some(frame.clone());
         }
-        self.renew_if_broken();
         let sending = Arc::new(Sending::default());
         let task = RequestTask {
             peer: Arc::clone(&self.peer),
             id,
             kind,
+            generation: self.generation,
             modern,
             share: Some(self.peer.backlog.share(frame.len())),
             frame,
@@ -237,7 +242,8 @@ impl HttpLink {
                     self.forget_answered(&event);
                     return event;
                 }
-                Event::SessionLost(generation) => self.renew(generation),
+                Event::SessionLost(lost) if self.renew(lost) => return LinkEvent::SessionLost,
+                Event::SessionLost(_) => {}
                 Event::FallBack(refused) => {
                     let peer = Arc::clone(&self.peer);
                     self.tasks.spawn(listen::listen_old(peer, Some(refused)));
@@ -249,7 +255,8 @@ impl HttpLink {
                         before.abort();
                     }
                 }
-                Event::Renewed => return LinkEvent::Renewed,
+                Event::AccountChanged => return LinkEvent::AccountChanged,
+                Event::Renewed(said) => return LinkEvent::Renewed(said),
             }
         }
     }
@@ -268,35 +275,21 @@ impl HttpLink {
         }
     }
 
-    /// Makes a new session, unless that is done already.
-    fn renew(&mut self, lost: u64) {
+    /// Makes a new session in place of a lost one. Returns whether it does: another request may have reported the
+    /// loss before.
+    fn renew(&mut self, lost: u64) -> bool {
         let is_current = matches!(
             &*self.peer.stage.borrow(),
             Stage::Open(agreed) if agreed.generation == lost
         );
-        if is_current {
-            self.begin_renewal(lost);
-        }
-    }
-
-    /// A session that could not be made anew is tried again by the next request.
-    fn renew_if_broken(&mut self) {
-        let broken = match &*self.peer.stage.borrow() {
-            Stage::Broken { lost, .. } => Some(*lost),
-            Stage::Opening(_) | Stage::Open(_) => None,
+        let Some(initialize) = self.initialize.clone().filter(|_| is_current) else {
+            return false;
         };
-        if let Some(lost) = broken {
-            self.begin_renewal(lost);
-        }
-    }
-
-    fn begin_renewal(&mut self, lost: u64) {
-        let Some(initialize) = self.initialize.clone() else {
-            return;
-        };
+        self.generation = lost + 1;
         self.peer.stage.send_replace(Stage::Opening(None));
-        let renewal = handshake::renew(Arc::clone(&self.peer), initialize, lost);
+        let renewal = handshake::renew(Arc::clone(&self.peer), initialize, self.generation);
         self.tasks.spawn(renewal);
+        true
     }
 
     fn reap(&mut self) {
@@ -351,6 +344,7 @@ async fn send(peer: Arc<Peer>, frame: Frame, share: Share) {
         sending: &Arc::new(Sending::default()),
         agreed: &peer.agreed_so_far(),
         modern: None,
+        once: false,
     };
     let sent = post(&peer, target, &outgoing, Some(share));
     match tokio::time::timeout(peer.times.connect, sent).await {

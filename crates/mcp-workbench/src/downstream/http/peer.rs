@@ -31,7 +31,7 @@ use crate::{
         link::{LinkEvent, Origin},
     },
     era::headers as names,
-    wire::Message,
+    wire::{Message, RawJson},
 };
 
 /// How many notifications and answers of ours are on their way at once.
@@ -53,8 +53,10 @@ pub(super) enum Event {
     FallBack(HttpFault),
     /// The handshake is complete: the server may have something to say without being asked.
     Open(Agreed),
-    /// The session was made anew.
-    Renewed,
+    /// The token belongs to another account now.
+    AccountChanged,
+    /// There is a new session, and this is what the server said of itself.
+    Renewed(RawJson),
 }
 
 /// Where messages go.
@@ -76,12 +78,6 @@ pub(super) enum Stage {
     Opening(Option<HeaderValue>),
     /// It is complete.
     Open(Agreed),
-    /// It was lost and could not be made anew.
-    Broken {
-        /// The generation that was lost.
-        lost: u64,
-        fault: HttpFault,
-    },
 }
 
 /// What was agreed on in a handshake. Cheap to clone.
@@ -205,12 +201,10 @@ impl Peer {
             .wait_for(|stage| match stage {
                 Stage::Opening(_) => false,
                 Stage::Open(agreed) => is_new(agreed),
-                Stage::Broken { .. } => true,
             })
             .await;
         match known.as_deref() {
             Ok(Stage::Open(agreed)) => Ok(agreed.clone()),
-            Ok(Stage::Broken { fault, .. }) => Err(fault.clone()),
             Ok(Stage::Opening(_)) | Err(_) => Err(HttpFault::Internal),
         }
     }
@@ -234,7 +228,6 @@ impl Peer {
         match &*self.stage.borrow() {
             Stage::Opening(session) => self.agree(0, session.clone(), None),
             Stage::Open(agreed) => agreed.clone(),
-            Stage::Broken { .. } => self.agreed_on_nothing(),
         }
     }
 
@@ -303,7 +296,7 @@ impl Peer {
             let response = sent.map_err(NoResponse::Send)?;
             match admission.judge(&response).await {
                 Judged::Other => return Ok(response),
-                Judged::Again => discard(response).await,
+                Judged::Again | Judged::OtherAccount => discard(response).await,
                 Judged::Lacks(needed) => return Err(NoResponse::SignIn(needed)),
             }
         }

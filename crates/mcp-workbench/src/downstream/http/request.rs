@@ -77,6 +77,8 @@ pub(super) struct RequestTask {
     pub(super) peer: Arc<Peer>,
     pub(super) id: u64,
     pub(super) kind: Kind,
+    /// The session that the request is made for.
+    pub(super) generation: u64,
     /// The headers of a modern request; a legacy one has those of what was agreed on.
     pub(super) modern: Option<HeaderMap>,
     pub(super) frame: Frame,
@@ -98,7 +100,7 @@ struct Tried {
 enum Cure {
     /// Send it again after this time.
     Again(Duration),
-    /// Send it again in a new session.
+    /// Make a new session, in which what may be repeated is sent again.
     NewSession,
     /// Send it again over the older transport.
     FallBack,
@@ -147,6 +149,10 @@ impl RequestTask {
                 Cure::NewSession => {
                     tried.lost = Some(agreed.generation);
                     self.peer.tell(Event::SessionLost(agreed.generation)).await;
+                    // The tools of the new session have to be compared first, so the owner sends it again.
+                    if self.kind == Kind::Once {
+                        return Err(setback);
+                    }
                 }
                 Cure::FallBack => {
                     self.peer.route.send_replace(Route::SseWaiting);
@@ -165,10 +171,14 @@ impl RequestTask {
         if self.kind == Kind::Once {
             self.peer.listens().await;
         }
-        agreed.map_err(|fault| Setback {
-            fault,
-            outcome: self.sending.outcome(),
-        })
+        let outcome = self.sending.outcome();
+        match agreed {
+            Ok(agreed) if self.kind == Kind::Once && agreed.generation != self.generation => {
+                let fault = HttpFault::SessionLost { status: 404 };
+                Err(Setback { fault, outcome })
+            }
+            agreed => agreed.map_err(|fault| Setback { fault, outcome }),
+        }
     }
 
     fn cure(&self, tried: &mut Tried, error: &PostError, deadline: Instant) -> Cure {
@@ -248,6 +258,7 @@ impl RequestTask {
             sending: &self.sending,
             agreed,
             modern: self.modern.as_ref(),
+            once: self.kind == Kind::Once,
         };
         match route {
             Route::Streamable(target) => {

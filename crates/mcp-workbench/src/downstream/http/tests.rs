@@ -103,7 +103,7 @@ async fn heard(link: &mut Link) -> String {
             format!("{id} failed: {}, {outcome:?}", fault.code())
         }
         LinkEvent::Lost(fault) => format!("lost: {}", fault.code()),
-        LinkEvent::Renewed => "renewed".to_owned(),
+        LinkEvent::Renewed(_) => "renewed".to_owned(),
         _ => panic!("this is of another transport"),
     }
 }

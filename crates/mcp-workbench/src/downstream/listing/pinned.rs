@@ -4,11 +4,11 @@ use std::{collections::HashSet, sync::Arc};
 
 use super::{Cause, ToolDefinition, ToolList, Withheld};
 use crate::{
+    call::ToolRequest,
     config::PinMode,
     downstream::error::CallError,
     lock::{Ruling, ServerPins},
     visible::visible,
-    wire::RawJson,
 };
 
 /// What is done about tools that are not what the lock file has.
@@ -47,24 +47,17 @@ impl ToolList {
         Arc::new(list)
     }
 
-    /// The tool of this name, or why it is not offered.
-    pub(crate) fn find(&self, name: &str) -> Result<&ToolDefinition, CallError> {
+    /// Returns the tool of a call that may be sent to the server with this list, else the reason why not. This is the
+    /// one place that decides: the list holds what passed the filters, the scanner, the pins and the permissions, and a
+    /// consent counts for the definition that the user was shown.
+    pub(crate) fn admit(&self, request: &ToolRequest) -> Result<&ToolDefinition, CallError> {
+        let name = request.name.as_str();
         let missing = || self.refusal(name).unwrap_or(CallError::ToolGone);
-        self.get(name).ok_or_else(missing)
-    }
-
-    /// Refuses a call with these parameters to a tool that is not permitted, or that nobody has approved.
-    pub(crate) fn check_offered(&self, params: &RawJson) -> Result<(), CallError> {
-        // Almost always there is none, and reading the parameters for nothing costs something.
-        if { self.withheld.iter() }.all(|it| it.cause == Cause::Definition) {
-            return Ok(());
+        let tool = self.get(name).ok_or_else(missing)?;
+        if tool.asks.is_some() && request.consent != Some(tool.fingerprint()) {
+            return Err(CallError::ConsentNeeded);
         }
-        let name = params.member("name");
-        let name = name.as_ref().and_then(RawJson::as_text);
-        match name.and_then(|name| self.refusal(&name)) {
-            Some(refusal) => Err(refusal),
-            None => Ok(()),
-        }
+        Ok(tool)
     }
 
     /// Why a tool of this name may not be called, although the server has it.

@@ -147,7 +147,9 @@ impl Conversation<'_> {
             | LinkEvent::BadLine(_)
             | LinkEvent::TooLargeEnded(_)
             | LinkEvent::Failed { .. }
-            | LinkEvent::Renewed => Ok(()),
+            | LinkEvent::SessionLost
+            | LinkEvent::AccountChanged
+            | LinkEvent::Renewed(_) => Ok(()),
         }
     }
 }

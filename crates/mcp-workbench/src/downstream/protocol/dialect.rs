@@ -6,8 +6,8 @@ use std::{borrow::Cow, sync::Arc};
 use serde_json::json;
 
 use crate::{
-    call::{Call, CallRequest, ClientHandle, Question},
-    downstream::{error::CallError, listing::ToolList, server::QueuedCall},
+    call::{Call, CallRequest, ClientHandle, Question, ToolRequest},
+    downstream::error::CallError,
     era::{
         CLIENT_CAPABILITIES, CLIENT_INFO, Era, INPUT_RESPONSES, LOG_LEVEL, MODERN_REVISION,
         PROTOCOL_VERSION, REQUEST_STATE, TASKS_EXTENSION, without_modern_keys,
@@ -61,28 +61,11 @@ impl Dialect {
         }
     }
 
-    /// Makes a call ready for the server, unless it cannot be sent to it.
-    pub(crate) fn prepare(self, call: &mut QueuedCall, tools: &ToolList) -> Result<(), CallError> {
-        match &call.call.request {
-            CallRequest::Tool { name, arguments } => {
-                let tool = tools.find(name.as_str())?;
-                // Almost no tool has any, and nothing is made for those.
-                if !tool.headers.is_empty() {
-                    call.headers = tool.headers(arguments).into();
-                }
-            }
-            CallRequest::Relayed { method, params } if *method == "tools/call" => {
-                tools.check_offered(params)?;
-                if self.era == Era::Modern {
-                    call.headers = tools.headers_of(params).into();
-                }
-            }
-            CallRequest::Relayed { .. } => {}
-        }
-        let retry = call.call.context.retry.as_ref();
+    /// Refuses a call that continues one of another server: a legacy server gives out no `requestState`.
+    pub(crate) fn check(self, call: &Call) -> Result<(), CallError> {
+        let retry = call.context.retry.as_ref();
         let has_state = retry.is_some_and(|retry| retry.state.is_some());
         if has_state && self.era == Era::Legacy {
-            // Whatever gave it out, it was not this server.
             return Err(CallError::refusal(
                 code::INVALID_PARAMS,
                 "requestState is not known",
@@ -113,14 +96,34 @@ impl Dialect {
             meta = meta.member(PROGRESS_TOKEN, &id);
         }
         let mut params = match (&call.request, &context.retry) {
-            (CallRequest::Tool { name, arguments }, _) => ObjectText::new()
+            (
+                CallRequest::Tool(ToolRequest {
+                    name,
+                    arguments,
+                    params: None,
+                    ..
+                }),
+                _,
+            ) => ObjectText::new()
                 .member("name", name.as_str())
                 .raw("arguments", arguments)
                 .finish(),
-            (CallRequest::Relayed { params, .. }, None) => params.clone(),
-            (CallRequest::Relayed { params, .. }, Some(_)) => {
-                params.without_members(&[INPUT_RESPONSES, REQUEST_STATE])
-            }
+            (
+                CallRequest::Tool(ToolRequest {
+                    params: Some(params),
+                    ..
+                })
+                | CallRequest::Relayed { params, .. },
+                None,
+            ) => params.clone(),
+            (
+                CallRequest::Tool(ToolRequest {
+                    params: Some(params),
+                    ..
+                })
+                | CallRequest::Relayed { params, .. },
+                Some(_),
+            ) => params.without_members(&[INPUT_RESPONSES, REQUEST_STATE]),
         };
         let retry = context.retry.as_ref();
         if let Some(responses) = retry.and_then(|retry| retry.responses.as_ref()) {
@@ -191,14 +194,37 @@ fn legacy_params(call: &Call, id: u64) -> Params<'_> {
         (meta, _) => meta,
     };
     match (&call.request, meta) {
-        (CallRequest::Tool { name, arguments }, None) => Params::tool(name.as_str(), arguments),
-        (CallRequest::Tool { name, arguments }, Some(meta)) => ObjectText::new()
+        (
+            CallRequest::Tool(ToolRequest {
+                name,
+                arguments,
+                params: None,
+                ..
+            }),
+            None,
+        ) => Params::tool(name.as_str(), arguments),
+        (
+            CallRequest::Tool(ToolRequest {
+                name,
+                arguments,
+                params: None,
+                ..
+            }),
+            Some(meta),
+        ) => ObjectText::new()
             .member("name", name.as_str())
             .raw("arguments", arguments)
             .raw(META, &meta)
             .finish()
             .into(),
-        (CallRequest::Relayed { params, .. }, meta) => {
+        (
+            CallRequest::Tool(ToolRequest {
+                params: Some(params),
+                ..
+            })
+            | CallRequest::Relayed { params, .. },
+            meta,
+        ) => {
             let modern = [INPUT_RESPONSES, REQUEST_STATE, META];
             let params = if is_modern && params.kind() == Kind::Object {
                 Cow::Owned(params.without_members(&modern))

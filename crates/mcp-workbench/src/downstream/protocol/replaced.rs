@@ -70,10 +70,20 @@ impl Session {
         (fault, outcome): (HttpFault, Outcome),
         surroundings: &Surroundings<'_>,
     ) {
+        let is_outdated = matches!(
+            fault,
+            HttpFault::SessionLost { .. } | HttpFault::AccountChanged
+        );
         let not_modern = is_not_modern(&fault);
         let was_call = self.calls.pending.is_call(id);
         let fault = Box::new(fault);
         let error = CallError::Http { fault, outcome };
+        if was_call && is_outdated {
+            self.calls.put_back(id, error);
+            self.calls.send_queued(&mut self.link);
+            self.hasten_listing();
+            return;
+        }
         match self.calls.failed(id, error, &mut self.link) {
             Some(Asked::List) => self.take_page(&Answer::Invalid, surroundings),
             Some(Asked::Listen) => self.subscription.ended(id, Instant::now()),

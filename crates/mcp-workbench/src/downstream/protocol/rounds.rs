@@ -1,7 +1,7 @@
 //! What a modern server answers to a call, until there is an answer for the caller: questions are asked and the
 //! call is made again with their answers, tasks are followed, and what only one era has is translated.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -11,12 +11,12 @@ use crate::{
         asks::questions::{Answering, missing_capability, needed},
         error::{CallError, TimeLimit},
         protocol::tasks,
-        server::{Followed, ServerHandle, Urgency},
+        server::{Followed, ServerHandle},
         session::reply::Answered,
     },
     era::{
-        Era, HEADER_MISMATCH, InputRequired, ResultType, result_type, to_legacy_result,
-        to_modern_result, url_elicitations,
+        Era, InputRequired, ResultType, result_type, to_legacy_result, to_modern_result,
+        url_elicitations,
     },
     wire::{ObjectText, RawJson},
 };
@@ -48,7 +48,6 @@ async fn follow_rounds(
     let mut rounds = 0;
     let mut pauses = 0;
     let mut followed = None;
-    answered = again_with_new_headers(server, answered).await?;
     loop {
         let Answered { call, answer, .. } = answered;
         let result = answer?;
@@ -109,25 +108,6 @@ fn pause(pauses: u32) -> Duration {
     }
 }
 
-/// Makes a call again that was refused because of its headers: they come from the list of tools, which is read
-/// again first. The server has not run it.
-async fn again_with_new_headers(
-    server: &ServerHandle,
-    answered: Answered,
-) -> Result<Answered, CallError> {
-    let is_tool = answered.call.request.method() == "tools/call";
-    if !is_tool || !is_header_mismatch(&answered.answer) {
-        return Ok(answered);
-    }
-    let client = Arc::clone(&answered.call.context.client);
-    server.connect(Urgency::ForCall, client).await?;
-    server.call_once(answered.call).await
-}
-
-fn is_header_mismatch(answer: &Result<RawJson, CallError>) -> bool {
-    matches!(answer, Err(CallError::Refused { code, .. }) if *code == HEADER_MISMATCH.to_string())
-}
-
 /// The answer of a modern server as its client's era has it.
 fn for_client(server: &ServerHandle, call: &Call, result: &RawJson) -> RawJson {
     let method = call.request.method();
@@ -158,15 +138,18 @@ pub(crate) fn result_of_task(call: &Call, result: &RawJson) -> RawJson {
 }
 
 /// The answer of a legacy server for a modern client: an error that sends the user somewhere is a question there.
-pub(crate) fn answer_for_modern(answered: Answered) -> Result<RawJson, CallError> {
-    let Err(CallError::Refused { error, .. }) = &answered.answer else {
-        return answered.answer;
+pub(crate) fn answer_for_modern(
+    call: &Call,
+    answer: Result<RawJson, CallError>,
+) -> Result<RawJson, CallError> {
+    let Err(CallError::Refused { error, .. }) = &answer else {
+        return answer;
     };
     let Some(wanted) = url_elicitations(error) else {
-        return answered.answer;
+        return answer;
     };
     let answering = Answering {
-        client: &answered.call.context.client,
+        client: &call.context.client,
         roots: None,
     };
     if answering.client_can_answer(&wanted.requests) {
@@ -202,11 +185,12 @@ mod tests {
         let error = r#"{"code":-32042,"message":"go","data":{"elicitations":[{"mode":"url","url":"https://x","elicitationId":"k"}]}}"#;
         let able = answered(r#"{"elicitation":{"url":{}}}"#, error);
         assert_eq!(
-            answer_for_modern(able).unwrap().as_str(),
+            answer_for_modern(&able.call, able.answer).unwrap().as_str(),
             r#"{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":{"mode":"url","url":"https://x"}}}}"#
         );
         let unable = answered(r#"{"elicitation":{}}"#, error);
-        let Err(CallError::Refused { error, .. }) = answer_for_modern(unable) else {
+        let Err(CallError::Refused { error, .. }) = answer_for_modern(&unable.call, unable.answer)
+        else {
             panic!("it cannot be answered");
         };
         let data = error.member("data").unwrap();
@@ -215,7 +199,9 @@ mod tests {
             r#"{"requiredCapabilities":{"elicitation":{"url":{}}}}"#
         );
         let other = r#"{"code":-32000,"message":"no"}"#;
-        let Err(CallError::Refused { error, .. }) = answer_for_modern(answered("{}", other)) else {
+        let plain = answered("{}", other);
+        let Err(CallError::Refused { error, .. }) = answer_for_modern(&plain.call, plain.answer)
+        else {
             panic!("an error stays one");
         };
         assert_eq!(error.as_str(), other);

@@ -2,18 +2,17 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 
 use crate::{
-    call::{ClientHandle, ClientId, Outcome, Question},
+    call::{CallRequest, ClientHandle, ClientId, Outcome, Question},
     config::ServerTimes,
     downstream::{
         asks::{attribution, taken_back::TakenBack},
         error::{CallError, TimeLimit},
         link::Link,
-        listing::ToolList,
         protocol::{conversation::call_answer, dialect::Dialect},
-        server::{CallTicket, QueuedCall},
+        server::{CallTicket, QueuedCall, Status},
         session::{
             lasting::Lasting,
             pending::{Asked, Pending, PendingCall},
@@ -44,6 +43,8 @@ pub(crate) struct Calls {
     lasting: Lasting,
     /// How the server is spoken to.
     dialect: Dialect,
+    /// What is published of the server: its tools, and whether they are about to be listed again.
+    status: watch::Receiver<Status>,
     /// When the turn began in which something is done. To ask for the time is not cheap.
     now: Instant,
 }
@@ -60,6 +61,7 @@ impl Calls {
         times: ServerTimes,
         lasting: Lasting,
         dialect: Dialect,
+        status: watch::Receiver<Status>,
     ) -> Self {
         Self {
             pending: Pending::new(next_id, times),
@@ -69,6 +71,7 @@ impl Calls {
             taken_back: TakenBack::default(),
             lasting,
             dialect,
+            status,
             now: Instant::now(),
         }
     }
@@ -149,11 +152,11 @@ impl Calls {
     }
 
     /// Sends a call, or lets it wait its turn.
-    pub(crate) fn take(&mut self, mut call: Box<QueuedCall>, tools: &ToolList, link: &mut Link) {
+    pub(crate) fn take(&mut self, call: Box<QueuedCall>, link: &mut Link) {
         let size = call.call.request.size();
-        if let Err(error) = self.dialect.prepare(&mut call, tools) {
+        if let Err(error) = self.dialect.check(&call.call) {
             call.answer(Err(error));
-        } else if self.queue.is_empty() && self.has_room(link) {
+        } else if self.queue.is_empty() && !self.is_unlisted() && self.has_room(link) {
             self.send(call, link);
         } else if self.queue.len() < MAX_WAITING && self.queued_bytes + size < MAX_WAITING_BYTES {
             self.queued_bytes += size;
@@ -168,8 +171,48 @@ impl Calls {
         }
     }
 
-    /// Sends what waits, as far as there is room.
+    /// Returns whether the tools have to be listed again before a call is sent.
+    pub(crate) fn is_unlisted(&self) -> bool {
+        self.status.borrow().stale
+    }
+
+    /// Returns whether a call waits to be sent.
+    pub(crate) fn has_queued(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// Puts a call back that did not run because the server has lost the session. It is sent again when the new
+    /// session has listed its tools. Returns whether there is such a call.
+    pub(crate) fn put_back(&mut self, id: u64, error: CallError) -> bool {
+        let Some(mut call) = self.pending.take_call(id) else {
+            return false;
+        };
+        if call.queued.put_back > 0 {
+            finish(call, Err(error));
+            return true;
+        }
+        call.queued.put_back += 1;
+        self.queued_bytes += call.queued.call.request.size();
+        let ticket = call.queued.ticket;
+        let at = self.queue.partition_point(|it| it.queued.ticket < ticket);
+        let waiting = WaitingCall {
+            queued: call.queued,
+            until: self.now + self.times.call,
+        };
+        self.queue.insert(at, waiting);
+        true
+    }
+
+    /// Sends what waits, as far as there is room, unless the tools have to be listed again first.
     pub(crate) fn send_queued(&mut self, link: &mut Link) {
+        if self.has_queued() && !self.is_unlisted() {
+            self.send_listed(link);
+        }
+    }
+
+    /// Sends what waited for the list of tools that has just been read. A server that announces another change
+    /// meanwhile cannot hold these calls up.
+    pub(crate) fn send_listed(&mut self, link: &mut Link) {
         while self.has_room(link)
             && let Some(call) = self.leave_queue(0)
         {
@@ -351,7 +394,25 @@ impl Calls {
         self.pending.call_count() < MAX_IN_FLIGHT && link.backlog() < MAX_WAITING_BYTES
     }
 
+    /// Checks a call against the tools that this server instance has announced, at the moment of sending.
+    fn admit(&self, queued: &mut QueuedCall) -> Result<(), CallError> {
+        let CallRequest::Tool(request) = &queued.call.request else {
+            return Ok(());
+        };
+        let status = self.status.borrow();
+        let tools = status.tools.as_ref().ok_or(CallError::ToolGone)?;
+        let tool = tools.admit(request)?;
+        // Almost no tool has any, and nothing is made for those.
+        if !tool.headers.is_empty() {
+            queued.headers = tool.headers(&request.arguments).into();
+        }
+        Ok(())
+    }
+
     fn send(&mut self, mut queued: Box<QueuedCall>, link: &mut Link) {
+        if let Err(error) = self.admit(&mut queued) {
+            return queued.answer(Err(error));
+        }
         let id = self.pending.fresh_id();
         queued.sent_at = Some(self.now);
         let method = queued.call.request.method();

@@ -24,8 +24,9 @@ use crate::{
         asks::{Asks, held::HeldQuestions, users::Users},
         error::{CallError, GiveUp, HttpFault},
         event::Change,
+        introduction::Introduction,
         link::{Link, LinkEvent, Origin},
-        listing::{ListRules, ToolList},
+        listing::ListRules,
         pool::Shutdown,
         process::Exit,
         protocol::{
@@ -39,7 +40,7 @@ use crate::{
             health::Health,
             lasting::Lasting,
             pending::Asked,
-            refresh::{Reading, Refresh},
+            refresh::{Page, Reading, Refresh},
         },
         supervisor::{memory::Keeper, start::Started, waiting::Waiting},
     },
@@ -85,6 +86,8 @@ pub(crate) struct Session {
     pub(crate) used_at: Instant,
     /// What is pinned of the server as it was started.
     pub(crate) pins: ServerPins,
+    /// Why the session has to end, once it does.
+    pub(crate) lost: Option<HttpFault>,
 }
 
 /// What is around a session: where it publishes what it learns, and what ends it.
@@ -104,11 +107,18 @@ impl Session {
         started: Started,
         client: Option<Arc<dyn ClientHandle>>,
         lasting: Lasting,
+        status: watch::Receiver<Status>,
     ) -> Self {
         let mut session = Self {
             server: Arc::clone(server),
             link: started.link,
-            calls: Calls::new(started.next_id, server.times, lasting, started.dialect),
+            calls: Calls::new(
+                started.next_id,
+                server.times,
+                lasting,
+                started.dialect,
+                status,
+            ),
             subscription: Subscription::new(started.announced),
             asks: started.asks,
             held: HeldQuestions::default(),
@@ -118,6 +128,7 @@ impl Session {
             speech: Speech::default(),
             used_at: Instant::now(),
             pins: started.pins,
+            lost: None,
         };
         match session.calls.era() {
             Era::Legacy => session.calls.repeat_lasting(&mut session.link),
@@ -128,10 +139,7 @@ impl Session {
 
     pub(crate) fn take_command(&mut self, command: Command, status: &watch::Sender<Status>) {
         match command {
-            Command::Call(call) => {
-                let tools = status.borrow().tools.clone().unwrap_or_default();
-                self.take_call(call, &tools);
-            }
+            Command::Call(call) => self.take_call(call),
             Command::Connect { reply, .. } if self.refresh.is_on() => self.refresh.wait(reply),
             Command::Connect { reply, .. } => {
                 let tools = status.borrow().tools.clone().unwrap_or_default();
@@ -147,7 +155,7 @@ impl Session {
     }
 
     /// Sends a call, or lets it wait its turn.
-    pub(crate) fn take_call(&mut self, call: Box<QueuedCall>, tools: &ToolList) {
+    pub(crate) fn take_call(&mut self, call: Box<QueuedCall>) {
         self.used_at = self.calls.now();
         self.users.note(&call.call.context.client);
         if self.calls.era() == Era::Modern
@@ -155,7 +163,15 @@ impl Session {
         {
             self.take_local(local, call);
         } else {
-            self.calls.take(call, tools, &mut self.link);
+            self.calls.take(call, &mut self.link);
+            self.hasten_listing();
+        }
+    }
+
+    /// Lists the tools at once if a call waits for that.
+    pub(crate) fn hasten_listing(&mut self) {
+        if self.calls.has_queued() && self.calls.is_unlisted() {
+            self.refresh.hasten(self.calls.now());
         }
     }
 
@@ -183,8 +199,16 @@ impl Session {
             LinkEvent::Failed { id, fault, outcome } => {
                 self.take_failure(id, (fault, outcome), surroundings);
             }
-            LinkEvent::Renewed => {
+            // Nothing is sent to the new session before it has listed its tools.
+            LinkEvent::SessionLost => surroundings.status.send_modify(|it| it.stale = true),
+            LinkEvent::AccountChanged => {
                 self.calls.repeat_lasting(&mut self.link);
+                self.announce_everything(surroundings);
+            }
+            LinkEvent::Renewed(said) => {
+                self.calls.repeat_lasting(&mut self.link);
+                let introduction = Introduction::of(&said, self.calls.era());
+                self.refresh.require(introduction);
                 self.announce_everything(surroundings);
             }
             LinkEvent::BadLine(line) => self.take_bad_line(&line),
@@ -287,6 +311,7 @@ impl Session {
     pub(crate) fn announce_change(&mut self, status: &watch::Sender<Status>) {
         self.refresh.announce();
         status.send_modify(|status| status.stale = true);
+        self.hasten_listing();
     }
 
     pub(crate) fn request_page(&mut self, params: &RawJson) {
@@ -304,9 +329,13 @@ impl Session {
                 surroundings.keeper.keep_soon(&self.server, told, &secrets);
             },
         };
-        let status = surroundings.status;
-        if let Some(params) = self.refresh.take_page(answer, &reading, status) {
-            self.request_page(&params);
+        match self
+            .refresh
+            .take_page(answer, &reading, surroundings.status)
+        {
+            Page::Next(params) => self.request_page(&params),
+            Page::Listed => self.calls.send_listed(&mut self.link),
+            Page::Lost => self.lost = Some(HttpFault::Unreadable),
         }
     }
 

@@ -136,6 +136,14 @@ impl Pending {
         asked
     }
 
+    /// Takes out the call under `id`; anything else stays.
+    pub(crate) fn take_call(&mut self, id: u64) -> Option<PendingCall> {
+        match self.is_call(id).then(|| self.remove(id))?? {
+            Asked::Call(call) => Some(call),
+            Asked::List | Asked::Ping | Asked::Again | Asked::Listen => None,
+        }
+    }
+
     /// Takes out the call of a caller.
     pub(crate) fn remove_call(&mut self, ticket: CallTicket) -> Option<(u64, PendingCall)> {
         let id = self

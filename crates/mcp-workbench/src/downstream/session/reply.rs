@@ -4,7 +4,7 @@ use tokio::{sync::oneshot, time::Instant};
 
 use crate::{
     call::Call,
-    downstream::{error::CallError, protocol::rounds},
+    downstream::{error::CallError, protocol::rounds, server::ServerHandle},
     era::Era,
     wire::RawJson,
 };
@@ -20,25 +20,56 @@ pub(crate) struct Answered {
     pub(crate) sent_at: Option<Instant>,
 }
 
-/// What has come of a call.
+/// The end of a call at its server.
 pub enum CallEnd {
-    /// A result, or why there is none.
-    Over(Result<RawJson, CallError>),
-    /// An answer that may be a question or a task: it has to be gone on with.
+    /// A result, or the reason why there is none.
+    Over {
+        /// The call, which can be made again if it did not run.
+        call: Call,
+        /// The result in the form of the client's era.
+        result: Result<RawJson, CallError>,
+    },
+    /// The call was dropped without an answer: its caller has taken it back, or a bug has lost it.
+    Dropped,
+    /// A question or a task of the server in place of a result.
     Unfinished(Box<Unfinished>),
 }
 
-/// A call whose answer has to be gone on with.
+/// A call that its server has answered with a question or a task.
 pub struct Unfinished(pub(crate) Answered);
 
 impl CallEnd {
-    /// What an answer means for the client.
+    /// Returns the meaning of an answer for the client.
     pub(crate) fn of(answered: Answered) -> Self {
-        match (answered.by, answered.call.context.client.era()) {
-            (Some(Era::Modern), _) => Self::Unfinished(Box::new(Unfinished(answered))),
-            (Some(Era::Legacy), Era::Modern) => Self::Over(rounds::answer_for_modern(answered)),
-            _ => Self::Over(answered.answer),
+        let result = match (answered.by, answered.call.context.client.era()) {
+            (Some(Era::Modern), _) if answered.answer.is_ok() => {
+                return Self::Unfinished(Box::new(Unfinished(answered)));
+            }
+            (Some(Era::Legacy), Era::Modern) => {
+                rounds::answer_for_modern(&answered.call, answered.answer)
+            }
+            _ => answered.answer,
+        };
+        Self::Over {
+            call: answered.call,
+            result,
         }
+    }
+
+    /// Waits for the result. Dropping the future cancels the call.
+    pub async fn result(self, server: &ServerHandle) -> Result<RawJson, CallError> {
+        match self {
+            Self::Over { result, .. } => result,
+            Self::Dropped => Err(CallError::Internal),
+            Self::Unfinished(call) => Box::pin(call.follow(server)).await,
+        }
+    }
+}
+
+impl Unfinished {
+    /// Follows the call until there is a result. Dropping the future cancels it.
+    pub async fn follow(self, server: &ServerHandle) -> Result<RawJson, CallError> {
+        rounds::follow(server, self.0).await
     }
 }
 
@@ -81,7 +112,7 @@ impl Then {
 impl Drop for Then {
     fn drop(&mut self) {
         if let Some(then) = self.0.take() {
-            then(CallEnd::Over(Err(CallError::Internal)));
+            then(CallEnd::Dropped);
         }
     }
 }
@@ -96,8 +127,13 @@ mod tests {
     /// What was told, in words.
     fn told(end: &CallEnd) -> String {
         match end {
-            CallEnd::Over(Ok(result)) => result.as_str().to_owned(),
-            CallEnd::Over(Err(error)) => error.to_string(),
+            CallEnd::Over {
+                result: Ok(result), ..
+            } => result.as_str().to_owned(),
+            CallEnd::Over {
+                result: Err(error), ..
+            } => error.to_string(),
+            CallEnd::Dropped => "dropped".to_owned(),
             CallEnd::Unfinished(_) => "unfinished".to_owned(),
         }
     }
@@ -128,6 +164,6 @@ mod tests {
         let modern = told_by(|reply| reply.give(answered(Era::Modern)));
         assert_eq!(modern, ["unfinished"]);
         let dropped = told_by(drop);
-        assert_eq!(dropped, [CallError::Internal.to_string()]);
+        assert_eq!(dropped, ["dropped"]);
     }
 }

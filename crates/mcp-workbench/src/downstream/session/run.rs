@@ -7,10 +7,10 @@ use crate::{
     alarm::Alarm,
     downstream::{
         asks::users::wait_for_room,
-        error::GiveUp,
+        error::{GiveUp, HttpFault},
         link::LinkEvent,
         server::Command,
-        session::{Session, SessionEnd, Surroundings, pending::Asked},
+        session::{Session, SessionEnd, Surroundings, pending::Asked, refresh::LISTING_TIMEOUT},
     },
     era::Era,
     wire::ObjectText,
@@ -33,6 +33,9 @@ impl Session {
             self.release_held();
             if self.is_replaced() {
                 return SessionEnd::Replaced;
+            }
+            if let Some(fault) = self.lost.take() {
+                return SessionEnd::Lost(fault);
             }
             let held_up = self.users.held_up();
             // A server is not blamed for the time in which nobody listens to it.
@@ -118,7 +121,9 @@ impl Session {
         self.calls.begin_turn();
         let now = self.calls.now();
         let status = surroundings.status;
-        self.refresh.give_up_if_due(now, status);
+        if self.refresh.give_up_if_due(now, status) {
+            self.lost = Some(HttpFault::Slow(LISTING_TIMEOUT));
+        }
         self.calls.release_progress(now);
         let timeouts = self.calls.expire(now, &mut self.link);
         if timeouts > 0 && self.health.timed_out(timeouts, now) {

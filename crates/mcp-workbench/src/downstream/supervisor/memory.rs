@@ -132,7 +132,7 @@ impl Keeper {
         let about = Arc::clone(&self.about);
         let (server, told, secrets) = (Arc::clone(server), told.clone(), secrets.clone());
         // Whoever signs in meanwhile may see others.
-        let grant = self.about.signing_in.grant();
+        let grant = self.about.access.grant();
         self.later.add(move || {
             let whose = (&*server, grant.as_deref());
             about.memory.keep(whose, &told, &secrets);

@@ -12,19 +12,20 @@ pub(crate) mod waiting;
 use std::{
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, AtomicU64},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use tokio::{
-    sync::{Notify, broadcast, mpsc, watch},
+    sync::{broadcast, mpsc, watch},
     time::{Instant, timeout},
 };
 
 use crate::{
     contain::{Panicked, contain},
     downstream::{
+        access::ServerAccess,
         error::{CallError, ConnectError},
         event::{Change, ServerEvent},
         kept::KeptLists,
@@ -34,7 +35,6 @@ use crate::{
         pool::Shutdown,
         server::{About, Command, Phase, ServerHandle, Status},
         session::{Session, SessionEnd, Surroundings},
-        signing_in::SigningIn,
         supervisor::{
             adapt::{Adaption, Entry},
             limiter::{StartLimiter, Verdict},
@@ -49,6 +49,9 @@ use crate::{
     lock::{Pins, ServerPins},
     seal::Sealer,
 };
+
+/// Counts the servers of this process.
+static SERVERS: AtomicU64 = AtomicU64::new(0);
 
 /// What all servers of a workbench share.
 #[derive(Clone)]
@@ -107,9 +110,8 @@ impl Supervisor {
             is_followed: AtomicBool::new(false),
             memory: Memory::new(Arc::clone(&context.lists), pins),
             sealer: Arc::clone(&context.sealer),
-            signing_in: SigningIn::default(),
-            consents: Mutex::default(),
-            consented: Notify::new(),
+            access: ServerAccess::default(),
+            number: SERVERS.fetch_add(1, Ordering::Relaxed),
         });
         let supervisor = Self {
             about: Arc::clone(&about),
@@ -148,7 +150,7 @@ impl Supervisor {
         }
         self.waiting.refuse(&Arc::new(ConnectError::ShuttingDown));
         // Handles may be held for longer.
-        self.about.signing_in.end();
+        self.about.access.end();
     }
 
     /// Waits until somebody needs the server and it may be started; nothing if nobody will any more.
@@ -232,8 +234,11 @@ impl Supervisor {
         let entry = self.about.entry();
         let limit = entry.server.times.connect;
         let client = self.waiting.client();
-        let access = &self.about.signing_in;
-        let access = access.access(&self.about.identifier, &entry, &self.context.links);
+        let access = self.about.access.get_or_make(
+            &self.about.identifier,
+            &entry.server,
+            &self.context.links,
+        );
         let started = start(
             &entry,
             &self.context,
@@ -272,12 +277,18 @@ impl Supervisor {
         let entry = self.about.entry();
         let keeper = Keeper::new(&self.about, &self.context);
         keeper.keep_soon(&entry.server, &started.told, &started.link.secrets());
-        let mut session = Session::new(&entry.server, started, client, lasting);
+        let mut session = Session::new(
+            &entry.server,
+            started,
+            client,
+            lasting,
+            self.status.subscribe(),
+        );
         if let Some(adaption) = self.adapted.take() {
             session.adapt(&adaption, &self.status);
         }
         for call in self.waiting.calls.drain(..) {
-            session.take_call(call, &tools);
+            session.take_call(call);
         }
         let tell = |change| {
             // Nobody listens in a mode that has no use for it.

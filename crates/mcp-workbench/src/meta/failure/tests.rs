@@ -26,7 +26,7 @@ fn not_found(error: LookupError, known: &[&str]) -> Failure {
 }
 
 fn call_failed(error: CallError) -> Failure {
-    Failure::call_failed(identifier(), error)
+    Failure::of_call(identifier(), error.into())
 }
 
 fn strings(names: &[&str]) -> Vec<String> {

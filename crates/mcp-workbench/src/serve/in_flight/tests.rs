@@ -77,11 +77,11 @@ fn a_request_that_goes_on_in_a_task_is_cancelled_there() {
     let in_flight = InFlight::default();
     let (key, before) = begin(&in_flight, "1");
     let now = CancellationToken::new();
-    assert!(in_flight.go_on_in_task(&key, now.clone()).is_some());
+    assert!(in_flight.move_to_task(&key, now.clone()));
     in_flight.cancel(&id("1"));
     assert!(now.is_cancelled() && !before.is_cancelled());
     let later = CancellationToken::new();
-    assert!(in_flight.go_on_in_task(&key, later).is_none());
+    assert!(!in_flight.move_to_task(&key, later));
     assert!(in_flight.end(key).is_none());
 }
 

@@ -71,8 +71,8 @@ fn native_mode_shows_and_sends_no_more_than_that() {
     let mut workbench = world.connect();
     let listed = workbench.ask("tools/list", "{}").result();
     assert_eq!(names(&listed), ["sub"]);
-    let refused = workbench.ask("tools/call", r#"{"name":"add","arguments":{}}"#);
-    assert!(refused.is_error(), "it has no name that clients see");
+    let refused = workbench.call("add", "{}");
+    assert_eq!(refused.failure()["code"], "tool_not_approved");
     assert!(world.setup.journal("dev", "fs").called().is_empty());
 }
 

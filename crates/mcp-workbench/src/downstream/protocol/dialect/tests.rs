@@ -25,10 +25,12 @@ fn call(client: TestClient, request: CallRequest, meta: Option<&str>) -> Call {
 }
 
 fn tool() -> CallRequest {
-    CallRequest::Tool {
+    CallRequest::Tool(ToolRequest {
         name: "x".into(),
         arguments: json(r#"{ "a": 1.0 }"#),
-    }
+        params: None,
+        consent: None,
+    })
 }
 
 fn modern(tasks: bool) -> Dialect {

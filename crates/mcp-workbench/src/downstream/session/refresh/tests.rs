@@ -85,7 +85,7 @@ fn the_first_change_is_read_at_once() {
     assert!(refresh.begin_if_due(due - MOMENT).is_none());
     assert!(refresh.begin_if_due(due).is_some());
     assert!(refresh.is_on());
-    assert_eq!(refresh.due(), Some(due + PATIENCE));
+    assert_eq!(refresh.due(), Some(due + LISTING_TIMEOUT));
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn the_next_is_read_a_second_later_however_often_it_is_announced() {
     }
     assert_eq!(
         refresh.due(),
-        Some(began + PATIENCE),
+        Some(began + LISTING_TIMEOUT),
         "a reading is under way"
     );
     assert!(refresh.begin_if_due(began + PAUSE * 2).is_none());
@@ -107,7 +107,7 @@ fn the_next_is_read_a_second_later_however_often_it_is_announced() {
         &rules(&ToolFilters::default()),
         &status,
     );
-    assert_eq!(next, None);
+    assert_eq!(next, Page::Listed);
     assert!(status.borrow().stale, "it has changed again meanwhile");
     assert_eq!(refresh.due(), Some(began + PAUSE));
     assert!(refresh.begin_if_due(began + PAUSE).is_some());
@@ -126,12 +126,14 @@ fn every_page_is_asked_for_and_the_whole_is_published() {
     begun(&mut refresh);
     let filters = ToolFilters::new(Some(vec!["!c".to_owned()]), None, Vec::new());
     let next = refresh.take_page(&page(&["a"], Some("2")), &rules(&filters), &status);
-    assert_eq!(next.unwrap().as_str(), r#"{"cursor":"2"}"#);
+    let Page::Next(params) = next else {
+        panic!("{next:?}");
+    };
+    assert_eq!(params.as_str(), r#"{"cursor":"2"}"#);
     assert_eq!(names(&known(&status)), Vec::<&str>::new());
-    assert!(
-        refresh
-            .take_page(&page(&["b", "c"], None), &rules(&filters), &status)
-            .is_none()
+    assert_eq!(
+        refresh.take_page(&page(&["b", "c"], None), &rules(&filters), &status),
+        Page::Listed
     );
     let list = known(&status);
     assert_eq!(names(&list), ["a", "b"]);
@@ -163,10 +165,9 @@ fn a_list_that_cannot_be_read_leaves_the_last() {
         let status = status();
         let before = known(&status);
         begun(&mut refresh);
-        assert!(
-            refresh
-                .take_page(&answer, &rules(&ToolFilters::default()), &status)
-                .is_none()
+        assert_eq!(
+            refresh.take_page(&answer, &rules(&ToolFilters::default()), &status),
+            Page::Listed
         );
         assert!(Arc::ptr_eq(&before, &known(&status)));
         assert!(!status.borrow().stale && !refresh.is_on());
@@ -221,13 +222,13 @@ fn a_page_that_nobody_asked_for_is_ignored() {
 fn a_reading_that_takes_too_long_is_given_up() {
     let mut refresh = Refresh::default();
     let status = status();
-    refresh.give_up_if_due(Instant::now() + PATIENCE * 2, &status);
+    refresh.give_up_if_due(Instant::now() + LISTING_TIMEOUT * 2, &status);
     let began = begun(&mut refresh);
     let (reply, mut answer) = oneshot::channel();
     refresh.wait(reply);
-    refresh.give_up_if_due(began + PATIENCE - MOMENT, &status);
+    refresh.give_up_if_due(began + LISTING_TIMEOUT - MOMENT, &status);
     assert!(refresh.is_on() && status.borrow().stale);
-    refresh.give_up_if_due(began + PATIENCE, &status);
+    refresh.give_up_if_due(began + LISTING_TIMEOUT, &status);
     assert!(!refresh.is_on() && !status.borrow().stale);
     assert!(Arc::ptr_eq(
         &answer.try_recv().unwrap().unwrap(),

@@ -1,12 +1,12 @@
-//! What a client gets of a result that is over the budget of its server, and the words about it. The whole is kept, and
-//! read in pages.
+//! The result budget: a client gets head and tail of a result that is over the budget of its server, with a notice and a link.
+//! The whole result is stored, and read in pages.
 
 use serde_json::{Map, Value, json};
 
-use super::MetaTool;
 use crate::{
     budget::{Address, Cut, Structured, View},
     call::Recipient,
+    config::MetaTool,
     ident::{ServerIdentifier, ToolName},
     visible::visible,
     wire::RawJson,
@@ -165,7 +165,7 @@ impl Told<'_> {
 }
 
 /// A number of things.
-pub(super) fn count(number: usize, thing: &str) -> String {
+pub fn count(number: usize, thing: &str) -> String {
     match number {
         1 => format!("1 {thing}"),
         _ if thing.ends_with("ch") => format!("{number} {thing}es"),

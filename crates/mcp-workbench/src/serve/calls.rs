@@ -1,0 +1,281 @@
+//! `tools/call`: reads its parameters, hands the call to the pipeline and answers the client. A call that waits for
+//! nothing but its server has no task of its own: the server's task answers the client.
+
+use std::{borrow::Cow, sync::Arc};
+
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    batch::ReplyPlace,
+    connection::{Connection, too_many},
+    in_flight::{RunningKey, Runs},
+    methods::{Reply, Requester},
+};
+use crate::{
+    call::CallContext,
+    contain::{contain, contain_now},
+    meta::{self, MetaTool, UseToolParams},
+    wire::{Cursor, ObjectText, RawJson, RequestId, once},
+    workbench::{
+        CallFailure, CallReply, LookupError, Mode, ReadyCall, Sent, Started, ToolCall, ToolNames,
+        WaitingCall, Workbench,
+    },
+};
+
+/// The parameters of `tools/call`.
+pub(super) struct CallParams<'a> {
+    all: &'a RawJson,
+    name: Cow<'a, str>,
+    arguments: Option<RawJson>,
+    pub(super) meta: Option<RawJson>,
+}
+
+impl<'a> CallParams<'a> {
+    /// Reads the parameters, or says what is wrong with them.
+    pub(super) fn read(params: Option<&'a RawJson>) -> Result<Self, &'static str> {
+        let params = params.ok_or("params: Expected object")?;
+        match Self::read_usual(params) {
+            Some(read) => Ok(read),
+            None => Self::read_any(params),
+        }
+    }
+
+    /// Reads parameters as they are almost always written, in one go.
+    fn read_usual(params: &'a RawJson) -> Option<Self> {
+        let (mut name, mut arguments, mut meta) = (None, None, None);
+        Cursor::new(params).members(|cursor, key| match key {
+            b"name" => once(&mut name, cursor.text()?),
+            b"arguments" => once(&mut arguments, cursor.value()?),
+            b"_meta" => once(&mut meta, cursor.value()?),
+            _ => cursor.value().map(drop),
+        })?;
+        Some(Self {
+            all: params,
+            name: Cow::Borrowed(name?),
+            arguments,
+            meta,
+        })
+    }
+
+    fn read_any(params: &'a RawJson) -> Result<Self, &'static str> {
+        let members = params.members().ok_or("params: Expected object")?;
+        let (mut name, mut arguments, mut meta) = (None, None, None);
+        for member in members {
+            let slot = match member.key.as_ref() {
+                "name" => &mut name,
+                "arguments" => &mut arguments,
+                "_meta" => &mut meta,
+                _ => continue,
+            };
+            if slot.replace(member.value).is_some() {
+                return Err("params: a key stands twice");
+            }
+        }
+        let name = name.ok_or("name: Required")?;
+        let name = name.as_text().ok_or("name: Expected string")?.into_owned();
+        Ok(Self {
+            all: params,
+            name: name.into(),
+            arguments,
+            meta,
+        })
+    }
+}
+
+/// A `tools/call` that was read.
+pub(super) enum Begun {
+    /// It is answered.
+    Over(Reply),
+    /// It calls a tool of a server.
+    Call(Started),
+    /// It runs a meta-tool that is no call.
+    Meta {
+        tool: MetaTool,
+        arguments: RawJson,
+        context: CallContext,
+    },
+}
+
+/// Begins what the parameters of a `tools/call` ask for.
+pub(super) fn begin(
+    workbench: &Arc<Workbench>,
+    params: CallParams<'_>,
+    requester: Requester,
+) -> Begun {
+    let CallParams {
+        all,
+        name,
+        arguments,
+        meta,
+    } = params;
+    let arguments = arguments.unwrap_or_else(|| ObjectText::new().finish());
+    let context = requester.into_context(meta);
+    let start = |context, mode, names, arguments, params| {
+        Begun::Call(workbench.start_call(ToolCall {
+            mode,
+            names,
+            arguments,
+            params,
+            context,
+        }))
+    };
+    if workbench.native().is_some() {
+        let names = ToolNames {
+            toolbox: "",
+            server: "",
+            tool: &name,
+        };
+        return start(context, Mode::Native, names, arguments, Some(all));
+    }
+    match MetaTool::named(&name).filter(|tool| workbench.has(*tool)) {
+        Some(MetaTool::UseTool) => match UseToolParams::read(&arguments) {
+            Ok(read) => {
+                let arguments = read.arguments.clone();
+                start(context, Mode::UseTool, read.names(), arguments, None)
+            }
+            Err(failure) => Begun::Over(Reply::Result(failure)),
+        },
+        Some(tool) => Begun::Meta {
+            tool,
+            arguments,
+            context,
+        },
+        None if workbench.is_dynamic() => match workbench.registered(&name) {
+            Some(tool) => {
+                let names = ToolNames::from(&tool);
+                start(context, Mode::Registered, names, arguments, None)
+            }
+            None => Begun::Over(Reply::Result(meta::not_registered(&name))),
+        },
+        None => Begun::Over(Reply::invalid_params(format!("Unknown tool: {name}"))),
+    }
+}
+
+impl From<CallReply> for Reply {
+    fn from(reply: CallReply) -> Self {
+        match reply {
+            CallReply::Result(result) => Self::Result(result),
+            CallReply::Refused(error) => Self::ErrorAsSent(error),
+            CallReply::Failed {
+                tool,
+                mode: Mode::Native,
+                failure:
+                    CallFailure::NotFound {
+                        error: LookupError::ToolUnknown,
+                        ..
+                    },
+            } => Self::invalid_params(format!("Unknown tool: {}", tool.tool)),
+            CallReply::Failed { tool, failure, .. } => {
+                // A model can read and act on a result; an error of the protocol it may never see.
+                Self::Result(meta::failed_call(tool, failure))
+            }
+        }
+    }
+}
+
+/// A request whose call has been sent.
+struct SentRequest {
+    connection: Arc<Connection>,
+    place: ReplyPlace,
+    running: RunningKey,
+}
+
+impl Connection {
+    /// Takes a `tools/call` of a client of the legacy era that was read, whose request has `size` bytes.
+    pub(super) fn take_begun(
+        self: &Arc<Self>,
+        begun: Begun,
+        id: RequestId,
+        place: ReplyPlace,
+        size: usize,
+    ) {
+        match begun {
+            Begun::Over(reply) => place.answer(reply.to(&id)),
+            Begun::Call(Started::Over(reply)) => place.answer(Reply::from(reply).to(&id)),
+            Begun::Call(Started::Ready(call)) => self.send_call(call, id, place, size),
+            Begun::Call(Started::Waits(call)) => {
+                let answer = Box::pin(async move { call.run().await.into() });
+                self.answer_in_task(answer, id, place, size);
+            }
+            Begun::Meta {
+                tool,
+                arguments,
+                context,
+            } => {
+                let workbench = Arc::clone(self.workbench());
+                let answer = Box::pin(async move {
+                    Reply::Result(tool.run(&workbench, &arguments, &context).await)
+                });
+                self.answer_in_task(answer, id, place, size);
+            }
+        }
+    }
+
+    /// Sends a call of a client of the legacy era, whose request has `size` bytes.
+    pub(super) fn send_call(
+        self: &Arc<Self>,
+        call: ReadyCall,
+        id: RequestId,
+        place: ReplyPlace,
+        size: usize,
+    ) {
+        let server = Arc::clone(call.server());
+        let ticket = server.ticket();
+        // Noted before the call is sent, so that its end finds it.
+        let running = match self
+            .in_flight()
+            .begin(id, Runs::AtServer(server, ticket), size)
+        {
+            Ok(running) => running,
+            Err(id) => return place.answer(too_many().to(&id)),
+        };
+        let request = SentRequest {
+            connection: Arc::clone(self),
+            place,
+            running,
+        };
+        call.send(ticket, |sent| request.take(sent));
+    }
+}
+
+impl SentRequest {
+    fn take(self, sent: Sent) {
+        match sent {
+            Sent::Over(reply) => self.answer(reply),
+            Sent::Waits(call) => self.wait(call),
+        }
+    }
+
+    /// Answers the client, unless it has cancelled the request.
+    fn answer(self, reply: CallReply) {
+        let Some(id) = self.connection.in_flight().end(self.running) else {
+            return self.place.withhold();
+        };
+        let reply = contain_now(|| Reply::from(reply));
+        let reply = reply.unwrap_or_else(|panicked| Reply::internal_error(panicked.to_string()));
+        self.place.answer(reply.to(&id));
+    }
+
+    /// Continues the call in a task, unless the client has cancelled the request.
+    fn wait(self, call: WaitingCall) {
+        let cancelled = CancellationToken::new();
+        let in_flight = self.connection.in_flight();
+        if !in_flight.move_to_task(&self.running, cancelled.clone()) {
+            in_flight.end(self.running);
+            return self.place.withhold();
+        }
+        let tasks = self.connection.tasks().clone();
+        tasks.spawn(async move {
+            let reply = cancelled.run_until_cancelled(contain(call.run())).await;
+            let Some(id) = self.connection.in_flight().end(self.running) else {
+                return self.place.withhold();
+            };
+            let reply = match reply {
+                Some(Ok(reply)) => Reply::from(reply),
+                Some(Err(panicked)) => Reply::internal_error(panicked.to_string()),
+                None => return self.place.withhold(),
+            };
+            self.place.answer(reply.to(&id));
+        });
+    }
+}

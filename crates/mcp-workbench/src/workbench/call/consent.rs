@@ -1,0 +1,312 @@
+//! Consent: asks the user before a tool runs, where the configuration wants that, and remembers what the user has
+//! permitted for a session. The question is the workbench's own: it goes to the client by the way of the call, its
+//! answer comes back here and nowhere else, and nothing that a server sends or is answered counts as one.
+//!
+//! A consent names the definition that the user was shown. The server's task compares it with the definition that its
+//! instance announced, at the moment of sending.
+
+use std::{
+    collections::HashMap,
+    future::pending,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use indexmap::IndexSet;
+use sha2::{Digest, Sha256};
+use tokio::{sync::Notify, time::timeout};
+
+use crate::{
+    call::{
+        CallContext, ClientHandle, ClientId, Fingerprint, Principal, Question, Retry, ToolRequest,
+    },
+    downstream::{ServerHandle, can_answer},
+    era::{Era, REQUEST_STATE, ResultType, result_type},
+    ident::ToolName,
+    policy::permissions::{Answered, NoAnswer, NotPermitted, Offer, Reason, answer, question},
+    wire::{Answer, RawJson},
+};
+
+/// How long a user may take to answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(10);
+/// How many consents are remembered; beyond that the user is asked again.
+const MAX_CONSENTS: usize = 10_000;
+/// How many permitted calls wait to be made again; beyond that the user is asked again.
+const MAX_ROUNDS: usize = 1024;
+
+/// What users have permitted for longer than one call.
+#[derive(Default)]
+pub(in crate::workbench) struct Consents {
+    granted: Mutex<Granted>,
+    /// Something was permitted for a session.
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct Granted {
+    /// The definition of the tool as it was when it was permitted.
+    sessions: HashMap<SessionTool, Fingerprint>,
+    /// Calls that were permitted and that their server has answered with a question: the client makes them again.
+    rounds: IndexSet<Fingerprint>,
+}
+
+/// A tool that is permitted for a session.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct SessionTool {
+    server: u64,
+    session: Session,
+    tool: ToolName,
+}
+
+/// Those for whom a consent holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Session {
+    /// A client with which something was agreed on, until it goes.
+    Client(ClientId),
+    /// Whoever is behind requests that stand for themselves, until the workbench ends.
+    Principal(Principal),
+}
+
+/// The consent that one call carries.
+pub(super) struct Consent {
+    /// The definition that was permitted.
+    pub(super) definition: Fingerprint,
+    /// The call that the user was asked about; nothing if the tool is permitted for the session.
+    call: Option<AskedCall>,
+}
+
+/// A call that the user was asked about.
+struct AskedCall {
+    server: u64,
+    principal: Principal,
+    tool: ToolName,
+    arguments: RawJson,
+}
+
+/// The verdict on a call.
+pub(super) enum Permit {
+    /// It may run; with a consent where the user has to give one.
+    Granted(Option<Consent>),
+    /// The user has to be asked first.
+    Ask(AskedTool),
+}
+
+/// A tool that the user is asked about.
+pub(super) struct AskedTool {
+    name: ToolName,
+    reason: Reason,
+    definition: Fingerprint,
+}
+
+impl Consents {
+    /// Returns whether a call may run, as far as that is known without waiting. Nothing is known of a server that has
+    /// not listed its tools: its task decides when it has.
+    pub(super) fn check(
+        &self,
+        server: &ServerHandle,
+        request: &ToolRequest,
+        context: &CallContext,
+    ) -> Result<Permit, NotPermitted> {
+        let Some(asked) = AskedTool::find(server, request.name.as_str())? else {
+            return Ok(Permit::Granted(None));
+        };
+        let definition = asked.definition;
+        if let Some(session) = session_of(&*context.client)
+            && self.has(&asked.in_session(server, session), definition)
+        {
+            let call = None;
+            return Ok(Permit::Granted(Some(Consent { definition, call })));
+        }
+        if let Some(retry) = &context.retry {
+            let call = AskedCall::new(server, request, &*context.client);
+            if self.take_round(&call, retry) {
+                let call = Some(call);
+                return Ok(Permit::Granted(Some(Consent { definition, call })));
+            }
+        }
+        Ok(Permit::Ask(asked))
+    }
+
+    /// Asks the user whether a call may run. Dropping the future withdraws the question.
+    pub(super) async fn ask(
+        &self,
+        server: &ServerHandle,
+        asked: AskedTool,
+        request: &ToolRequest,
+        client: &Arc<dyn ClientHandle>,
+    ) -> Result<Consent, NotPermitted> {
+        let definition = asked.definition;
+        let session = session_of(&**client);
+        let in_session = session.map(|session| asked.in_session(server, session));
+        let answered = tokio::select! {
+            biased;
+            // What was permitted for the session while this was asked needs no answer any more.
+            () = self.granted(in_session.as_ref(), definition) => {
+                return Ok(Consent { definition, call: None });
+            }
+            answered = ask_user(server, &asked, &request.arguments, client) => answered?,
+        };
+        // The user has permitted what was shown, and nothing that has taken its place meanwhile.
+        let now = AskedTool::find(server, asked.name.as_str())?;
+        if now.is_some_and(|now| now.definition != definition) {
+            return Err(NotPermitted::Outdated);
+        }
+        if let (Answered::Session, Some(tool)) = (answered, in_session) {
+            self.remember(tool, definition);
+        }
+        let call = Some(AskedCall::new(server, request, &**client));
+        Ok(Consent { definition, call })
+    }
+
+    /// Records the result of a call that the user was asked about: if its server has asked something, the client
+    /// makes the call again, and that is the same call.
+    pub(super) fn record_round(&self, consent: &Consent, result: &RawJson) {
+        let Some(call) = &consent.call else { return };
+        if result_type(result) != ResultType::InputRequired {
+            return;
+        }
+        let round = call.round(result.member(REQUEST_STATE).as_ref());
+        let mut granted = self.state();
+        if granted.rounds.len() >= MAX_ROUNDS {
+            granted.rounds.shift_remove_index(0);
+        }
+        granted.rounds.insert(round);
+    }
+
+    /// Forgets what was permitted to a client that has gone.
+    pub(in crate::workbench) fn forget(&self, client: ClientId) {
+        let gone = Session::Client(client);
+        self.state().sessions.retain(|it, _| it.session != gone);
+    }
+
+    /// Waits until a tool is permitted for a session: by the answer to another question. Cancel-safe.
+    async fn granted(&self, tool: Option<&SessionTool>, definition: Fingerprint) {
+        let Some(tool) = tool else {
+            return pending().await;
+        };
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            if self.has(tool, definition) {
+                return;
+            }
+            match tool.session {
+                Session::Client(_) => changed.await,
+                // Nobody may be waiting any more for a call that was answered with the question.
+                Session::Principal(_) => pending().await,
+            }
+        }
+    }
+
+    fn has(&self, tool: &SessionTool, definition: Fingerprint) -> bool {
+        self.state().sessions.get(tool) == Some(&definition)
+    }
+
+    fn remember(&self, tool: SessionTool, definition: Fingerprint) {
+        let mut granted = self.state();
+        if granted.sessions.len() < MAX_CONSENTS {
+            granted.sessions.insert(tool, definition);
+        }
+        drop(granted);
+        self.changed.notify_waiters();
+    }
+
+    /// Returns whether a call continues one that was permitted, which counts once.
+    fn take_round(&self, call: &AskedCall, retry: &Retry) -> bool {
+        let round = call.round(retry.state.as_ref());
+        self.state().rounds.shift_remove(&round)
+    }
+
+    fn state(&self) -> MutexGuard<'_, Granted> {
+        self.granted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl AskedTool {
+    /// Returns the tool, if the user is to be asked about it.
+    fn find(server: &ServerHandle, tool: &str) -> Result<Option<Self>, NotPermitted> {
+        server.inspect(|status| {
+            let Some(tools) = status.tools.as_ref().filter(|tools| tools.is_judged()) else {
+                return Ok(None);
+            };
+            if let Some(denied) = tools.denied(tool) {
+                return Err(denied);
+            }
+            Ok(tools.get(tool).and_then(|tool| {
+                Some(Self {
+                    name: tool.name.clone(),
+                    reason: tool.asks.clone()?,
+                    definition: tool.fingerprint(),
+                })
+            }))
+        })
+    }
+
+    fn in_session(&self, server: &ServerHandle, session: Session) -> SessionTool {
+        SessionTool {
+            server: server.number(),
+            session,
+            tool: self.name.clone(),
+        }
+    }
+}
+
+impl AskedCall {
+    fn new(server: &ServerHandle, request: &ToolRequest, client: &dyn ClientHandle) -> Self {
+        Self {
+            server: server.number(),
+            principal: client.principal(),
+            tool: request.name.clone(),
+            arguments: request.arguments.clone(),
+        }
+    }
+
+    /// Returns the digest of the call as it is made again with the state that its server gave out.
+    fn round(&self, state: Option<&RawJson>) -> Fingerprint {
+        let state = state.map_or("", RawJson::as_str);
+        let caller = format!("{} {:?}", self.server, self.principal);
+        let parts = [&caller, self.tool.as_str(), self.arguments.as_str(), state];
+        let mut hash = Sha256::new();
+        for part in parts {
+            hash.update(part.len().to_le_bytes());
+            hash.update(part);
+        }
+        hash.finalize().into()
+    }
+}
+
+/// Asks the user about a tool. Dropping the future withdraws the question.
+async fn ask_user(
+    server: &ServerHandle,
+    asked: &AskedTool,
+    arguments: &RawJson,
+    client: &Arc<dyn ClientHandle>,
+) -> Result<Answered, NotPermitted> {
+    let offer = match session_of(&**client) {
+        Some(_) => Offer::Session,
+        None => Offer::Once,
+    };
+    let identifier = server.identifier();
+    let params = question(identifier, &asked.name, arguments, &asked.reason, offer);
+    if !can_answer(client, Question::Elicitation, Some(&params)) {
+        return Err(NotPermitted::NotAskable(asked.reason.clone()));
+    }
+    let answered = timeout(ANSWER_TIMEOUT, client.ask_user(&params)).await;
+    match answered.map_err(|_| NotPermitted::Unanswered(NoAnswer::Late))? {
+        Some(Answer::Result(result)) => answer(&result, offer),
+        Some(Answer::Error(_) | Answer::Invalid) | None => {
+            Err(NotPermitted::Unanswered(NoAnswer::None))
+        }
+    }
+}
+
+/// Returns for whom a client's consent can hold: a request that stands for itself, of somebody of whom nothing is
+/// known, has nobody to whom it could be remembered.
+fn session_of(client: &dyn ClientHandle) -> Option<Session> {
+    match (client.era(), client.principal()) {
+        (Era::Legacy, _) => Some(Session::Client(client.id())),
+        (Era::Modern, Principal::Anybody) => None,
+        (Era::Modern, principal) => Some(Session::Principal(principal)),
+    }
+}

@@ -1,0 +1,581 @@
+//! The call pipeline. Every tool call of every mode, era and transport takes the same steps, each of which exists once:
+//!
+//! 1. resolve the tool ([`resolve`]),
+//! 2. begin the audit entry,
+//! 3. check consent ([`consent`]),
+//! 4. send; the server's task checks filters, scanner, pins, permissions and the consent against the definition that its
+//!    instance announced, at that moment,
+//! 5. offer to sign in, if the server wants that, and send again ([`sign_in`]),
+//! 6. record resource links, apply the result budget ([`budget`]), end the audit entry and reply.
+//!
+//! No step waits. A call that has to wait for something (the start of a server, a consent, a sign-in, a question or a
+//! task of a server) becomes a [`WaitingCall`], which is the only part that runs as a future.
+
+pub(crate) mod budget;
+pub(super) mod consent;
+mod resolve;
+pub(super) mod sign_in;
+
+use std::sync::Arc;
+
+use crate::{
+    audit::{AuditEntry, Ended},
+    budget::Structured,
+    call::{Call, CallContext, CallRequest, ClientHandle, ToolRequest},
+    downstream::{CallEnd, CallError, CallTicket, ServerHandle, Unfinished},
+    era::{self, Era},
+    ident::{ServerName, ToolIdentifier, ToolName},
+    policy::permissions::NotPermitted,
+    wire::RawJson,
+    workbench::Workbench,
+};
+use budget::Origin;
+use consent::{Consent, Permit};
+pub use resolve::LookupError;
+use resolve::{Attempt, Lookup};
+
+/// How often a call is checked and sent again because its tool changed between the check and the moment of sending.
+const MAX_CHECKS: u32 = 3;
+
+/// The names by which a client means a tool.
+#[derive(Debug, Clone, Copy)]
+pub struct ToolNames<'a> {
+    /// The toolbox; not used in native mode.
+    pub toolbox: &'a str,
+    /// The server; not used in native mode.
+    pub server: &'a str,
+    /// The tool, in native mode by the name that is shown.
+    pub tool: &'a str,
+}
+
+impl<'a> From<&'a ToolIdentifier> for ToolNames<'a> {
+    fn from(tool: &'a ToolIdentifier) -> Self {
+        Self {
+            toolbox: tool.toolbox.as_str(),
+            server: tool.server.as_str(),
+            tool: tool.tool.as_str(),
+        }
+    }
+}
+
+/// The way in which a client calls a tool. It decides what the reply may look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// By `use_tool`, or from the command line.
+    UseTool,
+    /// By the name that the tool is registered under in dynamic mode.
+    Registered,
+    /// By the name that native mode shows.
+    Native,
+}
+
+/// A tool call as a client makes it.
+pub struct ToolCall<'a> {
+    /// The way in which it is made.
+    pub mode: Mode,
+    /// The tool that it names.
+    pub names: ToolNames<'a>,
+    /// The arguments, byte for byte as the client wrote them.
+    pub arguments: RawJson,
+    /// All parameters, which native mode passes on.
+    pub params: Option<&'a RawJson>,
+    /// Who calls, and what they attached.
+    pub context: CallContext,
+}
+
+/// The reply to a call.
+pub enum CallReply {
+    /// The result of the server, within its budget.
+    Result(RawJson),
+    /// A JSON-RPC error of the server that the client is to act on.
+    Refused(RawJson),
+    /// The call failed.
+    Failed {
+        /// The tool that was called.
+        tool: ToolIdentifier,
+        /// The way in which it was called.
+        mode: Mode,
+        /// The reason.
+        failure: CallFailure,
+    },
+}
+
+/// The reason why a call failed.
+pub enum CallFailure {
+    /// The tool was not found.
+    NotFound {
+        /// What is missing.
+        error: LookupError,
+        /// Names that the caller may have meant.
+        known: Vec<String>,
+    },
+    /// The tool was found, and the call failed.
+    Failed(CallError),
+}
+
+impl CallFailure {
+    /// The stable code for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NotFound { error, .. } => error.code(),
+            Self::Failed(error) => error.code(),
+        }
+    }
+}
+
+impl From<CallError> for CallFailure {
+    fn from(error: CallError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// A call after its first steps.
+pub enum Started {
+    /// It is over.
+    Over(CallReply),
+    /// It can be sent at once.
+    Ready(ReadyCall),
+    /// It has to wait for something.
+    Waits(WaitingCall),
+}
+
+impl Started {
+    /// Runs the call to its end. Dropping the future cancels it.
+    pub async fn run(self) -> CallReply {
+        match self {
+            Self::Over(reply) => reply,
+            Self::Ready(ready) => ready.run().await,
+            Self::Waits(waiting) => waiting.run().await,
+        }
+    }
+}
+
+/// What stays the same from the first step of a call to the last.
+struct Run {
+    workbench: Arc<Workbench>,
+    client: Arc<dyn ClientHandle>,
+    mode: Mode,
+    tool: ToolIdentifier,
+    /// Whether the client continues a call with a state that a server gave out.
+    continues: bool,
+    audit: Option<AuditEntry>,
+    /// How often the call was checked again.
+    checks: u32,
+}
+
+/// A call that can be sent.
+pub struct ReadyCall {
+    run: Run,
+    server: Arc<ServerHandle>,
+    call: Call,
+    consent: Option<Consent>,
+}
+
+/// A call that has to wait for something.
+pub struct WaitingCall {
+    run: Run,
+    step: Step,
+}
+
+/// The step that a call waits at.
+enum Step {
+    /// The tool has to be found.
+    Resolve { call: Call, shown: Option<String> },
+    /// The call has to be checked and sent.
+    Check {
+        server: Arc<ServerHandle>,
+        call: Call,
+    },
+    /// The server has answered with a question or a task.
+    Follow {
+        server: Arc<ServerHandle>,
+        call: Box<Unfinished>,
+        consent: Option<Consent>,
+    },
+    /// The server wants its user to sign in.
+    SignIn {
+        server: Arc<ServerHandle>,
+        call: Call,
+        error: CallError,
+    },
+}
+
+/// The outcome of sending a call.
+pub enum Sent {
+    /// The call is over.
+    Over(CallReply),
+    /// It has to wait for something.
+    Waits(WaitingCall),
+}
+
+impl Workbench {
+    /// Takes the first steps of a call, up to where it can be sent or has to wait.
+    pub fn start_call(self: &Arc<Self>, call: ToolCall<'_>) -> Started {
+        let ToolCall {
+            mode,
+            names,
+            arguments,
+            params,
+            context,
+        } = call;
+        let found = resolve::look_up(self, mode, names, Attempt::First, &context.client);
+        let tool = match &found {
+            Ok(Lookup::Found(_, tool)) => tool.clone(),
+            _ => self.named(mode, names),
+        };
+        let retry = context.retry.as_ref();
+        let run = Run {
+            continues: retry.is_some_and(|retry| retry.state.is_some()),
+            audit: self.audit.begin(&tool, &arguments, &*context.client),
+            client: Arc::clone(&context.client),
+            workbench: Arc::clone(self),
+            mode,
+            tool,
+            checks: 0,
+        };
+        let request = ToolRequest {
+            name: run.tool.tool.clone(),
+            arguments,
+            params: params.map(|params| renamed(params, names.tool, &run.tool.tool)),
+            consent: None,
+        };
+        let call = Call {
+            request: CallRequest::Tool(request),
+            context,
+        };
+        match found {
+            Ok(Lookup::Found(server, _)) => run.check(server, call),
+            Ok(Lookup::Unopened(_) | Lookup::Unlisted(_)) => {
+                let shown = (mode == Mode::Native).then(|| names.tool.to_owned());
+                Started::Waits(WaitingCall {
+                    run,
+                    step: Step::Resolve { call, shown },
+                })
+            }
+            Err(error) => {
+                let known = resolve::known_names(self, &run.tool, &error);
+                let failure = CallFailure::NotFound { error, known };
+                Started::Over(run.finish(None, Err(failure)))
+            }
+        }
+    }
+
+    /// Returns the identifier that names stand for, whether or not there is such a tool.
+    fn named(&self, mode: Mode, names: ToolNames<'_>) -> ToolIdentifier {
+        let tool = ToolName::from(names.tool);
+        let (toolbox, server) = match (mode, self.native()) {
+            (Mode::Native, Some(native)) => {
+                let server = native.missing(names.tool).map(|(server, _)| server);
+                let server = server.unwrap_or_else(|| ServerName::from(""));
+                (native.toolbox().name().clone(), server)
+            }
+            _ => (names.toolbox.into(), names.server.into()),
+        };
+        ToolIdentifier {
+            toolbox,
+            server,
+            tool,
+        }
+    }
+}
+
+/// Returns parameters with the server's own name for the tool.
+fn renamed(params: &RawJson, shown: &str, original: &ToolName) -> RawJson {
+    if shown == original.as_str() {
+        params.clone()
+    } else {
+        params.with_member("name", &RawJson::of(&original.as_str()))
+    }
+}
+
+impl Run {
+    /// Checks consent.
+    fn check(self, server: Arc<ServerHandle>, mut call: Call) -> Started {
+        let CallRequest::Tool(request) = &mut call.request else {
+            return Started::Over(self.finish(None, Err(CallError::Internal.into())));
+        };
+        match self
+            .workbench
+            .consents
+            .check(&server, request, &call.context)
+        {
+            Ok(Permit::Granted(consent)) => {
+                request.consent = consent.as_ref().map(|it| it.definition);
+                Started::Ready(ReadyCall {
+                    run: self,
+                    server,
+                    call,
+                    consent,
+                })
+            }
+            Ok(Permit::Ask(_)) => Started::Waits(WaitingCall {
+                run: self,
+                step: Step::Check { server, call },
+            }),
+            Err(refusal) => Started::Over(self.finish(None, Err(CallError::from(refusal).into()))),
+        }
+    }
+
+    /// Takes the end of a call at its server.
+    fn settle(mut self, server: Arc<ServerHandle>, consent: Option<Consent>, end: CallEnd) -> Sent {
+        let step = match end {
+            CallEnd::Unfinished(call) => Step::Follow {
+                server,
+                call,
+                consent,
+            },
+            // The call did not run: the tool is not what it was when the call was checked.
+            CallEnd::Over {
+                call,
+                result: Err(error),
+            } if error.is_outdated_tool() && self.checks < MAX_CHECKS => {
+                self.checks += 1;
+                Step::Check { server, call }
+            }
+            CallEnd::Over {
+                call,
+                result: Err(error),
+            } if self.can_sign_in(&server, &error) => Step::SignIn {
+                server,
+                call,
+                error,
+            },
+            CallEnd::Dropped => {
+                // An audit entry without an end says that the call was cancelled.
+                self.audit = None;
+                return Sent::Over(self.finish(None, Err(CallError::Internal.into())));
+            }
+            CallEnd::Over { result, .. } => {
+                let result = result.map_err(CallFailure::Failed);
+                return Sent::Over(self.finish(consent.as_ref(), result));
+            }
+        };
+        Sent::Waits(WaitingCall { run: self, step })
+    }
+
+    fn can_sign_in(&self, server: &ServerHandle, error: &CallError) -> bool {
+        let needed = error.sign_in().filter(|_| self.mode != Mode::Native);
+        needed.is_some_and(|needed| sign_in::can_offer(server, needed, &self.client))
+    }
+
+    /// The last steps: records links, applies the budget, ends the audit entry and replies.
+    fn finish(
+        mut self,
+        consent: Option<&Consent>,
+        result: Result<RawJson, CallFailure>,
+    ) -> CallReply {
+        if let (Some(consent), Ok(result)) = (consent, &result) {
+            self.workbench.consents.record_round(consent, result);
+        }
+        if let Some(audit) = self.audit.take() {
+            audit.end(match &result {
+                Ok(result) => Ended::with(result),
+                Err(failure) => Ended::failed(failure.code()),
+            });
+        }
+        match result {
+            Ok(result) if self.mode == Mode::Native => CallReply::Result(result),
+            Ok(result) => {
+                self.workbench.links.note(&self.tool, &result);
+                CallReply::Result(self.within_budget(result))
+            }
+            Err(CallFailure::Failed(CallError::Refused { error, .. }))
+                if self.passes_on(&error) =>
+            {
+                CallReply::Refused(error)
+            }
+            Err(failure) => CallReply::Failed {
+                tool: self.tool,
+                mode: self.mode,
+                failure,
+            },
+        }
+    }
+
+    fn within_budget(&self, result: RawJson) -> RawJson {
+        if !self.workbench.results().could_be_over(&result) {
+            return result;
+        }
+        let origin = Origin {
+            server: &self.tool.server_identifier(),
+            tool: Some(&self.tool.tool),
+            structured: match self.mode {
+                // The client has been shown the tool's `outputSchema`, if it has one.
+                Mode::Registered => Structured::Stays,
+                Mode::UseTool | Mode::Native => Structured::MayGo,
+            },
+        };
+        let recipient = || self.client.recipient();
+        budget::fit(&self.workbench, &origin, recipient, result)
+    }
+
+    /// Returns whether an error of the server goes to the client as it is. What a client can act on is not turned into
+    /// words for a model: that it lacks a capability, or that what it continues with is not accepted.
+    fn passes_on(&self, error: &RawJson) -> bool {
+        let is_modern = self.client.era() == Era::Modern;
+        self.mode == Mode::Native || (is_modern && (self.continues || era::is_modern_code(error)))
+    }
+}
+
+impl ReadyCall {
+    /// Returns the server that the call goes to.
+    pub fn server(&self) -> &Arc<ServerHandle> {
+        &self.server
+    }
+
+    /// Sends the call. `then` is called once, by the task of the server, and must not take long.
+    pub fn send(self, ticket: CallTicket, then: impl FnOnce(Sent) + Send + 'static) {
+        let Self {
+            run,
+            server,
+            call,
+            consent,
+        } = self;
+        let handle = Arc::clone(&server);
+        handle.call_then(ticket, call, move |end| {
+            then(run.settle(server, consent, end))
+        });
+    }
+
+    /// Runs the call to its end. Dropping the future cancels it.
+    async fn run(self) -> CallReply {
+        let Self {
+            run,
+            server,
+            call,
+            consent,
+        } = self;
+        let sent = match server.send(call).await {
+            Ok(end) => run.settle(server, consent, end),
+            Err(error) => return run.finish(consent.as_ref(), Err(error.into())),
+        };
+        match sent {
+            Sent::Over(reply) => reply,
+            Sent::Waits(waiting) => Box::pin(waiting.run()).await,
+        }
+    }
+}
+
+impl WaitingCall {
+    /// Runs the call to its end. Dropping the future cancels it.
+    pub async fn run(self) -> CallReply {
+        let Self { mut run, mut step } = self;
+        loop {
+            let (server, call) = match step {
+                Step::Resolve { call, shown } => match run.resolve(call, shown).await {
+                    Ok(found) => found,
+                    Err(failure) => return run.finish(None, Err(failure)),
+                },
+                Step::Check { server, call } => (server, call),
+                Step::SignIn {
+                    server,
+                    call,
+                    error,
+                } => {
+                    let is_signed_in = match error.sign_in() {
+                        Some(needed) => sign_in::offer_sign_in(&server, needed, &run.client).await,
+                        None => false,
+                    };
+                    if !is_signed_in {
+                        return run.finish(None, Err(error.into()));
+                    }
+                    (server, call)
+                }
+                Step::Follow {
+                    server,
+                    call,
+                    consent,
+                } => {
+                    let result = call.follow(&server).await;
+                    return run.finish(consent.as_ref(), result.map_err(CallFailure::Failed));
+                }
+            };
+            let (consent, call) = match run.permit(&server, call).await {
+                Ok(permitted) => permitted,
+                Err(refusal) => return run.finish(None, Err(CallError::from(refusal).into())),
+            };
+            let end = match server.send(call).await {
+                Ok(end) => end,
+                Err(error) => return run.finish(consent.as_ref(), Err(error.into())),
+            };
+            match run.settle(server, consent, end) {
+                Sent::Over(reply) => return reply,
+                Sent::Waits(waiting) => Self { run, step } = waiting,
+            }
+        }
+    }
+}
+
+impl Run {
+    /// Finds the tool, waiting for what that needs. The user is offered to sign in, if the server wants that.
+    async fn resolve(
+        &mut self,
+        mut call: Call,
+        shown: Option<String>,
+    ) -> Result<(Arc<ServerHandle>, Call), CallFailure> {
+        let workbench = Arc::clone(&self.workbench);
+        let mut attempt = Attempt::First;
+        loop {
+            let mut names = ToolNames::from(&self.tool);
+            if let Some(shown) = &shown {
+                names.tool = shown;
+            }
+            let found = resolve::look_up(&workbench, self.mode, names, attempt, &self.client);
+            let waited = match found {
+                Ok(Lookup::Found(server, tool)) => {
+                    if let CallRequest::Tool(request) = &mut call.request {
+                        let params = request.params.take();
+                        request.params = params.map(|it| renamed(&it, names.tool, &tool.tool));
+                        request.name = tool.tool.clone();
+                    }
+                    self.tool = tool;
+                    return Ok((server, call));
+                }
+                Ok(lookup) => self.wait_signing_in(&workbench, lookup).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = waited {
+                let known = resolve::known_names(&workbench, &self.tool, &error);
+                return Err(CallFailure::NotFound { error, known });
+            }
+            attempt = Attempt::Again;
+        }
+    }
+
+    async fn wait_signing_in(
+        &self,
+        workbench: &Workbench,
+        lookup: Lookup,
+    ) -> Result<(), LookupError> {
+        let server = match &lookup {
+            Lookup::Unlisted(server) => Some(Arc::clone(server)),
+            Lookup::Found(..) | Lookup::Unopened(_) => None,
+        };
+        let waited = resolve::wait(workbench, lookup, &self.client).await;
+        if let (Err(LookupError::NotConnected(error)), Some(server)) = (&waited, server)
+            && let Some(needed) = error.sign_in()
+            && Box::pin(sign_in::offer_sign_in(&server, needed, &self.client)).await
+        {
+            return resolve::wait(workbench, Lookup::Unlisted(server), &self.client).await;
+        }
+        waited
+    }
+
+    /// Waits until a call is permitted, asking the user where that is needed.
+    async fn permit(
+        &self,
+        server: &Arc<ServerHandle>,
+        mut call: Call,
+    ) -> Result<(Option<Consent>, Call), NotPermitted> {
+        let CallRequest::Tool(request) = &mut call.request else {
+            return Ok((None, call));
+        };
+        let consents = &self.workbench.consents;
+        let consent = match consents.check(server, request, &call.context)? {
+            Permit::Granted(consent) => consent,
+            Permit::Ask(asked) => Some(consents.ask(server, asked, request, &self.client).await?),
+        };
+        request.consent = consent.as_ref().map(|it| it.definition);
+        Ok((consent, call))
+    }
+}

@@ -1,0 +1,247 @@
+//! The first step of a call: finds the server that has the tool, toolbox first, then server, then tool.
+
+use std::sync::Arc;
+
+use super::{Mode, ToolNames};
+use crate::{
+    call::ClientHandle,
+    config::MetaTool,
+    downstream::{Cause, ConnectError, ServerHandle, Status, ToolList, Urgency, Withheld},
+    ident::ToolIdentifier,
+    policy::permissions::NotPermitted,
+    toolbox::Toolbox,
+    workbench::Workbench,
+};
+
+/// Why a tool could not be found.
+#[derive(Debug)]
+pub enum LookupError {
+    /// No such toolbox is configured.
+    ToolboxUnknown,
+    /// The toolbox is not open; this would open it.
+    ToolboxNotOpen(MetaTool),
+    /// The toolbox has no such server.
+    ServerUnknown,
+    /// The server has no such tool.
+    ToolUnknown,
+    /// The server has one of this name, whose definition cannot be passed on.
+    ToolWithheld {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The tool may not be called.
+    NotPermitted(NotPermitted),
+    /// The tool is withheld, since nobody has approved it.
+    ToolNotApproved {
+        /// The reason in words, with what to do.
+        reason: String,
+    },
+    /// The server is not up and could not be started.
+    NotConnected(Arc<ConnectError>),
+}
+
+impl LookupError {
+    /// The stable code for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::ToolboxUnknown => "toolbox_unknown",
+            Self::ToolboxNotOpen(_) => "toolbox_not_open",
+            Self::ServerUnknown => "server_unknown",
+            Self::ToolUnknown | Self::ToolWithheld { .. } => "tool_unknown",
+            Self::NotPermitted(refusal) => refusal.code(),
+            Self::ToolNotApproved { .. } => "tool_not_approved",
+            Self::NotConnected(error) => error.code(),
+        }
+    }
+}
+
+/// The place where a tool was looked up. What has to be waited for is data, so that a call that waits for nothing
+/// makes no future.
+pub(super) enum Lookup {
+    /// The server has the tool, or had it when it was last up.
+    Found(Arc<ServerHandle>, ToolIdentifier),
+    /// The toolbox is not open, and this call waits for that.
+    Unopened(Arc<Toolbox>),
+    /// The server has to list its tools first.
+    Unlisted(Arc<ServerHandle>),
+}
+
+/// How often a call has waited for its tool to be found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Attempt {
+    /// Not yet.
+    First,
+    /// It has: what is known now counts.
+    Again,
+}
+
+/// Finds a tool by what a client names, as far as that is possible without waiting.
+pub(super) fn look_up(
+    workbench: &Workbench,
+    mode: Mode,
+    names: ToolNames<'_>,
+    attempt: Attempt,
+    client: &Arc<dyn ClientHandle>,
+) -> Result<Lookup, LookupError> {
+    match mode {
+        Mode::Native => look_up_shown(workbench, names.tool, attempt),
+        Mode::UseTool | Mode::Registered => look_up_identifier(workbench, names, attempt, client),
+    }
+}
+
+fn look_up_identifier(
+    workbench: &Workbench,
+    names: ToolNames<'_>,
+    attempt: Attempt,
+    client: &Arc<dyn ClientHandle>,
+) -> Result<Lookup, LookupError> {
+    let now = workbench.now.borrow();
+    let toolbox = now.toolboxes.get(names.toolbox);
+    let toolbox = toolbox.ok_or(LookupError::ToolboxUnknown)?;
+    if !toolbox.is_usable() {
+        if now.config.auto_open {
+            workbench.open_beside(toolbox, client);
+        } else if attempt == Attempt::First {
+            // An open that was requested just before may not have begun yet.
+            return Ok(Lookup::Unopened(Arc::clone(toolbox)));
+        } else {
+            return Err(LookupError::ToolboxNotOpen(opener(&now.config.meta_tools)));
+        }
+    }
+    let contents = toolbox.contents();
+    let server = contents.servers().get_key_value(names.server);
+    let (server_name, server) = server.ok_or(LookupError::ServerUnknown)?;
+    let found = server.inspect(|status| find_listed(status, names.tool, attempt))?;
+    Ok(match found {
+        Some(tool) => {
+            let tool = ToolIdentifier {
+                toolbox: toolbox.name().clone(),
+                server: server_name.clone(),
+                tool,
+            };
+            Lookup::Found(Arc::clone(server), tool)
+        }
+        None => Lookup::Unlisted(Arc::clone(server)),
+    })
+}
+
+/// Returns the name of a tool that the server has listed; nothing if the server has to be asked.
+fn find_listed(
+    status: &Status,
+    tool: &str,
+    attempt: Attempt,
+) -> Result<Option<crate::ident::ToolName>, LookupError> {
+    let Some(tools) = &status.tools else {
+        return Ok(None);
+    };
+    match tools.get(tool) {
+        Some(tool) => Ok(Some(tool.name.clone())),
+        None if status.stale && attempt == Attempt::First => Ok(None),
+        None => Err(missing(tools, tool)),
+    }
+}
+
+/// Finds the tool that native mode shows under a name.
+fn look_up_shown(
+    workbench: &Workbench,
+    name: &str,
+    attempt: Attempt,
+) -> Result<Lookup, LookupError> {
+    let native = workbench.native().ok_or(LookupError::ToolUnknown)?;
+    let toolbox = native.toolbox();
+    if toolbox.opened().is_none() && attempt == Attempt::First {
+        return Ok(Lookup::Unopened(Arc::clone(toolbox)));
+    }
+    let route = native.route(name);
+    let server = route.as_ref().and_then(|it| toolbox.server(&it.server));
+    match (route, server) {
+        (Some(route), Some(server)) => {
+            let tool = ToolIdentifier {
+                toolbox: toolbox.name().clone(),
+                server: route.server,
+                tool: route.original.as_str().into(),
+            };
+            Ok(Lookup::Found(server, tool))
+        }
+        _ => Err(match native.missing(name) {
+            Some((_, list)) => missing(&list, name),
+            None => LookupError::ToolUnknown,
+        }),
+    }
+}
+
+/// Waits for what a lookup needs. A server that wants its user to sign in fails with that.
+pub(super) async fn wait(
+    workbench: &Workbench,
+    lookup: Lookup,
+    client: &Arc<dyn ClientHandle>,
+) -> Result<(), LookupError> {
+    match lookup {
+        Lookup::Found(..) => Ok(()),
+        Lookup::Unopened(toolbox) => {
+            if workbench.native().is_some() {
+                workbench.open_native(client).await;
+            } else {
+                toolbox.is_open().await;
+            }
+            Ok(())
+        }
+        Lookup::Unlisted(server) => {
+            let listed = server.connect(Urgency::ForCall, Arc::clone(client)).await;
+            listed.map(drop).map_err(LookupError::NotConnected)
+        }
+    }
+}
+
+/// Returns the meta-tool with which a toolbox is opened.
+fn opener(meta_tools: &[MetaTool]) -> MetaTool {
+    if meta_tools.contains(&MetaTool::OpenToolbox) {
+        MetaTool::OpenToolbox
+    } else {
+        MetaTool::SearchTools
+    }
+}
+
+/// Returns the reason why a tool is not in a list.
+fn missing(tools: &ToolList, name: &str) -> LookupError {
+    if let Some(refusal) = tools.denied(name) {
+        return LookupError::NotPermitted(refusal);
+    }
+    match tools.withheld_as(name) {
+        Some(Withheld { cause, reason, .. }) if *cause == Cause::NotApproved => {
+            LookupError::ToolNotApproved {
+                reason: reason.clone(),
+            }
+        }
+        Some(Withheld { reason, .. }) => LookupError::ToolWithheld {
+            reason: reason.clone(),
+        },
+        None => LookupError::ToolUnknown,
+    }
+}
+
+/// Returns the names that a caller may have meant, where a lookup failed.
+pub(super) fn known_names(
+    workbench: &Workbench,
+    tool: &ToolIdentifier,
+    error: &LookupError,
+) -> Vec<String> {
+    let toolbox = workbench.toolbox(tool.toolbox.as_str());
+    match (error, toolbox) {
+        (LookupError::ToolboxUnknown, _) => {
+            let names = workbench.toolbox_names();
+            names.iter().map(ToString::to_string).collect()
+        }
+        (LookupError::ServerUnknown, Some(toolbox)) => {
+            let contents = toolbox.contents();
+            contents.servers().keys().map(ToString::to_string).collect()
+        }
+        (LookupError::ToolUnknown, Some(toolbox)) => {
+            let server = toolbox.server(&tool.server);
+            let tools = server.and_then(|server| server.status().tools);
+            let tools = tools.unwrap_or_default();
+            tools.tools().iter().map(|it| it.name.to_string()).collect()
+        }
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,185 @@
+//! Sign-in: offers it to the user of the client that needs the server. The offer is the workbench's own: it goes to the client
+//! by the way of the call, and the token that it brings stays here. Nothing that a server sends counts as an answer.
+
+use std::{io, sync::Arc, time::Duration};
+
+use thiserror::Error;
+use tokio::{pin, time::timeout};
+
+use crate::{
+    call::{AnswerFuture, ClientHandle, Principal, Question},
+    downstream::{Access, ServerHandle, SignInNeeded, can_answer, fresh_id},
+    era::Era,
+    ident::ServerIdentifier,
+    signin::{Granted, Listener, SignIn, SignInError},
+    toolbox::{OpenError, Opened, Toolbox},
+    visible::visible,
+    wire::{self, Answer, ObjectText, RawJson},
+    workbench::Workbench,
+};
+
+/// How long a user may take to sign in, the answer to the offer included.
+const SIGN_IN_TIMEOUT: Duration = Duration::from_mins(10);
+
+/// Opens a toolbox, and offers the user to sign in to the servers that want it, one after the other.
+pub(in crate::workbench) async fn open_signing_in(
+    workbench: &Workbench,
+    toolbox: &Toolbox,
+    client: &Arc<dyn ClientHandle>,
+) -> Result<Arc<Opened>, OpenError> {
+    let opened = workbench.open(toolbox, client).await;
+    let failures = match &opened {
+        Ok(opened) => &opened.failures,
+        Err(error) => &error.failures,
+    };
+    let mut has_changed = false;
+    for failure in failures {
+        let server = toolbox.server(&failure.server);
+        if let (Some(server), Some(needed)) = (server, failure.error.sign_in()) {
+            has_changed |= Box::pin(offer_sign_in(&server, needed, client)).await;
+        }
+    }
+    if has_changed {
+        return workbench.open(toolbox, client).await;
+    }
+    opened
+}
+
+/// Returns whether the user of a client can be offered to sign in to a server.
+pub(super) fn can_offer(
+    server: &ServerHandle,
+    needed: &SignInNeeded,
+    client: &Arc<dyn ClientHandle>,
+) -> bool {
+    server.access().get().is_some() && needed.is_for_a_person() && can_be_offered(client)
+}
+
+/// Offers the user of a client to sign in, and waits until that is done. Returns whether it is. Dropping the future
+/// withdraws the offer.
+pub(super) async fn offer_sign_in(
+    server: &ServerHandle,
+    needed: &SignInNeeded,
+    client: &Arc<dyn ClientHandle>,
+) -> bool {
+    if !can_offer(server, needed, client) {
+        return false;
+    }
+    let (Some(access), Some(_permit)) = (server.access().get(), server.access().offer()) else {
+        return false;
+    };
+    let place = server.identifier();
+    let offered = timeout(SIGN_IN_TIMEOUT, offer(place, access, needed, client)).await;
+    let toolbox = visible(place.toolbox.as_str());
+    let name = visible(place.server.as_str());
+    match offered.unwrap_or(Err(NotSignedIn::Late)) {
+        Ok(()) => {
+            tracing::info!("signed in to server '{name}' of toolbox '{toolbox}'");
+            true
+        }
+        Err(why) => {
+            tracing::warn!("not signed in to server '{name}' of toolbox '{toolbox}': {why}");
+            false
+        }
+    }
+}
+
+async fn offer(
+    place: &ServerIdentifier,
+    access: &Access,
+    needed: &SignInNeeded,
+    client: &Arc<dyn ClientHandle>,
+) -> Result<(), NotSignedIn> {
+    let account = access.account();
+    let mut listener = Listener::bind(account.callback_port()).await?;
+    let challenge = needed.challenge.as_ref();
+    let sign_in = SignIn::begin(account, listener.redirect_uri(), challenge).await?;
+    let id = fresh_id();
+    let address = sign_in.address().as_str();
+    let params = question(place, needed, address, (client.era(), &id));
+    let asked = client.ask_user(&params);
+    let granted = agreed(asked, sign_in.wait(&mut listener)).await;
+    let is_begun = !matches!(granted, Err(NotSignedIn::Declined));
+    if is_begun && client.era() == Era::Legacy {
+        let params = ObjectText::new().member("elicitationId", &id).finish();
+        let complete = "notifications/elicitation/complete";
+        client.notify(wire::notification(complete, Some(&params)));
+    }
+    granted
+}
+
+/// A sign-in that was offered and did not happen.
+#[derive(Debug, Error)]
+enum NotSignedIn {
+    #[error("failed to listen for the browser's redirect: {0}")]
+    NoPort(#[from] io::Error),
+    #[error("{0}")]
+    Failed(#[from] SignInError),
+    #[error("sign-in was declined by the user")]
+    Declined,
+    #[error("timed out after {} minutes waiting for the user", SIGN_IN_TIMEOUT.as_secs() / 60)]
+    Late,
+}
+
+/// Waits until the user has agreed and the browser has come back.
+async fn agreed(
+    asked: AnswerFuture,
+    redirected: impl Future<Output = Result<Granted, SignInError>>,
+) -> Result<(), NotSignedIn> {
+    pin!(redirected);
+    tokio::select! {
+        biased;
+        // Some clients answer when everything is done.
+        granted = &mut redirected => {
+            granted?;
+            return Ok(());
+        }
+        answer = asked => {
+            if !is_accepted(answer.as_ref()) {
+                return Err(NotSignedIn::Declined);
+            }
+        }
+    }
+    redirected.await?;
+    Ok(())
+}
+
+/// Returns whether a client can be asked: it shows addresses, and its user's browser can reach this machine.
+fn can_be_offered(client: &Arc<dyn ClientHandle>) -> bool {
+    let params = ObjectText::new().member("mode", "url").finish();
+    client.is_here()
+        && client.principal() != Principal::Anybody
+        && can_answer(client, Question::Elicitation, Some(&params))
+}
+
+/// Returns the question for the user.
+fn question(
+    place: &ServerIdentifier,
+    needed: &SignInNeeded,
+    address: &str,
+    (era, id): (Era, &str),
+) -> RawJson {
+    let (toolbox, server) = (place.toolbox.as_str(), place.server.as_str());
+    let message = format!(
+        "MCP Workbench asks: sign in to server '{}' of toolbox '{}'? {}",
+        visible(server),
+        visible(toolbox),
+        needed.lack.for_the_user()
+    );
+    let params = ObjectText::new()
+        .member("mode", "url")
+        .member("message", &message)
+        .member("url", address);
+    match era {
+        // Where to find it again; the modern era has nothing like it.
+        Era::Legacy => params.member("elicitationId", id).finish(),
+        Era::Modern => params.finish(),
+    }
+}
+
+fn is_accepted(answer: Option<&Answer>) -> bool {
+    let Some(Answer::Result(result)) = answer else {
+        return false;
+    };
+    let action = result.member("action");
+    action.is_some_and(|action| action.as_text().is_some_and(|it| it == "accept"))
+}
