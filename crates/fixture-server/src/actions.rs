@@ -91,6 +91,7 @@ impl Stage<'_> {
             Action::Task(task) => self.task(task),
             Action::InTurn(turns) => self.in_turn(turns),
             Action::SetTools(tools) => self.server.set_tools(tools),
+            Action::ListTools => self.server.list_tools(self.asked()),
             Action::SleepMs(ms) => pause(Duration::from_millis(*ms)),
             Action::AwaitFile(file) => await_file(file),
             Action::Touch(file) => drop(File::create(file).expect("the file can be created")),

@@ -134,6 +134,11 @@ impl Server {
         *self.pages.lock().unwrap_or_else(PoisonError::into_inner) = vec![texts(tools)];
     }
 
+    /// Answers `tools/list`.
+    pub(crate) fn list_tools(&self, request: &Request) {
+        self.answer(request, &self.page(request));
+    }
+
     /// The least urgent log messages that a legacy client wants.
     pub(crate) fn log_level(&self) -> Option<usize> {
         *self

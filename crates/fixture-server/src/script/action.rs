@@ -51,6 +51,8 @@ pub(crate) enum Action {
     InTurn(InTurn),
     /// Replace the list of tools (one page); says nothing to the client.
     SetTools(Vec<Raw>),
+    /// Answer `tools/list` as usual, with the list of tools at this moment.
+    ListTools,
     /// Do nothing for so many milliseconds.
     SleepMs(u64),
     /// Wait until this file exists.

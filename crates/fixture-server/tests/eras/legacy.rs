@@ -100,3 +100,17 @@ fn resources_prompts_logs_and_changes() {
     assert_eq!(server.next()["method"], "notifications/tools/list_changed");
     assert_eq!(server.next()["result"], json!({}));
 }
+
+#[test]
+fn the_usual_list_can_come_after_other_actions() {
+    let mut server = Lines::start(&json!({
+        "tools": [{"name": "a"}],
+        "onMethod": {"tools/list": [{"journal": "first"}, "listTools"]},
+        "onCall": {"change": [{"setTools": [{"name": "b"}]}, {"answer": {"content": []}}]},
+    }));
+    let list = request(1, "tools/list", json!({}));
+    assert_eq!(server.ask(&list)["result"]["tools"], json!([{"name": "a"}]));
+    assert_eq!(server.process.journal("note"), ["first"]);
+    server.ask(&request(2, "tools/call", json!({"name": "change"})));
+    assert_eq!(server.ask(&list)["result"]["tools"], json!([{"name": "b"}]));
+}

@@ -8,6 +8,7 @@ mod audit;
 mod auto_open;
 mod budget;
 mod catalogue;
+mod checks;
 mod cli_reference;
 mod clients;
 mod commands;
