@@ -251,6 +251,15 @@ impl ToolList {
     }
 }
 
+/// Returns the names of the tools that filters let through, whatever else is wrong with their definitions.
+pub(super) fn listed_names(told: &Told, filters: &ToolFilters) -> Vec<ToolName> {
+    let names = told.definitions.iter().filter_map(|definition| {
+        let name = definition.member("name")?;
+        Some(ToolName::from(name.as_text()?.as_ref()))
+    });
+    names.filter(|name| filters.allows(name.as_str())).collect()
+}
+
 /// What is to be known of a definition that can be offered; else why it cannot.
 fn checked(definition: &RawJson, marks: Marks) -> Result<Vec<ParameterHeader>, String> {
     match scan::hard(definition) {

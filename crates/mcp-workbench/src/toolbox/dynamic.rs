@@ -45,14 +45,9 @@ impl Registry {
         if let Some(name) = names.by_tool.get(tool) {
             return Arc::clone(name);
         }
-        let plain = format!("{}__{}__{}", tool.toolbox, tool.server, tool.tool);
-        let fields = [
-            tool.toolbox.as_str(),
-            tool.server.as_str(),
-            tool.tool.as_str(),
-        ];
         let is_free = |name: &str| !names.by_name.contains_key(name);
-        let name: Arc<str> = unique_name(&plain, &fields, self.limit, is_free).into();
+        let name = unique_name(&joined(tool), &fields(tool), self.limit, is_free);
+        let name: Arc<str> = name.into();
         names.by_tool.insert(tool.clone(), Arc::clone(&name));
         names.by_name.insert(Arc::clone(&name), tool.clone());
         name
@@ -76,6 +71,32 @@ impl Registry {
     fn names(&self) -> MutexGuard<'_, Names> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns the names that a tool may have in a [`Registry`]. Which of them it has depends on the tools that were
+/// registered before it.
+pub fn possible_registered_names(tool: &ToolIdentifier, limit: usize) -> Vec<String> {
+    possible_names(&joined(tool), &fields(tool), limit)
+}
+
+/// Returns what [`unique_name`] may return: the plain name where it fits, and the one with a hash. A name with a salted
+/// hash is left out, since it is given only where another tool has taken the unsalted one on purpose.
+pub fn possible_names(plain: &str, fields: &[&str], limit: usize) -> Vec<String> {
+    let plain_name = fits(plain, limit).then(|| plain.to_owned());
+    let hashed_name = hashed(plain, fields, limit, 0);
+    plain_name.into_iter().chain([hashed_name]).collect()
+}
+
+fn joined(tool: &ToolIdentifier) -> String {
+    format!("{}__{}__{}", tool.toolbox, tool.server, tool.tool)
+}
+
+fn fields(tool: &ToolIdentifier) -> [&str; 3] {
+    [
+        tool.toolbox.as_str(),
+        tool.server.as_str(),
+        tool.tool.as_str(),
+    ]
 }
 
 fn fits(name: &str, limit: usize) -> bool {

@@ -15,7 +15,9 @@ mod signature;
 pub use catalogue::Catalogue;
 pub use contents::{ChangedFiles, Contents, Difference, Servers};
 pub use detail::Detail;
-pub use dynamic::{Registry, registered_definition, unique_name};
+pub use dynamic::{
+    Registry, possible_names, possible_registered_names, registered_definition, unique_name,
+};
 pub use lean::{counted, full_line, line, matching_text, opened_text, shown_identifier};
 pub use links::Links;
 pub use open::{OpenError, Toolbox};

@@ -1,12 +1,18 @@
 //! The answers to a `PreToolUse` hook: what the configuration says of the tool that is about to be called. The hook
 //! only decides what the client asks; whatever it answers, the workbench keeps to its permissions.
+//!
+//! A client names a tool by one joined name. It is never taken apart: it is compared with the names of all tools that
+//! the tool cache has. A name that is not among them, or that may be one of several tools, gets no decision.
 
 use serde_json::{Value, json};
 
 use crate::{
-    config::{Config, Server, ToolMode, Toolbox},
+    config::{Config, Server, ToolMode},
+    downstream::ToolCache,
+    ident::{ToolIdentifier, ToolName},
     meta::MetaTool,
     policy::permissions::{Verdict, verdict_by_name},
+    toolbox::{possible_names, possible_registered_names},
     visible::visible,
 };
 
@@ -22,6 +28,8 @@ pub(super) enum Questions {
 /// What is known when a client asks.
 pub(super) struct Hook<'a> {
     pub(super) config: &'a Config,
+    /// The tools that the servers listed when they last ran.
+    pub(super) cache: &'a ToolCache,
     /// The name that the client calls the workbench by.
     pub(super) name: &'a str,
     /// The toolbox that is shown natively, if one is.
@@ -29,13 +37,14 @@ pub(super) struct Hook<'a> {
     pub(super) questions: Questions,
 }
 
-/// What is thought of a call.
+/// The opinion of the hook on a call.
 enum Decision {
     Allow(&'static str),
     Ask(String),
     Deny(String),
-    /// It may be a tool of somebody else: a client calls that of a server `workbench__x` by a name that begins as ours do.
-    Unknown(&'static str),
+    /// It is not known which tool is called, or whether it is ours at all. The client goes by its own rules, and the
+    /// workbench by its permissions.
+    Unknown,
 }
 
 /// The answer that has the client ask.
@@ -45,23 +54,24 @@ pub(super) fn ask(why: &str) -> Value {
 
 /// Whether a question is about the workbench at all.
 pub(super) fn is_ours(question: &Value, name: &str) -> bool {
-    tool_name(question, name).is_some()
+    called_name(question).is_some_and(|called| called.starts_with(&prefix(name)))
 }
 
-/// The name of the tool that is called, if it is one of the workbench.
-fn tool_name<'a>(question: &'a Value, name: &str) -> Option<&'a str> {
-    let tool = question.get("tool_name")?.as_str()?;
-    tool.strip_prefix(&prefix(name))
+/// The name that the client calls the tool by.
+fn called_name(question: &Value) -> Option<&str> {
+    question.get("tool_name")?.as_str()
 }
 
 /// What the client puts before the names of our tools.
 pub(super) fn prefix(name: &str) -> String {
-    let plain = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';
-    let name: String = name
-        .chars()
-        .map(|it| if plain(it) { it } else { '_' })
-        .collect();
-    format!("mcp__{name}__")
+    format!("mcp__{}__", cleaned(name))
+}
+
+/// A name with the characters replaced that the client replaces.
+fn cleaned(name: &str) -> String {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';
+    let name = name.chars();
+    name.map(|it| if is_plain(it) { it } else { '_' }).collect()
 }
 
 fn answer(decision: &str, why: &str) -> Value {
@@ -75,17 +85,19 @@ fn answer(decision: &str, why: &str) -> Value {
 }
 
 impl Hook<'_> {
-    /// The answer; nothing if the tool is not ours.
+    /// The answer; nothing if the tool is not ours, or not known.
     pub(super) fn answer(&self, question: &Value) -> Option<Value> {
-        let tool = tool_name(question, self.name)?;
-        let decision = match (self.native, MetaTool::named(tool)) {
-            (Some(toolbox), _) => self.native_tool(toolbox, tool),
+        let called = called_name(question)?;
+        let mut meta_tools = MetaTool::ALL.into_iter();
+        let meta_tool = meta_tools.find(|it| self.is_called(it.name(), called));
+        let decision = match (self.native, meta_tool) {
+            (Some(toolbox), _) => self.native_tool(toolbox, called),
             (None, Some(MetaTool::UseTool)) => self.used_tool(question),
             (None, Some(_)) => Decision::Allow("it only looks"),
             (None, None) if self.config.tool_mode == ToolMode::Dynamic => {
-                self.registered_tool(tool)
+                self.registered_tool(called)
             }
-            (None, None) => Decision::Unknown("it is no tool of the workbench"),
+            (None, None) => Decision::Unknown,
         };
         Some(match (decision, self.questions) {
             (Decision::Allow(why), _) => answer("allow", why),
@@ -95,9 +107,13 @@ impl Hook<'_> {
             ),
             (Decision::Ask(why), Questions::Asked) => answer("ask", &why),
             (Decision::Deny(why), _) => answer("deny", &why),
-            // Nobody else asks about what is not ours.
-            (Decision::Unknown(why), _) => answer("ask", why),
+            (Decision::Unknown, _) => return None,
         })
+    }
+
+    /// Whether the client calls a tool of the workbench by this name.
+    fn is_called(&self, tool: &str, called: &str) -> bool {
+        format!("{}{}", prefix(self.name), cleaned(tool)) == called
     }
 
     /// A call by `use_tool`.
@@ -123,39 +139,56 @@ impl Hook<'_> {
         }
     }
 
-    /// A call by a name that stands for toolbox, server and tool. Which one it stands for is known only to the
-    /// workbench that has given it, so that all that it could be count.
-    fn registered_tool(&self, name: &str) -> Decision {
+    /// A call by a registered name. It is compared with the names that the tools in the cache may have been given.
+    fn registered_tool(&self, called: &str) -> Decision {
         let toolboxes = self.config.toolboxes.values();
-        let decisions = toolboxes.flat_map(|toolbox| {
-            toolbox.servers.values().filter_map(|server| {
-                let tool = name.strip_prefix(&format!("{}__{}__", toolbox.name, server.name))?;
-                Some(decide(server, tool))
+        let servers = toolboxes.flat_map(|toolbox| {
+            let servers = toolbox.servers.values();
+            servers.map(move |server| (toolbox, server))
+        });
+        let decisions = servers.flat_map(|(toolbox, server)| {
+            let tools = self.cache.tool_names(server).into_iter();
+            tools.filter_map(move |tool| {
+                let tool = ToolIdentifier {
+                    toolbox: toolbox.name.clone(),
+                    server: server.name.clone(),
+                    tool,
+                };
+                let names = possible_registered_names(&tool, self.config.tool_name_limit);
+                let mut names = names.iter();
+                let is_called = names.any(|name| self.is_called(name, called));
+                is_called.then(|| decide(server, tool.tool.as_str()))
             })
         });
-        strictest(decisions)
+        united(decisions)
     }
 
-    /// A call by the tool's own name, which may be that of any server of the toolbox.
-    fn native_tool(&self, toolbox: &str, tool: &str) -> Decision {
-        let toolbox = self.config.toolboxes.get(toolbox);
-        let servers = toolbox
-            .into_iter()
-            .flat_map(|toolbox: &std::sync::Arc<Toolbox>| toolbox.servers.values());
-        let is_of =
-            |server: &std::sync::Arc<Server>| tool.starts_with(&format!("{}__", server.name));
-        if tool.contains("__") && !servers.clone().any(is_of) {
-            return Decision::Unknown("it is not known whose tool this is");
-        }
-        strictest(servers.flat_map(|server| {
-            let own = tool.strip_prefix(&format!("{}__", server.name));
-            [
-                Some(decide(server, tool)),
-                own.map(|own| decide(server, own)),
-            ]
-            .into_iter()
-            .flatten()
-        }))
+    /// A call by a name of native mode: the tool's own, or the one that a tool gets whose own is taken.
+    fn native_tool(&self, toolbox: &str, called: &str) -> Decision {
+        let toolbox = self.config.toolboxes.get(toolbox).into_iter();
+        let servers = toolbox.flat_map(|toolbox| toolbox.servers.values());
+        let tools: Vec<(&Server, ToolName)> = servers
+            .flat_map(|server| {
+                let tools = self.cache.tool_names(server).into_iter();
+                tools.map(|tool| (&**server, tool))
+            })
+            .collect();
+        // Which server keeps a name depends on which of them are up.
+        let is_taken = |tool: &ToolName| tools.iter().filter(|it| it.1 == *tool).count() > 1;
+        let decisions = tools.iter().filter_map(|(server, tool)| {
+            let own = self.is_called(tool.as_str(), called);
+            let is_called = own || self.is_called_as_second(server, tool, called) && is_taken(tool);
+            is_called.then(|| decide(server, tool.as_str()))
+        });
+        united(decisions)
+    }
+
+    /// Whether a tool of native mode is called by the name that it gets where another server has its own.
+    fn is_called_as_second(&self, server: &Server, tool: &ToolName, called: &str) -> bool {
+        let (server, tool) = (server.name.as_str(), tool.as_str());
+        let plain = format!("{server}__{tool}");
+        let names = possible_names(&plain, &[server, tool], self.config.tool_name_limit);
+        names.iter().any(|name| self.is_called(name, called))
     }
 }
 
@@ -176,14 +209,21 @@ fn decide(server: &Server, tool: &str) -> Decision {
     }
 }
 
-/// The strictest of several decisions; where there is none, the user is asked.
-fn strictest(decisions: impl Iterator<Item = Decision>) -> Decision {
+/// Unites the decisions about all tools that a name may stand for. Nothing is denied that may be a tool which runs, and
+/// nothing is allowed that may be a tool which is denied.
+fn united(decisions: impl Iterator<Item = Decision>) -> Decision {
+    let decisions: Vec<Decision> = decisions.collect();
+    let is_denied = |decision: &&Decision| matches!(decision, Decision::Deny(_));
+    let denied = decisions.iter().filter(is_denied).count();
+    if denied > 0 && denied < decisions.len() {
+        return Decision::Unknown;
+    }
     let rank = |decision: &Decision| match decision {
-        Decision::Allow(_) => 0,
-        Decision::Ask(_) => 1,
-        Decision::Unknown(_) => 2,
+        Decision::Unknown => 0,
+        Decision::Allow(_) => 1,
+        Decision::Ask(_) => 2,
         Decision::Deny(_) => 3,
     };
-    let strictest = decisions.max_by_key(rank);
-    strictest.unwrap_or(Decision::Unknown("it is not known which tool this is"))
+    let strictest = decisions.into_iter().max_by_key(rank);
+    strictest.unwrap_or(Decision::Unknown)
 }

@@ -28,6 +28,7 @@ use super::{
 use crate::{
     clients::{ClientName, client},
     config::{Config, Environment, PermissionRule, Permissions, ToolMode, Toolbox},
+    downstream::ToolCache,
     ident::ToolboxName,
     visible::visible,
 };
@@ -165,7 +166,7 @@ fn native_toolbox<'a>(config: &'a Config, named: Option<&'a str>) -> Option<&'a 
     }
 }
 
-/// Answers a hook. It says something in any case: a client goes on where a hook fails.
+/// Answers a hook. Where something goes wrong it has the client ask: a client goes on where a hook fails.
 fn answer_hook(config: Option<&Path>, arguments: &PermissionsArguments, environment: &Environment) {
     let questions = if arguments.leave_questions {
         Questions::Left
@@ -184,6 +185,7 @@ fn answer_hook(config: Option<&Path>, arguments: &PermissionsArguments, environm
             let hook = Hook {
                 native: native_toolbox(&loaded.config, arguments.toolbox.as_deref()),
                 config: &loaded.config,
+                cache: &ToolCache::of(&loaded.config),
                 name: &arguments.name,
                 questions,
             };

@@ -22,11 +22,12 @@ use thiserror::Error;
 
 use super::{
     access::stored_grant,
-    listing::{ListRules, ToolList},
+    listing::{ListRules, ToolList, listed_names},
     told::Told,
 };
 use crate::{
     config::{Config, Secrets, Server, Transport},
+    ident::ToolName,
     private_files,
 };
 use bounds::{LIFETIME, MAX_FILE_BYTES, age, clear_out};
@@ -50,6 +51,9 @@ pub(crate) struct KeptLists {
     /// How many files this process has written.
     writings: AtomicUsize,
 }
+
+/// The tool cache, for commands that start no server.
+pub struct ToolCache(KeptLists);
 
 /// Why the tools of a server are not kept.
 #[derive(Debug, Error)]
@@ -112,6 +116,13 @@ impl KeptLists {
 
     /// The same, with its age.
     fn read(&self, server: &Server) -> Option<(ToolList, Duration)> {
+        let (told, age) = self.told(server)?;
+        let tools = ToolList::of(&told, &ListRules::of(server, told.era));
+        Some((tools, age))
+    }
+
+    /// Reads what a server said in an earlier run, with the age of that.
+    fn told(&self, server: &Server) -> Option<(Told, Duration)> {
         let folder = self.folder.as_deref().filter(|it| is_safe(it))?;
         let grant = match &server.transport {
             Transport::Remote(endpoint) => stored_grant(endpoint, self.state.as_deref()),
@@ -123,9 +134,7 @@ impl KeptLists {
         if age > LIFETIME {
             return None;
         }
-        let told = Told::of_text(text, key.as_str())?;
-        let tools = ToolList::of(&told, &ListRules::of(server, told.era));
-        Some((tools, age))
+        Some((Told::of_text(text, key.as_str())?, age))
     }
 
     /// Keeps what a server has told under a sign-in. A file that says the same is not written again.
@@ -195,6 +204,23 @@ impl KeptLists {
         };
         *known = Some(salt.clone());
         Ok(salt)
+    }
+}
+
+impl ToolCache {
+    /// The tool cache that a configuration names.
+    pub fn of(config: &Config) -> Self {
+        Self(KeptLists::new(
+            config.cache.as_deref(),
+            config.state.as_deref(),
+        ))
+    }
+
+    /// Returns the names of the tools that a server listed and its filters let through, denied and withheld ones
+    /// included; none where the cache does not have the server.
+    pub fn tool_names(&self, server: &Server) -> Vec<ToolName> {
+        let cached = self.0.told(server);
+        cached.map_or_else(Vec::new, |(told, _)| listed_names(&told, &server.filters))
     }
 }
 

@@ -134,6 +134,10 @@ fn check_names(tools: &[ToolIdentifier], limit: usize) -> Result<(), TestCaseErr
     let registry = Registry::new(limit);
     let names: Vec<_> = tools.iter().map(|tool| registry.register(tool)).collect();
     for (tool, name) in tools.iter().zip(&names) {
+        prop_assert!(
+            possible_registered_names(tool, limit).contains(&name.to_string()),
+            "{name}"
+        );
         prop_assert!(name.len() <= limit && name.chars().all(is_plain), "{name}");
         prop_assert_eq!(registry.lookup(name), Some(tool.clone()));
         prop_assert_eq!(&registry.register(tool), name);

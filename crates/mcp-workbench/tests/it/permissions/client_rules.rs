@@ -9,7 +9,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::setup;
-use crate::harness::Setup;
+use crate::harness::{Script, Setup};
 
 fn rules() -> Value {
     json!({"allow": ["read", "@readOnly"], "ask": ["add"], "deny": ["wipe"]})
@@ -108,10 +108,7 @@ fn a_hook_is_answered_by_the_configuration() {
             question("mcp__workbench__read_result", &json!({"result": "x"})),
             Some("allow"),
         ),
-        (
-            question("mcp__workbench__dev__fs__read", &json!({})),
-            Some("ask"),
-        ),
+        (question("mcp__workbench__dev__fs__read", &json!({})), None),
         (question("mcp__other__use_tool", &json!({})), None),
         (question("Bash", &json!({"command": "ls"})), None),
         ("garbage".to_owned(), Some("ask")),
@@ -146,45 +143,156 @@ fn a_hook_can_leave_the_question_to_the_workbench() {
     }
 }
 
-#[test]
-fn a_hook_knows_the_names_of_other_modes() {
-    let dynamic = setup(&rules()).top("toolMode", json!("dynamic"));
-    let rows = [
-        ("mcp__workbench__dev__fs__read", "allow"),
-        ("mcp__workbench__dev__fs__wipe", "deny"),
-        ("mcp__workbench__dev__fs_cut_0a1b2c3d", "ask"),
-    ];
-    for (tool, expected) in rows {
-        assert_decides(&dynamic, &[], (&question(tool, &json!({})), expected));
-    }
-    let native = setup(&rules());
-    let rows = [
-        ("mcp__wb__read", "allow"),
-        ("mcp__wb__wipe", "deny"),
-        ("mcp__wb__fs__wipe", "deny"),
-        ("mcp__wb__use_tool", "ask"),
-    ];
-    let arguments = ["--toolbox", "dev", "--name", "wb"];
+/// Fills the tool cache.
+fn warmed(setup: Setup) -> Setup {
+    setup.write_config();
+    let mut command = setup.command();
+    command.arg("warm").arg("--config").arg(setup.config());
+    assert!(command.output().unwrap().status.success());
+    setup
+}
+
+/// Adds a server with these tools and permissions to the last toolbox.
+fn with_server(setup: Setup, name: &str, tools: &[&str], permissions: &Value) -> Setup {
+    let entry = json!({ "permissions": permissions });
+    let script = Script::named(tools);
+    let script = tools.iter().fold(script, |script, tool| {
+        script.answers(tool, r#"{"content":[]}"#)
+    });
+    setup.server_with(name, &script, &entry)
+}
+
+#[track_caller]
+fn assert_decisions(setup: &Setup, arguments: &[&str], rows: &[(&str, Option<&str>)]) {
     for (tool, expected) in rows {
         let stdin = question(tool, &json!({}));
-        assert_decides(&native, &arguments, (&stdin, expected));
+        let decided = decision(setup, arguments, &stdin);
+        assert_eq!(decided.as_deref(), *expected, "{tool}");
     }
+}
+
+#[test]
+fn a_hook_looks_registered_names_up_in_the_tool_cache() {
+    let dynamic = setup(&rules()).top("toolMode", json!("dynamic"));
+    let rows = [
+        ("mcp__workbench__dev__fs__read", None),
+        ("mcp__workbench__dev__fs__wipe", None),
+    ];
+    assert_decisions(&dynamic, &[], &rows);
+    let rows = [
+        ("mcp__workbench__dev__fs__read", Some("allow")),
+        ("mcp__workbench__dev__fs__add", Some("ask")),
+        ("mcp__workbench__dev__fs__wipe", Some("deny")),
+        ("mcp__workbench__dev__fs__unlisted", None),
+        ("mcp__workbench__dev__fs_cut_0a1b2c3d", None),
+    ];
+    assert_decisions(&warmed(dynamic), &[], &rows);
+}
+
+#[test]
+fn a_hook_knows_names_that_were_cut_or_cleaned() {
+    let setup = Setup::new().toolbox("dev", "d");
+    let rules = json!({"allow": ["read file"], "deny": ["wipe.all"]});
+    let setup = with_server(setup, "my fs", &["read file", "wipe.all"], &rules);
+    let setup = warmed(setup.top("toolMode", json!("dynamic")));
+    let mut workbench = setup.connect();
+    let opened = workbench.open("dev").json();
+    assert_eq!(opened["withheld"][0]["tool"], "wipe.all");
+    let listed = workbench.ask("tools/list", "{}").result();
+    let registered = listed["tools"].as_array().unwrap().last().unwrap()["name"].clone();
+    let registered = registered.as_str().unwrap();
+    assert!(
+        registered.starts_with("dev__my_fs__read_file_"),
+        "{registered}"
+    );
+    let stdin = question(&format!("mcp__workbench__{registered}"), &json!({}));
+    let decided = decision(&workbench.setup, &[], &stdin);
+    assert_eq!(decided.as_deref(), Some("allow"));
+}
+
+#[test]
+fn a_hook_does_not_decide_about_a_name_that_two_tools_may_have() {
+    let allows = json!({"allow": ["c__d"]});
+    let denies = json!({"deny": ["d"]});
+    for first in ["b", "b__c"] {
+        let setup = Setup::new().toolbox("a", "d");
+        let order = match first {
+            "b" => [("b", "c__d", &allows), ("b__c", "d", &denies)],
+            _ => [("b__c", "d", &denies), ("b", "c__d", &allows)],
+        };
+        let setup = order
+            .into_iter()
+            .fold(setup, |setup, (server, tool, rules)| {
+                with_server(setup, server, &[tool], rules)
+            });
+        let setup = warmed(setup.top("toolMode", json!("dynamic")));
+        for arguments in [&[][..], &["--leave-questions"]] {
+            let rows = [("mcp__workbench__a__b__c__d", None)];
+            assert_decisions(&setup, arguments, &rows);
+        }
+        // `use_tool` says which one is meant.
+        for (server, tool, expected) in [("b", "c__d", "allow"), ("b__c", "d", "deny")] {
+            assert_decides(&setup, &[], (&using("a", server, tool), expected));
+        }
+        // The workbench runs the one and refuses the other.
+        let mut workbench = setup.connect();
+        workbench.open("a");
+        assert!(!workbench.call("a__b__c__d", "{}").failed());
+    }
+}
+
+#[test]
+fn a_hook_decides_where_all_tools_that_may_have_a_name_are_treated_alike() {
+    let rules = json!({"deny": ["d", "c__d"]});
+    let setup = Setup::new().toolbox("a", "d");
+    let setup = with_server(setup, "b", &["c__d"], &rules);
+    let setup = with_server(setup, "b__c", &["d"], &rules);
+    let setup = warmed(setup.top("toolMode", json!("dynamic")));
+    assert_decisions(&setup, &[], &[("mcp__workbench__a__b__c__d", Some("deny"))]);
+}
+
+#[test]
+fn a_hook_knows_the_names_of_native_mode() {
+    let setup = Setup::new().toolbox("dev", "d");
+    let rules = json!({"deny": ["wipe", "both"], "allow": ["read.it", "same", "a__b"]});
+    let setup = with_server(
+        setup,
+        "fs",
+        &["read.it", "wipe", "both", "same", "a__b"],
+        &rules,
+    );
+    let setup = warmed(with_server(setup, "db", &["both", "same"], &json!({})));
+    let rows = [
+        ("mcp__wb__read_it", Some("allow")),
+        ("mcp__wb__a__b", Some("allow")),
+        ("mcp__wb__wipe", Some("deny")),
+        // Only one server has it, so that it is never shown by this name.
+        ("mcp__wb__fs__wipe", None),
+        // One of two servers denies it, and either may have the name.
+        ("mcp__wb__both", None),
+        ("mcp__wb__fs__both", Some("deny")),
+        ("mcp__wb__db__both", Some("allow")),
+        ("mcp__wb__same", Some("allow")),
+        ("mcp__wb__db__same", Some("allow")),
+        ("mcp__wb__unlisted", None),
+        ("mcp__wb__use_tool", None),
+    ];
+    assert_decisions(&setup, &["--toolbox", "dev", "--name", "wb"], &rows);
 }
 
 #[test]
 fn a_hook_allows_nothing_of_a_server_whose_name_begins_as_ours_does() {
     // The tool `wipe` of a server that the client calls `workbench__other`.
-    let foreign = question("mcp__workbench__other__wipe", &json!({}));
+    let foreign = [("mcp__workbench__other__wipe", None)];
     let left = ["--leave-questions"];
     let native = ["--leave-questions", "--toolbox", "dev"];
     for rules in [json!({}), rules()] {
-        assert_decides(&setup(&rules), &left, (&foreign, "ask"));
-        let dynamic = setup(&rules).top("toolMode", json!("dynamic"));
-        assert_decides(&dynamic, &left, (&foreign, "ask"));
-        assert_decides(&setup(&rules), &native, (&foreign, "ask"));
+        let proxy = warmed(setup(&rules));
+        assert_decisions(&proxy, &left, &foreign);
+        assert_decisions(&proxy, &native, &foreign);
+        let dynamic = warmed(setup(&rules).top("toolMode", json!("dynamic")));
+        assert_decisions(&dynamic, &left, &foreign);
     }
-    let own = question("mcp__workbench__fs__read", &json!({}));
-    assert_decides(&setup(&json!({})), &native, (&own, "allow"));
 }
 
 #[test]
