@@ -3,15 +3,18 @@
 //!
 //! - U+0000 to U+001F but tab, line feed, and a carriage return that a line feed follows
 //! - U+007F to U+009F
-//! - U+202A to U+202E and U+2066 to U+2069, the bidirectional embeddings, overrides and isolates
-//! - U+E0000 to U+E007F, the TAG block
+//! - U+202A to U+202E and U+2066 to U+2069, the bidirectional embeddings, overrides and isolates, but isolates that are
+//!   [in place](in_place)
+//! - U+E0000 to U+E007F, the TAG block, but for flags that are in place
 //!
 //! Nothing else changes by a byte, and what has none of them is not copied.
+
+use std::ops::Range;
 
 use bytes::Bytes;
 
 use crate::{
-    visible::{is_bidi_control, is_tag, number},
+    visible::{in_place, is_bidi_control, is_isolate, is_tag, number},
     wire::{Answer, Message, RawJson, RequestId},
 };
 
@@ -29,17 +32,7 @@ pub fn cleaned(json: RawJson) -> RawJson {
 
 /// Whether a value has no hidden characters.
 pub fn is_clean(json: &RawJson) -> bool {
-    let text = json.as_str();
-    let mut at = 0;
-    while let Some(found) = next(&text.as_bytes()[at..]) {
-        at += found;
-        let (character, length) = character_at(&text[at..]);
-        if character.is_some_and(is_shown) {
-            return false;
-        }
-        at += length;
-    }
-    true
+    hidden(json.as_str()).is_empty()
 }
 
 /// A message of a server without hidden characters, as far as it is text for a client; `is_for_client` tells of the
@@ -78,26 +71,109 @@ fn is_shown(character: char) -> bool {
     }
 }
 
-/// The JSON text with hidden characters shown; nothing if there are none. Outside of strings there are neither escapes
-/// nor characters beyond ASCII, so that strings need not be told from the rest.
+/// The JSON text with hidden characters shown; nothing if there are none.
 fn replaced(text: &str) -> Option<String> {
-    let mut out: Option<String> = None;
+    let hidden = hidden(text);
+    if hidden.is_empty() {
+        return None;
+    }
+    let mut out = String::with_capacity(text.len() + 64);
     let mut kept = 0;
+    for Hidden {
+        at,
+        length,
+        character,
+    } in hidden
+    {
+        out.push_str(&text[kept..at]);
+        out.push_str(&number(character));
+        kept = at + length;
+    }
+    out.push_str(&text[kept..]);
+    Some(out)
+}
+
+/// A hidden character in a JSON text.
+#[derive(Clone, Copy)]
+struct Hidden {
+    at: usize,
+    /// The bytes of the character or its escape.
+    length: usize,
+    character: char,
+}
+
+impl Hidden {
+    /// Whether it may be where it belongs.
+    fn may_be_in_place(self) -> bool {
+        is_tag(self.character) || is_isolate(self.character)
+    }
+}
+
+/// Finds the hidden characters of a JSON text. Strings are told apart only where it matters: outside of them there are
+/// neither escapes nor characters beyond ASCII.
+fn hidden(text: &str) -> Vec<Hidden> {
+    let found = candidates(text, 0..text.len());
+    if !found.iter().any(|it| it.may_be_in_place()) {
+        return found;
+    }
+    let mut found = Vec::new();
     let mut at = 0;
-    while let Some(found) = next(&text.as_bytes()[at..]) {
-        at += found;
+    while let Some(quote) = memchr::memchr(b'"', &text.as_bytes()[at..]) {
+        let string = at + quote + 1..string_end(text, at + quote + 1);
+        at = string.end + 1;
+        let mut hidden = candidates(text, string.clone());
+        if hidden.iter().any(|it| it.may_be_in_place()) {
+            let in_place = in_place(characters(text, string));
+            hidden.retain(|it| in_place.binary_search(&it.at).is_err());
+        }
+        found.append(&mut hidden);
+    }
+    found
+}
+
+/// Finds the characters in a part of a JSON text that are hidden, wherever they are.
+fn candidates(text: &str, part: Range<usize>) -> Vec<Hidden> {
+    let mut found = Vec::new();
+    let mut at = part.start;
+    while let Some(next) = next(&text.as_bytes()[at..part.end]) {
+        at += next;
         let (character, length) = character_at(&text[at..]);
         if let Some(character) = character.filter(|it| is_shown(*it)) {
-            let out = out.get_or_insert_with(|| String::with_capacity(text.len() + 64));
-            out.push_str(&text[kept..at]);
-            out.push_str(&number(character));
-            kept = at + length;
+            found.push(Hidden {
+                at,
+                length,
+                character,
+            });
         }
         at += length;
     }
-    let mut out = out?;
-    out.push_str(&text[kept..]);
-    Some(out)
+    found
+}
+
+/// The characters of a string with their places. Those that cannot be hidden and end no line may be missing.
+fn characters(text: &str, string: Range<usize>) -> impl Iterator<Item = (usize, char)> {
+    let mut at = string.start;
+    let each = std::iter::from_fn(move || {
+        (at < string.end).then(|| {
+            let (character, length) = character_at(&text[at..]);
+            at += length;
+            (at - length, character)
+        })
+    });
+    each.filter_map(|(at, character)| Some((at, character?)))
+}
+
+/// Where the string ends whose content begins here.
+fn string_end(text: &str, start: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = start;
+    while let Some(found) = memchr::memchr2(b'"', b'\\', &bytes[at..]) {
+        if bytes[at + found] == b'"' {
+            return at + found;
+        }
+        at += found + 2;
+    }
+    text.len()
 }
 
 /// Where something stands that may be a hidden character.
@@ -116,6 +192,7 @@ fn character_at(text: &str) -> (Option<char>, usize) {
     match escape.as_bytes().first() {
         Some(b'b') => (Some('\u{8}'), 2),
         Some(b'f') => (Some('\u{c}'), 2),
+        Some(b'n') => (Some('\n'), 2),
         Some(b'r') => (carriage_return(&escape[1..]), 2),
         Some(b'u') => unit(escape).map_or((None, 2), |first| escaped_character(first, text)),
         _ => (None, 2),
@@ -187,6 +264,42 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(clean(text), expected);
+        }
+    }
+
+    #[test]
+    fn flags_and_closed_isolates_stay_in_the_string_that_they_are_in() {
+        let flag = "\u{1f3f4}\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}";
+        let escaped_flag =
+            r"\ud83c\udff4\udb40\udc67\udb40\udc62\udb40\udc65\udb40\udc6e\udb40\udc67\udb40\udc7f";
+        let rows = [
+            (format!("[\"{flag}\"]"), format!("[\"{flag}\"]")),
+            (
+                format!(r#"["\u001b{escaped_flag}"]"#),
+                format!(r#"["⟦U+001B⟧{escaped_flag}"]"#),
+            ),
+            (
+                r#"["\u05d0 \"\u2066\\a\u2069"]"#.to_owned(),
+                r#"["\u05d0 \"\u2066\\a\u2069"]"#.to_owned(),
+            ),
+            // Neither a letter nor an end in another string counts.
+            (
+                "[\"א\",\"\u{2066}a\u{2069}\"]".to_owned(),
+                "[\"א\",\"⟦U+2066⟧a⟦U+2069⟧\"]".to_owned(),
+            ),
+            (
+                "[\"א\u{2066}\",\"א\u{2069}\"]".to_owned(),
+                "[\"א⟦U+2066⟧\",\"א⟦U+2069⟧\"]".to_owned(),
+            ),
+            (
+                r#"["\u05d0\u2066a\nb\u2069"]"#.to_owned(),
+                r#"["\u05d0⟦U+2066⟧a\nb⟦U+2069⟧"]"#.to_owned(),
+            ),
+        ];
+        for (text, expected) in rows {
+            assert_eq!(clean(&text), expected);
+            let json = RawJson::parse(&Bytes::from(text.clone())).unwrap();
+            assert_eq!(is_clean(&json), text == expected);
         }
     }
 

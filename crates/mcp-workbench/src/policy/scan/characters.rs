@@ -2,14 +2,24 @@
 //! stand where neither a language nor an emoji has a use for them.
 
 use super::finding::Problem;
-use crate::visible::{is_bidi_control, is_tag, is_zero_width};
+use crate::visible::{
+    in_place, is_bidi_control, is_isolate, is_right_to_left, is_tag, is_zero_width,
+};
 
 /// The first character that no honest text holds.
 pub(super) fn hard(text: &str) -> Option<Problem> {
-    let mut characters = text.chars().peekable();
-    while let Some(character) = characters.next() {
-        let next = characters.peek().copied();
-        if let Some(problem) = hard_character(character, next) {
+    let may_be_in_place = |character: char| is_tag(character) || is_isolate(character);
+    let in_place = if text.chars().any(may_be_in_place) {
+        in_place(text.char_indices())
+    } else {
+        Vec::new()
+    };
+    let mut characters = text.char_indices().peekable();
+    while let Some((at, character)) = characters.next() {
+        let next = characters.peek().map(|it| it.1);
+        if let Some(problem) = hard_character(character, next)
+            && in_place.binary_search(&at).is_err()
+        {
             return Some(problem);
         }
     }
@@ -74,13 +84,6 @@ fn is_out_of_place(
         '\u{FEFF}' => before.is_some(),
         _ => is_zero_width(character),
     }
-}
-
-fn is_right_to_left(character: char) -> bool {
-    matches!(character,
-        '\u{0590}'..='\u{08FF}' | '\u{FB1D}'..='\u{FDFF}' | '\u{FE70}'..='\u{FEFC}'
-        | '\u{10800}'..='\u{10FFF}' | '\u{1E800}'..='\u{1EFFF}')
-        && character != '\u{061C}'
 }
 
 /// Letters and vowel signs of scripts beyond Latin, Greek and Cyrillic, which have uses for joiners.
