@@ -87,7 +87,7 @@ pub fn in_place(characters: impl Iterator<Item = (usize, char)>) -> Vec<usize> {
             _ if character == FLAG => Some(Vec::new()),
             Some(mut tags) if is_tag(character) && tags.len() < FLAG_TAGS => {
                 tags.push((at, character));
-                if is_subdivision(tags.iter().map(|it| it.1)) {
+                if is_subdivision(&tags.iter().map(|it| it.1)) {
                     found.extend(tags.iter().map(|it| it.0));
                 }
                 Some(tags)
@@ -145,7 +145,7 @@ impl Isolates {
 
 /// Returns whether tags are those of a subdivision that has a flag. Only these three are emoji in general use: any
 /// others could spell out text.
-fn is_subdivision(tags: impl Iterator<Item = char> + Clone) -> bool {
+fn is_subdivision(tags: &(impl Iterator<Item = char> + Clone)) -> bool {
     let spelled = |name: &str| {
         let name = name.chars().map(|it| u32::from(it) + TAGS);
         tags.clone().map(u32::from).eq(name.chain([TAG_END]))
@@ -158,7 +158,7 @@ fn flag_length(text: &str) -> Option<usize> {
     let tags = text.strip_prefix(FLAG)?;
     let tags = tags.chars().take(FLAG_TAGS);
     let length: usize = tags.clone().map(char::len_utf8).sum();
-    is_subdivision(tags).then_some(FLAG.len_utf8() + length)
+    is_subdivision(&tags).then_some(FLAG.len_utf8() + length)
 }
 
 /// Letters, marks and digits of scripts that read from right to left.

@@ -22,7 +22,7 @@ use crate::{
     lock::{ServerPins, canonical},
     policy::{
         permissions::{Reason, Said},
-        scan,
+        scan::{self, Finding},
     },
     visible::visible,
     wire::{Kind, RawJson},
@@ -30,6 +30,9 @@ use crate::{
 
 pub(crate) use pinned::PinRules;
 pub use walk::{ListWalk, Step};
+
+/// Why the second tool of one name is withheld.
+const LISTED_TWICE: &str = "the server lists this name twice; the first is kept";
 
 /// The tools of one server that are offered, as it described them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,6 +103,22 @@ impl<'a> ListRules<'a> {
             ..self
         }
     }
+
+    /// Whether somebody has approved exactly this definition with its finding.
+    fn releases(&self, name: &ToolName, definition: &RawJson, code: &str) -> bool {
+        let tool = (name.as_str(), definition);
+        self.pins.is_some_and(|it| it.pins.releases(tool, code))
+    }
+
+    fn finding_reason(&self, name: &ToolName, finding: &str) -> String {
+        let reason = |it: PinRules<'_>| it.pins.finding_reason(name.as_str(), finding);
+        self.pins.map_or_else(|| finding.to_owned(), reason)
+    }
+
+    fn fault_reason(&self, fault: &str) -> String {
+        let reason = |it: PinRules<'_>| it.pins.fault_reason(fault);
+        self.pins.map_or_else(|| fault.to_owned(), reason)
+    }
 }
 
 /// What is done about arguments that are marked for headers.
@@ -122,6 +141,8 @@ pub struct ToolDefinition {
     pub headers: Vec<ParameterHeader>,
     /// Why the user is asked before it runs; nothing if it simply runs.
     pub asks: Option<Reason>,
+    /// The code of the finding that somebody has approved it with, if the scanner finds something in it.
+    pub released: Option<&'static str>,
 }
 
 impl ToolDefinition {
@@ -144,24 +165,38 @@ impl ToolDefinition {
 /// A tool that is not offered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Withheld {
-    /// Its name, or its place where it has none.
+    /// Its name, or its place where it has none, with nothing hidden in it.
     pub tool: String,
     /// Why it is not offered.
     pub reason: String,
+    /// Its name as the server spells it, or its place where it has none.
+    #[serde(skip)]
+    pub name: ToolName,
     /// What kind of reason that is.
     #[serde(skip)]
     pub cause: Cause,
 }
 
 /// Why a tool is not offered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cause {
     /// Its definition cannot be passed on.
     Definition,
+    /// The scanner finds something in its definition that nobody has approved.
+    Finding(Reviewable),
     /// The configuration does not permit it.
     NotPermitted,
     /// It is not what was approved.
     NotApproved,
+}
+
+/// A definition with a finding, which somebody may approve.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reviewable {
+    /// The whole definition, an object.
+    pub definition: RawJson,
+    /// The code of the finding.
+    pub code: &'static str,
 }
 
 impl ToolList {
@@ -192,26 +227,18 @@ impl ToolList {
                     names.insert(name);
                 }
                 Ok(name) if !names.insert(name.clone()) => {
-                    list.withhold(
-                        name.as_str(),
-                        "the server lists this name twice; the first is kept",
-                        Cause::Definition,
-                    );
+                    let reason = rules.fault_reason(LISTED_TWICE);
+                    list.withhold(&name, reason, Cause::Definition);
                 }
-                Ok(name) => match checked(definition, rules.marks) {
-                    Ok(headers) => list.offer(name, definition.clone(), headers),
-                    Err(fault) => {
-                        tracing::warn!("tool '{}': {fault}", visible(name.as_str()));
-                        list.withhold(name.as_str(), &fault, Cause::Definition);
-                    }
-                },
+                Ok(name) => list.offer_checked(name, definition, rules),
                 Err(fault) => {
                     let label = definition
                         .member("name")
                         .and_then(|it| Some(it.as_text()?.into_owned()))
                         .filter(|name| !name.trim().is_empty());
                     let label = label.unwrap_or_else(|| format!("#{}", index + 1));
-                    list.withhold(&label, &fault, Cause::Definition);
+                    let reason = rules.fault_reason(&fault);
+                    list.withhold(&ToolName::from(&*label), reason, Cause::Definition);
                 }
             }
         }
@@ -232,40 +259,59 @@ impl ToolList {
 }
 
 impl ToolList {
-    fn offer(&mut self, name: ToolName, definition: RawJson, headers: Vec<ParameterHeader>) {
-        self.by_name.insert(name.clone(), self.tools.len());
-        self.tools.push(ToolDefinition {
-            name,
-            definition,
-            headers,
-            asks: None,
-        });
+    /// Offers a tool whose definition can be passed on, unless the scanner finds something in it that nobody has approved.
+    fn offer_checked(&mut self, name: ToolName, definition: &RawJson, rules: &ListRules<'_>) {
+        let finding = scan::hard(definition);
+        let approvable = finding.as_ref().filter(|it| it.can_be_approved());
+        let code = approvable.map(Finding::code);
+        let released = code.filter(|code| rules.releases(&name, definition, code));
+        if let (Some(finding), None) = (&finding, released) {
+            let words = finding.to_string();
+            tracing::warn!("tool '{}': {words}", visible(name.as_str()));
+            let Some(code) = code else {
+                return self.withhold(&name, rules.fault_reason(&words), Cause::Definition);
+            };
+            let definition = definition.clone();
+            let cause = Cause::Finding(Reviewable { definition, code });
+            return self.withhold(&name, rules.finding_reason(&name, &words), cause);
+        }
+        match marked(definition, rules.marks) {
+            Ok(headers) => self.offer(ToolDefinition {
+                name,
+                definition: definition.clone(),
+                headers,
+                asks: None,
+                released,
+            }),
+            Err(fault) => {
+                tracing::warn!("tool '{}': {fault}", visible(name.as_str()));
+                self.withhold(&name, rules.fault_reason(&fault), Cause::Definition);
+            }
+        }
     }
 
-    fn withhold(&mut self, tool: &str, reason: &str, cause: Cause) {
+    fn offer(&mut self, tool: ToolDefinition) {
+        self.by_name.insert(tool.name.clone(), self.tools.len());
+        self.tools.push(tool);
+    }
+
+    fn withhold(&mut self, name: &ToolName, reason: String, cause: Cause) {
         self.withheld.push(Withheld {
-            tool: visible(tool).into_owned(),
-            reason: reason.to_owned(),
+            tool: visible(name.as_str()).into_owned(),
+            reason,
+            name: name.clone(),
             cause,
         });
     }
 }
 
 /// Returns the names of the tools that filters let through, whatever else is wrong with their definitions.
-pub(super) fn listed_names(told: &Told, filters: &ToolFilters) -> Vec<ToolName> {
+pub(crate) fn listed_names(told: &Told, filters: &ToolFilters) -> Vec<ToolName> {
     let names = told.definitions.iter().filter_map(|definition| {
         let name = definition.member("name")?;
         Some(ToolName::from(name.as_text()?.as_ref()))
     });
     names.filter(|name| filters.allows(name.as_str())).collect()
-}
-
-/// What is to be known of a definition that can be offered; else why it cannot.
-fn checked(definition: &RawJson, marks: Marks) -> Result<Vec<ParameterHeader>, String> {
-    match scan::hard(definition) {
-        Some(finding) => Err(finding.to_string()),
-        None => marked(definition, marks),
-    }
 }
 
 /// The arguments of a tool that are also sent as headers; else what is wrong with how they are marked.

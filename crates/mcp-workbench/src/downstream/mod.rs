@@ -33,7 +33,7 @@ pub use error::{
 pub use event::{Change, ServerEvent};
 pub use introduction::{Introduction, ServerFamily};
 pub use kept::{KeptSize, KeptTools, NotKept, ToolCache, folder_in as catalogue_folder};
-pub use listing::{Cause, ListWalk, Step, ToolDefinition, ToolList, Withheld};
+pub use listing::{Cause, ListWalk, Reviewable, Step, ToolDefinition, ToolList, Withheld};
 pub use pool::{Pool, Renewal};
 pub use server::{CallTicket, Phase, ServerHandle, Status, Urgency};
 pub use session::reply::{CallEnd, Unfinished};

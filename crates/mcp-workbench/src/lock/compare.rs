@@ -1,6 +1,6 @@
 //! What was found of a server, compared with what is pinned of it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use super::{Digest, Launch, PinnedServer, PinnedTool};
 
@@ -11,6 +11,9 @@ pub struct Observation {
     pub launch: Launch,
     /// The tools that it offers, with the digests of their definitions.
     pub tools: Vec<(String, Digest)>,
+    /// The codes of the scanner's findings in these tools, which somebody who approves them approves too. A workbench that
+    /// serves leaves them out: only a person approves a finding.
+    pub findings: BTreeMap<String, String>,
 }
 
 /// What an observation is compared with.
@@ -55,7 +58,7 @@ impl PinnedServer {
     /// What is pinned of a server that is met for the first time, or approved as it is.
     pub fn of(observation: &Observation) -> Self {
         let tools = observation.tools.iter();
-        let tools = tools.map(|(name, digest)| (name.clone(), PinnedTool::of(*digest)));
+        let tools = tools.map(|tool| (tool.0.clone(), observation.pinned(tool)));
         Self {
             launch: observation.launch.clone(),
             seen: None,
@@ -73,7 +76,7 @@ impl PinnedServer {
         };
         for (name, digest) in &found.tools {
             match self.tools.get(name) {
-                Some(tool) if tool.pinned == Some(*digest) => {}
+                Some(tool) if tool.pinned == Some(*digest) && tool.covers(found, name) => {}
                 Some(tool) if base == Base::Seen && tool.seen == Some(*digest) => {}
                 Some(PinnedTool { pinned: None, .. }) | None => differences.new.push(name.clone()),
                 Some(_) => differences.changed.push(name.clone()),
@@ -111,8 +114,8 @@ impl PinnedServer {
             Selection::Tool(chosen) => {
                 self.launch = found.launch.clone();
                 self.seen = None;
-                for (name, digest) in found.tools.iter().filter(|(name, _)| name == chosen) {
-                    self.tools.insert(name.clone(), PinnedTool::of(*digest));
+                for tool in found.tools.iter().filter(|(name, _)| name == chosen) {
+                    self.tools.insert(tool.0.clone(), found.pinned(tool));
                 }
                 if !found.tools.iter().any(|(name, _)| name == chosen) {
                     self.tools.remove(chosen);
@@ -128,11 +131,26 @@ impl PinnedServer {
     }
 }
 
-impl PinnedTool {
-    fn of(digest: Digest) -> Self {
-        Self {
-            pinned: Some(digest),
+impl Observation {
+    /// Returns what is pinned of one of its tools that is approved as it is.
+    fn pinned(&self, (name, digest): &(String, Digest)) -> PinnedTool {
+        PinnedTool {
+            pinned: Some(*digest),
             seen: None,
+            finding: self.findings.get(name).cloned(),
         }
+    }
+}
+
+impl PinnedTool {
+    /// Returns whether a definition with a finding was approved with it. `code` is that of the finding.
+    pub(super) fn releases(&self, digest: impl FnOnce() -> Digest, code: &str) -> bool {
+        self.finding.as_deref() == Some(code) && self.pinned == Some(digest())
+    }
+
+    /// Returns whether the finding in a tool that somebody looks at is the approved one.
+    fn covers(&self, found: &Observation, name: &str) -> bool {
+        let finding = found.findings.get(name);
+        finding.is_none_or(|code| self.finding.as_ref() == Some(code))
     }
 }

@@ -34,6 +34,8 @@ pub struct PinnedTool {
     pub pinned: Option<Digest>,
     /// Its definition when it was last met, if that is another one, and it was told.
     pub seen: Option<Digest>,
+    /// The code of the scanner's finding that somebody approved with the pinned definition.
+    pub finding: Option<String>,
 }
 
 impl Lock {
@@ -102,15 +104,19 @@ impl PinnedServer {
 
 impl PinnedTool {
     fn text(&self) -> String {
-        match (self.pinned, self.seen) {
-            (Some(pinned), None) => format!("\"{pinned}\""),
-            (pinned, seen) => {
-                let digests = [("pinned", pinned), ("seen", seen)].into_iter();
-                let digests = digests
-                    .filter_map(|(name, digest)| Some(format!("\"{name}\": \"{}\"", digest?)));
-                format!("{{ {} }}", digests.collect::<Vec<_>>().join(", "))
-            }
+        if let (Some(pinned), None, None) = (self.pinned, self.seen, &self.finding) {
+            return format!("\"{pinned}\"");
         }
+        let digest = |digest: Option<Digest>| digest.map(|it| it.to_string());
+        let members = [
+            ("pinned", digest(self.pinned)),
+            ("seen", digest(self.seen)),
+            ("finding", self.finding.clone()),
+        ];
+        let members = members.into_iter();
+        let members =
+            members.filter_map(|(name, text)| Some(format!("\"{name}\": {}", string(&text?))));
+        format!("{{ {} }}", members.collect::<Vec<_>>().join(", "))
     }
 }
 

@@ -55,6 +55,7 @@ impl Found {
                 tools: tools
                     .map(|(name, definition)| (name.clone(), digest(definition)))
                     .collect(),
+                ..Observation::default()
             }
         })
     }

@@ -11,7 +11,7 @@ use std::{
 use thiserror::Error;
 
 use super::{
-    Base, Denial, Digest, Launch, Lock, LockFault, PinnedServer,
+    Base, Denial, Digest, Launch, Lock, LockFault, PinnedServer, canonical,
     disk::{Disk, read, stamp},
     found::Found,
     programs::{Programs, Recall},
@@ -23,6 +23,7 @@ use super::{
 use crate::{
     config::{Config, Invocation, PinMode, Server, WriteError},
     ident::ServerIdentifier,
+    wire::RawJson,
 };
 
 /// The lock file of a configuration.
@@ -244,6 +245,22 @@ impl Pins {
         Ruling::noticed(words)
     }
 
+    /// Returns whether somebody has approved exactly this definition with its finding.
+    pub(super) fn releases(
+        &self,
+        place: &ServerIdentifier,
+        (tool, definition): (&str, &RawJson),
+        code: &str,
+    ) -> bool {
+        let state = self.fresh();
+        let Disk::Known(lock) = &state.disk else {
+            return false;
+        };
+        let pinned = lock.server(place).and_then(|it| it.tools.get(tool));
+        let digest = || Digest::of(canonical(definition).as_bytes());
+        pinned.is_some_and(|it| it.releases(digest, code))
+    }
+
     /// The canonical definition of this digest that a server had, if it was kept.
     pub fn text(&self, place: &ServerIdentifier, digest: Digest) -> Option<String> {
         self.texts.get(place, digest)
@@ -283,6 +300,11 @@ impl Pins {
             approve: self.approve_command(place),
             parts,
         })
+    }
+
+    /// How the program is called for the configuration.
+    pub(super) fn program(&self) -> &Invocation {
+        &self.program
     }
 
     /// The command that shows how a server would be started, and approves it.

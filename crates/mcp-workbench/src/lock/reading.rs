@@ -130,7 +130,7 @@ fn tool(value: &RawJson, at: &str) -> Result<PinnedTool, LockFault> {
     if value.kind() == Kind::String {
         return Ok(PinnedTool {
             pinned: Some(digest(value, at)?),
-            seen: None,
+            ..PinnedTool::default()
         });
     }
     let mut tool = PinnedTool::default();
@@ -139,6 +139,10 @@ fn tool(value: &RawJson, at: &str) -> Result<PinnedTool, LockFault> {
         match key.as_str() {
             "pinned" => tool.pinned = Some(digest(&value, &at)?),
             "seen" => tool.seen = Some(digest(&value, &at)?),
+            "finding" => {
+                let finding = value.as_text().ok_or(LockFault::Value(at))?;
+                tool.finding = Some(finding.into_owned());
+            }
             _ => return Err(LockFault::Value(at)),
         }
     }
@@ -146,6 +150,12 @@ fn tool(value: &RawJson, at: &str) -> Result<PinnedTool, LockFault> {
         PinnedTool {
             pinned: None,
             seen: None,
+            ..
+        }
+        | PinnedTool {
+            pinned: None,
+            finding: Some(_),
+            ..
         } => Err(LockFault::Value(at.to_owned())),
         tool => Ok(tool),
     }

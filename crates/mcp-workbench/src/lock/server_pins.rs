@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use super::{
     Denial, Launch, Pins,
     found::{Found, Start},
+    words,
 };
 use crate::{
     config::{PinMode, Secrets, Server},
@@ -89,6 +90,22 @@ impl ServerPins {
                 }
             },
         }
+    }
+
+    /// Returns whether somebody has approved exactly this definition of a tool with its finding. That counts whatever is
+    /// done about changes. `code` is that of the finding.
+    pub fn releases(&self, tool: (&str, &RawJson), code: &str) -> bool {
+        self.pins.releases(&self.place, tool, code)
+    }
+
+    /// Returns why a tool with a finding is withheld, with the commands that show and approve it.
+    pub fn finding_reason(&self, tool: &str, finding: &str) -> String {
+        words::finding_reason(self.pins.program(), &self.place, tool, finding)
+    }
+
+    /// Returns why a tool is withheld that nobody can approve, with the command that lists it.
+    pub fn fault_reason(&self, fault: &str) -> String {
+        words::fault_reason(self.pins.program(), &self.place, fault)
     }
 
     /// Which tools of a server that calls itself so may be offered. What is found is remembered.

@@ -12,6 +12,8 @@ use crate::{config::Invocation, ident::ServerIdentifier, visible::visible};
 pub(super) const DIFF: &str = "trust diff";
 /// The command that shows what a server or a tool is, and approves it.
 pub(super) const APPROVE: &str = "trust approve";
+/// The command that lists the tools of a server, withheld ones included.
+const LIST: &str = "trust list";
 
 /// How many names a sentence has.
 const MOST_NAMES: usize = 5;
@@ -95,6 +97,28 @@ pub(super) fn tool_denied(
         "{why}; `{}` shows it, and `{}` approves it",
         program.about(DIFF, place, Some(tool)),
         program.about(APPROVE, place, Some(tool))
+    )
+}
+
+/// Returns why a tool with a finding is withheld. Models read it, so that it says who may approve it.
+pub(super) fn finding_reason(
+    program: &Invocation,
+    place: &ServerIdentifier,
+    tool: &str,
+    finding: &str,
+) -> String {
+    format!(
+        "{finding}; only the user can review it with `{}` and release it with `{}`",
+        program.about(DIFF, place, Some(tool)),
+        program.about(APPROVE, place, Some(tool))
+    )
+}
+
+/// Returns why a tool is withheld whose definition is broken.
+pub(super) fn fault_reason(program: &Invocation, place: &ServerIdentifier, fault: &str) -> String {
+    format!(
+        "{fault}; `{}` lists what is withheld",
+        program.about(LIST, place, None)
     )
 }
 

@@ -257,13 +257,7 @@ fn write_not_found(
             write_near(f, name.as_str(), known)
         }
         // A name that is near would be another tool.
-        LookupError::ToolWithheld { reason } => {
-            write_unknown_tool(f, tool)?;
-            write!(
-                f,
-                ": it is withheld, since its definition cannot be passed on: {reason}"
-            )
-        }
+        LookupError::ToolWithheld { reason } => write_withheld(f, tool, reason),
         LookupError::NotPermitted(refusal) => {
             write_call_failed(f, tool, &CallError::NotPermitted(refusal.clone()))
         }
@@ -288,11 +282,15 @@ fn write_not_approved(
     tool: &ToolIdentifier,
     reason: &str,
 ) -> fmt::Result {
+    write_withheld(f, tool, reason)?;
+    f.write_str(". Only the user can do that; ask them to")
+}
+
+fn write_withheld(f: &mut fmt::Formatter<'_>, tool: &ToolIdentifier, reason: &str) -> fmt::Result {
     let (toolbox, server, name): (_, _, &ToolName) = (&tool.toolbox, &tool.server, &tool.tool);
     write!(
         f,
-        "Tool '{name}' of server '{server}' (toolbox '{toolbox}') is withheld: {reason}. \
-         Only the user can do that; ask them to"
+        "Tool '{name}' of server '{server}' (toolbox '{toolbox}') is withheld: {reason}"
     )
 }
 
@@ -304,6 +302,7 @@ fn write_call_failed(
     match error {
         CallError::ToolGone => return write_unknown_tool(f, tool),
         CallError::NotApproved { reason } => return write_not_approved(f, tool, reason),
+        CallError::Withheld { reason } => return write_withheld(f, tool, reason),
         _ => {}
     }
     write!(

@@ -58,6 +58,12 @@ impl Registry {
         self.names().by_name.get(name).cloned()
     }
 
+    /// Returns whether a tool that has no name could have been given this one.
+    pub fn could_name(&self, tool: &ToolIdentifier, name: &str) -> bool {
+        let names = possible_registered_names(tool, self.limit);
+        names.iter().any(|it| it == name)
+    }
+
     /// How many names have been given.
     pub fn len(&self) -> usize {
         self.names().by_name.len()

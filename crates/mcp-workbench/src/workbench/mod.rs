@@ -264,9 +264,15 @@ impl Workbench {
         self.registry.is_some()
     }
 
-    /// The tool that was registered under a name.
+    /// The tool that was registered under a name, or the withheld one that would have it, so that a call can be told
+    /// why it is withheld.
     pub fn registered(&self, name: &str) -> Option<ToolIdentifier> {
-        self.registry.as_ref()?.lookup(name)
+        let registry = self.registry.as_ref()?;
+        registry.lookup(name).or_else(|| {
+            let now = Arc::clone(&self.now.borrow());
+            let mut withheld = now.toolboxes.values().flat_map(|it| withheld(it));
+            withheld.find(|tool| registry.could_name(tool, name))
+        })
     }
 
     /// The definitions of all registered tools, in the order of the file.
@@ -342,6 +348,19 @@ fn register(registry: &Registry, toolbox: &Toolbox) -> Vec<(Arc<str>, ToolIdenti
         }
     }
     registered
+}
+
+/// The tools of an open toolbox that are withheld, in the order of the file.
+fn withheld(toolbox: &Toolbox) -> Vec<ToolIdentifier> {
+    let catalogue = toolbox.catalogue();
+    let tools = catalogue.lists().iter().flat_map(|(server, list)| {
+        list.withheld.iter().map(|it| ToolIdentifier {
+            toolbox: toolbox.name().clone(),
+            server: server.clone(),
+            tool: it.name.clone(),
+        })
+    });
+    tools.collect()
 }
 
 /// Counts a change each time the server has another list, until the server's task ends.

@@ -165,7 +165,7 @@ fn of_list(list: &ToolList, server: &Server) -> Vec<ToolFinding> {
     findings.extend(withheld.filter_map(|it| {
         let (tool, reason) = (it.tool, it.reason);
         match it.cause {
-            Cause::Definition => Some(ToolFinding::Withheld { tool, reason }),
+            Cause::Definition | Cause::Finding(_) => Some(ToolFinding::Withheld { tool, reason }),
             Cause::NotApproved => Some(ToolFinding::NotApproved { tool, reason }),
             // As the configuration wants it.
             Cause::NotPermitted => None,

@@ -7,7 +7,7 @@ use clap::Args;
 use super::{
     chosen::{Chosen, confirmed},
     diff::{difference, name_of, remark_on},
-    examine::{Configured, Examined, Found, Subject, check_tool},
+    examine::{Configured, Examined, Found, Subject, choose_tool},
     readable,
 };
 use crate::{
@@ -43,7 +43,7 @@ pub(super) fn run(
             refused.push(server.place.clone());
         }
     }
-    let (pins, servers) =
+    let (pins, mut servers) =
         subject.examine(|_, server| !refused.contains(&server.place), environment)?;
     let mut is_complete = true;
     for server in &servers {
@@ -55,8 +55,12 @@ pub(super) fn run(
         is_complete = false;
         output::remark(&format!("{}: not approved: {why}", name_of(server)));
     }
-    check_tool(&servers, chosen)?;
-    is_complete &= approve(&pins, &servers, arguments)?;
+    let chosen = choose_tool(&mut servers, chosen)?;
+    if let Some(reason) = servers.iter().find_map(|it| it.unapprovable(&chosen)) {
+        output::remark(&format!("not approved: {reason}"));
+        return Ok(ExitCode::FAILURE);
+    }
+    is_complete &= approve(&pins, &servers, &chosen, *yes)?;
     Ok(if is_complete {
         ExitCode::SUCCESS
     } else {
@@ -88,9 +92,9 @@ fn may_start(
 fn approve(
     pins: &Pins,
     servers: &[Examined],
-    arguments: &ApproveArguments,
+    chosen: &Chosen,
+    yes: bool,
 ) -> Result<bool, Box<dyn std::error::Error>> {
-    let ApproveArguments { chosen, yes } = arguments;
     let mut open: Vec<&Examined> = Vec::new();
     for server in servers {
         let Some(words) = summary(server, chosen) else {
@@ -107,7 +111,7 @@ fn approve(
         output::remark("nothing to approve");
         return Ok(true);
     }
-    if !confirmed("Approve this?", *yes)? {
+    if !confirmed("Approve this?", yes)? {
         output::remark("nothing was approved");
         return Ok(false);
     }

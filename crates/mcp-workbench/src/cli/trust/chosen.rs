@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// What is meant; everything where nothing is named.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub(super) struct Chosen {
     /// Only this toolbox
     pub(super) toolbox: Option<String>,

@@ -6,13 +6,13 @@ use clap::Args;
 
 use super::{
     chosen::Chosen,
-    examine::{Examined, Found, Subject, check_tool},
+    examine::{Examined, Found, Subject, choose_tool},
     readable,
 };
 use crate::{
     cli::{Done, editing::unified, output, terminal::count},
     config::Environment,
-    lock::{Launch, Pins},
+    lock::{Digest, Launch, Pins},
     visible::visible,
 };
 
@@ -31,8 +31,8 @@ pub(super) fn run(
 ) -> Done {
     let chosen = &arguments.chosen;
     let subject = Subject::load(config, chosen, environment)?;
-    let (pins, servers) = subject.examine(|subject, it| !subject.is_barred(it), environment)?;
-    check_tool(&servers, chosen)?;
+    let (pins, mut servers) = subject.examine(|subject, it| !subject.is_barred(it), environment)?;
+    let chosen = &choose_tool(&mut servers, chosen)?;
     let mut differs = false;
     for server in &servers {
         let text = difference(server, &pins, chosen);
@@ -120,6 +120,8 @@ fn tool_difference(
     let now = texts.get(tool).map_or("", String::as_str);
     let pinned = server.pinned.as_ref().and_then(|it| it.tools.get(tool));
     let before = match pinned.and_then(|it| it.pinned) {
+        // Nothing but its finding is not approved, and all of it has to be looked at.
+        Some(digest) if digest == Digest::of(now.as_bytes()) => String::new(),
         None => String::new(),
         Some(digest) => match pins.text(&server.place, digest) {
             None => format!("was {digest} (its text is not on this machine)\n"),

@@ -15,9 +15,10 @@ use crate::{
         terminal::Progress,
     },
     config::{Config, Environment, PinMode, Secrets},
+    downstream::{Cause, Reviewable},
     ident::ServerIdentifier,
     lock::{Base, Differences, Digest, Launch, Lock, Observation, PinnedServer, Pins, canonical},
-    visible::revealed,
+    visible::{revealed, visible},
 };
 
 /// The lock file and the servers that are meant.
@@ -61,6 +62,9 @@ pub(super) enum Found {
         observation: Observation,
         /// The canonical definitions of its tools by name.
         texts: BTreeMap<String, String>,
+        /// The tools with findings that nobody has approved, by name. They are taken up only where one of them is named:
+        /// whoever approves a whole server has not looked at each of them.
+        reviewable: BTreeMap<String, Reviewable>,
     },
     /// It did not come up.
     Failed(String),
@@ -152,28 +156,28 @@ impl Subject {
 )]
 pub(super) struct UnknownTool(String);
 
-/// Whether the tool that is meant is one that the server has or had.
-pub(super) fn check_tool(servers: &[Examined], chosen: &Chosen) -> Result<(), UnknownTool> {
-    let (Some(tool), Some(server)) = (&chosen.tool, servers.first()) else {
-        return Ok(());
+/// Finds the tool that is meant among those that the server has or had, and takes it up if it is withheld for a finding.
+/// A tool may be named as messages show it, since they tell the user to paste a command.
+pub(super) fn choose_tool(
+    servers: &mut [Examined],
+    chosen: &Chosen,
+) -> Result<Chosen, UnknownTool> {
+    let (Some(tool), Some(server)) = (&chosen.tool, servers.first_mut()) else {
+        return Ok(chosen.clone());
     };
-    let pinned = server
-        .pinned
-        .as_ref()
-        .is_some_and(|it| it.tools.contains_key(tool));
-    let withheld = server.remarks.iter();
-    let is_withheld = withheld
-        .map(|it| &it.tool)
-        .any(|it| it.as_ref() == Some(tool));
-    let found = match &server.found {
-        Found::Up { texts, .. } => texts.contains_key(tool),
-        Found::Failed(_) | Found::NotStarted => true,
+    let names = server.tool_names();
+    let exact = names.iter().find(|name| *name == tool);
+    let found = exact.or_else(|| names.iter().find(|name| visible(name) == **tool));
+    let found = match (found, &server.found) {
+        (Some(found), _) => found.clone(),
+        (None, Found::Failed(_) | Found::NotStarted) => tool.clone(),
+        (None, Found::Up { .. }) => return Err(UnknownTool(tool.clone())),
     };
-    if pinned || found || is_withheld {
-        Ok(())
-    } else {
-        Err(UnknownTool(tool.clone()))
-    }
+    server.found.take_up(&found);
+    Ok(Chosen {
+        tool: Some(found),
+        ..chosen.clone()
+    })
 }
 
 /// Leaves only some servers in a configuration, and has nothing of them withheld or recorded.
@@ -208,17 +212,72 @@ impl Found {
             .collect();
         let tools = texts.iter();
         let tools = tools.map(|(name, text)| (name.clone(), Digest::of(text.as_bytes())));
+        let released = list.tools().iter().filter_map(|tool| {
+            let code = tool.released?.to_owned();
+            Some((tool.name.to_string(), code))
+        });
+        let reviewable = list.withheld.iter().filter_map(|it| match &it.cause {
+            Cause::Finding(reviewable) => Some((it.name.to_string(), reviewable.clone())),
+            Cause::Definition | Cause::NotPermitted | Cause::NotApproved => None,
+        });
         Self::Up {
             observation: Observation {
                 launch: launch.saying(list.introduction.product.as_deref()),
                 tools: tools.collect(),
+                findings: released.collect(),
             },
             texts: texts.into_iter().collect(),
+            reviewable: reviewable.collect(),
+        }
+    }
+
+    /// Counts a tool that is withheld for a finding among the others.
+    fn take_up(&mut self, tool: &str) {
+        let Self::Up {
+            observation,
+            texts,
+            reviewable,
+        } = self
+        else {
+            return;
+        };
+        if let Some((name, Reviewable { definition, code })) = reviewable.remove_entry(tool) {
+            let text = canonical(&definition);
+            let digest = Digest::of(text.as_bytes());
+            observation.tools.push((name.clone(), digest));
+            observation.findings.insert(name.clone(), code.to_owned());
+            texts.insert(name, text);
         }
     }
 }
 
 impl Examined {
+    /// Why the tool that is meant cannot be approved: it is withheld for something that is wrong with its definition.
+    pub(super) fn unapprovable(&self, chosen: &Chosen) -> Option<&str> {
+        let tool = chosen.tool.as_ref()?;
+        let is_pinned = { self.pinned.iter() }.any(|it| it.tools.contains_key(tool));
+        let is_missing =
+            matches!(&self.found, Found::Up { texts, .. } if !texts.contains_key(tool));
+        let mut remarks = self.remarks.iter();
+        let remark = remarks.find(|it| it.tool.as_ref() == Some(tool))?;
+        (is_missing && !is_pinned).then_some(remark.text.as_str())
+    }
+
+    /// The names of the tools that the server has or had, withheld ones included.
+    fn tool_names(&self) -> Vec<String> {
+        let pinned = self.pinned.iter().flat_map(|it| it.tools.keys());
+        let remarked = self.remarks.iter().filter_map(|it| it.tool.as_ref());
+        let (texts, reviewable) = match &self.found {
+            Found::Up {
+                texts, reviewable, ..
+            } => (Some(texts.keys()), Some(reviewable.keys())),
+            Found::Failed(_) | Found::NotStarted => (None, None),
+        };
+        let found = texts.into_iter().flatten();
+        let found = found.chain(reviewable.into_iter().flatten());
+        pinned.chain(found).chain(remarked).cloned().collect()
+    }
+
     /// What the scanner says of what is not as pinned, and is meant.
     pub(super) fn remarks_on_changes(&self, chosen: &Chosen) -> Vec<&str> {
         let Differences { changed, new, .. } = self.differences();

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{
     chosen::Chosen,
-    examine::{Examined, Found, Subject, check_tool},
+    examine::{Examined, Found, Subject, choose_tool},
     remarks::Remark,
 };
 use crate::{
@@ -88,8 +88,8 @@ pub(super) fn run(
     let chosen = &arguments.chosen;
     let subject = Subject::load(config, chosen, environment)?;
     let lock = subject.lock.clone();
-    let (pins, servers) = subject.examine(|subject, it| !subject.is_barred(it), environment)?;
-    check_tool(&servers, chosen)?;
+    let (pins, mut servers) = subject.examine(|subject, it| !subject.is_barred(it), environment)?;
+    let chosen = &choose_tool(&mut servers, chosen)?;
     let failed = servers
         .iter()
         .any(|it| !matches!(it.found, Found::Up { .. }));

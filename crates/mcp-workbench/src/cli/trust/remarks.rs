@@ -38,9 +38,9 @@ pub(super) fn of(server: &Probed, all: &[Probed]) -> Vec<Remark> {
         return Vec::new();
     };
     let withheld = list.withheld.iter();
-    let withheld = withheld.filter(|it| it.cause == Cause::Definition);
+    let withheld = withheld.filter(|it| matches!(it.cause, Cause::Definition | Cause::Finding(_)));
     let withheld =
-        withheld.map(|it| Remark::of_tool(&it.tool, &format!("withheld: {}", it.reason)));
+        withheld.map(|it| Remark::of_tool(it.name.as_str(), &format!("withheld: {}", it.reason)));
     let definitions = list.tools().iter().flat_map(|tool| {
         let findings = scan::scan(&tool.definition).into_iter();
         findings.map(|finding| Remark::of_tool(tool.name.as_str(), &finding.to_string()))

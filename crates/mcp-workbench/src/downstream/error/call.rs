@@ -35,6 +35,12 @@ pub enum CallError {
     /// The user has not permitted the tool as the server defines it now. The pipeline asks and sends the call again.
     #[error("the tool has changed since the user permitted it")]
     ConsentNeeded,
+    /// The server came back with a tool that is withheld.
+    #[error("{reason}")]
+    Withheld {
+        /// Why it is not offered.
+        reason: String,
+    },
     /// The server answered with a JSON-RPC error.
     #[error("{}", refusal(.code, .message))]
     Refused {
@@ -180,6 +186,7 @@ impl CallError {
             Self::NotPermitted(refusal) => refusal.code(),
             Self::NotApproved { .. } => "tool_not_approved",
             Self::ConsentNeeded => "permission_outdated",
+            Self::Withheld { .. } => "tool_withheld",
             Self::Refused { .. } => "server_error",
             Self::Exited { .. } => "server_exited",
             Self::GivenUp { why, .. } => why.code(),
@@ -207,6 +214,7 @@ impl CallError {
             | Self::NotPermitted(_)
             | Self::NotApproved { .. }
             | Self::ConsentNeeded
+            | Self::Withheld { .. }
             | Self::Overloaded { .. } => Some(Outcome::NotSent),
             Self::Refused { .. } => None,
             Self::Internal

@@ -28,6 +28,7 @@ use super::{
 use crate::{
     config::{Config, Secrets, Server, Transport},
     ident::ToolName,
+    lock::ServerPins,
     private_files,
 };
 use bounds::{LIFETIME, MAX_FILE_BYTES, age, clear_out};
@@ -109,12 +110,14 @@ impl KeptLists {
         }
     }
 
-    /// The tools of a server as it last told them, by the rules of its entry as it is now.
-    pub(crate) fn recall(&self, server: &Server) -> Option<ToolList> {
-        Some(self.read(server)?.0)
+    /// The tools of a server as it last told them, by the rules of its entry as it is now and by what is pinned.
+    pub(crate) fn recall_pinned(&self, server: &Server, pins: &ServerPins) -> Option<ToolList> {
+        let (told, _) = self.told(server)?;
+        let rules = ListRules::of(server, told.era).with_pins(pins, server.pin);
+        Some(ToolList::of(&told, &rules))
     }
 
-    /// The same, with its age.
+    /// The same without what is pinned, and with its age.
     fn read(&self, server: &Server) -> Option<(ToolList, Duration)> {
         let (told, age) = self.told(server)?;
         let tools = ToolList::of(&told, &ListRules::of(server, told.era));

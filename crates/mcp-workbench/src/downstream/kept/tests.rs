@@ -20,6 +20,13 @@ use crate::{
     wire::RawJson,
 };
 
+impl KeptLists {
+    /// The tools of a server of which nothing is pinned.
+    fn recall(&self, server: &Server) -> Option<ToolList> {
+        Some(self.read(server)?.0)
+    }
+}
+
 fn launch(args: &[&str], own: &[(&str, &str)]) -> StdioLaunch {
     let list = |texts: &[&str]| texts.iter().map(|it| (*it).to_owned()).collect();
     StdioLaunch {

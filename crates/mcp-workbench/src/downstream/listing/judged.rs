@@ -47,8 +47,10 @@ impl ToolList {
             ..Self::default()
         };
         for tool in self.tools.iter().filter(allows) {
-            let (definition, headers) = (tool.definition.clone(), tool.headers.clone());
-            list.offer(tool.name.clone(), definition, headers);
+            list.offer(ToolDefinition {
+                asks: None,
+                ..tool.clone()
+            });
         }
         list.judge(&server.permissions);
         for name in self.denied.keys() {
@@ -83,7 +85,7 @@ impl ToolList {
     }
 
     /// Holds all tools against the rules; returns those that are not believed.
-    pub(super) fn judge(&mut self, permissions: &Permissions) -> Vec<ToolName> {
+    pub(crate) fn judge(&mut self, permissions: &Permissions) -> Vec<ToolName> {
         let mut mistrusted = Vec::new();
         if permissions.is_empty() {
             return mistrusted;
@@ -104,15 +106,14 @@ impl ToolList {
                     continue;
                 }
             };
-            self.by_name.insert(tool.name.clone(), self.tools.len());
-            self.tools.push(tool);
+            self.offer(tool);
         }
         mistrusted
     }
 
     fn deny(&mut self, tool: &ToolName, reason: Reason) {
         let words = format!("not permitted by the configuration: {reason} under 'deny'");
-        self.withhold(tool.as_str(), &words, Cause::NotPermitted);
+        self.withhold(tool, words, Cause::NotPermitted);
         self.denied.insert(tool.clone(), reason);
     }
 }

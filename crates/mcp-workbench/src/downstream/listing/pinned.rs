@@ -2,13 +2,14 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use super::{Cause, ToolDefinition, ToolList, Withheld};
+use super::{Cause, Reviewable, ToolDefinition, ToolList, Withheld};
 use crate::{
     call::ToolRequest,
     config::PinMode,
     downstream::error::CallError,
+    ident::ToolName,
     lock::{Ruling, ServerPins},
-    visible::visible,
+    policy::scan,
 };
 
 /// What is done about tools that are not what the lock file has.
@@ -20,7 +21,7 @@ pub(crate) struct PinRules<'a> {
 
 impl PinRules<'_> {
     /// What may be offered of a list.
-    pub(super) fn rule(&self, list: &ToolList) -> Ruling {
+    pub(crate) fn rule(&self, list: &ToolList) -> Ruling {
         let tools = list.tools.iter();
         let tools = tools.map(|tool| (tool.name.as_str(), &tool.definition));
         let product = list.introduction.product.as_deref();
@@ -31,20 +32,50 @@ impl PinRules<'_> {
 impl ToolList {
     /// The tool of this name that is not offered; of several, the one that nobody has approved.
     pub fn withheld_as(&self, name: &str) -> Option<&Withheld> {
-        let named = || self.withheld.iter().filter(|it| it.tool == visible(name));
+        let named = || { self.withheld.iter() }.filter(|it| it.name.as_str() == name);
         let denied = named().find(|it| it.cause == Cause::NotApproved);
         denied.or_else(|| named().next())
     }
 
-    /// The list without the tools that may not be offered any more.
+    /// The list without the tools that may not be offered any more: where only what is approved may be, those that are
+    /// not; and those with a finding that is not approved any more.
     pub(crate) fn ruled(self: &Arc<Self>, rules: &PinRules<'_>) -> Arc<Self> {
-        let ruling = rules.rule(self);
-        if ruling.denied.is_empty() {
+        let ruling = match rules.mode {
+            PinMode::Enforce => rules.rule(self),
+            PinMode::Off | PinMode::Notice => Ruling::default(),
+        };
+        let is_revoked = |tool: &ToolDefinition| {
+            let definition = (tool.name.as_str(), &tool.definition);
+            { tool.released }.is_some_and(|code| !rules.pins.releases(definition, code))
+        };
+        if ruling.denied.is_empty() && !self.tools.iter().any(is_revoked) {
             return Arc::clone(self);
         }
         let mut list = Self::clone(self);
+        list.revoke(is_revoked, rules.pins);
         list.apply(ruling);
         Arc::new(list)
+    }
+
+    /// Withholds tools whose findings are not approved any more.
+    fn revoke(&mut self, is_revoked: impl Fn(&ToolDefinition) -> bool, pins: &ServerPins) {
+        let tools = std::mem::take(&mut self.tools).into_iter();
+        let (revoked, left): (Vec<_>, Vec<_>) = tools.partition(is_revoked);
+        self.by_name.clear();
+        for tool in left {
+            self.offer(tool);
+        }
+        for tool in revoked {
+            let Some(finding) = scan::hard(&tool.definition) else {
+                continue;
+            };
+            let reason = pins.finding_reason(tool.name.as_str(), &finding.to_string());
+            let cause = Cause::Finding(Reviewable {
+                definition: tool.definition,
+                code: finding.code(),
+            });
+            self.withhold(&tool.name, reason, cause);
+        }
     }
 
     /// Returns the tool of a call that may be sent to the server with this list, else the reason why not. This is the
@@ -62,17 +93,25 @@ impl ToolList {
 
     /// Why a tool of this name may not be called, although the server has it.
     fn refusal(&self, name: &str) -> Option<CallError> {
+        // A second tool of the name of one that is offered is withheld too.
+        if self.get(name).is_some() {
+            return None;
+        }
         if let Some(refusal) = self.denied(name) {
             return Some(refusal.into());
         }
         let withheld = self.withheld_as(name)?;
-        (withheld.cause == Cause::NotApproved).then(|| CallError::NotApproved {
-            reason: withheld.reason.clone(),
+        let reason = withheld.reason.clone();
+        Some(match withheld.cause {
+            Cause::NotApproved => CallError::NotApproved { reason },
+            Cause::Definition | Cause::Finding(_) | Cause::NotPermitted => {
+                CallError::Withheld { reason }
+            }
         })
     }
 
     /// Takes out what may not be offered, and notes what is to be told.
-    pub(super) fn apply(&mut self, ruling: Ruling) {
+    pub(crate) fn apply(&mut self, ruling: Ruling) {
         self.notices.extend(ruling.notices);
         if ruling.denied.is_empty() {
             return;
@@ -82,8 +121,8 @@ impl ToolList {
             .retain(|tool| !denied.contains(tool.name.as_str()));
         let names = self.tools.iter().enumerate();
         self.by_name = names.map(|(at, tool)| (tool.name.clone(), at)).collect();
-        for (tool, reason) in &ruling.denied {
-            self.withhold(tool, reason, Cause::NotApproved);
+        for (tool, reason) in ruling.denied {
+            self.withhold(&ToolName::from(&*tool), reason, Cause::NotApproved);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 use tokio::sync::watch;
 
 use crate::{
-    config::{PinMode, Server},
+    config::Server,
     downstream::{
         listing::PinRules,
         server::{Command, Phase, ServerHandle, Status},
@@ -55,7 +55,7 @@ impl ServerHandle {
         Status {
             phase: Phase::Untried,
             stale: tools.is_some(),
-            tools: tools.map(|tools| self.about.memory.ruled(server, tools.narrowed(server))),
+            tools: tools.map(|tools| self.about.memory.ruled(server, &tools.narrowed(server))),
             recalled: false,
         }
     }
@@ -129,11 +129,9 @@ impl Session {
             pins: &self.pins,
             mode: self.server.pin,
         };
-        if rules.mode == PinMode::Enforce {
-            status.send_modify(|status| {
-                status.tools = status.tools.as_ref().map(|tools| tools.ruled(&rules));
-            });
-        }
+        status.send_modify(|status| {
+            status.tools = status.tools.as_ref().map(|tools| tools.ruled(&rules));
+        });
         self.announce_change(status);
     }
 

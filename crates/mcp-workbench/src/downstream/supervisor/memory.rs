@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{
-    config::{PinMode, Secrets, Server},
+    config::{Secrets, Server},
     downstream::{
         kept::{KeptLists, NotKept},
         later::Later,
@@ -65,20 +65,16 @@ impl Memory {
     pub(crate) fn recall(&self, server: &Server) -> Option<Arc<ToolList>> {
         let mut state = self.state();
         if matches!(state.kept, Kept::Unread) {
-            let tools = self.lists.recall(server);
-            let tools = tools.map(|tools| self.ruled(server, Arc::new(tools)));
-            state.kept = tools.map_or(Kept::Nothing, Kept::Tools);
+            let tools = self.lists.recall_pinned(server, &self.pins);
+            state.kept = tools.map_or(Kept::Nothing, |tools| Kept::Tools(Arc::new(tools)));
         }
         drop(state);
         self.remembered()
     }
 
-    /// A list of tools without those that nobody has approved, where only what is approved may be offered. The server
-    /// is not started for that; whether it may be is seen when it is.
-    pub(crate) fn ruled(&self, server: &Server, tools: Arc<ToolList>) -> Arc<ToolList> {
-        if server.pin != PinMode::Enforce {
-            return tools;
-        }
+    /// A list of tools without those that may not be offered any more. The server is not started for that; whether it
+    /// may be is seen when it is.
+    pub(crate) fn ruled(&self, server: &Server, tools: &Arc<ToolList>) -> Arc<ToolList> {
         tools.ruled(&PinRules {
             pins: &self.pins,
             mode: server.pin,

@@ -384,7 +384,7 @@ impl Supervisor {
         self.status.send_modify(|status| {
             status.stale = status.tools.is_some();
             let tools = status.tools.take();
-            status.tools = tools.map(|tools| self.about.memory.ruled(&entry.server, tools));
+            status.tools = tools.map(|tools| self.about.memory.ruled(&entry.server, &tools));
         });
     }
 

@@ -11,6 +11,7 @@ fn observation(tools: &[(&str, &str)]) -> Observation {
     Observation {
         launch: Launch::of_parts(parts.into()),
         tools: tools.collect(),
+        ..Observation::default()
     }
 }
 
@@ -63,6 +64,17 @@ fn faults_are_told_with_their_place() {
         ),
         (
             good.replace("sha256-", "sha256-0"),
+            "toolboxes.dev.fs.tools.add is not what it should be",
+        ),
+        // Nobody approves a finding without a definition.
+        (
+            good.replace(
+                "\"add\": \"sha256-",
+                &format!(
+                    "\"add\": {{\"finding\": \"x\", \"seen\": \"{}\"}}, \"sub\": \"sha256-",
+                    Digest::of(b"1")
+                ),
+            ),
             "toolboxes.dev.fs.tools.add is not what it should be",
         ),
         (
@@ -122,9 +134,51 @@ fn what_was_seen_is_told_once_and_approved_never() {
     assert_eq!(server, PinnedServer::of(&later));
 }
 
+#[test]
+fn a_finding_is_approved_with_one_definition() {
+    let with_finding = |text: &str, code: &str| {
+        let mut found = observation(&[("a", text), ("b", "2")]);
+        found.findings.insert("a".to_owned(), code.to_owned());
+        found
+    };
+    let releases = |server: &PinnedServer, text: &str, code: &str| {
+        let digest = || Digest::of(text.as_bytes());
+        server.tools["a"].releases(digest, code)
+    };
+    let mut server = PinnedServer::of(&observation(&[("a", "1"), ("b", "2")]));
+    assert!(!releases(&server, "1", "hidden_character"));
+    // The definition is the pinned one, but nobody has approved its finding.
+    let found = with_finding("1", "hidden_character");
+    assert_eq!(server.differences(&found, Base::Pinned).changed, ["a"]);
+    server.approve(&found, Selection::Tool("a"));
+    assert_eq!(
+        server.differences(&found, Base::Pinned),
+        Differences::default()
+    );
+    assert!(releases(&server, "1", "hidden_character"));
+    assert!(!releases(&server, "1", "schema_bomb"));
+    assert!(!releases(&server, "other", "hidden_character"));
+    let text = lock(server.clone()).text();
+    assert!(
+        text.contains("\", \"finding\": \"hidden_character\" }"),
+        "{text}"
+    );
+    assert_eq!(Lock::parse(text.as_bytes()), Ok(lock(server.clone())));
+    // Approving the whole server keeps what is as it was released, and nothing else.
+    server.approve(&found, Selection::Whole);
+    assert!(releases(&server, "1", "hidden_character"));
+    server.approve(&observation(&[("a", "1"), ("b", "2")]), Selection::Whole);
+    assert!(!releases(&server, "1", "hidden_character"));
+}
+
 fn servers() -> impl Strategy<Value = PinnedServer> {
     let digest = || prop::option::of(any::<u8>().prop_map(|it| Digest::of(&[it])));
-    let tool = (digest(), digest()).prop_map(|(pinned, seen)| PinnedTool { pinned, seen });
+    let tool = (digest(), digest(), prop::option::of(".{0,8}"));
+    let tool = tool.prop_map(|(pinned, seen, finding)| PinnedTool {
+        pinned,
+        seen,
+        finding: finding.filter(|_| pinned.is_some()),
+    });
     let tool = tool.prop_filter("one of the two", |it| it.pinned.or(it.seen).is_some());
     let parts = || {
         let part = prop_oneof![

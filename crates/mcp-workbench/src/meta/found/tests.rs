@@ -25,6 +25,7 @@ fn hit(tool: ToolIdentifier, definition: &str, alike: Vec<ToolIdentifier>) -> Fo
             definition: RawJson::parse(&Bytes::copy_from_slice(definition.as_bytes())).unwrap(),
             headers: Vec::new(),
             asks: None,
+            released: None,
         },
         tool,
         alike,

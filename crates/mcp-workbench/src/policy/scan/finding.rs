@@ -159,6 +159,11 @@ impl Finding {
         }
     }
 
+    /// Whether somebody may approve a tool with this hard finding. What is too large is not offered by anybody's word.
+    pub fn can_be_approved(&self) -> bool {
+        self.problem != Problem::TooLarge
+    }
+
     /// The stable word for programs.
     pub fn code(&self) -> &'static str {
         match self.problem {

@@ -19,6 +19,7 @@ fn tool(definition: &str) -> ToolDefinition {
     ToolDefinition {
         headers: Vec::new(),
         asks: None,
+        released: None,
         name: "x".into(),
         definition: RawJson::parse(&Bytes::copy_from_slice(definition.as_bytes())).unwrap(),
     }
@@ -81,6 +82,7 @@ fn what_else_there_is_to_say_stands_in_its_order() {
     first.withheld.push(Withheld {
         tool: "x".to_owned(),
         reason: "name is missing".to_owned(),
+        name: "x".into(),
         cause: Cause::Definition,
     });
     first.notices.push("cut short".to_owned());

@@ -24,9 +24,9 @@ pub enum LookupError {
     ServerUnknown,
     /// The server has no such tool.
     ToolUnknown,
-    /// The server has one of this name, whose definition cannot be passed on.
+    /// The server has one of this name that is withheld.
     ToolWithheld {
-        /// What is wrong with it.
+        /// The reason in words, with the command that reviews it.
         reason: String,
     },
     /// The tool may not be called.
@@ -47,7 +47,8 @@ impl LookupError {
             Self::ToolboxUnknown => "toolbox_unknown",
             Self::ToolboxNotOpen(_) => "toolbox_not_open",
             Self::ServerUnknown => "server_unknown",
-            Self::ToolUnknown | Self::ToolWithheld { .. } => "tool_unknown",
+            Self::ToolUnknown => "tool_unknown",
+            Self::ToolWithheld { .. } => "tool_withheld",
             Self::NotPermitted(refusal) => refusal.code(),
             Self::ToolNotApproved { .. } => "tool_not_approved",
             Self::NotConnected(error) => error.code(),
@@ -208,11 +209,13 @@ fn missing(tools: &ToolList, name: &str) -> LookupError {
         return LookupError::NotPermitted(refusal);
     }
     match tools.withheld_as(name) {
-        Some(Withheld { cause, reason, .. }) if *cause == Cause::NotApproved => {
-            LookupError::ToolNotApproved {
-                reason: reason.clone(),
-            }
-        }
+        Some(Withheld {
+            cause: Cause::NotApproved,
+            reason,
+            ..
+        }) => LookupError::ToolNotApproved {
+            reason: reason.clone(),
+        },
         Some(Withheld { reason, .. }) => LookupError::ToolWithheld {
             reason: reason.clone(),
         },

@@ -15,6 +15,11 @@ fn a_toolbox_opens_with_all_its_tools_and_nothing_is_started() {
     let setup = on_use(&script).server("two", &Script::named(&["b"]));
     let mut workbench = warmed(setup).connect();
     let opened = workbench.open("dev").json();
+    let config = workbench.setup.config();
+    let reason = format!(
+        "inputSchema is missing; `mcp-workbench --config {} trust list dev fs` lists what is withheld",
+        config.display()
+    );
     assert_eq!(
         opened,
         json!({
@@ -23,7 +28,7 @@ fn a_toolbox_opens_with_all_its_tools_and_nothing_is_started() {
                 {"name": "a", "odd": [1], "inputSchema": {"type": "object"}, "server": "fs", "toolbox": "dev"},
                 {"name": "b", "inputSchema": {"type": "object"}, "server": "two", "toolbox": "dev"},
             ],
-            "withheld": [{"server": "fs", "tool": "broken", "reason": "inputSchema is missing"}],
+            "withheld": [{"server": "fs", "tool": "broken", "reason": reason}],
             "instructions": {"fs": "be kind"},
         })
     );

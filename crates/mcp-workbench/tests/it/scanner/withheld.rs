@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use crate::harness::{
-    ModernClient, ModernRequest, RemoteFixture, Script, Setup, Workbench, raw_string,
+    ModernClient, ModernRequest, RemoteFixture, Script, Setup, ToolResult, Workbench, raw_string,
 };
 
 /// A tool that is fine, and one whose description has an escape sequence, raw JSON.
@@ -18,13 +18,24 @@ fn hostile() -> Script {
     Script::new().tools(TOOLS)
 }
 
+/// Why a tool of `fs` with a finding is withheld, with the commands about this configuration.
+fn reason(workbench: &Workbench, tool: &str, finding: &str) -> String {
+    let config = workbench.setup.config();
+    let about = format!("mcp-workbench --config {} trust", config.display());
+    format!(
+        "{finding}; only the user can review it with `{about} diff dev fs {tool}` and release it with `{about} \
+         approve dev fs {tool}`"
+    )
+}
+
 #[track_caller]
-fn only_good(opened: &Value) {
+fn only_good(workbench: &Workbench, opened: &Value) {
     let names: Vec<&Value> = { opened["tools"].as_array().unwrap().iter() }
         .map(|it| &it["name"])
         .collect();
     assert_eq!(names, ["good"]);
-    let withheld = json!([{"server": "fs", "tool": "bad", "reason": REASON}]);
+    let reason = reason(workbench, "bad", REASON);
+    let withheld = json!([{"server": "fs", "tool": "bad", "reason": reason}]);
     assert_eq!(opened["withheld"], withheld);
 }
 
@@ -33,26 +44,33 @@ fn a_tool_with_a_hard_finding_is_neither_listed_nor_callable() {
     for era in ["legacy", "modern"] {
         let script = hostile().set("era", &raw_string(era));
         let mut workbench = Setup::one(&script).connect();
-        only_good(&workbench.open("dev").json());
+        let opened = workbench.open("dev").json();
+        only_good(&workbench, &opened);
         let refused = workbench.use_tool("bad", "{}");
-        assert_eq!(
-            refused.error(),
-            format!(
-                "Tool 'bad' not found in server 'fs' (toolbox 'dev'): it is withheld, since its definition cannot \
-                 be passed on: {REASON}"
-            )
-        );
+        is_refused(&refused, &reason(&workbench, "bad", REASON));
         workbench.wait_stderr(&format!("tool 'bad': {REASON}"));
         let journal = workbench.journal("dev", "fs");
         assert!(journal.received("tools/call").is_empty());
 
         let remote = RemoteFixture::start(&script);
         let mut workbench = remote.setup().connect();
-        only_good(&workbench.open("dev").json());
+        let opened = workbench.open("dev").json();
+        only_good(&workbench, &opened);
     }
     let mut workbench = Setup::one(&hostile()).start();
     let opened = workbench.call_modern(&ModernRequest::open("dev"));
-    only_good(&opened.json());
+    only_good(&workbench, &opened.json());
+}
+
+#[track_caller]
+fn is_refused(refused: &ToolResult, reason: &str) {
+    assert_eq!(
+        refused.error(),
+        format!("Tool 'bad' of server 'fs' (toolbox 'dev') is withheld: {reason}")
+    );
+    let failure = refused.failure();
+    assert_eq!(failure["code"], "tool_withheld");
+    assert_eq!(failure["outcome"], "not_sent");
 }
 
 fn names(workbench: &mut Workbench) -> Vec<String> {
@@ -72,13 +90,75 @@ fn it_is_not_shown_in_dynamic_and_native_mode_either() {
     assert!(shown.contains(&"dev__fs__good".to_owned()), "{shown:?}");
     assert!(!shown.iter().any(|it| it.contains("bad")), "{shown:?}");
     let called = workbench.call("dev__fs__bad", "{}");
-    assert!(called.error().contains("not found"), "{}", called.raw);
+    is_refused(&called, &reason(&workbench, "bad", REASON));
+    assert!(
+        workbench
+            .call("dev__fs__worse", "{}")
+            .error()
+            .contains("not found")
+    );
 
     let setup = Setup::one(&hostile())
         .top("toolMode", json!("native"))
         .top("nativeToolbox", json!("dev"));
     let mut workbench = setup.connect();
     assert_eq!(names(&mut workbench), ["good"]);
+    let called = workbench.call("bad", "{}");
+    is_refused(&called, &reason(&workbench, "bad", REASON));
+    let journal = workbench.journal("dev", "fs");
+    assert!(journal.received("tools/call").is_empty());
+}
+
+/// Definitions that nobody can approve.
+#[test]
+fn a_broken_definition_says_so_in_every_mode() {
+    let huge = format!(
+        r#"{{"name":"huge","description":"{}","inputSchema":{{}}}}"#,
+        "x".repeat(300_000)
+    );
+    let tools = format!(
+        r#"[{{"name":"schemaless"}},{huge},{{"name":"twice","inputSchema":{{}}}},{{"name":"twice","inputSchema":{{}}}}]"#
+    );
+    let script = Script::new()
+        .tools(&tools)
+        .answers("twice", r#"{"content":[],"n":1}"#);
+    let faults = [
+        ("schemaless", "inputSchema is missing"),
+        ("huge", "the definition is larger than 256 KiB"),
+    ];
+    for mode in ["proxy", "dynamic", "native"] {
+        let setup = Setup::one(&script).top("toolMode", json!(mode));
+        let setup = match mode {
+            "native" => setup.top("nativeToolbox", json!("dev")),
+            _ => setup,
+        };
+        let mut workbench = setup.connect();
+        if mode != "native" {
+            workbench.open("dev");
+        }
+        let mut call = |tool: &str| match mode {
+            "proxy" => workbench.use_tool(tool, "{}"),
+            "dynamic" => workbench.call(&format!("dev__fs__{tool}"), "{}"),
+            _ => workbench.call(tool, "{}"),
+        };
+        // The first of two is offered.
+        assert_eq!(call("twice").raw, r#"{"content":[],"n":1}"#);
+        let refused = faults.map(|(tool, _)| call(tool));
+        let config = workbench.setup.config();
+        for ((tool, fault), refused) in faults.iter().zip(refused) {
+            let list = format!(
+                "mcp-workbench --config {} trust list dev fs",
+                config.display()
+            );
+            assert_eq!(
+                refused.error(),
+                format!(
+                    "Tool '{tool}' of server 'fs' (toolbox 'dev') is withheld: {fault}; `{list}` lists what is withheld"
+                )
+            );
+            assert_eq!(refused.failure()["code"], "tool_withheld");
+        }
+    }
 }
 
 #[test]
@@ -94,14 +174,10 @@ fn a_list_that_changes_is_checked_again() {
     assert_eq!(workbench.open("dev").tool_names(), ["turn", "bad"]);
     workbench.use_tool("turn", "{}");
     let opened = workbench.open("dev").json();
-    let reason = "the hidden character U+E0041 (TAG block) in /description";
+    let finding = "the hidden character U+E0041 (TAG block) in /description";
+    let reason = reason(&workbench, "bad", finding);
     assert_eq!(opened["withheld"][0]["reason"], reason, "{opened}");
-    assert!(
-        workbench
-            .use_tool("bad", "{}")
-            .error()
-            .contains("not found")
-    );
+    is_refused(&workbench.use_tool("bad", "{}"), &reason);
 }
 
 #[test]
