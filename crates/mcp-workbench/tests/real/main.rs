@@ -9,6 +9,7 @@
 mod clients;
 mod eras;
 mod everything;
+mod examples;
 mod inspector;
 mod large_results;
 mod listening;

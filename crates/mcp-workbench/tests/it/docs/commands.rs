@@ -19,6 +19,10 @@ const NOT_RUN: &[(&str, &str)] = &[
     ),
     ("tar xzf target/", "it is tried with the packages"),
     ("./mcp-workbench-", "it is tried with the packages"),
+    ("npm install @model", "tests/real has the SDK installed"),
+    ("pip install \"mcp", "tests/real has the SDK installed"),
+    ("node docs/examples", "tests/real/examples.rs does it"),
+    ("python docs/examples", "tests/real/examples.rs does it"),
     ("rustup target add", "it changes the machine"),
     ("apt-get install", "it changes the machine"),
 ];

@@ -116,8 +116,9 @@ fn a_document_that_no_command_prints_is_found() {
 fn the_example_files_load() {
     let folder = root().join("docs/examples");
     let mut findings = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let file = entry.unwrap().path();
+    let files = fs::read_dir(folder).unwrap();
+    let files = files.map(|entry| entry.unwrap().path());
+    for file in files.filter(|file| file.is_file()) {
         if let Err(error) = load(&fs::read_to_string(&file).unwrap()) {
             findings.push(format!("{}: {error}", file.display()));
         }

@@ -1,6 +1,7 @@
 //! The documentation, held against the program: every block of every page is parsed, loaded, run or compared, and every
 //! link leads somewhere. A block that nothing here knows how to test fails.
 
+mod calls;
 mod commands;
 mod data;
 mod followed;

@@ -45,6 +45,12 @@ const COMPARED: &[Compared] = &[
     ("docs/guides/remote-servers.md", "signed in to", signed_in),
     ("docs/guides/import-and-install.md", "Claude Code  ", found),
     ("docs/guides/import-and-install.md", "/home/me/", installed),
+    ("docs/open-toolbox.md", "toolbox dev", compared_elsewhere),
+    (
+        "docs/guides/client-programs.md",
+        "meta-tools:",
+        compared_elsewhere,
+    ),
 ];
 
 #[test]
@@ -62,6 +68,9 @@ fn what_the_pages_show_is_what_the_program_says() {
     }
     none(&unknown);
 }
+
+/// A block that `calls.rs` compares, or `tests/real/examples.rs`.
+fn compared_elsewhere(_: &Block) {}
 
 /// Every line of a block stands in a text, in this order.
 #[track_caller]
