@@ -9,6 +9,8 @@ use super::{
 };
 use crate::harness::{Script, Setup, ToolResult, Workbench};
 
+const MIGRATING: &str = "docs/guides/migrating-from-typescript.md";
+
 /// A page that shows calls, and the servers behind the workbench on it.
 type Calling = (&'static str, fn() -> Setup);
 
@@ -117,4 +119,39 @@ fn every_shown_call_is_made() {
         .map(|block| format!("{}: nothing makes this call", block.place()))
         .collect();
     none(&unknown);
+}
+
+/// The inline code of a cell of a table: the name of a tool and its arguments.
+fn cell_call(cell: &str) -> Option<(&str, &str)> {
+    let mut code = cell.split('`').skip(1).step_by(2);
+    let (name, arguments) = (code.next()?, code.next()?);
+    arguments.starts_with('{').then_some((name, arguments))
+}
+
+#[test]
+fn the_migration_guide_shows_old_calls_that_fail_and_new_ones_that_work() {
+    let text = page(MIGRATING).text;
+    let mut workbench = project().connect();
+    workbench.open("dev");
+    let mut rows = 0;
+    for line in text.lines().filter(|line| line.starts_with('|')) {
+        let cells: Vec<&str> = line.split('|').collect();
+        let [_, _, old, new, _] = cells.as_slice() else {
+            continue;
+        };
+        let (Some(old), Some(new)) = (cell_call(old), cell_call(new)) else {
+            continue;
+        };
+        let params = |(name, arguments): (&str, &str)| {
+            let arguments: Value = serde_json::from_str(arguments).unwrap();
+            json!({"name": name, "arguments": arguments}).to_string()
+        };
+        let answer = workbench.ask("tools/call", &params(old));
+        let refused = answer.is_error() || ToolResult::of(&answer).failed();
+        assert!(refused, "this call still works: {line}");
+        let answer = workbench.ask("tools/call", &params(new));
+        assert!(!ToolResult::of(&answer).failed(), "{line}");
+        rows += 1;
+    }
+    assert!(rows >= 4, "only {rows} pairs of calls");
 }
