@@ -49,3 +49,20 @@ fn every_block_is_of_a_language_that_is_tested() {
         .collect();
     none(&findings);
 }
+
+#[test]
+fn the_changelog_and_the_packages_have_the_version_of_the_program() {
+    let version = env!("CARGO_PKG_VERSION");
+    let changelog = page::page("CHANGELOG.md").text;
+    let mut versions = { changelog.lines() }
+        .filter_map(|line| line.strip_prefix("## ["))
+        .filter(|heading| !heading.starts_with("Unreleased"));
+    let newest = versions.next().unwrap();
+    assert!(newest.starts_with(&format!("{version}] - ")), "{newest}");
+    let installing = page::page("docs/installing.md").text;
+    let other: Vec<&str> = { installing.split_whitespace() }
+        .filter(|word| word.contains("target/packages/mcp-workbench-"))
+        .filter(|word| !word.contains(version))
+        .collect();
+    assert!(other.is_empty(), "packages of another version: {other:?}");
+}
