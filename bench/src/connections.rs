@@ -12,6 +12,7 @@ use std::{
 use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::{
+    era::{MODERN_REVISION, Params, RequestMeta},
     http::{HttpMessage, MessageBuffer},
     prepared::Prepared,
     session::{Budget, GRACE, SessionError, read_answer, write_request},
@@ -26,8 +27,11 @@ const PACE: Duration = Duration::from_millis(2);
 pub struct Connections {
     pub(crate) process: Watched,
     address: String,
-    /// What goes into every request from the answer to `initialize` on.
+    is_modern: bool,
+    /// The headers of every request of a legacy client after the answer to `initialize`.
     session_headers: String,
+    /// The headers of the next request that depend on the era.
+    headers: String,
     open: Vec<Connection>,
     body: Vec<u8>,
     message: Vec<u8>,
@@ -60,7 +64,9 @@ impl Connections {
         Ok(Self {
             process,
             address,
+            is_modern: prepared.meta == RequestMeta::Modern,
             session_headers: String::new(),
+            headers: String::new(),
             open: vec![first],
             body: Vec::new(),
             message: Vec::new(),
@@ -71,6 +77,7 @@ impl Connections {
     pub(crate) fn notify(&mut self, message: &[u8]) -> Result<(), SessionError> {
         self.body.clear();
         self.body.extend_from_slice(message);
+        self.headers.clone_from(&self.session_headers);
         self.post(0)?;
         self.open[0].wait().map(drop)
     }
@@ -80,11 +87,12 @@ impl Connections {
         &mut self,
         id: u64,
         method: &str,
-        params: &str,
+        params: &Params,
         read: impl Fn(&str) -> T,
     ) -> Result<T, SessionError> {
         self.body.clear();
         write_request(&mut self.body, id, method, params);
+        self.write_headers(method, params);
         self.post(0)?;
         let message = self.open[0].wait()?;
         if method == "initialize" {
@@ -104,7 +112,7 @@ impl Connections {
     pub(crate) fn in_flight(
         &mut self,
         first: u64,
-        params: &str,
+        params: &Params,
         count: usize,
         budget: Budget,
     ) -> Result<usize, SessionError> {
@@ -112,6 +120,7 @@ impl Connections {
         while self.open.len() < count {
             self.open.push(Connection::open(&self.address)?);
         }
+        self.write_headers("tools/call", params);
         let began = Instant::now();
         let mut sent = 0;
         let mut done = 0;
@@ -161,10 +170,30 @@ impl Connections {
         Ok(ready.map(|(index, _)| index).collect())
     }
 
-    fn call(&mut self, index: usize, id: u64, params: &str) -> Result<(), SessionError> {
+    fn call(&mut self, index: usize, id: u64, params: &Params) -> Result<(), SessionError> {
         self.body.clear();
         write_request(&mut self.body, id, "tools/call", params);
         self.post(index)
+    }
+
+    /// Writes the headers that depend on the era: those of the session, or those that repeat the body.
+    fn write_headers(&mut self, method: &str, params: &Params) {
+        self.headers.clear();
+        if !self.is_modern {
+            self.headers += &self.session_headers;
+            return;
+        }
+        let texts = [
+            "mcp-protocol-version: ",
+            MODERN_REVISION,
+            "\r\nmcp-method: ",
+            method,
+            "\r\n",
+        ];
+        self.headers.extend(texts);
+        if let Some(name) = params.name() {
+            self.headers.extend(["mcp-name: ", name, "\r\n"]);
+        }
     }
 
     /// Posts the body on a connection with one write.
@@ -175,7 +204,7 @@ impl Connections {
             self.message,
             "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
              accept: application/json, text/event-stream\r\n{}content-length: {length}\r\n\r\n",
-            self.session_headers
+            self.headers
         )?;
         self.message.extend_from_slice(&self.body);
         Ok(self.open[index].stream.write_all(&self.message)?)

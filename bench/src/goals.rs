@@ -2,16 +2,21 @@
 
 use serde::Serialize;
 
-use self::Measure::{Growth, Hops, Times, TimesOwn, Value};
-use crate::store::Store;
+use self::Measure::{Growth, Hops, TimesDirect, TimesOwn, TimesRelay, Value};
+use crate::{
+    store::Store,
+    target::{Kind, Target},
+};
 
 /// One figure of a row.
 #[derive(Debug, Clone, Copy)]
 enum Measure {
     /// A value as it is.
     Value(&'static str),
-    /// Times the value of another target in the same round.
-    Times(&'static str, &'static str),
+    /// The ratio to the direct connection of the target in the same round.
+    TimesDirect(&'static str),
+    /// The ratio to the relay of the target in the same round.
+    TimesRelay(&'static str),
     /// Times the value of the same target in another case.
     TimesOwn(&'static str, &'static str),
     /// What is added to direct, in multiples of what the relay adds.
@@ -51,84 +56,99 @@ const fn more(what: &'static str, measure: Measure, at_least: f64, aim: f64) -> 
     }
 }
 
-/// Over pipes.
-const GOALS: &[Goal] = &[
+/// A figure that nothing is judged by.
+const fn figure(what: &'static str, measure: Measure) -> Goal {
+    less(what, measure, f64::NAN, f64::NAN)
+}
+
+const ROUND_TRIP: &str = "round trip p50, µs";
+const THROUGHPUT: &str = "calls a second, 64 in flight";
+const CPU: &str = "CPU a call, 64 in flight, µs";
+
+/// Calls over pipes, for every era pair.
+const CALL_GOALS: &[Goal] = &[
     less(
         "round trip p50, x direct",
-        Times("round trip p50, µs", "direct"),
-        4.3,
-        3.5,
+        TimesDirect(ROUND_TRIP),
+        3.8,
+        3.4,
     ),
-    less("round trip p10, hops", Hops("round trip p10, µs"), 2.0, 1.5),
-    less(
-        "round trip p99, x direct",
-        Times("round trip p99, µs", "direct"),
-        6.0,
-        4.5,
-    ),
+    less("round trip p50, relay hops", Hops(ROUND_TRIP), 1.8, 1.5),
     more(
-        "throughput, 16 in flight, x direct",
-        Times("calls a second, 16 in flight", "direct"),
-        0.45,
-        0.65,
+        "throughput, 64 in flight, x relay",
+        TimesRelay(THROUGHPUT),
+        0.75,
+        0.85,
     ),
-    more(
+    less("CPU per call, 64 in flight, µs", Value(CPU), 2.5, 1.6),
+];
+
+/// Figures of the era pairs over pipes that nothing is judged by.
+const PAIR_FIGURES: &[Goal] = &[
+    figure(
         "throughput, 64 in flight, x direct",
-        Times("calls a second, 64 in flight", "direct"),
-        0.45,
-        0.65,
+        TimesDirect(THROUGHPUT),
     ),
-    more(
-        "throughput, 256 in flight, x direct",
-        Times("calls a second, 256 in flight", "direct"),
-        0.45,
-        0.65,
+    figure("round trip p50, µs", Value(ROUND_TRIP)),
+    figure(
+        "round trip p99, x direct",
+        TimesDirect("round trip p99, µs"),
     ),
-    less(
-        "CPU a call, 64 in flight, µs",
-        Value("CPU a call, 64 in flight, µs"),
-        10.0,
-        5.0,
+    figure(
+        "result of 1 MiB, x direct",
+        TimesDirect("result of 1024 KiB p50, µs"),
+    ),
+];
+
+/// Over pipes, beside peers.
+const GOALS: &[Goal] = &[
+    figure(
+        "round trip p99, x direct",
+        TimesDirect("round trip p99, µs"),
+    ),
+    figure(
+        "throughput, 64 in flight, x direct",
+        TimesDirect(THROUGHPUT),
     ),
     less(
         "result of 64 KiB, x direct",
-        Times("result of 64 KiB p50, µs", "direct"),
+        TimesDirect("result of 64 KiB p50, µs"),
         3.5,
         2.5,
     ),
     less(
         "result of 1 MiB, x direct",
-        Times("result of 1024 KiB p50, µs", "direct"),
+        TimesDirect("result of 1024 KiB p50, µs"),
         3.0,
         2.0,
     ),
     less(
         "result of 10 MiB, x direct",
-        Times("result of 10240 KiB p50, µs", "direct"),
+        TimesDirect("result of 10240 KiB p50, µs"),
         2.5,
         1.6,
     ),
     less(
         "start to answer to initialize, x relay",
-        Times("start to answer to initialize, ms", "relay"),
+        TimesRelay("start to answer to initialize, ms"),
         2.0,
         1.2,
     ),
     less(
         "start to first good call, x direct",
-        Times("start to first good call, ms", "direct"),
+        TimesDirect("start to first good call, ms"),
         4.0,
         2.5,
     ),
     less(
         "open 50 servers, x a client alone",
-        Times("open 50 servers, ms", "direct"),
+        TimesDirect("open 50 servers, ms"),
         2.0,
         1.4,
     ),
     less(
         "open 20 servers that take 200 ms, x a client alone",
-        Times("open 20 servers that take 200 ms, ms", "direct"),
+        TimesDirect("open 20 servers that take 200 ms, ms"),
         1.3,
         1.1,
     ),
@@ -140,16 +160,13 @@ const GOALS: &[Goal] = &[
     ),
     less(
         "the same, x a client that starts them",
-        Times(
-            "open 50 servers and 1000 tools from the catalogue, ms",
-            "direct",
-        ),
+        TimesDirect("open 50 servers and 1000 tools from the catalogue, ms"),
         0.5,
         0.1,
     ),
     less(
         "open 5,000 tools, x a client alone",
-        Times("open 5000 tools, ms", "direct"),
+        TimesDirect("open 5000 tools, ms"),
         4.0,
         2.0,
     ),
@@ -207,39 +224,21 @@ const NOT_OF_NATIVE: [&str; 2] = [
     "memory at rest, MB",
 ];
 
-/// Over HTTP.
+/// With HTTP on one or both sides.
 const HTTP_GOALS: &[Goal] = &[
-    less(
-        "round trip p50, x direct",
-        Times("round trip p50, µs", "direct-http"),
-        2.2,
-        1.8,
-    ),
-    more(
-        "throughput, 64 in flight, x direct",
-        Times("calls a second, 64 in flight", "direct-http"),
-        0.6,
-        0.8,
-    ),
-    // The same limits beside a relay that was at 1.58 x direct and let as many calls through as direct does.
-    less(
-        "round trip p50, x relay",
-        Times("round trip p50, µs", "relay-http"),
-        1.39,
-        1.14,
-    ),
+    less("round trip p50, x relay", TimesRelay(ROUND_TRIP), 1.3, 1.1),
     more(
         "throughput, 64 in flight, x relay",
-        Times("calls a second, 64 in flight", "relay-http"),
-        0.6,
-        0.8,
+        TimesRelay(THROUGHPUT),
+        0.9,
+        1.0,
     ),
-    less(
-        "CPU a call, 64 in flight, µs",
-        Value("CPU a call, 64 in flight, µs"),
-        f64::NAN,
-        f64::NAN,
+    figure("round trip p50, x direct", TimesDirect(ROUND_TRIP)),
+    figure(
+        "throughput, 64 in flight, x direct",
+        TimesDirect(THROUGHPUT),
     ),
+    figure("CPU per call, 64 in flight, µs", Value(CPU)),
 ];
 
 /// A row of the table.
@@ -271,24 +270,25 @@ pub enum Verdict {
 }
 
 impl Measure {
-    fn of(self, store: &Store, target: &str) -> Option<f64> {
-        let ratio = |case, base| Some(store.ratio((case, target), base)?.median);
+    fn of(self, store: &Store, target: &Target) -> Option<f64> {
+        let name = target.name();
+        let (direct, relay) = target.baselines();
+        let ratio = |case, base| Some(store.ratio((case, name), base)?.median);
         match self {
-            Self::Value(case) => Some(store.figure(case, target)?.median),
-            Self::Times(case, base) => ratio(case, (case, base)),
-            Self::TimesOwn(case, base) => ratio(case, (base, target)),
-            Self::Hops(case) => store.hops(case, target),
-            Self::Growth(case) => store.growth(case, target),
+            Self::Value(case) => Some(store.figure(case, name)?.median),
+            Self::TimesDirect(case) => ratio(case, (case, direct)),
+            Self::TimesRelay(case) => ratio(case, (case, relay)),
+            Self::TimesOwn(case, base) => ratio(case, (base, name)),
+            Self::Hops(case) => store.hops(case, name, (direct, relay)),
+            Self::Growth(case) => store.growth(case, name),
         }
     }
 }
 
 impl Goal {
-    fn row(&self, store: &Store, targets: &[&str]) -> Row {
-        let cells: Vec<_> = targets
-            .iter()
-            .map(|it| self.measure.of(store, it))
-            .collect();
+    fn row(&self, store: &Store, targets: &[Target]) -> Row {
+        let cells = targets.iter().map(|it| self.measure.of(store, it));
+        let cells: Vec<_> = cells.collect();
         let verdicts = cells.iter().zip(targets);
         let verdicts = verdicts.map(|(cell, target)| self.verdict_of(target, *cell));
         let verdicts = verdicts.collect();
@@ -301,8 +301,10 @@ impl Goal {
         }
     }
 
-    fn verdict_of(&self, target: &str, cell: Option<f64>) -> Verdict {
-        if target == "native" && NOT_OF_NATIVE.contains(&self.what) {
+    /// Judges a figure of the workbench; peers and baselines are not judged.
+    fn verdict_of(&self, target: &Target, cell: Option<f64>) -> Verdict {
+        let is_put_off = target.kind() == Kind::Native && NOT_OF_NATIVE.contains(&self.what);
+        if is_put_off || !target.is_workbench() {
             return Verdict::None;
         }
         self.verdict(cell)
@@ -327,17 +329,24 @@ impl Goal {
     }
 }
 
-/// The rows for these targets.
-pub fn rows(store: &Store, targets: &[&str]) -> Vec<Row> {
-    GOALS.iter().map(|goal| goal.row(store, targets)).collect()
+/// The rows for targets over pipes, beside peers.
+pub fn rows(store: &Store, targets: &[Target]) -> Vec<Row> {
+    rows_of(&[CALL_GOALS, GOALS], store, targets)
 }
 
-/// The rows for these targets over HTTP.
-pub fn http_rows(store: &Store, targets: &[&str]) -> Vec<Row> {
-    HTTP_GOALS
-        .iter()
-        .map(|goal| goal.row(store, targets))
-        .collect()
+/// The rows for targets with HTTP.
+pub fn http_rows(store: &Store, targets: &[Target]) -> Vec<Row> {
+    rows_of(&[HTTP_GOALS], store, targets)
+}
+
+/// The rows for era pairs over pipes.
+pub fn pair_rows(store: &Store, targets: &[Target]) -> Vec<Row> {
+    rows_of(&[CALL_GOALS, PAIR_FIGURES], store, targets)
+}
+
+fn rows_of(goals: &[&[Goal]], store: &Store, targets: &[Target]) -> Vec<Row> {
+    let goals = goals.iter().copied().flatten();
+    goals.map(|goal| goal.row(store, targets)).collect()
 }
 
 #[cfg(test)]
@@ -366,8 +375,9 @@ mod tests {
     fn native_mode_is_not_judged_by_what_it_cannot_put_off() {
         for what in NOT_OF_NATIVE {
             let goal = GOALS.iter().find(|goal| goal.what == what).unwrap();
-            assert_eq!(goal.verdict_of("native", Some(1000.0)), Verdict::None);
-            assert_eq!(goal.verdict_of("workbench", Some(1000.0)), Verdict::Missed);
+            let [_, relay, workbench, native] = Target::OWN;
+            let verdicts = [relay, workbench, native].map(|it| goal.verdict_of(&it, Some(1000.0)));
+            assert_eq!(verdicts, [Verdict::None, Verdict::Missed, Verdict::None]);
         }
     }
 }

@@ -36,17 +36,8 @@ const MANY: usize = 2_000;
 /// How many calls are in flight while whole calls are counted, apart from one after the other.
 const IN_FLIGHT: usize = 64;
 
-/// Whose whole calls are counted.
-const TARGETS: [Target; 5] = [
-    Target::Workbench,
-    Target::Native,
-    Target::WorkbenchHttp,
-    Target::WorkbenchHttpToStdio,
-    Target::WorkbenchStdioToHttp,
-];
-
-/// Counts everything; names, and how many instructions one time takes.
-pub fn count(programs: &Programs) -> Result<Vec<(String, f64)>, CountError> {
+/// The parts of a call: their names, and the instructions that each takes.
+pub fn count_parts(programs: &Programs) -> Result<Vec<(String, f64)>, CountError> {
     let hot = programs.own("bench-hot");
     let names = Command::new(&hot).output()?.stdout;
     let names = String::from_utf8_lossy(&names).into_owned();
@@ -55,9 +46,18 @@ pub fn count(programs: &Programs) -> Result<Vec<(String, f64)>, CountError> {
         let count = |times: usize| count_program(&hot, name, times);
         counts.push((name.to_owned(), one(count(FEW)?, count(MANY)?)));
     }
-    for target in TARGETS {
+    Ok(counts)
+}
+
+/// Whole calls: the instructions of the workbench process per call, for each target.
+pub fn count_targets<'a>(
+    programs: &Programs,
+    targets: impl Iterator<Item = &'a Target>,
+) -> Result<Vec<(String, f64)>, CountError> {
+    let mut counts = Vec::new();
+    for target in targets {
         for in_flight in [1, IN_FLIGHT] {
-            let count = |calls| count_calls(programs, &target, in_flight, calls);
+            let count = |calls| count_calls(programs, target, in_flight, calls);
             let name = format!("whole call, {}, {in_flight} in flight", target.name());
             counts.push((name, one(count(FEW)?, count(MANY)?)));
         }

@@ -5,10 +5,12 @@
 pub mod cases;
 pub mod connections;
 pub mod echo;
+pub mod era;
 pub mod goals;
 pub mod http;
 pub mod instructions;
 pub mod lines;
+pub mod pairs;
 pub mod peers;
 pub mod pipes;
 mod plot;

@@ -10,7 +10,8 @@ use std::{
 
 use bench::{
     cases::{CASES, Plan, Run},
-    instructions::{count, table},
+    instructions::{CountError, count_parts, count_targets, table},
+    pairs,
     peers::PEERS,
     report::{Machine, Report, publish},
     store::Store,
@@ -31,7 +32,7 @@ struct Arguments {
     /// Only these cases
     #[arg(long, value_name = "NAME", num_args = 1.., value_parser = clap::builder::PossibleValuesParser::new(CASES))]
     only: Vec<String>,
-    /// Only these targets, `direct` and `relay`
+    /// Only these targets, with the direct connections and relays that they are compared with
     #[arg(long, value_name = "NAME", num_args = 1..)]
     targets: Vec<String>,
     /// The CPU that everything runs on
@@ -46,6 +47,9 @@ struct Arguments {
     /// Count instructions with valgrind instead of measuring times
     #[arg(long)]
     instructions: bool,
+    /// The workbench that is measured, if not the one in the folder of this program
+    #[arg(long, value_name = "PROGRAM")]
+    workbench: Option<PathBuf>,
     /// Measure nothing; put the results of the last run into docs/benchmarks.md
     #[arg(long)]
     publish: bool,
@@ -62,7 +66,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     sched_setaffinity(None, &cpus)?;
     let mut run = prepare(&arguments)?;
     if arguments.instructions {
-        let counts = table(&count(&run.programs)?);
+        let counts = table(&count_instructions(&arguments, &run)?);
         fs::create_dir_all(&arguments.output)?;
         fs::write(arguments.output.join("instructions.md"), &counts)?;
         return Ok(write!(io::stdout(), "{counts}")?);
@@ -75,34 +79,53 @@ fn main() -> Result<(), Box<dyn Error>> {
     let report = Report {
         machine: &machine,
         command: &command(&arguments),
-        store: &run.store,
-        targets: &run.targets,
-        http_targets: &run.http_targets,
+        run: &run,
     };
     report.write(&arguments.output)?;
     write!(io::stdout(), "{}", report.text())?;
     Ok(())
 }
 
+/// The parts of a call, unless targets are named, and whole calls through the workbench.
+fn count_instructions(arguments: &Arguments, run: &Run) -> Result<Vec<(String, f64)>, CountError> {
+    let is_named = |target: &&Target| arguments.targets.iter().any(|it| it == target.name());
+    let all = || run.all_targets().filter(|it| it.is_workbench());
+    if arguments.targets.is_empty() {
+        // The pairs have those over pipes and with HTTP on both sides.
+        let wanted = all().filter(|it| it.is_pair() || it.is_mixed_transport());
+        let mut counts = count_parts(&run.programs)?;
+        counts.extend(count_targets(&run.programs, wanted)?);
+        return Ok(counts);
+    }
+    count_targets(&run.programs, all().filter(is_named))
+}
+
 fn prepare(arguments: &Arguments) -> io::Result<Run> {
     let own = std::env::current_exe()?;
     let own = own.parent().map(PathBuf::from).unwrap_or_default();
     let peers = own.with_file_name("bench-peers");
+    let workbench = match &arguments.workbench {
+        Some(path) => path.canonicalize()?,
+        None => own.join("mcp-workbench"),
+    };
     let mut targets = Target::OWN.to_vec();
     let mut http_targets = Target::HTTP.to_vec();
     if !arguments.quick || !arguments.targets.is_empty() {
         let (http, pipes): (Vec<_>, Vec<_>) = PEERS.iter().partition(|peer| peer.has_http());
-        targets.extend(pipes.into_iter().map(Target::Peer));
-        http_targets.extend(http.into_iter().map(Target::Peer));
+        targets.extend(pipes.into_iter().map(Target::peer));
+        http_targets.extend(http.into_iter().map(Target::peer));
     }
     let wanted = |target: &Target| {
-        let is_base = target.name().starts_with("direct") || target.name().starts_with("relay");
-        is_base
+        target.is_baseline()
             || arguments.targets.is_empty()
             || arguments.targets.iter().any(|it| it == target.name())
     };
     Ok(Run {
-        programs: Programs { own, peers },
+        programs: Programs {
+            own,
+            peers,
+            workbench,
+        },
         plan: if arguments.quick {
             Plan::QUICK
         } else {
@@ -110,6 +133,8 @@ fn prepare(arguments: &Arguments) -> io::Result<Run> {
         },
         targets: targets.into_iter().filter(wanted).collect(),
         http_targets: http_targets.into_iter().filter(wanted).collect(),
+        pairs: pairs::STDIO.into_iter().filter(wanted).collect(),
+        http_pairs: pairs::HTTP.into_iter().filter(wanted).collect(),
         deadline: Instant::now() + Duration::from_mins(arguments.minutes),
         store: Store::default(),
     })

@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use thiserror::Error;
 
 use crate::{
+    era::Era,
     prepared::{Companion, Prepared, call, write},
     target::{Layout, Programs, TOOL, echo_command, mcp_servers, with_http},
 };
@@ -117,7 +118,7 @@ impl Peer {
     }
 
     /// Whether one of its sides is HTTP.
-    pub fn has_http(&self) -> bool {
+    pub const fn has_http(&self) -> bool {
         matches!(self.way, Way::StdioToHttp | Way::HttpToStdio)
     }
 
@@ -173,7 +174,7 @@ struct Place<'a> {
 impl Place<'_> {
     /// The configuration that all clients share.
     fn config(&self) -> io::Result<String> {
-        let config = json!({ "mcpServers": mcp_servers(self.programs, self.layout) });
+        let config = json!({ "mcpServers": mcp_servers(self.programs, self.layout, Era::Legacy) });
         write(&self.folder, "mcp.json", &config.to_string())
     }
 
@@ -233,7 +234,7 @@ impl Place<'_> {
     }
 
     fn gateway(self) -> io::Result<Prepared> {
-        let servers = mcp_servers(self.programs, self.layout);
+        let servers = mcp_servers(self.programs, self.layout, Era::Legacy);
         let entry = json!({ "command": "mcp-gateway", "args": [], "servers": servers });
         let config = json!({ "mcpServers": { "mcp-gateway": entry } });
         let config = write(&self.folder, "mcp.json", &config.to_string())?;
@@ -244,7 +245,7 @@ impl Place<'_> {
     fn hub(self) -> io::Result<Prepared> {
         let mut config = String::new();
         for number in 0..self.layout.servers {
-            let command = echo_command(self.programs, number, self.layout);
+            let command = echo_command(self.programs, number, self.layout, Era::Legacy);
             let (program, arguments) = (&command[0], &command[1..]);
             config +=
                 &format!("[servers.s{number}]\ncommand = {program:?}\nargs = {arguments:?}\n");
@@ -254,7 +255,7 @@ impl Place<'_> {
     }
 
     fn stdio_to_http(self) -> io::Result<Prepared> {
-        let echo = with_http(echo_command(self.programs, 0, self.layout));
+        let echo = with_http(echo_command(self.programs, 0, self.layout, Era::Legacy));
         let (companion, address) = Companion::start(&echo)?;
         let address = format!("http://{address}/mcp");
         let mut prepared = self.start(&["--transport", "streamablehttp", &address]);
@@ -268,7 +269,7 @@ impl Place<'_> {
             .local_addr()?
             .port()
             .to_string();
-        let echo = echo_command(self.programs, 0, self.layout);
+        let echo = echo_command(self.programs, 0, self.layout, Era::Legacy);
         let options = [
             "--host",
             "127.0.0.1",

@@ -7,6 +7,7 @@ use std::{
 };
 
 use crate::{
+    era::Params,
     lines::LineBuffer,
     prepared::Prepared,
     session::{Budget, GRACE, SessionError, read_answer, write_request},
@@ -64,7 +65,7 @@ impl Pipes {
     pub(crate) fn in_flight(
         &mut self,
         first: u64,
-        params: &str,
+        params: &Params,
         count: usize,
         budget: Budget,
     ) -> Result<usize, SessionError> {
@@ -99,7 +100,7 @@ impl Pipes {
         &mut self,
         id: u64,
         method: &str,
-        params: &str,
+        params: &Params,
     ) -> Result<(), SessionError> {
         self.message.clear();
         write_request(&mut self.message, id, method, params);

@@ -10,7 +10,10 @@ use std::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::target::{Layout, TOOL};
+use crate::{
+    era::{Params, RequestMeta},
+    target::{Layout, TOOL},
+};
 
 /// A target with everything that is needed to start and to call it.
 pub struct Prepared {
@@ -18,6 +21,8 @@ pub struct Prepared {
     pub(crate) environment: Vec<(String, String)>,
     /// Whether its client comes over HTTP.
     pub is_http: bool,
+    /// The `_meta` of the client's requests.
+    pub meta: RequestMeta,
     /// The request that lists the tools, if they must be listed before a call.
     pub open: Option<(String, String)>,
     /// How many tools that must give.
@@ -43,8 +48,16 @@ impl Prepared {
     }
 
     /// The parameters of a call for text of `bytes` bytes.
-    pub fn call(&self, bytes: usize) -> String {
-        format!(r#"{}{{"bytes":{bytes}}}{}"#, self.call[0], self.call[1])
+    pub fn call(&self, bytes: usize) -> Params {
+        self.params(&format!(
+            r#"{}{{"bytes":{bytes}}}{}"#,
+            self.call[0], self.call[1]
+        ))
+    }
+
+    /// The parameters of a request as this client sends them.
+    pub fn params(&self, params: &str) -> Params {
+        Params::new(params, self.meta)
     }
 
     /// A target that shows the servers' tools under their own names.
@@ -53,6 +66,7 @@ impl Prepared {
             arguments,
             environment: Vec::new(),
             is_http: false,
+            meta: RequestMeta::None,
             open: Some(("tools/list".to_owned(), "{}".to_owned())),
             least_tools: layout.servers * layout.tools,
             call: [format!(r#"{{"name":"{TOOL}","arguments":"#), "}".to_owned()],

@@ -5,9 +5,10 @@ use std::{fs, io, path::Path};
 use serde::Serialize;
 
 use crate::{
+    cases::Run,
     goals::{self, Row, Verdict},
     plot,
-    store::{Record, Store},
+    store::Record,
     target::Target,
 };
 
@@ -44,8 +45,16 @@ impl Machine {
 struct Results<'a> {
     machine: &'a Machine,
     command: &'a str,
-    goals: &'a [Row],
+    goals: &'a [Section],
     records: Vec<Record<'a>>,
+}
+
+/// A table of goals: a column for each target, a row for each goal.
+#[derive(Serialize)]
+struct Section {
+    title: &'static str,
+    targets: Vec<&'static str>,
+    rows: Vec<Row>,
 }
 
 /// Everything that a run leaves behind.
@@ -54,12 +63,8 @@ pub struct Report<'a> {
     pub machine: &'a Machine,
     /// How the run was started.
     pub command: &'a str,
-    /// What was found.
-    pub store: &'a Store,
-    /// What was compared over pipes.
-    pub targets: &'a [Target],
-    /// What was compared over HTTP.
-    pub http_targets: &'a [Target],
+    /// The targets, and what was found.
+    pub run: &'a Run,
 }
 
 impl Report<'_> {
@@ -70,17 +75,14 @@ impl Report<'_> {
             "`{}`, {} cores of {}, {}, everything on one CPU.\n",
             self.command, machine.cores, machine.cpu, machine.kernel
         );
-        let targets = self.targets.iter().chain(self.http_targets);
-        let packages: Vec<_> = targets.filter_map(Target::package).collect();
+        let packages = self.run.all_targets().filter_map(Target::package);
+        let packages: Vec<_> = packages.collect();
         if !packages.is_empty() {
             text += &format!("Peers: {}.\n", packages.join(", "));
         }
-        let names: Vec<_> = self.targets.iter().skip(1).map(Target::name).collect();
-        let rows = goals::rows(self.store, &names);
-        text += &goal_section("Goals", &rows, &names);
-        let names: Vec<_> = self.http_targets.iter().skip(1).map(Target::name).collect();
-        let rows = goals::http_rows(self.store, &names);
-        text += &goal_section("HTTP", &rows, &names);
+        for section in self.sections() {
+            text += &titled(section.title, &goal_table(&section));
+        }
         text += &self.failures();
         text
     }
@@ -88,13 +90,11 @@ impl Report<'_> {
     /// Writes the tables, the JSON and the plots into a folder.
     pub fn write(&self, folder: &Path) -> io::Result<()> {
         fs::create_dir_all(folder)?;
-        let names: Vec<_> = self.targets.iter().map(Target::name).collect();
-        let goals = goals::rows(self.store, &names);
         let results = Results {
             machine: self.machine,
             command: self.command,
-            goals: &goals,
-            records: self.store.records(),
+            goals: &self.sections(),
+            records: self.run.store.records(),
         };
         fs::write(
             folder.join("results.json"),
@@ -102,10 +102,46 @@ impl Report<'_> {
         )?;
         fs::write(folder.join("tables.md"), self.text())?;
         fs::write(folder.join("figures.md"), self.figures())?;
-        for (name, svg) in plot::plots(self.store, &names) {
+        let names: Vec<_> = self.run.targets.iter().map(Target::name).collect();
+        for (name, svg) in plot::plots(&self.run.store, &names) {
             fs::write(folder.join(name), svg)?;
         }
         Ok(())
+    }
+
+    /// The tables of which something was measured.
+    fn sections(&self) -> Vec<Section> {
+        let Run {
+            store,
+            targets,
+            http_targets,
+            pairs,
+            http_pairs,
+            ..
+        } = self.run;
+        let tables = [
+            ("Era pairs", pairs, goals::pair_rows(store, pairs)),
+            (
+                "Era pairs, HTTP on both sides",
+                http_pairs,
+                goals::http_rows(store, http_pairs),
+            ),
+            ("Beside peers", targets, goals::rows(store, targets)),
+            (
+                "Beside peers, HTTP",
+                http_targets,
+                goals::http_rows(store, http_targets),
+            ),
+        ];
+        let sections = tables.into_iter().map(|(title, targets, mut rows)| {
+            rows.retain(|row| row.cells.iter().any(Option::is_some));
+            Section {
+                title,
+                targets: targets.iter().map(Target::name).collect(),
+                rows,
+            }
+        });
+        sections.filter(|it| !it.rows.is_empty()).collect()
     }
 
     /// Medians with the middle half of the rounds, for every case and target.
@@ -113,15 +149,14 @@ impl Report<'_> {
         let mut table = String::from(
             "| case | target | median | middle half | x direct |\n| --- | --- | --- | --- | --- |\n",
         );
-        for record in self.store.records() {
-            let direct = if record.target.contains("http") {
-                "direct-http"
-            } else {
-                "direct"
-            };
-            let ratio = self
-                .store
-                .ratio((record.case, record.target), (record.case, direct));
+        let store = &self.run.store;
+        for record in store.records() {
+            let mut targets = self.run.all_targets();
+            let target = targets.find(|target| target.name() == record.target);
+            let ratio = target.and_then(|target| {
+                let direct = target.baselines().0;
+                store.ratio((record.case, record.target), (record.case, direct))
+            });
             let figure = record.figure;
             table += &format!(
                 "| {} | {} | {} | {} to {} | {} |\n",
@@ -137,45 +172,33 @@ impl Report<'_> {
     }
 
     fn failures(&self) -> String {
-        if self.store.failures().is_empty() {
+        if self.run.store.failures().is_empty() {
             return String::new();
         }
         let mut list = String::new();
-        for (target, reasons) in self.store.failures() {
+        for (target, reasons) in self.run.store.failures() {
             for reason in reasons {
                 list += &format!("- {target}: {reason}\n");
             }
         }
-        section("Not measured", &list)
+        titled("Not measured", &list)
     }
 }
 
-fn section(title: &str, text: &str) -> String {
+fn titled(title: &str, text: &str) -> String {
     format!("\n### {title}\n\n{text}")
-}
-
-/// A section with a table, unless nothing of it was measured.
-fn goal_section(title: &str, rows: &[Row], names: &[&str]) -> String {
-    let is_measured = rows.iter().any(|row| row.cells.iter().any(Option::is_some));
-    if is_measured {
-        section(title, &goal_table(rows, names))
-    } else {
-        String::new()
-    }
 }
 
 /// A table with a column for each target. A figure that misses what is acceptable is marked with two
 /// exclamation marks, one that only misses the goal with one.
-fn goal_table(rows: &[Row], names: &[&str]) -> String {
+fn goal_table(section: &Section) -> String {
+    let names = &section.targets;
     let mut table = format!("| what | {} | at least | goal |\n", names.join(" | "));
     table += &format!("|{}\n", " --- |".repeat(names.len() + 3));
-    for row in rows
-        .iter()
-        .filter(|row| row.cells.iter().any(Option::is_some))
-    {
-        let cells = row.cells.iter().zip(&row.verdicts).zip(names);
+    for row in &section.rows {
+        let cells = row.cells.iter().zip(&row.verdicts);
         let cells: Vec<_> = cells
-            .map(|((cell, verdict), name)| cell_text(*cell, *verdict, name))
+            .map(|(cell, verdict)| cell_text(*cell, *verdict))
             .collect();
         let limit = |limit: f64| {
             if limit.is_nan() {
@@ -195,16 +218,14 @@ fn goal_table(rows: &[Row], names: &[&str]) -> String {
     table
 }
 
-/// Only the workbench is judged.
-fn cell_text(cell: Option<f64>, verdict: Verdict, name: &str) -> String {
+fn cell_text(cell: Option<f64>, verdict: Verdict) -> String {
     let Some(value) = cell else {
         return "–".to_owned();
     };
-    let is_ours = name.starts_with("workbench") || name.starts_with("native");
     let mark = match verdict {
-        Verdict::Acceptable if is_ours => " !",
-        Verdict::Missed if is_ours => " !!",
-        _ => "",
+        Verdict::Acceptable => " !",
+        Verdict::Missed => " !!",
+        Verdict::Goal | Verdict::None => "",
     };
     format!("{}{mark}", digits(value))
 }

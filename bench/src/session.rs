@@ -10,7 +10,13 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use thiserror::Error;
 
-use crate::{connections::Connections, pipes::Pipes, prepared::Prepared, watchdog::Watched};
+use crate::{
+    connections::Connections,
+    era::{Params, RequestMeta},
+    pipes::Pipes,
+    prepared::Prepared,
+    watchdog::Watched,
+};
 
 /// How long a target may take to end by itself.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
@@ -57,13 +63,14 @@ fn excerpt(message: &[u8]) -> String {
 }
 
 /// Builds a request.
-pub(crate) fn write_request(out: &mut Vec<u8>, id: u64, method: &str, params: &str) {
+pub(crate) fn write_request(out: &mut Vec<u8>, id: u64, method: &str, params: &Params) {
+    let id = id.to_string();
     out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
-    out.extend_from_slice(id.to_string().as_bytes());
+    out.extend_from_slice(id.as_bytes());
     out.extend_from_slice(br#","method":""#);
     out.extend_from_slice(method.as_bytes());
     out.extend_from_slice(br#"","params":"#);
-    out.extend_from_slice(params.as_bytes());
+    params.write(&id, out);
     out.push(b'}');
 }
 
@@ -87,7 +94,7 @@ impl Link {
     fn ask<T>(
         &mut self,
         id: u64,
-        (method, params): (&str, &str),
+        (method, params): (&str, &Params),
         read: impl Fn(&str) -> T,
     ) -> Result<T, SessionError> {
         match self {
@@ -153,8 +160,11 @@ impl Session {
         self.link.process().limit(time);
     }
 
-    /// The beginning of the protocol.
+    /// Performs the handshake. A modern client has none.
     pub fn initialize(&mut self) -> Result<(), SessionError> {
+        if self.prepared.meta == RequestMeta::Modern {
+            return Ok(());
+        }
         self.ask("initialize", INITIALIZE)?;
         self.initialized()
     }
@@ -173,7 +183,7 @@ impl Session {
         let id = self.next_id;
         self.next_id += 1;
         match &mut self.link {
-            Link::Pipes(pipes) => pipes.request(id, method, params)?,
+            Link::Pipes(pipes) => pipes.request(id, method, &self.prepared.params(params))?,
             Link::Http(_) => return Err(SessionError::Unexpected("no pipes".to_owned())),
         }
         Ok(id)
@@ -209,7 +219,9 @@ impl Session {
     /// A call whose answer is looked at.
     pub fn first_call(&mut self) -> Result<(), SessionError> {
         let params = self.prepared.call(0);
-        let result = self.ask("tools/call", &params)?;
+        let id = self.next_id;
+        self.next_id += 1;
+        let result = self.link.ask(id, ("tools/call", &params), str::to_owned)?;
         if result.contains("an answer of few words") {
             Ok(())
         } else {
@@ -265,7 +277,8 @@ impl Session {
     fn ask(&mut self, method: &str, params: &str) -> Result<String, SessionError> {
         let id = self.next_id;
         self.next_id += 1;
-        self.link.ask(id, (method, params), str::to_owned)
+        let params = self.prepared.params(params);
+        self.link.ask(id, (method, &params), str::to_owned)
     }
 }
 

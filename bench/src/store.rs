@@ -63,11 +63,12 @@ impl Store {
         Figure::of(&ratios)
     }
 
-    /// What is added to `direct` in a case, in multiples of what `relay` adds, by the medians of the rounds.
-    pub fn hops(&self, case: &str, target: &str) -> Option<f64> {
+    /// The cost that a target adds to the direct connection, in multiples of the cost that the relay adds, by the
+    /// medians of the rounds. The baselines are the names of the direct connection and of the relay.
+    pub fn hops(&self, case: &str, target: &str, baselines: (&str, &str)) -> Option<f64> {
         let median = |target| Some(self.figure(case, target)?.median);
-        let direct = median("direct")?;
-        Some((median(target)? - direct) / (median("relay")? - direct))
+        let direct = median(baselines.0)?;
+        Some((median(target)? - direct) / (median(baselines.1)? - direct))
     }
 
     /// By how much the last value is above the second; the first is from before anything was done.
@@ -125,6 +126,6 @@ mod tests {
         for (target, value) in [("direct", 10.0), ("relay", 15.0), ("other", 25.0)] {
             store.put("p10", target, 0, value);
         }
-        assert_eq!(store.hops("p10", "other"), Some(3.0));
+        assert_eq!(store.hops("p10", "other", ("direct", "relay")), Some(3.0));
     }
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
+    era::{Era, RequestMeta},
     peers::{Peer, PeerError},
     prepared::{Companion, Prepared, call, write},
 };
@@ -31,9 +32,9 @@ impl Layout {
     };
 }
 
-/// Something that stands between a client and servers, or nothing.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Target {
+/// The kind of a target.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
     /// The echo server itself.
     Direct,
     /// The relay.
@@ -42,20 +43,54 @@ pub enum Target {
     Workbench,
     /// The workbench in native mode.
     Native,
-    /// The echo server over HTTP.
-    DirectHttp,
-    /// The relay between connections.
-    RelayHttp,
-    /// The workbench, HTTP on both sides.
-    WorkbenchHttp,
-    /// The workbench in native mode, HTTP on both sides.
-    NativeHttp,
-    /// The workbench, HTTP to the client and pipes to the server.
-    WorkbenchHttpToStdio,
-    /// The workbench, pipes to the client and HTTP to the server.
-    WorkbenchStdioToHttp,
     /// Another program that does this job.
     Peer(&'static Peer),
+}
+
+/// The transport of one side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// Pipes.
+    Stdio,
+    /// Streamable HTTP.
+    Http,
+}
+
+/// An addition to a pair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extra {
+    /// None.
+    None,
+    /// The workbench writes the audit log.
+    Audit,
+    /// The client asks for progress in every call.
+    ProgressToken,
+}
+
+/// The table that a target belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Group {
+    /// Compared with peers, over pipes.
+    Stdio,
+    /// Compared with peers, over HTTP.
+    Http,
+    /// The era pairs over pipes.
+    StdioPairs,
+    /// The era pairs over HTTP.
+    HttpPairs,
+}
+
+/// Something between a client and servers, or nothing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Target {
+    name: &'static str,
+    kind: Kind,
+    group: Group,
+    /// The transport of the client, and of the server.
+    transports: (Transport, Transport),
+    /// The era of the client, and of the server.
+    eras: (Era, Era),
+    extra: Extra,
 }
 
 /// Where the programs are.
@@ -65,12 +100,18 @@ pub struct Programs {
     pub own: PathBuf,
     /// The folder that peers are installed in.
     pub peers: PathBuf,
+    /// The workbench.
+    pub workbench: PathBuf,
 }
 
 impl Programs {
     /// One of our own programs.
     pub fn own(&self, name: &str) -> String {
         self.own.join(name).to_string_lossy().into_owned()
+    }
+
+    fn workbench(&self) -> String {
+        self.workbench.to_string_lossy().into_owned()
     }
 }
 
@@ -82,8 +123,8 @@ pub fn server_name(number: usize) -> String {
 /// The name of the tool that is called.
 pub const TOOL: &str = "s0_echo_0";
 
-/// How a server is started.
-pub fn echo_command(programs: &Programs, number: usize, layout: Layout) -> Vec<String> {
+/// The command that starts an echo server.
+pub fn echo_command(programs: &Programs, number: usize, layout: Layout, era: Era) -> Vec<String> {
     let mut command = vec![programs.own("bench-echo")];
     let options = [
         ("--prefix", format!("s{number}_")),
@@ -93,13 +134,16 @@ pub fn echo_command(programs: &Programs, number: usize, layout: Layout) -> Vec<S
     for (option, value) in options {
         command.extend([option.to_owned(), value]);
     }
+    if era == Era::Modern {
+        command.extend(["--era", "modern"].map(str::to_owned));
+    }
     command
 }
 
 /// The entries of the servers, in the form that all clients share.
-pub fn mcp_servers(programs: &Programs, layout: Layout) -> Value {
+pub fn mcp_servers(programs: &Programs, layout: Layout, era: Era) -> Value {
     let entries = (0..layout.servers).map(|number| {
-        let command = echo_command(programs, number, layout);
+        let command = echo_command(programs, number, layout, era);
         let entry = json!({ "command": command[0], "args": command[1..] });
         (server_name(number), entry)
     });
@@ -107,48 +151,147 @@ pub fn mcp_servers(programs: &Programs, layout: Layout) -> Value {
 }
 
 impl Target {
-    /// The targets that need nothing from elsewhere.
-    pub const OWN: [Self; 4] = [Self::Direct, Self::Relay, Self::Workbench, Self::Native];
+    /// No gateway, over pipes.
+    pub const DIRECT: Self = Self::stdio("direct", Kind::Direct);
+    /// The workbench over pipes.
+    pub const WORKBENCH: Self = Self::stdio("workbench", Kind::Workbench);
+    /// The targets over pipes that need nothing from elsewhere.
+    pub const OWN: [Self; 4] = [
+        Self::DIRECT,
+        Self::stdio("relay", Kind::Relay),
+        Self::WORKBENCH,
+        Self::stdio("native", Kind::Native),
+    ];
     /// Those over HTTP.
     pub const HTTP: [Self; 6] = [
-        Self::DirectHttp,
-        Self::RelayHttp,
-        Self::WorkbenchHttp,
-        Self::NativeHttp,
-        Self::WorkbenchHttpToStdio,
-        Self::WorkbenchStdioToHttp,
+        Self::http("direct-http", Kind::Direct, BOTH),
+        Self::http("relay-http", Kind::Relay, BOTH),
+        Self::http("workbench-http", Kind::Workbench, BOTH),
+        Self::http("native-http", Kind::Native, BOTH),
+        Self::http(
+            "workbench-http-stdio",
+            Kind::Workbench,
+            (Transport::Http, Transport::Stdio),
+        ),
+        Self::http(
+            "workbench-stdio-http",
+            Kind::Workbench,
+            (Transport::Stdio, Transport::Http),
+        ),
     ];
 
-    /// What it is called in results.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Direct => "direct",
-            Self::Relay => "relay",
-            Self::Workbench => "workbench",
-            Self::Native => "native",
-            Self::DirectHttp => "direct-http",
-            Self::RelayHttp => "relay-http",
-            Self::WorkbenchHttp => "workbench-http",
-            Self::NativeHttp => "native-http",
-            Self::WorkbenchHttpToStdio => "workbench-http-stdio",
-            Self::WorkbenchStdioToHttp => "workbench-stdio-http",
-            Self::Peer(peer) => peer.name,
+    const fn stdio(name: &'static str, kind: Kind) -> Self {
+        Self {
+            name,
+            kind,
+            group: Group::Stdio,
+            transports: (Transport::Stdio, Transport::Stdio),
+            eras: (Era::Legacy, Era::Legacy),
+            extra: Extra::None,
         }
     }
 
-    /// Where a peer comes from, with its version.
+    const fn http(name: &'static str, kind: Kind, transports: (Transport, Transport)) -> Self {
+        Self {
+            group: Group::Http,
+            transports,
+            ..Self::stdio(name, kind)
+        }
+    }
+
+    /// A target of the era pairs. The eras are those of the client and of the server.
+    pub const fn pair(
+        name: &'static str,
+        kind: Kind,
+        transport: Transport,
+        eras: (Era, Era),
+    ) -> Self {
+        Self {
+            group: match transport {
+                Transport::Stdio => Group::StdioPairs,
+                Transport::Http => Group::HttpPairs,
+            },
+            transports: (transport, transport),
+            eras,
+            ..Self::stdio(name, kind)
+        }
+    }
+
+    /// The target with an addition.
+    #[must_use]
+    pub const fn with(self, extra: Extra) -> Self {
+        Self { extra, ..self }
+    }
+
+    /// The target of a peer.
+    pub const fn peer(peer: &'static Peer) -> Self {
+        Self {
+            group: if peer.has_http() {
+                Group::Http
+            } else {
+                Group::Stdio
+            },
+            ..Self::stdio(peer.name, Kind::Peer(peer))
+        }
+    }
+
+    /// The name in results.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The kind of target.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The names of the direct connection and of the relay that it is compared with. A pair of two eras is compared
+    /// with the legacy ones: their messages are shorter, so that is the stricter comparison.
+    pub fn baselines(&self) -> (&'static str, &'static str) {
+        let is_modern = self.eras == (Era::Modern, Era::Modern);
+        match (self.group, is_modern) {
+            (Group::Stdio, _) => ("direct", "relay"),
+            (Group::Http, _) => ("direct-http", "relay-http"),
+            (Group::StdioPairs, false) => ("direct-legacy", "relay-legacy"),
+            (Group::StdioPairs, true) => ("direct-modern", "relay-modern"),
+            (Group::HttpPairs, false) => ("http-direct-legacy", "http-relay-legacy"),
+            (Group::HttpPairs, true) => ("http-direct-modern", "http-relay-modern"),
+        }
+    }
+
+    /// Whether it is the direct connection or the relay.
+    pub fn is_baseline(&self) -> bool {
+        matches!(self.kind, Kind::Direct | Kind::Relay)
+    }
+
+    /// Whether it is the workbench.
+    pub fn is_workbench(&self) -> bool {
+        matches!(self.kind, Kind::Workbench | Kind::Native)
+    }
+
+    /// Whether it belongs to the era pairs.
+    pub fn is_pair(&self) -> bool {
+        matches!(self.group, Group::StdioPairs | Group::HttpPairs)
+    }
+
+    /// Whether its two sides have different transports.
+    pub fn is_mixed_transport(&self) -> bool {
+        self.transports.0 != self.transports.1
+    }
+
+    /// The registry, package and version of a peer.
     pub fn package(&self) -> Option<&'static str> {
-        match self {
-            Self::Peer(peer) => Some(peer.package),
+        match self.kind {
+            Kind::Peer(peer) => Some(peer.package),
             _ => None,
         }
     }
 
     /// Whether servers stand behind it, so that there can be many.
     pub fn is_gateway(&self) -> bool {
-        match self {
-            Self::Workbench | Self::Native => true,
-            Self::Peer(peer) => peer.is_gateway(),
+        match self.kind {
+            Kind::Workbench | Kind::Native => self.group == Group::Stdio,
+            Kind::Peer(peer) => peer.is_gateway(),
             _ => false,
         }
     }
@@ -156,24 +299,30 @@ impl Target {
     /// Writes its configuration, and starts what must run beside it.
     pub fn prepare(&self, programs: &Programs, layout: Layout) -> Result<Prepared, PeerError> {
         let folder = tempfile::tempdir()?;
-        let echo = echo_command(programs, 0, layout);
+        let echo = echo_command(programs, 0, layout, self.eras.1);
         let relay = programs.own("bench-relay");
+        let is_http = self.transports.0 == Transport::Http;
         let plain = |arguments| Prepared::plain(arguments, layout);
-        let mut prepared = match self {
-            Self::Direct => plain(echo)(folder),
-            Self::Relay => plain([vec![relay], echo].concat())(folder),
-            Self::DirectHttp => plain(with_http(echo))(folder),
-            Self::RelayHttp => {
+        let mut prepared = match (self.kind, is_http) {
+            (Kind::Direct, false) => plain(echo)(folder),
+            (Kind::Direct, true) => plain(with_http(echo))(folder),
+            (Kind::Relay, false) => plain([vec![relay], echo].concat())(folder),
+            (Kind::Relay, true) => {
                 let (companion, address) = Companion::start(&with_http(echo))?;
                 let arguments = [&relay, "--listen", "127.0.0.1:0", "--to", &address];
                 let mut prepared = plain(arguments.map(str::to_owned).to_vec())(folder);
                 prepared.companion = Some(companion);
                 prepared
             }
-            Self::Peer(peer) => return peer.prepare(programs, layout, folder),
-            _ => self.workbench(programs, layout, folder)?,
+            (Kind::Peer(peer), _) => return peer.prepare(programs, layout, folder),
+            (Kind::Workbench | Kind::Native, _) => self.workbench(programs, layout, folder)?,
         };
-        prepared.is_http = self.has_http_client();
+        prepared.is_http = is_http;
+        prepared.meta = match (self.eras.0, self.extra) {
+            (Era::Modern, _) => RequestMeta::Modern,
+            (Era::Legacy, Extra::ProgressToken) => RequestMeta::ProgressToken,
+            (Era::Legacy, _) => RequestMeta::None,
+        };
         Ok(prepared)
     }
 
@@ -183,7 +332,8 @@ impl Target {
             servers: 1,
             ..layout
         };
-        Ok(Prepared::plain(echo_command(programs, number, layout), one)(tempfile::tempdir()?))
+        let echo = echo_command(programs, number, layout, Era::Legacy);
+        Ok(Prepared::plain(echo, one)(tempfile::tempdir()?))
     }
 
     fn workbench(
@@ -193,8 +343,11 @@ impl Target {
         folder: TempDir,
     ) -> io::Result<Prepared> {
         let (companion, entries) = self.workbench_servers(programs, layout)?;
-        let config = json!({ "toolboxes": { "bench": {
+        let mut config = json!({ "toolboxes": { "bench": {
             "description": "Everything that is measured", "mcpServers": entries } } });
+        if self.extra == Extra::Audit {
+            config["audit"] = json!({ "file": "audit.jsonl" });
+        }
         // Nobody meets their servers for the first time at every start, so configuration, lock file and cache last. Not
         // those of a server over HTTP, which has another port each time.
         let lasting = match companion {
@@ -212,13 +365,13 @@ impl Target {
         let path = place.join("workbench-config.json");
         fs::write(&path, config.to_string())?;
         let path = path.to_string_lossy().into_owned();
-        let program = programs.own("mcp-workbench");
+        let program = programs.workbench();
         let mut arguments = vec![program.as_str(), "--config", &path, "serve"];
-        let is_native = matches!(self, Self::Native | Self::NativeHttp);
+        let is_native = self.kind == Kind::Native;
         if is_native {
             arguments.extend(["--native", "bench"]);
         }
-        if self.has_http_client() {
+        if self.transports.0 == Transport::Http {
             arguments.extend(["--http", "127.0.0.1:0", "--no-auth"]);
         }
         let arguments = arguments.into_iter().map(str::to_owned).collect();
@@ -238,18 +391,18 @@ impl Target {
 
     /// The workbench with a catalogue of its own, which knows all servers and starts them when they are used.
     pub fn recalling(programs: &Programs, layout: Layout) -> io::Result<Prepared> {
-        let mut prepared = Self::Workbench.workbench(programs, layout, tempfile::tempdir()?)?;
+        let mut prepared = Self::WORKBENCH.workbench(programs, layout, tempfile::tempdir()?)?;
         let cache = prepared.folder.path().join("cache");
         let cache = cache.to_string_lossy().into_owned();
         prepared.environment = vec![("XDG_CACHE_HOME".to_owned(), cache)];
         let config = json!({ "connect": "on-use", "toolboxes": { "bench": {
-            "description": "Everything that is measured", "mcpServers": mcp_servers(programs, layout) } } });
+            "description": "Everything that is measured", "mcpServers": mcp_servers(programs, layout, Era::Legacy) } } });
         let path = write(
             &prepared.folder,
             "workbench-config.json",
             &config.to_string(),
         )?;
-        let program = programs.own("mcp-workbench");
+        let program = programs.workbench();
         prepared.arguments = [&program, "--config", &path, "serve"]
             .map(str::to_owned)
             .into();
@@ -270,30 +423,18 @@ impl Target {
         programs: &Programs,
         layout: Layout,
     ) -> io::Result<(Option<Companion>, Value)> {
-        if !matches!(
-            self,
-            Self::WorkbenchHttp | Self::NativeHttp | Self::WorkbenchStdioToHttp
-        ) {
-            return Ok((None, mcp_servers(programs, layout)));
+        let era = self.eras.1;
+        if self.transports.1 == Transport::Stdio {
+            return Ok((None, mcp_servers(programs, layout, era)));
         }
-        let echo = with_http(echo_command(programs, 0, layout));
+        let echo = with_http(echo_command(programs, 0, layout, era));
         let (companion, address) = Companion::start(&echo)?;
         let entry = json!({ "type": "http", "url": format!("http://{address}/mcp") });
         Ok((Some(companion), json!({ "s0": entry })))
     }
-
-    /// Whether its client comes over HTTP.
-    fn has_http_client(&self) -> bool {
-        matches!(
-            self,
-            Self::DirectHttp
-                | Self::RelayHttp
-                | Self::WorkbenchHttp
-                | Self::NativeHttp
-                | Self::WorkbenchHttpToStdio
-        )
-    }
 }
+
+const BOTH: (Transport, Transport) = (Transport::Http, Transport::Http);
 
 /// The same server over HTTP, at a port of its choice.
 pub(crate) fn with_http(mut echo: Vec<String>) -> Vec<String> {

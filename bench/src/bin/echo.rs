@@ -11,12 +11,15 @@ use std::{
     time::Duration,
 };
 
-use bench::{echo::EchoServer, http, lines::LineBuffer};
+use bench::{echo::EchoServer, era::Era, http, lines::LineBuffer};
 use clap::Parser;
 
 /// An MCP server whose tools answer with text of the size that is asked for
 #[derive(Parser)]
 struct Arguments {
+    /// The era of the protocol that it speaks
+    #[arg(long, value_enum, default_value_t = Era::Legacy)]
+    era: Era,
     /// How many tools it has
     #[arg(long, default_value_t = 1)]
     tools: usize,
@@ -41,6 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         thread::park_timeout(delay);
     }
     let server = EchoServer::new(
+        arguments.era,
         arguments.tools,
         arguments.description_bytes,
         &arguments.prefix,

@@ -12,13 +12,27 @@ use crate::{
     target::{Layout, Target},
 };
 
-/// How many calls are in flight.
-pub(super) const IN_FLIGHT: [usize; 4] = [1, 16, 64, 256];
-/// How large results are.
-const SIZES: [usize; 4] = [1 << 10, 64 << 10, 1 << 20, 10 << 20];
 const PERCENTILES: [(&str, f64); 4] = [("p10", 0.1), ("p50", 0.5), ("p90", 0.9), ("p99", 0.99)];
 /// How long a target may take for one part of a round.
 const LIMIT: Duration = Duration::from_mins(1);
+
+/// What is measured of calls.
+struct Extent {
+    /// How many calls are in flight.
+    in_flight: &'static [usize],
+    /// How large results are.
+    sizes: &'static [usize],
+}
+
+const ALL: Extent = Extent {
+    in_flight: &[1, 16, 64, 256],
+    sizes: &[1 << 10, 64 << 10, 1 << 20, 10 << 20],
+};
+/// There are so many pairs that each is measured by what it is judged by, and by one large result.
+const OF_PAIRS: Extent = Extent {
+    in_flight: &[64],
+    sizes: &[1 << 20],
+};
 
 /// One part of a round.
 type Part = fn(&mut Open, &mut Store, usize, Budget) -> Result<(), SessionError>;
@@ -29,17 +43,27 @@ struct Open {
     target: Target,
     session: Session,
     pids: Vec<u32>,
+    extent: &'static Extent,
 }
 
 pub(super) fn run(run: &mut Run, targets: &[Target]) {
+    measure(run, targets, &ALL);
+}
+
+pub(super) fn run_pairs(run: &mut Run, targets: &[Target]) {
+    measure(run, targets, &OF_PAIRS);
+}
+
+fn measure(run: &mut Run, targets: &[Target], extent: &'static Extent) {
     let mut open = Vec::new();
     for target in targets {
         if let Some(session) = run.ready(target, Layout::SMALL) {
             let pids = own_processes(session.pid());
             open.push(Open {
-                target: target.clone(),
+                target: *target,
                 session,
                 pids,
+                extent,
             });
         }
     }
@@ -52,7 +76,7 @@ pub(super) fn run(run: &mut Run, targets: &[Target]) {
             open.retain_mut(|it| {
                 it.session.limit(LIMIT);
                 let result = part(it, &mut run.store, round, budget);
-                let target = it.target.clone();
+                let target = it.target;
                 run.noted(&target, "calls", result).is_some()
             });
         }
@@ -91,7 +115,7 @@ fn throughput(
     round: usize,
     budget: Budget,
 ) -> Result<(), SessionError> {
-    for count in IN_FLIGHT {
+    for &count in it.extent.in_flight {
         let budget = Budget {
             calls: usize::MAX,
             ..budget
@@ -129,7 +153,7 @@ fn sizes(
     round: usize,
     budget: Budget,
 ) -> Result<(), SessionError> {
-    for bytes in SIZES {
+    for &bytes in it.extent.sizes {
         let budget = Budget {
             calls: 200,
             ..budget

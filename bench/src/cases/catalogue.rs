@@ -37,7 +37,7 @@ pub(super) fn run(run: &mut Run) {
     for target in run.gateways() {
         for (case, layout) in LAYOUTS {
             if let Some(session) = run.ready(&target, layout) {
-                open.push((target.clone(), case, session));
+                open.push((target, case, session));
             }
         }
     }

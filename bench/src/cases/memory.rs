@@ -9,7 +9,7 @@ use crate::{
     processes::{memory, own_processes},
     session::{Budget, Session, SessionError},
     store::Store,
-    target::{Layout, Target},
+    target::{Kind, Layout, Target},
 };
 
 const OPEN: [(&str, Layout); 3] = [
@@ -108,9 +108,9 @@ pub(super) fn growth(run: &mut Run) {
         if run.is_late() {
             return;
         }
-        let time = match target {
-            Target::Direct => continue,
-            Target::Peer(_) => run.plan.growth_slice,
+        let time = match target.kind() {
+            Kind::Direct => continue,
+            Kind::Peer(_) => run.plan.growth_slice,
             _ => LIMIT,
         };
         let calls = run.plan.growth_calls / STEPS;

@@ -71,6 +71,10 @@ pub struct Run {
     pub targets: Vec<Target>,
     /// What is compared over HTTP.
     pub http_targets: Vec<Target>,
+    /// The era pairs over pipes.
+    pub pairs: Vec<Target>,
+    /// The era pairs over HTTP.
+    pub http_pairs: Vec<Target>,
     /// After this no further round begins.
     pub deadline: Instant,
     /// What was found.
@@ -79,6 +83,7 @@ pub struct Run {
 
 /// The names of the cases, in the order in which they run.
 pub const CASES: &[&str] = &[
+    "pairs",
     "calls",
     "http",
     "start",
@@ -95,6 +100,10 @@ impl Run {
         // Whoever does not read the progress is not told.
         let _ = writeln!(io::stderr(), "bench: {name}");
         match name {
+            "pairs" => {
+                calls::run_pairs(self, &self.pairs.clone());
+                calls::run_pairs(self, &self.http_pairs.clone());
+            }
             "calls" => calls::run(self, &self.targets.clone()),
             "http" => calls::run(self, &self.http_targets.clone()),
             "start" => starting::run(self),
@@ -105,6 +114,12 @@ impl Run {
             "growth" => memory::growth(self),
             _ => {}
         }
+    }
+
+    /// All targets of all cases.
+    pub fn all_targets(&self) -> impl Iterator<Item = &Target> {
+        let calls = self.targets.iter().chain(&self.http_targets);
+        self.pairs.iter().chain(&self.http_pairs).chain(calls)
     }
 
     fn is_late(&self) -> bool {

@@ -38,8 +38,8 @@ pub(super) fn run(run: &mut Run) {
                 return;
             }
             let result = open_all(run, layout);
-            if let Some(time) = run.noted(&Target::Direct, case, result) {
-                run.store.put(case, Target::Direct.name(), round, time);
+            if let Some(time) = run.noted(&Target::DIRECT, case, result) {
+                run.store.put(case, Target::DIRECT.name(), round, time);
             }
             targets.retain(|target| {
                 let Some(prepared) = run.prepare(target, layout) else {

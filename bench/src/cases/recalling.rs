@@ -23,7 +23,7 @@ const OPEN: &str = "open 50 servers and 1000 tools from the catalogue, ms";
 const START: &str = "start to 50 servers and 1000 tools from the catalogue, ms";
 
 pub(super) fn run(run: &mut Run) {
-    if !run.targets.contains(&Target::Workbench) {
+    if !run.targets.contains(&Target::WORKBENCH) {
         return;
     }
     for round in 0..run.plan.starts {
@@ -33,14 +33,14 @@ pub(super) fn run(run: &mut Run) {
         let alone = open_all(run, LAYOUT);
         let prepared = Target::recalling(&run.programs, LAYOUT);
         let recalled = prepared.map_err(SessionError::from).and_then(recall);
-        let alone = run.noted(&Target::Direct, OPEN, alone);
-        let recalled = run.noted(&Target::Workbench, OPEN, recalled);
+        let alone = run.noted(&Target::DIRECT, OPEN, alone);
+        let recalled = run.noted(&Target::WORKBENCH, OPEN, recalled);
         let (Some(alone), Some((open, start))) = (alone, recalled) else {
             return;
         };
         for (case, time) in [(OPEN, open), (START, start)] {
-            run.store.put(case, Target::Direct.name(), round, alone);
-            run.store.put(case, Target::Workbench.name(), round, time);
+            run.store.put(case, Target::DIRECT.name(), round, alone);
+            run.store.put(case, Target::WORKBENCH.name(), round, time);
         }
     }
 }
