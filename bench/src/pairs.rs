@@ -45,3 +45,23 @@ pub const HTTP: [Target; 8] = [
     http("http-modern-legacy", Kind::Workbench, (Modern, Legacy)),
     http("http-modern-modern", Kind::Workbench, MODERN),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pair_is_measured_with_its_baselines() {
+        for targets in [&STDIO[..], &HTTP[..]] {
+            let find = |name: &str, kind: Kind| {
+                let mut targets = targets.iter();
+                targets.any(|it| it.name() == name && it.kind() == kind)
+            };
+            for target in targets {
+                let (direct, relay) = target.baselines();
+                assert!(find(direct, Kind::Direct), "{}", target.name());
+                assert!(find(relay, Kind::Relay), "{}", target.name());
+            }
+        }
+    }
+}

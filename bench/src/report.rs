@@ -49,10 +49,12 @@ struct Results<'a> {
     records: Vec<Record<'a>>,
 }
 
-/// A table of goals: a column for each target, a row for each goal.
+/// A table of goals.
 #[derive(Serialize)]
 struct Section {
     title: &'static str,
+    /// Whether each target is a row and each goal a column, and not the other way round.
+    is_by_target: bool,
     targets: Vec<&'static str>,
     rows: Vec<Row>,
 }
@@ -81,7 +83,7 @@ impl Report<'_> {
             text += &format!("Peers: {}.\n", packages.join(", "));
         }
         for section in self.sections() {
-            text += &titled(section.title, &goal_table(&section));
+            text += &titled(section.title, &section.table());
         }
         text += &self.failures();
         text
@@ -137,6 +139,7 @@ impl Report<'_> {
             rows.retain(|row| row.cells.iter().any(Option::is_some));
             Section {
                 title,
+                is_by_target: targets.iter().any(Target::is_pair),
                 targets: targets.iter().map(Target::name).collect(),
                 rows,
             }
@@ -189,33 +192,53 @@ fn titled(title: &str, text: &str) -> String {
     format!("\n### {title}\n\n{text}")
 }
 
-/// A table with a column for each target. A figure that misses what is acceptable is marked with two
-/// exclamation marks, one that only misses the goal with one.
-fn goal_table(section: &Section) -> String {
-    let names = &section.targets;
-    let mut table = format!("| what | {} | at least | goal |\n", names.join(" | "));
-    table += &format!("|{}\n", " --- |".repeat(names.len() + 3));
-    for row in &section.rows {
-        let cells = row.cells.iter().zip(&row.verdicts);
-        let cells: Vec<_> = cells
-            .map(|(cell, verdict)| cell_text(*cell, *verdict))
-            .collect();
-        let limit = |limit: f64| {
-            if limit.is_nan() {
-                "–".to_owned()
-            } else {
-                limit.to_string()
-            }
+impl Section {
+    /// The table. A figure that misses what is acceptable is marked with two exclamation marks, one that only misses
+    /// the goal with one.
+    fn table(&self) -> String {
+        let mut columns = vec![column("what", &self.targets, "at least", "goal")];
+        for row in &self.rows {
+            let cells = row.cells.iter().zip(&row.verdicts);
+            let cells: Vec<_> = cells
+                .map(|(cell, verdict)| cell_text(*cell, *verdict))
+                .collect();
+            let cells: Vec<_> = cells.iter().map(String::as_str).collect();
+            let (at_least, goal) = (limit(row.at_least), limit(row.goal));
+            columns.push(column(row.what, &cells, &at_least, &goal));
+        }
+        let lines = if self.is_by_target {
+            transposed(&columns)
+        } else {
+            columns
         };
-        table += &format!(
-            "| {} | {} | {} | {} |\n",
-            row.what,
-            cells.join(" | "),
-            limit(row.at_least),
-            limit(row.goal)
-        );
+        let mut table = String::new();
+        for (number, line) in lines.iter().enumerate() {
+            table += &format!("| {} |\n", line.join(" | "));
+            if number == 0 {
+                table += &format!("|{}\n", " --- |".repeat(line.len()));
+            }
+        }
+        table
     }
-    table
+}
+
+fn column(what: &str, cells: &[&str], at_least: &str, goal: &str) -> Vec<String> {
+    let texts = [&[what], cells, &[at_least, goal]].concat();
+    texts.into_iter().map(str::to_owned).collect()
+}
+
+fn transposed(lines: &[Vec<String>]) -> Vec<Vec<String>> {
+    let length = lines.first().map_or(0, Vec::len);
+    let column = |at: usize| lines.iter().map(|line| line[at].clone()).collect();
+    (0..length).map(column).collect()
+}
+
+fn limit(limit: f64) -> String {
+    if limit.is_nan() {
+        "–".to_owned()
+    } else {
+        limit.to_string()
+    }
 }
 
 fn cell_text(cell: Option<f64>, verdict: Verdict) -> String {
@@ -291,6 +314,29 @@ mod tests {
         let expected = "a\n<!-- x -->\nnew\n<!-- end of x -->\nb\n";
         assert_eq!(with_part(page, "x", "new\n"), expected);
         assert_eq!(with_part(page, "y", "new\n"), page);
+    }
+
+    #[test]
+    fn a_table_has_its_targets_as_columns_or_as_rows() {
+        let section = |is_by_target| Section {
+            title: "",
+            is_by_target,
+            targets: vec!["relay", "workbench"],
+            rows: vec![Row {
+                what: "time",
+                cells: vec![Some(1.0), Some(3.6)],
+                at_least: 3.8,
+                goal: 3.4,
+                verdicts: vec![Verdict::None, Verdict::Acceptable],
+            }],
+        };
+        let columns = "| what | relay | workbench | at least | goal |\n\
+                       | --- | --- | --- | --- | --- |\n\
+                       | time | 1.00 | 3.60 ! | 3.8 | 3.4 |\n";
+        assert_eq!(section(false).table(), columns);
+        let rows = "| what | time |\n| --- | --- |\n| relay | 1.00 |\n\
+                    | workbench | 3.60 ! |\n| at least | 3.8 |\n| goal | 3.4 |\n";
+        assert_eq!(section(true).table(), rows);
     }
 
     #[test]

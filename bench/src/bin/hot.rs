@@ -27,17 +27,23 @@ struct Arguments {
 const CALL: &str = r#"{"jsonrpc":"2.0","id":12345,"method":"tools/call","params":{"name":"use_tool","arguments":{"tool":{"toolbox":"bench","server":"s0","tool":"s0_echo_0"},"arguments":{"bytes":0}}}}"#;
 const ANSWER: &str = r#"{"jsonrpc":"2.0","id":12345,"result":{"content":[{"type":"text","text":"an answer of few words, as most tools give for most of the calls"}]}}"#;
 
+const MODERN_CALL: &str = r#"{"jsonrpc":"2.0","id":12345,"method":"tools/call","params":{"name":"use_tool","arguments":{"tool":{"toolbox":"bench","server":"s0","tool":"s0_echo_0"},"arguments":{"bytes":0}},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+
 type Thing = (&'static str, fn(usize));
 
 const THINGS: &[Thing] = &[
     ("frame", frame),
     ("parse-request", |count| parse(CALL, count)),
+    ("parse-request-modern", |count| parse(MODERN_CALL, count)),
     ("parse-answer", |count| parse(ANSWER, count)),
     ("parse-answer-64k", parse_large),
     ("splice-request", splice_request),
     ("splice-result", splice_result),
     ("read-parameters", read_parameters),
-    ("classify-era", classify_era),
+    ("classify-era", |count| classify_era(CALL, count)),
+    ("classify-era-modern", |count| {
+        classify_era(MODERN_CALL, count)
+    }),
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -117,9 +123,11 @@ fn read_parameters(count: usize) {
     }
 }
 
-/// Decides whether a request stands for itself.
-fn classify_era(count: usize) {
-    let params = params();
+/// Decides whether a request is modern.
+fn classify_era(call: &'static str, count: usize) {
+    let Some(params) = member(call, "params") else {
+        return;
+    };
     for _ in 0..count {
         black_box(era::are_modern(black_box(Some(&params))));
     }
