@@ -56,6 +56,8 @@ pub fn count_targets<'a>(
 ) -> Result<Vec<(String, f64)>, CountError> {
     let mut counts = Vec::new();
     for target in targets {
+        // The first start of a configuration also writes its lock file and its cache.
+        drop(Session::ready(target.prepare(programs, Layout::SMALL)?)?);
         for in_flight in [1, IN_FLIGHT] {
             let count = |calls| count_calls(programs, target, in_flight, calls);
             let name = format!("whole call, {}, {in_flight} in flight", target.name());
