@@ -49,10 +49,12 @@ pub fn count_parts(programs: &Programs) -> Result<Vec<(String, f64)>, CountError
     Ok(counts)
 }
 
-/// Whole calls: the instructions of the workbench process per call, for each target.
+/// Whole calls: the instructions of the workbench process per call, for each target. The profiles of the longer runs go
+/// into a folder, for `callgrind_annotate`.
 pub fn count_targets<'a>(
     programs: &Programs,
     targets: impl Iterator<Item = &'a Target>,
+    profiles: &Path,
 ) -> Result<Vec<(String, f64)>, CountError> {
     let mut counts = Vec::new();
     for target in targets {
@@ -60,8 +62,12 @@ pub fn count_targets<'a>(
         drop(Session::ready(target.prepare(programs, Layout::SMALL)?)?);
         for in_flight in [1, IN_FLIGHT] {
             let count = |calls| count_calls(programs, target, in_flight, calls);
+            let (few, _) = count(FEW)?;
+            let (many, profile) = count(MANY)?;
+            let file = format!("callgrind.{}-{in_flight}", target.name());
+            fs::write(profiles.join(file), profile)?;
             let name = format!("whole call, {}, {in_flight} in flight", target.name());
-            counts.push((name, one(count(FEW)?, count(MANY)?)));
+            counts.push((name, one(few, many)));
         }
     }
     Ok(counts)
@@ -72,21 +78,17 @@ fn one(few: f64, many: f64) -> f64 {
     (many - few) / (MANY - FEW) as f64
 }
 
-fn valgrind(log: &Path) -> Vec<String> {
+fn valgrind(log: &Path, profile: &Path) -> Vec<String> {
     let log = format!("--log-file={}", log.display());
-    let arguments = [
-        "valgrind",
-        "--tool=callgrind",
-        "--callgrind-out-file=/dev/null",
-        &log,
-    ];
+    let profile = format!("--callgrind-out-file={}", profile.display());
+    let arguments = ["valgrind", "--tool=callgrind", &profile, &log];
     arguments.map(str::to_owned).to_vec()
 }
 
 fn count_program(program: &str, name: &str, times: usize) -> Result<f64, CountError> {
     let folder = tempfile::tempdir()?;
     let log = folder.path().join("log");
-    let command = valgrind(&log);
+    let command = valgrind(&log, Path::new("/dev/null"));
     Command::new(&command[0])
         .args(&command[1..])
         .args([program, name, &times.to_string()])
@@ -95,21 +97,24 @@ fn count_program(program: &str, name: &str, times: usize) -> Result<f64, CountEr
     collected(&log)
 }
 
-/// All processes of the workbench write a log; that of the first one counts.
+/// Counts a run of this many calls; returns the profile too. All processes of the workbench write both, and those of
+/// the first one count.
 fn count_calls(
     programs: &Programs,
     target: &Target,
     in_flight: usize,
     calls: usize,
-) -> Result<f64, CountError> {
+) -> Result<(f64, Vec<u8>), CountError> {
     let folder = tempfile::tempdir()?;
+    let file = |name: &str, pid: &str| folder.path().join(format!("{name}.{pid}"));
     let prepared = target.prepare(programs, Layout::SMALL)?;
-    let prepared = prepared.under(valgrind(&folder.path().join("log.%p")));
+    let prepared = prepared.under(valgrind(&file("log", "%p"), &file("profile", "%p")));
     let mut session = Session::ready(prepared)?;
     session.in_flight_exactly(in_flight, calls)?;
-    let log = folder.path().join(format!("log.{}", session.pid()));
+    let pid = session.pid().to_string();
     drop(session);
-    collected(&log)
+    let profile = fs::read(file("profile", &pid))?;
+    Ok((collected(&file("log", &pid))?, profile))
 }
 
 fn collected(log: &Path) -> Result<f64, CountError> {

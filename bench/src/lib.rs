@@ -9,6 +9,7 @@ pub mod era;
 pub mod goals;
 pub mod http;
 pub mod instructions;
+pub mod launch;
 pub mod lines;
 pub mod pairs;
 pub mod peers;

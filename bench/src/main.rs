@@ -66,8 +66,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     sched_setaffinity(None, &cpus)?;
     let mut run = prepare(&arguments)?;
     if arguments.instructions {
-        let counts = table(&count_instructions(&arguments, &run)?);
         fs::create_dir_all(&arguments.output)?;
+        let counts = table(&count_instructions(&arguments, &run)?);
         fs::write(arguments.output.join("instructions.md"), &counts)?;
         return Ok(write!(io::stdout(), "{counts}")?);
     }
@@ -94,10 +94,10 @@ fn count_instructions(arguments: &Arguments, run: &Run) -> Result<Vec<(String, f
         // The pairs have those over pipes and with HTTP on both sides.
         let wanted = all().filter(|it| it.is_pair() || it.is_mixed_transport());
         let mut counts = count_parts(&run.programs)?;
-        counts.extend(count_targets(&run.programs, wanted)?);
+        counts.extend(count_targets(&run.programs, wanted, &arguments.output)?);
         return Ok(counts);
     }
-    count_targets(&run.programs, all().filter(is_named))
+    count_targets(&run.programs, all().filter(is_named), &arguments.output)
 }
 
 fn prepare(arguments: &Arguments) -> io::Result<Run> {

@@ -9,8 +9,9 @@ use thiserror::Error;
 
 use crate::{
     era::Era,
+    launch::{TOOL, echo_command, mcp_servers, with_http},
     prepared::{Companion, Prepared, call, write},
-    target::{Layout, Programs, TOOL, echo_command, mcp_servers, with_http},
+    target::{Layout, Programs},
 };
 
 /// Why a target could not be prepared.

@@ -12,7 +12,8 @@ use tempfile::TempDir;
 
 use crate::{
     era::{Params, RequestMeta},
-    target::{Layout, TOOL},
+    launch::TOOL,
+    target::Layout,
 };
 
 /// A target with everything that is needed to start and to call it.

@@ -42,7 +42,7 @@ const THINGS: &[Thing] = &[
     ("read-parameters", read_parameters),
     ("classify-era", |count| classify_era(CALL, count)),
     ("classify-era-modern", |count| {
-        classify_era(MODERN_CALL, count)
+        classify_era(MODERN_CALL, count);
     }),
 ];
 

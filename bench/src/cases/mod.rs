@@ -128,7 +128,7 @@ impl Run {
 
     fn gateways(&self) -> Vec<Target> {
         let targets = self.targets.iter();
-        targets.filter(|it| it.is_gateway()).cloned().collect()
+        targets.filter(|it| it.is_gateway()).copied().collect()
     }
 
     fn prepare(&mut self, target: &Target, layout: Layout) -> Option<Prepared> {
