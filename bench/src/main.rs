@@ -26,7 +26,7 @@ const USUAL_MINUTES: u64 = 30;
 /// Measures what stands between a client and MCP servers
 #[derive(Parser)]
 struct Arguments {
-    /// Measure for about two minutes, our own targets only
+    /// Measure for about three minutes, our own targets only
     #[arg(long)]
     quick: bool,
     /// Only these cases

@@ -36,7 +36,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// About two minutes.
+    /// About three minutes.
     pub const QUICK: Self = Self {
         rounds: 7,
         starts: 7,
