@@ -11,7 +11,7 @@ use crate::{
     downstream::{CallError, ConnectError},
     ident::{ToolIdentifier, ToolName, ToolboxName},
     near::nearest,
-    toolbox::{OpenError, ServerFailure},
+    toolbox::OpenError,
     visible::visible,
     wire::RawJson,
     workbench::{CallFailure, LookupError, PageError},
@@ -307,20 +307,9 @@ fn write_call_failed(
     }
     write!(
         f,
-        "[{}/{}/{}] Error: ",
-        tool.toolbox, tool.server, tool.tool
-    )?;
-    match error {
-        CallError::Connect(error) => {
-            let failure = ServerFailure {
-                toolbox: tool.toolbox.clone(),
-                server: tool.server.clone(),
-                error: Arc::clone(error),
-            };
-            write!(f, "{failure}")
-        }
-        error => write!(f, "{error}"),
-    }
+        "Error executing tool '{}' in server '{}' (toolbox '{}'): {error}",
+        tool.tool, tool.server, tool.toolbox
+    )
 }
 
 fn write_near(f: &mut fmt::Formatter<'_>, name: &str, known: &[String]) -> fmt::Result {

@@ -18,7 +18,8 @@ use serde_json::{Value, json};
 use crate::{
     call::CallContext,
     downstream::CallError,
-    ident::ToolIdentifier,
+    ident::{ServerIdentifier, ToolIdentifier},
+    visible::visible,
     wire::RawJson,
     workbench::{CallFailure, Workbench},
 };
@@ -58,15 +59,26 @@ pub fn failed_call(tool: ToolIdentifier, failure: CallFailure) -> RawJson {
     Failure::of_call(tool, failure).to_result()
 }
 
-/// Returns the words for a call that failed.
-pub fn failed_call_text(tool: ToolIdentifier, error: CallError) -> String {
-    Failure::of_call(tool, error.into()).to_string()
-}
-
 /// Returns the result of a call by a name that nothing is registered under.
 pub fn not_registered(name: &str) -> RawJson {
     let name = name.to_owned();
     Failure::NotRegistered { name }.to_result()
+}
+
+/// Returns the message for a request other than `tools/call` that did not reach its server or got no answer. `subject` is the
+/// prompt or the URI.
+pub fn failed_request_text(
+    method: &str,
+    subject: &str,
+    server: &ServerIdentifier,
+    error: &CallError,
+) -> String {
+    format!(
+        "Error executing {method} of '{}' in server '{}' (toolbox '{}'): {error}",
+        visible(subject),
+        server.server,
+        server.toolbox
+    )
 }
 
 /// What clients are told of a meta-tool besides: one that hides tools until its model searches for them must not

@@ -259,7 +259,7 @@ pub(super) async fn read_linked(
         Err(CallError::Refused { error, .. }) => Reply::ErrorAsSent(error),
         Err(error) => Reply::Error {
             code: code::INTERNAL_ERROR,
-            message: format!("[{}/{}] Error: {error}", owner.toolbox, owner.server),
+            message: meta::failed_request_text("resources/read", &uri, owner, &error),
         },
     }
 }

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     call::ClientHandle,
     era::Era,
-    ident::{ToolIdentifier, ToolName},
+    ident::{ServerIdentifier, ToolIdentifier, ToolName},
     meta,
     native::{Native, NativeError},
     toolbox::Opened,
@@ -94,14 +94,11 @@ fn refusal(native: &Native, method: &str, error: NativeError) -> Reply {
             what,
             error,
         } => {
-            let tool = ToolIdentifier {
-                toolbox: native.toolbox().name().clone(),
-                server,
-                tool: ToolName::from(what.as_str()),
-            };
+            let toolbox = native.toolbox().name().clone();
+            let server = ServerIdentifier { toolbox, server };
             Reply::Error {
                 code: code::INTERNAL_ERROR,
-                message: meta::failed_call_text(tool, error),
+                message: meta::failed_request_text(method, &what, &server, &error),
             }
         }
     }

@@ -58,7 +58,7 @@ fn a_server_that_fails_is_told_of_and_hurts_no_other() {
     let failed = workbench.use_tool_of(["dev", "bad", "echo"], "{}");
     assert_eq!(
         failed.error(),
-        "[dev/bad/echo] Error: Failed to connect to server 'bad' in toolbox 'dev': \
+        "Error executing tool 'echo' in server 'bad' (toolbox 'dev'): failed to connect: \
          command '/no/such/program' not found"
     );
     assert!(!workbench.use_tool("echo", "{}").failed());

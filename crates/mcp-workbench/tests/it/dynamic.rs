@@ -249,7 +249,9 @@ fn a_registered_name_passes_arguments_and_results_as_use_tool_does() {
     assert_eq!(journal.called(), [r#""t""#, r#""t""#]);
     let failed = workbench.call("dev__fs__crash", r#"{"code":7}"#);
     assert!(
-        failed.error().starts_with("[dev/fs/crash] Error: "),
+        failed
+            .error()
+            .starts_with("Error executing tool 'crash' in server 'fs' (toolbox 'dev'): "),
         "{}",
         failed.error()
     );

@@ -270,11 +270,18 @@ fn a_variable_that_is_not_set_fails_its_server_only() {
     workbench.wait_stderr("OTHER_TOKEN");
     let result = workbench.open("y");
     assert_eq!(result.tool_names(), ["a"]);
-    let text = "Failed to connect to server 'x' in toolbox 'y': variable GITHUB_TOKEN is not set (toolboxes.y.mcpServers.x.env.TOKEN)";
-    assert_eq!(result.json()["_errors"], json!([text]));
+    let reason = "variable GITHUB_TOKEN is not set (toolboxes.y.mcpServers.x.env.TOKEN)";
+    assert_eq!(
+        result.json()["_errors"],
+        json!([format!(
+            "Failed to connect to server 'x' in toolbox 'y': {reason}"
+        )])
+    );
     assert_eq!(
         workbench.use_tool_of(["y", "x", "echo"], "{}").error(),
-        format!("[y/x/echo] Error: {text}")
+        format!(
+            "Error executing tool 'echo' in server 'x' (toolbox 'y'): failed to connect: {reason}"
+        )
     );
     assert_eq!(
         workbench.open("z").error(),

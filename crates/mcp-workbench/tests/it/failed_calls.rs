@@ -19,7 +19,7 @@ fn opened(script: &Script, keys: &Value) -> Workbench {
 
 /// What every failed call has: the label, a reason, and the names for programs. Gives the reason.
 fn reason<'a>(result: &'a ToolResult, tool: &str) -> &'a str {
-    let label = format!("[dev/fs/{tool}] Error: ");
+    let label = format!("Error executing tool '{tool}' in server 'fs' (toolbox 'dev'): ");
     let reason = result.error().strip_prefix(&label);
     let reason = reason.unwrap_or_else(|| panic!("no {label:?} in {}", result.error()));
     assert!(!reason.trim().is_empty(), "{}", result.raw);
@@ -35,12 +35,11 @@ fn reason<'a>(result: &'a ToolResult, tool: &str) -> &'a str {
 fn a_protocol_error_is_told_with_the_servers_words() {
     let script = Script::named(&["t"]).on_call(
         "t",
-        r#"[{"error":{"code":-32001,"message":"the disk is on fire","data":{"a":1}}}]"#,
+        r#"[{"error":{"code":-32001,"message":"Traceback:\n\tthe disk is on fire","data":{"a":1}}}]"#,
     );
     let mut workbench = opened(&script, &json!({}));
     let result = workbench.use_tool("t", "{}");
-    let reason = reason(&result, "t");
-    assert!(reason.contains("the disk is on fire"), "{reason}");
+    assert_eq!(reason(&result, "t"), "Traceback:\n\tthe disk is on fire");
 }
 
 #[test]
@@ -125,7 +124,7 @@ fn a_call_tries_to_start_a_server_that_is_not_up() {
     let result = workbench.use_tool_of(["dev", "never", "query"], "{}");
     assert_eq!(
         result.error(),
-        "[dev/never/query] Error: Failed to connect to server 'never' in toolbox 'dev': command 'no-such-command-anywhere' not found"
+        "Error executing tool 'query' in server 'never' (toolbox 'dev'): failed to connect: command 'no-such-command-anywhere' not found"
     );
     assert_eq!(result.failure()["outcome"], "not_sent");
     assert_eq!(result.failure()["server"], "never");

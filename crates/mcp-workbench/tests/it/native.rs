@@ -263,7 +263,9 @@ fn a_server_that_fails_does_not_hide_the_others_and_a_failed_call_is_a_result() 
     assert_eq!(result["isError"], true);
     let text = result["content"][0]["text"].as_str().unwrap();
     assert!(
-        text.starts_with("[other/c/crash] Error: the server exited"),
+        text.starts_with(
+            "Error executing tool 'crash' in server 'c' (toolbox 'other'): the server exited"
+        ),
         "{text}"
     );
     workbench.wait_stderr("command '/no/such/program' not found");

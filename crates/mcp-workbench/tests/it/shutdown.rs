@@ -122,7 +122,10 @@ fn a_call_in_flight_that_does_not_finish_gets_an_error() {
         let took = start.elapsed();
         assert!(took < Duration::from_millis(2500), "{way:?} took {took:?}");
         let text = result.error();
-        assert!(text.starts_with("[dev/fs/hang] Error: "), "{way:?}: {text}");
+        assert!(
+            text.starts_with("Error executing tool 'hang' in server 'fs' (toolbox 'dev'): "),
+            "{way:?}: {text}"
+        );
         assert_eq!(workbench.wait_exit().code(), Some(0), "{way:?}");
     }
 }

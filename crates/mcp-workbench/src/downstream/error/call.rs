@@ -10,7 +10,7 @@ use crate::{
     downstream::process::Exit,
     era::HEADER_MISMATCH,
     policy::permissions::NotPermitted,
-    visible::visible,
+    visible::visible_lines,
     wire::{MAX_DEPTH, ObjectText, RawJson},
 };
 
@@ -18,7 +18,7 @@ use crate::{
 #[derive(Debug, Error)]
 pub enum CallError {
     /// The server could not be started for it.
-    #[error(transparent)]
+    #[error("failed to connect: {0}")]
     Connect(#[from] Arc<ConnectError>),
     /// The server came back without this tool.
     #[error("the server no longer has this tool")]
@@ -268,6 +268,6 @@ fn refusal(code: &str, message: &str) -> String {
     if message.is_empty() {
         format!("the server answered with error {code}")
     } else {
-        visible(message).into_owned()
+        visible_lines(message).into_owned()
     }
 }

@@ -220,7 +220,7 @@ fn a_call_that_a_server_failed_has_its_words_its_code_and_its_outcome() {
     let nameless = "the server answered with error -32000";
     let large = CallError::TooLarge { limit: 16 << 20 };
     check_calls([
-        (refused("a\nb\u{7f}"), "server_error", None, "a b⟦U+007F⟧"),
+        (refused("a\nb\u{7f}"), "server_error", None, "a\nb⟦U+007F⟧"),
         (refused(""), "server_error", None, nameless),
         (crash, "server_exited", UNKNOWN, killed),
         (
@@ -254,7 +254,12 @@ fn a_call_that_we_failed_has_its_words_its_code_and_its_outcome() {
     };
     let end = "the workbench is shutting down";
     check_calls([
-        (starting, "server_start_timeout", NOT_SENT, "still starting"),
+        (
+            starting,
+            "server_start_timeout",
+            NOT_SENT,
+            "failed to connect: still starting",
+        ),
         (
             CallError::ToolGone,
             "tool_unknown",

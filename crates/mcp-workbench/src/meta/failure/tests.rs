@@ -6,6 +6,7 @@ use super::*;
 use crate::{
     config::MetaTool,
     downstream::{GiveUp, StartPhase},
+    toolbox::ServerFailure,
     wire::ObjectText,
 };
 
@@ -66,7 +67,7 @@ fn check(rows: Vec<Row>, names: &Value) {
 
 #[test]
 fn a_failed_call_says_what_is_known() {
-    let reason = "[dev/fs/read] Error: Failed to connect to server 'fs' in toolbox 'dev': connection timeout after 1.5 s";
+    let reason = "Error executing tool 'read' in server 'fs' (toolbox 'dev'): failed to connect: connection timeout after 1.5 s";
     let refused = |message: &str| CallError::Refused {
         code: "-32000".to_owned(),
         message: message.to_owned(),
@@ -91,22 +92,27 @@ fn a_failed_call_says_what_is_known() {
         ),
         (
             call_failed(refused("no \u{1b}[2J way")),
-            "[dev/fs/read] Error: no ⟦U+001B⟧[2J way",
+            "Error executing tool 'read' in server 'fs' (toolbox 'dev'): no ⟦U+001B⟧[2J way",
+            json!({"code": "server_error"}),
+        ),
+        (
+            call_failed(refused("line 1\n\tline 2")),
+            "Error executing tool 'read' in server 'fs' (toolbox 'dev'): line 1\n\tline 2",
             json!({"code": "server_error"}),
         ),
         (
             call_failed(refused("")),
-            "[dev/fs/read] Error: the server answered with error -32000",
+            "Error executing tool 'read' in server 'fs' (toolbox 'dev'): the server answered with error -32000",
             json!({"code": "server_error"}),
         ),
         (
             call_failed(CallError::InvalidAnswer),
-            "[dev/fs/read] Error: the server's answer has not exactly one of a result and an error",
+            "Error executing tool 'read' in server 'fs' (toolbox 'dev'): the server's answer has not exactly one of a result and an error",
             json!({"code": "invalid_response", "outcome": "unknown"}),
         ),
         (
             call_failed(CallError::ShuttingDown { outcome }),
-            "[dev/fs/read] Error: the workbench is shutting down",
+            "Error executing tool 'read' in server 'fs' (toolbox 'dev'): the workbench is shutting down",
             json!({"code": "shutting_down", "outcome": "not_sent"}),
         ),
     ];

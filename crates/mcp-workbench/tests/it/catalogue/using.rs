@@ -162,7 +162,7 @@ fn a_server_that_fails_at_its_first_use_says_why_and_is_told_of_at_the_next_open
     assert!(open(&mut workbench).1.contains(&"echo".to_owned()));
     let failed = workbench.use_tool("echo", "{}");
     let text = failed.error();
-    let beginning = "[dev/fs/echo] Error: Failed to connect to server 'fs' in toolbox 'dev': exited with code 3";
+    let beginning = "Error executing tool 'echo' in server 'fs' (toolbox 'dev'): failed to connect: exited with code 3";
     assert!(text.starts_with(beginning), "{text}");
     let opened = workbench.open("dev");
     assert_eq!(opened.tool_names(), ["b"]);

@@ -154,7 +154,7 @@ impl Bench {
     /// Waits for a call that must fail in this way.
     pub(super) fn failed(&mut self, id: &str, tool: &str, failed: &Failed) -> ToolResult {
         let result = self.workbench.tool_result(id);
-        let label = format!("[dev/fs/{tool}] Error: ");
+        let label = format!("Error executing tool '{tool}' in server 'fs' (toolbox 'dev'): ");
         let reason = result.error().strip_prefix(&label);
         let reason = reason.unwrap_or_else(|| panic!("no {label:?}: {}", result.raw));
         assert!(!reason.trim().is_empty(), "{}", result.raw);

@@ -139,7 +139,7 @@ fn exits_in_a_call() -> Row {
             let (took, text) = fails_in(bench, &EXITED);
             assert_eq!(
                 text,
-                "[dev/fs/t] Error: the server exited with code 7 during the call; stderr: out of luck"
+                "Error executing tool 't' in server 'fs' (toolbox 'dev'): the server exited with code 7 during the call; stderr: out of luck"
             );
             for id in hanging {
                 let result = bench.failed(&id, "hang", &EXITED);
@@ -252,7 +252,10 @@ fn hangs_in_a_call() -> Row {
         act: |bench| {
             bench.open();
             let (took, text) = fails_in(bench, &TIMED_OUT);
-            assert_eq!(text, "[dev/fs/t] Error: no answer within 1 s");
+            assert_eq!(
+                text,
+                "Error executing tool 't' in server 'fs' (toolbox 'dev'): no answer within 1 s"
+            );
             assert!(took >= Duration::from_secs(1), "{took:?}");
             let journal = bench.journal();
             let cancelled = journal.wait("cancelled", 1);

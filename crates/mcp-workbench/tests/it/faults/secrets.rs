@@ -155,7 +155,7 @@ fn in_an_error() -> Row {
                 let result = bench.fails("t", &Failed::answered("server_error"));
                 assert_eq!(
                     result.error(),
-                    "[dev/fs/t] Error: the token [redacted] is not valid"
+                    "Error executing tool 't' in server 'fs' (toolbox 'dev'): the token [redacted] is not valid"
                 );
             })
         },

@@ -32,7 +32,7 @@ fn a_body_is_quoted_for_200_characters() {
     fault.begins();
     let result = workbench.use_tool("t", "{}");
     let expected = format!(
-        "[dev/fs/t] Error: HTTP 500 (text/plain): {}…",
+        "Error executing tool 't' in server 'fs' (toolbox 'dev'): HTTP 500 (text/plain): {}…",
         "é".repeat(200)
     );
     assert_eq!(result.error(), expected);

@@ -37,13 +37,23 @@ fn without_a_sign_in_the_command_is_told_and_the_other_servers_are_there() {
     let mut workbench = setup.connect();
     let opened = workbench.open("dev");
     assert_eq!(opened.tool_names(), ["o"]);
-    let words = format!(
-        "Failed to connect to server 'fs' in toolbox 'dev': HTTP 401: not signed in (nobody has signed in); the \
-         user signs in with `mcp-workbench --config {config} login dev fs`, and then it works without a restart"
+    let reason = format!(
+        "HTTP 401: not signed in (nobody has signed in); the user signs in with `mcp-workbench --config {config} \
+         login dev fs`, and then it works without a restart"
     );
-    assert_eq!(opened.json()["_errors"], json!([words]));
+    assert_eq!(
+        opened.json()["_errors"],
+        json!([format!(
+            "Failed to connect to server 'fs' in toolbox 'dev': {reason}"
+        )])
+    );
     let call = workbench.use_tool("t", "{}");
-    assert_eq!(call.error(), format!("[dev/fs/t] Error: {words}"));
+    assert_eq!(
+        call.error(),
+        format!(
+            "Error executing tool 't' in server 'fs' (toolbox 'dev'): failed to connect: {reason}"
+        )
+    );
     assert_eq!(code(&call), auth_required("not_sent"));
     assert!(!workbench.use_tool_of(["dev", "other", "o"], "{}").failed());
     assert!(!workbench.finish().stderr.contains(NOISE));
