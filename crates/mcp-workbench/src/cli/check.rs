@@ -46,7 +46,8 @@ fn describe(loaded: &Loaded) -> Result<String, std::fmt::Error> {
     )?;
     for toolbox in config.toolboxes.values() {
         let (name, description) = (toolbox.name.as_str(), &toolbox.description);
-        writeln!(text, "\n{}: {}", visible(name), visible(description))?;
+        let lead = if description.is_empty() { "" } else { ": " };
+        writeln!(text, "\n{}{lead}{}", visible(name), visible(description))?;
         for server in toolbox.servers.values() {
             writeln!(
                 text,

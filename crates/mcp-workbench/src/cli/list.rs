@@ -172,7 +172,9 @@ impl Listing {
         }
         for toolbox in &self.toolboxes {
             let name = look.paint(Ink::Strong, &visible(toolbox.name.as_str()));
-            text.push_str(&format!("\n{name}: {}\n", visible(&toolbox.description)));
+            let description = visible(&toolbox.description);
+            let lead = if description.is_empty() { "" } else { ": " };
+            text.push_str(&format!("\n{name}{lead}{description}\n"));
             if toolbox.servers.iter().any(|server| server.found.is_some()) {
                 for server in &toolbox.servers {
                     text.push_str(&server.render(look));

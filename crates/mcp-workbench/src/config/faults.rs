@@ -278,7 +278,8 @@ impl Fault {
                     scope: Scope::Server | Scope::OAuth,
                     ..
                 }
-                | KeyFault::SpeltTwice { .. },
+                | KeyFault::SpeltTwice { .. }
+                | KeyFault::Missing { key: "description" },
             )
             | Self::Reference(ReferenceFault::InArguments(_)) => Severity::Warning,
             Self::Access(fault) if fault.is_tolerable() => Severity::Warning,

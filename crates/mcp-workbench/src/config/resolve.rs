@@ -163,7 +163,10 @@ impl Resolver<'_> {
         }
         Toolbox {
             name: name.into(),
-            description: self.text(&mut Taken::default(), &raw.description),
+            description: raw
+                .description
+                .as_ref()
+                .map_or_else(String::new, |text| self.text(&mut Taken::default(), text)),
             servers,
             connect: match raw.connect.or(self.connect) {
                 None | Some(RawConnect::OnOpen) => Connect::OnOpen,

@@ -69,7 +69,7 @@ pub enum ToolMode {
 pub struct Toolbox {
     /// Its name.
     pub name: ToolboxName,
-    /// What it is for, in the user's words.
+    /// What it is for, in the user's words; empty if they have not said it.
     pub description: String,
     /// Its enabled servers, in the order of the file.
     pub servers: IndexMap<ServerName, Arc<Server>>,

@@ -72,11 +72,12 @@ fn write(toolboxes: &[&Toolbox], detail: Detail<'_>) -> String {
             1 => "1 server".to_owned(),
             count => format!("{count} servers"),
         };
-        let description = shortened(&toolbox.description, detail.description);
-        text.push_str(&format!(
-            "- **{}** ({servers}): {description}\n",
-            toolbox.name
-        ));
+        text.push_str(&format!("- **{}** ({servers})", toolbox.name));
+        if !toolbox.description.is_empty() {
+            let description = shortened(&toolbox.description, detail.description);
+            text.push_str(&format!(": {description}"));
+        }
+        text.push('\n');
         if detail.how_to_open {
             text.push_str(HOW_TO_OPEN);
         }

@@ -114,7 +114,10 @@ pub fn matching_text(
 fn title(opened: &Opened) -> String {
     let name = shown_name(opened.config.name.as_str());
     let description = sentence_of(&opened.config.description, INSTRUCTIONS);
-    format!("toolbox {name} ({})", description.trim_end_matches('.'))
+    match description.trim_end_matches('.') {
+        "" => format!("toolbox {name}"),
+        description => format!("toolbox {name} ({description})"),
+    }
 }
 
 /// What a model does next.

@@ -56,7 +56,7 @@ fn check_lists_all_variables_that_are_not_set() {
 
 #[test]
 fn check_reports_all_problems() {
-    let text = r#"{"toolboxes": {"a": {"mcpServers": {}}, "b": {"description": "", "mcpServers": {"c": {}}}}}"#;
+    let text = r#"{"toolboxes": {"a": {"description": "d"}, "b": {"description": "", "mcpServers": {"c": {}}}}}"#;
     let finished = check(Setup::new().text(text));
     assert!(!finished.status.success());
     let output = all_output(&finished);

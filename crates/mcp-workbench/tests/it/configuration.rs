@@ -29,12 +29,6 @@ const MISTAKES: &[Mistake] = &[
         words: &["quote"],
     },
     Mistake {
-        text: "{\"toolboxes\": {\n\n\n\"dev\": {\"mcpServers\": {}}}}",
-        paths: &["toolboxes.dev"],
-        lines: &[4],
-        words: &["description"],
-    },
-    Mistake {
         text: "{\"toolboxes\": {\"dev\": {\n\n\"description\": \"\", \"mcpServers\": {}}}}",
         paths: &["toolboxes.dev.description"],
         lines: &[3],

@@ -36,6 +36,56 @@ fn instructions(setup: Setup) -> String {
     result["instructions"].as_str().unwrap().to_owned()
 }
 
+/// A configuration with a toolbox that nobody has described.
+fn undescribed() -> Setup {
+    Setup::new().text(r#"{"toolboxes": {"dev": {"mcpServers": {}}}}"#)
+}
+
+#[test]
+fn a_toolbox_without_a_description_is_listed_by_its_name() {
+    let mut workbench = undescribed().start();
+    let introduced = workbench.initialize();
+    assert_eq!(
+        introduced["instructions"],
+        format!("## Available Toolboxes\n\n- **dev** (0 servers)\n{USE_LINE}\n\n{END}")
+    );
+    assert_eq!(
+        workbench.open("dev").text(),
+        r#"{"toolbox":"dev","description":"","servers_connected":0,"tools":[]}"#
+    );
+    let short = workbench.call("open_toolbox", r#"{"toolbox":"dev","detail":"names"}"#);
+    assert!(
+        short.text().starts_with("toolbox dev: "),
+        "{}",
+        short.text()
+    );
+}
+
+#[test]
+fn check_and_doctor_warn_of_a_toolbox_without_a_description() {
+    let setup = undescribed();
+    setup.write_config();
+    let config = setup.config();
+    let warning = "toolboxes.dev: `description` is missing";
+    for (command, is_on_stdout) in [("check", false), ("doctor", true)] {
+        let output = setup
+            .command()
+            .arg("--config")
+            .arg(&config)
+            .arg(command)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{command}");
+        let shown = if is_on_stdout {
+            output.stdout
+        } else {
+            output.stderr
+        };
+        let shown = String::from_utf8(shown).unwrap();
+        assert!(shown.contains(warning), "{command}: {shown}");
+    }
+}
+
 /// The full form, of toolboxes without servers.
 fn full(toolboxes: &[(String, String)]) -> String {
     let entries = toolboxes.iter().map(|(name, description)| {

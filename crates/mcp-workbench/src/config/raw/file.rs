@@ -152,12 +152,8 @@ fn toolbox(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawToolbox> {
     for key in missing {
         reader.report_value(node, KeyFault::Missing { key });
     }
-    let place = reader.place(node.value.start(), &node.path);
     Some(RawToolbox {
-        description: description.unwrap_or_else(|| Text {
-            written: String::new(),
-            place,
-        }),
+        description,
         mcp_servers,
         connect: connects,
     })

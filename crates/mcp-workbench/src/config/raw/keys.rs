@@ -22,7 +22,7 @@ pub(super) const FILE_KEYS: &[&str] = &[
 /// The keys of a toolbox.
 pub(super) const TOOLBOX_KEYS: &[&str] = &["description", "mcpServers", "connect"];
 
-/// Those that every toolbox has.
+/// Those that every toolbox should have. Without a description it works, with a warning.
 pub(super) const NEEDED_TOOLBOX_KEYS: &[&str] = &["description", "mcpServers"];
 
 /// The keys of `permissions`.

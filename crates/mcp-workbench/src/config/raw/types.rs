@@ -192,12 +192,13 @@ pub(in crate::config) enum RawPin {
 pub(in crate::config) struct RawToolbox {
     /// What the toolbox is for; the model chooses by it. Variables are expanded.
     #[schemars(extend("pattern" = "\\S"))]
-    pub(in crate::config) description: Text,
+    pub(in crate::config) description: Option<Text>,
     /// The servers by name, in the order in which they are shown.
     #[schemars(extend("propertyNames" = {"pattern": "\\S"}))]
     pub(in crate::config) mcp_servers: IndexMap<String, RawServer>,
     /// When the servers are started, in place of what the file says for all toolboxes.
     pub(in crate::config) connect: Option<RawConnect>,
+    /// Without it the toolbox is listed by its name only.
 }
 
 /// One server: a program (`command`) or a remote one (`url`). Variables are expanded in every

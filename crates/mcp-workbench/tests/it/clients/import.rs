@@ -229,7 +229,7 @@ fn a_file_of_ours_that_is_wrong_is_left_alone() {
     machine
         .run(&["import"])
         .ends_with(1)
-        .says(&["toolboxes.t", "description"]);
+        .says(&["toolboxes.t", "mcpServers"]);
     assert_eq!(read(&machine.config()), text);
 }
 

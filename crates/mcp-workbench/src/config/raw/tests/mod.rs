@@ -125,9 +125,18 @@ fn required_keys() {
     );
     assert_eq!(
         errors("{\"toolboxes\": {\n  \"t\": {}}}"),
+        ["2:8 toolboxes.t: `mcpServers` is missing (add `\"mcpServers\": {}`)",]
+    );
+}
+
+#[test]
+fn a_missing_description_is_a_warning() {
+    let text = "{\"toolboxes\": {\n  \"t\": {\"mcpServers\": {}}}}";
+    assert_eq!(errors(text), [""; 0]);
+    assert_eq!(
+        warnings(text),
         [
             "2:8 toolboxes.t: `description` is missing (add `\"description\": \"…\"`, which tells the model what the toolbox is for)",
-            "2:8 toolboxes.t: `mcpServers` is missing (add `\"mcpServers\": {}`)",
         ]
     );
 }
