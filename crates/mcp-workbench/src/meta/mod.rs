@@ -87,6 +87,11 @@ fn hints() -> Value {
     json!({ "anthropic/alwaysLoad": true })
 }
 
+/// The annotations of the meta-tools that change nothing on the servers.
+fn read_only() -> Value {
+    json!({ "readOnlyHint": true, "idempotentHint": true, "destructiveHint": false })
+}
+
 /// The definitions of the meta-tools that are on, as `tools/list` shows them.
 pub fn definitions(workbench: &Workbench) -> Vec<RawJson> {
     let config = workbench.config();

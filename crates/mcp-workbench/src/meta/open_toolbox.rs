@@ -7,7 +7,8 @@ use super::{
     failure::Failure,
     fitting::{MAX_CHARACTERS, size},
     hints, known_toolboxes,
-    parameters::{Key, ParameterProblem, ParameterReader, near_key},
+    parameters::{Key, ParameterReader, near_key},
+    read_only,
     search_tools::{QUERY, read_query},
 };
 use crate::{
@@ -36,6 +37,8 @@ pub(super) fn definition(workbench: &Workbench) -> RawJson {
     let names: Vec<&str> = names.iter().map(ToolboxName::as_str).collect();
     let mut toolbox = Map::new();
     toolbox.insert("type".into(), "string".into());
+    toolbox.insert("description".into(), "Toolbox to open".into());
+    toolbox.insert("minLength".into(), 1.into());
     if !names.is_empty() {
         toolbox.insert("enum".into(), names.clone().into());
     }
@@ -53,6 +56,7 @@ pub(super) fn definition(workbench: &Workbench) -> RawJson {
             "required": ["toolbox"],
             "additionalProperties": false,
         },
+        "annotations": read_only(),
         "_meta": hints(),
     }))
 }
@@ -72,13 +76,17 @@ pub(super) async fn run(
     };
     let detail = read_detail(&reader, &mut problems).unwrap_or(Detail::Full);
     let query = read_query(&reader, &mut problems);
-    let Some(toolbox) = toolbox.filter(|_| problems.is_empty()) else {
-        return Err(Failure::InvalidParameters {
-            available: problems.iter().any(asks_for_a_toolbox).then(available),
-            problems,
-        });
+    let found = toolbox.as_deref().and_then(|it| workbench.toolbox(it));
+    let (toolbox, found) = match (toolbox, found) {
+        (Some(toolbox), found) if problems.is_empty() => (toolbox, found),
+        (_, found) => {
+            return Err(Failure::InvalidParameters {
+                available: found.is_none().then(available),
+                problems,
+            });
+        }
     };
-    let Some(found) = workbench.toolbox(&toolbox) else {
+    let Some(found) = found else {
         return Err(Failure::ToolboxUnknown {
             toolbox: ToolboxName::from(&*toolbox),
             available: available(),
@@ -155,13 +163,6 @@ fn hint(key: &str) -> Option<String> {
         return Some("did you mean 'toolbox'?".to_owned());
     }
     near_key(key, &KEYS)
-}
-
-fn asks_for_a_toolbox(problem: &ParameterProblem) -> bool {
-    matches!(
-        problem,
-        ParameterProblem::Required { path } | ParameterProblem::Empty { path } if *path == TOOLBOX.path
-    )
 }
 
 /// The description with the names of the toolboxes, as many as fit. The schema has all of them.

@@ -10,6 +10,7 @@ use super::{
     found_places::places,
     hints,
     parameters::{Key, ParameterReader, near_key},
+    read_only,
 };
 use crate::{
     budget::Address,
@@ -53,6 +54,7 @@ pub(super) fn definition() -> RawJson {
             "required": ["result"],
             "additionalProperties": false,
         },
+        "annotations": read_only(),
         "_meta": hints(),
     }))
 }

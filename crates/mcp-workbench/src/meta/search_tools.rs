@@ -7,6 +7,7 @@ use super::{
     failure::Failure,
     found, hints, known_toolboxes,
     parameters::{Key, ParameterProblem, ParameterReader, near_key},
+    read_only,
 };
 use crate::{
     call::CallContext,
@@ -66,6 +67,7 @@ pub(super) fn definition(workbench: &Workbench) -> RawJson {
             "required": ["query"],
             "additionalProperties": false,
         },
+        "annotations": read_only(),
         "_meta": hints(),
     }))
 }

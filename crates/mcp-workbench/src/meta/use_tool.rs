@@ -58,9 +58,9 @@ pub(super) fn definition(workbench: &Workbench) -> RawJson {
                 "tool": {
                     "type": "object",
                     "properties": {
-                        "toolbox": { "type": "string" },
-                        "server": { "type": "string" },
-                        "tool": { "type": "string" },
+                        "toolbox": { "type": "string", "description": "Open toolbox", "minLength": 1 },
+                        "server": { "type": "string", "description": "Its server", "minLength": 1 },
+                        "tool": { "type": "string", "description": "The server's tool", "minLength": 1 },
                     },
                     "required": ["toolbox", "server", "tool"],
                     "additionalProperties": false,

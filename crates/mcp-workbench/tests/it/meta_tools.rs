@@ -42,8 +42,15 @@ fn open_toolbox_names_the_toolboxes_in_its_definition() {
     assert_eq!(schema["type"], "object");
     assert_eq!(schema["required"], json!(["toolbox"]));
     assert_eq!(schema["additionalProperties"], json!(false));
-    assert_eq!(toolbox["type"], "string");
-    assert_eq!(toolbox["enum"], json!(["zeta", "alpha"]));
+    assert_eq!(
+        *toolbox,
+        json!({
+            "type": "string",
+            "description": "Toolbox to open",
+            "minLength": 1,
+            "enum": ["zeta", "alpha"],
+        })
+    );
     let description = open["description"].as_str().unwrap();
     for name in ["zeta", "alpha"] {
         assert!(description.contains(name), "{description}");
@@ -64,7 +71,27 @@ fn use_tool_says_what_it_takes() {
     assert_eq!(tool["required"], json!(["toolbox", "server", "tool"]));
     assert_eq!(tool["additionalProperties"], json!(false));
     for part in ["toolbox", "server", "tool"] {
-        assert_eq!(tool["properties"][part]["type"], "string", "{part}");
+        let part = &tool["properties"][part];
+        assert_eq!(part["type"], "string", "{part}");
+        assert_eq!(part["minLength"], 1, "{part}");
+        assert!(part["description"].is_string(), "{part}");
+    }
+}
+
+#[test]
+fn all_meta_tools_but_use_tool_are_annotated_as_read_only() {
+    let all = json!(["open_toolbox", "use_tool", "search_tools", "read_result"]);
+    let setup = two_toolboxes().top("metaTools", all);
+    let mut workbench = setup.top("maxResultChars", json!(1000)).connect();
+    let tools = tools(&mut workbench);
+    assert_eq!(tools.len(), 4);
+    let read_only = json!({"readOnlyHint": true, "idempotentHint": true, "destructiveHint": false});
+    for tool in &tools {
+        let expected = match tool["name"].as_str() {
+            Some("use_tool") => None,
+            _ => Some(&read_only),
+        };
+        assert_eq!(tool.get("annotations"), expected, "{tool}");
     }
 }
 

@@ -137,23 +137,43 @@ fn errors_are_told_word_for_word() {
         ),
         (
             r#"{"toolbox":5}"#,
-            "Invalid parameters: toolbox: Expected string, received number",
+            "Invalid parameters: toolbox: Expected string, received number. Available toolboxes: development, production",
         ),
         (
             r#"{"toolbox":true}"#,
-            "Invalid parameters: toolbox: Expected string, received boolean",
+            "Invalid parameters: toolbox: Expected string, received boolean. Available toolboxes: development, production",
         ),
         (
             r#"{"toolbox":["development"]}"#,
-            "Invalid parameters: toolbox: Expected string, received array",
+            "Invalid parameters: toolbox: Expected string, received array. Available toolboxes: development, production",
         ),
         (
             r#"{"toolbox":{}}"#,
-            "Invalid parameters: toolbox: Expected string, received object",
+            "Invalid parameters: toolbox: Expected string, received object. Available toolboxes: development, production",
         ),
         (
             r#"{"toolbox":"development","extra_field":1}"#,
             "Invalid parameters: Unrecognized key: 'extra_field'",
+        ),
+        (
+            r#"{"toolbox":null}"#,
+            "Invalid parameters: toolbox: Expected string, received null. Available toolboxes: development, production",
+        ),
+        (
+            r#"{"toolbox":5,"extra_field":1}"#,
+            "Invalid parameters: Unrecognized key: 'extra_field'; toolbox: Expected string, received number. Available toolboxes: development, production",
+        ),
+        (
+            r#"{"toolbox":"x","extra_field":1}"#,
+            "Invalid parameters: Unrecognized key: 'extra_field'. Available toolboxes: development, production",
+        ),
+        (
+            r#"{"toolbox":"development","detail":"all"}"#,
+            "Invalid parameters: detail: Expected 'names' | 'brief' | 'signature' | 'full', received 'all'",
+        ),
+        (
+            r#"{"toolbox_name":"development"}"#,
+            "Invalid parameters: Unrecognized key: 'toolbox_name' (did you mean 'toolbox'?); toolbox: Required. Available toolboxes: development, production",
         ),
     ];
     let mut workbench = Setup::new()
