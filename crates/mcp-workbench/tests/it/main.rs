@@ -38,6 +38,7 @@ mod reload;
 mod remote_servers;
 mod results;
 mod scanner;
+mod scenarios;
 mod search;
 mod secrets;
 mod shutdown;
