@@ -42,6 +42,7 @@ use texts::Taken;
 pub const LOCK_FILE: &str = "workbench.lock";
 
 const DEFAULT_NAME_LIMIT: usize = 64;
+const DEFAULT_OPEN_WAIT: Duration = Duration::from_secs(15);
 const DEFAULT_CONNECT: Duration = Duration::from_mins(2);
 const DEFAULT_CALL: Duration = Duration::from_mins(10);
 const DEFAULT_MAX_CALL: Duration = Duration::from_hours(1);
@@ -89,6 +90,9 @@ pub(super) fn resolve(
             .unwrap_or(DEFAULT_NAME_LIMIT),
         toolboxes,
         auto_open: raw.auto_open.unwrap_or(false),
+        open_wait: raw
+            .open_wait_ms
+            .map_or(DEFAULT_OPEN_WAIT, Duration::from_millis),
         meta_tools: raw
             .meta_tools
             .clone()

@@ -39,6 +39,8 @@ pub struct Config {
     pub toolboxes: IndexMap<ToolboxName, Arc<Toolbox>>,
     /// Whether `use_tool` opens a toolbox that is not open.
     pub auto_open: bool,
+    /// How long an open waits for the other servers of a toolbox once one of them is up.
+    pub open_wait: Duration,
     /// The tools of our own that clients see, in the order of the file.
     pub meta_tools: Vec<MetaTool>,
     /// Whether changes of the file are taken up while the workbench runs.

@@ -4,6 +4,7 @@
 
 mod access;
 mod asks;
+mod awaited;
 mod error;
 mod event;
 mod http;
@@ -27,6 +28,7 @@ mod verdicts;
 
 pub(crate) use access::Access;
 pub(crate) use asks::questions::{can_answer, fresh_id};
+pub use awaited::Awaited;
 pub use error::{
     CallError, ConnectError, GiveUp, HttpFault, Lack, SignInNeeded, StartPhase, TimeLimit,
 };

@@ -18,6 +18,7 @@ use crate::{
     call::{Call, ClientHandle, Outcome},
     downstream::{
         access::ServerAccess,
+        awaited::Awaited,
         error::{CallError, ConnectError},
         kept::NotKept,
         listing::ToolList,
@@ -57,6 +58,8 @@ pub(crate) struct About {
     pub(crate) sealer: Arc<Sealer>,
     /// How it is signed in to.
     pub(crate) access: ServerAccess,
+    /// How long opens have waited for it.
+    pub(crate) awaited: Mutex<Awaited>,
     /// Tells it from every other server of this process, one that had the same names before included.
     pub(crate) number: u64,
 }
@@ -137,7 +140,7 @@ pub(crate) enum Following {
 pub enum Urgency {
     /// Somebody asks for the server itself: a pause after a failed start does not hold for them.
     AskedFor,
-    /// A call needs it.
+    /// A call needs it, or an open that retries it: the pause holds.
     ForCall,
 }
 

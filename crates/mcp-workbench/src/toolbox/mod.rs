@@ -2,6 +2,7 @@
 //! open belongs to the workbench and not to a connection.
 
 mod catalogue;
+mod connecting;
 mod contents;
 mod detail;
 mod dynamic;

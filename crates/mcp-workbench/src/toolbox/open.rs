@@ -1,5 +1,4 @@
-//! Opening a toolbox: all of its servers at once, whatever is up after a while, and from memory for as
-//! long as nothing has changed.
+//! Opening a toolbox: from its servers, or from memory for as long as nothing has changed.
 
 use std::{
     sync::{
@@ -9,25 +8,20 @@ use std::{
     time::Duration,
 };
 
-use tokio::{
-    sync::watch,
-    time::{Instant, timeout_at},
-};
+use tokio::sync::watch;
 
 use super::{
     catalogue::Catalogue,
+    connecting::{Found, connect_all},
     contents::{ChangedFiles, Contents, Difference},
     opened::{Opened, ServerFailure},
 };
 use crate::{
     call::ClientHandle,
     config::{self, Connect},
-    downstream::{ConnectError, Phase, Pool, ServerHandle, Status, ToolList, Urgency},
+    downstream::{Phase, Pool, ServerHandle, ToolList},
     ident::{ServerName, ToolboxName},
 };
-
-/// How long an open waits in all. Most clients give up after a minute.
-const OPEN_WAIT: Duration = Duration::from_secs(45);
 
 /// A toolbox of the configuration, and what has become of it.
 pub struct Toolbox {
@@ -42,7 +36,7 @@ pub struct Toolbox {
     opening: watch::Sender<usize>,
 }
 
-/// Why a toolbox could not be opened: no server of it is up.
+/// Why a toolbox could not be opened: all of its servers have failed or are still starting.
 #[derive(Debug)]
 pub struct OpenError {
     /// Each server with its reason.
@@ -144,11 +138,14 @@ impl Toolbox {
         self.is_usable()
     }
 
-    /// Connects to what is not connected, and tells what there is. Two callers at the same time
-    /// connect once, because each server's task does.
-    pub async fn open(&self, client: &Arc<dyn ClientHandle>) -> Result<Arc<Opened>, OpenError> {
+    /// Connects to the servers that are not connected, and returns what is up in time: it waits for `open_wait` at most once
+    /// a server is up. Two callers at the same time connect once, because each server's task does.
+    pub async fn open(
+        &self,
+        client: &Arc<dyn ClientHandle>,
+        open_wait: Duration,
+    ) -> Result<Arc<Opened>, OpenError> {
         let _counted = Opening::begin(&self.opening);
-        let deadline = Instant::now() + OPEN_WAIT;
         let mut newest = self.contents.subscribe();
         loop {
             let contents = Arc::clone(&newest.borrow_and_update());
@@ -161,7 +158,7 @@ impl Toolbox {
                 // What was found is told only if it is what there is.
                 biased;
                 Ok(()) = newest.changed() => {}
-                found = connect_all(&contents, client, deadline) => {
+                found = connect_all(&contents, client, open_wait) => {
                     return self.take_found(&contents, found);
                 }
             }
@@ -173,7 +170,7 @@ impl Toolbox {
             catalogue,
             failures,
         } = found;
-        if catalogue.is_empty() && !failures.is_empty() && failures.iter().all(is_final) {
+        if catalogue.is_empty() && !failures.is_empty() {
             // One that was open stays open: its next call tries to start the server again.
             return Err(OpenError { failures });
         }
@@ -201,12 +198,6 @@ impl Toolbox {
     fn set_opened(&self, opened: &Arc<Opened>) {
         *self.last_opened() = Some(Arc::clone(opened));
     }
-}
-
-/// What was found on the servers of a toolbox.
-struct Found {
-    catalogue: Vec<(ServerName, Arc<ToolList>)>,
-    failures: Vec<ServerFailure>,
 }
 
 /// Whether nothing has changed since.
@@ -238,79 +229,6 @@ fn connected(contents: &Contents, catalogue: &[(ServerName, Arc<ToolList>)]) -> 
             running.count()
         }
     }
-}
-
-async fn connect_all(
-    contents: &Contents,
-    client: &Arc<dyn ClientHandle>,
-    deadline: Instant,
-) -> Found {
-    let servers = contents.servers().iter();
-    let connect = contents.config.connect;
-    let requests = servers.map(|(name, server)| (name, ask(server, connect, client)));
-    let requests: Vec<_> = requests.collect();
-    let mut catalogue = Vec::new();
-    let mut failures = Vec::new();
-    for (name, request) in requests {
-        let answer = match request {
-            Request::Known(tools) => Ok(tools),
-            Request::Asked(answer) => timeout_at(deadline, answer)
-                .await
-                .unwrap_or_else(|_| Err(Arc::new(ConnectError::StillStarting))),
-        };
-        match answer {
-            Ok(tools) => catalogue.push((name.clone(), tools)),
-            Err(error) => failures.push(ServerFailure {
-                toolbox: contents.config.name.clone(),
-                server: name.clone(),
-                error,
-            }),
-        }
-    }
-    Found {
-        catalogue,
-        failures,
-    }
-}
-
-/// What has to be asked of a server to know its tools.
-enum Request<F> {
-    /// Nothing.
-    Known(Arc<ToolList>),
-    /// To be up.
-    Asked(F),
-}
-
-/// A server that has ended since is not started again for this: its list is still true. One that is to be started
-/// when it is used is not started at all, if its list is known from an earlier run.
-fn ask(
-    server: &ServerHandle,
-    connect: Connect,
-    client: &Arc<dyn ClientHandle>,
-) -> Request<impl Future<Output = Result<Arc<ToolList>, Arc<ConnectError>>> + use<>> {
-    match server.status() {
-        Status {
-            phase: Phase::Up | Phase::Resting,
-            tools: Some(tools),
-            stale: false,
-            ..
-        } => Request::Known(tools),
-        Status {
-            phase: Phase::Untried | Phase::Starting,
-            stale: false,
-            ..
-        } if connect == Connect::OnUse
-            && let Some(tools) = server.recall() =>
-        {
-            Request::Known(tools)
-        }
-        _ => Request::Asked(server.connect(Urgency::AskedFor, Arc::clone(client))),
-    }
-}
-
-/// Whether the failure is one that another moment would not have cured.
-fn is_final(failure: &ServerFailure) -> bool {
-    !matches!(*failure.error, ConnectError::StillStarting)
 }
 
 fn same(

@@ -142,7 +142,12 @@ impl Workbench {
         toolbox: &Toolbox,
         client: &Arc<dyn ClientHandle>,
     ) -> Result<Arc<Opened>, OpenError> {
-        let opened = toolbox.open(client).await?;
+        let opened = toolbox.open(client, self.config().open_wait).await;
+        if self.native.is_some() {
+            // Servers that are still starting are to be heard of when they are up.
+            self.follow(toolbox);
+        }
+        let opened = opened?;
         self.pool.record_soon();
         if let Some(registry) = &self.registry {
             let before = registry.len();
@@ -150,8 +155,6 @@ impl Workbench {
             if registry.len() > before {
                 self.tools_changed.send_modify(|changes| *changes += 1);
             }
-        }
-        if self.registry.is_some() || self.native.is_some() {
             self.follow(toolbox);
         }
         Ok(opened)

@@ -272,6 +272,37 @@ fn a_server_that_fails_does_not_hide_the_others_and_a_failed_call_is_a_result() 
 }
 
 #[test]
+fn a_failed_request_names_toolbox_server_and_resource() {
+    let script = full().on_method("resources/read", r#"[{"exit":3}]"#);
+    let setup = Setup::new().toolbox("dev", "d").server("a", &script);
+    let mut workbench = natively(setup, "dev");
+    workbench.initialize();
+    let failed = workbench.ask("resources/read", r#"{"uri":"u:1"}"#);
+    let error = failed.error();
+    assert_eq!(error.code, -32603);
+    assert_eq!(
+        error.message,
+        "Error executing resources/read of 'u:1' in server 'a' (toolbox 'dev'): the server exited with code 3 during the call"
+    );
+}
+
+#[test]
+fn a_server_that_is_up_after_the_handshake_is_announced() {
+    let setup = Setup::new();
+    let gate = json!([{"awaitFile": setup.path("gate")}]).to_string();
+    let script = Script::named(&["late"]).set("onStart", &gate);
+    let setup = setup.toolbox("dev", "d").server("slow", &script);
+    let mut workbench = natively(setup, "dev");
+    workbench.initialize();
+    let listed = workbench.ask("tools/list", "{}").result();
+    assert_eq!(listed["tools"], json!([]));
+    workbench.setup.write("gate", "");
+    workbench.notification("notifications/tools/list_changed");
+    let listed = workbench.ask("tools/list", "{}").result();
+    assert_eq!(listed["tools"][0]["name"], "late");
+}
+
+#[test]
 fn a_toolbox_that_is_not_there_stops_the_start() {
     let mut workbench = natively(two_servers(), "othr");
     assert_eq!(workbench.wait_exit().code(), Some(1));

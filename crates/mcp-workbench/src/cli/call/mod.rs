@@ -31,6 +31,7 @@ use super::{
 use crate::{
     call::{CallContext, ClientHandle, ToldProgress},
     config::{Environment, ToolMode},
+    downstream::{Phase, ServerHandle, Urgency},
     ident::{ServerName, ToolIdentifier, ToolName, ToolboxName},
     meta::{self, MetaTool},
     visible::{escaped, visible},
@@ -168,6 +169,13 @@ impl fmt::Display for ShownTool<'_> {
     }
 }
 
+/// Returns the server of a tool if it is still starting.
+fn starting_server(workbench: &Workbench, tool: &ToolIdentifier) -> Option<Arc<ServerHandle>> {
+    let toolbox = workbench.toolbox(tool.toolbox.as_str())?;
+    let server = toolbox.server(&tool.server)?;
+    matches!(server.status().phase, Phase::Starting).then_some(server)
+}
+
 fn read_stdin() -> Result<Vec<u8>, Box<dyn std::error::Error>> {
     let mut bytes = Vec::new();
     let read = io::stdin().lock().read_to_end(&mut bytes);
@@ -192,9 +200,16 @@ async fn call(
         progress: ToldProgress::default(),
     };
     let open = RawJson::of(&json!({ "toolbox": tool.toolbox.as_str() }));
-    let opened = MetaTool::OpenToolbox
+    let mut opened = MetaTool::OpenToolbox
         .run(workbench, &open, &context())
         .await;
+    if let Some(server) = starting_server(workbench, &tool) {
+        // An open has an end because clients give up. A shell does not: the server gets its whole `connectTimeoutMs`.
+        let _ = server.connect(Urgency::ForCall, Arc::clone(&client)).await;
+        opened = MetaTool::OpenToolbox
+            .run(workbench, &open, &context())
+            .await;
+    }
     if is_error(&opened) {
         return Outcome::Failure(opened);
     }

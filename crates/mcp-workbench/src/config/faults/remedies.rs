@@ -121,8 +121,8 @@ impl Scope {
                     .into()
             }
             Self::File => format!(
-                "{REMOVE} `toolboxes`, `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `metaTools`, \
-                 `connect`, `watch`, `maxResultChars`, `sanitize`, `pin`, `audit` and `$schema`"
+                "{REMOVE} `toolboxes`, `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `openWaitMs`, \
+                 `metaTools`, `connect`, `watch`, `maxResultChars`, `sanitize`, `pin`, `audit` and `$schema`"
             ),
             Self::Toolbox => format!("{REMOVE} `description`, `mcpServers` and `connect`"),
             Self::Permissions => "remove it; known are `allow`, `ask` and `deny`".into(),

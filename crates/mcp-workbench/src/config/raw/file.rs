@@ -14,8 +14,8 @@ use super::{
     reader::{Entry, Node, Reader, is_null},
     server,
     types::{
-        AUDIT_BYTES, AUDIT_FILES, NAME_LIMITS, RawAudit, RawAuditDetails, RawConfig, RawConnect,
-        RawNotedArguments, RawPin, RawToolMode, RawToolbox, Text,
+        AUDIT_BYTES, AUDIT_FILES, NAME_LIMITS, OPEN_WAITS, RawAudit, RawAuditDetails, RawConfig,
+        RawConnect, RawNotedArguments, RawPin, RawToolMode, RawToolbox,
     },
 };
 use crate::{
@@ -92,6 +92,10 @@ fn config(reader: &mut Reader<'_>, value: &Value<'_>) -> RawConfig {
                 config.tool_name_limit = reader.positive(&entry.node, least, most);
             }
             "autoOpen" => config.auto_open = reader.flag(&entry.node),
+            "openWaitMs" => {
+                let (least, most) = OPEN_WAITS.into_inner();
+                config.open_wait_ms = reader.positive(&entry.node, least, most);
+            }
             "metaTools" => config.meta_tools = meta_tools::read(reader, &entry.node),
             "connect" => config.connect = connect(reader, &entry.node),
             "watch" => config.watch = reader.flag(&entry.node),

@@ -9,6 +9,7 @@ pub(super) const FILE_KEYS: &[&str] = &[
     "toolNameLimit",
     "roots",
     "autoOpen",
+    "openWaitMs",
     "metaTools",
     "connect",
     "watch",

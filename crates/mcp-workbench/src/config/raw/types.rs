@@ -18,6 +18,9 @@ pub(super) const AUDIT_BYTES: RangeInclusive<u64> = 65_536..=1_073_741_824;
 /// The bounds of `files` of `audit`.
 pub(super) const AUDIT_FILES: RangeInclusive<u64> = 1..=100;
 
+/// The bounds of `openWaitMs`: an open waits for 45 s in all.
+pub(super) const OPEN_WAITS: RangeInclusive<u64> = 1..=45_000;
+
 /// The largest number of milliseconds that a time can have: a year.
 pub(super) const LARGEST_MS: u64 = 365 * 24 * 60 * 60 * 1000;
 
@@ -56,6 +59,10 @@ pub(in crate::config) struct RawConfig {
     /// Whether `use_tool` opens a toolbox that is not open by itself.
     #[schemars(extend("default" = false))]
     pub(in crate::config) auto_open: Option<bool>,
+    /// How long, in milliseconds, `open_toolbox` waits for the other servers of a toolbox once one of them is up. Servers that
+    /// need longer keep starting in the background.
+    #[schemars(range(min = 1, max = 45_000), extend("default" = 15_000))]
+    pub(in crate::config) open_wait_ms: Option<u64>,
     /// The tools of the workbench itself that the client sees: `use_tool`, one or both of `open_toolbox` and
     /// `search_tools`, and `read_result` if results are bounded by `maxResultChars`. Native mode has none.
     #[schemars(
@@ -191,6 +198,7 @@ pub(in crate::config) enum RawPin {
 )]
 pub(in crate::config) struct RawToolbox {
     /// What the toolbox is for; the model chooses by it. Variables are expanded.
+    /// Without it the toolbox is listed by its name only.
     #[schemars(extend("pattern" = "\\S"))]
     pub(in crate::config) description: Option<Text>,
     /// The servers by name, in the order in which they are shown.
@@ -198,7 +206,6 @@ pub(in crate::config) struct RawToolbox {
     pub(in crate::config) mcp_servers: IndexMap<String, RawServer>,
     /// When the servers are started, in place of what the file says for all toolboxes.
     pub(in crate::config) connect: Option<RawConnect>,
-    /// Without it the toolbox is listed by its name only.
 }
 
 /// One server: a program (`command`) or a remote one (`url`). Variables are expanded in every

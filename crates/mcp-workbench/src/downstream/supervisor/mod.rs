@@ -111,6 +111,7 @@ impl Supervisor {
             memory: Memory::new(Arc::clone(&context.lists), pins),
             sealer: Arc::clone(&context.sealer),
             access: ServerAccess::default(),
+            awaited: Mutex::default(),
             number: SERVERS.fetch_add(1, Ordering::Relaxed),
         });
         let supervisor = Self {

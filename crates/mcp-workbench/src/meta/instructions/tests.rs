@@ -54,6 +54,7 @@ fn config(toolboxes: &[Written]) -> Config {
         roots: None,
         toolboxes: toolboxes.collect::<IndexMap<_, _>>(),
         auto_open: false,
+        open_wait: std::time::Duration::from_secs(15),
         meta_tools: MetaTool::USUAL.to_vec(),
         watch: true,
         cache: None,

@@ -8,7 +8,7 @@ use tokio::{pin, time::timeout};
 
 use crate::{
     call::{AnswerFuture, ClientHandle, Principal, Question},
-    downstream::{Access, ServerHandle, SignInNeeded, can_answer, fresh_id},
+    downstream::{Access, Awaited, ServerHandle, SignInNeeded, can_answer, fresh_id},
     era::Era,
     ident::ServerIdentifier,
     signin::{Granted, Listener, SignIn, SignInError},
@@ -74,6 +74,8 @@ pub(super) async fn offer_sign_in(
     match offered.unwrap_or(Err(NotSignedIn::Late)) {
         Ok(()) => {
             tracing::info!("signed in to server '{name}' of toolbox '{toolbox}'");
+            // The start that failed for want of a sign-in says nothing about the next one.
+            server.set_awaited(Awaited::Never);
             true
         }
         Err(why) => {

@@ -54,6 +54,20 @@ fn arguments_reach_the_tool_with_the_types_of_its_schema() {
     }
 }
 
+/// A shell waits for as long as `connectTimeoutMs`, and not only for the 45 s of an open.
+#[test]
+fn a_server_that_starts_slowly_is_waited_for() {
+    let script = typed().set("onStart", r#"[{"sleepMs":48000}]"#);
+    let setup =
+        Setup::new()
+            .toolbox("dev", "d")
+            .server_with("fs", &script, &json!({"era": "legacy"}));
+    let journal = setup.journal("dev", "fs");
+    let (finished, _setup) = run(setup, &ECHO);
+    assert_eq!(exit_code(&finished), 0, "{}", finished.stderr);
+    assert_eq!(journal.pids().len(), 1);
+}
+
 #[test]
 fn arguments_can_come_from_stdin() {
     let setup = Setup::one(&typed());

@@ -1,0 +1,235 @@
+//! Connecting to the servers of a toolbox while it is being opened, and how long each of them is waited for.
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use tokio::{
+    task::JoinSet,
+    time::{Instant, timeout_at},
+};
+
+use super::{contents::Contents, opened::ServerFailure};
+use crate::{
+    call::ClientHandle,
+    config::Connect,
+    downstream::{Awaited, ConnectError, Phase, ServerHandle, Status, ToolList, Urgency},
+    ident::ServerName,
+};
+
+/// The longest wait for a server that no open has waited for before. Most clients give up after a minute.
+const LONGEST_WAIT: Duration = Duration::from_secs(45);
+
+/// The wait for a server that an earlier open has reported as failed or still starting.
+const RETRY_WAIT: Duration = Duration::from_secs(2);
+
+/// The tools of a server, or why it is not up.
+type Answer = Result<Arc<ToolList>, Arc<ConnectError>>;
+
+/// The servers of a toolbox when an open stopped waiting for them.
+pub(super) struct Found {
+    /// The tools of those that are up, in the order of the file.
+    pub(super) catalogue: Vec<(ServerName, Arc<ToolList>)>,
+    /// Those that are not.
+    pub(super) failures: Vec<ServerFailure>,
+}
+
+/// Connects to all servers at once. Waits until each is up or has failed, but no longer than `open_wait` once one is up.
+/// Servers that are not up by then keep starting.
+pub(super) async fn connect_all(
+    contents: &Contents,
+    client: &Arc<dyn ClientHandle>,
+    open_wait: Duration,
+) -> Found {
+    let mut connecting = Connecting::begin(contents, client, open_wait);
+    connecting.wait().await;
+    connecting.finish(contents)
+}
+
+struct Connecting {
+    begun: Instant,
+    open_wait: Duration,
+    /// The answer of each server, in the order of the file. A pending server has the one that is reported if it is not up in
+    /// time.
+    answers: Vec<Answer>,
+    requests: JoinSet<(usize, Answer)>,
+    /// The servers without an answer, with the moment since which opens wait for them; nothing if one has done so in vain.
+    pending: HashMap<usize, Option<Instant>>,
+    /// When the first server was up.
+    first_up: Option<Instant>,
+}
+
+impl Connecting {
+    fn begin(contents: &Contents, client: &Arc<dyn ClientHandle>, open_wait: Duration) -> Self {
+        let mut connecting = Self {
+            begun: Instant::now(),
+            open_wait,
+            answers: Vec::new(),
+            requests: JoinSet::new(),
+            pending: HashMap::new(),
+            first_up: None,
+        };
+        let connect = contents.config.connect;
+        for (number, server) in contents.servers().values().enumerate() {
+            let answer = match known_tools(server, connect) {
+                Some(tools) => Ok(tools),
+                None => Err(connecting.ask(number, server, client)),
+            };
+            connecting.answers.push(answer);
+        }
+        if connecting.answers.iter().any(Result::is_ok) {
+            // It has been up for at least as long as the others are waited for.
+            let waits = connecting.pending.values().flatten();
+            connecting.first_up = waits.min().copied().or(Some(connecting.begun));
+        }
+        connecting
+    }
+
+    /// Asks a server to be up. Returns what is reported if it is not up in time.
+    fn ask(
+        &mut self,
+        number: usize,
+        server: &ServerHandle,
+        client: &Arc<dyn ClientHandle>,
+    ) -> Arc<ConnectError> {
+        let since = server.awaited_since(self.begun);
+        // A retry keeps to the back-off: an open must not be a way around it.
+        let urgency = match since {
+            Some(_) => Urgency::AskedFor,
+            None => Urgency::ForCall,
+        };
+        let late = match (since, server.status().phase) {
+            // The last reason says more than that there is another try.
+            (None, Phase::Failed(error)) => error,
+            _ => Arc::new(ConnectError::StillStarting),
+        };
+        let answer = server.connect(urgency, Arc::clone(client));
+        self.requests.spawn(async move { (number, answer.await) });
+        self.pending.insert(number, since);
+        late
+    }
+
+    async fn wait(&mut self) {
+        while let Some(deadline) = self.deadline()
+            && let Ok(Some(answered)) = timeout_at(deadline, self.requests.join_next()).await
+        {
+            if let Ok((number, answer)) = answered {
+                self.pending.remove(&number);
+                if answer.is_ok() {
+                    self.first_up.get_or_insert_with(Instant::now);
+                }
+                self.answers[number] = answer;
+            }
+        }
+    }
+
+    /// Returns the moment until which the pending servers are waited for; nothing if there are none.
+    fn deadline(&self) -> Option<Instant> {
+        let retry = self.begun + RETRY_WAIT;
+        let deadlines = self.pending.values().map(|since| match *since {
+            None => retry,
+            Some(since) => {
+                let longest = since + LONGEST_WAIT;
+                let once_up = self.first_up.map(|up| up.max(since) + self.open_wait);
+                let wait = once_up.map_or(longest, |once_up| once_up.min(longest));
+                wait.max(retry)
+            }
+        });
+        deadlines.max()
+    }
+
+    fn finish(self, contents: &Contents) -> Found {
+        let mut found = Found {
+            catalogue: Vec::new(),
+            failures: Vec::new(),
+        };
+        for ((name, server), answer) in contents.servers().iter().zip(self.answers) {
+            match answer {
+                Ok(tools) => {
+                    server.set_awaited(Awaited::Never);
+                    found.catalogue.push((name.clone(), tools));
+                }
+                Err(error) => {
+                    server.set_awaited(Awaited::InVain);
+                    found.failures.push(ServerFailure {
+                        toolbox: contents.config.name.clone(),
+                        server: name.clone(),
+                        error,
+                    });
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Returns the tools of a server that need not be asked for them. A server that has ended is not started again for this: its list
+/// is still true. One that starts when it is used is not started at all, if its list is known from an earlier run.
+fn known_tools(server: &ServerHandle, connect: Connect) -> Option<Arc<ToolList>> {
+    match server.status() {
+        Status {
+            phase: Phase::Up | Phase::Resting,
+            tools: Some(tools),
+            stale: false,
+            ..
+        } => Some(tools),
+        Status {
+            phase: Phase::Untried | Phase::Starting,
+            stale: false,
+            ..
+        } if connect == Connect::OnUse => server.recall(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+
+    /// Returns how long an open waits in seconds, for pending servers that opens have waited for since so many seconds, and
+    /// with the first server up at this second.
+    fn waits(pending: &[Option<u64>], first_up: Option<u64>) -> Option<u64> {
+        let origin = Instant::now();
+        let at = |second| origin + Duration::from_secs(second);
+        let begun = at(100);
+        let connecting = Connecting {
+            begun,
+            open_wait: Duration::from_secs(15),
+            answers: Vec::new(),
+            requests: JoinSet::new(),
+            pending: (0..)
+                .zip(pending)
+                .map(|(number, seconds)| (number, seconds.map(|it| at(100 - it))))
+                .collect(),
+            first_up: first_up.map(|second| at(100 + second)),
+        };
+        connecting.deadline().map(|it| (it - begun).as_secs())
+    }
+
+    #[test]
+    fn each_server_is_waited_for_once() {
+        let rows: [(&[_], _, _); 9] = [
+            // Nothing is pending.
+            (&[], None, None),
+            // No server is up, and then one is.
+            (&[Some(0), Some(0)], None, Some(45)),
+            (&[Some(0)], Some(0), Some(15)),
+            (&[Some(0)], Some(20), Some(35)),
+            (&[Some(0)], Some(40), Some(45)),
+            // An earlier caller has waited for 10 s and given up.
+            (&[Some(10)], None, Some(35)),
+            (&[Some(60)], None, Some(2)),
+            // An earlier open has reported it.
+            (&[None], None, Some(2)),
+            // The longest wait decides.
+            (&[None, Some(0)], Some(0), Some(15)),
+        ];
+        for (pending, first_up, expected) in rows {
+            assert_eq!(
+                waits(pending, first_up),
+                expected,
+                "{pending:?}, {first_up:?}"
+            );
+        }
+    }
+}
