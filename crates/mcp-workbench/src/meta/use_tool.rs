@@ -49,8 +49,8 @@ pub(super) fn definition(workbench: &Workbench) -> RawJson {
         "name": MetaTool::UseTool.name(),
         "title": "Use tool",
         "description": format!(
-            "Run a tool of an open toolbox. Take toolbox, server and tool name from the result of {sources}, and \
-             arguments that match the tool's inputSchema."
+            "Run a tool of an open toolbox, named as in the result of {sources}, with arguments that match its \
+             inputSchema."
         ),
         "inputSchema": {
             "type": "object",
@@ -65,7 +65,7 @@ pub(super) fn definition(workbench: &Workbench) -> RawJson {
                     "required": ["toolbox", "server", "tool"],
                     "additionalProperties": false,
                 },
-                "arguments": { "type": "object", "description": "Arguments of the tool" },
+                "arguments": { "type": "object" },
             },
             "required": ["tool"],
             "additionalProperties": false,
