@@ -34,7 +34,7 @@ use crate::{
     era::Era,
     ident::ServerIdentifier,
     seal::Sealer,
-    wire::RawJson,
+    wire::{RawJson, ResultMarks},
 };
 
 /// The way to one server. Cheap to clone.
@@ -161,6 +161,8 @@ pub(crate) struct QueuedCall {
     pub(crate) headers: Box<[(String, String)]>,
     /// How the server speaks that has answered it.
     pub(crate) answered_by: Option<Era>,
+    /// The marks of its result.
+    pub(crate) marks: ResultMarks,
     /// When it was last given to a connection.
     pub(crate) sent_at: Option<Instant>,
 }
@@ -174,6 +176,7 @@ impl QueuedCall {
             put_back: 0,
             headers: Box::default(),
             answered_by: None,
+            marks: ResultMarks::default(),
             sent_at: None,
         })
     }
@@ -183,6 +186,7 @@ impl QueuedCall {
             call: self.call,
             answer,
             by: self.answered_by,
+            marks: self.marks,
             sent_at: self.sent_at,
         });
     }

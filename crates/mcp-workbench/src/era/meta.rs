@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 use thiserror::Error;
 
-use crate::wire::{Kind, RawJson};
+use super::MODERN_REVISION;
+use crate::wire::{CallOutline, Kind, Level, Outlined, RawJson};
 
 /// Names the revision of a request.
 pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -20,25 +21,33 @@ pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 /// Names the subscription that a notification belongs to.
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// What says that a request is modern.
-const REQUEST_KEYS: [&str; 4] = [
-    PROTOCOL_VERSION,
-    CLIENT_CAPABILITIES,
-    CLIENT_INFO,
-    LOG_LEVEL,
-];
-
 /// Finds what all of them begin with.
 static KEY_BEGIN: LazyLock<Finder<'static>> =
     LazyLock::new(|| Finder::new("io.modelcontextprotocol"));
 /// Finds how characters of them may be hidden.
 static ESCAPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\\u"));
 
+/// The `_meta` of a request, taken apart in one pass: what makes the request modern, its progress token, and what is
+/// relayed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RequestMeta {
+    version: Option<RawJson>,
+    capabilities: Option<RawJson>,
+    client_info: Option<RawJson>,
+    log_level: Option<RawJson>,
+    /// The client's token for progress, if it wants to hear of it.
+    pub progress_token: Option<RawJson>,
+    /// The other members, as the client wrote them; nothing if there are none.
+    pub relayed: Option<RawJson>,
+    /// A member that appears twice.
+    duplicate: Option<&'static str>,
+}
+
 /// What a modern request says of its client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModernMeta {
-    /// The revision that the client speaks.
-    pub version: String,
+    /// The revision that the client speaks, a string.
+    pub version: RawJson,
     /// What the client can do, as it wrote it.
     pub capabilities: RawJson,
     /// What the client says that it is, as it wrote it.
@@ -56,56 +65,121 @@ pub enum MetaProblem {
     /// A member has the wrong type.
     #[error("_meta: {0} must be {1}")]
     WrongType(&'static str, &'static str),
-    /// A member stands twice.
-    #[error("_meta: {0} stands twice")]
+    /// A member appears twice.
+    #[error("_meta: {0} appears twice")]
     Doubled(&'static str),
+}
+
+impl RequestMeta {
+    /// Takes the `_meta` of a request apart. Anything but an object says nothing.
+    pub fn read(meta: &RawJson) -> Self {
+        let mut read = Self::default();
+        let (mut taken, mut others) = (false, Vec::new());
+        meta.visit_members(|key, member, value| {
+            let (slot, name) = match key {
+                b"progressToken" => (&mut read.progress_token, "progressToken"),
+                b"io.modelcontextprotocol/protocolVersion" => (&mut read.version, PROTOCOL_VERSION),
+                b"io.modelcontextprotocol/clientCapabilities" => {
+                    (&mut read.capabilities, CLIENT_CAPABILITIES)
+                }
+                b"io.modelcontextprotocol/clientInfo" => (&mut read.client_info, CLIENT_INFO),
+                b"io.modelcontextprotocol/logLevel" => (&mut read.log_level, LOG_LEVEL),
+                _ => {
+                    others.push(member);
+                    return;
+                }
+            };
+            taken = true;
+            // The first counts, as everywhere.
+            match slot {
+                Some(_) => read.duplicate = Some(name),
+                None => *slot = Some(value),
+            }
+        });
+        read.relayed = match (others.is_empty(), taken) {
+            (true, _) => None,
+            (false, false) => Some(meta.clone()),
+            (false, true) => Some(meta.of_members(&others)),
+        };
+        read
+    }
+
+    /// The same for the `_meta` of a call with an outline.
+    pub fn of_call(params: &RawJson, outline: &CallOutline) -> Self {
+        let get = |member| outline.get(params, member);
+        match get(Outlined::Meta) {
+            None => Self::default(),
+            Some(meta) if outline.has_others(Level::Meta) => Self::read(&meta),
+            Some(_) => Self {
+                version: get(Outlined::Version),
+                capabilities: get(Outlined::Capabilities),
+                client_info: get(Outlined::ClientInfo),
+                log_level: get(Outlined::LogLevel),
+                progress_token: get(Outlined::ProgressToken),
+                relayed: None,
+                duplicate: None,
+            },
+        }
+    }
+
+    /// Returns whether it makes its request a modern one.
+    pub fn is_modern(&self) -> bool {
+        [
+            &self.version,
+            &self.capabilities,
+            &self.client_info,
+            &self.log_level,
+        ]
+        .into_iter()
+        .any(Option::is_some)
+    }
+
+    /// Returns what it says of its client.
+    pub fn modern(&self) -> Result<ModernMeta, MetaProblem> {
+        if let Some(name) = self.duplicate.filter(|name| *name != "progressToken") {
+            return Err(MetaProblem::Doubled(name));
+        }
+        let version = self
+            .version
+            .clone()
+            .ok_or(MetaProblem::Missing(PROTOCOL_VERSION))?;
+        if version.kind() != Kind::String {
+            return Err(MetaProblem::WrongType(PROTOCOL_VERSION, "a string"));
+        }
+        let capabilities = self.capabilities.clone();
+        let capabilities = capabilities.ok_or(MetaProblem::Missing(CLIENT_CAPABILITIES))?;
+        let is_object = |value: &RawJson| value.kind() == Kind::Object;
+        if !is_object(&capabilities) {
+            return Err(MetaProblem::WrongType(CLIENT_CAPABILITIES, "an object"));
+        }
+        if self.client_info.as_ref().is_some_and(|it| !is_object(it)) {
+            return Err(MetaProblem::WrongType(CLIENT_INFO, "an object"));
+        }
+        let log_level = self.log_level.as_ref().map(|level| match level.as_text() {
+            Some(level) => Ok(level.into_owned()),
+            None => Err(MetaProblem::WrongType(LOG_LEVEL, "a string")),
+        });
+        Ok(ModernMeta {
+            version,
+            capabilities,
+            client_info: self.client_info.clone(),
+            log_level: log_level.transpose()?,
+        })
+    }
 }
 
 impl ModernMeta {
     /// Reads the `_meta` of a request that is modern.
     pub fn read(meta: Option<&RawJson>) -> Result<Self, MetaProblem> {
-        let version = member(meta, PROTOCOL_VERSION)?;
-        let version = version.ok_or(MetaProblem::Missing(PROTOCOL_VERSION))?;
-        let version = text(&version, PROTOCOL_VERSION)?;
-        let capabilities = member(meta, CLIENT_CAPABILITIES)?;
-        let capabilities = capabilities.ok_or(MetaProblem::Missing(CLIENT_CAPABILITIES))?;
-        if capabilities.kind() != Kind::Object {
-            return Err(MetaProblem::WrongType(CLIENT_CAPABILITIES, "an object"));
-        }
-        let client_info = member(meta, CLIENT_INFO)?;
-        if client_info
-            .as_ref()
-            .is_some_and(|it| it.kind() != Kind::Object)
-        {
-            return Err(MetaProblem::WrongType(CLIENT_INFO, "an object"));
-        }
-        let log_level = member(meta, LOG_LEVEL)?;
-        let log_level = log_level.map(|it| text(&it, LOG_LEVEL)).transpose()?;
-        Ok(Self {
-            version,
-            capabilities,
-            client_info,
-            log_level,
-        })
+        meta.map(RequestMeta::read).unwrap_or_default().modern()
     }
-}
 
-/// The one member of this name.
-fn member(meta: Option<&RawJson>, name: &'static str) -> Result<Option<RawJson>, MetaProblem> {
-    let members = meta.and_then(RawJson::members).unwrap_or_default();
-    let mut found = members.into_iter().filter(|member| member.key == name);
-    let value = found.next().map(|member| member.value);
-    match found.next() {
-        Some(_) => Err(MetaProblem::Doubled(name)),
-        None => Ok(value),
+    /// Returns whether the revision is the one that is spoken here.
+    pub fn is_current(&self) -> bool {
+        self.version
+            .as_text()
+            .is_some_and(|it| it == MODERN_REVISION)
     }
-}
-
-fn text(value: &RawJson, name: &'static str) -> Result<String, MetaProblem> {
-    let text = value
-        .as_text()
-        .ok_or(MetaProblem::WrongType(name, "a string"))?;
-    Ok(text.into_owned())
 }
 
 /// Whether parameters have the `_meta` of a modern request.
@@ -115,21 +189,9 @@ pub fn are_modern(params: Option<&RawJson>) -> bool {
         // be written with escapes.
         let maybe = [&KEY_BEGIN, &ESCAPE].into_iter();
         let maybe = { maybe }.any(|it| it.find(params.as_bytes()).is_some());
-        maybe && has_modern_keys(params.member("_meta").as_ref())
+        maybe
+            && params
+                .member("_meta")
+                .is_some_and(|meta| RequestMeta::read(&meta).is_modern())
     })
-}
-
-/// Whether the `_meta` of a request makes it a modern one.
-pub fn has_modern_keys(meta: Option<&RawJson>) -> bool {
-    let members = meta.and_then(RawJson::members).unwrap_or_default();
-    members
-        .iter()
-        .any(|member| REQUEST_KEYS.contains(&member.key.as_ref()))
-}
-
-/// The `_meta` of a modern request as a legacy server gets it; nothing if nothing is left.
-pub fn without_modern_keys(meta: &RawJson) -> Option<RawJson> {
-    let rest = meta.without_members(&REQUEST_KEYS);
-    let empty = rest.members().is_none_or(|members| members.is_empty());
-    (!empty).then_some(rest)
 }

@@ -20,7 +20,7 @@ pub use error::{
 pub use input::{INPUT_RESPONSES, InputRequest, InputRequired, REQUEST_STATE};
 pub use meta::{
     CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, MetaProblem, ModernMeta, PROTOCOL_VERSION,
-    SERVER_INFO, SUBSCRIPTION_ID, are_modern, has_modern_keys, without_modern_keys,
+    RequestMeta, SERVER_INFO, SUBSCRIPTION_ID, are_modern,
 };
 pub use result::{ResultType, result_type, to_legacy_result, to_modern_result};
 

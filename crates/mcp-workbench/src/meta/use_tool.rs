@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     config::MetaTool,
-    wire::{Cursor, Kind, ObjectText, RawJson, once},
+    wire::{CallOutline, Kind, Level, ObjectText, Outlined, RawJson},
     workbench::{ToolNames, Workbench},
 };
 
@@ -84,9 +84,13 @@ pub struct UseToolParams<'a> {
 }
 
 impl<'a> UseToolParams<'a> {
-    /// Reads the parameters. A failure is a result that a model can read.
-    pub fn read(parameters: &'a RawJson) -> Result<Self, RawJson> {
-        match Self::read_usual(parameters) {
+    /// Reads the parameters; `call` are those of `tools/call`, with their outline. A failure is a result that a model can
+    /// read.
+    pub fn read(
+        parameters: &'a RawJson,
+        call: Option<(&'a RawJson, &CallOutline)>,
+    ) -> Result<Self, RawJson> {
+        match call.and_then(|(params, outline)| Self::read_outlined(params, outline)) {
             Some(read) => Ok(read),
             None => Self::read_any(parameters).map_err(|failure| failure.to_result()),
         }
@@ -101,30 +105,22 @@ impl<'a> UseToolParams<'a> {
         }
     }
 
-    /// Reads parameters as they are almost always written, in one go.
-    fn read_usual(parameters: &'a RawJson) -> Option<Self> {
-        let (mut toolbox, mut server, mut tool) = (None, None, None);
-        let (mut named, mut arguments) = (None, None);
-        Cursor::new(parameters).members(|cursor, key| match key {
-            b"tool" => {
-                let read = cursor.members(|cursor, key| match key {
-                    b"toolbox" => once(&mut toolbox, cursor.text()?),
-                    b"server" => once(&mut server, cursor.text()?),
-                    b"tool" => once(&mut tool, cursor.text()?),
-                    _ => None,
-                });
-                once(&mut named, read?)
-            }
-            b"arguments" => once(&mut arguments, cursor.value()?),
-            _ => None,
-        })?;
-        let name =
-            |name: Option<&'a str>| Some(Cow::Borrowed(name?)).filter(|it| !it.trim().is_empty());
+    /// Reads parameters as they are almost always written.
+    fn read_outlined(params: &'a RawJson, outline: &CallOutline) -> Option<Self> {
+        if outline.has_others(Level::Arguments) || outline.has_others(Level::Tool) {
+            return None;
+        }
+        let name = |member| {
+            let text = outline.text(params, member)?;
+            // One that begins with white space may have nothing else.
+            (!text.is_empty() && !text.starts_with(char::is_whitespace))
+                .then_some(Cow::Borrowed(text))
+        };
         Some(Self {
-            toolbox: name(toolbox)?,
-            server: name(server)?,
-            tool: name(tool)?,
-            arguments: match arguments {
+            toolbox: name(Outlined::UsedToolbox)?,
+            server: name(Outlined::UsedServer)?,
+            tool: name(Outlined::UsedName)?,
+            arguments: match outline.get(params, Outlined::UsedArguments) {
                 Some(arguments) if arguments.kind() == Kind::Object => arguments,
                 Some(_) => return None,
                 None => ObjectText::new().finish(),

@@ -15,7 +15,7 @@ use bytes::Bytes;
 
 use crate::{
     visible::{in_place, is_bidi_control, is_isolate, is_tag, number},
-    wire::{Answer, Message, RawJson, RequestId},
+    wire::{Answer, Message, RawJson, RequestId, ResultMarks},
 };
 
 /// What is shown besides what is an escape in JSON: the first bytes of such characters, and DEL.
@@ -43,7 +43,11 @@ pub fn cleaned_message(message: Message, is_for_client: impl Fn(u64) -> bool) ->
             let id = response.id.as_ref().and_then(RequestId::as_u64);
             if id.is_some_and(is_for_client) {
                 response.answer = match response.answer {
-                    Answer::Result(result) => Answer::Result(cleaned(result)),
+                    Answer::Result(result) => {
+                        let result = cleaned(result);
+                        response.marks = ResultMarks::of(&result);
+                        Answer::Result(result)
+                    }
                     Answer::Error(error) => Answer::Error(cleaned(error)),
                     Answer::Invalid => Answer::Invalid,
                 };

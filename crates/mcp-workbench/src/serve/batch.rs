@@ -64,9 +64,9 @@ impl Connection {
     pub(super) fn take_batch(self: &Arc<Self>, messages: &[RawJson], output: ClientOutput) {
         let batch = BatchPart::new(output);
         for message in messages {
-            match Message::parse(message.as_bytes()) {
+            match Message::parse_outlined(message.as_bytes()) {
                 // It would come past the checks of its headers, and a listener would keep the others waiting.
-                Ok(Message::Request(request)) if modern::is_modern(&request) => {
+                Ok((Message::Request(request), _)) if modern::is_modern(&request) => {
                     let refusal =
                         "Invalid request: one that stands for itself is not part of a batch";
                     batch.add(wire::error(
@@ -75,8 +75,9 @@ impl Connection {
                         refusal,
                     ));
                 }
-                Ok(message) => {
-                    self.take_message(message, ReplyPlace::Batch(batch.clone()), 0);
+                Ok((message, outline)) => {
+                    let place = ReplyPlace::Batch(batch.clone());
+                    self.take_message(message, &outline, place, 0);
                 }
                 Err(error) => {
                     let (id, code, message) = refusal(&error);

@@ -7,15 +7,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     batch::ReplyPlace,
-    connection::{Connection, too_many},
+    connection::{Connection, ReplyFuture, too_many},
     in_flight::{RunningKey, Runs},
     methods::{Reply, Requester},
 };
 use crate::{
-    call::CallContext,
+    call::{CallContext, Retry},
     contain::{contain, contain_now},
+    era::{INPUT_RESPONSES, REQUEST_STATE, RequestMeta},
     meta::{self, MetaTool, UseToolParams},
-    wire::{Cursor, ObjectText, RawJson, RequestId, once},
+    wire::{CallOutline, Level, ObjectText, Outlined, RawJson, RequestId},
     workbench::{
         CallFailure, CallReply, LookupError, Mode, ReadyCall, Sent, Started, ToolCall, ToolNames,
         WaitingCall, Workbench,
@@ -27,48 +28,65 @@ pub(super) struct CallParams<'a> {
     all: &'a RawJson,
     name: Cow<'a, str>,
     arguments: Option<RawJson>,
-    pub(super) meta: Option<RawJson>,
+    /// Whether there are other members than those of every call.
+    has_others: bool,
+    pub(super) meta: RequestMeta,
+    /// The client's answers to questions that came in place of an earlier answer.
+    pub(super) retry: Retry,
+    outline: Option<&'a CallOutline>,
 }
 
 impl<'a> CallParams<'a> {
     /// Reads the parameters, or says what is wrong with them.
-    pub(super) fn read(params: Option<&'a RawJson>) -> Result<Self, &'static str> {
+    pub(super) fn read(
+        params: Option<&'a RawJson>,
+        outline: &'a CallOutline,
+    ) -> Result<Self, &'static str> {
         let params = params.ok_or("params: Expected object")?;
-        match Self::read_usual(params) {
+        match Self::read_outlined(params, outline) {
             Some(read) => Ok(read),
             None => Self::read_any(params),
         }
     }
 
-    /// Reads parameters as they are almost always written, in one go.
-    fn read_usual(params: &'a RawJson) -> Option<Self> {
-        let (mut name, mut arguments, mut meta) = (None, None, None);
-        Cursor::new(params).members(|cursor, key| match key {
-            b"name" => once(&mut name, cursor.text()?),
-            b"arguments" => once(&mut arguments, cursor.value()?),
-            b"_meta" => once(&mut meta, cursor.value()?),
-            _ => cursor.value().map(drop),
-        })?;
+    /// Reads parameters as they are almost always written.
+    fn read_outlined(params: &'a RawJson, outline: &'a CallOutline) -> Option<Self> {
+        if !outline.is_usual() {
+            return None;
+        }
+        let get = |member| outline.get(params, member);
         Some(Self {
             all: params,
-            name: Cow::Borrowed(name?),
-            arguments,
-            meta,
+            name: Cow::Borrowed(outline.text(params, Outlined::Name)?),
+            arguments: get(Outlined::Arguments),
+            has_others: outline.has_others(Level::Params),
+            meta: RequestMeta::of_call(params, outline),
+            retry: Retry {
+                responses: get(Outlined::InputResponses),
+                state: get(Outlined::RequestState),
+            },
+            outline: Some(outline),
         })
     }
 
     fn read_any(params: &'a RawJson) -> Result<Self, &'static str> {
         let members = params.members().ok_or("params: Expected object")?;
         let (mut name, mut arguments, mut meta) = (None, None, None);
+        let (mut retry, mut has_others) = (Retry::default(), false);
         for member in members {
             let slot = match member.key.as_ref() {
                 "name" => &mut name,
                 "arguments" => &mut arguments,
                 "_meta" => &mut meta,
-                _ => continue,
+                INPUT_RESPONSES => &mut retry.responses,
+                REQUEST_STATE => &mut retry.state,
+                _ => {
+                    has_others = true;
+                    continue;
+                }
             };
             if slot.replace(member.value).is_some() {
-                return Err("params: a key stands twice");
+                return Err("params: a key appears twice");
             }
         }
         let name = name.ok_or("name: Required")?;
@@ -77,7 +95,10 @@ impl<'a> CallParams<'a> {
             all: params,
             name: name.into(),
             arguments,
-            meta,
+            has_others,
+            meta: meta.as_ref().map(RequestMeta::read).unwrap_or_default(),
+            retry,
+            outline: None,
         })
     }
 }
@@ -89,11 +110,24 @@ pub(super) enum Begun {
     /// It calls a tool of a server.
     Call(Started),
     /// It runs a meta-tool that is no call.
-    Meta {
-        tool: MetaTool,
-        arguments: RawJson,
-        context: CallContext,
-    },
+    Meta(MetaRun),
+}
+
+/// A meta-tool that is to be run.
+pub(super) struct MetaRun {
+    tool: MetaTool,
+    arguments: RawJson,
+    context: CallContext,
+}
+
+impl MetaRun {
+    /// Runs the meta-tool.
+    pub(super) fn into_reply(self, workbench: Arc<Workbench>) -> ReplyFuture {
+        Box::pin(async move {
+            let result = self.tool.run(&workbench, &self.arguments, &self.context);
+            Reply::Result(result.await)
+        })
+    }
 }
 
 /// Begins what the parameters of a `tools/call` ask for.
@@ -106,8 +140,13 @@ pub(super) fn begin(
         all,
         name,
         arguments,
+        has_others,
         meta,
+        retry: _,
+        outline,
     } = params;
+    // Native mode passes on what the client wrote, also that there are no arguments.
+    let passed_on = (has_others || arguments.is_none()).then_some(all);
     let arguments = arguments.unwrap_or_else(|| ObjectText::new().finish());
     let context = requester.into_context(meta);
     let start = |context, mode, names, arguments, params| {
@@ -125,21 +164,23 @@ pub(super) fn begin(
             server: "",
             tool: &name,
         };
-        return start(context, Mode::Native, names, arguments, Some(all));
+        return start(context, Mode::Native, names, arguments, passed_on);
     }
     match MetaTool::named(&name).filter(|tool| workbench.has(*tool)) {
-        Some(MetaTool::UseTool) => match UseToolParams::read(&arguments) {
-            Ok(read) => {
-                let arguments = read.arguments.clone();
-                start(context, Mode::UseTool, read.names(), arguments, None)
+        Some(MetaTool::UseTool) => {
+            match UseToolParams::read(&arguments, outline.map(|outline| (all, outline))) {
+                Ok(read) => {
+                    let arguments = read.arguments.clone();
+                    start(context, Mode::UseTool, read.names(), arguments, None)
+                }
+                Err(failure) => Begun::Over(Reply::Result(failure)),
             }
-            Err(failure) => Begun::Over(Reply::Result(failure)),
-        },
-        Some(tool) => Begun::Meta {
+        }
+        Some(tool) => Begun::Meta(MetaRun {
             tool,
             arguments,
             context,
-        },
+        }),
         None if workbench.is_dynamic() => match workbench.registered(&name) {
             Some(tool) => {
                 let names = ToolNames::from(&tool);
@@ -154,7 +195,7 @@ pub(super) fn begin(
 impl From<CallReply> for Reply {
     fn from(reply: CallReply) -> Self {
         match reply {
-            CallReply::Result(result) => Self::Result(result),
+            CallReply::Result(result) => Self::Called(result),
             CallReply::Refused(error) => Self::ErrorAsSent(error),
             CallReply::Failed {
                 tool,
@@ -197,15 +238,8 @@ impl Connection {
                 let answer = Box::pin(async move { call.run().await.into() });
                 self.answer_in_task(answer, id, place, size);
             }
-            Begun::Meta {
-                tool,
-                arguments,
-                context,
-            } => {
-                let workbench = Arc::clone(self.workbench());
-                let answer = Box::pin(async move {
-                    Reply::Result(tool.run(&workbench, &arguments, &context).await)
-                });
+            Begun::Meta(run) => {
+                let answer = run.into_reply(Arc::clone(self.workbench()));
                 self.answer_in_task(answer, id, place, size);
             }
         }

@@ -20,6 +20,7 @@ use super::{
     methods::{self, Reply, Requester},
     modern::{self, ModernRequest},
     output::ClientOutput,
+    parked::ParkedCalls,
     questions::Questions,
     revision::Revision,
     unreadable::refusal_frame,
@@ -28,8 +29,8 @@ use crate::{
     call::{ClientCapabilities, ClientId, ClientIdentity, Principal},
     contain::{contain, contain_now},
     wire::{
-        self, Line, MAX_FRAME_BYTES, Message, Notification, ParseError, RawJson, Request,
-        RequestId, code, id_from_head, id_from_tail,
+        self, CallOutline, Line, MAX_FRAME_BYTES, Message, Notification, ParseError, RawJson,
+        Request, RequestId, code, id_from_head, id_from_tail,
     },
     workbench::Workbench,
 };
@@ -45,7 +46,7 @@ pub(super) struct Connection {
     /// Who is behind the client.
     principal: Principal,
     /// What was agreed on; nothing before `initialize`.
-    agreed: Mutex<Option<Agreed>>,
+    agreed: Mutex<Option<Arc<Agreed>>>,
     /// The least urgent log messages that the client wants, if it has said so.
     log_level: Mutex<Option<LogLevel>>,
     questions: Arc<Questions>,
@@ -119,6 +120,21 @@ impl Connection {
         &self.tasks
     }
 
+    /// What all connections share.
+    pub(super) fn context(&self) -> &ServeContext {
+        &self.context
+    }
+
+    /// The exchanges that wait for their clients.
+    pub(super) fn parked(&self) -> &Arc<ParkedCalls> {
+        &self.context.parked
+    }
+
+    /// Where the client is.
+    pub(super) fn whereabouts(&self) -> Whereabouts {
+        self.context.whereabouts
+    }
+
     /// Who is behind the client.
     pub(super) fn principal(&self) -> Principal {
         self.principal
@@ -137,13 +153,15 @@ impl Connection {
     /// What the client can do for servers.
     pub(super) fn capabilities(&self) -> ClientCapabilities {
         self.agreed()
-            .map_or_else(ClientCapabilities::default, |agreed| agreed.capabilities)
+            .map_or_else(ClientCapabilities::default, |agreed| {
+                agreed.capabilities.clone()
+            })
     }
 
     /// What the client says that it is.
     pub(super) fn identity(&self) -> ClientIdentity {
         let agreed = self.agreed();
-        agreed.map_or_else(ClientIdentity::default, |agreed| agreed.identity)
+        agreed.map_or_else(ClientIdentity::default, |agreed| agreed.identity.clone())
     }
 
     /// What was asked of the client.
@@ -228,9 +246,9 @@ impl Connection {
 
     fn take_frame(self: &Arc<Self>, frame: &Bytes) {
         match Message::parse_line(frame) {
-            Ok(message) => {
+            Ok((message, outline)) => {
                 let place = ReplyPlace::Line(self.output.clone());
-                self.take_message(message, place, frame.len());
+                self.take_message(message, &outline, place, frame.len());
             }
             Err(error) => match self.batch(&on_one_line(frame)) {
                 Some(messages) => self.take_batch(&messages, self.output.clone()),
@@ -240,36 +258,65 @@ impl Connection {
     }
 
     /// Takes a message of `size` bytes.
-    pub(super) fn take_message(self: &Arc<Self>, message: Message, place: ReplyPlace, size: usize) {
+    pub(super) fn take_message(
+        self: &Arc<Self>,
+        message: Message,
+        outline: &CallOutline,
+        place: ReplyPlace,
+        size: usize,
+    ) {
         match message {
-            Message::Request(request) => self.take_request(request, place, size),
+            Message::Request(request) => self.take_request(request, outline, place, size),
             Message::Notification(notification) => self.take_notification(&notification),
             Message::Response(response) => self.questions.take(response),
         }
     }
 
     /// Answers what can be answered at once, in order; everything else runs beside it.
-    fn take_request(self: &Arc<Self>, request: Request, place: ReplyPlace, size: usize) {
-        let speaker = match self.speaker(&request) {
-            Ok(speaker) => speaker,
-            Err(refusal) => return place.answer(refusal.to(&request.id)),
+    fn take_request(
+        self: &Arc<Self>,
+        request: Request,
+        outline: &CallOutline,
+        place: ReplyPlace,
+        size: usize,
+    ) {
+        let params = request.params.clone();
+        let call = match &*request.method {
+            "tools/call" => CallParams::read(params.as_ref(), outline).ok(),
+            _ => None,
         };
-        if let Speaker::Legacy = speaker
-            && request.method == "tools/call"
-            && let Ok(params) = CallParams::read(request.params.as_ref())
-        {
-            let requester = Requester::Legacy(place.caller(self));
-            let begun = contain_now(|| calls::begin(self.workbench(), params, requester));
-            return match begun {
-                Ok(begun) => self.take_begun(begun, request.id, place, size),
-                Err(panicked) => {
-                    place.answer(Reply::internal_error(panicked.to_string()).to(&request.id));
-                }
-            };
+        let speaker = match &call {
+            Some(call) => self.caller_of(call),
+            None => self.speaker(&request),
+        };
+        match speaker {
+            Ok(Speaker::Modern(said)) => {
+                modern::take(self, (request, size), place, said, call);
+            }
+            Ok(Speaker::Legacy) => self.take_legacy(request, place, size, call),
+            Err(refusal) => place.answer(refusal.to(&request.id)),
         }
-        let id = request.id.clone();
-        let answer = self.answer(request, &place, speaker);
-        self.answer_in_task(answer, id, place, size);
+    }
+
+    fn take_legacy(
+        self: &Arc<Self>,
+        request: Request,
+        place: ReplyPlace,
+        size: usize,
+        call: Option<CallParams<'_>>,
+    ) {
+        let Some(params) = call else {
+            let id = request.id.clone();
+            let answer = self.answer(request, &place);
+            return self.answer_in_task(answer, id, place, size);
+        };
+        let requester = Requester::Legacy(place.caller(self));
+        match contain_now(|| calls::begin(self.workbench(), params, requester)) {
+            Ok(begun) => self.take_begun(begun, request.id, place, size),
+            Err(panicked) => {
+                place.answer(Reply::internal_error(panicked.to_string()).to(&request.id));
+            }
+        }
     }
 
     /// Answers a request in a task of its own.
@@ -309,47 +356,49 @@ impl Connection {
             return Ok(Speaker::Modern(said));
         }
         self.agree_if_asked(request)?;
-        if self.revision().is_none() && request.method != "ping" {
-            return Err(Reply::invalid_params(
-                "not initialized: send initialize first",
-            ));
+        if request.method != "ping" {
+            self.check_initialized()?;
         }
         Ok(Speaker::Legacy)
+    }
+
+    /// The same for a `tools/call` that was read.
+    fn caller_of(&self, call: &CallParams<'_>) -> Result<Speaker, Reply> {
+        if call.meta.is_modern() {
+            let said = ModernRequest::new(&call.meta, call.retry.clone())?;
+            return Ok(Speaker::Modern(said));
+        }
+        self.check_initialized()?;
+        Ok(Speaker::Legacy)
+    }
+
+    fn check_initialized(&self) -> Result<(), Reply> {
+        match self.revision() {
+            Some(_) => Ok(()),
+            None => Err(Reply::invalid_params(
+                "not initialized: send initialize first",
+            )),
+        }
     }
 
     /// Notes what is agreed on by `initialize`, before anything that was sent behind it is looked at.
     fn agree_if_asked(&self, request: &Request) -> Result<(), Reply> {
         if request.method == "initialize" {
             let agreed = methods::agree(request.params.as_ref())?;
-            *self.agreed.lock().unwrap_or_else(PoisonError::into_inner) = Some(agreed);
+            *self.agreed.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(agreed));
         }
         Ok(())
     }
 
-    /// Answers a request. The future is on the heap, because it is large and would be copied into each one around it.
-    fn answer(
-        self: &Arc<Self>,
-        request: Request,
-        place: &ReplyPlace,
-        speaker: Speaker,
-    ) -> ReplyFuture {
+    /// Answers a request of the legacy era. The future is on the heap, because it is large and would be copied into
+    /// each one around it.
+    fn answer(self: &Arc<Self>, request: Request, place: &ReplyPlace) -> ReplyFuture {
         let connection = Arc::clone(self);
-        match speaker {
-            Speaker::Legacy => {
-                let revision = self.revision().unwrap_or_default();
-                let caller = place.caller(self);
-                Box::pin(async move {
-                    methods::answer(connection.workbench(), caller, revision, &request).await
-                })
-            }
-            Speaker::Modern(said) => {
-                let output = place.output().clone();
-                Box::pin(async move {
-                    let context = &connection.context;
-                    modern::answer(context, &request, said, output, connection.principal).await
-                })
-            }
-        }
+        let revision = self.revision().unwrap_or_default();
+        let caller = place.caller(self);
+        Box::pin(async move {
+            methods::answer(connection.workbench(), caller, revision, &request).await
+        })
     }
 
     fn take_notification(&self, notification: &Notification) {
@@ -377,7 +426,7 @@ impl Connection {
         agreed.as_ref().map(|agreed| agreed.revision)
     }
 
-    fn agreed(&self) -> Option<Agreed> {
+    fn agreed(&self) -> Option<Arc<Agreed>> {
         self.agreed
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

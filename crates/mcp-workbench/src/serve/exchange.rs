@@ -1,57 +1,81 @@
-//! One exchange with a modern client: a request, and the requests by which the client goes on with it after it
-//! was asked something. To a server's task it is a client like any other: what is asked of it waits here until
-//! the client has been told, and until it has answered with its next request.
+//! One exchange with a modern client: a request, and the requests by which the client continues it after it was asked
+//! something. To a server's task it is a client like any other. What a legacy server asks in the middle of a call can
+//! only be answered to a modern client as `input_required`: the exchange is parked then, the call runs on, and the
+//! client's next request finds it by its handle.
 
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
-use tokio::sync::{Notify, oneshot};
+use tokio::{sync::oneshot, time::sleep};
+use tokio_util::sync::CancellationToken;
 
-use super::{Whereabouts, connection::next_client_id, log_level::LogLevel, output::ClientOutput};
+use super::{
+    Whereabouts,
+    batch::ReplyPlace,
+    connection::{Connection, ReplyFuture, next_client_id},
+    in_flight::{RunningKey, Runs},
+    log_level::LogLevel,
+    methods::Reply,
+    modern::{ModernRequest, to_modern},
+    output::ClientOutput,
+    parked::ParkedCalls,
+};
 use crate::{
     call::{
         AnswerFuture, ClientCapabilities, ClientHandle, ClientId, ClientIdentity, Principal,
         Question, RoomFuture,
     },
-    era::{Era, InputRequest},
-    wire::{self, Answer, Frame, Kind, RawJson},
+    contain::{contain, contain_now},
+    era::{Era, InputRequest, InputRequired},
+    wire::{self, Answer, Frame, Kind, RawJson, Request},
+    workbench::{ReadyCall, Sent},
 };
+
+/// How long to wait for more questions after one, so that those which belong together are asked together.
+const GATHERING: Duration = Duration::from_millis(5);
 
 /// One exchange.
 pub(super) struct Exchange {
     id: ClientId,
-    principal: Principal,
+    pub(super) principal: Principal,
     whereabouts: Whereabouts,
     /// Whether its requests may be answered with questions.
     asks: bool,
+    /// The exchanges that wait for their clients.
+    parked: Arc<ParkedCalls>,
     state: Mutex<State>,
-    /// Something was asked.
-    asked: Notify,
-    questions: AtomicU64,
 }
 
-/// What is known at this moment.
+/// The state of an exchange.
 #[derive(Default)]
 struct State {
-    /// The request that the client waits for; none while the client was asked something, and at the end.
+    /// The request that the client waits for; none while the exchange is parked, and at the end.
     attached: Option<Attached>,
     /// What the client said that it can do, the last time; nothing at the end.
     capabilities: ClientCapabilities,
     open: Vec<OpenQuestion>,
+    /// How many questions there have been.
+    questions: u64,
+    /// Whether more questions are waited for.
+    is_gathering: bool,
+    /// Where the request runs.
+    runs: Option<Runs>,
+    is_cancelled: bool,
+    /// The reply, if it came while the exchange was parked.
+    reply: Option<Reply>,
 }
 
 /// A request that the client waits for.
 pub(super) struct Attached {
-    /// Where it is answered.
-    pub(super) output: ClientOutput,
-    /// The least urgent log messages that it wants for it.
-    pub(super) log_level: Option<LogLevel>,
-    /// Its token for the progress of it.
-    pub(super) progress_token: Option<RawJson>,
-    /// What the client says that it is.
-    pub(super) identity: ClientIdentity,
+    connection: Arc<Connection>,
+    place: ReplyPlace,
+    running: RunningKey,
+    request: Request,
+    log_level: Option<LogLevel>,
+    progress_token: Option<RawJson>,
+    client_info: Option<RawJson>,
 }
 
 /// A question that is not answered yet.
@@ -62,83 +86,196 @@ struct OpenQuestion {
     answer: oneshot::Sender<Answer>,
 }
 
+impl Attached {
+    /// Answers the request, unless the client has cancelled it.
+    fn answer(self, reply: &Reply) {
+        match self.connection.in_flight().end(self.running) {
+            Some(id) => self.place.answer(reply.to(&id)),
+            None => self.place.withhold(),
+        }
+    }
+}
+
 impl Exchange {
-    /// An exchange that begins with a request.
-    pub(super) fn new(
-        (principal, whereabouts): (Principal, Whereabouts),
-        request: Attached,
-        capabilities: ClientCapabilities,
-        asks: bool,
-    ) -> Arc<Self> {
+    /// An exchange that begins with a request of a connection.
+    pub(super) fn new(connection: &Connection, asks: bool) -> Arc<Self> {
         Arc::new(Self {
             id: next_client_id(),
-            principal,
-            whereabouts,
+            principal: connection.principal(),
+            whereabouts: connection.whereabouts(),
             asks,
-            state: Mutex::new(State {
-                attached: Some(request),
-                capabilities,
-                open: Vec::new(),
-            }),
-            asked: Notify::new(),
-            questions: AtomicU64::new(0),
+            parked: Arc::clone(connection.parked()),
+            state: Mutex::default(),
         })
     }
 
-    /// Goes on with another request of the client.
-    pub(super) fn attach(&self, request: Attached, capabilities: ClientCapabilities) {
+    /// Attaches a request that the client waits for, of `size` bytes. Returns false if the client has too many, and is
+    /// told so.
+    pub(super) fn attach(
+        self: &Arc<Self>,
+        connection: &Arc<Connection>,
+        (request, size): (Request, usize),
+        place: ReplyPlace,
+        said: &mut ModernRequest,
+    ) -> bool {
+        let runs = Runs::Exchange(Arc::clone(self));
+        let running = match connection.in_flight().begin(request.id.clone(), runs, size) {
+            Ok(running) => running,
+            Err(id) => {
+                self.cancel();
+                place.answer(super::connection::too_many().to(&id));
+                return false;
+            }
+        };
         let mut state = self.state();
-        state.attached = Some(request);
-        state.capabilities = capabilities;
-    }
-
-    /// The client waits for nothing: it was asked something, or it got its answer.
-    pub(super) fn detach(&self) {
-        self.state().attached = None;
-    }
-
-    /// Nobody will answer what was asked, nor what will be.
-    pub(super) fn end(&self) {
-        let mut state = self.state();
-        *state = State::default();
-    }
-
-    /// Waits until something is asked that the client was not answered with yet. Cancel-safe.
-    pub(super) async fn is_asked(&self) {
-        while self.state().open.is_empty() {
-            self.asked.notified().await;
-        }
-    }
-
-    /// What is asked, as a modern client is told.
-    pub(super) fn open_questions(&self) -> Vec<InputRequest> {
-        let state = self.state();
-        let open = state.open.iter().map(|open| InputRequest {
-            key: open.key.clone(),
-            method: open.question.method().into(),
-            params: open.params.clone(),
+        state.capabilities = std::mem::take(&mut said.capabilities);
+        state.attached = Some(Attached {
+            connection: Arc::clone(connection),
+            place,
+            running,
+            request,
+            log_level: said.log_level,
+            progress_token: said.progress_token.take(),
+            client_info: said.client_info.take(),
         });
-        open.collect()
+        true
     }
 
-    /// Takes the client's answers. What it does not answer, or not with an object, stays open.
-    pub(super) fn take_answers(&self, responses: Option<&RawJson>) {
-        let Some(responses) = responses else { return };
+    /// Continues a parked exchange with the client's answers. What it does not answer, or not with an object, stays
+    /// open.
+    pub(super) fn resume(self: &Arc<Self>, responses: Option<&RawJson>) {
         let mut state = self.state();
-        let open = std::mem::take(&mut state.open);
-        for question in open {
-            let response = responses.member(&question.key);
+        for question in std::mem::take(&mut state.open) {
+            let response = responses.and_then(|it| it.member(&question.key));
             match response.filter(|it| it.kind() == Kind::Object) {
                 // Whoever asked may have lost interest just now.
                 Some(response) => drop(question.answer.send(Answer::Result(response))),
                 None => state.open.push(question),
             }
         }
+        let reply = state.reply.take();
+        let is_asked = !state.open.is_empty();
+        drop(state);
+        match reply {
+            Some(reply) => self.reply(reply),
+            None if is_asked => self.gather(),
+            None => {}
+        }
+    }
+
+    /// Sends a call. The server's task answers the client.
+    pub(super) fn send(self: &Arc<Self>, call: ReadyCall) {
+        let server = Arc::clone(call.server());
+        let ticket = server.ticket();
+        self.state().runs = Some(Runs::AtServer(server, ticket));
+        let this = Arc::clone(self);
+        call.send(ticket, move |sent| match sent {
+            Sent::Over(reply) => {
+                let reply = contain_now(|| Reply::from(reply));
+                this.reply(reply.unwrap_or_else(|it| Reply::internal_error(it.to_string())));
+            }
+            Sent::Waits(call) => this.run(Box::pin(async move { call.run().await.into() })),
+        });
+    }
+
+    /// Runs a request in a task of its own, unless it has been cancelled.
+    pub(super) fn run(self: &Arc<Self>, answer: ReplyFuture) {
+        let cancelled = CancellationToken::new();
+        let mut state = self.state();
+        if state.is_cancelled {
+            drop(state);
+            return self.end();
+        }
+        state.runs = Some(Runs::InTask(cancelled.clone()));
+        drop(state);
+        let this = Arc::clone(self);
+        self.parked.tasks.spawn(async move {
+            match cancelled.run_until_cancelled(contain(answer)).await {
+                Some(Ok(reply)) => this.reply(reply),
+                Some(Err(panicked)) => this.reply(Reply::internal_error(panicked.to_string())),
+                None => this.end(),
+            }
+        });
+    }
+
+    /// Replies to the client: now if it waits, else when it comes back.
+    pub(super) fn reply(&self, reply: Reply) {
+        let mut state = self.state();
+        match state.attached.take() {
+            Some(attached) => {
+                *state = State::default();
+                drop(state);
+                let method = attached.request.method.clone();
+                attached.answer(&to_modern(reply, &method));
+            }
+            None => state.reply = Some(reply),
+        }
+    }
+
+    /// Ends without a reply.
+    fn end(&self) {
+        let state = std::mem::take(&mut *self.state());
+        if let Some(attached) = state.attached {
+            attached.connection.in_flight().end(attached.running);
+            attached.place.withhold();
+        }
+    }
+
+    /// Cancels the request: nobody waits for it any more, nor answers what it asks.
+    pub(super) fn cancel(&self) {
+        let mut state = self.state();
+        state.is_cancelled = true;
+        state.capabilities = ClientCapabilities::default();
+        let open = std::mem::take(&mut state.open);
+        let runs = state.runs.take();
+        drop(state);
+        drop(open);
+        if let Some(runs) = runs {
+            runs.cancel();
+        }
+    }
+
+    /// Waits a moment for more questions, and asks the client all of them.
+    fn gather(self: &Arc<Self>) {
+        if std::mem::replace(&mut self.state().is_gathering, true) {
+            return;
+        }
+        let this = Arc::clone(self);
+        self.parked.tasks.spawn(async move {
+            sleep(GATHERING).await;
+            this.park();
+        });
+    }
+
+    /// Answers the client with the open questions, if there are any, and parks the exchange until it comes back.
+    fn park(self: &Arc<Self>) {
+        let mut state = self.state();
+        state.is_gathering = false;
+        // The questions may have been withdrawn meanwhile.
+        if state.open.is_empty() {
+            return;
+        }
+        let Some(attached) = state.attached.take() else {
+            return;
+        };
+        let requests = state.open.iter().map(|open| InputRequest {
+            key: open.key.clone(),
+            method: open.question.method().into(),
+            params: open.params.clone(),
+        });
+        let requests = requests.collect();
+        drop(state);
+        let handle = self.parked.park(self, &attached.request);
+        let asked = InputRequired {
+            requests,
+            state: Some(RawJson::of(&handle)),
+        };
+        attached.answer(&Reply::Result(asked.to_result()));
     }
 
     fn output(&self) -> Option<ClientOutput> {
         let state = self.state();
-        state.attached.as_ref().map(|it| it.output.clone())
+        state.attached.as_ref().map(|it| it.place.output().clone())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -172,7 +309,7 @@ impl ClientHandle for ModernCaller {
     fn identity(&self) -> ClientIdentity {
         let state = self.0.state();
         let attached = state.attached.as_ref();
-        attached.map_or_else(ClientIdentity::default, |it| it.identity.clone())
+        ClientIdentity::of(attached.and_then(|it| it.client_info.as_ref()))
     }
 
     fn era(&self) -> Era {
@@ -193,9 +330,9 @@ impl ClientHandle for ModernCaller {
     }
 
     fn notify(&self, frame: Frame) {
-        // Said while nobody can answer the request, so that nothing follows the answer.
+        // Sent while nobody can answer the request, so that nothing follows the answer.
         if let Some(attached) = &self.0.state().attached {
-            attached.output.notify(frame);
+            attached.place.output().notify(frame);
         }
     }
 
@@ -227,7 +364,7 @@ impl ClientHandle for ModernCaller {
             .is_some_and(|wanted| level >= Some(wanted))
         {
             let message = wire::notification("notifications/message", Some(params));
-            attached.output.notify(message);
+            attached.place.output().notify(message);
         }
     }
 
@@ -237,16 +374,18 @@ impl ClientHandle for ModernCaller {
 
     fn ask(&self, question: Question, params: Option<&RawJson>) -> AnswerFuture {
         let exchange = Arc::clone(&self.0);
-        let number = exchange.questions.fetch_add(1, Ordering::Relaxed);
-        let key = format!("{}-{number}", question.capability());
         let (answer, answered) = oneshot::channel();
-        exchange.state().open.push(OpenQuestion {
+        let mut state = exchange.state();
+        let key = format!("{}-{}", question.capability(), state.questions);
+        state.questions += 1;
+        state.open.push(OpenQuestion {
             key: key.clone(),
             question,
             params: params.cloned(),
             answer,
         });
-        exchange.asked.notify_one();
+        drop(state);
+        exchange.gather();
         let withdraw = Withdraw { exchange, key };
         Box::pin(async move {
             let answer = answered.await.ok();
@@ -256,7 +395,7 @@ impl ClientHandle for ModernCaller {
     }
 }
 
-/// Takes a question back whose answer nobody waits for.
+/// Withdraws a question whose answer nobody waits for.
 struct Withdraw {
     exchange: Arc<Exchange>,
     key: String,

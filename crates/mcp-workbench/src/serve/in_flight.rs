@@ -10,6 +10,7 @@ use slab::Slab;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::exchange::Exchange;
 use crate::{
     downstream::{CallTicket, ServerHandle},
     wire::RequestId,
@@ -47,6 +48,19 @@ pub(super) enum Runs {
     InTask(CancellationToken),
     /// At a server, as a call.
     AtServer(Arc<ServerHandle>, CallTicket),
+    /// As part of an exchange with a modern client, which knows where.
+    Exchange(Arc<Exchange>),
+}
+
+impl Runs {
+    /// Cancels the request.
+    pub(super) fn cancel(&self) {
+        match self {
+            Self::InTask(cancelled) => cancelled.cancel(),
+            Self::AtServer(server, ticket) => server.cancel(*ticket),
+            Self::Exchange(exchange) => exchange.cancel(),
+        }
+    }
 }
 
 /// Names a request until its end.
@@ -160,10 +174,7 @@ impl InFlight {
 impl Running {
     fn cancel(&mut self) {
         self.is_cancelled = true;
-        match &self.runs {
-            Runs::InTask(cancelled) => cancelled.cancel(),
-            Runs::AtServer(server, ticket) => server.cancel(*ticket),
-        }
+        self.runs.cancel();
     }
 }
 

@@ -5,14 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{
-    RESOURCE_NOT_FOUND,
-    caller::Caller,
-    calls::{self, Begun, CallParams},
-    connection::Agreed,
-    exchange::ModernCaller,
-    log_level::LogLevel,
-    native, results,
-    revision::Revision,
+    RESOURCE_NOT_FOUND, caller::Caller, calls::CallParams, connection::Agreed,
+    exchange::ModernCaller, log_level::LogLevel, native, results, revision::Revision,
 };
 use crate::{
     budget,
@@ -21,8 +15,11 @@ use crate::{
         ToldProgress,
     },
     downstream::CallError,
+    era::RequestMeta,
     meta,
-    wire::{self, Kind, ObjectText, Outgoing, RawJson, Request, RequestId, code},
+    wire::{
+        self, CallOutline, Kind, ObjectText, Outgoing, RawJson, Request, RequestId, Spliced, code,
+    },
     workbench::Workbench,
 };
 
@@ -48,25 +45,26 @@ impl Requester {
     }
 
     /// What a call carries besides its arguments.
-    pub(super) fn into_context(self, meta: Option<RawJson>) -> CallContext {
-        let meta = meta.filter(|meta| meta.kind() == Kind::Object);
-        match self {
+    pub(super) fn into_context(self, meta: RequestMeta) -> CallContext {
+        let (client, retry): (Arc<dyn ClientHandle>, _) = match self {
             Self::Legacy(caller) => {
-                let progress_token = meta.as_ref().and_then(|meta| meta.member("progressToken"));
-                CallContext {
-                    client: Arc::new(caller.with_progress_token(progress_token)),
-                    meta,
-                    retry: None,
-                    progress: ToldProgress::default(),
-                }
+                let caller = caller.with_progress_token(meta.progress_token);
+                (Arc::new(caller), None)
             }
-            Self::Modern { client, retry } => CallContext {
-                client: Arc::new(client),
-                meta,
-                retry,
-                progress: ToldProgress::default(),
-            },
+            Self::Modern { client, retry } => (Arc::new(client), retry),
+        };
+        CallContext {
+            client,
+            meta: meta.relayed,
+            retry,
+            progress: ToldProgress::default(),
         }
+    }
+
+    /// The same for a request with these parameters.
+    pub(super) fn context_of(self, params: &RawJson) -> CallContext {
+        let meta = params.member("_meta").map(|meta| RequestMeta::read(&meta));
+        self.into_context(meta.unwrap_or_default())
     }
 }
 
@@ -74,6 +72,8 @@ impl Requester {
 pub(super) enum Reply {
     /// A result.
     Result(RawJson),
+    /// The result of a call, which has the form of its client's era already.
+    Called(Spliced),
     /// A refusal.
     Error {
         /// The JSON-RPC code.
@@ -89,7 +89,14 @@ impl Reply {
     /// The answer on the wire.
     pub(super) fn to<'a>(&'a self, id: &'a RequestId) -> Outgoing<'a> {
         match self {
-            Self::Result(result) => Outgoing::Result { id, result },
+            Self::Result(result) => Outgoing::Result {
+                id,
+                result: result.clone().into(),
+            },
+            Self::Called(result) => Outgoing::Result {
+                id,
+                result: result.clone(),
+            },
             Self::Error { code, message } => wire::error(Some(id), *code, message).into(),
             Self::ErrorAsSent(error) => wire::error_as_sent(id, error).into(),
         }
@@ -191,7 +198,8 @@ pub(super) async fn answer(
     match (&*request.method, workbench.native()) {
         ("initialize", _) => initialize(workbench, caller, revision).await,
         ("ping", _) => Reply::Result(ObjectText::new().finish()),
-        ("tools/call", _) => call_tool(workbench, Requester::Legacy(caller), params).await,
+        // One that can be read has been taken by the pipeline.
+        ("tools/call", _) => unreadable_call(params),
         (method, Some(native)) => {
             if method == "logging/setLevel" {
                 native::note_log_level(&caller, params);
@@ -252,7 +260,7 @@ pub(super) async fn read_linked(
             method: "resources/read",
             params: params.clone(),
         },
-        context: requester.into_context(params.member("_meta")),
+        context: requester.context_of(params),
     };
     match server.call(call).await {
         Ok(result) => Reply::Result(result),
@@ -264,6 +272,12 @@ pub(super) async fn read_linked(
     }
 }
 
+/// The refusal of a `tools/call` that cannot be read.
+pub(super) fn unreadable_call(params: Option<&RawJson>) -> Reply {
+    let problem = CallParams::read(params, &CallOutline::default()).err();
+    Reply::invalid_params(problem.unwrap_or("params: Expected object"))
+}
+
 fn set_log_level(caller: &Caller, params: Option<&RawJson>) -> Reply {
     let level = params.and_then(|params| params.member("level"));
     let level = level.as_ref().and_then(RawJson::as_text);
@@ -273,26 +287,5 @@ fn set_log_level(caller: &Caller, params: Option<&RawJson>) -> Reply {
             Reply::Result(ObjectText::new().finish())
         }
         None => Reply::invalid_params("level: Expected a log level"),
-    }
-}
-
-/// Runs a `tools/call` to its end.
-pub(super) async fn call_tool(
-    workbench: &Arc<Workbench>,
-    requester: Requester,
-    params: Option<&RawJson>,
-) -> Reply {
-    let params = match CallParams::read(params) {
-        Ok(params) => params,
-        Err(message) => return Reply::invalid_params(message),
-    };
-    match calls::begin(workbench, params, requester) {
-        Begun::Over(reply) => reply,
-        Begun::Call(started) => started.run().await.into(),
-        Begun::Meta {
-            tool,
-            arguments,
-            context,
-        } => Reply::Result(tool.run(workbench, &arguments, &context).await),
     }
 }

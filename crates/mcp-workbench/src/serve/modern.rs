@@ -6,25 +6,28 @@ use serde_json::{Value, json};
 
 use super::{
     MAX_LISTENERS, ServeContext,
-    exchange::{Attached, Exchange, ModernCaller},
+    batch::ReplyPlace,
+    calls::{self, Begun, CallParams},
+    connection::Connection,
+    exchange::{Exchange, ModernCaller},
     listen,
     log_level::LogLevel,
     methods::{self, Reply, Requester},
     native,
-    output::ClientOutput,
-    parked::{Handle, RunningCall},
+    parked::Handle,
     tasks,
 };
 use crate::{
-    call::{ClientCapabilities, ClientIdentity, Principal, Retry},
+    call::{ClientCapabilities, Retry},
+    contain::contain_now,
     era::{
-        self, CacheHints, CacheScope, INPUT_RESPONSES, LOG_LEVEL, MODERN_REVISION, ModernMeta,
-        REQUEST_STATE, SERVER_INFO, TASKS_EXTENSION,
+        self, CacheHints, CacheScope, INPUT_RESPONSES, LOG_LEVEL, MODERN_REVISION, REQUEST_STATE,
+        RequestMeta, SERVER_INFO, TASKS_EXTENSION,
     },
     meta,
     native::Native,
     wire::{ObjectText, RawJson, Request},
-    workbench::Workbench,
+    workbench::{Started, Workbench},
 };
 
 /// The method that only the modern era has, and that needs nothing to be recognised by.
@@ -48,25 +51,44 @@ pub(super) fn is_modern(request: &Request) -> bool {
     request.method == DISCOVER || era::are_modern(request.params.as_ref())
 }
 
-/// What a modern request says of its client, and what it goes on with.
+/// What a modern request says of its client, and what it continues.
 #[derive(Debug)]
 pub(super) struct ModernRequest {
-    capabilities: ClientCapabilities,
-    log_level: Option<LogLevel>,
-    progress_token: Option<RawJson>,
-    identity: ClientIdentity,
-    retry: Retry,
+    pub(super) capabilities: ClientCapabilities,
+    pub(super) log_level: Option<LogLevel>,
+    pub(super) progress_token: Option<RawJson>,
+    pub(super) client_info: Option<RawJson>,
+    /// The client's answers to questions that came in place of an earlier answer.
+    pub(super) retry: Option<Retry>,
 }
 
 impl ModernRequest {
     /// Reads what a request says, or why it cannot be answered.
     pub(super) fn read(request: &Request) -> Result<Self, Reply> {
         let params = request.params.as_ref();
-        let meta = params.and_then(|params| params.member("_meta"));
-        let said = ModernMeta::read(meta.as_ref())
+        let member = |name: &str| params.and_then(|params| params.member(name));
+        let meta = member("_meta").map(|meta| RequestMeta::read(&meta));
+        let retry = Retry {
+            responses: member(INPUT_RESPONSES),
+            state: member(REQUEST_STATE),
+        };
+        let mut said = Self::new(&meta.unwrap_or_default(), retry)?;
+        if request.method == LISTEN {
+            // What servers say while they are made ready to be listened to must not come before the acknowledgement.
+            said.log_level = None;
+            said.progress_token = None;
+        }
+        Ok(said)
+    }
+
+    /// The same for a request that was taken apart already.
+    pub(super) fn new(meta: &RequestMeta, retry: Retry) -> Result<Self, Reply> {
+        let said = meta
+            .modern()
             .map_err(|problem| Reply::invalid_params(problem.to_string()))?;
-        if said.version != MODERN_REVISION {
-            return Err(unsupported_version(&said.version));
+        if !said.is_current() {
+            let version = said.version.as_text();
+            return Err(unsupported_version(&version.unwrap_or_default()));
         }
         let log_level = match &said.log_level {
             Some(name) => {
@@ -75,16 +97,12 @@ impl ModernRequest {
             }
             None => None,
         };
-        let member = |name: &str| params.and_then(|params| params.member(name));
         Ok(Self {
             capabilities: ClientCapabilities::of(Some(said.capabilities)),
             log_level,
-            identity: ClientIdentity::of(said.client_info.as_ref()),
-            progress_token: meta.and_then(|meta| meta.member("progressToken")),
-            retry: Retry {
-                responses: member(INPUT_RESPONSES),
-                state: member(REQUEST_STATE),
-            },
+            client_info: said.client_info,
+            progress_token: meta.progress_token.clone(),
+            retry: (retry != Retry::default()).then_some(retry),
         })
     }
 }
@@ -101,46 +119,62 @@ pub(super) fn unsupported_version(requested: &str) -> Reply {
     Reply::ErrorAsSent(error.finish())
 }
 
-/// Answers a request, or asks its client for what a server needs to answer it.
-pub(super) async fn answer(
-    context: &ServeContext,
-    request: &Request,
-    said: ModernRequest,
-    output: ClientOutput,
-    principal: Principal,
-) -> Reply {
-    // What servers say while they are made ready to be listened to must not come before the acknowledgement.
-    let hears_calls = request.method != LISTEN;
-    let attached = Attached {
-        output,
-        log_level: said.log_level.filter(|_| hears_calls),
-        progress_token: said.progress_token.filter(|_| hears_calls),
-        identity: said.identity,
-    };
-    let call = match context.parked.handle(said.retry.state.as_ref()) {
-        Handle::Ours(handle) => match context.parked.take(handle, request, principal) {
-            Ok(call) => {
-                call.exchange().attach(attached, said.capabilities);
-                call.exchange().take_answers(said.retry.responses.as_ref());
-                call
-            }
-            Err(refusal) => return refusal,
-        },
-        Handle::NotOurs => {
-            let asks = may_ask(&request.method);
-            let from = (principal, context.whereabouts);
-            let exchange = Exchange::new(from, attached, said.capabilities, asks);
-            let retries = said.retry != Retry::default();
-            let run = run(
-                context.clone(),
-                ModernCaller(Arc::clone(&exchange)),
-                retries.then_some(said.retry),
-                request.clone(),
-            );
-            RunningCall::new(exchange, run)
+/// Takes a request of `size` bytes: begins an exchange, or continues the one that its state names.
+pub(super) fn take(
+    connection: &Arc<Connection>,
+    (request, size): (Request, usize),
+    place: ReplyPlace,
+    mut said: ModernRequest,
+    call: Option<CallParams<'_>>,
+) {
+    let parked = connection.parked();
+    let state = said.retry.as_ref().and_then(|retry| retry.state.as_ref());
+    if let Handle::Ours(handle) = parked.handle(state) {
+        let exchange = match parked.take(handle, &request, connection.principal()) {
+            Ok(exchange) => exchange,
+            Err(refusal) => return place.answer(refusal.to(&request.id)),
+        };
+        if exchange.attach(connection, (request, size), place, &mut said) {
+            let retry = said.retry.as_ref();
+            exchange.resume(retry.and_then(|retry| retry.responses.as_ref()));
         }
+        return;
+    }
+    let exchange = Exchange::new(connection, may_ask(&request.method));
+    if !exchange.attach(connection, (request.clone(), size), place, &mut said) {
+        return;
+    }
+    let requester = Requester::Modern {
+        client: ModernCaller(Arc::clone(&exchange)),
+        retry: said.retry,
     };
-    context.parked.run(call, request, principal).await
+    match call {
+        Some(params) => {
+            let workbench = connection.workbench();
+            let begun = contain_now(|| calls::begin(workbench, params, requester));
+            match begun {
+                Ok(begun) => take_begun(&exchange, workbench, begun),
+                Err(panicked) => exchange.reply(Reply::internal_error(panicked.to_string())),
+            }
+        }
+        None => {
+            let context = connection.context().clone();
+            exchange.run(Box::pin(run(context, requester, request)));
+        }
+    }
+}
+
+/// Takes a `tools/call` that was read.
+fn take_begun(exchange: &Arc<Exchange>, workbench: &Arc<Workbench>, begun: Begun) {
+    match begun {
+        Begun::Over(reply) => exchange.reply(reply),
+        Begun::Call(Started::Over(reply)) => exchange.reply(reply.into()),
+        Begun::Call(Started::Ready(call)) => exchange.send(call),
+        Begun::Call(Started::Waits(call)) => {
+            exchange.run(Box::pin(async move { call.run().await.into() }));
+        }
+        Begun::Meta(run) => exchange.run(run.into_reply(Arc::clone(workbench))),
+    }
 }
 
 /// Whether a request may be answered with questions.
@@ -148,24 +182,20 @@ fn may_ask(method: &str) -> bool {
     matches!(method, "tools/call" | "prompts/get" | "resources/read")
 }
 
-async fn run(
-    context: ServeContext,
-    client: ModernCaller,
-    retry: Option<Retry>,
-    request: Request,
-) -> Reply {
+async fn run(context: ServeContext, requester: Requester, request: Request) -> Reply {
     let workbench = &context.workbench;
-    let reply = match &*request.method {
-        LISTEN => match context.listeners.try_acquire() {
+    match (&*request.method, requester) {
+        (LISTEN, Requester::Modern { client, .. }) => match context.listeners.try_acquire() {
             Ok(_permit) => listen::listen(workbench, client, &request).await,
             Err(_) => Reply::internal_error(format!("more than {MAX_LISTENERS} requests listen")),
         },
-        method if method.starts_with("tasks/") && has_tasks(workbench) => {
+        (method, Requester::Modern { client, .. })
+            if method.starts_with("tasks/") && has_tasks(workbench) =>
+        {
             tasks::answer(workbench, client, &request).await
         }
-        _ => dispatch(workbench, Requester::Modern { client, retry }, &request).await,
-    };
-    to_modern(reply, &request.method)
+        (_, requester) => dispatch(workbench, requester, &request).await,
+    }
 }
 
 async fn dispatch(workbench: &Arc<Workbench>, requester: Requester, request: &Request) -> Reply {
@@ -173,7 +203,8 @@ async fn dispatch(workbench: &Arc<Workbench>, requester: Requester, request: &Re
     match (&*request.method, workbench.native()) {
         (DISCOVER, _) => discover(workbench, requester).await,
         (method, _) if is_legacy_only(method) => Reply::method_not_found(method),
-        ("tools/call", _) => methods::call_tool(workbench, requester, params).await,
+        // One that can be read has been taken by the pipeline.
+        ("tools/call", _) => methods::unreadable_call(params),
         (_, Some(native)) => native::answer(workbench, native, requester, request).await,
         ("tools/list", None) => own_list(params, "tools", &meta::definitions(workbench)),
         ("resources/read", None) => methods::read_linked(workbench, requester, params).await,
@@ -244,11 +275,11 @@ fn own_capabilities() -> Value {
     })
 }
 
-/// An answer as a modern client gets it.
-fn to_modern(reply: Reply, method: &str) -> Reply {
+/// Returns a reply as a modern client gets it.
+pub(super) fn to_modern(reply: Reply, method: &str) -> Reply {
     match reply {
         Reply::Result(result) => Reply::Result(era::to_modern_result(method, &result)),
         Reply::ErrorAsSent(error) => Reply::ErrorAsSent(era::to_modern_error(&error)),
-        error @ Reply::Error { .. } => error,
+        reply @ (Reply::Called(_) | Reply::Error { .. }) => reply,
     }
 }

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     call::ClientHandle,
     era::Era,
-    ident::{ServerIdentifier, ToolIdentifier, ToolName},
+    ident::ServerIdentifier,
     meta,
     native::{Native, NativeError},
     toolbox::Opened,
@@ -43,7 +43,7 @@ pub(super) async fn answer(
 ) -> Reply {
     let nothing = ObjectText::new().finish();
     let params = request.params.as_ref().unwrap_or(&nothing);
-    let context = requester.into_context(params.member("_meta"));
+    let context = requester.context_of(params);
     // A list is the moment to look again for servers that were not up.
     let lacks = |opened: Arc<Opened>| request.method == "tools/list" && !opened.failures.is_empty();
     let toolbox = native.toolbox();

@@ -53,7 +53,7 @@ pub(super) async fn answer(
             method,
             params: params.with_member(TASK_ID, &RawJson::of(&inner)),
         },
-        context: requester.into_context(params.member("_meta")),
+        context: requester.context_of(params),
     };
     match server.call(call).await {
         Ok(answer) => Reply::Result(within_budget(workbench, &server, recipient, answer)),

@@ -37,7 +37,7 @@ pub enum Outgoing<'a> {
         /// The sender's id for the request.
         id: &'a RequestId,
         /// What is answered.
-        result: &'a RawJson,
+        result: Spliced,
     },
     /// A request of ours.
     Request {
@@ -74,7 +74,8 @@ impl Outgoing<'_> {
         match self {
             Self::Result { id, result } => {
                 begin(text, id.as_json().as_bytes(), br#","result":"#);
-                splice(text, result)
+                text.extend_from_slice(&result.lead);
+                splice(text, &result.rest)
             }
             Self::Request { id, method, params } => write_request(text, id, method, &params),
             Self::Frame(frame) => {
@@ -88,7 +89,9 @@ impl Outgoing<'_> {
     fn room(&self) -> usize {
         USUAL_BYTES
             + match self {
-                Self::Result { id, result } => id.as_json().as_bytes().len() + copied(result),
+                Self::Result { id, result } => {
+                    id.as_json().as_bytes().len() + result.lead.len() + copied(&result.rest)
+                }
                 Self::Request { method, params, .. } => method.len() + params.copied(),
                 Self::Frame(frame) => frame.head.len(),
             }
@@ -97,7 +100,7 @@ impl Outgoing<'_> {
 
 impl Frame {
     fn spliced(mut head: Vec<u8>, body: &RawJson) -> Self {
-        let body = splice(&mut head, body);
+        let body = splice(&mut head, body.as_bytes());
         Self { head, body }
     }
 
@@ -225,6 +228,7 @@ impl Default for ObjectText {
 
 /// The answer to a request.
 pub fn result(id: &RequestId, result: &RawJson) -> Frame {
+    let result = Spliced::from(result.clone());
     Outgoing::Result { id, result }.into_frame()
 }
 
@@ -257,11 +261,14 @@ fn write_request(text: &mut Vec<u8>, id: u64, method: &str, params: &Params<'_>)
     write_string(text, method);
     text.extend_from_slice(br#","params":"#);
     match params {
-        Params::Value(value) => splice(text, value),
-        Params::Tool { name, arguments } => {
-            begin_tool(text, name);
-            text.extend_from_slice(arguments.as_bytes());
-            text.extend_from_slice(b"}}\n");
+        Params::Value(value) => splice(text, value.as_bytes()),
+        Params::Tool {
+            name,
+            arguments,
+            meta,
+        } => {
+            write_tool(text, name, arguments, meta);
+            text.extend_from_slice(END);
             None
         }
     }
@@ -278,7 +285,97 @@ pub enum Params<'a> {
         name: &'a str,
         /// Its arguments.
         arguments: &'a RawJson,
+        /// Its `_meta`.
+        meta: MetaText<'a>,
     },
+}
+
+/// The `_meta` of a tool call, written member by member.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MetaText<'a> {
+    /// Members of ours, without braces; nothing if there are none.
+    pub own: &'a [u8],
+    /// An object whose members are relayed.
+    pub relayed: Option<&'a RawJson>,
+    /// The progress token.
+    pub progress: Option<u64>,
+}
+
+impl MetaText<'_> {
+    /// Returns the object; nothing if it has no members.
+    pub fn to_json(&self) -> Option<RawJson> {
+        let mut text = vec![b'{'];
+        self.write_to(&mut text);
+        text.push(b'}');
+        (!self.is_empty()).then(|| RawJson::trusted(text.into()))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.own.is_empty() && self.relayed.is_none() && self.progress.is_none()
+    }
+
+    fn len(&self) -> usize {
+        self.own.len() + self.relayed.map_or(0, |it| it.as_bytes().len())
+    }
+
+    fn write_to(&self, text: &mut Vec<u8>) {
+        let start = text.len();
+        text.extend_from_slice(self.own);
+        if let Some(relayed) = self.relayed {
+            separate(text, start);
+            let members = relayed.as_bytes();
+            text.extend_from_slice(&members[1..members.len() - 1]);
+        }
+        if let Some(progress) = self.progress {
+            separate(text, start);
+            text.extend_from_slice(br#""progressToken":"#);
+            write_json(text, &progress);
+        }
+    }
+}
+
+fn separate(text: &mut Vec<u8>, start: usize) {
+    if text.len() > start {
+        text.push(b',');
+    }
+}
+
+/// A JSON object in two parts, so that its beginning can differ from the text that it was read from without a copy.
+#[derive(Debug, Clone)]
+pub struct Spliced {
+    lead: Cow<'static, [u8]>,
+    rest: Bytes,
+}
+
+impl From<RawJson> for Spliced {
+    fn from(value: RawJson) -> Self {
+        Self {
+            lead: Cow::Borrowed(b""),
+            rest: value.as_bytes().clone(),
+        }
+    }
+}
+
+impl Spliced {
+    /// The parts together must be one object.
+    pub(super) fn new(lead: &'static [u8], rest: Bytes) -> Self {
+        let lead = Cow::Borrowed(lead);
+        Self { lead, rest }
+    }
+
+    /// The same with a beginning that is copied.
+    pub(super) fn joined(lead: &[u8], rest: Bytes) -> Self {
+        let lead = Cow::Owned(lead.to_vec());
+        Self { lead, rest }
+    }
+
+    /// Returns the object as one value.
+    pub fn to_json(&self) -> RawJson {
+        if self.lead.is_empty() {
+            return RawJson::trusted(self.rest.clone());
+        }
+        RawJson::trusted([&self.lead, &self.rest[..]].concat().into())
+    }
 }
 
 impl<'a> From<&'a RawJson> for Params<'a> {
@@ -295,8 +392,12 @@ impl From<RawJson> for Params<'_> {
 
 impl<'a> Params<'a> {
     /// A call of a tool. Arguments that are long are not copied more than once.
-    pub fn tool(name: &'a str, arguments: &'a RawJson) -> Self {
-        let params = Self::Tool { name, arguments };
+    pub fn tool(name: &'a str, arguments: &'a RawJson, meta: MetaText<'a>) -> Self {
+        let params = Self::Tool {
+            name,
+            arguments,
+            meta,
+        };
         if arguments.as_bytes().len() < COPY_BELOW {
             params
         } else {
@@ -308,12 +409,14 @@ impl<'a> Params<'a> {
     pub fn into_json(self) -> RawJson {
         match self {
             Self::Value(value) => value.into_owned(),
-            Self::Tool { name, arguments } => {
-                let mut text =
-                    Vec::with_capacity(USUAL_BYTES + name.len() + arguments.as_bytes().len());
-                begin_tool(&mut text, name);
-                text.extend_from_slice(arguments.as_bytes());
-                text.push(b'}');
+            Self::Tool {
+                name,
+                arguments,
+                meta,
+            } => {
+                let room = name.len() + arguments.as_bytes().len() + meta.len();
+                let mut text = Vec::with_capacity(USUAL_BYTES + room);
+                write_tool(&mut text, name, arguments, &meta);
                 RawJson::trusted(text.into())
             }
         }
@@ -322,22 +425,33 @@ impl<'a> Params<'a> {
     /// How many bytes are copied into a frame.
     fn copied(&self) -> usize {
         match self {
-            Self::Value(value) => copied(value),
-            Self::Tool { name, arguments } => name.len() + arguments.as_bytes().len(),
+            Self::Value(value) => copied(value.as_bytes()),
+            Self::Tool {
+                name,
+                arguments,
+                meta,
+            } => name.len() + arguments.as_bytes().len() + meta.len(),
         }
     }
 }
 
-/// The parameters of a call of a tool, up to its arguments.
-fn begin_tool(text: &mut Vec<u8>, name: &str) {
+/// Writes the parameters of a tool call.
+fn write_tool(text: &mut Vec<u8>, name: &str, arguments: &RawJson, meta: &MetaText<'_>) {
     text.extend_from_slice(br#"{"name":"#);
     write_string(text, name);
     text.extend_from_slice(br#","arguments":"#);
+    text.extend_from_slice(arguments.as_bytes());
+    if !meta.is_empty() {
+        text.extend_from_slice(br#","_meta":{"#);
+        meta.write_to(text);
+        text.push(b'}');
+    }
+    text.push(b'}');
 }
 
 /// The beginning of a message with an id, with room for the body if that is copied.
 fn head(id: &[u8], next: &[u8], body: &RawJson) -> Vec<u8> {
-    let mut head = Vec::with_capacity(USUAL_BYTES + id.len() + copied(body));
+    let mut head = Vec::with_capacity(USUAL_BYTES + id.len() + copied(body.as_bytes()));
     begin(&mut head, id, next);
     head
 }
@@ -350,8 +464,7 @@ fn begin(text: &mut Vec<u8>, id: &[u8], next: &[u8]) {
 }
 
 /// Ends a message with its body; one that is long is returned and not copied.
-fn splice(text: &mut Vec<u8>, body: &RawJson) -> Option<Bytes> {
-    let body = body.as_bytes();
+fn splice(text: &mut Vec<u8>, body: &Bytes) -> Option<Bytes> {
     if body.len() >= COPY_BELOW {
         return Some(body.clone());
     }
@@ -361,8 +474,8 @@ fn splice(text: &mut Vec<u8>, body: &RawJson) -> Option<Bytes> {
 }
 
 /// How many bytes of a body are copied into its frame.
-fn copied(body: &RawJson) -> usize {
-    let body = body.as_bytes().len();
+fn copied(body: &Bytes) -> usize {
+    let body = body.len();
     if body < COPY_BELOW { body } else { 0 }
 }
 

@@ -134,15 +134,45 @@ impl RawJson {
             return None;
         }
         let mut members = Vec::new();
-        walk_members(&mut Scanner::new(&self.0), 0, |key, value| {
+        walk_members(&mut Scanner::new(&self.0), 0, |scanner, key, at| {
+            let end = scanner.value(at, 1)?;
             members.push(Member {
                 key: key.text(),
                 key_as_sent: key.quoted,
-                value: self.span(value),
+                value: self.span(at..end),
             });
+            Ok(end)
         })
         .expect("checked when the value was scanned");
         Some(members)
+    }
+
+    /// Goes through the members of an object: `visit` gets each key by its meaning, the span of the member, and the
+    /// value.
+    pub fn visit_members(&self, mut visit: impl FnMut(&[u8], std::ops::Range<usize>, Self)) {
+        if self.kind() != Kind::Object {
+            return;
+        }
+        walk_members(&mut Scanner::new(&self.0), 0, |scanner, key, at| {
+            let end = scanner.value(at, 1)?;
+            visit(&key.bytes(), key.at..end, self.span(at..end));
+            Ok(end)
+        })
+        .expect("checked when the value was scanned");
+    }
+
+    /// Returns an object of some of the members of this one, by their spans.
+    #[must_use]
+    pub fn of_members(&self, members: &[std::ops::Range<usize>]) -> Self {
+        let mut text = vec![b'{'];
+        for (index, member) in members.iter().enumerate() {
+            if index > 0 {
+                text.push(b',');
+            }
+            text.extend_from_slice(&self.0[member.clone()]);
+        }
+        text.push(b'}');
+        Self(text.into())
     }
 
     /// The value of the member `name` of an object, the first where there are several.
@@ -151,10 +181,12 @@ impl RawJson {
             return None;
         }
         let mut found = None;
-        walk_members(&mut Scanner::new(&self.0), 0, |key, value| {
+        walk_members(&mut Scanner::new(&self.0), 0, |scanner, key, at| {
+            let end = scanner.value(at, 1)?;
             if found.is_none() && *key.bytes() == *name.as_bytes() {
-                found = Some(value);
+                found = Some(at..end);
             }
+            Ok(end)
         })
         .expect("checked when the value was scanned");
         Some(self.span(found?))
@@ -241,6 +273,8 @@ impl std::fmt::Debug for RawJson {
 /// The key of a member, where a scanner found it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Key<'a> {
+    /// Where it begins.
+    pub(super) at: usize,
     /// The text, quotes included.
     quoted: &'a [u8],
     /// Whether every byte between the quotes stands for itself.
@@ -279,12 +313,13 @@ impl<'a> Key<'a> {
 /// Where a value stands in a text.
 pub(super) type Span = std::ops::Range<usize>;
 
-/// Walks the object at `at`: `visit` gets each key and the span of its value. Returns where the object ends.
+/// Walks the object at `at`: `visit` gets each key and where its value begins, goes past the value and returns where
+/// that ends. Returns where the object ends.
 #[inline]
 pub(super) fn walk_members<'a>(
     scanner: &mut Scanner<'a>,
     at: usize,
-    mut visit: impl FnMut(Key<'a>, Span),
+    mut visit: impl FnMut(&mut Scanner<'a>, Key<'a>, usize) -> Result<usize, ScanError>,
 ) -> Result<usize, ScanError> {
     let mut at = scanner.expect(at, b'{')?;
     at = scanner.blanks(at);
@@ -295,14 +330,14 @@ pub(super) fn walk_members<'a>(
         let start = scanner.blanks(at);
         at = scanner.string(start)?;
         let key = Key {
+            at: start,
             quoted: &scanner.bytes()[start..at],
             is_plain: scanner.last_string_is_plain(),
         };
         at = scanner.blanks(at);
         at = scanner.expect(at, b':')?;
-        let value = scanner.blanks(at);
-        at = scanner.value(value, 1)?;
-        visit(key, value..at);
+        at = scanner.blanks(at);
+        at = visit(scanner, key, at)?;
         at = scanner.blanks(at);
         if scanner.peek(at) != b',' {
             return scanner.expect(at, b'}');

@@ -8,6 +8,8 @@ use thiserror::Error;
 
 use super::{
     json::{Key, Kind, RawJson, Span, unescape, walk_members},
+    marks::ResultMarks,
+    outline::CallOutline,
     scan::{Flaws, ScanError, Scanner},
 };
 
@@ -49,6 +51,8 @@ pub struct Response {
     pub id: Option<RequestId>,
     /// What was answered.
     pub answer: Answer,
+    /// The members of a result that decide what becomes of it.
+    pub marks: ResultMarks,
 }
 
 /// What a response holds.
@@ -157,6 +161,8 @@ pub(super) struct Envelope {
     result: Option<Span>,
     error: Option<Span>,
     doubled: bool,
+    marks: ResultMarks,
+    outline: CallOutline,
 }
 
 /// The methods that almost all messages have: these need no text of their own.
@@ -165,17 +171,22 @@ const USUAL_METHODS: [&str; 2] = ["tools/call", "notifications/progress"];
 impl Message {
     /// Reads one message; text that is broken inside strings is refused.
     pub fn parse(frame: &Bytes) -> Result<Self, ParseError> {
+        Ok(Self::parse_outlined(frame)?.0)
+    }
+
+    /// Reads one message, with the outline of its parameters.
+    pub fn parse_outlined(frame: &Bytes) -> Result<(Self, CallOutline), ParseError> {
         let scanned = Envelope::scan(frame)?;
         scanned.unflawed(frame)
     }
 
     /// The same for a line, which may have carriage returns between its tokens: some readers take them for line ends,
     /// so that white space goes then.
-    pub fn parse_line(frame: &Bytes) -> Result<Self, ParseError> {
+    pub fn parse_line(frame: &Bytes) -> Result<(Self, CallOutline), ParseError> {
         let scanned = Envelope::scan(frame)?;
         if scanned.has_line_ends && scanned.utf8.is_ok() && !scanned.flaws.raw_control {
             let value = RawJson::trusted(frame.clone());
-            return Self::parse(value.minified().as_bytes());
+            return Self::parse_outlined(value.minified().as_bytes());
         }
         scanned.unflawed(frame)
     }
@@ -202,12 +213,13 @@ pub(super) struct Scanned {
 
 impl Scanned {
     /// The message, unless its text is broken inside strings.
-    fn unflawed(self, frame: &Bytes) -> Result<Message, ParseError> {
+    fn unflawed(mut self, frame: &Bytes) -> Result<(Message, CallOutline), ParseError> {
         self.utf8?;
         if self.flaws.raw_control {
             return Err(ScanError::Syntax(0).into());
         }
-        Ok(self.envelope.into_message(frame)?)
+        let outline = std::mem::take(&mut self.envelope.outline);
+        Ok((self.envelope.into_message(frame)?, outline))
     }
 }
 
@@ -220,11 +232,26 @@ impl Envelope {
             return Err(not_an_object(frame)?.into());
         }
         let mut envelope = Self::default();
-        let end = walk_members(&mut scanner, start, |key, value| {
+        let end = walk_members(&mut scanner, start, |scanner, key, at| {
+            let is_object = scanner.peek(at) == b'{';
+            let end = match key.plain() {
+                Some(b"result") if is_object => {
+                    let (end, marks) = ResultMarks::scan(scanner, at, 2)?;
+                    envelope.marks = marks;
+                    end
+                }
+                Some(b"params") if is_object => {
+                    let (end, outline) = CallOutline::scan(scanner, at)?;
+                    envelope.outline = outline;
+                    end
+                }
+                _ => scanner.value(at, 1)?,
+            };
             if let Some(slot) = envelope.slot(key) {
-                let is_doubled = slot.replace(value).is_some();
+                let is_doubled = slot.replace(at..end).is_some();
                 envelope.doubled |= is_doubled;
             }
+            Ok(end)
         })?;
         let rest = scanner.blanks(end);
         if rest < frame.len() {
@@ -267,7 +294,8 @@ impl Envelope {
         }
         let Some(method) = self.method else {
             let answer = answer(self.result.map(value), self.error.map(value));
-            return Ok(Message::Response(Response { id, answer }));
+            let marks = self.marks;
+            return Ok(Message::Response(Response { id, answer, marks }));
         };
         let method = method_name(&frame[method]);
         let params = self.params.map(value);

@@ -225,7 +225,7 @@ async fn call(
         context: context(),
     });
     match call.run().await {
-        CallReply::Result(result) => Outcome::Result(result),
+        CallReply::Result(result) => Outcome::Result(result.to_json()),
         CallReply::Refused(error) => Outcome::Refused(error),
         CallReply::Failed { tool, failure, .. } => {
             Outcome::Failure(meta::failed_call(tool, failure))

@@ -54,9 +54,11 @@ pub(super) fn attributed(message: Message, id: u64) -> Message {
         Message::Response(Response {
             id: None,
             answer: Answer::Error(error),
+            marks,
         }) if is_refusal(&error) => Message::Response(Response {
             id: RequestId::from_json(RawJson::of(&id)),
             answer: Answer::Error(error),
+            marks,
         }),
         other => other,
     }

@@ -1,22 +1,21 @@
 //! How requests are written for a server: what the era of the server wants in them, and what of the caller's is
 //! passed on.
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use serde_json::json;
 
 use crate::{
-    call::{Call, CallRequest, ClientHandle, Question, ToolRequest},
+    call::{Call, CallRequest, ClientHandle, Question, Retry, ToolRequest},
     downstream::error::CallError,
     era::{
         CLIENT_CAPABILITIES, CLIENT_INFO, Era, INPUT_RESPONSES, LOG_LEVEL, MODERN_REVISION,
-        PROTOCOL_VERSION, REQUEST_STATE, TASKS_EXTENSION, without_modern_keys,
+        PROTOCOL_VERSION, REQUEST_STATE, TASKS_EXTENSION,
     },
-    wire::{Kind, ObjectText, Params, RawJson, code},
+    wire::{Kind, MetaText, ObjectText, Params, RawJson, code},
 };
 
 const META: &str = "_meta";
-const PROGRESS_TOKEN: &str = "progressToken";
 const EXTENSIONS: &str = "extensions";
 
 /// How requests are written for one server.
@@ -76,63 +75,60 @@ impl Dialect {
     }
 
     /// The parameters of a call: exactly the caller's, and its `_meta` with a progress token of ours in place of
-    /// its own.
-    pub(crate) fn call_params(self, call: &Call, id: u64) -> Params<'_> {
-        match self.era {
-            Era::Legacy => legacy_params(call, id),
-            Era::Modern => self.modern_params(call, id).into(),
+    /// its own. `own` are the members of `_meta` that a modern server gets.
+    pub(crate) fn call_params<'a>(self, call: &'a Call, id: u64, own: &'a [u8]) -> Params<'a> {
+        let context = &call.context;
+        let meta = MetaText {
+            own,
+            relayed: context.meta.as_ref(),
+            progress: context.client.progress_token().map(|_| id),
+        };
+        let params = match &call.request {
+            CallRequest::Tool(ToolRequest {
+                name,
+                arguments,
+                params: None,
+                ..
+            }) => {
+                let params = Params::tool(name.as_str(), arguments, meta);
+                return match &context.retry {
+                    Some(retry) => with_answers(params.into_json(), retry).into(),
+                    None => params,
+                };
+            }
+            CallRequest::Tool(ToolRequest {
+                params: Some(params),
+                ..
+            })
+            | CallRequest::Relayed { params, .. } => params,
+        };
+        if self.era == Era::Legacy && context.client.era() == Era::Legacy && meta.progress.is_none()
+        {
+            return params.into();
+        }
+        if params.kind() != Kind::Object {
+            return params.into();
+        }
+        let mut params = params.without_members(&[INPUT_RESPONSES, REQUEST_STATE, META]);
+        if let Some(retry) = context.retry.as_ref().filter(|_| self.era == Era::Modern) {
+            params = with_answers(params, retry);
+        }
+        match meta.to_json() {
+            Some(meta) => params.with_member(META, &meta).into(),
+            None => params.into(),
         }
     }
 
-    fn modern_params(self, call: &Call, id: u64) -> RawJson {
-        let context = &call.context;
-        let rest = context.meta.as_ref().and_then(without_modern_keys);
-        let rest = rest.as_ref().and_then(RawJson::members).unwrap_or_default();
-        let rest = rest.iter().filter(|member| member.key != PROGRESS_TOKEN);
-        let mut meta = rest.fold(self.meta(Some(&context.client)), |meta, member| {
-            meta.relay(member)
-        });
-        if context.client.progress_token().is_some() {
-            meta = meta.member(PROGRESS_TOKEN, &id);
+    /// Returns the members of `_meta` that a modern server gets with every request of a client, without braces.
+    pub(crate) fn own_meta(self, client: &Arc<dyn ClientHandle>) -> Vec<u8> {
+        match self.era {
+            Era::Legacy => Vec::new(),
+            Era::Modern => {
+                let meta = self.meta(Some(client)).finish();
+                let members = meta.as_bytes();
+                members[1..members.len() - 1].to_vec()
+            }
         }
-        let mut params = match (&call.request, &context.retry) {
-            (
-                CallRequest::Tool(ToolRequest {
-                    name,
-                    arguments,
-                    params: None,
-                    ..
-                }),
-                _,
-            ) => ObjectText::new()
-                .member("name", name.as_str())
-                .raw("arguments", arguments)
-                .finish(),
-            (
-                CallRequest::Tool(ToolRequest {
-                    params: Some(params),
-                    ..
-                })
-                | CallRequest::Relayed { params, .. },
-                None,
-            ) => params.clone(),
-            (
-                CallRequest::Tool(ToolRequest {
-                    params: Some(params),
-                    ..
-                })
-                | CallRequest::Relayed { params, .. },
-                Some(_),
-            ) => params.without_members(&[INPUT_RESPONSES, REQUEST_STATE]),
-        };
-        let retry = context.retry.as_ref();
-        if let Some(responses) = retry.and_then(|retry| retry.responses.as_ref()) {
-            params = params.with_member(INPUT_RESPONSES, responses);
-        }
-        if let Some(state) = retry.and_then(|retry| retry.state.as_ref()) {
-            params = params.with_member(REQUEST_STATE, state);
-        }
-        params.with_member(META, &meta.finish())
     }
 
     /// What every modern request says of its client.
@@ -181,62 +177,15 @@ pub(crate) fn own_identity() -> RawJson {
     RawJson::of(&json!({ "name": "mcp-workbench", "version": env!("CARGO_PKG_VERSION") }))
 }
 
-/// The parameters of a call to a legacy server: of a modern caller's, without what only the modern era has.
-fn legacy_params(call: &Call, id: u64) -> Params<'_> {
-    let context = &call.context;
-    let is_modern = context.client.era() == Era::Modern;
-    let meta = match &context.meta {
-        Some(meta) if is_modern => without_modern_keys(meta),
-        meta => meta.clone(),
-    };
-    let meta = match (meta, context.client.progress_token()) {
-        (Some(meta), Some(_)) => Some(meta.with_member(PROGRESS_TOKEN, &RawJson::of(&id))),
-        (meta, _) => meta,
-    };
-    match (&call.request, meta) {
-        (
-            CallRequest::Tool(ToolRequest {
-                name,
-                arguments,
-                params: None,
-                ..
-            }),
-            None,
-        ) => Params::tool(name.as_str(), arguments),
-        (
-            CallRequest::Tool(ToolRequest {
-                name,
-                arguments,
-                params: None,
-                ..
-            }),
-            Some(meta),
-        ) => ObjectText::new()
-            .member("name", name.as_str())
-            .raw("arguments", arguments)
-            .raw(META, &meta)
-            .finish()
-            .into(),
-        (
-            CallRequest::Tool(ToolRequest {
-                params: Some(params),
-                ..
-            })
-            | CallRequest::Relayed { params, .. },
-            meta,
-        ) => {
-            let modern = [INPUT_RESPONSES, REQUEST_STATE, META];
-            let params = if is_modern && params.kind() == Kind::Object {
-                Cow::Owned(params.without_members(&modern))
-            } else {
-                Cow::Borrowed(params)
-            };
-            match meta {
-                Some(meta) => params.with_member(META, &meta).into(),
-                None => Params::Value(params),
-            }
-        }
+/// Returns parameters with a client's answers to what its server asked.
+fn with_answers(mut params: RawJson, retry: &Retry) -> RawJson {
+    if let Some(responses) = &retry.responses {
+        params = params.with_member(INPUT_RESPONSES, responses);
     }
+    if let Some(state) = &retry.state {
+        params = params.with_member(REQUEST_STATE, state);
+    }
+    params
 }
 
 #[cfg(test)]

@@ -165,7 +165,10 @@ pub(crate) fn answer_for_modern(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::downstream::test_client::{TestClient, json};
+    use crate::{
+        downstream::test_client::{TestClient, json},
+        wire::ResultMarks,
+    };
 
     fn answered(capabilities: &'static str, error: &str) -> Answered {
         Answered {
@@ -175,6 +178,7 @@ mod tests {
                 message: String::new(),
                 error: json(error),
             }),
+            marks: ResultMarks::default(),
             by: Some(Era::Legacy),
             sent_at: None,
         }

@@ -20,7 +20,7 @@ use crate::{
         },
     },
     era::Era,
-    wire::{self, Answer, FrameTicket, ObjectText, RawJson},
+    wire::{self, Answer, FrameTicket, ObjectText, RawJson, ResultMarks},
 };
 
 /// How many calls a server has at once, and how many more may wait for it.
@@ -43,6 +43,7 @@ pub(crate) struct Calls {
     lasting: Lasting,
     /// How the server is spoken to.
     dialect: Dialect,
+    client_meta: ClientMeta,
     /// What is published of the server: its tools, and whether they are about to be listed again.
     status: watch::Receiver<Status>,
     /// When the turn began in which something is done. To ask for the time is not cheap.
@@ -71,6 +72,7 @@ impl Calls {
             taken_back: TakenBack::default(),
             lasting,
             dialect,
+            client_meta: ClientMeta::default(),
             status,
             now: Instant::now(),
         }
@@ -240,7 +242,7 @@ impl Calls {
     pub(crate) fn answer(
         &mut self,
         id: u64,
-        answer: Answer,
+        (answer, marks): (Answer, ResultMarks),
         link: &mut Link,
     ) -> Option<(Asked, Answer)> {
         let Some(asked) = self.pending.remove(id) else {
@@ -256,6 +258,7 @@ impl Calls {
                     self.lasting.note(&call.queued.call.request);
                 }
                 call.queued.answered_by = Some(self.dialect.era);
+                call.queued.marks = marks;
                 finish(call, answer);
                 self.send_queued(link);
                 None
@@ -416,9 +419,33 @@ impl Calls {
         let id = self.pending.fresh_id();
         queued.sent_at = Some(self.now);
         let method = queued.call.request.method();
-        let params = self.dialect.call_params(&queued.call, id);
+        let own = self
+            .client_meta
+            .of(self.dialect, &queued.call.context.client);
+        let params = self.dialect.call_params(&queued.call, id, own);
         let frame = link.request(id, method, params, &queued.headers);
         self.pending.insert_call(id, queued, frame, self.now);
+    }
+}
+
+/// The members of `_meta` by which a modern server is told of a client. They are the same for most calls.
+#[derive(Default)]
+struct ClientMeta {
+    of: Option<(Era, RawJson, Option<&'static str>)>,
+    members: Vec<u8>,
+}
+
+impl ClientMeta {
+    fn of(&mut self, dialect: Dialect, client: &Arc<dyn ClientHandle>) -> &[u8] {
+        if dialect.era == Era::Modern {
+            let capabilities = client.capabilities().declared();
+            let of = Some((client.era(), capabilities, client.log_level()));
+            if self.of != of {
+                self.members = dialect.own_meta(client);
+                self.of = of;
+            }
+        }
+        &self.members
     }
 }
 

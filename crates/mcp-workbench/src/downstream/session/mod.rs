@@ -253,7 +253,8 @@ impl Session {
         if matches!(response.answer, Answer::Error(_)) && self.calls.pending.is_call(id) {
             self.take_refusal(&response.answer, surroundings.status);
         }
-        match self.calls.answer(id, response.answer, &mut self.link) {
+        let answer = (response.answer, response.marks);
+        match self.calls.answer(id, answer, &mut self.link) {
             Some((Asked::List, answer)) => self.take_page(&answer, surroundings),
             Some((Asked::Listen, answer)) => self.stop_listening(id, &answer),
             Some((Asked::Ping, _)) => self.take_sign_of_life(),

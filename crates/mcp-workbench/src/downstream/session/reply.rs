@@ -3,10 +3,10 @@
 use tokio::{sync::oneshot, time::Instant};
 
 use crate::{
-    call::Call,
+    call::{Call, CallRequest},
     downstream::{error::CallError, protocol::rounds, server::ServerHandle},
     era::Era,
-    wire::RawJson,
+    wire::{RawJson, ResultMarks, Spliced},
 };
 
 /// A call that is over for its server.
@@ -14,6 +14,8 @@ pub(crate) struct Answered {
     /// The call, which may have to be made again.
     pub(crate) call: Call,
     pub(crate) answer: Result<RawJson, CallError>,
+    /// The marks of the result, if there is one.
+    pub(crate) marks: ResultMarks,
     /// How the server speaks that has answered; nothing if none has.
     pub(crate) by: Option<Era>,
     /// When the call was last given to a connection; nothing if it never was.
@@ -26,13 +28,43 @@ pub enum CallEnd {
     Over {
         /// The call, which can be made again if it did not run.
         call: Call,
-        /// The result in the form of the client's era.
-        result: Result<RawJson, CallError>,
+        /// The result, or the reason why there is none.
+        result: Result<CallResult, CallError>,
     },
     /// The call was dropped without an answer: its caller has taken it back, or a bug has lost it.
     Dropped,
     /// A question or a task of the server in place of a result.
     Unfinished(Box<Unfinished>),
+}
+
+/// The result of a call.
+pub struct CallResult {
+    /// The result as it came.
+    pub json: RawJson,
+    /// Its marks.
+    pub marks: ResultMarks,
+    /// The era that it is written in.
+    pub era: Era,
+}
+
+impl CallResult {
+    /// A result of ours, in the era of its client.
+    pub fn new(json: RawJson, era: Era) -> Self {
+        Self {
+            marks: ResultMarks::of(&json),
+            json,
+            era,
+        }
+    }
+
+    /// Returns the result as a client of an era gets it.
+    pub fn for_client(&self, era: Era) -> Spliced {
+        match (self.era, era) {
+            (_, Era::Modern) => self.marks.with_type(&self.json),
+            (Era::Modern, Era::Legacy) => self.marks.without_type(&self.json),
+            (Era::Legacy, Era::Legacy) => Spliced::from(self.json.clone()),
+        }
+    }
 }
 
 /// A call that its server has answered with a question or a task.
@@ -41,28 +73,46 @@ pub struct Unfinished(pub(crate) Answered);
 impl CallEnd {
     /// Returns the meaning of an answer for the client.
     pub(crate) fn of(answered: Answered) -> Self {
-        let result = match (answered.by, answered.call.context.client.era()) {
-            (Some(Era::Modern), _) if answered.answer.is_ok() => {
-                return Self::Unfinished(Box::new(Unfinished(answered)));
-            }
-            (Some(Era::Legacy), Era::Modern) => {
-                rounds::answer_for_modern(&answered.call, answered.answer)
-            }
-            _ => answered.answer,
-        };
-        Self::Over {
-            call: answered.call,
-            result,
+        if answered.is_unfinished() {
+            return Self::Unfinished(Box::new(Unfinished(answered)));
         }
+        let Answered {
+            call,
+            answer,
+            marks,
+            by,
+            ..
+        } = answered;
+        let result = match (answer, by, call.context.client.era()) {
+            (Ok(json), Some(era), _) => Ok(CallResult { json, marks, era }),
+            (Ok(json), None, era) => Ok(CallResult::new(json, era)),
+            (Err(error), Some(Era::Legacy), Era::Modern) => {
+                let asked = rounds::answer_for_modern(&call, Err(error));
+                asked.map(|json| CallResult::new(json, Era::Modern))
+            }
+            (Err(error), ..) => Err(error),
+        };
+        Self::Over { call, result }
     }
 
     /// Waits for the result. Dropping the future cancels the call.
     pub async fn result(self, server: &ServerHandle) -> Result<RawJson, CallError> {
         match self {
-            Self::Over { result, .. } => result,
+            Self::Over { result, .. } => result.map(|result| result.json),
             Self::Dropped => Err(CallError::Internal),
             Self::Unfinished(call) => Box::pin(call.follow(server)).await,
         }
+    }
+}
+
+impl Answered {
+    /// Returns whether the server is modern and its answer may have to be followed: it asks something, names a task, or
+    /// is of a kind that the eras write differently.
+    fn is_unfinished(&self) -> bool {
+        let is_tool = matches!(self.call.request, CallRequest::Tool(_));
+        self.by == Some(Era::Modern)
+            && self.answer.is_ok()
+            && !(is_tool && self.marks.is_complete())
     }
 }
 
@@ -129,7 +179,7 @@ mod tests {
         match end {
             CallEnd::Over {
                 result: Ok(result), ..
-            } => result.as_str().to_owned(),
+            } => result.json.as_str().to_owned(),
             CallEnd::Over {
                 result: Err(error), ..
             } => error.to_string(),
@@ -140,6 +190,7 @@ mod tests {
 
     fn answered(by: Era) -> Answered {
         Answered {
+            marks: ResultMarks::default(),
             call: TestClient::new(Era::Legacy, "{}").call(),
             answer: Ok(json(r#"{"a":1}"#)),
             by: Some(by),

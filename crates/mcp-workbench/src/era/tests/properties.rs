@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use crate::{
     era::{
         CLIENT_CAPABILITIES, CLIENT_INFO, CacheHints, InputRequest, InputRequired, LOG_LEVEL,
-        PROTOCOL_VERSION, has_modern_keys, headers, is_cacheable, to_legacy_result,
-        to_modern_error, to_modern_result, url_elicitations, without_modern_keys,
+        PROTOCOL_VERSION, RequestMeta, headers, is_cacheable, to_legacy_result, to_modern_error,
+        to_modern_result, url_elicitations,
     },
     wire::{
         RawJson,
@@ -152,9 +152,9 @@ proptest! {
         let members: Vec<Member> = before.into_iter().chain(modern).chain(after).collect();
         let meta = object(&members);
         let rest = without(&meta, &OF_META);
-        let legacy = without_modern_keys(&meta);
+        let legacy = RequestMeta::read(&meta).relayed;
         prop_assert_eq!(legacy.as_ref().map(|it| without(it, &[])), (!rest.is_empty()).then_some(rest));
-        prop_assert!(!has_modern_keys(legacy.as_ref()));
+        prop_assert!(!legacy.is_some_and(|it| RequestMeta::read(&it).is_modern()));
     }
 
     #[test]

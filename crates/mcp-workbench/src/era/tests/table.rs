@@ -2,9 +2,9 @@
 
 use crate::{
     era::{
-        CacheHints, CacheScope, InputRequired, MetaProblem, ModernMeta, ResultType,
-        has_modern_keys, is_modern_code, result_type, to_legacy_result, to_modern_error,
-        to_modern_result, url_elicitations, without_modern_keys,
+        CacheHints, CacheScope, InputRequired, MetaProblem, ModernMeta, RequestMeta, ResultType,
+        is_modern_code, result_type, to_legacy_result, to_modern_error, to_modern_result,
+        url_elicitations,
     },
     wire::RawJson,
 };
@@ -174,18 +174,20 @@ fn the_meta_of_a_modern_request_is_read() {
             "io.modelcontextprotocol/clientInfo":{"name":"c"},
             "io.modelcontextprotocol/logLevel":"info","progressToken":1}"#,
     );
-    assert!(has_modern_keys(Some(&meta)));
-    let read = ModernMeta::read(Some(&meta)).unwrap();
-    assert_eq!(read.version, "2026-07-28");
+    let request = RequestMeta::read(&meta);
+    assert!(request.is_modern());
+    assert_eq!(request.progress_token, Some(json("1")));
+    assert_eq!(request.relayed, Some(json(r#"{"traceparent":"00-a"}"#)));
+    let read = request.modern().unwrap();
+    assert!(read.is_current());
     assert_eq!(read.capabilities.as_str(), r#"{"roots":{}}"#);
     assert_eq!(read.log_level.as_deref(), Some("info"));
-    let rest = without_modern_keys(&meta).unwrap();
-    assert_eq!(rest.as_str(), r#"{"traceparent":"00-a","progressToken":1}"#);
-    assert_eq!(
-        without_modern_keys(&json(r#"{"io.modelcontextprotocol/clientInfo":{}}"#)),
-        None
-    );
-    assert!(!has_modern_keys(Some(&rest)) && !has_modern_keys(None));
+    let only = RequestMeta::read(&json(r#"{"io.modelcontextprotocol/clientInfo":{}}"#));
+    assert_eq!(only.relayed, None);
+    let legacy = json(r#"{ "a": 1, "progressToken\u0020": 2 }"#);
+    let read = RequestMeta::read(&legacy);
+    assert!(!read.is_modern());
+    assert_eq!(read.relayed, Some(legacy), "nothing is copied");
 }
 
 #[test]

@@ -25,7 +25,7 @@ use crate::{
     serve::{
         ServeContext, batch::ReplyPlace, modern, output::ClientOutput, unreadable::refusal_frame,
     },
-    wire::{Message, RawJson},
+    wire::{CallOutline, Message, RawJson},
 };
 
 /// What all requests share.
@@ -85,10 +85,11 @@ async fn take_post(
     let posted = Posted::of(&body.bytes, session.as_deref())?;
     drop(body);
     match (session, posted) {
-        (session, Posted::Message(message))
+        (session, Posted::Message(message, outline))
             if is_stateless(&message, session.as_deref(), revision) =>
         {
-            take_stateless(endpoint, (principal, waits), headers, (message, size)).await
+            let message = (message, outline, size);
+            take_stateless(endpoint, (principal, waits), headers, message).await
         }
         (Some(_), _) if revision == NamedRevision::Other => Err(Refusal::UnknownRevision),
         (Some(session), posted) => take_posted(&session, waits, posted, size).await,
@@ -133,12 +134,12 @@ async fn take_stateless(
     endpoint: &Endpoint,
     (principal, waits): (Principal, &Waits),
     headers: &HeaderMap,
-    (message, size): (Message, usize),
+    (message, outline, size): (Message, Box<CallOutline>, usize),
 ) -> Result<Response, Refusal> {
     match message {
         Message::Request(request) => {
             let (stateless, context) = (&endpoint.stateless, &endpoint.context);
-            let request = (request, size);
+            let request = (request, outline, size);
             let exchange = stateless.begin_request(context, principal, headers, request)?;
             Ok(exchange.answer(&waits.first_word).await)
         }
@@ -150,14 +151,14 @@ async fn take_stateless(
 
 /// What a body holds.
 enum Posted {
-    Message(Message),
+    Message(Message, Box<CallOutline>),
     Batch(Vec<RawJson>),
 }
 
 impl Posted {
     fn read(bytes: &Bytes, session: Option<&Session>) -> Result<Self, Refusal> {
-        match Message::parse(bytes) {
-            Ok(message) => Ok(Self::Message(message)),
+        match Message::parse_outlined(bytes) {
+            Ok((message, outline)) => Ok(Self::Message(message, Box::new(outline))),
             Err(error) => {
                 let batch = session.and_then(|session| session.connection.batch(bytes));
                 let refusal = || Refusal::NoMessage(Box::new(refusal_frame(&error, bytes)));
@@ -180,7 +181,7 @@ impl Posted {
     /// Whether something in it wants an answer.
     fn wants_answer(&self) -> bool {
         match self {
-            Self::Message(message) => matches!(message, Message::Request(_)),
+            Self::Message(message, _) => matches!(message, Message::Request(_)),
             Self::Batch(messages) => messages.iter().any(|message| {
                 let message = Message::parse(message.as_bytes());
                 !matches!(message, Ok(Message::Notification(_) | Message::Response(_)))
@@ -197,7 +198,7 @@ async fn begin_session(
     size: usize,
 ) -> Result<Response, Refusal> {
     let message = match posted {
-        Posted::Message(Message::Request(request)) if request.method == "initialize" => {
+        Posted::Message(Message::Request(request), _) if request.method == "initialize" => {
             Message::Request(request)
         }
         _ => return Err(Refusal::NoSession),
@@ -205,7 +206,10 @@ async fn begin_session(
     let session = Session::new(endpoint.context.clone(), principal);
     let stream = session.begin_stream()?;
     let place = ReplyPlace::Line(ClientOutput::Stream(stream.clone()));
-    session.connection.take_message(message, place, size);
+    let outline = CallOutline::default();
+    session
+        .connection
+        .take_message(message, &outline, place, size);
     // Without an agreement there is a refusal, and no session.
     let agreed = session.connection.revision().is_some();
     if agreed {
@@ -229,14 +233,16 @@ async fn take_posted(
     let wants_answer = posted.wants_answer();
     let stream = match posted {
         // What wants no answer says nothing, so no stream is begun for it.
-        Posted::Message(_) if !wants_answer => session.streams.standalone(),
+        Posted::Message(..) if !wants_answer => session.streams.standalone(),
         _ => session.begin_stream()?,
     };
     let output = ClientOutput::Stream(stream.clone());
     match posted {
-        Posted::Message(message) => {
+        Posted::Message(message, outline) => {
             let place = ReplyPlace::Line(output);
-            session.connection.take_message(message, place, size);
+            session
+                .connection
+                .take_message(message, &outline, place, size);
         }
         Posted::Batch(messages) => session.connection.take_batch(&messages, output),
     }

@@ -32,7 +32,7 @@ use crate::{
     call::Principal,
     era::{HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION},
     serve::{ServeContext, batch::ReplyPlace, connection::Connection, output::ClientOutput},
-    wire::{Frame, Message, RawJson, Request, code},
+    wire::{CallOutline, Frame, Message, RawJson, Request, code},
     workbench::Workbench,
 };
 
@@ -51,7 +51,7 @@ impl Stateless {
         context: &ServeContext,
         principal: Principal,
         headers: &HeaderMap,
-        (request, size): (Request, usize),
+        (request, outline, size): (Request, Box<CallOutline>, usize),
     ) -> Result<Exchange, Refusal> {
         if let Err(problem) = check(&context.workbench, headers, &request) {
             return Err(Refusal::Disagrees(Box::new(problem.frame(&request.id))));
@@ -59,7 +59,9 @@ impl Stateless {
         let exchange = self.begin(context, principal)?;
         let place = ReplyPlace::Line(ClientOutput::Stream(exchange.stream.clone()));
         let message = Message::Request(request);
-        exchange.connection.take_message(message, place, size);
+        exchange
+            .connection
+            .take_message(message, &outline, place, size);
         Ok(exchange)
     }
 

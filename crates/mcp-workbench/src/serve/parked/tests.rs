@@ -1,15 +1,28 @@
-//! Calls that wait, on a clock that only moves when nothing else does.
+//! Exchanges that wait, on a clock that only moves when nothing else does.
+
+use std::path::Path;
+
+use pretty_assertions::assert_eq;
+use tokio::{io::AsyncReadExt, time::sleep};
 
 use super::*;
 use crate::{
-    call::{ClientCapabilities, ClientHandle, ClientIdentity, Question},
+    call::{ClientHandle, Question},
+    config::{Environment, parse},
+    era::{InputRequired, RequestMeta},
     serve::{
-        Whereabouts,
-        exchange::{Attached, ModernCaller},
-        output::{ClientOutput, PipeOutput, QueuedFrames},
+        ServeContext, Whereabouts,
+        batch::ReplyPlace,
+        connection::Connection,
+        exchange::ModernCaller,
+        modern::ModernRequest,
+        output::{ClientOutput, PipeOutput, write_frames},
     },
     wire::{Answer, Message},
+    workbench::Workbench,
 };
+
+const META: &str = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"roots":{}}}"#;
 
 fn request(params: &str) -> Request {
     let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
@@ -19,99 +32,129 @@ fn request(params: &str) -> Request {
     }
 }
 
-fn attached() -> (Attached, QueuedFrames) {
-    let (output, frames) = PipeOutput::channel();
-    let attached = Attached {
-        identity: ClientIdentity::default(),
-        output: ClientOutput::Pipe(output),
-        log_level: None,
-        progress_token: None,
-    };
-    (attached, frames)
+/// A client that is connected, and the other end of its pipe.
+struct Client {
+    connection: Arc<Connection>,
+    pipe: tokio::io::DuplexStream,
 }
 
-fn everything() -> ClientCapabilities {
-    let declared = r#"{"elicitation":{},"sampling":{},"roots":{}}"#;
-    ClientCapabilities::of(Some(RawJson::parse(&declared.into()).unwrap()))
-}
-
-/// A call that asks so many questions at once and answers with what it was told.
-fn asking(questions: usize) -> RunningCall {
-    let (attached, _) = attached();
-    let exchange = Exchange::new(
-        (Principal::Anybody, Whereabouts::Anywhere),
-        attached,
-        everything(),
-        true,
-    );
-    let client = ModernCaller(Arc::clone(&exchange));
-    RunningCall::new(exchange, async move {
-        let asked: Vec<_> = (0..questions)
-            .map(|_| client.ask(Question::Elicitation, None))
-            .collect();
-        let mut told = String::new();
-        for answer in asked {
-            match answer.await {
-                Some(Answer::Result(answer)) => told.push_str(answer.as_str()),
-                _ => told.push('-'),
-            }
-        }
-        Reply::Error {
-            code: 0,
-            message: told,
-        }
-    })
-}
-
-async fn park(calls: &ParkedCalls, principal: Principal) -> RawJson {
-    match calls.run(asking(1), &request("{}"), principal).await {
-        Reply::Result(result) => result.member("requestState").unwrap(),
-        _ => panic!("nothing was asked"),
+impl Client {
+    fn new(principal: Principal) -> Self {
+        let environment = Environment::new([], "/start".into(), None);
+        let text = r#"{"toolboxes":{}}"#;
+        let loaded = parse(text, Path::new("c.json"), &environment).unwrap();
+        let workbench = Workbench::new(Arc::new(loaded.config));
+        let context = ServeContext::new(workbench, Whereabouts::Here);
+        let (output, frames) = PipeOutput::channel();
+        let (pipe, written) = tokio::io::duplex(64 * 1024);
+        #[expect(clippy::disallowed_methods, reason = "the test ends with the writer")]
+        tokio::spawn(write_frames(frames, written));
+        let output = ClientOutput::Pipe(output);
+        let connection = Connection::new(context, output, principal);
+        Self { connection, pipe }
     }
-}
 
-fn take(calls: &ParkedCalls, state: &RawJson, principal: Principal) -> Result<RunningCall, String> {
-    let Handle::Ours(handle) = calls.handle(Some(state)) else {
-        return Err("not ours".to_owned());
-    };
-    calls
-        .take(handle, &request("{}"), principal)
-        .map_err(|refusal| match refusal {
+    fn parked(&self) -> &ParkedCalls {
+        self.connection.parked()
+    }
+
+    /// Attaches a request to an exchange.
+    fn attach(&self, exchange: &Arc<Exchange>) {
+        let meta = RequestMeta::read(&RawJson::parse(&META.into()).unwrap());
+        let mut said = ModernRequest::new(&meta, Default::default()).ok().unwrap();
+        let place = ReplyPlace::Line(self.connection.output());
+        let request = (request("{}"), 0);
+        assert!(exchange.attach(&self.connection, request, place, &mut said));
+    }
+
+    /// An exchange that asks so many questions at once and replies with the answers.
+    fn asking(&self, questions: usize) -> Arc<Exchange> {
+        let exchange = Exchange::new(&self.connection, true);
+        self.attach(&exchange);
+        let client = ModernCaller(Arc::clone(&exchange));
+        exchange.run(Box::pin(async move {
+            let asked: Vec<_> = (0..questions)
+                .map(|_| client.ask(Question::Elicitation, None))
+                .collect();
+            let mut heard = String::new();
+            for answer in asked {
+                match answer.await {
+                    Some(Answer::Result(answer)) => heard.push_str(answer.as_str()),
+                    _ => heard.push('-'),
+                }
+            }
+            Reply::Error {
+                code: 0,
+                message: heard,
+            }
+        }));
+        exchange
+    }
+
+    /// The next answer that is written.
+    async fn answer(&mut self) -> RawJson {
+        let mut line = Vec::new();
+        while !line.ends_with(b"\n") {
+            line.push(self.pipe.read_u8().await.unwrap());
+        }
+        RawJson::parse(&line.into()).unwrap()
+    }
+
+    /// The state that the client is to send back for what it was asked.
+    async fn parked_state(&mut self) -> RawJson {
+        let answer = self.answer().await;
+        let result = answer.member("result").expect("nothing was asked");
+        result.member("requestState").unwrap()
+    }
+
+    fn take(&self, state: &RawJson, principal: Principal) -> Result<Arc<Exchange>, String> {
+        let Handle::Ours(handle) = self.parked().handle(Some(state)) else {
+            return Err("not ours".to_owned());
+        };
+        let taken = self.parked().take(handle, &request("{}"), principal);
+        taken.map_err(|refusal| match refusal {
             Reply::Error { message, .. } => message,
-            Reply::Result(_) | Reply::ErrorAsSent(_) => panic!("another refusal"),
+            _ => panic!("another refusal"),
         })
+    }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_waits_for_a_while_and_then_it_is_over() {
-    let calls = ParkedCalls::default();
-    let early = park(&calls, Principal::Anybody).await;
+async fn an_exchange_waits_for_a_while_and_then_it_is_over() {
+    let mut client = Client::new(Principal::Anybody);
+    client.asking(1);
+    let early = client.parked_state().await;
+    let connection = Arc::clone(&client.connection);
+    let calls = connection.parked();
     tokio::select! {
         () = calls.expire() => {}
-        () = sleep(PATIENCE.saturating_sub(Duration::from_secs(1))) => {}
+        () = sleep(PARKING_TIMEOUT.saturating_sub(Duration::from_secs(1))) => {}
     }
-    let late = park(&calls, Principal::Anybody).await;
-    assert_eq!(calls.table().calls.len(), 2);
+    client.asking(1);
+    let late = client.parked_state().await;
+    assert_eq!(calls.table().exchanges.len(), 2);
     tokio::select! {
         () = calls.expire() => {}
         () = sleep(Duration::from_secs(2)) => {}
     }
-    let refused = take(&calls, &early, Principal::Anybody).err().unwrap();
+    let refused = client.take(&early, Principal::Anybody).err().unwrap();
     assert!(refused.contains("came too late"), "{refused}");
-    assert!(take(&calls, &late, Principal::Anybody).is_ok());
+    assert!(client.take(&late, Principal::Anybody).is_ok());
     assert!(
-        take(&calls, &late, Principal::Anybody).is_err(),
+        client.take(&late, Principal::Anybody).is_err(),
         "used twice"
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_is_its_principals_and_its_requests() {
-    let calls = ParkedCalls::default();
-    let state = park(&calls, Principal::Holder(1)).await;
+async fn an_exchange_is_its_principals_and_its_requests() {
+    let mut client = Client::new(Principal::Holder(1));
+    client.asking(1);
+    let state = client.parked_state().await;
     for other in [Principal::Anybody, Principal::Holder(0)] {
-        assert!(take(&calls, &state, other).is_err());
+        assert!(client.take(&state, other).is_err());
     }
+    let calls = client.parked();
     let Handle::Ours(handle) = calls.handle(Some(&state)) else {
         panic!("not ours");
     };
@@ -123,69 +166,76 @@ async fn a_call_is_its_principals_and_its_requests() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn beyond_so_many_calls_of_one_principal_the_oldest_ends() {
-    let calls = ParkedCalls::default();
-    let other = park(&calls, Principal::Holder(0)).await;
+async fn beyond_so_many_exchanges_of_one_principal_the_oldest_ends() {
+    let mut client = Client::new(Principal::Anybody);
     let mut states = Vec::new();
+    let mut exchanges = Vec::new();
     for _ in 0..=MAX_PARKED {
-        states.push(park(&calls, Principal::Anybody).await);
+        exchanges.push(client.asking(1));
+        states.push(client.parked_state().await);
     }
-    assert!(take(&calls, &states[0], Principal::Anybody).is_err());
+    assert!(client.take(&states[0], Principal::Anybody).is_err());
+    let first = ModernCaller(Arc::clone(&exchanges[0]));
+    assert!(
+        !first.can_answer(Question::Roots),
+        "it can be asked nothing"
+    );
     for state in &states[1..] {
-        assert!(take(&calls, state, Principal::Anybody).is_ok());
+        assert!(client.take(state, Principal::Anybody).is_ok());
     }
-    assert!(take(&calls, &other, Principal::Holder(0)).is_ok());
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_asked_at_once_is_told_at_once_and_answered_in_parts() {
-    let calls = ParkedCalls::default();
-    let asked = calls
-        .run(asking(2), &request("{}"), Principal::Anybody)
-        .await;
-    let Reply::Result(asked) = asked else {
-        panic!("nothing was asked");
-    };
-    let keys: Vec<String> = InputRequired::read(&asked)
-        .unwrap()
-        .requests
-        .into_iter()
-        .map(|request| request.key)
-        .collect();
+async fn questions_are_asked_together_and_answered_in_parts() {
+    let mut client = Client::new(Principal::Anybody);
+    client.asking(2);
+    let asked = client.answer().await.member("result").unwrap();
+    let asked = InputRequired::read(&asked).unwrap();
+    let keys: Vec<String> = asked.requests.into_iter().map(|it| it.key).collect();
     assert_eq!(keys.len(), 2);
-    let mut state = asked.member("requestState").unwrap();
-    for key in &keys {
-        let call = take(&calls, &state, Principal::Anybody).unwrap();
-        let (attached, _) = attached();
-        call.exchange().attach(attached, everything());
+    let mut state = asked.state.unwrap();
+    for (index, key) in keys.iter().enumerate() {
+        let exchange = client.take(&state, Principal::Anybody).unwrap();
+        client.attach(&exchange);
         let answers = format!(r#"{{"{key}":{{"of":"{key}"}}}}"#);
-        let answers = RawJson::parse(&answers.into()).unwrap();
-        call.exchange().take_answers(Some(&answers));
-        match calls.run(call, &request("{}"), Principal::Anybody).await {
-            Reply::Result(asked) => {
-                let left = InputRequired::read(&asked).unwrap().requests;
-                assert_eq!(left[0].key, keys[1]);
-                state = asked.member("requestState").unwrap();
-            }
-            Reply::Error { message, .. } => {
-                let [first, second] = &keys[..] else { panic!() };
-                let told = format!(r#"{{"of":"{first}"}}{{"of":"{second}"}}"#);
-                assert_eq!(message, told);
-            }
-            Reply::ErrorAsSent(error) => panic!("{error:?}"),
+        exchange.resume(Some(&RawJson::parse(&answers.into()).unwrap()));
+        let answer = client.answer().await;
+        if index == 0 {
+            let left = InputRequired::read(&answer.member("result").unwrap()).unwrap();
+            assert_eq!(left.requests[0].key, keys[1]);
+            state = left.state.unwrap();
+        } else {
+            let [first, second] = &keys[..] else { panic!() };
+            let heard = format!(r#"{{"of":"{first}"}}{{"of":"{second}"}}"#);
+            let message = answer.member("error").unwrap().member("message").unwrap();
+            assert_eq!(message.as_text().unwrap(), heard);
         }
     }
-    assert!(calls.table().calls.is_empty());
+    assert!(client.parked().table().exchanges.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dropped_call_answers_nobody_and_can_be_asked_nothing() {
-    let calls = ParkedCalls::default();
-    let state = park(&calls, Principal::Anybody).await;
-    let call = take(&calls, &state, Principal::Anybody).unwrap();
-    let client = ModernCaller(Arc::clone(call.exchange()));
-    assert!(client.can_answer(Question::Roots));
-    drop(call);
-    assert!(!client.can_answer(Question::Roots));
-    assert_eq!(client.progress_token(), None);
+async fn a_reply_that_comes_while_the_client_is_away_waits_for_it() {
+    let mut client = Client::new(Principal::Anybody);
+    let exchange = client.asking(1);
+    let state = client.parked_state().await;
+    exchange.reply(Reply::internal_error("done"));
+    let exchange = client.take(&state, Principal::Anybody).unwrap();
+    client.attach(&exchange);
+    exchange.resume(None);
+    let error = client.answer().await.member("error").unwrap();
+    assert_eq!(error.member("message").unwrap().as_text().unwrap(), "done");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_request_is_not_answered_and_can_be_asked_nothing() {
+    let client = Client::new(Principal::Anybody);
+    let exchange = Exchange::new(&client.connection, true);
+    client.attach(&exchange);
+    exchange.run(Box::pin(std::future::pending()));
+    let caller = ModernCaller(Arc::clone(&exchange));
+    assert!(caller.can_answer(Question::Roots));
+    client.connection.in_flight().cancel_all();
+    client.connection.all_answered().await;
+    assert!(!caller.can_answer(Question::Roots));
 }

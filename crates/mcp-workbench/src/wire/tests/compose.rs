@@ -4,6 +4,8 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::wire::ResultMarks;
+
 use super::{
     super::{
         Answer, Frame, Message, Notification, ObjectText, RawJson, Request, RequestId, Response,
@@ -50,6 +52,7 @@ proptest! {
         prop_assert_eq!(read_back(&frame), Message::Response(Response {
             id: Some(id(&id_text)),
             answer: Answer::Result(raw(&body)),
+            marks: ResultMarks::of(&raw(&body)),
         }));
     }
 
@@ -75,7 +78,7 @@ proptest! {
     #[test]
     fn an_error_is_read_back(id_text in ids(), code in any::<i64>(), message in any::<String>()) {
         let frame = error(Some(&id(&id_text)), code, &message);
-        let Message::Response(Response { id: Some(found), answer: Answer::Error(body) }) =
+        let Message::Response(Response { id: Some(found), answer: Answer::Error(body), .. }) =
             read_back(&frame)
         else {
             return Err(TestCaseError::fail("no error"));

@@ -3,6 +3,8 @@
 use bytes::Bytes;
 use pretty_assertions::assert_eq;
 
+use crate::wire::ResultMarks;
+
 use super::super::{
     Answer, InvalidMessage, Kind, Message, Notification, ParseError, RawJson, Request, RequestId,
     Response, ScanError, message::MessageFault, parse_mended,
@@ -45,9 +47,14 @@ fn notification(method: &str, params: Option<&str>) -> Message {
 }
 
 fn response(id_text: Option<&str>, answer: Answer) -> Message {
+    let marks = match &answer {
+        Answer::Result(result) => ResultMarks::of(result),
+        Answer::Error(_) | Answer::Invalid => ResultMarks::default(),
+    };
     Message::Response(Response {
         id: id_text.map(id),
         answer,
+        marks,
     })
 }
 

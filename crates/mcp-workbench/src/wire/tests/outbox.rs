@@ -93,7 +93,7 @@ impl Trial {
             _ => (
                 self.outbox.push(Outgoing::Result {
                     id: &RequestId::from_json(RawJson::of(&"a")).unwrap(),
-                    result: &value,
+                    result: value.clone().into(),
                 }),
                 format!("{{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"result\":{text}}}\n"),
             ),

@@ -22,11 +22,11 @@ use crate::{
     audit::{AuditEntry, Ended},
     budget::Structured,
     call::{Call, CallContext, CallRequest, ClientHandle, ToolRequest},
-    downstream::{CallEnd, CallError, CallTicket, ServerHandle, Unfinished},
+    downstream::{CallEnd, CallError, CallResult, CallTicket, ServerHandle, Unfinished},
     era::{self, Era},
     ident::{ServerName, ToolIdentifier, ToolName},
     policy::permissions::NotPermitted,
-    wire::RawJson,
+    wire::{RawJson, Spliced},
     workbench::Workbench,
 };
 use budget::Origin;
@@ -85,8 +85,8 @@ pub struct ToolCall<'a> {
 
 /// The reply to a call.
 pub enum CallReply {
-    /// The result of the server, within its budget.
-    Result(RawJson),
+    /// The result of the server, within its budget and in the form of the client's era.
+    Result(Spliced),
     /// A JSON-RPC error of the server that the client is to act on.
     Refused(RawJson),
     /// The call failed.
@@ -362,23 +362,19 @@ impl Run {
     fn finish(
         mut self,
         consent: Option<&Consent>,
-        result: Result<RawJson, CallFailure>,
+        result: Result<CallResult, CallFailure>,
     ) -> CallReply {
         if let (Some(consent), Ok(result)) = (consent, &result) {
-            self.workbench.consents.record_round(consent, result);
+            self.workbench.consents.record_round(consent, &result.json);
         }
         if let Some(audit) = self.audit.take() {
             audit.end(match &result {
-                Ok(result) => Ended::with(result),
+                Ok(result) => Ended::with(&result.json),
                 Err(failure) => Ended::failed(failure.code()),
             });
         }
         match result {
-            Ok(result) if self.mode == Mode::Native => CallReply::Result(result),
-            Ok(result) => {
-                self.workbench.links.note(&self.tool, &result);
-                CallReply::Result(self.within_budget(result))
-            }
+            Ok(result) => CallReply::Result(self.reply(result)),
             Err(CallFailure::Failed(CallError::Refused { error, .. }))
                 if self.passes_on(&error) =>
             {
@@ -392,10 +388,19 @@ impl Run {
         }
     }
 
-    fn within_budget(&self, result: RawJson) -> RawJson {
-        if !self.workbench.results().could_be_over(&result) {
-            return result;
+    /// Records the links of a result and applies the budget. Native mode passes results on as they are.
+    fn reply(&self, mut result: CallResult) -> Spliced {
+        let era = self.client.era();
+        if self.mode != Mode::Native {
+            self.workbench.links.note(&self.tool, &result.json);
+            if self.workbench.results().could_be_over(&result.json) {
+                result = CallResult::new(self.within_budget(result.json), result.era);
+            }
         }
+        result.for_client(era)
+    }
+
+    fn within_budget(&self, result: RawJson) -> RawJson {
         let origin = Origin {
             server: &self.tool.server_identifier(),
             tool: Some(&self.tool.tool),
@@ -487,6 +492,7 @@ impl WaitingCall {
                     consent,
                 } => {
                     let result = call.follow(&server).await;
+                    let result = result.map(|json| CallResult::new(json, run.client.era()));
                     return run.finish(consent.as_ref(), result.map_err(CallFailure::Failed));
                 }
             };

@@ -245,7 +245,9 @@ enum Effect {
     /// It is destructive now.
     Destructive,
     /// It cannot be offered, whatever the rules say.
-    NotOffered,
+    Withheld,
+    /// There is none any more.
+    Gone,
 }
 
 fn effect(change: Change) -> Effect {
@@ -258,8 +260,8 @@ fn effect(change: Change) -> Effect {
         | Change::TagCharacters
         | Change::NoSchema
         | Change::TooLarge
-        | Change::DuplicateKey
-        | Change::Gone => Effect::NotOffered,
+        | Change::DuplicateKey => Effect::Withheld,
+        Change::Gone => Effect::Gone,
     }
 }
 
@@ -297,7 +299,16 @@ fn expected(effect: Effect, rule: Rule) -> Expected {
         }
         (Effect::Destructive, Rule::DenyDestructive) => Expected::Refused("permission_denied"),
         (
-            Effect::NotOffered,
+            Effect::Withheld,
+            Rule::Enforce
+            | Rule::Notice
+            | Rule::DenyDestructive
+            | Rule::AllowReadOnly
+            | Rule::AskAll
+            | Rule::AskDestructive,
+        ) => Expected::Refused("tool_withheld"),
+        (
+            Effect::Gone,
             Rule::Enforce
             | Rule::Notice
             | Rule::DenyDestructive

@@ -45,25 +45,33 @@ fn modern(tasks: bool) -> Dialect {
     Dialect::modern(Some(&said), false)
 }
 
+/// The parameters of a call as the server gets them.
+fn params(dialect: Dialect, call: &Call) -> String {
+    let own = dialect.own_meta(&call.context.client);
+    dialect
+        .call_params(call, 7, &own)
+        .into_json()
+        .as_str()
+        .to_owned()
+}
+
 const MODERN_META: &str = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"traceparent":"t","progressToken":"p"}"#;
 
 #[test]
 fn a_legacy_server_gets_what_a_legacy_client_sent() {
     let mut client = TestClient::new(Era::Legacy, "{}");
-    let meta = Some(r#"{"progressToken":"p","x":1}"#);
     let params = |client: &TestClient| {
-        let call = call(client.clone(), tool(), meta);
-        let params = Dialect::LEGACY.call_params(&call, 7);
-        params.into_json().as_str().to_owned()
+        let call = call(client.clone(), tool(), Some(r#"{"x":1}"#));
+        params(Dialect::LEGACY, &call)
     };
     assert_eq!(
         params(&client),
-        r#"{"name":"x","arguments":{ "a": 1.0 },"_meta":{"progressToken":"p","x":1}}"#
+        r#"{"name":"x","arguments":{ "a": 1.0 },"_meta":{"x":1}}"#
     );
     client.progress_token = Some(r#""p""#);
     assert_eq!(
         params(&client),
-        r#"{"name":"x","arguments":{ "a": 1.0 },"_meta":{"progressToken":7,"x":1}}"#
+        r#"{"name":"x","arguments":{ "a": 1.0 },"_meta":{"x":1,"progressToken":7}}"#
     );
 }
 
@@ -77,9 +85,9 @@ fn a_legacy_server_gets_nothing_of_the_modern_era() {
             r#"{{"name":"x","inputResponses":{{}},"requestState":"s","_meta":{MODERN_META}}}"#
         )),
     };
-    let call = call(client, request, Some(MODERN_META));
+    let call = call(client, request, Some(r#"{"traceparent":"t"}"#));
     assert_eq!(
-        Dialect::LEGACY.call_params(&call, 7).into_json().as_str(),
+        params(Dialect::LEGACY, &call),
         r#"{"name":"x","_meta":{"traceparent":"t","progressToken":7}}"#
     );
 }
@@ -92,33 +100,27 @@ fn a_modern_server_is_told_of_a_legacy_client() {
     );
     client.log_level = Some("info");
     client.progress_token = Some(r#""p""#);
-    let call = call(client, tool(), Some(r#"{"progressToken":"p","x":1}"#));
+    let call = call(client, tool(), Some(r#"{"x":1}"#));
     let expected = format!(
         r#"{{"name":"x","arguments":{{ "a": 1.0 }},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{"elicitation":{{"form":{{}}}},"extensions":{{"io.modelcontextprotocol/tasks":{{}}}}}},"io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/logLevel":"info","x":1,"progressToken":7}}}}"#,
         identity()
     );
-    assert_eq!(
-        modern(true).call_params(&call, 7).into_json().as_str(),
-        expected
-    );
+    assert_eq!(params(modern(true), &call), expected);
 }
 
 #[test]
 fn a_modern_server_gets_the_answers_of_a_modern_client_as_they_are() {
     let client = TestClient::new(Era::Modern, "{}");
-    let mut call = call(client, tool(), Some(MODERN_META));
+    let mut call = call(client, tool(), Some(r#"{"traceparent":"t"}"#));
     call.context.retry = Some(Retry {
         responses: Some(json(r#"{ "k": {} }"#)),
         state: Some(json(r#""s\u0061""#)),
     });
     let expected = format!(
-        r#"{{"name":"x","arguments":{{ "a": 1.0 }},"inputResponses":{{ "k": {{}} }},"requestState":"s\u0061","_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}},"io.modelcontextprotocol/clientInfo":{},"traceparent":"t"}}}}"#,
+        r#"{{"name":"x","arguments":{{ "a": 1.0 }},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}},"io.modelcontextprotocol/clientInfo":{},"traceparent":"t"}},"inputResponses":{{ "k": {{}} }},"requestState":"s\u0061"}}"#,
         identity()
     );
-    assert_eq!(
-        modern(false).call_params(&call, 7).into_json().as_str(),
-        expected
-    );
+    assert_eq!(params(modern(false), &call), expected);
 }
 
 #[test]

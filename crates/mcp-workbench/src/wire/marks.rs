@@ -1,0 +1,186 @@
+//! The members of a result that decide what becomes of it, found in the same pass that checks the message.
+
+use bytes::Bytes;
+
+use super::{
+    compose::Spliced,
+    json::{RawJson, walk_members},
+    scan::{ScanError, Scanner},
+};
+
+/// The member that says what a result is.
+const RESULT_TYPE: &[u8] = b"resultType";
+/// The member that says that a tool has failed.
+const IS_ERROR: &[u8] = b"isError";
+/// A result that says that it is the answer.
+const COMPLETE: &[u8] = br#""complete""#;
+
+/// Where the members of a result are that decide what becomes of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ResultMarks {
+    /// The member `resultType`, from its key to the end of its value.
+    result_type: Option<TypeMark>,
+    /// Whether the result says that the tool has failed.
+    pub is_error: bool,
+}
+
+/// The member `resultType` of a result. Offsets count from the beginning of the result; a message is at most 16 MiB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct TypeMark {
+    start: u32,
+    end: u32,
+    is_complete: bool,
+}
+
+impl ResultMarks {
+    /// Finds the marks of a result that was not scanned as part of a message.
+    pub fn of(result: &RawJson) -> Self {
+        let mut scanner = Scanner::new(result.as_bytes());
+        Self::scan(&mut scanner, 0, 1).map_or_else(|_| Self::default(), |(_, marks)| marks)
+    }
+
+    /// Goes past the object at `start`, with `depth` containers around its values. Returns where it ends.
+    pub(super) fn scan(
+        scanner: &mut Scanner<'_>,
+        start: usize,
+        depth: usize,
+    ) -> Result<(usize, Self), ScanError> {
+        let mut marks = Self::default();
+        let end = walk_members(scanner, start, |scanner, key, at| {
+            let end = scanner.value(at, depth)?;
+            let value = &scanner.bytes()[at..end];
+            match &*key.bytes() {
+                RESULT_TYPE => {
+                    let offset = |at: usize| u32::try_from(at - start).unwrap_or(u32::MAX);
+                    marks.result_type = Some(TypeMark {
+                        start: offset(key.at),
+                        end: offset(end),
+                        is_complete: value == COMPLETE,
+                    });
+                }
+                IS_ERROR => marks.is_error = value == b"true",
+                _ => {}
+            }
+            Ok(end)
+        })?;
+        Ok((end, marks))
+    }
+
+    /// Returns whether the result is the answer: it says so, or says nothing.
+    pub fn is_complete(self) -> bool {
+        self.result_type.is_none_or(|mark| mark.is_complete)
+    }
+
+    /// Returns the result with a `resultType`, which is put in front if there is none.
+    pub fn with_type(self, result: &RawJson) -> Spliced {
+        let bytes = result.as_bytes();
+        match self.result_type {
+            Some(_) => Spliced::from(result.clone()),
+            None if bytes.as_ref() == b"{}" => {
+                Spliced::new(br#"{"resultType":"complete"}"#, Bytes::new())
+            }
+            None => Spliced::new(br#"{"resultType":"complete","#, bytes.slice(1..)),
+        }
+    }
+
+    /// Returns the result without its `resultType`.
+    pub fn without_type(self, result: &RawJson) -> Spliced {
+        let Some(mark) = self.result_type else {
+            return Spliced::from(result.clone());
+        };
+        let bytes = result.as_bytes();
+        let (before, after) = (&bytes[..mark.start as usize], mark.end as usize);
+        let rest = after + blanks(&bytes[after..]);
+        if bytes.get(rest) == Some(&b',') {
+            let rest = rest + 1;
+            return Spliced::joined(before, bytes.slice(rest..));
+        }
+        // The last member: the comma in front of it goes, if there is one.
+        let kept = before.trim_ascii_end();
+        Spliced::joined(
+            kept.strip_suffix(b",").unwrap_or(kept),
+            bytes.slice(after..),
+        )
+    }
+}
+
+fn blanks(bytes: &[u8]) -> usize {
+    bytes.len() - bytes.trim_ascii_start().len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> RawJson {
+        RawJson::parse(&Bytes::copy_from_slice(text.as_bytes())).unwrap()
+    }
+
+    #[test]
+    fn a_result_type_is_put_in_front_and_taken_out_wherever_it_is() {
+        let cases = [
+            (r#"{}"#, r#"{"resultType":"complete"}"#, r#"{}"#),
+            (
+                r#"{"a":1}"#,
+                r#"{"resultType":"complete","a":1}"#,
+                r#"{"a":1}"#,
+            ),
+            (
+                r#"{"resultType":"complete"}"#,
+                r#"{"resultType":"complete"}"#,
+                r#"{}"#,
+            ),
+            (
+                r#"{"resultType":"complete","a":[1]}"#,
+                r#"{"resultType":"complete","a":[1]}"#,
+                r#"{"a":[1]}"#,
+            ),
+            (
+                r#"{"a":{}, "resultType" : "complete" }"#,
+                r#"{"a":{}, "resultType" : "complete" }"#,
+                r#"{"a":{} }"#,
+            ),
+            (
+                r#"{"a":1,"resultType":"x" , "b":2}"#,
+                r#"{"a":1,"resultType":"x" , "b":2}"#,
+                r#"{"a":1, "b":2}"#,
+            ),
+            (
+                r#"{"a":1,"resultT\u0079pe":"x"}"#,
+                r#"{"a":1,"resultT\u0079pe":"x"}"#,
+                r#"{"a":1}"#,
+            ),
+        ];
+        for (result, with, without) in cases {
+            let result = json(result);
+            let marks = ResultMarks::of(&result);
+            assert_eq!(marks.with_type(&result).to_json(), json(with), "{result:?}");
+            assert_eq!(
+                marks.without_type(&result).to_json(),
+                json(without),
+                "{result:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_result_that_does_not_say_what_it_is_is_the_answer() {
+        for (result, is_complete, is_error) in [
+            ("{}", true, false),
+            (r#"{"resultType":"complete","isError":true}"#, true, true),
+            (
+                r#"{"isError":false,"resultType":"input_required"}"#,
+                false,
+                false,
+            ),
+            (r#"{"x":{"resultType":"task","isError":true}}"#, true, false),
+        ] {
+            let marks = ResultMarks::of(&json(result));
+            assert_eq!(
+                (marks.is_complete(), marks.is_error),
+                (is_complete, is_error),
+                "{result}"
+            );
+        }
+    }
+}
