@@ -26,9 +26,29 @@ impl<'a> Cursor<'a> {
 
     /// Goes through the object at the cursor. For each member `visit` gets the key and has to move past the value.
     /// Nothing if there is no object, a key is written with escapes, or a visit gives up.
-    pub fn members(
+    pub fn members(&mut self, visit: impl FnMut(&mut Self, &'a [u8]) -> Option<()>) -> Option<()> {
+        let plain_key = |cursor: &mut Self| {
+            let (key, end) = cursor.plain_string(cursor.at)?;
+            cursor.at = end;
+            Some(key)
+        };
+        self.members_by(plain_key, visit)
+    }
+
+    /// Goes through the object at the cursor like [`Cursor::members`], whose keys may be written with escapes.
+    pub fn members_with_any_keys(
         &mut self,
-        mut visit: impl FnMut(&mut Self, &'a [u8]) -> Option<()>,
+        visit: impl FnMut(&mut Self, Cow<'a, str>) -> Option<()>,
+    ) -> Option<()> {
+        self.members_by(Self::any_text, visit)
+    }
+
+    /// Goes through the object at the cursor. `read_key` has to move past each key.
+    #[inline]
+    fn members_by<Key>(
+        &mut self,
+        read_key: impl Fn(&mut Self) -> Option<Key>,
+        mut visit: impl FnMut(&mut Self, Key) -> Option<()>,
     ) -> Option<()> {
         let scanner = &mut self.scanner;
         let mut at = scanner.blanks(self.at);
@@ -39,9 +59,9 @@ impl<'a> Cursor<'a> {
             return Some(());
         }
         loop {
-            at = self.scanner.blanks(at);
-            let (key, end) = self.plain_string(at)?;
-            at = self.scanner.blanks(end);
+            self.at = self.scanner.blanks(at);
+            let key = read_key(self)?;
+            at = self.scanner.blanks(self.at);
             at = self.scanner.expect(at, b':').ok()?;
             self.at = self.scanner.blanks(at);
             visit(self, key)?;
@@ -191,5 +211,20 @@ mod tests {
         ] {
             assert_eq!(read(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn members_with_escaped_keys_are_read() {
+        let value = RawJson::parse(&Bytes::from_static(br#"{"\u0061\n":1,"b":{}}"#)).unwrap();
+        let mut members = Vec::new();
+        let read = Cursor::new(&value).members_with_any_keys(|cursor, key| {
+            members.push((key.into_owned(), cursor.written()?));
+            Some(())
+        });
+        assert_eq!(read, Some(()));
+        assert_eq!(
+            members,
+            [("a\n".to_owned(), &b"1"[..]), ("b".to_owned(), b"{}")]
+        );
     }
 }

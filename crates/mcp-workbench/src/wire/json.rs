@@ -96,6 +96,12 @@ impl RawJson {
         Self(span)
     }
 
+    /// Returns a copy with a buffer of its own, for those who hold it for longer than the message it came in.
+    #[must_use]
+    pub fn copied(&self) -> Self {
+        Self(Bytes::copy_from_slice(&self.0))
+    }
+
     /// The text of the value.
     pub fn as_bytes(&self) -> &Bytes {
         &self.0
