@@ -21,8 +21,15 @@ pub(super) struct LogFile {
 struct Open {
     file: File,
     size: u64,
-    /// Whether the last line may have no end.
+    /// Whether the last line has no end because of a failure.
     is_torn: bool,
+}
+
+/// A failure to write, with how many lines are not in the file.
+#[derive(Debug)]
+pub(super) struct NotWritten {
+    pub(super) lines: u64,
+    pub(super) error: io::Error,
 }
 
 /// The older file of this number.
@@ -43,29 +50,49 @@ impl LogFile {
         &self.audit.file
     }
 
-    /// Writes a line, in one piece, so that others who write to the file do so before or after it.
-    pub(super) fn write(&mut self, line: &[u8]) -> io::Result<()> {
-        let written = self.try_write(line);
-        if written.is_err()
-            && let Some(open) = &mut self.open
-        {
-            open.is_torn = true;
+    /// Writes whole lines. Each is written in one piece, so that other processes write before or after it.
+    pub(super) fn write(&mut self, lines: &[u8]) -> Result<(), NotWritten> {
+        let mut rest = lines;
+        while !rest.is_empty() {
+            let mut written = 0;
+            if let Err(error) = self.write_some(rest, &mut written) {
+                if let (Some(open), Some(last)) = (&mut self.open, rest[..written].last()) {
+                    open.is_torn = *last != b'\n';
+                }
+                let lines = memchr::memchr_iter(b'\n', &rest[written..]).count() as u64;
+                return Err(NotWritten { lines, error });
+            }
+            rest = &rest[written..];
         }
-        written
+        Ok(())
     }
 
-    fn try_write(&mut self, line: &[u8]) -> io::Result<()> {
-        let length = line.len() as u64;
-        if self.current()?.size > 0 && self.current()?.size + length > self.audit.max_bytes {
+    /// Writes as many lines as the file has room for, and at least one. Counts the bytes that are written.
+    fn write_some(&mut self, lines: &[u8], written: &mut usize) -> io::Result<()> {
+        let max_bytes = self.audit.max_bytes;
+        let mut size = self.current()?.size;
+        let mut length = fitting(lines, max_bytes.saturating_sub(size));
+        if length == 0 && size > 0 {
             self.put_aside()?;
+            size = self.current()?.size;
+            length = fitting(lines, max_bytes.saturating_sub(size));
+        }
+        if length == 0 {
+            length = memchr::memchr(b'\n', lines).map_or(lines.len(), |end| end + 1);
         }
         let open = self.current()?;
         if open.is_torn {
             open.file.write_all(b"\n")?;
             open.is_torn = false;
         }
-        open.file.write_all(line)?;
-        open.size += length;
+        while *written < length {
+            match open.file.write(&lines[*written..length]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(bytes) => *written += bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
         Ok(())
     }
 
@@ -115,6 +142,15 @@ impl LogFile {
         name.push(".lock");
         name.into()
     }
+}
+
+/// Returns the length of the whole lines at the start that have at most so many bytes.
+fn fitting(lines: &[u8], room: u64) -> usize {
+    if lines.len() as u64 <= room {
+        return lines.len();
+    }
+    let room = usize::try_from(room).unwrap_or(lines.len());
+    memchr::memrchr(b'\n', &lines[..room.min(lines.len())]).map_or(0, |end| end + 1)
 }
 
 /// Opens a file to write at its end. It and its folder are for the user alone.
@@ -189,6 +225,30 @@ mod tests {
         assert_eq!(read(&numbered(&audit.file, 1)), [6, 7, 8]);
         assert_eq!(read(&numbered(&audit.file, 2)), [3, 4, 5]);
         assert!(!numbered(&audit.file, 3).exists());
+    }
+
+    #[test]
+    fn lines_that_are_written_together_are_divided_among_the_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let audit = audit(folder.path(), 4);
+        let mut log = LogFile::new(audit.clone());
+        log.write(&line(0)).unwrap();
+        let long = format!("{:0149}\n", 5).into_bytes();
+        let lines = [line(1), line(2), line(3), line(4), long, line(6)];
+        log.write(&lines.concat()).unwrap();
+        assert_eq!(read(&audit.file), [6]);
+        assert_eq!(read(&numbered(&audit.file, 1)), [5]);
+        assert_eq!(read(&numbered(&audit.file, 2)), [3, 4]);
+        assert_eq!(read(&numbered(&audit.file, 3)), [0, 1, 2]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn lines_that_cannot_be_written_are_counted() {
+        let mut audit = audit(Path::new("/"), 1);
+        audit.file = "/dev/full".into();
+        let failure = LogFile::new(audit).write(&[line(0), line(1)].concat());
+        assert_eq!(failure.unwrap_err().lines, 2);
     }
 
     #[test]

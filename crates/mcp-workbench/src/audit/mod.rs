@@ -1,10 +1,11 @@
-//! The audit log: one line of JSON a call, written by a thread of its own, so that a slow or full disk is nobody's
-//! problem. What cannot be noted is counted, and the number is noted as soon as something can be.
+//! The audit log: one line of JSON per call, written by a thread of its own, so that a slow or full disk delays no
+//! call. Calls that cannot be recorded are counted, and the number is recorded as soon as the log can be written.
 //!
-//! A call that begins gets a [`AuditEntry`], which is told the end; one that is dropped before that was cancelled. Where
-//! nothing is to be noted, there is none, and finding that out is one look at a flag.
+//! A call that begins gets an [`AuditEntry`]. One that is dropped before its end was cancelled. While the log is off, a
+//! call only reads a flag.
 
 mod file;
+mod line;
 mod reader;
 mod record;
 mod shape;
@@ -19,17 +20,15 @@ use std::{
     time::Duration,
 };
 
-use tokio::time::Instant;
-
 pub use reader::{Filter, Line, LogReader};
 pub use record::Ended;
-use record::Record;
+use record::{LineFormat, Record};
 pub use time::moment;
 use writer::Writer;
 
 use crate::{
     call::ClientHandle,
-    config::{Audit, Config, NotedArguments, Secrets, Transport},
+    config::{Audit, Config, Secrets, Transport},
     ident::ToolIdentifier,
     wire::RawJson,
 };
@@ -37,63 +36,66 @@ use crate::{
 /// How long the last lines may take to be written at the end.
 const LAST_LINES: Duration = Duration::from_millis(500);
 
-/// Where calls are noted.
+/// The log of a workbench, which may be off.
 #[derive(Default)]
 pub struct AuditLog {
     is_on: AtomicBool,
-    now: Mutex<Option<Arc<Running>>>,
+    running: Mutex<Option<Arc<Running>>>,
 }
 
-/// A log that is written.
+/// A log that is on.
 struct Running {
     audit: Audit,
-    /// What must not be in it.
-    secrets: Secrets,
+    format: Arc<LineFormat>,
     writer: Writer,
 }
 
-/// A call that is under way. It is noted when it ends, and as cancelled if it is dropped before.
+/// A call in progress. It is recorded when it ends, and as cancelled if it is dropped before.
 pub struct AuditEntry {
     log: Arc<Running>,
-    record: Option<Record>,
-    began: Instant,
+    record: Option<Box<Record>>,
 }
 
 impl AuditLog {
-    /// The log that a configuration asks for.
+    /// Returns the log that a configuration asks for.
     pub fn new(config: &Config) -> Self {
         let log = Self::default();
         log.renew(config);
         log
     }
 
-    /// Whether calls are noted.
+    /// Returns whether calls are recorded.
     pub fn is_on(&self) -> bool {
         self.is_on.load(Ordering::Relaxed)
     }
 
-    /// Takes up what another configuration says.
+    /// Applies a changed configuration. Calls in progress are recorded in the log in which they began.
     pub fn renew(&self, config: &Config) {
-        let mut now = self.now();
-        let secrets = secrets_of(config);
-        let known = now.as_ref().map(|it| (&it.audit, &it.secrets));
-        if known == config.audit.as_ref().map(|audit| (audit, &secrets)) {
+        let mut running = self.running();
+        let next = config.audit.clone().map(|audit| {
+            let format = LineFormat {
+                secrets: secrets_of(config),
+                arguments: audit.arguments,
+            };
+            (audit, format)
+        });
+        let known = running.as_ref().map(|it| (&it.audit, &*it.format));
+        if known == next.as_ref().map(|(audit, format)| (audit, format)) {
             return;
         }
-        let next = config.audit.clone().map(|audit| {
-            let writer = Writer::start(audit.clone());
+        self.is_on.store(next.is_some(), Ordering::Relaxed);
+        *running = next.map(|(audit, format)| {
+            let format = Arc::new(format);
+            let writer = Writer::start(audit.clone(), Arc::clone(&format));
             Arc::new(Running {
                 audit,
-                secrets,
+                format,
                 writer,
             })
         });
-        self.is_on.store(next.is_some(), Ordering::Relaxed);
-        // Calls that are under way are noted where they began.
-        *now = next;
     }
 
-    /// Begins to note a call; nothing if calls are not noted.
+    /// Begins the entry of a call; nothing if calls are not recorded.
     pub fn begin(
         &self,
         tool: &ToolIdentifier,
@@ -103,42 +105,38 @@ impl AuditLog {
         if !self.is_on() {
             return None;
         }
-        let log = self.now().clone()?;
-        let mut record = Record::new(tool, arguments, client, &log.secrets);
-        if log.audit.arguments == NotedArguments::Values {
-            record.add_values(arguments, &log.secrets);
-        }
+        let log = self.running().clone()?;
+        let record = Box::new(Record::begin(tool, arguments, client, &log.format));
         Some(AuditEntry {
             log,
             record: Some(record),
-            began: Instant::now(),
         })
     }
 
-    /// Stops, when what was noted is written or a moment has passed.
+    /// Stops when all records are written, or [`LAST_LINES`] have passed.
     pub async fn close(&self) {
         self.is_on.store(false, Ordering::Relaxed);
-        let last = self.now().take();
+        let last = self.running().take();
         if let Some(log) = last {
             let _ = tokio::time::timeout(LAST_LINES, log.writer.close()).await;
         }
     }
 
-    fn now(&self) -> MutexGuard<'_, Option<Arc<Running>>> {
-        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    fn running(&self) -> MutexGuard<'_, Option<Arc<Running>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl AuditEntry {
-    /// The call has ended.
+    /// Records the end of the call.
     pub fn end(mut self, ended: Ended) {
         self.write(ended);
     }
 
     fn write(&mut self, ended: Ended) {
-        if let Some(record) = self.record.take() {
-            let line = record.into_line(ended, self.began.elapsed());
-            self.log.writer.write(line);
+        if let Some(mut record) = self.record.take() {
+            record.end(ended);
+            self.log.writer.write(record);
         }
     }
 }
@@ -149,7 +147,7 @@ impl Drop for AuditEntry {
     }
 }
 
-/// Everything that the servers of a configuration have taken from variables.
+/// Returns the values that the servers of a configuration take from variables.
 fn secrets_of(config: &Config) -> Secrets {
     let mut secrets = Secrets::default();
     let servers = config.toolboxes.values().flat_map(|it| it.servers.values());

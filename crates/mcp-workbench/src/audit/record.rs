@@ -1,31 +1,37 @@
-//! One call as a line of the log.
+//! A call as it is recorded, and the line of the log that it becomes. The event loop only collects what the line needs;
+//! the thread of the writer makes the text.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
-use super::{shape::shape, time};
+use super::{
+    line::{redact_and_cut, write_number, write_redacted, write_text},
+    shape::write_shape,
+    time::write_time,
+};
 use crate::{
-    call::{ClientHandle, Principal},
-    config::Secrets,
+    call::{ClientHandle, ClientIdentity, Principal},
+    config::{NotedArguments, Secrets},
     ident::ToolIdentifier,
-    visible::visible,
-    wire::RawJson,
+    wire::{Cursor, Kind, RawJson},
 };
 
-/// How many characters of a name are kept: whoever calls can name anything.
+/// How many characters of a name are recorded: callers can send any name.
 const NAME: usize = 200;
-/// The largest arguments whose values are noted.
+/// The largest arguments whose values are recorded.
 const MAX_VALUES: usize = 16 * 1024;
+/// The largest request that a record holds a copy of. The line needs much less of a larger one.
+const MAX_COPY: usize = 64 * 1024;
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// With a result of so many bytes.
     Ok(usize),
-    /// With a result that says that the tool has failed.
+    /// With a result of so many bytes that reports a failure of the tool.
     ToolError(usize),
-    /// With a question: the client calls again with the answer.
+    /// With a question of so many bytes: the client calls again with the answer.
     InputRequired(usize),
     /// With a failure of this code.
     Error(&'static str),
@@ -35,21 +41,71 @@ pub enum Ended {
     Cancelled,
 }
 
+/// How records become lines.
+#[derive(PartialEq, Eq)]
+pub(super) struct LineFormat {
+    /// The values that must not be in the log.
+    pub(super) secrets: Secrets,
+    /// How much of the arguments is written.
+    pub(super) arguments: NotedArguments,
+}
+
+/// A recorded call.
+pub(super) struct Record {
+    time: SystemTime,
+    began: Instant,
+    duration: Duration,
+    ended: Ended,
+    client: ClientIdentity,
+    principal: Principal,
+    request: Request,
+    arguments_bytes: usize,
+}
+
+/// The tool and the arguments of a call.
+enum Request {
+    /// A copy of them.
+    Copied {
+        tool: ToolIdentifier,
+        arguments: RawJson,
+    },
+    /// The members of the line, written when the call began because a copy would be too large.
+    Written { tool: Vec<u8>, arguments: Vec<u8> },
+}
+
 impl Ended {
-    /// With this result.
+    /// Returns the end of a call with this result. Reads the members of the result in one pass.
     pub fn with(result: &RawJson) -> Self {
         let size = result.as_bytes().len();
-        let asks = result.member("resultType");
-        if result.member("isError").is_some_and(|it| it.is_true()) {
-            Self::ToolError(size)
-        } else if asks.is_some_and(|it| it.as_text().as_deref() == Some("input_required")) {
-            Self::InputRequired(size)
-        } else {
-            Self::Ok(size)
+        let (mut is_error, mut asks) = (None, None);
+        if result.kind() == Kind::Object {
+            Cursor::new(result).members_with_any_keys(|cursor, key| {
+                match &*key {
+                    "isError" => {
+                        let value = cursor.written()?;
+                        is_error.get_or_insert(value == b"true");
+                    }
+                    "resultType" if cursor.kind()? == Kind::String => {
+                        let value = cursor.any_text()?;
+                        asks.get_or_insert(value == "input_required");
+                    }
+                    "resultType" => {
+                        cursor.written()?;
+                        asks.get_or_insert(false);
+                    }
+                    _ => drop(cursor.written()?),
+                }
+                Some(())
+            });
+        }
+        match (is_error, asks) {
+            (Some(true), _) => Self::ToolError(size),
+            (_, Some(true)) => Self::InputRequired(size),
+            _ => Self::Ok(size),
         }
     }
 
-    /// With a failure of this code.
+    /// Returns the end of a call with a failure of this code.
     pub fn failed(code: &'static str) -> Self {
         if code.starts_with("permission_") {
             Self::Denied(code)
@@ -84,175 +140,166 @@ impl Ended {
     }
 }
 
-/// What is known of a call when it begins.
-pub(super) struct Record {
-    time: String,
-    client: Value,
-    /// Toolbox, server and tool.
-    place: [String; 3],
-    size: usize,
-    shape: Value,
-    values: Option<Value>,
-}
-
 impl Record {
-    /// A call that begins now.
-    pub(super) fn new(
+    /// Begins the record of a call that begins now.
+    pub(super) fn begin(
         tool: &ToolIdentifier,
         arguments: &RawJson,
         client: &dyn ClientHandle,
-        secrets: &Secrets,
+        format: &LineFormat,
     ) -> Self {
-        let name = |text: &str| cut(&secrets.redact(text), NAME);
         Self {
-            time: time::now(),
-            client: said_of(client),
-            place: [
-                name(tool.toolbox.as_str()),
-                name(tool.server.as_str()),
-                name(tool.tool.as_str()),
-            ],
-            size: arguments.as_bytes().len(),
-            shape: shape(arguments, secrets),
-            values: None,
+            time: SystemTime::now(),
+            began: Instant::now(),
+            duration: Duration::ZERO,
+            ended: Ended::Cancelled,
+            client: client.identity(),
+            principal: client.principal(),
+            request: Request::new(tool, arguments, format),
+            arguments_bytes: arguments.as_bytes().len(),
         }
     }
 
-    /// Adds what the arguments say, without secrets, unless it is too much.
-    pub(super) fn add_values(&mut self, arguments: &RawJson, secrets: &Secrets) {
-        if arguments.as_bytes().len() <= MAX_VALUES {
-            let values = serde_json::from_str(arguments.as_str()).ok();
-            self.values = values.map(|values| redacted(values, secrets));
-        }
+    /// Records the end of the call.
+    pub(super) fn end(&mut self, ended: Ended) {
+        self.ended = ended;
+        self.duration = self.began.elapsed();
     }
 
-    /// The line, with its end.
-    pub(super) fn into_line(self, ended: Ended, took: Duration) -> Vec<u8> {
-        let [toolbox, server, tool] = self.place;
-        let mut line = json!({
-            "time": self.time,
-            "client": self.client,
-            "toolbox": toolbox,
-            "server": server,
-            "tool": tool,
-            "outcome": ended.word(),
+    /// Returns about how many bytes of memory the record takes.
+    pub(super) fn size(&self) -> usize {
+        let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let client = length(&self.client.name) + length(&self.client.version);
+        size_of::<Self>() + client + self.request.size()
+    }
+
+    /// Appends the line, with its end.
+    pub(super) fn write_line(&self, line: &mut Vec<u8>, format: &LineFormat) {
+        line.extend_from_slice(br#"{"time":""#);
+        write_time(line, self.time);
+        line.extend_from_slice(br#"","client":{"#);
+        self.write_client(line);
+        line.extend_from_slice(b"},");
+        self.request.write_tool(line, format);
+        line.extend_from_slice(br#","outcome":""#);
+        line.extend_from_slice(self.ended.word().as_bytes());
+        if let Some(code) = self.ended.code() {
+            line.extend_from_slice(br#"","code":""#);
+            line.extend_from_slice(code.as_bytes());
+        }
+        line.extend_from_slice(br#"","duration_ms":"#);
+        let duration = self.duration.as_millis();
+        write_number(line, u64::try_from(duration).unwrap_or(u64::MAX), 1);
+        line.extend_from_slice(br#","arguments_bytes":"#);
+        write_number(line, self.arguments_bytes as u64, 1);
+        if let Some(size) = self.ended.size() {
+            line.extend_from_slice(br#","result_bytes":"#);
+            write_number(line, size as u64, 1);
+        }
+        line.push(b',');
+        self.request.write_arguments(line, format);
+        line.extend_from_slice(b"}\n");
+    }
+
+    /// Appends what is known about the caller. Of a token only its existence is recorded.
+    fn write_client(&self, line: &mut Vec<u8>) {
+        if let Some(name) = &self.client.name {
+            line.extend_from_slice(br#""name":"#);
+            write_text(line, name);
+            line.push(b',');
+        }
+        if let Some(version) = &self.client.version {
+            line.extend_from_slice(br#""version":"#);
+            write_text(line, version);
+            line.push(b',');
+        }
+        line.extend_from_slice(match self.principal {
+            Principal::Local => br#""principal":"local""#,
+            Principal::Anybody => br#""principal":"anybody""#,
+            Principal::Holder(_) => br#""principal":"token""#,
         });
-        if let Some(code) = ended.code() {
-            line["code"] = code.into();
-        }
-        line["duration_ms"] = u64::try_from(took.as_millis()).unwrap_or(u64::MAX).into();
-        line["arguments_bytes"] = self.size.into();
-        if let Some(size) = ended.size() {
-            line["result_bytes"] = size.into();
-        }
-        line["shape"] = self.shape;
-        if let Some(values) = self.values {
-            line["arguments"] = values;
-        }
-        to_line(&line)
     }
 }
 
-/// The line that says that calls were not noted.
-pub(super) fn dropped_line(calls: u64) -> Vec<u8> {
-    to_line(&json!({ "time": time::now(), "not_noted": calls }))
-}
-
-/// A value as a line in which nothing is hidden: what a terminal could act on stands there as an escape of JSON.
-fn to_line(value: &Value) -> Vec<u8> {
-    let mut line = String::new();
-    for character in value.to_string().chars() {
-        let mut buffer = [0; 4];
-        let text = character.encode_utf8(&mut buffer);
-        if character.is_ascii() && !character.is_ascii_control() || *visible(text) == *text {
-            line.push(character);
-        } else {
-            let mut units = [0; 2];
-            for unit in character.encode_utf16(&mut units) {
-                line.push_str(&format!("\\u{unit:04x}"));
-            }
+impl Request {
+    fn new(tool: &ToolIdentifier, arguments: &RawJson, format: &LineFormat) -> Self {
+        if names_length(tool) + arguments.as_bytes().len() <= MAX_COPY {
+            return Self::Copied {
+                tool: tool.clone(),
+                // A part of the buffer of a connection would keep all of it from being used again.
+                arguments: arguments.copied(),
+            };
+        }
+        let (mut names, mut text) = (Vec::new(), Vec::new());
+        write_tool(&mut names, tool, format);
+        write_arguments(&mut text, arguments, format);
+        Self::Written {
+            tool: names,
+            arguments: text,
         }
     }
-    line.push('\n');
-    line.into_bytes()
+
+    fn size(&self) -> usize {
+        match self {
+            Self::Copied { tool, arguments } => names_length(tool) + arguments.as_bytes().len(),
+            Self::Written { tool, arguments } => tool.len() + arguments.len(),
+        }
+    }
+
+    fn write_tool(&self, line: &mut Vec<u8>, format: &LineFormat) {
+        match self {
+            Self::Copied { tool, .. } => write_tool(line, tool, format),
+            Self::Written { tool, .. } => line.extend_from_slice(tool),
+        }
+    }
+
+    fn write_arguments(&self, line: &mut Vec<u8>, format: &LineFormat) {
+        match self {
+            Self::Copied { arguments, .. } => write_arguments(line, arguments, format),
+            Self::Written { arguments, .. } => line.extend_from_slice(arguments),
+        }
+    }
 }
 
-/// What is known of whoever calls. Of a token nothing is known but that there is one.
-fn said_of(client: &dyn ClientHandle) -> Value {
-    let mut said = Map::new();
-    let identity = client.identity();
-    if let Some(name) = identity.name {
-        said.insert("name".into(), name.into());
-    }
-    if let Some(version) = identity.version {
-        said.insert("version".into(), version.into());
-    }
-    let principal = match client.principal() {
-        Principal::Local => "local",
-        Principal::Anybody => "anybody",
-        Principal::Holder(_) => "token",
+/// Appends the line that reports how many calls are missing.
+pub(super) fn write_missed_line(line: &mut Vec<u8>, calls: u64) {
+    line.extend_from_slice(br#"{"time":""#);
+    write_time(line, SystemTime::now());
+    line.extend_from_slice(br#"","not_noted":"#);
+    write_number(line, calls, 1);
+    line.extend_from_slice(b"}\n");
+}
+
+fn names_length(tool: &ToolIdentifier) -> usize {
+    tool.toolbox.as_str().len() + tool.server.as_str().len() + tool.tool.as_str().len()
+}
+
+/// Appends the members that say which tool was called.
+fn write_tool(line: &mut Vec<u8>, tool: &ToolIdentifier, format: &LineFormat) {
+    let mut write_name = |key: &[u8], name: &str| {
+        line.extend_from_slice(key);
+        write_text(line, &redact_and_cut(name.into(), &format.secrets, NAME));
     };
-    said.insert("principal".into(), principal.into());
-    Value::Object(said)
+    write_name(br#""toolbox":"#, tool.toolbox.as_str());
+    write_name(br#","server":"#, tool.server.as_str());
+    write_name(br#","tool":"#, tool.tool.as_str());
 }
 
-/// A value whose texts and names hold no secrets.
-fn redacted(value: Value, secrets: &Secrets) -> Value {
-    match value {
-        Value::String(text) => secrets.redact(&text).into(),
-        Value::Array(items) => {
-            let items = items.into_iter().map(|item| redacted(item, secrets));
-            items.collect()
-        }
-        Value::Object(members) => {
-            let members = members.into_iter();
-            let members = members
-                .map(|(name, value)| (secrets.redact(&name).into(), redacted(value, secrets)));
-            Value::Object(members.collect())
-        }
-        plain => plain,
+/// Appends the members that describe the arguments.
+fn write_arguments(line: &mut Vec<u8>, arguments: &RawJson, format: &LineFormat) {
+    line.extend_from_slice(br#""shape":"#);
+    write_shape(line, arguments, &format.secrets);
+    let has_values = format.arguments == NotedArguments::Values;
+    if !has_values || arguments.as_bytes().len() > MAX_VALUES {
+        return;
     }
-}
-
-/// A text of at most so many characters.
-pub(super) fn cut(text: &str, most: usize) -> String {
-    match text.char_indices().nth(most) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
+    let end = line.len();
+    line.extend_from_slice(br#","arguments":"#);
+    if !write_redacted(line, arguments, &format.secrets) {
+        line.truncate(end);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_is_one_line_and_shows_what_is_hidden() {
-        let value = json!({"tool": "a\nb\u{1b}[2J\u{202E}\u{E0041}\u{9b}ü👍"});
-        let line = String::from_utf8(to_line(&value)).unwrap();
-        let expected = r#"{"tool":"a\nb\u001b[2J\u202e\udb40\udc41\u009bü👍"}"#;
-        assert_eq!(line, format!("{expected}\n"));
-        assert_eq!(serde_json::from_str::<Value>(&line).unwrap(), value);
-    }
-
-    #[test]
-    fn values_hold_no_secrets() {
-        let mut secrets = Secrets::default();
-        secrets.add("TOKEN", "hunter2-\"hunter2");
-        let value = json!({"a": ["x hunter2-\"hunter2 y"], "hunter2-\"hunter2": {"b": 1}});
-        let expected = json!({"a": ["x [redacted] y"], "[redacted]": {"b": 1}});
-        assert_eq!(redacted(value, &secrets), expected);
-    }
-
-    #[test]
-    fn an_end_has_its_word() {
-        let with = |text: &str| Ended::with(&RawJson::parse(&text.to_owned().into()).unwrap());
-        assert_eq!(with("{}"), Ended::Ok(2));
-        assert_eq!(with(r#"{"isError":true}"#), Ended::ToolError(16));
-        assert_eq!(with(r#"{"isError":false}"#).word(), "ok");
-        let asks = with(r#"{"resultType":"input_required"}"#);
-        assert_eq!(asks.word(), "input_required");
-        assert_eq!(Ended::failed("permission_denied").word(), "denied");
-        assert_eq!(Ended::failed("call_timeout").word(), "error");
-    }
-}
+#[path = "record_tests.rs"]
+pub(super) mod tests;

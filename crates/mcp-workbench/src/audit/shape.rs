@@ -1,75 +1,137 @@
-//! What arguments look like without what they say: their names and types, bounded.
+//! The shape of arguments: their names and types without their values, bounded.
 
-use serde_json::{Map, Value};
+use std::borrow::Cow;
 
-use super::record::cut;
+use super::line::{redact_and_cut, separate, write_number, write_text};
 use crate::{
     config::Secrets,
-    wire::{Kind, RawJson},
+    wire::{Cursor, Kind, RawJson},
 };
 
 /// How deep and how wide a shape is.
 const DEPTH: usize = 3;
 const MEMBERS: usize = 50;
-/// How many characters of a name are kept.
+/// How many characters of a name are recorded.
 const NAME: usize = 64;
-/// Stands for the members that are not named.
+/// The name under which the members beyond [`MEMBERS`] are counted.
 const MORE: &str = "…";
 
-/// The shape of a value. Names are chosen by whoever calls, so that they are held against the secrets too.
-pub(super) fn shape(value: &RawJson, secrets: &Secrets) -> Value {
-    at_depth(value, secrets, 0)
+/// The shape of a value.
+enum Shape<'a> {
+    /// Its type.
+    Kind(Kind),
+    /// The shapes of its members.
+    Members(Vec<(Cow<'a, str>, Self)>),
+    /// The number of members that are left out.
+    More(usize),
 }
 
-fn at_depth(value: &RawJson, secrets: &Secrets, depth: usize) -> Value {
-    if value.kind() != Kind::Object || depth == DEPTH {
-        return value.kind().name().into();
+/// Appends the shape of a value. Callers choose names, so secrets are replaced in them too.
+pub(super) fn write_shape(line: &mut Vec<u8>, value: &RawJson, secrets: &Secrets) {
+    let shape = Shape::read(&mut Cursor::new(value), secrets, 0);
+    shape.unwrap_or(Shape::Kind(value.kind())).write(line);
+}
+
+impl<'a> Shape<'a> {
+    fn read(cursor: &mut Cursor<'a>, secrets: &Secrets, depth: usize) -> Option<Self> {
+        let kind = cursor.kind()?;
+        if kind != Kind::Object || depth == DEPTH {
+            cursor.written()?;
+            return Some(Self::Kind(kind));
+        }
+        let mut members = Vec::new();
+        let mut count = 0;
+        cursor.members_with_any_keys(|cursor, key| {
+            count += 1;
+            if count > MEMBERS {
+                return cursor.written().map(drop);
+            }
+            let name = redact_and_cut(key, secrets, NAME);
+            put(&mut members, name, Self::read(cursor, secrets, depth + 1)?);
+            Some(())
+        })?;
+        if count > MEMBERS {
+            put(&mut members, MORE.into(), Self::More(count - MEMBERS));
+        }
+        Some(Self::Members(members))
     }
-    let members = value.members().unwrap_or_default();
-    let mut shapes = Map::new();
-    for member in members.iter().take(MEMBERS) {
-        let name = cut(&secrets.redact(&member.key), NAME);
-        shapes.insert(name, at_depth(&member.value, secrets, depth + 1));
+
+    fn write(&self, line: &mut Vec<u8>) {
+        match self {
+            Self::Kind(kind) => write_text(line, kind.name()),
+            Self::More(count) => write_number(line, *count as u64, 1),
+            Self::Members(members) => {
+                let mut is_first = true;
+                line.push(b'{');
+                for (name, shape) in members {
+                    separate(line, &mut is_first);
+                    write_text(line, name);
+                    line.push(b':');
+                    shape.write(line);
+                }
+                line.push(b'}');
+            }
+        }
     }
-    if let Some(more) = members.len().checked_sub(MEMBERS).filter(|more| *more > 0) {
-        shapes.insert(MORE.to_owned(), more.into());
+}
+
+/// Adds a member. Names may be equal after they were redacted and cut; the last one counts, so that no line has a
+/// duplicate key.
+fn put<'a>(members: &mut Vec<(Cow<'a, str>, Shape<'a>)>, name: Cow<'a, str>, shape: Shape<'a>) {
+    match members.iter_mut().find(|(known, _)| *known == name) {
+        Some((_, known)) => *known = shape,
+        None => members.push((name, shape)),
     }
-    Value::Object(shapes)
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Map, Value, json};
 
     use super::*;
+
+    fn shape(value: &RawJson, secrets: &Secrets) -> String {
+        let mut line = Vec::new();
+        write_shape(&mut line, value, secrets);
+        String::from_utf8(line).unwrap()
+    }
 
     #[test]
     fn a_shape_has_names_and_types_and_no_values() {
         let arguments = json!({
             "path": "/etc/passwd", "n": 1, "yes": true, "nothing": null, "list": ["a", "b"],
-            "deep": {"a": {"b": {"c": "secret"}}},
+            "deep": {"a": {"b": {"c": "secret"}}}, "empty": {}, "a\n\"b": 1,
         });
-        let shape = shape(&RawJson::of(&arguments), &Secrets::default());
+        let expected = concat!(
+            r#"{"path":"string","n":"number","yes":"boolean","nothing":"null","list":"array","#,
+            r#""deep":{"a":{"b":"object"}},"empty":{},"a\n\"b":"number"}"#
+        );
         assert_eq!(
-            shape,
-            json!({
-                "path": "string", "n": "number", "yes": "boolean", "nothing": "null", "list": "array",
-                "deep": {"a": {"b": "object"}},
-            })
+            shape(&RawJson::of(&arguments), &Secrets::default()),
+            expected
         );
     }
 
     #[test]
-    fn a_shape_is_bounded_and_holds_no_secrets() {
+    fn a_shape_is_bounded_and_contains_no_secrets() {
         let mut secrets = Secrets::default();
         secrets.add("TOKEN", "hunter2-hunter2");
         let names = (0..1000).map(|n| (format!("{n}-{}", "x".repeat(1000)), json!(n)));
         let many: Map<String, Value> = names.collect();
-        let long = shape(&RawJson::of(&many), &secrets).to_string();
+        let long = shape(&RawJson::of(&many), &secrets);
         assert!(long.len() < MEMBERS * (NAME + 20), "{}", long.len());
-        assert!(long.contains(r#""…":950"#), "{long}");
-        let told = shape(&RawJson::of(&json!({"hunter2-hunter2": 1})), &secrets);
-        assert_eq!(told, json!({"[redacted]": "number"}));
-        assert_eq!(shape(&RawJson::of(&json!("x")), &secrets), json!("string"));
+        assert!(long.ends_with(r#""…":950}"#), "{long}");
+        assert_eq!(shape(&RawJson::of(&json!("x")), &secrets), r#""string""#);
+    }
+
+    #[test]
+    fn names_that_become_equal_are_written_once() {
+        let mut secrets = Secrets::default();
+        secrets.add("TOKEN", "hunter2-hunter2");
+        secrets.add("OTHER", "swordfish");
+        let text = r#"{"hunter2-hunter2":1,"a":{},"swordfish":"x","a":null}"#;
+        let value = RawJson::parse(&text.to_owned().into()).unwrap();
+        let expected = r#"{"[redacted]":"string","a":"null"}"#;
+        assert_eq!(shape(&value, &secrets), expected);
     }
 }

@@ -1,32 +1,49 @@
-//! Moments as RFC 3339 has them, in UTC.
+//! Points in time as RFC 3339 writes them, in UTC.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-const SECONDS_A_DAY: u64 = 86_400;
+use super::line::write_number;
 
-/// Now, to the millisecond.
-pub(super) fn now() -> String {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let since = since.unwrap_or_default();
-    written(since.as_secs(), since.subsec_millis())
+const SECONDS_PER_DAY: u64 = 86_400;
+
+/// Appends a point in time, to the millisecond.
+pub(super) fn write_time(line: &mut Vec<u8>, time: SystemTime) {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    write_seconds(line, since.as_secs());
+    line.push(b'.');
+    write_number(line, since.subsec_millis().into(), 3);
+    line.push(b'Z');
 }
 
-/// A moment, to the second.
+/// Returns a point in time, to the second.
 pub fn moment(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    written(since.as_secs(), 0).replace(".000Z", "Z")
+    let mut text = Vec::new();
+    write_seconds(&mut text, since.as_secs());
+    text.push(b'Z');
+    String::from_utf8(text).expect("digits and separators")
 }
 
-/// A moment by its seconds since 1970.
-fn written(seconds: u64, milliseconds: u32) -> String {
-    let (year, month, day) = date(seconds / SECONDS_A_DAY);
-    let second = seconds % SECONDS_A_DAY;
-    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milliseconds:03}Z")
+/// Appends a point in time by its seconds since 1970, without its time zone.
+fn write_seconds(line: &mut Vec<u8>, seconds: u64) {
+    let (year, month, day) = date(seconds / SECONDS_PER_DAY);
+    let second = seconds % SECONDS_PER_DAY;
+    write_number(line, year, 4);
+    let parts = [
+        (b'-', month),
+        (b'-', day),
+        (b'T', second / 3600),
+        (b':', second / 60 % 60),
+        (b':', second % 60),
+    ];
+    for (separator, number) in parts {
+        line.push(separator);
+        write_number(line, number, 2);
+    }
 }
 
-/// The date of a day by its number since 1970. Years are counted from March, so that the day that is sometimes there
-/// is the last one; 400 years always have the same number of days.
+/// Returns the date of a day by its number since 1970. Years are counted from March, so that a leap day is the last day
+/// of its year; 400 years always have the same number of days.
 fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let era = days / 146_097;
@@ -43,10 +60,12 @@ fn date(days: u64) -> (u64, u64, u64) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
-    fn moments_are_written_as_everybody_reads_them() {
+    fn points_in_time_are_written_as_rfc_3339() {
         let cases = [
             (0, 0, "1970-01-01T00:00:00.000Z"),
             (951_782_399, 999, "2000-02-28T23:59:59.999Z"),
@@ -56,7 +75,12 @@ mod tests {
             (4_107_542_400, 0, "2100-03-01T00:00:00.000Z"),
         ];
         for (seconds, milliseconds, expected) in cases {
-            assert_eq!(written(seconds, milliseconds), expected);
+            let time = UNIX_EPOCH + Duration::new(seconds, milliseconds * 1_000_000);
+            let mut line = Vec::new();
+            write_time(&mut line, time);
+            assert_eq!(String::from_utf8(line).unwrap(), expected);
+            let to_the_second = format!("{}Z", &expected[..19]);
+            assert_eq!(moment(time), to_the_second);
         }
     }
 }

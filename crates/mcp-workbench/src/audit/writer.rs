@@ -1,113 +1,340 @@
-//! The thread that writes the log: it alone waits for the disk. Calls leave their lines in a queue with an end; what
-//! finds no place there is counted.
+//! The thread that writes the log: it alone waits for the disk. Calls leave their records in a bounded queue; records
+//! that find no room there are counted.
+//!
+//! Waking a thread costs more than the rest of a record. So the writer is woken by the first record only, and waits a
+//! moment for others before it writes them all.
 
 use std::{
+    mem,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
-        mpsc::{self, Receiver, SyncSender},
     },
     thread,
+    time::Duration,
 };
 
 use tokio::sync::oneshot;
 
-use super::{file::LogFile, record::dropped_line};
+use super::{
+    file::LogFile,
+    record::{LineFormat, Record, write_missed_line},
+};
 use crate::config::Audit;
 
-/// How many lines wait at most.
-const QUEUE: usize = 1024;
+/// How many records wait at most.
+const MAX_RECORDS: usize = 4096;
+/// About how many bytes the records that wait may take. The last one may exceed it.
+const MAX_BYTES: usize = 4 * 1024 * 1024;
+/// How long the writer waits for more records after the first.
+const GATHER: Duration = Duration::from_millis(5);
+/// Lines are written once they are this long, or at the end of a batch.
+const BLOCK: usize = 64 * 1024;
 
-/// The way to the thread.
+/// The sending side of the writer's queue.
 pub(super) struct Writer {
-    /// Nothing when the log is closed.
-    queue: Mutex<Option<SyncSender<Vec<u8>>>>,
-    /// How many calls were not noted since the last time that it was said.
-    missed: Arc<AtomicU64>,
-    /// Tells that the thread has ended.
+    shared: Arc<Shared>,
+    /// Completes when the thread has ended.
     ended: Mutex<Option<oneshot::Receiver<()>>>,
+}
+
+/// The state that the event loop and the thread share.
+#[derive(Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    changed: Condvar,
+    /// How many calls were not recorded since that was last reported.
+    missed: AtomicU64,
+}
+
+/// Records in the order in which their calls ended. Each stays in the box in which it was begun, so that a queue that
+/// was long once keeps little memory.
+type Records = Vec<Box<Record>>;
+
+#[derive(Default)]
+struct Queue {
+    records: Records,
+    /// About how much memory they take.
+    bytes: usize,
+    is_closed: bool,
 }
 
 impl Writer {
     /// Starts the thread. It ends when this is dropped or closed.
-    pub(super) fn start(audit: Audit) -> Self {
-        let (queue, lines) = mpsc::sync_channel(QUEUE);
+    pub(super) fn start(audit: Audit, format: Arc<LineFormat>) -> Self {
+        let shared = Arc::new(Shared::default());
         let (end, ended) = oneshot::channel();
-        let missed = Arc::new(AtomicU64::new(0));
-        let counted = Arc::clone(&missed);
         let thread = thread::Builder::new().name("audit".into());
+        let queue = Arc::clone(&shared);
         let started = thread.spawn(move || {
-            write_all(&lines, &mut LogFile::new(audit), &counted);
+            let mut writing = Writing {
+                file: LogFile::new(audit),
+                lines: Vec::new(),
+                is_failing: false,
+                missed: &queue.missed,
+            };
+            writing.write_all(&queue, &format);
             let _ = end.send(());
         });
         if let Err(error) = started {
             tracing::warn!("calls are not noted: {error}");
+            shared.close();
         }
         Self {
-            queue: Mutex::new(Some(queue)),
-            missed,
+            shared,
             ended: Mutex::new(Some(ended)),
         }
     }
 
-    /// Leaves a line to be written. Never waits.
-    pub(super) fn write(&self, line: Vec<u8>) {
-        let queue = self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = queue.as_ref().is_some_and(|it| it.try_send(line).is_ok());
-        if !taken {
-            self.missed.fetch_add(1, Ordering::Relaxed);
+    /// Leaves a record to be written. Never waits for the disk.
+    pub(super) fn write(&self, record: Box<Record>) {
+        let mut queue = self.shared.queue();
+        if queue.is_closed || queue.is_full() {
+            self.shared.missed.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let (was_empty, was_half_full) = (queue.records.is_empty(), queue.is_half_full());
+        queue.bytes += record.size();
+        queue.records.push(record);
+        let is_wanted = was_empty || queue.is_half_full() != was_half_full;
+        drop(queue);
+        if is_wanted {
+            self.shared.changed.notify_one();
         }
     }
 
-    /// Takes no more, and waits until everything is written.
+    /// Takes no more records, and waits until all are written.
     pub(super) async fn close(&self) {
-        let queue = self
-            .queue
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        drop(queue);
-        let ended = self
-            .ended
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        self.shared.close();
+        let ended = self.ended.lock();
+        let ended = ended.unwrap_or_else(PoisonError::into_inner).take();
         if let Some(ended) = ended {
             let _ = ended.await;
         }
     }
 }
 
-/// Writes lines until there will be no more.
-fn write_all(lines: &Receiver<Vec<u8>>, file: &mut LogFile, missed: &AtomicU64) {
-    let mut is_failing = false;
-    while let Ok(line) = lines.recv() {
-        match file.write(&line) {
-            Ok(()) => {
-                is_failing = false;
-                say_missed(file, missed);
-            }
-            Err(error) => {
-                missed.fetch_add(1, Ordering::Relaxed);
-                if !is_failing {
-                    let file = file.path().display();
-                    tracing::warn!("the audit log {file} cannot be written, calls go on: {error}");
-                }
-                is_failing = true;
-            }
-        }
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.shared.close();
     }
-    say_missed(file, missed);
 }
 
-/// Notes how many calls are not in the log, if it can.
-fn say_missed(file: &mut LogFile, missed: &AtomicU64) {
-    let calls = missed.swap(0, Ordering::Relaxed);
-    if calls == 0 {
-        return;
+impl Shared {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    if file.write(&dropped_line(calls)).is_err() {
-        missed.fetch_add(calls, Ordering::Relaxed);
+
+    fn close(&self) {
+        self.queue().is_closed = true;
+        self.changed.notify_one();
     }
-    tracing::warn!("{calls} calls are not in the audit log");
+
+    /// Waits for records and moves them into `batch`, which is empty. Returns false if there will be no more.
+    fn next_batch(&self, batch: &mut Records) -> bool {
+        let is_idle = |queue: &mut Queue| queue.records.is_empty() && !queue.is_closed;
+        let queue = self.changed.wait_while(self.queue(), is_idle);
+        let queue = queue.unwrap_or_else(PoisonError::into_inner);
+        let can_wait = |queue: &mut Queue| !queue.is_half_full() && !queue.is_closed;
+        let waited = self.changed.wait_timeout_while(queue, GATHER, can_wait);
+        let (mut queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        queue.bytes = 0;
+        mem::swap(&mut queue.records, batch);
+        !batch.is_empty()
+    }
+}
+
+impl Queue {
+    fn is_full(&self) -> bool {
+        self.records.len() >= MAX_RECORDS || self.bytes >= MAX_BYTES
+    }
+
+    fn is_half_full(&self) -> bool {
+        self.records.len() >= MAX_RECORDS / 2 || self.bytes >= MAX_BYTES / 2
+    }
+}
+
+/// The state of the thread.
+struct Writing<'a> {
+    file: LogFile,
+    /// Lines that are not written yet.
+    lines: Vec<u8>,
+    /// Whether the last attempt to write failed.
+    is_failing: bool,
+    missed: &'a AtomicU64,
+}
+
+impl Writing<'_> {
+    /// Writes records until there will be no more.
+    fn write_all(&mut self, queue: &Shared, format: &LineFormat) {
+        let mut batch = Vec::new();
+        while queue.next_batch(&mut batch) {
+            for record in batch.drain(..) {
+                record.write_line(&mut self.lines, format);
+                if self.lines.len() >= BLOCK {
+                    self.flush();
+                }
+            }
+            self.flush();
+        }
+        self.report_missed();
+    }
+
+    fn flush(&mut self) {
+        if self.lines.is_empty() {
+            return;
+        }
+        match self.file.write(&self.lines) {
+            Ok(()) => {
+                self.is_failing = false;
+                self.report_missed();
+            }
+            Err(failure) => {
+                self.missed.fetch_add(failure.lines, Ordering::Relaxed);
+                if !self.is_failing {
+                    let (file, error) = (self.file.path().display(), failure.error);
+                    tracing::warn!("the audit log {file} cannot be written, calls go on: {error}");
+                }
+                self.is_failing = true;
+            }
+        }
+        self.lines.clear();
+        // One line with a large shape must not keep its memory.
+        self.lines.shrink_to(2 * BLOCK);
+    }
+
+    /// Writes how many calls are missing from the log, if there are any.
+    fn report_missed(&mut self) {
+        let calls = self.missed.swap(0, Ordering::Relaxed);
+        if calls == 0 {
+            return;
+        }
+        let mut line = Vec::new();
+        write_missed_line(&mut line, calls);
+        if self.file.write(&line).is_err() {
+            self.missed.fetch_add(calls, Ordering::Relaxed);
+        }
+        tracing::warn!("{calls} calls are not in the audit log");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::{
+        audit::record::tests::{format, record},
+        config::NotedArguments,
+    };
+
+    fn writer_without_thread() -> Writer {
+        Writer {
+            shared: Arc::default(),
+            ended: Mutex::default(),
+        }
+    }
+
+    fn put(writer: &Writer, arguments: &str) {
+        let format = format(NotedArguments::Shape);
+        writer.write(Box::new(record("read", arguments, &format)));
+    }
+
+    fn missed(writer: &Writer) -> u64 {
+        writer.shared.missed.load(Ordering::Relaxed)
+    }
+
+    #[test]
+    fn records_that_find_no_room_are_counted() {
+        let writer = writer_without_thread();
+        for _ in 0..MAX_RECORDS + 3 {
+            put(&writer, "{}");
+        }
+        assert_eq!(writer.shared.queue().records.len(), MAX_RECORDS);
+        assert_eq!(missed(&writer), 3);
+        let mut batch = Vec::new();
+        assert!(writer.shared.next_batch(&mut batch));
+        assert_eq!(batch.len(), MAX_RECORDS);
+        put(&writer, "{}");
+        assert_eq!(missed(&writer), 3, "there is room again");
+    }
+
+    #[test]
+    fn the_memory_of_the_queue_is_bounded() {
+        let writer = writer_without_thread();
+        let arguments = format!(r#"{{"a":"{}"}}"#, "x".repeat(50_000));
+        for _ in 0..100 {
+            put(&writer, &arguments);
+        }
+        let queue = writer.shared.queue();
+        assert!(queue.bytes < MAX_BYTES + 60_000, "{}", queue.bytes);
+        assert!(queue.records.len() > 75, "{}", queue.records.len());
+        assert_eq!(queue.records.len() as u64 + missed(&writer), 100);
+    }
+
+    #[test]
+    fn a_closed_queue_gives_its_records_and_takes_no_more() {
+        let writer = writer_without_thread();
+        put(&writer, "{}");
+        writer.shared.close();
+        put(&writer, "{}");
+        let mut batch = Vec::new();
+        assert!(writer.shared.next_batch(&mut batch));
+        assert_eq!(batch.len(), 1);
+        batch.clear();
+        assert!(!writer.shared.next_batch(&mut batch));
+        assert_eq!(missed(&writer), 1);
+    }
+
+    #[tokio::test]
+    async fn closing_writes_every_record_in_order_and_the_missing_calls() {
+        let folder = tempfile::tempdir().unwrap();
+        let audit = Audit {
+            file: folder.path().join("audit.jsonl"),
+            max_bytes: 10_000_000,
+            files: 1,
+            arguments: NotedArguments::Shape,
+        };
+        let format = Arc::new(format(audit.arguments));
+        let writer = Writer::start(audit.clone(), Arc::clone(&format));
+        writer.shared.missed.fetch_add(2, Ordering::Relaxed);
+        for number in 0..1000 {
+            writer.write(Box::new(record(&number.to_string(), "{}", &format)));
+        }
+        writer.close().await;
+        let text = fs::read_to_string(&audit.file).unwrap();
+        let lines = text.lines().map(serde_json::from_str::<Value>);
+        let lines: Vec<Value> = lines.map(Result::unwrap).collect();
+        let (missing, calls): (Vec<_>, Vec<_>) =
+            lines.iter().partition(|line| line["tool"].is_null());
+        let tools: Vec<_> = calls.iter().map(|line| line["tool"].as_str()).collect();
+        let expected: Vec<String> = (0..1000).map(|number| number.to_string()).collect();
+        assert!(
+            tools
+                .into_iter()
+                .eq(expected.iter().map(|it| Some(it.as_str())))
+        );
+        assert_eq!(missing.len(), 1);
+        assert_eq!(missing[0]["not_noted"], 2);
+    }
+
+    #[tokio::test]
+    async fn the_thread_ends_when_the_writer_is_dropped() {
+        let folder = tempfile::tempdir().unwrap();
+        let audit = Audit {
+            file: folder.path().join("audit.jsonl"),
+            max_bytes: 10_000_000,
+            files: 1,
+            arguments: NotedArguments::Shape,
+        };
+        let file = audit.file.clone();
+        let writer = Writer::start(audit, Arc::new(format(NotedArguments::Shape)));
+        put(&writer, "{}");
+        let ended = writer.ended.lock().unwrap().take().unwrap();
+        drop(writer);
+        ended.await.unwrap();
+        assert_eq!(fs::read_to_string(file).unwrap().lines().count(), 1);
+    }
 }
