@@ -37,7 +37,7 @@ pub enum CallRequest {
     },
 }
 
-/// A tool call as its server gets it.
+/// A tool call as its server gets it. A call is moved often, so what most calls do not have is boxed.
 #[derive(Clone)]
 pub struct ToolRequest {
     /// The tool, by its server's own name for it.
@@ -46,10 +46,10 @@ pub struct ToolRequest {
     pub arguments: RawJson,
     /// All parameters as the caller wrote them, with the server's name for the tool; nothing if only the name and the
     /// arguments are sent.
-    pub params: Option<RawJson>,
+    pub params: Option<Box<RawJson>>,
     /// The definition that the user has permitted, where the user was asked. It is compared with the definition that
     /// the server has announced when the call is sent.
-    pub consent: Option<Fingerprint>,
+    pub consent: Option<Box<Fingerprint>>,
 }
 
 /// The SHA-256 digest of a tool's definition.
@@ -67,7 +67,7 @@ impl CallRequest {
     /// How many bytes the caller sent for it.
     pub fn size(&self) -> usize {
         let sent = match self {
-            Self::Tool(tool) => tool.params.as_ref().unwrap_or(&tool.arguments),
+            Self::Tool(tool) => tool.params.as_deref().unwrap_or(&tool.arguments),
             Self::Relayed { params, .. } => params,
         };
         sent.as_bytes().len()
@@ -83,7 +83,7 @@ pub struct CallContext {
     /// The `_meta` of the caller's request.
     pub meta: Option<RawJson>,
     /// What the caller answers to questions that came in place of an earlier answer.
-    pub retry: Option<Retry>,
+    pub retry: Option<Box<Retry>>,
     /// How much progress the caller was told of.
     pub progress: ToldProgress,
 }

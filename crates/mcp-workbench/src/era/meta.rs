@@ -105,12 +105,13 @@ impl RequestMeta {
     }
 
     /// The same for the `_meta` of a call with an outline.
-    pub fn of_call(params: &RawJson, outline: &CallOutline) -> Self {
+    pub fn of_call(params: &RawJson, outline: &CallOutline) -> Option<Self> {
         let get = |member| outline.get(params, member);
-        match get(Outlined::Meta) {
-            None => Self::default(),
-            Some(meta) if outline.has_others(Level::Meta) => Self::read(&meta),
-            Some(_) => Self {
+        let meta = get(Outlined::Meta)?;
+        Some(if outline.has_others(Level::Meta) {
+            Self::read(&meta)
+        } else {
+            Self {
                 version: get(Outlined::Version),
                 capabilities: get(Outlined::Capabilities),
                 client_info: get(Outlined::ClientInfo),
@@ -118,8 +119,8 @@ impl RequestMeta {
                 progress_token: get(Outlined::ProgressToken),
                 relayed: None,
                 duplicate: None,
-            },
-        }
+            }
+        })
     }
 
     /// Returns whether it makes its request a modern one.

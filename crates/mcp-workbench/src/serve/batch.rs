@@ -9,7 +9,7 @@ use super::{
     caller::Caller, connection::Connection, modern, output::ClientOutput, revision::Revision,
     unreadable::refusal,
 };
-use crate::wire::{self, Frame, Message, Outgoing, RawJson, code};
+use crate::wire::{self, CallOutline, Frame, Message, Outgoing, RawJson, code};
 
 /// The place for the answer to one request.
 pub(super) enum ReplyPlace {
@@ -64,9 +64,10 @@ impl Connection {
     pub(super) fn take_batch(self: &Arc<Self>, messages: &[RawJson], output: ClientOutput) {
         let batch = BatchPart::new(output);
         for message in messages {
-            match Message::parse_outlined(message.as_bytes()) {
+            let mut outline = CallOutline::default();
+            match Message::parse_outlined(message.as_bytes(), &mut outline) {
                 // It would come past the checks of its headers, and a listener would keep the others waiting.
-                Ok((Message::Request(request), _)) if modern::is_modern(&request) => {
+                Ok(Message::Request(request)) if modern::is_modern(&request) => {
                     let refusal =
                         "Invalid request: one that stands for itself is not part of a batch";
                     batch.add(wire::error(
@@ -75,7 +76,7 @@ impl Connection {
                         refusal,
                     ));
                 }
-                Ok((message, outline)) => {
+                Ok(message) => {
                     let place = ReplyPlace::Batch(batch.clone());
                     self.take_message(message, &outline, place, 0);
                 }

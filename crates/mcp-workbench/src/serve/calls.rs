@@ -30,9 +30,9 @@ pub(super) struct CallParams<'a> {
     arguments: Option<RawJson>,
     /// Whether there are other members than those of every call.
     has_others: bool,
-    pub(super) meta: RequestMeta,
+    pub(super) meta: Option<Box<RequestMeta>>,
     /// The client's answers to questions that came in place of an earlier answer.
-    pub(super) retry: Retry,
+    pub(super) retry: Option<Box<Retry>>,
     outline: Option<&'a CallOutline>,
 }
 
@@ -55,16 +55,18 @@ impl<'a> CallParams<'a> {
             return None;
         }
         let get = |member| outline.get(params, member);
+        let meta = RequestMeta::of_call(params, outline).map(Box::new);
+        let retry = Retry {
+            responses: get(Outlined::InputResponses),
+            state: get(Outlined::RequestState),
+        };
         Some(Self {
             all: params,
             name: Cow::Borrowed(outline.text(params, Outlined::Name)?),
             arguments: get(Outlined::Arguments),
             has_others: outline.has_others(Level::Params),
-            meta: RequestMeta::of_call(params, outline),
-            retry: Retry {
-                responses: get(Outlined::InputResponses),
-                state: get(Outlined::RequestState),
-            },
+            meta,
+            retry: boxed(retry),
             outline: Some(outline),
         })
     }
@@ -96,11 +98,17 @@ impl<'a> CallParams<'a> {
             name: name.into(),
             arguments,
             has_others,
-            meta: meta.as_ref().map(RequestMeta::read).unwrap_or_default(),
-            retry,
+            meta: meta.map(|meta| Box::new(RequestMeta::read(&meta))),
+            retry: boxed(retry),
             outline: None,
         })
     }
+}
+
+/// Returns the answers, if there are any.
+fn boxed(retry: Retry) -> Option<Box<Retry>> {
+    let is_there = retry.responses.is_some() || retry.state.is_some();
+    is_there.then(|| Box::new(retry))
 }
 
 /// A `tools/call` that was read.
@@ -148,7 +156,7 @@ pub(super) fn begin(
     // Native mode passes on what the client wrote, also that there are no arguments.
     let passed_on = (has_others || arguments.is_none()).then_some(all);
     let arguments = arguments.unwrap_or_else(|| ObjectText::new().finish());
-    let context = requester.into_context(meta);
+    let context = requester.into_context(meta.map(|meta| *meta));
     let start = |context, mode, names, arguments, params| {
         Begun::Call(workbench.start_call(ToolCall {
             mode,

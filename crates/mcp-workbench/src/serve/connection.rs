@@ -245,8 +245,9 @@ impl Connection {
     }
 
     fn take_frame(self: &Arc<Self>, frame: &Bytes) {
-        match Message::parse_line(frame) {
-            Ok((message, outline)) => {
+        let mut outline = CallOutline::default();
+        match Message::parse_line(frame, &mut outline) {
+            Ok(message) => {
                 let place = ReplyPlace::Line(self.output.clone());
                 self.take_message(message, &outline, place, frame.len());
             }
@@ -280,42 +281,33 @@ impl Connection {
         place: ReplyPlace,
         size: usize,
     ) {
-        let params = request.params.clone();
         let call = match &*request.method {
-            "tools/call" => CallParams::read(params.as_ref(), outline).ok(),
+            "tools/call" => CallParams::read(request.params.as_ref(), outline).ok(),
             _ => None,
         };
         let speaker = match &call {
             Some(call) => self.caller_of(call),
             None => self.speaker(&request),
         };
-        match speaker {
-            Ok(Speaker::Modern(said)) => {
-                modern::take(self, (request, size), place, said, call);
+        match (speaker, call) {
+            (Ok(Speaker::Modern(said)), call) => {
+                modern::take(self, (&request, size), place, said, call);
             }
-            Ok(Speaker::Legacy) => self.take_legacy(request, place, size, call),
-            Err(refusal) => place.answer(refusal.to(&request.id)),
-        }
-    }
-
-    fn take_legacy(
-        self: &Arc<Self>,
-        request: Request,
-        place: ReplyPlace,
-        size: usize,
-        call: Option<CallParams<'_>>,
-    ) {
-        let Some(params) = call else {
-            let id = request.id.clone();
-            let answer = self.answer(request, &place);
-            return self.answer_in_task(answer, id, place, size);
-        };
-        let requester = Requester::Legacy(place.caller(self));
-        match contain_now(|| calls::begin(self.workbench(), params, requester)) {
-            Ok(begun) => self.take_begun(begun, request.id, place, size),
-            Err(panicked) => {
-                place.answer(Reply::internal_error(panicked.to_string()).to(&request.id));
+            (Ok(Speaker::Legacy), Some(params)) => {
+                let requester = Requester::Legacy(place.caller(self));
+                match contain_now(|| calls::begin(self.workbench(), params, requester)) {
+                    Ok(begun) => self.take_begun(begun, request.id, place, size),
+                    Err(panicked) => {
+                        place.answer(Reply::internal_error(panicked.to_string()).to(&request.id));
+                    }
+                }
             }
+            (Ok(Speaker::Legacy), None) => {
+                let id = request.id.clone();
+                let answer = self.answer(request, &place);
+                self.answer_in_task(answer, id, place, size);
+            }
+            (Err(refusal), _) => place.answer(refusal.to(&request.id)),
         }
     }
 
@@ -364,8 +356,8 @@ impl Connection {
 
     /// The same for a `tools/call` that was read.
     fn caller_of(&self, call: &CallParams<'_>) -> Result<Speaker, Reply> {
-        if call.meta.is_modern() {
-            let said = ModernRequest::new(&call.meta, call.retry.clone())?;
+        if let Some(meta) = call.meta.as_ref().filter(|meta| meta.is_modern()) {
+            let said = ModernRequest::new(meta, call.retry.clone())?;
             return Ok(Speaker::Modern(said));
         }
         self.check_initialized()?;

@@ -31,7 +31,7 @@ pub(super) enum Requester {
     Modern {
         client: ModernCaller,
         /// What it answers to questions that came in place of an earlier answer.
-        retry: Option<Retry>,
+        retry: Option<Box<Retry>>,
     },
 }
 
@@ -45,17 +45,21 @@ impl Requester {
     }
 
     /// What a call carries besides its arguments.
-    pub(super) fn into_context(self, meta: RequestMeta) -> CallContext {
+    pub(super) fn into_context(self, meta: Option<RequestMeta>) -> CallContext {
+        let (progress_token, relayed) = match meta {
+            Some(meta) => (meta.progress_token, meta.relayed),
+            None => (None, None),
+        };
         let (client, retry): (Arc<dyn ClientHandle>, _) = match self {
             Self::Legacy(caller) => {
-                let caller = caller.with_progress_token(meta.progress_token);
+                let caller = caller.with_progress_token(progress_token);
                 (Arc::new(caller), None)
             }
             Self::Modern { client, retry } => (Arc::new(client), retry),
         };
         CallContext {
             client,
-            meta: meta.relayed,
+            meta: relayed,
             retry,
             progress: ToldProgress::default(),
         }
@@ -64,7 +68,7 @@ impl Requester {
     /// The same for a request with these parameters.
     pub(super) fn context_of(self, params: &RawJson) -> CallContext {
         let meta = params.member("_meta").map(|meta| RequestMeta::read(&meta));
-        self.into_context(meta.unwrap_or_default())
+        self.into_context(meta)
     }
 }
 
@@ -89,14 +93,8 @@ impl Reply {
     /// The answer on the wire.
     pub(super) fn to<'a>(&'a self, id: &'a RequestId) -> Outgoing<'a> {
         match self {
-            Self::Result(result) => Outgoing::Result {
-                id,
-                result: result.clone().into(),
-            },
-            Self::Called(result) => Outgoing::Result {
-                id,
-                result: result.clone(),
-            },
+            Self::Result(result) => Outgoing::result(id, result),
+            Self::Called(result) => Outgoing::spliced(id, result),
             Self::Error { code, message } => wire::error(Some(id), *code, message).into(),
             Self::ErrorAsSent(error) => wire::error_as_sent(id, error).into(),
         }

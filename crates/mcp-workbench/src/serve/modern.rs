@@ -59,7 +59,7 @@ pub(super) struct ModernRequest {
     pub(super) progress_token: Option<RawJson>,
     pub(super) client_info: Option<RawJson>,
     /// The client's answers to questions that came in place of an earlier answer.
-    pub(super) retry: Option<Retry>,
+    pub(super) retry: Option<Box<Retry>>,
 }
 
 impl ModernRequest {
@@ -72,6 +72,7 @@ impl ModernRequest {
             responses: member(INPUT_RESPONSES),
             state: member(REQUEST_STATE),
         };
+        let retry = (retry != Retry::default()).then(|| Box::new(retry));
         let mut said = Self::new(&meta.unwrap_or_default(), retry)?;
         if request.method == LISTEN {
             // What servers say while they are made ready to be listened to must not come before the acknowledgement.
@@ -82,7 +83,7 @@ impl ModernRequest {
     }
 
     /// The same for a request that was taken apart already.
-    pub(super) fn new(meta: &RequestMeta, retry: Retry) -> Result<Self, Reply> {
+    pub(super) fn new(meta: &RequestMeta, retry: Option<Box<Retry>>) -> Result<Self, Reply> {
         let said = meta
             .modern()
             .map_err(|problem| Reply::invalid_params(problem.to_string()))?;
@@ -102,7 +103,7 @@ impl ModernRequest {
             log_level,
             client_info: said.client_info,
             progress_token: meta.progress_token.clone(),
-            retry: (retry != Retry::default()).then_some(retry),
+            retry,
         })
     }
 }
@@ -122,7 +123,7 @@ pub(super) fn unsupported_version(requested: &str) -> Reply {
 /// Takes a request of `size` bytes: begins an exchange, or continues the one that its state names.
 pub(super) fn take(
     connection: &Arc<Connection>,
-    (request, size): (Request, usize),
+    (request, size): (&Request, usize),
     place: ReplyPlace,
     mut said: ModernRequest,
     call: Option<CallParams<'_>>,
@@ -130,11 +131,12 @@ pub(super) fn take(
     let parked = connection.parked();
     let state = said.retry.as_ref().and_then(|retry| retry.state.as_ref());
     if let Handle::Ours(handle) = parked.handle(state) {
-        let exchange = match parked.take(handle, &request, connection.principal()) {
+        let exchange = match parked.take(handle, request, connection.principal()) {
             Ok(exchange) => exchange,
             Err(refusal) => return place.answer(refusal.to(&request.id)),
         };
-        if exchange.attach(connection, (request, size), place, &mut said) {
+        let request = (request.clone(), size);
+        if exchange.attach(connection, request, place, &mut said) {
             let retry = said.retry.as_ref();
             exchange.resume(retry.and_then(|retry| retry.responses.as_ref()));
         }
@@ -159,7 +161,7 @@ pub(super) fn take(
         }
         None => {
             let context = connection.context().clone();
-            exchange.run(Box::pin(run(context, requester, request)));
+            exchange.run(Box::pin(run(context, requester, request.clone())));
         }
     }
 }

@@ -36,8 +36,10 @@ pub enum Outgoing<'a> {
     Result {
         /// The sender's id for the request.
         id: &'a RequestId,
-        /// What is answered.
-        result: Spliced,
+        /// The beginning of the result, where it differs from the text that it was read from.
+        lead: &'a [u8],
+        /// The result, or the rest of it.
+        result: &'a Bytes,
     },
     /// A request of ours.
     Request {
@@ -58,7 +60,25 @@ impl From<Frame> for Outgoing<'_> {
     }
 }
 
-impl Outgoing<'_> {
+impl<'a> Outgoing<'a> {
+    /// The answer to a request.
+    pub fn result(id: &'a RequestId, result: &'a RawJson) -> Self {
+        Self::Result {
+            id,
+            lead: b"",
+            result: result.as_bytes(),
+        }
+    }
+
+    /// The same with a result in two parts.
+    pub fn spliced(id: &'a RequestId, result: &'a Spliced) -> Self {
+        Self::Result {
+            id,
+            lead: &result.lead,
+            result: &result.rest,
+        }
+    }
+
     /// The message as a frame.
     pub fn into_frame(self) -> Frame {
         if let Self::Frame(frame) = self {
@@ -72,10 +92,10 @@ impl Outgoing<'_> {
     /// Appends the text, up to a body that is not copied: [`END`] is to follow that.
     pub(super) fn write_to(self, text: &mut Vec<u8>) -> Option<Bytes> {
         match self {
-            Self::Result { id, result } => {
+            Self::Result { id, lead, result } => {
                 begin(text, id.as_json().as_bytes(), br#","result":"#);
-                text.extend_from_slice(&result.lead);
-                splice(text, &result.rest)
+                text.extend_from_slice(lead);
+                splice(text, result)
             }
             Self::Request { id, method, params } => write_request(text, id, method, &params),
             Self::Frame(frame) => {
@@ -89,8 +109,8 @@ impl Outgoing<'_> {
     fn room(&self) -> usize {
         USUAL_BYTES
             + match self {
-                Self::Result { id, result } => {
-                    id.as_json().as_bytes().len() + result.lead.len() + copied(&result.rest)
+                Self::Result { id, lead, result } => {
+                    id.as_json().as_bytes().len() + lead.len() + copied(result)
                 }
                 Self::Request { method, params, .. } => method.len() + params.copied(),
                 Self::Frame(frame) => frame.head.len(),
@@ -228,8 +248,7 @@ impl Default for ObjectText {
 
 /// The answer to a request.
 pub fn result(id: &RequestId, result: &RawJson) -> Frame {
-    let result = Spliced::from(result.clone());
-    Outgoing::Result { id, result }.into_frame()
+    Outgoing::result(id, result).into_frame()
 }
 
 /// The refusal of a request, or of a frame that could not be read.

@@ -298,6 +298,7 @@ impl<'a> Key<'a> {
     }
 
     /// The key, if every byte of it stands for itself.
+    #[inline]
     pub(super) fn plain(self) -> Option<&'a [u8]> {
         self.is_plain.then(|| self.inner())
     }
@@ -311,6 +312,7 @@ impl<'a> Key<'a> {
         }
     }
 
+    #[inline]
     fn inner(self) -> &'a [u8] {
         &self.quoted[1..self.quoted.len() - 1]
     }

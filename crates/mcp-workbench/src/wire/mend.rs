@@ -13,7 +13,7 @@ use super::{
 
 /// Parses a message of a server, mended where that is possible.
 pub fn parse_mended(frame: &Bytes) -> Result<Message, ParseError> {
-    let scanned = Envelope::scan(frame)?;
+    let scanned = Envelope::scan(frame, None)?;
     if scanned.utf8.is_err() {
         return parse_mended(&in_utf8(frame));
     }
@@ -26,7 +26,7 @@ pub fn parse_on_one_line(text: &Bytes) -> Result<Message, ParseError> {
     let marked = text.starts_with(BYTE_ORDER_MARK);
     let unmarked = marked.then(|| text.slice(BYTE_ORDER_MARK.len()..));
     let text = unmarked.as_ref().unwrap_or(text);
-    let scanned = Envelope::scan(text)?;
+    let scanned = Envelope::scan(text, None)?;
     if scanned.has_line_ends {
         let value = RawJson::trusted(text.clone());
         return parse_mended(value.minified().as_bytes());

@@ -162,7 +162,6 @@ pub(super) struct Envelope {
     error: Option<Span>,
     doubled: bool,
     marks: ResultMarks,
-    outline: CallOutline,
 }
 
 /// The methods that almost all messages have: these need no text of their own.
@@ -171,22 +170,23 @@ const USUAL_METHODS: [&str; 2] = ["tools/call", "notifications/progress"];
 impl Message {
     /// Reads one message; text that is broken inside strings is refused.
     pub fn parse(frame: &Bytes) -> Result<Self, ParseError> {
-        Ok(Self::parse_outlined(frame)?.0)
+        let scanned = Envelope::scan(frame, None)?;
+        scanned.unflawed(frame)
     }
 
-    /// Reads one message, with the outline of its parameters.
-    pub fn parse_outlined(frame: &Bytes) -> Result<(Self, CallOutline), ParseError> {
-        let scanned = Envelope::scan(frame)?;
+    /// Reads one message, and the outline of its parameters.
+    pub fn parse_outlined(frame: &Bytes, outline: &mut CallOutline) -> Result<Self, ParseError> {
+        let scanned = Envelope::scan(frame, Some(outline))?;
         scanned.unflawed(frame)
     }
 
     /// The same for a line, which may have carriage returns between its tokens: some readers take them for line ends,
     /// so that white space goes then.
-    pub fn parse_line(frame: &Bytes) -> Result<(Self, CallOutline), ParseError> {
-        let scanned = Envelope::scan(frame)?;
+    pub fn parse_line(frame: &Bytes, outline: &mut CallOutline) -> Result<Self, ParseError> {
+        let scanned = Envelope::scan(frame, Some(outline))?;
         if scanned.has_line_ends && scanned.utf8.is_ok() && !scanned.flaws.raw_control {
             let value = RawJson::trusted(frame.clone());
-            return Self::parse_outlined(value.minified().as_bytes());
+            return Self::parse_outlined(value.minified().as_bytes(), outline);
         }
         scanned.unflawed(frame)
     }
@@ -213,19 +213,21 @@ pub(super) struct Scanned {
 
 impl Scanned {
     /// The message, unless its text is broken inside strings.
-    fn unflawed(mut self, frame: &Bytes) -> Result<(Message, CallOutline), ParseError> {
+    fn unflawed(self, frame: &Bytes) -> Result<Message, ParseError> {
         self.utf8?;
         if self.flaws.raw_control {
             return Err(ScanError::Syntax(0).into());
         }
-        let outline = std::mem::take(&mut self.envelope.outline);
-        Ok((self.envelope.into_message(frame)?, outline))
+        Ok(self.envelope.into_message(frame)?)
     }
 }
 
 impl Envelope {
     /// Reads the members of one message.
-    pub(super) fn scan(frame: &Bytes) -> Result<Scanned, ParseError> {
+    pub(super) fn scan(
+        frame: &Bytes,
+        mut outline: Option<&mut CallOutline>,
+    ) -> Result<Scanned, ParseError> {
         let mut scanner = Scanner::new(frame);
         let start = scanner.blanks(0);
         if scanner.peek(start) != b'{' {
@@ -240,11 +242,10 @@ impl Envelope {
                     envelope.marks = marks;
                     end
                 }
-                Some(b"params") if is_object => {
-                    let (end, outline) = CallOutline::scan(scanner, at)?;
-                    envelope.outline = outline;
-                    end
-                }
+                Some(b"params") if is_object => match &mut outline {
+                    Some(outline) => outline.scan(scanner, at)?,
+                    None => scanner.value(at, 1)?,
+                },
                 _ => scanner.value(at, 1)?,
             };
             if let Some(slot) = envelope.slot(key) {

@@ -61,6 +61,8 @@ pub enum Level {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallOutline {
     spans: [(u32, u32); MEMBERS],
+    /// A bit for each member that is a string without escapes.
+    plain: u16,
     /// For each level, whether it has members that the outline does not know.
     has_others: [bool; 4],
     /// Whether something is written in an unusual way.
@@ -70,17 +72,17 @@ pub struct CallOutline {
 }
 
 impl CallOutline {
-    /// Goes past the parameters at `start`.
+    /// Goes past the parameters at `start`, which replace those of an earlier outline.
     pub(super) fn scan(
+        &mut self,
         scanner: &mut Scanner<'_>,
         start: usize,
-    ) -> Result<(usize, Self), ScanError> {
-        let mut outline = Self {
+    ) -> Result<usize, ScanError> {
+        *self = Self {
             is_there: true,
             ..Self::default()
         };
-        let end = outline.walk(scanner, start, (start, 2), Level::Params)?;
-        Ok((end, outline))
+        self.walk(scanner, start, (start, 2), Level::Params)
     }
 
     fn walk(
@@ -92,6 +94,7 @@ impl CallOutline {
     ) -> Result<usize, ScanError> {
         walk_members(scanner, at, |scanner, key, at| {
             let member = key.plain().and_then(|key| member(level, key));
+            let is_string = scanner.peek(at) == b'"';
             let inner = match (member, scanner.peek(at)) {
                 (Some(Outlined::Arguments), b'{') => Some(Level::Arguments),
                 (Some(Outlined::Meta), b'{') => Some(Level::Meta),
@@ -104,10 +107,16 @@ impl CallOutline {
             };
             match member {
                 Some(member) => {
-                    let offset = |at: usize| u32::try_from(at - base).unwrap_or(u32::MAX);
+                    #[expect(
+                        clippy::cast_possible_truncation,
+                        reason = "a message is at most 16 MiB"
+                    )]
+                    let offset = |at: usize| (at - base) as u32;
                     let span = &mut self.spans[member as usize];
                     self.is_unusual |= *span != (0, 0);
                     *span = (offset(at), offset(end));
+                    let is_plain = is_string && scanner.last_string_is_plain();
+                    self.plain |= u16::from(is_plain) << member as u16;
                 }
                 None => {
                     self.is_unusual |= key.plain().is_none();
@@ -136,11 +145,11 @@ impl CallOutline {
 
     /// Returns the text of a member of these parameters, if it is a string without escapes.
     pub fn text<'a>(&self, params: &'a RawJson, member: Outlined) -> Option<&'a str> {
+        if self.plain & (1 << member as u16) == 0 {
+            return None;
+        }
         let (start, end) = self.span(member)?;
-        let quoted = &params.as_bytes()[start..end];
-        let text = quoted.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-        let is_plain = memchr::memchr(b'\\', text).is_none();
-        is_plain.then(|| std::str::from_utf8(text).ok()).flatten()
+        std::str::from_utf8(&params.as_bytes()[start + 1..end - 1]).ok()
     }
 
     fn span(&self, member: Outlined) -> Option<(usize, usize)> {
@@ -150,27 +159,36 @@ impl CallOutline {
 }
 
 /// Returns the member with a key.
+#[inline]
 fn member(level: Level, key: &[u8]) -> Option<Outlined> {
-    Some(match (level, key) {
-        (Level::Params, b"name") => Outlined::Name,
-        (Level::Params, b"arguments") => Outlined::Arguments,
-        (Level::Params, b"_meta") => Outlined::Meta,
-        (Level::Params, b"inputResponses") => Outlined::InputResponses,
-        (Level::Params, b"requestState") => Outlined::RequestState,
-        (Level::Arguments, b"tool") => Outlined::UsedTool,
-        (Level::Arguments, b"arguments") => Outlined::UsedArguments,
-        (Level::Tool, b"toolbox") => Outlined::UsedToolbox,
-        (Level::Tool, b"server") => Outlined::UsedServer,
-        (Level::Tool, b"tool") => Outlined::UsedName,
-        (Level::Meta, b"progressToken") => Outlined::ProgressToken,
-        (Level::Meta, key) => match key.strip_prefix(b"io.modelcontextprotocol/")? {
-            b"protocolVersion" => Outlined::Version,
-            b"clientCapabilities" => Outlined::Capabilities,
-            b"clientInfo" => Outlined::ClientInfo,
-            b"logLevel" => Outlined::LogLevel,
+    Some(match level {
+        Level::Params => match key {
+            b"name" => Outlined::Name,
+            b"arguments" => Outlined::Arguments,
+            b"_meta" => Outlined::Meta,
+            b"inputResponses" => Outlined::InputResponses,
+            b"requestState" => Outlined::RequestState,
             _ => return None,
         },
-        _ => return None,
+        Level::Arguments => match key {
+            b"tool" => Outlined::UsedTool,
+            b"arguments" => Outlined::UsedArguments,
+            _ => return None,
+        },
+        Level::Tool => match key {
+            b"toolbox" => Outlined::UsedToolbox,
+            b"server" => Outlined::UsedServer,
+            b"tool" => Outlined::UsedName,
+            _ => return None,
+        },
+        Level::Meta => match key {
+            b"progressToken" => Outlined::ProgressToken,
+            b"io.modelcontextprotocol/protocolVersion" => Outlined::Version,
+            b"io.modelcontextprotocol/clientCapabilities" => Outlined::Capabilities,
+            b"io.modelcontextprotocol/clientInfo" => Outlined::ClientInfo,
+            b"io.modelcontextprotocol/logLevel" => Outlined::LogLevel,
+            _ => return None,
+        },
     })
 }
 
@@ -183,8 +201,8 @@ mod tests {
 
     fn outlined(params: &str) -> (RawJson, CallOutline) {
         let text = format!(r#"{{"jsonrpc":"2.0","params":{params},"id":1,"method":"tools/call"}}"#);
-        let (message, outline) = Message::parse_outlined(&Bytes::from(text)).unwrap();
-        match message {
+        let mut outline = CallOutline::default();
+        match Message::parse_outlined(&Bytes::from(text), &mut outline).unwrap() {
             Message::Request(request) => (request.params.unwrap(), outline),
             other => panic!("{other:?}"),
         }

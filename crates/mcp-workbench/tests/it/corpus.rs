@@ -271,6 +271,7 @@ fn check_answers(message: &Message) {
         Message::Response(Response {
             id: Some(id),
             answer: Answer::Result(result),
+            ..
         }) => {
             let sent = line(&wire::result(id, result));
             assert_eq!(Message::parse(&sent).as_ref(), Ok(message));

@@ -35,7 +35,7 @@ use crate::{
     ident::{ServerName, ToolIdentifier, ToolName, ToolboxName},
     meta::{self, MetaTool},
     visible::{escaped, visible},
-    wire::{ObjectText, RawJson},
+    wire::RawJson,
     workbench::{CallReply, Mode, ToolCall, ToolNames, Workbench},
 };
 
@@ -193,9 +193,7 @@ async fn call(
     let client: Arc<dyn ClientHandle> = Arc::new(shell);
     let context = || CallContext {
         client: Arc::clone(&client),
-        meta: client
-            .progress_token()
-            .map(|token| ObjectText::new().raw("progressToken", &token).finish()),
+        meta: None,
         retry: None,
         progress: ToldProgress::default(),
     };

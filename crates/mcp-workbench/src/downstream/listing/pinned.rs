@@ -85,7 +85,7 @@ impl ToolList {
         let name = request.name.as_str();
         let missing = || self.refusal(name).unwrap_or(CallError::ToolGone);
         let tool = self.get(name).ok_or_else(missing)?;
-        if tool.asks.is_some() && request.consent != Some(tool.fingerprint()) {
+        if tool.asks.is_some() && request.consent.as_deref() != Some(&tool.fingerprint()) {
             return Err(CallError::ConsentNeeded);
         }
         Ok(tool)

@@ -99,8 +99,8 @@ impl Dialect {
             CallRequest::Tool(ToolRequest {
                 params: Some(params),
                 ..
-            })
-            | CallRequest::Relayed { params, .. } => params,
+            }) => &**params,
+            CallRequest::Relayed { params, .. } => params,
         };
         if self.era == Era::Legacy && context.client.era() == Era::Legacy && meta.progress.is_none()
         {
@@ -109,7 +109,12 @@ impl Dialect {
         if params.kind() != Kind::Object {
             return params.into();
         }
-        let mut params = params.without_members(&[INPUT_RESPONSES, REQUEST_STATE, META]);
+        let is_for_legacy = self.era == Era::Legacy && context.client.era() == Era::Modern;
+        let mut params = if is_for_legacy || context.retry.is_some() {
+            params.without_members(&[INPUT_RESPONSES, REQUEST_STATE, META])
+        } else {
+            params.without_members(&[META])
+        };
         if let Some(retry) = context.retry.as_ref().filter(|_| self.era == Era::Modern) {
             params = with_answers(params, retry);
         }

@@ -157,8 +157,9 @@ enum Posted {
 
 impl Posted {
     fn read(bytes: &Bytes, session: Option<&Session>) -> Result<Self, Refusal> {
-        match Message::parse_outlined(bytes) {
-            Ok((message, outline)) => Ok(Self::Message(message, Box::new(outline))),
+        let mut outline = Box::<CallOutline>::default();
+        match Message::parse_outlined(bytes, &mut outline) {
+            Ok(message) => Ok(Self::Message(message, outline)),
             Err(error) => {
                 let batch = session.and_then(|session| session.connection.batch(bytes));
                 let refusal = || Refusal::NoMessage(Box::new(refusal_frame(&error, bytes)));

@@ -61,7 +61,7 @@ impl Client {
     /// Attaches a request to an exchange.
     fn attach(&self, exchange: &Arc<Exchange>) {
         let meta = RequestMeta::read(&RawJson::parse(&META.into()).unwrap());
-        let mut said = ModernRequest::new(&meta, Default::default()).ok().unwrap();
+        let mut said = ModernRequest::new(&meta, None).ok().unwrap();
         let place = ReplyPlace::Line(self.connection.output());
         let request = (request("{}"), 0);
         assert!(exchange.attach(&self.connection, request, place, &mut said));

@@ -91,10 +91,10 @@ impl Trial {
                 format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"m\",\"params\":{text}}}\n"),
             ),
             _ => (
-                self.outbox.push(Outgoing::Result {
-                    id: &RequestId::from_json(RawJson::of(&"a")).unwrap(),
-                    result: value.clone().into(),
-                }),
+                self.outbox.push(Outgoing::result(
+                    &RequestId::from_json(RawJson::of(&"a")).unwrap(),
+                    &value,
+                )),
                 format!("{{\"jsonrpc\":\"2.0\",\"id\":\"a\",\"result\":{text}}}\n"),
             ),
         }

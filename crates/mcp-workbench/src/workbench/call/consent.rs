@@ -86,7 +86,7 @@ struct AskedCall {
 /// The verdict on a call.
 pub(super) enum Permit {
     /// It may run; with a consent where the user has to give one.
-    Granted(Option<Consent>),
+    Granted(Option<Box<Consent>>),
     /// The user has to be asked first.
     Ask(AskedTool),
 }
@@ -115,13 +115,19 @@ impl Consents {
             && self.has(&asked.in_session(server, session), definition)
         {
             let call = None;
-            return Ok(Permit::Granted(Some(Consent { definition, call })));
+            return Ok(Permit::Granted(Some(Box::new(Consent {
+                definition,
+                call,
+            }))));
         }
         if let Some(retry) = &context.retry {
             let call = AskedCall::new(server, request, &*context.client);
             if self.take_round(&call, retry) {
                 let call = Some(call);
-                return Ok(Permit::Granted(Some(Consent { definition, call })));
+                return Ok(Permit::Granted(Some(Box::new(Consent {
+                    definition,
+                    call,
+                }))));
             }
         }
         Ok(Permit::Ask(asked))

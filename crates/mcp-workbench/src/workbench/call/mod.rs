@@ -168,7 +168,7 @@ pub struct ReadyCall {
     run: Run,
     server: Arc<ServerHandle>,
     call: Call,
-    consent: Option<Consent>,
+    consent: Option<Box<Consent>>,
 }
 
 /// A call that has to wait for something.
@@ -190,7 +190,7 @@ enum Step {
     Follow {
         server: Arc<ServerHandle>,
         call: Box<Unfinished>,
-        consent: Option<Consent>,
+        consent: Option<Box<Consent>>,
     },
     /// The server wants its user to sign in.
     SignIn {
@@ -236,7 +236,7 @@ impl Workbench {
         let request = ToolRequest {
             name: run.tool.tool.clone(),
             arguments,
-            params: params.map(|params| renamed(params, names.tool, &run.tool.tool)),
+            params: params.map(|params| Box::new(renamed(params, names.tool, &run.tool.tool))),
             consent: None,
         };
         let call = Call {
@@ -300,7 +300,7 @@ impl Run {
             .check(&server, request, &call.context)
         {
             Ok(Permit::Granted(consent)) => {
-                request.consent = consent.as_ref().map(|it| it.definition);
+                request.consent = consent.as_deref().map(|it| Box::new(it.definition));
                 Started::Ready(ReadyCall {
                     run: self,
                     server,
@@ -317,7 +317,12 @@ impl Run {
     }
 
     /// Takes the end of a call at its server.
-    fn settle(mut self, server: Arc<ServerHandle>, consent: Option<Consent>, end: CallEnd) -> Sent {
+    fn settle(
+        mut self,
+        server: Arc<ServerHandle>,
+        consent: Option<Box<Consent>>,
+        end: CallEnd,
+    ) -> Sent {
         let step = match end {
             CallEnd::Unfinished(call) => Step::Follow {
                 server,
@@ -347,7 +352,7 @@ impl Run {
             }
             CallEnd::Over { result, .. } => {
                 let result = result.map_err(CallFailure::Failed);
-                return Sent::Over(self.finish(consent.as_ref(), result));
+                return Sent::Over(self.finish(consent.as_deref(), result));
             }
         };
         Sent::Waits(WaitingCall { run: self, step })
@@ -452,7 +457,7 @@ impl ReadyCall {
         } = self;
         let sent = match server.send(call).await {
             Ok(end) => run.settle(server, consent, end),
-            Err(error) => return run.finish(consent.as_ref(), Err(error.into())),
+            Err(error) => return run.finish(consent.as_deref(), Err(error.into())),
         };
         match sent {
             Sent::Over(reply) => reply,
@@ -493,7 +498,7 @@ impl WaitingCall {
                 } => {
                     let result = call.follow(&server).await;
                     let result = result.map(|json| CallResult::new(json, run.client.era()));
-                    return run.finish(consent.as_ref(), result.map_err(CallFailure::Failed));
+                    return run.finish(consent.as_deref(), result.map_err(CallFailure::Failed));
                 }
             };
             let (consent, call) = match run.permit(&server, call).await {
@@ -502,7 +507,7 @@ impl WaitingCall {
             };
             let end = match server.send(call).await {
                 Ok(end) => end,
-                Err(error) => return run.finish(consent.as_ref(), Err(error.into())),
+                Err(error) => return run.finish(consent.as_deref(), Err(error.into())),
             };
             match run.settle(server, consent, end) {
                 Sent::Over(reply) => return reply,
@@ -531,7 +536,8 @@ impl Run {
                 Ok(Lookup::Found(server, tool)) => {
                     if let CallRequest::Tool(request) = &mut call.request {
                         let params = request.params.take();
-                        request.params = params.map(|it| renamed(&it, names.tool, &tool.tool));
+                        request.params =
+                            params.map(|it| Box::new(renamed(&it, names.tool, &tool.tool)));
                         request.name = tool.tool.clone();
                     }
                     self.tool = tool;
@@ -572,16 +578,19 @@ impl Run {
         &self,
         server: &Arc<ServerHandle>,
         mut call: Call,
-    ) -> Result<(Option<Consent>, Call), NotPermitted> {
+    ) -> Result<(Option<Box<Consent>>, Call), NotPermitted> {
         let CallRequest::Tool(request) = &mut call.request else {
             return Ok((None, call));
         };
         let consents = &self.workbench.consents;
         let consent = match consents.check(server, request, &call.context)? {
             Permit::Granted(consent) => consent,
-            Permit::Ask(asked) => Some(consents.ask(server, asked, request, &self.client).await?),
+            Permit::Ask(asked) => {
+                let consent = consents.ask(server, asked, request, &self.client).await?;
+                Some(Box::new(consent))
+            }
         };
-        request.consent = consent.as_ref().map(|it| it.definition);
+        request.consent = consent.as_deref().map(|it| Box::new(it.definition));
         Ok((consent, call))
     }
 }

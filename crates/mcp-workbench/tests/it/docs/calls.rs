@@ -1,5 +1,7 @@
 //! Calls of the meta-tools that pages show: each is made, and the block that follows it is compared with the answer.
 
+use std::path::Path;
+
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
@@ -63,10 +65,12 @@ fn make(workbench: &mut Workbench, call: &Value) -> ToolResult {
     workbench.call(name, &call["arguments"].to_string())
 }
 
-/// Compares a block with the answer: the text of `open_toolbox`, the whole result of other tools.
-fn compare(call: &Value, shown: &Block, result: &ToolResult) {
+/// Compares a block with the answer: the text of `open_toolbox`, the whole result of other tools. Commands in the answer name
+/// the configuration of the test, which readers have in its usual place.
+fn compare(call: &Value, shown: &Block, result: &ToolResult, config: &Path) {
     let is_text = call["name"] == "open_toolbox" && !result.failed();
     let answered = if is_text { result.text() } else { &result.raw };
+    let answered = answered.replace(&format!(" --config {}", config.display()), "");
     let shown_text = match shown.language.as_str() {
         "json" => serde_json::from_str::<Value>(&shown.text)
             .unwrap()
@@ -93,7 +97,7 @@ fn compare_page(page: &Page, setup: fn() -> Setup) -> usize {
                 workbench = setup().connect();
             }
             let result = make(&mut workbench, &call);
-            compare(&call, &pair[1], &result);
+            compare(&call, &pair[1], &result, &workbench.setup.config());
             compared += 1;
         }
     }

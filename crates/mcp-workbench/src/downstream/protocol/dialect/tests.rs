@@ -112,10 +112,10 @@ fn a_modern_server_is_told_of_a_legacy_client() {
 fn a_modern_server_gets_the_answers_of_a_modern_client_as_they_are() {
     let client = TestClient::new(Era::Modern, "{}");
     let mut call = call(client, tool(), Some(r#"{"traceparent":"t"}"#));
-    call.context.retry = Some(Retry {
+    call.context.retry = Some(Box::new(Retry {
         responses: Some(json(r#"{ "k": {} }"#)),
         state: Some(json(r#""s\u0061""#)),
-    });
+    }));
     let expected = format!(
         r#"{{"name":"x","arguments":{{ "a": 1.0 }},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{{}},"io.modelcontextprotocol/clientInfo":{},"traceparent":"t"}},"inputResponses":{{ "k": {{}} }},"requestState":"s\u0061"}}"#,
         identity()
