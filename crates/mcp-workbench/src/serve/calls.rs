@@ -112,6 +112,7 @@ fn boxed(retry: Retry) -> Option<Box<Retry>> {
 }
 
 /// A `tools/call` that was read.
+#[expect(clippy::large_enum_variant, reason = "it is taken apart at once")]
 pub(super) enum Begun {
     /// It is answered.
     Over(Reply),
@@ -308,7 +309,9 @@ impl SentRequest {
         }
         let tasks = self.connection.tasks().clone();
         tasks.spawn(async move {
-            let reply = cancelled.run_until_cancelled(contain(call.run())).await;
+            let reply = cancelled
+                .run_until_cancelled(contain(Box::pin(call.run())))
+                .await;
             let Some(id) = self.connection.in_flight().end(self.running) else {
                 return self.place.withhold();
             };

@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn a_result_type_is_put_in_front_and_taken_out_wherever_it_is() {
         let cases = [
-            (r#"{}"#, r#"{"resultType":"complete"}"#, r#"{}"#),
+            ("{}", r#"{"resultType":"complete"}"#, "{}"),
             (
                 r#"{"a":1}"#,
                 r#"{"resultType":"complete","a":1}"#,
@@ -128,7 +128,7 @@ mod tests {
             (
                 r#"{"resultType":"complete"}"#,
                 r#"{"resultType":"complete"}"#,
-                r#"{}"#,
+                "{}",
             ),
             (
                 r#"{"resultType":"complete","a":[1]}"#,

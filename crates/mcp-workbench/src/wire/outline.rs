@@ -149,7 +149,8 @@ impl CallOutline {
             return None;
         }
         let (start, end) = self.span(member)?;
-        std::str::from_utf8(&params.as_bytes()[start + 1..end - 1]).ok()
+        let text = params.as_bytes().get(start + 1..end - 1)?;
+        std::str::from_utf8(text).ok()
     }
 
     fn span(&self, member: Outlined) -> Option<(usize, usize)> {
@@ -240,7 +241,7 @@ mod tests {
             r#"{"name":"a","name":"b"}"#,
             r#"{"n\u0061me":"a"}"#,
             r#"{"name":"a","arguments":{"tool":{"tool":"a","tool":"b"}}}"#,
-            r#"[1]"#,
+            "[1]",
         ] {
             assert!(!outlined(params).1.is_usual(), "{params}");
         }

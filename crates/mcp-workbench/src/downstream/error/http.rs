@@ -138,11 +138,12 @@ impl HttpFault {
             Self::Unreachable { .. } => "server_unreachable",
             Self::ConnectionLost { .. } | Self::StreamEnded => "connection_lost",
             Self::Slow(_) => "call_timeout",
-            Self::Unauthorized | Self::SignIn(_) | Self::Forbidden => "auth_required",
+            Self::Unauthorized | Self::SignIn(_) | Self::Forbidden | Self::AccountChanged => {
+                "auth_required"
+            }
             Self::SessionLost { status }
             | Self::Status { status, .. }
             | Self::Redirect { status, .. } => status_code(*status),
-            Self::AccountChanged => "auth_required",
             Self::NotMcp { .. }
             | Self::Encoded { .. }
             | Self::NoAnswer { .. }

@@ -310,49 +310,7 @@ impl Supervisor {
             keeper: &keeper,
         };
         let end = session.run(&mut self.commands, &surroundings).await;
-        self.waiting = match end {
-            SessionEnd::Exited(exit) => {
-                tracing::info!("{exit}");
-                let stderr = session.stderr_tail().await;
-                session.end(|outcome| CallError::Exited {
-                    exit,
-                    stderr: stderr.clone(),
-                    outcome,
-                })
-            }
-            SessionEnd::Lost(fault) => {
-                tracing::info!("{fault}");
-                session.end(|outcome| CallError::Http {
-                    fault: Box::new(fault.clone()),
-                    outcome,
-                })
-            }
-            SessionEnd::GivenUp(why) => {
-                tracing::warn!("{why} and is stopped");
-                let stderr = session.stderr_tail().await;
-                session.end(|outcome| CallError::GivenUp {
-                    why,
-                    stderr: stderr.clone(),
-                    outcome,
-                })
-            }
-            SessionEnd::Idle => {
-                tracing::info!("stopped: nobody used it");
-                session.end(|_| CallError::Internal)
-            }
-            SessionEnd::Retired => {
-                tracing::info!("stopped: the configuration has changed");
-                session.end(|_| CallError::Internal)
-            }
-            SessionEnd::Replaced => {
-                tracing::info!("speaks otherwise than it did, and is met anew");
-                session.end(|_| CallError::Internal)
-            }
-            SessionEnd::Shutdown(since) => {
-                session.closing_since(since);
-                session.end(|outcome| CallError::ShuttingDown { outcome })
-            }
-        };
+        self.waiting = end_session(session, end).await;
         self.set_phase(Phase::Resting);
     }
 
@@ -391,6 +349,53 @@ impl Supervisor {
 
     fn set_phase(&self, phase: Phase) {
         self.status.send_modify(|status| status.phase = phase);
+    }
+}
+
+/// Fails the calls that have reached the server; returns what waits for the next start.
+async fn end_session(mut session: Session, end: SessionEnd) -> Waiting {
+    match end {
+        SessionEnd::Exited(exit) => {
+            tracing::info!("{exit}");
+            let stderr = session.stderr_tail().await;
+            session.end(|outcome| CallError::Exited {
+                exit,
+                stderr: stderr.clone(),
+                outcome,
+            })
+        }
+        SessionEnd::Lost(fault) => {
+            tracing::info!("{fault}");
+            session.end(|outcome| CallError::Http {
+                fault: Box::new(fault.clone()),
+                outcome,
+            })
+        }
+        SessionEnd::GivenUp(why) => {
+            tracing::warn!("{why} and is stopped");
+            let stderr = session.stderr_tail().await;
+            session.end(|outcome| CallError::GivenUp {
+                why,
+                stderr: stderr.clone(),
+                outcome,
+            })
+        }
+        SessionEnd::Idle => {
+            tracing::info!("stopped: nobody used it");
+            session.end(|_| CallError::Internal)
+        }
+        SessionEnd::Retired => {
+            tracing::info!("stopped: the configuration has changed");
+            session.end(|_| CallError::Internal)
+        }
+        SessionEnd::Replaced => {
+            tracing::info!("protocol version changed; reconnecting");
+            session.end(|_| CallError::Internal)
+        }
+        SessionEnd::Shutdown(since) => {
+            session.closing_since(since);
+            session.end(|outcome| CallError::ShuttingDown { outcome })
+        }
     }
 }
 

@@ -443,7 +443,7 @@ impl ReadyCall {
         } = self;
         let handle = Arc::clone(&server);
         handle.call_then(ticket, call, move |end| {
-            then(run.settle(server, consent, end))
+            then(run.settle(server, consent, end));
         });
     }
 
