@@ -177,9 +177,16 @@ impl ModernMeta {
 
     /// Returns whether the revision is the one that is spoken here.
     pub fn is_current(&self) -> bool {
-        self.version
-            .as_text()
-            .is_some_and(|it| it == MODERN_REVISION)
+        // Almost always written without escapes.
+        let quoted = self.version.as_bytes();
+        let plain = quoted
+            .strip_prefix(b"\"")
+            .and_then(|it| it.strip_suffix(b"\""));
+        plain == Some(MODERN_REVISION.as_bytes())
+            || self
+                .version
+                .as_text()
+                .is_some_and(|it| it == MODERN_REVISION)
     }
 }
 

@@ -203,6 +203,9 @@ impl Session {
             LinkEvent::SessionLost => surroundings.status.send_modify(|it| it.stale = true),
             LinkEvent::AccountChanged => {
                 self.calls.repeat_lasting(&mut self.link);
+                let known = surroundings.status.borrow().tools.clone();
+                let introduction = known.unwrap_or_default().introduction.clone();
+                self.refresh.require(introduction);
                 self.announce_everything(surroundings);
             }
             LinkEvent::Renewed(said) => {
