@@ -11,15 +11,15 @@
 //! # The way of a call
 //!
 //! ```text
-//! stdin ─► serve ─► meta::use_tool ─► workbench.find ─► downstream: the server's task ─► process,
-//! or HTTP    │        identifier        toolbox, server,     our id, deadlines,            or remote
-//!            │        and arguments     tool                 pending calls                 server
-//!            │                                                                             │
-//! stdout ◄─ serve ◄──────────── the result, spliced by its bytes ◄────────────────────────┘
+//! stdin ─► serve ─► workbench::call ─► downstream: the server's task ─► process,
+//! or HTTP    │        resolve,            admit, our id, deadlines,       or remote
+//!            │        consent, audit      pending calls                   server
+//!            │                                                            │
+//! stdout ◄─ serve ◄── finish: budget, era ◄── the result, as bytes ◄──────┘
 //! or a stream
 //! ```
 //!
-//! In native mode `native` finds the server by name or URI, and there are no meta-tools.
+//! In native mode `native` maps names and URIs to servers, and there are no meta-tools.
 //!
 //! A module uses only what stands below it: `cli`, `demo`, `serve`, `meta`, `workbench`, `native`, `toolbox`,
 //! `downstream`, `signin`, `audit`, `lock`, `policy`, `search`, `clients`, `config`, `call`, `budget`, `era`, `dial`, `pipe`, `wire`,
