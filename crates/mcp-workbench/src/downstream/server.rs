@@ -165,6 +165,8 @@ pub(crate) struct QueuedCall {
     pub(crate) marks: ResultMarks,
     /// When it was last given to a connection.
     pub(crate) sent_at: Option<Instant>,
+    /// When it ends at the latest, from its first sending on.
+    pub(crate) ends_at: Option<Instant>,
 }
 
 impl QueuedCall {
@@ -178,6 +180,7 @@ impl QueuedCall {
             answered_by: None,
             marks: ResultMarks::default(),
             sent_at: None,
+            ends_at: None,
         })
     }
 

@@ -18,8 +18,8 @@ use crate::{
     meta::{self, MetaTool, UseToolParams},
     wire::{CallOutline, Level, ObjectText, Outlined, RawJson, RequestId},
     workbench::{
-        CallFailure, CallReply, LookupError, Mode, ReadyCall, Sent, Started, ToolCall, ToolNames,
-        WaitingCall, Workbench,
+        CallFailure, CallReply, CallStart, LookupError, Mode, ReadyCall, Sent, Settled, ToolCall,
+        ToolNames, WaitingCall, Workbench,
     },
 };
 
@@ -117,7 +117,7 @@ pub(super) enum Begun {
     /// It is answered.
     Over(Reply),
     /// It calls a tool of a server.
-    Call(Started),
+    Call(CallStart),
     /// It runs a meta-tool that is no call.
     Meta(MetaRun),
 }
@@ -241,9 +241,9 @@ impl Connection {
     ) {
         match begun {
             Begun::Over(reply) => place.answer(reply.to(&id)),
-            Begun::Call(Started::Over(reply)) => place.answer(Reply::from(reply).to(&id)),
-            Begun::Call(Started::Ready(call)) => self.send_call(call, id, place, size),
-            Begun::Call(Started::Waits(call)) => {
+            Begun::Call(CallStart::Over(reply)) => place.answer(Reply::from(reply).to(&id)),
+            Begun::Call(CallStart::Ready(call)) => self.send_call(call, id, place, size),
+            Begun::Call(CallStart::Waits(call)) => {
                 let answer = Box::pin(async move { call.run().await.into() });
                 self.answer_in_task(answer, id, place, size);
             }
@@ -284,19 +284,21 @@ impl Connection {
 impl SentRequest {
     fn take(self, sent: Sent) {
         match sent {
-            Sent::Over(reply) => self.answer(reply),
-            Sent::Waits(call) => self.wait(call),
+            Ok(Settled::Over(reply)) => {
+                let reply = contain_now(|| Reply::from(reply));
+                self.answer(&reply.unwrap_or_else(Reply::panicked));
+            }
+            Ok(Settled::Waits(call)) => self.wait(call),
+            Err(panicked) => self.answer(&Reply::panicked(panicked)),
         }
     }
 
     /// Answers the client, unless it has cancelled the request.
-    fn answer(self, reply: CallReply) {
-        let Some(id) = self.connection.in_flight().end(self.running) else {
-            return self.place.withhold();
-        };
-        let reply = contain_now(|| Reply::from(reply));
-        let reply = reply.unwrap_or_else(|panicked| Reply::internal_error(panicked.to_string()));
-        self.place.answer(reply.to(&id));
+    fn answer(self, reply: &Reply) {
+        match self.connection.in_flight().end(self.running) {
+            Some(id) => self.place.answer(reply.to(&id)),
+            None => self.place.withhold(),
+        }
     }
 
     /// Continues the call in a task, unless the client has cancelled the request.
@@ -312,15 +314,12 @@ impl SentRequest {
             let reply = cancelled
                 .run_until_cancelled(contain(Box::pin(call.run())))
                 .await;
-            let Some(id) = self.connection.in_flight().end(self.running) else {
-                return self.place.withhold();
-            };
-            let reply = match reply {
-                Some(Ok(reply)) => Reply::from(reply),
-                Some(Err(panicked)) => Reply::internal_error(panicked.to_string()),
-                None => return self.place.withhold(),
-            };
-            self.place.answer(reply.to(&id));
+            match reply {
+                Some(Ok(reply)) => self.answer(&Reply::from(reply)),
+                Some(Err(panicked)) => self.answer(&Reply::panicked(panicked)),
+                // The client has cancelled the request.
+                None => self.answer(&Reply::internal_error("cancelled")),
+            }
         });
     }
 }

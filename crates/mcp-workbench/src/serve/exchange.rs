@@ -30,7 +30,7 @@ use crate::{
     contain::{contain, contain_now},
     era::{Era, InputRequest, InputRequired},
     wire::{self, Answer, Frame, Kind, RawJson, Request},
-    workbench::{ReadyCall, Sent},
+    workbench::{ReadyCall, Settled},
 };
 
 /// How long to wait for more questions after one, so that those which belong together are asked together.
@@ -170,11 +170,12 @@ impl Exchange {
         self.state().runs = Some(Runs::AtServer(server, ticket));
         let this = Arc::clone(self);
         call.send(ticket, move |sent| match sent {
-            Sent::Over(reply) => {
+            Ok(Settled::Over(reply)) => {
                 let reply = contain_now(|| Reply::from(reply));
-                this.reply(reply.unwrap_or_else(|it| Reply::internal_error(it.to_string())));
+                this.reply(reply.unwrap_or_else(Reply::panicked));
             }
-            Sent::Waits(call) => this.run(Box::pin(async move { call.run().await.into() })),
+            Ok(Settled::Waits(call)) => this.run(Box::pin(async move { call.run().await.into() })),
+            Err(panicked) => this.reply(Reply::panicked(panicked)),
         });
     }
 
@@ -192,7 +193,7 @@ impl Exchange {
         self.parked.tasks.spawn(async move {
             match cancelled.run_until_cancelled(contain(answer)).await {
                 Some(Ok(reply)) => this.reply(reply),
-                Some(Err(panicked)) => this.reply(Reply::internal_error(panicked.to_string())),
+                Some(Err(panicked)) => this.reply(Reply::panicked(panicked)),
                 None => this.end(),
             }
         });

@@ -14,6 +14,7 @@ use crate::{
         Call, CallContext, CallRequest, ClientCapabilities, ClientHandle, ClientIdentity, Retry,
         ToldProgress,
     },
+    contain::Panicked,
     downstream::CallError,
     era::RequestMeta,
     meta,
@@ -106,6 +107,11 @@ impl Reply {
             code: code::METHOD_NOT_FOUND,
             message: format!("Method not found: {method}"),
         }
+    }
+
+    /// The refusal of something that a bug of ours has stopped.
+    pub(super) fn panicked(panicked: Panicked) -> Self {
+        Self::internal_error(panicked.to_string())
     }
 
     /// The refusal of something that we failed at.

@@ -27,7 +27,7 @@ use crate::{
     meta,
     native::Native,
     wire::{ObjectText, RawJson, Request},
-    workbench::{Started, Workbench},
+    workbench::{CallStart, Workbench},
 };
 
 /// The method that only the modern era has, and that needs nothing to be recognised by.
@@ -170,9 +170,9 @@ pub(super) fn take(
 fn take_begun(exchange: &Arc<Exchange>, workbench: &Arc<Workbench>, begun: Begun) {
     match begun {
         Begun::Over(reply) => exchange.reply(reply),
-        Begun::Call(Started::Over(reply)) => exchange.reply(reply.into()),
-        Begun::Call(Started::Ready(call)) => exchange.send(call),
-        Begun::Call(Started::Waits(call)) => {
+        Begun::Call(CallStart::Over(reply)) => exchange.reply(reply.into()),
+        Begun::Call(CallStart::Ready(call)) => exchange.send(call),
+        Begun::Call(CallStart::Waits(call)) => {
             exchange.run(Box::pin(async move { call.run().await.into() }));
         }
         Begun::Meta(run) => exchange.run(run.into_reply(Arc::clone(workbench))),

@@ -1,7 +1,5 @@
 //! The members of a result that decide what becomes of it, found in the same pass that checks the message.
 
-use bytes::Bytes;
-
 use super::{
     compose::Spliced,
     json::{RawJson, walk_members},
@@ -52,11 +50,16 @@ impl ResultMarks {
             match &*key.bytes() {
                 RESULT_TYPE => {
                     let offset = |at: usize| u32::try_from(at - start).unwrap_or(u32::MAX);
-                    marks.result_type = Some(TypeMark {
+                    let mark = TypeMark {
                         start: offset(key.at),
                         end: offset(end),
                         is_complete: value == COMPLETE,
-                    });
+                    };
+                    match &mut marks.result_type {
+                        // The first counts, and a result that has two is looked at more closely.
+                        Some(first) => first.is_complete = false,
+                        None => marks.result_type = Some(mark),
+                    }
                 }
                 IS_ERROR => marks.is_error = value == b"true",
                 _ => {}
@@ -76,8 +79,8 @@ impl ResultMarks {
         let bytes = result.as_bytes();
         match self.result_type {
             Some(_) => Spliced::from(result.clone()),
-            None if bytes.as_ref() == b"{}" => {
-                Spliced::new(br#"{"resultType":"complete"}"#, Bytes::new())
+            None if bytes[1 + blanks(&bytes[1..])] == b'}' => {
+                Spliced::new(br#"{"resultType":"complete""#, bytes.slice(1..))
             }
             None => Spliced::new(br#"{"resultType":"complete","#, bytes.slice(1..)),
         }
@@ -110,6 +113,8 @@ fn blanks(bytes: &[u8]) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
 
     fn json(text: &str) -> RawJson {
@@ -120,6 +125,7 @@ mod tests {
     fn a_result_type_is_put_in_front_and_taken_out_wherever_it_is() {
         let cases = [
             ("{}", r#"{"resultType":"complete"}"#, "{}"),
+            ("{ }", r#"{"resultType":"complete" }"#, "{ }"),
             (
                 r#"{"a":1}"#,
                 r#"{"resultType":"complete","a":1}"#,
@@ -174,6 +180,11 @@ mod tests {
                 false,
             ),
             (r#"{"x":{"resultType":"task","isError":true}}"#, true, false),
+            (
+                r#"{"resultType":"complete","resultType":"task"}"#,
+                false,
+                false,
+            ),
         ] {
             let marks = ResultMarks::of(&json(result));
             assert_eq!(

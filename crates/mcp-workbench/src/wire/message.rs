@@ -236,13 +236,13 @@ impl Envelope {
         let mut envelope = Self::default();
         let end = walk_members(&mut scanner, start, |scanner, key, at| {
             let is_object = scanner.peek(at) == b'{';
-            let end = match key.plain() {
-                Some(b"result") if is_object => {
+            let end = match &*key.bytes() {
+                b"result" if is_object => {
                     let (end, marks) = ResultMarks::scan(scanner, at, 2)?;
                     envelope.marks = marks;
                     end
                 }
-                Some(b"params") if is_object => match &mut outline {
+                b"params" if is_object => match &mut outline {
                     Some(outline) => outline.scan(scanner, at)?,
                     None => scanner.value(at, 1)?,
                 },

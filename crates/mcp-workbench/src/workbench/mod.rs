@@ -30,8 +30,9 @@ use crate::{
     wire::RawJson,
 };
 
+pub(crate) use call::Sent;
 pub use call::{
-    CallFailure, CallReply, LookupError, Mode, ReadyCall, Sent, Started, ToolCall, ToolNames,
+    CallFailure, CallReply, CallStart, LookupError, Mode, ReadyCall, Settled, ToolCall, ToolNames,
     WaitingCall,
     budget::{Origin, count, fit},
 };

@@ -99,7 +99,7 @@ pub(crate) fn check_refused_at_first(era: Era, outcome: &Value) {
     match era {
         Era::Legacy => {
             let text = outcome["result"]["content"][0]["text"].as_str().unwrap();
-            assert!(text.contains("Error: MCP error -32042: "), "{outcome}");
+            assert!(text.contains("): MCP error -32042: "), "{outcome}");
         }
         Era::Modern => {
             let prerequisite =

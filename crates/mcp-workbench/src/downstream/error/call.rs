@@ -8,7 +8,6 @@ use super::{ConnectError, GiveUp, HttpFault, SignInNeeded, TimeLimit, stderr_par
 use crate::{
     call::Outcome,
     downstream::process::Exit,
-    era::HEADER_MISMATCH,
     policy::permissions::NotPermitted,
     visible::visible_lines,
     wire::{MAX_DEPTH, ObjectText, RawJson},
@@ -41,6 +40,9 @@ pub enum CallError {
         /// Why it is not offered.
         reason: String,
     },
+    /// The server has announced other tools and does not list them.
+    #[error("the server announced that its tools have changed, and listing them failed")]
+    Unlisted,
     /// The server answered with a JSON-RPC error.
     #[error("{}", refusal(.code, .message))]
     Refused {
@@ -141,16 +143,6 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// Returns whether the call did not run because the tool is not what it was when the call was checked: the user has
-    /// not permitted it as it is now, or its headers are made from an outdated definition.
-    pub fn is_outdated_tool(&self) -> bool {
-        match self {
-            Self::ConsentNeeded => true,
-            Self::Refused { code, .. } => *code == HEADER_MISMATCH.to_string(),
-            _ => false,
-        }
-    }
-
     /// A refusal of our own, in the form in which a server's are passed on.
     pub(crate) fn refusal(code: i64, message: &str, data: Option<&RawJson>) -> Self {
         let error = ObjectText::new()
@@ -186,6 +178,7 @@ impl CallError {
             Self::NotPermitted(refusal) => refusal.code(),
             Self::NotApproved { .. } => "tool_not_approved",
             Self::ConsentNeeded => "permission_outdated",
+            Self::Unlisted => "tools_unlisted",
             Self::Withheld { .. } => "tool_withheld",
             Self::Refused { .. } => "server_error",
             Self::Exited { .. } => "server_exited",
@@ -214,6 +207,7 @@ impl CallError {
             | Self::NotPermitted(_)
             | Self::NotApproved { .. }
             | Self::ConsentNeeded
+            | Self::Unlisted
             | Self::Withheld { .. }
             | Self::Overloaded { .. } => Some(Outcome::NotSent),
             Self::Refused { .. } => None,

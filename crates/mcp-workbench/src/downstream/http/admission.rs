@@ -29,8 +29,6 @@ pub(super) enum Judged {
     Other,
     /// It was refused, and there is another: the request is to be sent again.
     Again,
-    /// The same, but the new one belongs to another account, which the server may offer other tools.
-    OtherAccount,
     /// It was refused, and somebody has to sign in.
     Lacks(Box<SignInNeeded>),
 }
@@ -113,7 +111,6 @@ impl<'a> Admission<'a> {
                 if access.grant() != before {
                     // Somebody has signed in since: what the server offers them may be something else.
                     self.peer.tell(Event::AccountChanged).await;
-                    return Judged::OtherAccount;
                 }
                 Judged::Again
             }

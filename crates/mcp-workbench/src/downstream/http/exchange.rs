@@ -11,7 +11,7 @@ use super::{
     body::{MessageBody, Sending, Share},
     client::{Response, Target},
     fault::{Refusal, Setback, encoded, is_type, not_mcp, redirection, refusal, without_response},
-    peer::{Agreed, Peer, Route},
+    peer::{Agreed, Event, Peer, Route},
 };
 use crate::{
     call::Outcome,
@@ -44,8 +44,8 @@ pub(super) struct Outgoing<'a> {
     pub(super) agreed: &'a Agreed,
     /// The headers of a modern request.
     pub(super) modern: Option<&'a HeaderMap>,
-    /// Whether it is a call: the tools of another account have to be listed before it is sent for that.
-    pub(super) once: bool,
+    /// The account that a call is made for. It is never sent for another one, whose tools nobody has compared.
+    pub(super) grant: Option<&'a Option<String>>,
 }
 
 /// Why a POST has no usable reply.
@@ -86,11 +86,16 @@ pub(super) async fn post(
         sending,
         agreed,
         modern,
-        once,
+        grant,
     } = outgoing;
     let mut admission = Admission::begin(peer).await;
     let mut redirects = 0;
     while redirects <= MAX_REDIRECTS {
+        if grant.is_some_and(|grant| peer.grant() != *grant) {
+            peer.tell(Event::AccountChanged).await;
+            let (fault, outcome) = (HttpFault::AccountChanged, sending.outcome());
+            return Err(Setback { fault, outcome }.into());
+        }
         let body = MessageBody::new(frame, sending, share.take());
         let response = peer
             .post(target.clone(), (agreed, *modern), &admission, body)
@@ -102,10 +107,7 @@ pub(super) async fn post(
         }
         if !response.status().is_redirection() {
             let judged = admission.judge(&response).await;
-            if matches!(judged, Judged::OtherAccount) && *once {
-                return Err(rejected(HttpFault::AccountChanged).into());
-            }
-            if let Judged::Again | Judged::OtherAccount = judged {
+            if let Judged::Again = judged {
                 sending.rejected();
                 Box::pin(discard(response)).await;
                 continue;

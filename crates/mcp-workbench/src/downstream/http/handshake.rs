@@ -80,7 +80,7 @@ async fn send(peer: &Peer, frame: &Frame, agreed: &Agreed) -> Result<Response, H
         sending: &Arc::new(Sending::default()),
         agreed,
         modern: None,
-        once: false,
+        grant: None,
     };
     let sent = post(peer, target, &outgoing, None).await;
     sent.map_err(|error| error.into_setback().fault)

@@ -170,6 +170,7 @@ impl HttpLink {
             id,
             kind,
             generation: self.generation,
+            grant: self.peer.grant(),
             modern,
             share: Some(self.peer.backlog.share(frame.len())),
             frame,
@@ -344,7 +345,7 @@ async fn send(peer: Arc<Peer>, frame: Frame, share: Share) {
         sending: &Arc::new(Sending::default()),
         agreed: &peer.agreed_so_far(),
         modern: None,
-        once: false,
+        grant: None,
     };
     let sent = post(&peer, target, &outgoing, Some(share));
     match tokio::time::timeout(peer.times.connect, sent).await {

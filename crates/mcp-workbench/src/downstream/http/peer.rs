@@ -146,6 +146,11 @@ impl Peer {
         self.access.as_ref()
     }
 
+    /// The key of the account whose answers the server gives, if somebody signs in to it.
+    pub(super) fn grant(&self) -> Option<String> {
+        self.access.as_ref()?.grant()
+    }
+
     /// The values that must not appear in messages about the server, its token included.
     pub(super) fn all_secrets(&self) -> Cow<'_, Secrets> {
         let Some(access) = &self.access else {
@@ -296,7 +301,7 @@ impl Peer {
             let response = sent.map_err(NoResponse::Send)?;
             match admission.judge(&response).await {
                 Judged::Other => return Ok(response),
-                Judged::Again | Judged::OtherAccount => discard(response).await,
+                Judged::Again => discard(response).await,
                 Judged::Lacks(needed) => return Err(NoResponse::SignIn(needed)),
             }
         }

@@ -79,6 +79,8 @@ pub(super) struct RequestTask {
     pub(super) kind: Kind,
     /// The session that the request is made for.
     pub(super) generation: u64,
+    /// The account that the request is made for.
+    pub(super) grant: Option<String>,
     /// The headers of a modern request; a legacy one has those of what was agreed on.
     pub(super) modern: Option<HeaderMap>,
     pub(super) frame: Frame,
@@ -258,7 +260,7 @@ impl RequestTask {
             sending: &self.sending,
             agreed,
             modern: self.modern.as_ref(),
-            once: self.kind == Kind::Once,
+            grant: (self.kind == Kind::Once).then_some(&self.grant),
         };
         match route {
             Route::Streamable(target) => {

@@ -85,7 +85,7 @@ impl Session {
             return;
         }
         match self.calls.failed(id, error, &mut self.link) {
-            Some(Asked::List) => self.take_page(&Answer::Invalid, surroundings),
+            Some(Asked::List) => self.take_page(id, &Answer::Invalid, surroundings),
             Some(Asked::Listen) => self.subscription.ended(id, Instant::now()),
             Some(Asked::Ping) if self.speech.known == Known::Asked => {
                 self.speech.known = if not_modern {

@@ -158,7 +158,7 @@ impl Calls {
         let size = call.call.request.size();
         if let Err(error) = self.dialect.check(&call.call) {
             call.answer(Err(error));
-        } else if self.queue.is_empty() && !self.is_unlisted() && self.has_room(link) {
+        } else if self.queue.is_empty() && !self.is_held(&call) && self.has_room(link) {
             self.send(call, link);
         } else if self.queue.len() < MAX_WAITING && self.queued_bytes + size < MAX_WAITING_BYTES {
             self.queued_bytes += size;
@@ -178,37 +178,59 @@ impl Calls {
         self.status.borrow().stale
     }
 
+    /// Returns whether a call has to wait until the tools are listed.
+    fn is_held(&self, call: &QueuedCall) -> bool {
+        matches!(call.call.request, CallRequest::Tool(_)) && self.is_unlisted()
+    }
+
+    /// Fails the calls that wait for a list of tools that cannot be read.
+    pub(crate) fn fail_unlisted(&mut self) {
+        let (held, others) = std::mem::take(&mut self.queue)
+            .into_iter()
+            .partition(|it| matches!(it.queued.call.request, CallRequest::Tool(_)));
+        self.queue = others;
+        let held: VecDeque<WaitingCall> = held;
+        for call in held {
+            self.queued_bytes -= call.queued.call.request.size();
+            call.queued.answer(Err(CallError::Unlisted));
+        }
+    }
+
     /// Returns whether a call waits to be sent.
     pub(crate) fn has_queued(&self) -> bool {
         !self.queue.is_empty()
     }
 
     /// Puts a call back that did not run because the server has lost the session. It is sent again when the new
-    /// session has listed its tools. Returns whether there is such a call.
-    pub(crate) fn put_back(&mut self, id: u64, error: CallError) -> bool {
+    /// session has listed its tools.
+    pub(crate) fn put_back(&mut self, id: u64, error: CallError) {
         let Some(mut call) = self.pending.take_call(id) else {
-            return false;
+            return;
         };
         if call.queued.put_back > 0 {
-            finish(call, Err(error));
-            return true;
+            return finish(call, Err(error));
         }
         call.queued.put_back += 1;
         self.queued_bytes += call.queued.call.request.size();
         let ticket = call.queued.ticket;
         let at = self.queue.partition_point(|it| it.queued.ticket < ticket);
         let waiting = WaitingCall {
+            until: call.silent_until,
             queued: call.queued,
-            until: self.now + self.times.call,
         };
         self.queue.insert(at, waiting);
-        true
     }
 
     /// Sends what waits, as far as there is room, unless the tools have to be listed again first.
     pub(crate) fn send_queued(&mut self, link: &mut Link) {
-        if self.has_queued() && !self.is_unlisted() {
-            self.send_listed(link);
+        while self.has_room(link)
+            && self
+                .queue
+                .front()
+                .is_some_and(|it| !self.is_held(&it.queued))
+            && let Some(call) = self.leave_queue(0)
+        {
+            self.send(call, link);
         }
     }
 
@@ -300,8 +322,8 @@ impl Calls {
 
     /// Fails the calls whose time is over; returns how many.
     pub(crate) fn expire(&mut self, now: Instant, link: &mut Link) -> usize {
-        while self.queue.front().is_some_and(|call| call.until <= now)
-            && let Some(call) = self.leave_queue(0)
+        while let Some(at) = self.queue.iter().position(|call| call.until <= now)
+            && let Some(call) = self.leave_queue(at)
         {
             call.answer(Err(CallError::Timeout {
                 limit: TimeLimit::Silence(self.times.call),
@@ -331,7 +353,7 @@ impl Calls {
         let moments = [
             self.pending.next_expiry(),
             self.pending.next_report(),
-            self.queue.front().map(|call| call.until),
+            self.queue.iter().map(|call| call.until).min(),
         ];
         moments.into_iter().flatten().min()
     }
@@ -405,10 +427,8 @@ impl Calls {
         let status = self.status.borrow();
         let tools = status.tools.as_ref().ok_or(CallError::ToolGone)?;
         let tool = tools.admit(request)?;
-        // Almost no tool has any, and nothing is made for those.
-        if !tool.headers.is_empty() {
-            queued.headers = tool.headers(&request.arguments).into();
-        }
+        // A call that was put back may have those of an earlier definition.
+        queued.headers = tool.headers(&request.arguments).into();
         Ok(())
     }
 

@@ -200,18 +200,24 @@ impl Session {
                 self.take_failure(id, (fault, outcome), surroundings);
             }
             // Nothing is sent to the new session before it has listed its tools.
-            LinkEvent::SessionLost => surroundings.status.send_modify(|it| it.stale = true),
+            LinkEvent::SessionLost => {
+                let page = self.refresh.lose();
+                self.forget_page(page);
+                surroundings.status.send_modify(|it| it.stale = true);
+            }
             LinkEvent::AccountChanged => {
                 self.calls.repeat_lasting(&mut self.link);
                 let known = surroundings.status.borrow().tools.clone();
                 let introduction = known.unwrap_or_default().introduction.clone();
-                self.refresh.require(introduction);
+                let page = self.refresh.require(introduction);
+                self.forget_page(page);
                 self.announce_everything(surroundings);
             }
             LinkEvent::Renewed(said) => {
                 self.calls.repeat_lasting(&mut self.link);
                 let introduction = Introduction::of(&said, self.calls.era());
-                self.refresh.require(introduction);
+                let page = self.refresh.require(introduction);
+                self.forget_page(page);
                 self.announce_everything(surroundings);
             }
             LinkEvent::BadLine(line) => self.take_bad_line(&line),
@@ -258,7 +264,7 @@ impl Session {
         }
         let answer = (response.answer, response.marks);
         match self.calls.answer(id, answer, &mut self.link) {
-            Some((Asked::List, answer)) => self.take_page(&answer, surroundings),
+            Some((Asked::List, answer)) => self.take_page(id, &answer, surroundings),
             Some((Asked::Listen, answer)) => self.stop_listening(id, &answer),
             Some((Asked::Ping, _)) => self.take_sign_of_life(),
             // An answer to nothing is late or doubled, and nobody waits for it.
@@ -319,11 +325,20 @@ impl Session {
     }
 
     pub(crate) fn request_page(&mut self, params: &RawJson) {
-        self.calls
+        let asked = self
+            .calls
             .ask(&mut self.link, Asked::List, "tools/list", params);
+        self.refresh.asked(asked.0);
     }
 
-    pub(crate) fn take_page(&mut self, answer: &Answer, surroundings: &Surroundings<'_>) {
+    /// Forgets a request for a page that is of no use any more.
+    fn forget_page(&mut self, page: Option<u64>) {
+        if let Some(id) = page {
+            self.calls.forget(id);
+        }
+    }
+
+    pub(crate) fn take_page(&mut self, id: u64, answer: &Answer, surroundings: &Surroundings<'_>) {
         let era = self.calls.era();
         let reading = Reading {
             era,
@@ -333,12 +348,19 @@ impl Session {
                 surroundings.keeper.keep_soon(&self.server, told, &secrets);
             },
         };
-        match self
-            .refresh
-            .take_page(answer, &reading, surroundings.status)
-        {
+        let status = surroundings.status;
+        let page = self.refresh.take_page(id, answer, &reading, status);
+        self.settle_page(page);
+    }
+
+    /// Acts on the outcome of a reading.
+    pub(crate) fn settle_page(&mut self, page: Page) {
+        match page {
             Page::Next(params) => self.request_page(&params),
+            Page::Ignored => {}
             Page::Listed => self.calls.send_listed(&mut self.link),
+            Page::ChangedAgain => self.hasten_listing(),
+            Page::Unreadable => self.calls.fail_unlisted(),
             Page::Lost => self.lost = Some(HttpFault::Unreadable),
         }
     }

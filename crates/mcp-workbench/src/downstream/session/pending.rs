@@ -40,7 +40,7 @@ pub(crate) struct PendingCall {
     /// Its frame, by which can be told whether it was sent.
     pub(crate) frame: FrameTicket,
     pub(crate) progress: ProgressGate,
-    silent_until: Instant,
+    pub(crate) silent_until: Instant,
     ends_at: Instant,
 }
 
@@ -108,16 +108,18 @@ impl Pending {
     pub(crate) fn insert_call(
         &mut self,
         id: u64,
-        queued: Box<QueuedCall>,
+        mut queued: Box<QueuedCall>,
         frame: FrameTicket,
         now: Instant,
     ) {
+        // The time of a call that was put back has begun before.
+        let ends_at = *queued.ends_at.get_or_insert(now + self.times.max_call);
         let call = PendingCall {
             queued,
             frame,
             progress: ProgressGate::new(now),
             silent_until: now + self.times.call,
-            ends_at: now + self.times.max_call,
+            ends_at,
         };
         self.expect_expiry(self.expires_at(&call));
         self.calls += 1;

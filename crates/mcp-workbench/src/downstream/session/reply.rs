@@ -5,7 +5,7 @@ use tokio::{sync::oneshot, time::Instant};
 use crate::{
     call::{Call, CallRequest},
     downstream::{error::CallError, protocol::rounds, server::ServerHandle},
-    era::Era,
+    era::{Era, HEADER_MISMATCH},
     wire::{RawJson, ResultMarks, Spliced},
 };
 
@@ -30,6 +30,8 @@ pub enum CallEnd {
         call: Call,
         /// The result, or the reason why there is none.
         result: Result<CallResult, CallError>,
+        /// Whether the call did not run because the tool is not what it was when the call was checked.
+        is_outdated: bool,
     },
     /// The call was dropped without an answer: its caller has taken it back, or a bug has lost it.
     Dropped,
@@ -83,6 +85,7 @@ impl CallEnd {
             by,
             ..
         } = answered;
+        let is_outdated = answer.as_ref().is_err_and(|error| is_outdated(error, by));
         let result = match (answer, by, call.context.client.era()) {
             (Ok(json), Some(era), _) => Ok(CallResult { json, marks, era }),
             (Ok(json), None, era) => Ok(CallResult::new(json, era)),
@@ -92,7 +95,11 @@ impl CallEnd {
             }
             (Err(error), ..) => Err(error),
         };
-        Self::Over { call, result }
+        Self::Over {
+            call,
+            result,
+            is_outdated,
+        }
     }
 
     /// Waits for the result. Dropping the future cancels the call.
@@ -113,6 +120,18 @@ impl Answered {
         self.by == Some(Era::Modern)
             && self.answer.is_ok()
             && !(is_tool && self.marks.is_complete())
+    }
+}
+
+/// Returns whether a call did not run because its tool has changed: the user has not permitted it as it is now, or a modern
+/// server refuses headers that were made from an outdated definition.
+fn is_outdated(error: &CallError, by: Option<Era>) -> bool {
+    match error {
+        CallError::ConsentNeeded => true,
+        CallError::Refused { code, .. } => {
+            by == Some(Era::Modern) && *code == HEADER_MISMATCH.to_string()
+        }
+        _ => false,
     }
 }
 

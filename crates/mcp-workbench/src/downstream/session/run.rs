@@ -7,10 +7,10 @@ use crate::{
     alarm::Alarm,
     downstream::{
         asks::users::wait_for_room,
-        error::{GiveUp, HttpFault},
+        error::GiveUp,
         link::LinkEvent,
         server::Command,
-        session::{Session, SessionEnd, Surroundings, pending::Asked, refresh::LISTING_TIMEOUT},
+        session::{Session, SessionEnd, Surroundings, pending::Asked},
     },
     era::Era,
     wire::ObjectText,
@@ -121,8 +121,9 @@ impl Session {
         self.calls.begin_turn();
         let now = self.calls.now();
         let status = surroundings.status;
-        if self.refresh.give_up_if_due(now, status) {
-            self.lost = Some(HttpFault::Slow(LISTING_TIMEOUT));
+        if let Some((page, outcome)) = self.refresh.give_up_if_due(now, status) {
+            page.into_iter().for_each(|id| self.calls.forget(id));
+            self.settle_page(outcome);
         }
         self.calls.release_progress(now);
         let timeouts = self.calls.expire(now, &mut self.link);

@@ -233,6 +233,8 @@ impl Supervisor {
 
     async fn start(&mut self) -> Result<Started, ConnectError> {
         let entry = self.about.entry();
+        // What was adapted to before is part of the entry.
+        self.adapted = None;
         let limit = entry.server.times.connect;
         let client = self.waiting.client();
         let access = self.about.access.get_or_make(

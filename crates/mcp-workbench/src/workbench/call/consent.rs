@@ -122,7 +122,7 @@ impl Consents {
         }
         if let Some(retry) = &context.retry {
             let call = AskedCall::new(server, request, &*context.client);
-            if self.take_round(&call, retry) {
+            if self.take_round(&call, definition, retry) {
                 let call = Some(call);
                 return Ok(Permit::Granted(Some(Box::new(Consent {
                     definition,
@@ -171,7 +171,7 @@ impl Consents {
         if result_type(result) != ResultType::InputRequired {
             return;
         }
-        let round = call.round(result.member(REQUEST_STATE).as_ref());
+        let round = call.round(consent.definition, result.member(REQUEST_STATE).as_ref());
         let mut granted = self.state();
         if granted.rounds.len() >= MAX_ROUNDS {
             granted.rounds.shift_remove_index(0);
@@ -219,8 +219,8 @@ impl Consents {
     }
 
     /// Returns whether a call continues one that was permitted, which counts once.
-    fn take_round(&self, call: &AskedCall, retry: &Retry) -> bool {
-        let round = call.round(retry.state.as_ref());
+    fn take_round(&self, call: &AskedCall, definition: Fingerprint, retry: &Retry) -> bool {
+        let round = call.round(definition, retry.state.as_ref());
         self.state().rounds.shift_remove(&round)
     }
 
@@ -269,11 +269,12 @@ impl AskedCall {
     }
 
     /// Returns the digest of the call as it is made again with the state that its server gave out.
-    fn round(&self, state: Option<&RawJson>) -> Fingerprint {
+    fn round(&self, definition: Fingerprint, state: Option<&RawJson>) -> Fingerprint {
         let state = state.map_or("", RawJson::as_str);
         let caller = format!("{} {:?}", self.server, self.principal);
         let parts = [&caller, self.tool.as_str(), self.arguments.as_str(), state];
         let mut hash = Sha256::new();
+        hash.update(definition);
         for part in parts {
             hash.update(part.len().to_le_bytes());
             hash.update(part);

@@ -22,6 +22,7 @@ use crate::{
     audit::{AuditEntry, Ended},
     budget::Structured,
     call::{Call, CallContext, CallRequest, ClientHandle, ToolRequest},
+    contain::{Panicked, contain_now},
     downstream::{CallEnd, CallError, CallResult, CallTicket, ServerHandle, Unfinished},
     era::{self, Era},
     ident::{ServerName, ToolIdentifier, ToolName},
@@ -130,7 +131,7 @@ impl From<CallError> for CallFailure {
 }
 
 /// A call after its first steps.
-pub enum Started {
+pub enum CallStart {
     /// It is over.
     Over(CallReply),
     /// It can be sent at once.
@@ -139,7 +140,7 @@ pub enum Started {
     Waits(WaitingCall),
 }
 
-impl Started {
+impl CallStart {
     /// Runs the call to its end. Dropping the future cancels it.
     pub async fn run(self) -> CallReply {
         match self {
@@ -161,6 +162,8 @@ struct Run {
     audit: Option<AuditEntry>,
     /// How often the call was checked again.
     checks: u32,
+    /// Whether the user was offered to sign in for it: once is enough.
+    was_offered: bool,
 }
 
 /// A call that can be sent.
@@ -200,8 +203,11 @@ enum Step {
     },
 }
 
-/// The outcome of sending a call.
-pub enum Sent {
+/// The outcome of sending a call: a reply, or a wait; or a bug of ours.
+pub(crate) type Sent = Result<Settled, Panicked>;
+
+/// The end of a call at its server, as far as the pipeline is concerned.
+pub enum Settled {
     /// The call is over.
     Over(CallReply),
     /// It has to wait for something.
@@ -210,7 +216,7 @@ pub enum Sent {
 
 impl Workbench {
     /// Takes the first steps of a call, up to where it can be sent or has to wait.
-    pub fn start_call(self: &Arc<Self>, call: ToolCall<'_>) -> Started {
+    pub fn start_call(self: &Arc<Self>, call: ToolCall<'_>) -> CallStart {
         let ToolCall {
             mode,
             names,
@@ -226,12 +232,17 @@ impl Workbench {
         let retry = context.retry.as_ref();
         let run = Run {
             continues: retry.is_some_and(|retry| retry.state.is_some()),
-            audit: self.audit.begin(&tool, &arguments, &*context.client),
+            audit: match &found {
+                // The tool is not known yet: the entry begins when it is.
+                Ok(Lookup::Unopened(_)) if mode == Mode::Native => None,
+                _ => self.audit.begin(&tool, &arguments, &*context.client),
+            },
             client: Arc::clone(&context.client),
             workbench: Arc::clone(self),
             mode,
             tool,
             checks: 0,
+            was_offered: false,
         };
         let request = ToolRequest {
             name: run.tool.tool.clone(),
@@ -247,7 +258,7 @@ impl Workbench {
             Ok(Lookup::Found(server, _)) => run.check(server, call),
             Ok(Lookup::Unopened(_) | Lookup::Unlisted(_)) => {
                 let shown = (mode == Mode::Native).then(|| names.tool.to_owned());
-                Started::Waits(WaitingCall {
+                CallStart::Waits(WaitingCall {
                     run,
                     step: Step::Resolve { call, shown },
                 })
@@ -255,7 +266,7 @@ impl Workbench {
             Err(error) => {
                 let known = resolve::known_names(self, &run.tool, &error);
                 let failure = CallFailure::NotFound { error, known };
-                Started::Over(run.finish(None, Err(failure)))
+                CallStart::Over(run.finish(None, Err(failure)))
             }
         }
     }
@@ -290,9 +301,9 @@ fn renamed(params: &RawJson, shown: &str, original: &ToolName) -> RawJson {
 
 impl Run {
     /// Checks consent.
-    fn check(self, server: Arc<ServerHandle>, mut call: Call) -> Started {
+    fn check(self, server: Arc<ServerHandle>, mut call: Call) -> CallStart {
         let CallRequest::Tool(request) = &mut call.request else {
-            return Started::Over(self.finish(None, Err(CallError::Internal.into())));
+            return CallStart::Over(self.finish(None, Err(CallError::Internal.into())));
         };
         match self
             .workbench
@@ -301,18 +312,20 @@ impl Run {
         {
             Ok(Permit::Granted(consent)) => {
                 request.consent = consent.as_deref().map(|it| Box::new(it.definition));
-                Started::Ready(ReadyCall {
+                CallStart::Ready(ReadyCall {
                     run: self,
                     server,
                     call,
                     consent,
                 })
             }
-            Ok(Permit::Ask(_)) => Started::Waits(WaitingCall {
+            Ok(Permit::Ask(_)) => CallStart::Waits(WaitingCall {
                 run: self,
                 step: Step::Check { server, call },
             }),
-            Err(refusal) => Started::Over(self.finish(None, Err(CallError::from(refusal).into()))),
+            Err(refusal) => {
+                CallStart::Over(self.finish(None, Err(CallError::from(refusal).into())))
+            }
         }
     }
 
@@ -322,7 +335,7 @@ impl Run {
         server: Arc<ServerHandle>,
         consent: Option<Box<Consent>>,
         end: CallEnd,
-    ) -> Sent {
+    ) -> Settled {
         let step = match end {
             CallEnd::Unfinished(call) => Step::Follow {
                 server,
@@ -332,14 +345,16 @@ impl Run {
             // The call did not run: the tool is not what it was when the call was checked.
             CallEnd::Over {
                 call,
-                result: Err(error),
-            } if error.is_outdated_tool() && self.checks < MAX_CHECKS => {
+                is_outdated: true,
+                ..
+            } if self.checks < MAX_CHECKS => {
                 self.checks += 1;
                 Step::Check { server, call }
             }
             CallEnd::Over {
                 call,
                 result: Err(error),
+                ..
             } if self.can_sign_in(&server, &error) => Step::SignIn {
                 server,
                 call,
@@ -348,18 +363,19 @@ impl Run {
             CallEnd::Dropped => {
                 // An audit entry without an end says that the call was cancelled.
                 self.audit = None;
-                return Sent::Over(self.finish(None, Err(CallError::Internal.into())));
+                return Settled::Over(self.finish(None, Err(CallError::Internal.into())));
             }
             CallEnd::Over { result, .. } => {
                 let result = result.map_err(CallFailure::Failed);
-                return Sent::Over(self.finish(consent.as_deref(), result));
+                return Settled::Over(self.finish(consent.as_deref(), result));
             }
         };
-        Sent::Waits(WaitingCall { run: self, step })
+        Settled::Waits(WaitingCall { run: self, step })
     }
 
     fn can_sign_in(&self, server: &ServerHandle, error: &CallError) -> bool {
-        let needed = error.sign_in().filter(|_| self.mode != Mode::Native);
+        let may_offer = self.mode != Mode::Native && !self.was_offered;
+        let needed = error.sign_in().filter(|_| may_offer);
         needed.is_some_and(|needed| sign_in::can_offer(server, needed, &self.client))
     }
 
@@ -434,7 +450,7 @@ impl ReadyCall {
     }
 
     /// Sends the call. `then` is called once, by the task of the server, and must not take long.
-    pub fn send(self, ticket: CallTicket, then: impl FnOnce(Sent) + Send + 'static) {
+    pub(crate) fn send(self, ticket: CallTicket, then: impl FnOnce(Sent) + Send + 'static) {
         let Self {
             run,
             server,
@@ -443,7 +459,8 @@ impl ReadyCall {
         } = self;
         let handle = Arc::clone(&server);
         handle.call_then(ticket, call, move |end| {
-            then(run.settle(server, consent, end));
+            // A bug in the last steps fails this call, and not the server's task.
+            then(contain_now(|| run.settle(server, consent, end)));
         });
     }
 
@@ -460,8 +477,8 @@ impl ReadyCall {
             Err(error) => return run.finish(consent.as_deref(), Err(error.into())),
         };
         match sent {
-            Sent::Over(reply) => reply,
-            Sent::Waits(waiting) => Box::pin(waiting.run()).await,
+            Settled::Over(reply) => reply,
+            Settled::Waits(waiting) => Box::pin(waiting.run()).await,
         }
     }
 }
@@ -482,6 +499,7 @@ impl WaitingCall {
                     call,
                     error,
                 } => {
+                    run.was_offered = true;
                     let is_signed_in = match error.sign_in() {
                         Some(needed) => sign_in::offer_sign_in(&server, needed, &run.client).await,
                         None => false,
@@ -510,8 +528,8 @@ impl WaitingCall {
                 Err(error) => return run.finish(consent.as_deref(), Err(error.into())),
             };
             match run.settle(server, consent, end) {
-                Sent::Over(reply) => return reply,
-                Sent::Waits(waiting) => Self { run, step } = waiting,
+                Settled::Over(reply) => return reply,
+                Settled::Waits(waiting) => Self { run, step } = waiting,
             }
         }
     }
@@ -541,16 +559,26 @@ impl Run {
                         request.name = tool.tool.clone();
                     }
                     self.tool = tool;
+                    self.begin_audit(&call);
                     return Ok((server, call));
                 }
                 Ok(lookup) => self.wait_signing_in(&workbench, lookup).await,
                 Err(error) => Err(error),
             };
             if let Err(error) = waited {
+                self.begin_audit(&call);
                 let known = resolve::known_names(&workbench, &self.tool, &error);
                 return Err(CallFailure::NotFound { error, known });
             }
             attempt = Attempt::Again;
+        }
+    }
+
+    /// Begins the audit entry, if the tool was not known before.
+    fn begin_audit(&mut self, call: &Call) {
+        if let (None, CallRequest::Tool(request)) = (&self.audit, &call.request) {
+            let audit = &self.workbench.audit;
+            self.audit = audit.begin(&self.tool, &request.arguments, &*self.client);
         }
     }
 

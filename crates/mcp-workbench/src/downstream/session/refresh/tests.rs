@@ -70,8 +70,12 @@ fn begun(refresh: &mut Refresh) -> Instant {
     let now = Instant::now() + PAUSE;
     let params = refresh.begin_if_due(now).expect("it is due");
     assert_eq!(params.as_str(), "{}");
+    refresh.asked(PAGE);
     now
 }
+
+/// The id of every request for a page.
+const PAGE: u64 = 7;
 
 #[test]
 fn the_first_change_is_read_at_once() {
@@ -103,15 +107,18 @@ fn the_next_is_read_a_second_later_however_often_it_is_announced() {
     );
     assert!(refresh.begin_if_due(began + PAUSE * 2).is_none());
     let next = refresh.take_page(
+        PAGE,
         &page(&["a"], None),
         &rules(&ToolFilters::default()),
         &status,
     );
-    assert_eq!(next, Page::Listed);
+    assert_eq!(next, Page::ChangedAgain);
     assert!(status.borrow().stale, "it has changed again meanwhile");
     assert_eq!(refresh.due(), Some(began + PAUSE));
     assert!(refresh.begin_if_due(began + PAUSE).is_some());
+    refresh.asked(PAGE);
     refresh.take_page(
+        PAGE,
         &page(&["a"], None),
         &rules(&ToolFilters::default()),
         &status,
@@ -125,14 +132,15 @@ fn every_page_is_asked_for_and_the_whole_is_published() {
     let status = status();
     begun(&mut refresh);
     let filters = ToolFilters::new(Some(vec!["!c".to_owned()]), None, Vec::new());
-    let next = refresh.take_page(&page(&["a"], Some("2")), &rules(&filters), &status);
+    let next = refresh.take_page(PAGE, &page(&["a"], Some("2")), &rules(&filters), &status);
     let Page::Next(params) = next else {
         panic!("{next:?}");
     };
     assert_eq!(params.as_str(), r#"{"cursor":"2"}"#);
+    refresh.asked(PAGE);
     assert_eq!(names(&known(&status)), Vec::<&str>::new());
     assert_eq!(
-        refresh.take_page(&page(&["b", "c"], None), &rules(&filters), &status),
+        refresh.take_page(PAGE, &page(&["b", "c"], None), &rules(&filters), &status),
         Page::Listed
     );
     let list = known(&status);
@@ -149,7 +157,12 @@ fn a_list_that_is_the_same_stays_the_same() {
     for tools in [&["a"][..], &["a"], &["a", "b"]] {
         begun(&mut refresh);
         refresh.began = None;
-        refresh.take_page(&page(tools, None), &rules(&ToolFilters::default()), &status);
+        refresh.take_page(
+            PAGE,
+            &page(tools, None),
+            &rules(&ToolFilters::default()),
+            &status,
+        );
         lists.push(known(&status));
     }
     assert!(Arc::ptr_eq(&lists[0], &lists[1]));
@@ -166,11 +179,18 @@ fn a_list_that_cannot_be_read_leaves_the_last() {
         let before = known(&status);
         begun(&mut refresh);
         assert_eq!(
-            refresh.take_page(&answer, &rules(&ToolFilters::default()), &status),
-            Page::Listed
+            refresh.take_page(PAGE, &answer, &rules(&ToolFilters::default()), &status),
+            Page::Unreadable
         );
         assert!(Arc::ptr_eq(&before, &known(&status)));
-        assert!(!status.borrow().stale && !refresh.is_on());
+        assert!(
+            status.borrow().stale && refresh.is_on(),
+            "no call is sent by it"
+        );
+        assert_eq!(refresh.due(), None, "nobody needs it now");
+        let now = Instant::now();
+        refresh.hasten(now);
+        assert_eq!(refresh.due(), Some(now), "a call waits for it");
     }
 }
 
@@ -182,12 +202,15 @@ fn who_waits_gets_the_current_list() {
     let (reply, mut answer) = oneshot::channel();
     refresh.wait(reply);
     refresh.take_page(
+        PAGE,
         &page(&["a"], Some("2")),
         &rules(&ToolFilters::default()),
         &status,
     );
     assert!(answer.try_recv().is_err(), "the list is not whole yet");
+    refresh.asked(PAGE);
     refresh.take_page(
+        PAGE,
         &page(&["b"], None),
         &rules(&ToolFilters::default()),
         &status,
@@ -210,6 +233,7 @@ fn a_page_that_nobody_asked_for_is_ignored() {
     let mut refresh = Refresh::default();
     let status = status();
     refresh.take_page(
+        PAGE,
         &page(&["a"], None),
         &rules(&ToolFilters::default()),
         &status,
@@ -228,13 +252,15 @@ fn a_reading_that_takes_too_long_is_given_up() {
     refresh.wait(reply);
     refresh.give_up_if_due(began + LISTING_TIMEOUT - MOMENT, &status);
     assert!(refresh.is_on() && status.borrow().stale);
-    refresh.give_up_if_due(began + LISTING_TIMEOUT, &status);
-    assert!(!refresh.is_on() && !status.borrow().stale);
+    let given_up = refresh.give_up_if_due(began + LISTING_TIMEOUT, &status);
+    assert_eq!(given_up, Some((Some(PAGE), Page::Unreadable)));
+    assert!(refresh.is_on() && status.borrow().stale);
     assert!(Arc::ptr_eq(
         &answer.try_recv().unwrap().unwrap(),
         &known(&status)
     ));
     refresh.take_page(
+        PAGE,
         &page(&["a"], None),
         &rules(&ToolFilters::default()),
         &status,
@@ -244,4 +270,44 @@ fn a_reading_that_takes_too_long_is_given_up() {
         Vec::<&str>::new(),
         "it came too late"
     );
+}
+
+#[test]
+fn a_server_that_announces_without_end_does_not_hold_calls_up() {
+    let mut refresh = Refresh::default();
+    let status = status();
+    let mut outcomes = Vec::new();
+    for _ in 0..MAX_UNSETTLED {
+        begun(&mut refresh);
+        refresh.announce();
+        let filters = ToolFilters::default();
+        let page = page(&["a"], None);
+        outcomes.push(refresh.take_page(PAGE, &page, &rules(&filters), &status));
+        refresh.began = None;
+        refresh.due = None;
+    }
+    assert_eq!(
+        outcomes,
+        [Page::ChangedAgain, Page::ChangedAgain, Page::Listed]
+    );
+}
+
+#[test]
+fn the_list_of_a_lost_session_is_not_taken_for_that_of_the_new_one() {
+    let mut refresh = Refresh::default();
+    let status = status();
+    begun(&mut refresh);
+    assert_eq!(refresh.lose(), Some(PAGE));
+    let filters = ToolFilters::default();
+    let old = refresh.take_page(PAGE, &page(&["old"], None), &rules(&filters), &status);
+    assert_eq!(old, Page::Ignored);
+    refresh.hasten(Instant::now());
+    assert_eq!(refresh.due(), None, "there is nobody to read from");
+    assert_eq!(refresh.require(Introduction::default()), None);
+    begun(&mut refresh);
+    refresh.asked(PAGE + 1);
+    let late = refresh.take_page(PAGE, &page(&["old"], None), &rules(&filters), &status);
+    assert_eq!(late, Page::Ignored);
+    let unreadable = refresh.take_page(PAGE + 1, &Answer::Invalid, &rules(&filters), &status);
+    assert_eq!(unreadable, Page::Lost);
 }
