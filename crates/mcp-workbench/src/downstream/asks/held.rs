@@ -44,56 +44,61 @@ impl HeldQuestions {
     }
 }
 
-impl Session {
-    /// Takes a question of the server, or lets it wait.
-    pub(crate) fn take_question(&mut self, request: Request, origin: Origin) {
-        let client = self.meant_client(origin).cloned();
-        if client.is_none() && self.may_be_told_later(&request, origin) {
-            self.held.held.push(Held {
-                request,
-                until: Instant::now() + PATIENCE,
-            });
-            return;
-        }
-        let taken = answer_server(request, client.as_ref(), &mut self.asks, &mut self.link);
-        if let (Taken::Asked, Some(client)) = (taken, client) {
-            self.calls.question_opened(client.id());
-        }
+/// Takes a question of the server, or lets it wait.
+pub(crate) fn take_question(session: &mut Session, request: Request, origin: Origin) {
+    let client = session.meant_client(origin).cloned();
+    if client.is_none() && may_be_told_later(session, &request, origin) {
+        session.held.held.push(Held {
+            request,
+            until: Instant::now() + PATIENCE,
+        });
+        return;
     }
-
-    /// Whether it is only not known yet which call a question belongs to.
-    fn may_be_told_later(&self, request: &Request, origin: Origin) -> bool {
-        let Some(question) = Question::named(&request.method) else {
-            return false;
-        };
-        let from_configuration = question == Question::Roots && self.asks.has_roots();
-        origin == Origin::Connection
-            && !from_configuration
-            && self.held.held.len() < MAX_HELD
-            && self.calls.somebody_can_answer(question)
+    let taken = answer_server(
+        request,
+        client.as_ref(),
+        &mut session.asks,
+        &mut session.link,
+    );
+    if let (Taken::Asked, Some(client)) = (taken, client) {
+        session.calls.question_opened(client.id());
     }
+}
 
-    /// Takes the questions of which it can now be told whose they are, and refuses those that have waited for too
-    /// long, one at a time.
-    pub(crate) fn release_held(&mut self) {
-        if self.held.held.is_empty() {
-            return;
-        }
-        let now = Instant::now();
-        let mut refused = false;
-        for held in std::mem::take(&mut self.held.held) {
-            let is_told = self.meant_client(Origin::Connection).is_some();
-            if is_told || !self.may_be_told_later(&held.request, Origin::Connection) {
-                self.take_question(held.request, Origin::Connection);
-            } else if held.until <= now && !refused {
-                refused = true;
-                let words = "it cannot be told which of several calls asks this";
-                let id = Some(&held.request.id);
-                self.link.send(wire::error(id, code::INTERNAL_ERROR, words));
-            } else {
-                let until = if refused { now + PATIENCE } else { held.until };
-                self.held.held.push(Held { until, ..held });
-            }
+/// Returns whether it may become known later which call a question belongs to.
+fn may_be_told_later(session: &Session, request: &Request, origin: Origin) -> bool {
+    let Some(question) = Question::named(&request.method) else {
+        return false;
+    };
+    let from_configuration = question == Question::Roots && session.asks.has_roots();
+    origin == Origin::Connection
+        && !from_configuration
+        && session.held.held.len() < MAX_HELD
+        && session.calls.somebody_can_answer(question)
+}
+
+/// Takes the questions of which it can now be told whose they are, and refuses those that have waited for too
+/// long, one at a time.
+pub(crate) fn release(session: &mut Session) {
+    if session.held.held.is_empty() {
+        return;
+    }
+    let now = Instant::now();
+    let mut refused = false;
+    for held in std::mem::take(&mut session.held.held) {
+        let is_told = session.meant_client(Origin::Connection).is_some();
+        if is_told || !may_be_told_later(session, &held.request, Origin::Connection) {
+            take_question(session, held.request, Origin::Connection);
+        } else if held.until <= now && !refused {
+            refused = true;
+            let words = "it cannot be told which of several calls asks this";
+            let id = Some(&held.request.id);
+            session
+                .link
+                .send(wire::error(id, code::INTERNAL_ERROR, words));
+        } else {
+            let until = if refused { now + PATIENCE } else { held.until };
+            session.held.held.push(Held { until, ..held });
         }
     }
 }

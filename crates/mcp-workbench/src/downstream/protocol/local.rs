@@ -1,16 +1,13 @@
 //! What a modern server is not sent, because the modern era has it in another form: subscriptions are one request
 //! for everybody, and the level of log messages is told with every request. And what it tells by that request.
 
-use tokio::time::Instant;
-
 use crate::{
     call::CallRequest,
     downstream::{
         error::CallError,
-        event::Change,
-        protocol::{conversation::error_code, subscription::Listening},
+        protocol::conversation::error_code,
         server::QueuedCall,
-        session::{Session, Surroundings, pending::Asked},
+        session::{Session, Surroundings},
     },
     era::{HEADER_MISMATCH, SUBSCRIPTION_ID},
     wire::{Answer, ObjectText, RawJson, code},
@@ -34,21 +31,19 @@ impl Local {
             _ => None,
         }
     }
-}
 
-impl Session {
     /// Answers a request that the server is not sent.
-    pub(crate) fn take_local(&mut self, local: Local, call: Box<QueuedCall>) {
-        match local {
-            Local::LogLevel => {}
-            Local::Subscription if self.subscription.announced().subscriptions => {
-                let before = self.calls.lasting().subscribed();
-                self.calls.lasting().note(&call.call.request);
-                if self.calls.lasting().subscribed() != before {
-                    self.listen();
+    pub(crate) fn take(self, session: &mut Session, call: Box<QueuedCall>) {
+        match self {
+            Self::LogLevel => {}
+            Self::Subscription if session.subscription.announced().subscriptions => {
+                let before = session.calls.lasting().subscribed();
+                session.calls.lasting().note(&call.call.request);
+                if session.calls.lasting().subscribed() != before {
+                    session.listen();
                 }
             }
-            Local::Subscription => {
+            Self::Subscription => {
                 let message = "the server does not tell of single resources";
                 call.answer(Err(CallError::refusal(
                     code::METHOD_NOT_FOUND,
@@ -60,60 +55,21 @@ impl Session {
         }
         call.answer(Ok(ObjectText::new().finish()));
     }
+}
 
-    /// Asks the server to tell what it tells of and somebody wants to hear. What it was asked before is taken back
-    /// after that, so that nothing is missed.
-    pub(crate) fn listen(&mut self) {
-        let params = self.subscription.params(self.calls.lasting());
-        let open = params.map(|params| {
-            let method = "subscriptions/listen";
-            let asked = self
-                .calls
-                .ask(&mut self.link, Asked::Listen, method, &params);
-            Listening {
-                id: asked.0,
-                frame: asked.1,
-                since: Instant::now(),
-            }
-        });
-        if let Some(before) = self.subscription.replace(open) {
-            self.calls
-                .take_back(&mut self.link, before.id, before.frame);
-        }
+/// Asks the server again after it has stopped telling. What was missed meanwhile is told at once the first
+/// time; of a server that goes on refusing nothing more can be known until it grants the request.
+pub(crate) fn listen_again(session: &mut Session, surroundings: &Surroundings<'_>) {
+    session.listen();
+    if session.subscription.ended_once() {
+        take_granted(session, surroundings);
     }
+}
 
-    /// Asks the server again after it has stopped telling. What was missed meanwhile is told at once the first
-    /// time; of a server that goes on refusing nothing more can be known until it grants the request.
-    pub(crate) fn listen_again(&mut self, surroundings: &Surroundings<'_>) {
-        self.listen();
-        if self.subscription.ended_once() {
-            self.take_granted(surroundings);
-        }
-    }
-
-    /// The server tells again.
-    pub(crate) fn take_granted(&mut self, surroundings: &Surroundings<'_>) {
-        if self.subscription.take_missed() {
-            self.announce_everything(surroundings);
-        }
-    }
-
-    /// Everything that the server has may have changed.
-    pub(crate) fn announce_everything(&mut self, surroundings: &Surroundings<'_>) {
-        self.announce_change(surroundings.status);
-        (surroundings.tell)(Change::Prompts);
-        (surroundings.tell)(Change::Resources);
-    }
-
-    /// The server has answered that it will tell no more, or that it has no such thing.
-    pub(crate) fn stop_listening(&mut self, id: u64, answer: &Answer) {
-        match answer {
-            Answer::Error(error) if error_code(error) == code::METHOD_NOT_FOUND.to_string() => {
-                tracing::debug!("the server does not tell of changes");
-                self.subscription.refused(id);
-            }
-            _ => self.subscription.ended(id, Instant::now()),
-        }
+/// Takes the server's grant of the request, and announces what may have been missed before it.
+pub(crate) fn take_granted(session: &mut Session, surroundings: &Surroundings<'_>) {
+    if session.subscription.take_missed() {
+        session.announce_everything(surroundings);
     }
 }
 

@@ -41,86 +41,94 @@ enum Known {
     Otherwise,
 }
 
-impl Session {
-    /// Whether the server has to be met anew, and nobody waits for an answer.
-    pub(crate) fn is_replaced(&self) -> bool {
-        self.speech.known == Known::Otherwise && self.calls.is_empty()
-    }
-
-    /// Looks at the refusal of a call.
-    pub(crate) fn take_refusal(&mut self, answer: &Answer, status: &watch::Sender<Status>) {
-        let Answer::Error(error) = answer else { return };
-        match self.calls.era() {
-            Era::Modern if is_header_mismatch(answer) => {
-                // The headers of calls come from the list, so the list is not what the server has now.
-                self.announce_change(status);
-            }
-            Era::Modern if !is_modern_code(error) => self.ask_how_it_speaks(),
-            Era::Legacy if self.link.is_remote() && misses_the_era(error) => {
-                self.speech.known = Known::Otherwise;
-            }
-            Era::Modern | Era::Legacy => {}
-        }
-    }
-
-    /// Takes a request that has failed by itself.
-    pub(crate) fn take_failure(
-        &mut self,
-        id: u64,
-        (fault, outcome): (HttpFault, Outcome),
-        surroundings: &Surroundings<'_>,
-    ) {
-        let is_outdated = matches!(
-            fault,
-            HttpFault::SessionLost { .. } | HttpFault::AccountChanged
-        );
-        let not_modern = is_not_modern(&fault);
-        let was_call = self.calls.pending.is_call(id);
-        let fault = Box::new(fault);
-        let error = CallError::Http { fault, outcome };
-        if was_call && is_outdated {
-            self.calls.put_back(id, error);
-            self.calls.send_queued(&mut self.link);
-            self.hasten_listing();
-            return;
-        }
-        match self.calls.failed(id, error, &mut self.link) {
-            Some(Asked::List) => self.take_page(id, &Answer::Invalid, surroundings),
-            Some(Asked::Listen) => self.subscription.ended(id, Instant::now()),
-            Some(Asked::Ping) if self.speech.known == Known::Asked => {
-                self.speech.known = if not_modern {
-                    Known::Otherwise
-                } else {
-                    Known::AsMet
-                };
-            }
-            _ if was_call && not_modern && self.calls.era() == Era::Modern => {
-                self.ask_how_it_speaks();
-            }
-            _ => {}
-        }
-    }
-
-    /// The server has answered a question how it speaks.
+impl Speech {
+    /// Takes the server's answer to a question how it speaks.
     pub(crate) fn take_sign_of_life(&mut self) {
-        if self.speech.known == Known::Asked {
-            self.speech.known = Known::AsMet;
+        if self.known == Known::Asked {
+            self.known = Known::AsMet;
         }
     }
 
-    /// Asks a remote server that was modern whether it is. What a process is does not change.
-    fn ask_how_it_speaks(&mut self) {
-        let now = Instant::now();
-        let is_due = self.speech.asked_at.is_none_or(|at| at + PAUSE <= now);
-        if is_due && self.link.is_remote() && self.speech.known == Known::AsMet {
-            self.speech = Speech {
+    /// Records that the server is asked now; returns false if it must not be asked yet.
+    fn begin_asking(&mut self, now: Instant) -> bool {
+        let is_due = self.asked_at.is_none_or(|at| at + PAUSE <= now);
+        let begins = is_due && self.known == Known::AsMet;
+        if begins {
+            *self = Self {
                 known: Known::Asked,
                 asked_at: Some(now),
             };
-            let nothing = ObjectText::new().finish();
-            self.calls
-                .ask(&mut self.link, Asked::Ping, "server/discover", &nothing);
         }
+        begins
+    }
+}
+
+/// Returns whether the server speaks a different protocol now, and nobody waits for an answer.
+pub(crate) fn is_replaced(session: &Session) -> bool {
+    session.speech.known == Known::Otherwise && session.calls.is_empty()
+}
+
+/// Looks at the refusal of a call.
+pub(crate) fn take_refusal(session: &mut Session, answer: &Answer, status: &watch::Sender<Status>) {
+    let Answer::Error(error) = answer else { return };
+    match session.calls.era() {
+        Era::Modern if is_header_mismatch(answer) => {
+            // The headers of calls come from the list, so the list is not what the server has now.
+            session.announce_change(status);
+        }
+        Era::Modern if !is_modern_code(error) => ask_how_it_speaks(session),
+        Era::Legacy if session.link.is_remote() && misses_the_era(error) => {
+            session.speech.known = Known::Otherwise;
+        }
+        Era::Modern | Era::Legacy => {}
+    }
+}
+
+/// Takes a request that has failed by itself.
+pub(crate) fn take_failure(
+    session: &mut Session,
+    id: u64,
+    (fault, outcome): (HttpFault, Outcome),
+    surroundings: &Surroundings<'_>,
+) {
+    let is_outdated = matches!(
+        fault,
+        HttpFault::SessionLost { .. } | HttpFault::AccountChanged
+    );
+    let not_modern = is_not_modern(&fault);
+    let was_call = session.calls.pending.is_call(id);
+    let fault = Box::new(fault);
+    let error = CallError::Http { fault, outcome };
+    if was_call && is_outdated {
+        session.calls.put_back(id, error);
+        session.calls.send_queued(&mut session.link);
+        session.hasten_listing();
+        return;
+    }
+    match session.calls.failed(id, error, &mut session.link) {
+        Some(Asked::List) => session.take_page(id, &Answer::Invalid, surroundings),
+        Some(Asked::Listen) => session.subscription.ended(id, Instant::now()),
+        Some(Asked::Ping) if session.speech.known == Known::Asked => {
+            session.speech.known = if not_modern {
+                Known::Otherwise
+            } else {
+                Known::AsMet
+            };
+        }
+        _ if was_call && not_modern && session.calls.era() == Era::Modern => {
+            ask_how_it_speaks(session);
+        }
+        _ => {}
+    }
+}
+
+/// Asks a remote server that was modern whether it still is. A process cannot change its protocol.
+fn ask_how_it_speaks(session: &mut Session) {
+    if session.link.is_remote() && session.speech.begin_asking(Instant::now()) {
+        let nothing = ObjectText::new().finish();
+        session
+            .calls
+            .ask(&mut session.link, Asked::Ping, "server/discover", &nothing);
     }
 }
 

@@ -6,8 +6,12 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::{
-    downstream::session::lasting::Lasting,
-    wire::{FrameTicket, ObjectText, RawJson},
+    downstream::{
+        link::Link,
+        protocol::conversation::error_code,
+        session::{calls::Calls, lasting::Lasting, pending::Asked},
+    },
+    wire::{Answer, FrameTicket, ObjectText, RawJson, code},
 };
 
 /// The pause before it is opened again; each end soon after doubles it.
@@ -104,6 +108,35 @@ impl Subscription {
         }
         let params = ObjectText::new().raw("notifications", &filter.finish());
         any.then(|| params.finish())
+    }
+
+    /// Asks the server to tell what it tells of and somebody wants to hear. What it was asked before is taken back
+    /// after that, so that nothing is missed.
+    pub(crate) fn listen(&mut self, calls: &mut Calls, link: &mut Link) {
+        let params = self.params(calls.lasting());
+        let open = params.map(|params| {
+            let method = "subscriptions/listen";
+            let (id, frame) = calls.ask(link, Asked::Listen, method, &params);
+            Listening {
+                id,
+                frame,
+                since: Instant::now(),
+            }
+        });
+        if let Some(before) = self.replace(open) {
+            calls.take_back(link, before.id, before.frame);
+        }
+    }
+
+    /// Takes the server's answer to the request: that it will tell no more, or that it has no such thing.
+    pub(crate) fn take_answer(&mut self, id: u64, answer: &Answer) {
+        match answer {
+            Answer::Error(error) if error_code(error) == code::METHOD_NOT_FOUND.to_string() => {
+                tracing::debug!("the server does not tell of changes");
+                self.refused(id);
+            }
+            _ => self.ended(id, Instant::now()),
+        }
     }
 
     /// Notes that it was opened, or that there is none any more; returns the one before, which is to be ended.

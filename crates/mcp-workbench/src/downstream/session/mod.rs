@@ -10,18 +10,25 @@ pub(crate) mod progress;
 pub(crate) mod refresh;
 pub(crate) mod reply;
 pub(crate) mod reports;
-pub(crate) mod run;
 pub(crate) mod unreadable;
 
 use std::sync::Arc;
 
-use tokio::{sync::watch, time::Instant};
+use tokio::{
+    sync::{mpsc, watch},
+    time::Instant,
+};
 
 use crate::{
+    alarm::Alarm,
     call::{ClientHandle, ClientId, Outcome},
     config::Server,
     downstream::{
-        asks::{Asks, held::HeldQuestions, users::Users},
+        asks::{
+            Asks,
+            held::{self, HeldQuestions},
+            users::{Users, wait_for_room},
+        },
         error::{CallError, GiveUp, HttpFault},
         event::Change,
         introduction::Introduction,
@@ -30,8 +37,8 @@ use crate::{
         pool::Shutdown,
         process::Exit,
         protocol::{
-            local::{Local, untagged},
-            replaced::Speech,
+            local::{self, Local, untagged},
+            replaced::{self, Speech},
             subscription::Subscription,
         },
         server::{Command, QueuedCall, Status},
@@ -42,12 +49,12 @@ use crate::{
             pending::Asked,
             refresh::{Page, Reading, Refresh},
         },
-        supervisor::{memory::Keeper, start::Started, waiting::Waiting},
+        supervisor::{adapt, memory::Keeper, start::Started, waiting::Waiting},
     },
     era::Era,
     lock::ServerPins,
     policy::clean,
-    wire::{Answer, Message, Notification, RawJson, RequestId, Response, id_from_tail},
+    wire::{Answer, Message, Notification, ObjectText, RawJson, RequestId, Response, id_from_tail},
 };
 
 /// Why a session is over.
@@ -137,6 +144,143 @@ impl Session {
         session
     }
 
+    /// Serves until the end, in turns: one for each event, with everything that arrived together with it. What is
+    /// said to the server in a turn is written at the end of the turn, in one piece.
+    pub(crate) async fn run(
+        &mut self,
+        commands: &mut mpsc::UnboundedReceiver<Command>,
+        surroundings: &Surroundings<'_>,
+    ) -> SessionEnd {
+        let mut alarm = Alarm::default();
+        let shutdown = surroundings.shutdown.begun();
+        tokio::pin!(shutdown);
+        loop {
+            if replaced::is_replaced(self) {
+                return SessionEnd::Replaced;
+            }
+            held::release(self);
+            if replaced::is_replaced(self) {
+                return SessionEnd::Replaced;
+            }
+            if let Some(fault) = self.lost.take() {
+                return SessionEnd::Lost(fault);
+            }
+            let held_up = self.users.held_up();
+            // A server is not blamed for the time in which nobody listens to it.
+            let due = held_up.is_none().then(|| self.due()).flatten();
+            tokio::select! {
+                () = wait_for_room(held_up.as_ref()), if held_up.is_some() => {
+                    self.health.excuse(Instant::now());
+                    self.link.excuse_stall();
+                }
+                event = self.link.next_event(), if held_up.is_none() => {
+                    if let Some(end) = self.take_events(event, surroundings) {
+                        return end;
+                    }
+                }
+                command = commands.recv() => match command {
+                    Some(command) => self.take_commands(command, commands, surroundings),
+                    None => return SessionEnd::Retired,
+                },
+                (answer, client) = self.asks.next_answer() => {
+                    self.link.send(answer);
+                    self.close_question(client);
+                }
+                () = alarm.wait(due) => if let Some(end) = self.take_time(surroundings) {
+                    return end;
+                },
+                () = &mut shutdown => {
+                    return SessionEnd::Shutdown(surroundings.shutdown.since());
+                }
+            }
+        }
+    }
+
+    /// Takes what has happened, and everything that was read together with it.
+    fn take_events(
+        &mut self,
+        first: LinkEvent,
+        surroundings: &Surroundings<'_>,
+    ) -> Option<SessionEnd> {
+        self.calls.begin_turn();
+        let mut next = Some(first);
+        while let Some(event) = next {
+            match event {
+                LinkEvent::Ended(exit) => return Some(SessionEnd::Exited(exit)),
+                LinkEvent::Lost(fault) => return Some(SessionEnd::Lost(fault)),
+                LinkEvent::Nonsense => return Some(SessionEnd::GivenUp(GiveUp::Nonsense)),
+                event => self.take_event(event, surroundings),
+            }
+            next = self.link.ready_event();
+        }
+        None
+    }
+
+    /// Takes a command, and all that wait behind it.
+    fn take_commands(
+        &mut self,
+        first: Command,
+        others: &mut mpsc::UnboundedReceiver<Command>,
+        surroundings: &Surroundings<'_>,
+    ) {
+        self.calls.begin_turn();
+        let mut next = Some(first);
+        while let Some(command) = next {
+            self.take_command(command, surroundings.status);
+            next = others.try_recv().ok();
+        }
+    }
+
+    /// Returns when something is to be done without being asked.
+    fn due(&self) -> Option<Instant> {
+        let moments = [
+            self.calls.due(),
+            self.refresh.due(),
+            self.health.due(),
+            self.link.stalls_at(),
+            self.subscription.due(),
+            self.held.due(),
+            self.idle_at(),
+        ];
+        moments.into_iter().flatten().min()
+    }
+
+    fn take_time(&mut self, surroundings: &Surroundings<'_>) -> Option<SessionEnd> {
+        self.calls.begin_turn();
+        let now = self.calls.now();
+        let status = surroundings.status;
+        if let Some((page, outcome)) = self.refresh.give_up_if_due(now, status) {
+            self.forget_page(page);
+            self.settle_page(outcome);
+        }
+        self.calls.release_progress(now);
+        let timeouts = self.calls.expire(now, &mut self.link);
+        if timeouts > 0 && self.health.timed_out(timeouts, now) {
+            let nothing = ObjectText::new().finish();
+            let method = match self.calls.era() {
+                Era::Legacy => "ping",
+                Era::Modern => "server/discover",
+            };
+            self.calls
+                .ask(&mut self.link, Asked::Ping, method, &nothing);
+        }
+        if self.subscription.due().is_some_and(|due| due <= now) {
+            local::listen_again(self, surroundings);
+        }
+        if let Some(params) = self.refresh.begin_if_due(now) {
+            self.request_page(&params);
+        }
+        let stalled = self.link.stalls_at().is_some_and(|at| at <= now);
+        let given_up = self
+            .health
+            .verdict(self.link.oversized_bytes(), now)
+            .or(stalled.then_some(GiveUp::NotReading));
+        let idle = self.idle_at().is_some_and(|idle| idle <= now);
+        given_up
+            .map(SessionEnd::GivenUp)
+            .or(idle.then_some(SessionEnd::Idle))
+    }
+
     pub(crate) fn take_command(&mut self, command: Command, status: &watch::Sender<Status>) {
         match command {
             Command::Call(call) => self.take_call(call),
@@ -150,7 +294,7 @@ impl Session {
                 self.used_at = self.calls.now();
                 self.calls.lasting().follow(following);
             }
-            change => self.take_change(change, status),
+            change => adapt::take_change(self, change, status),
         }
     }
 
@@ -161,7 +305,7 @@ impl Session {
         if self.calls.era() == Era::Modern
             && let Some(local) = Local::of(&call.call.request)
         {
-            self.take_local(local, call);
+            local.take(self, call);
         } else {
             self.calls.take(call, &mut self.link);
             self.hasten_listing();
@@ -197,7 +341,7 @@ impl Session {
                 self.take_message(message, origin, surroundings);
             }
             LinkEvent::Failed { id, fault, outcome } => {
-                self.take_failure(id, (fault, outcome), surroundings);
+                replaced::take_failure(self, id, (fault, outcome), surroundings);
             }
             // Nothing is sent to the new session before it has listed its tools.
             LinkEvent::SessionLost => {
@@ -220,11 +364,11 @@ impl Session {
                 self.forget_page(page);
                 self.announce_everything(surroundings);
             }
-            LinkEvent::BadLine(line) => self.take_bad_line(&line),
-            LinkEvent::TooLarge(head) => self.take_oversized(&head),
+            LinkEvent::BadLine(line) => unreadable::take_bad_line(self, &line),
+            LinkEvent::TooLarge(head) => unreadable::take_oversized(self, &head),
             LinkEvent::TooLargeEnded(tail) => {
                 if self.health.oversized_ended() {
-                    self.fail_oversized(id_from_tail(&tail).as_ref());
+                    unreadable::fail_oversized(self, id_from_tail(&tail).as_ref());
                 }
             }
             LinkEvent::Nonsense | LinkEvent::Lost(_) | LinkEvent::Ended(_) => {}
@@ -244,7 +388,7 @@ impl Session {
             }
             // A modern server has no business to ask like this, and must not be answered.
             Message::Request(_) if self.calls.era() == Era::Modern => {}
-            Message::Request(request) => self.take_question(request, origin),
+            Message::Request(request) => held::take_question(self, request, origin),
         }
     }
 
@@ -260,13 +404,13 @@ impl Session {
         };
         self.used_at = self.calls.now();
         if matches!(response.answer, Answer::Error(_)) && self.calls.pending.is_call(id) {
-            self.take_refusal(&response.answer, surroundings.status);
+            replaced::take_refusal(self, &response.answer, surroundings.status);
         }
         let answer = (response.answer, response.marks);
         match self.calls.answer(id, answer, &mut self.link) {
             Some((Asked::List, answer)) => self.take_page(id, &answer, surroundings),
-            Some((Asked::Listen, answer)) => self.stop_listening(id, &answer),
-            Some((Asked::Ping, _)) => self.take_sign_of_life(),
+            Some((Asked::Listen, answer)) => self.subscription.take_answer(id, &answer),
+            Some((Asked::Ping, _)) => self.speech.take_sign_of_life(),
             // An answer to nothing is late or doubled, and nobody waits for it.
             _ => self.calls.send_queued(&mut self.link),
         }
@@ -286,7 +430,9 @@ impl Session {
             ("notifications/resources/updated", Some(params)) => {
                 (surroundings.tell)(Change::Resource(untagged(params)));
             }
-            ("notifications/subscriptions/acknowledged", _) => self.take_granted(surroundings),
+            ("notifications/subscriptions/acknowledged", _) => {
+                local::take_granted(self, surroundings);
+            }
             ("notifications/message", Some(params)) => {
                 if let Some(client) = self.meant_client(origin) {
                     client.log(params);
@@ -322,6 +468,18 @@ impl Session {
         self.refresh.announce();
         status.send_modify(|status| status.stale = true);
         self.hasten_listing();
+    }
+
+    /// Announces that everything the server offers may have changed.
+    pub(crate) fn announce_everything(&mut self, surroundings: &Surroundings<'_>) {
+        self.announce_change(surroundings.status);
+        (surroundings.tell)(Change::Prompts);
+        (surroundings.tell)(Change::Resources);
+    }
+
+    /// Subscribes again with the current filter.
+    pub(crate) fn listen(&mut self) {
+        self.subscription.listen(&mut self.calls, &mut self.link);
     }
 
     pub(crate) fn request_page(&mut self, params: &RawJson) {

@@ -111,45 +111,43 @@ impl Adaption {
     }
 }
 
-impl Session {
-    /// Takes a command that is about a change of the configuration.
-    pub(crate) fn take_change(&mut self, change: Command, status: &watch::Sender<Status>) {
-        match change {
-            Command::Adapt(adaption) => self.adapt(&adaption, status),
-            Command::HandOver(heir) => self.calls.lasting().hand_over(&heir),
-            Command::Inherit(lasting) => self.inherit(lasting),
-            Command::Recheck => self.recheck(status),
-            _ => {}
-        }
+/// Takes a command that is about a change of the configuration.
+pub(crate) fn take_change(session: &mut Session, change: Command, status: &watch::Sender<Status>) {
+    match change {
+        Command::Adapt(adaption) => adapt(session, &adaption, status),
+        Command::HandOver(heir) => session.calls.lasting().hand_over(&heir),
+        Command::Inherit(lasting) => inherit(session, lasting),
+        Command::Recheck => recheck(session, status),
+        _ => {}
     }
+}
 
-    /// Has every tool compared with the lock file again: those that are known at once, and the list as the server has it.
-    fn recheck(&mut self, status: &watch::Sender<Status>) {
-        let rules = PinRules {
-            pins: &self.pins,
-            mode: self.server.pin,
-        };
-        status.send_modify(|status| {
-            status.tools = status.tools.as_ref().map(|tools| tools.ruled(&rules));
-        });
-        self.announce_change(status);
+/// Has a session take up what has changed in the entry.
+pub(crate) fn adapt(session: &mut Session, adaption: &Adaption, status: &watch::Sender<Status>) {
+    session.server = Arc::clone(&adaption.now);
+    session.calls.set_times(session.server.times);
+    if adaption.narrow(status) {
+        recheck(session, status);
     }
+}
 
-    /// Takes up what has changed in the entry.
-    pub(crate) fn adapt(&mut self, adaption: &Adaption, status: &watch::Sender<Status>) {
-        self.server = Arc::clone(&adaption.now);
-        self.calls.set_times(self.server.times);
-        if adaption.narrow(status) {
-            self.recheck(status);
-        }
-    }
+/// Has every tool compared with the lock file again: those that are known at once, and the list as the server has it.
+fn recheck(session: &mut Session, status: &watch::Sender<Status>) {
+    let rules = PinRules {
+        pins: &session.pins,
+        mode: session.server.pin,
+    };
+    status.send_modify(|status| {
+        status.tools = status.tools.as_ref().map(|tools| tools.ruled(&rules));
+    });
+    session.announce_change(status);
+}
 
-    /// Makes hold what held for the server before.
-    fn inherit(&mut self, lasting: Lasting) {
-        self.calls.lasting().inherit(lasting);
-        match self.calls.era() {
-            Era::Legacy => self.calls.repeat_lasting(&mut self.link),
-            Era::Modern => self.listen(),
-        }
+/// Makes hold what held for the server before.
+fn inherit(session: &mut Session, lasting: Lasting) {
+    session.calls.lasting().inherit(lasting);
+    match session.calls.era() {
+        Era::Legacy => session.calls.repeat_lasting(&mut session.link),
+        Era::Modern => session.listen(),
     }
 }

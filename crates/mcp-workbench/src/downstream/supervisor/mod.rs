@@ -288,7 +288,7 @@ impl Supervisor {
             self.status.subscribe(),
         );
         if let Some(adaption) = self.adapted.take() {
-            session.adapt(&adaption, &self.status);
+            adapt::adapt(&mut session, &adaption, &self.status);
         }
         for call in self.waiting.calls.drain(..) {
             session.take_call(call);
