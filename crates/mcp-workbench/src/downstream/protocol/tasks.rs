@@ -248,17 +248,15 @@ fn is_gone(error: &CallError) -> bool {
     )
 }
 
-impl Calls {
-    /// Cancels the task that a call has become after it was taken back: nobody knows of it but the server.
-    pub(crate) fn cancel_late_task(&mut self, answer: &Answer, link: &mut Link) {
-        let Answer::Result(task) = answer else { return };
-        if self.era() == Era::Modern
-            && result_type(task) == ResultType::Task
-            && let Some(name) = task.member(TASK_ID)
-        {
-            let params = ObjectText::new().raw(TASK_ID, &name).finish();
-            self.ask(link, Asked::Again, CANCEL, &params);
-        }
+/// Cancels the task that a call has become after it was taken back: nobody knows of it but the server.
+pub(crate) fn cancel_late(calls: &mut Calls, answer: &Answer, link: &mut Link) {
+    let Answer::Result(task) = answer else { return };
+    if calls.era() == Era::Modern
+        && result_type(task) == ResultType::Task
+        && let Some(name) = task.member(TASK_ID)
+    {
+        let params = ObjectText::new().raw(TASK_ID, &name).finish();
+        calls.ask(link, Asked::Again, CANCEL, &params);
     }
 }
 

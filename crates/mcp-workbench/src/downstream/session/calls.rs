@@ -11,12 +11,12 @@ use crate::{
         asks::{attribution, taken_back::TakenBack},
         error::{CallError, TimeLimit},
         link::Link,
-        protocol::{conversation::call_answer, dialect::Dialect},
+        protocol::{conversation::call_answer, dialect::Dialect, tasks},
         server::{CallTicket, QueuedCall, Status},
         session::{
             lasting::Lasting,
             pending::{Asked, Pending, PendingCall},
-            reports::report,
+            progress::report,
         },
     },
     era::Era,
@@ -269,7 +269,7 @@ impl Calls {
     ) -> Option<(Asked, Answer)> {
         let Some(asked) = self.pending.remove(id) else {
             if self.taken_back.answered(id) {
-                self.cancel_late_task(&answer, link);
+                tasks::cancel_late(self, &answer, link);
             }
             return None;
         };
@@ -339,6 +339,30 @@ impl Calls {
         }
         self.send_queued(link);
         count
+    }
+
+    /// Passes progress on with the caller's own token in place of ours.
+    pub(crate) fn forward_progress(&mut self, params: &RawJson) {
+        let token = params.member("progressToken");
+        let id = token.and_then(|token| token.as_str().parse().ok());
+        let Some(call) = id.and_then(|id| self.pending.progress(id)) else {
+            return;
+        };
+        if let Some(params) = call.progress.pass(params.clone(), Instant::now()) {
+            report(&mut call.queued.call.context, &params);
+        } else if let Some(due) = call.progress.due() {
+            self.pending.expect_report(due);
+        }
+    }
+
+    /// Passes on progress that was held back and is due.
+    pub(crate) fn release_progress(&mut self, now: Instant) {
+        for call in self.pending.calls_mut() {
+            if let Some(params) = call.progress.release_due(now) {
+                report(&mut call.queued.call.context, &params);
+            }
+        }
+        self.pending.reports_released();
     }
 
     /// Notes a call that was taken back, if the server may have got it.

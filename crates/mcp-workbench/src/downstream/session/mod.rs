@@ -9,7 +9,6 @@ pub(crate) mod pending;
 pub(crate) mod progress;
 pub(crate) mod refresh;
 pub(crate) mod reply;
-pub(crate) mod reports;
 pub(crate) mod unreadable;
 
 use std::sync::Arc;

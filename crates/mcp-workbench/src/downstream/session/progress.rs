@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::wire::RawJson;
+use crate::{
+    call::CallContext,
+    wire::{self, RawJson},
+};
 
 /// How many reports may come at once, and how often another one may.
 const BURST: u32 = 100;
@@ -67,6 +70,18 @@ impl ProgressGate {
             self.credit = self.credit.saturating_add(pauses).min(BURST);
             self.credited_at = now;
         }
+    }
+}
+
+/// Reports progress to a client, under the token of the request that it waits for now.
+pub(crate) fn report(context: &mut CallContext, params: &RawJson) {
+    if let Some(token) = context.client.progress_token()
+        && context.progress.note(params)
+    {
+        let params = params.with_member("progressToken", &token);
+        context
+            .client
+            .notify(wire::notification("notifications/progress", Some(&params)));
     }
 }
 
