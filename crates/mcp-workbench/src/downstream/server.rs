@@ -16,6 +16,7 @@ use tokio::{
 
 use crate::{
     call::{Call, ClientHandle, Outcome},
+    config::Server,
     downstream::{
         access::ServerAccess,
         awaited::Awaited,
@@ -329,6 +330,70 @@ impl ServerHandle {
         let answer = answer.await;
         cancel.ticket = None;
         answer.map_err(|_| CallError::Internal)
+    }
+
+    /// Returns the entry that the configuration has for the server.
+    pub(crate) fn entry(&self) -> Arc<Entry> {
+        self.about.entry()
+    }
+
+    /// Has the server take up an entry by which it is reached as before.
+    pub(crate) fn adapt(&self, entry: Entry) {
+        let now = Arc::clone(&entry.server);
+        let mut known = self
+            .about
+            .entry
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *known, Arc::new(entry));
+        let before = Arc::clone(&before.server);
+        drop(known);
+        self.about.memory.renew(&now);
+        let adaption = Adaption::new(before, now);
+        let _ = self.commands.send(Command::Adapt(adaption));
+    }
+
+    /// Returns the status of a server that takes this one's place, before it has been started: it is expected to have
+    /// the same tools, as far as its entry lets them through.
+    pub(crate) fn outlook(&self, server: &Server) -> Status {
+        let tools = self.status.borrow().tools.clone();
+        Status {
+            phase: Phase::Untried,
+            stale: tools.is_some(),
+            tools: tools.map(|tools| self.about.memory.ruled(server, &tools.narrowed(server))),
+            recalled: false,
+        }
+    }
+
+    /// Has the server's tools compared with the lock file again.
+    pub fn recheck(&self) {
+        self.about.memory.renew(&self.about.entry().server);
+        let _ = self.commands.send(Command::Recheck);
+    }
+
+    /// Has the server tell another one, which takes its place, what must hold for it too. If its tools are known from
+    /// an earlier run only, the heir's are read from there too.
+    pub(crate) fn hand_over_to(&self, heir: &Self) {
+        if self.status().recalled {
+            heir.recall();
+        }
+        let heir = heir.commands.clone();
+        let _ = self.commands.send(Command::HandOver(heir));
+    }
+
+    /// Returns since when opens wait for the server, beginning now if none does; nothing if they have waited long enough.
+    pub fn awaited_since(&self, now: Instant) -> Option<Instant> {
+        let awaited = self.about.awaited.lock();
+        awaited.unwrap_or_else(PoisonError::into_inner).since(now)
+    }
+
+    /// Records whether an open found the server up, or gave it a reason to wait for it again.
+    pub fn set_awaited(&self, awaited: Awaited) {
+        *self
+            .about
+            .awaited
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = awaited;
     }
 }
 

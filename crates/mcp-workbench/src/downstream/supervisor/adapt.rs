@@ -1,7 +1,7 @@
 //! A changed entry: what a server can take up while it runs, and what another server in its place is told. Only how a
 //! server is reached needs a new connection.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::watch;
 
@@ -9,7 +9,7 @@ use crate::{
     config::Server,
     downstream::{
         listing::PinRules,
-        server::{Command, Phase, ServerHandle, Status},
+        server::{Command, Status},
         session::{Session, lasting::Lasting},
     },
     era::Era,
@@ -27,56 +27,6 @@ pub(crate) struct Entry {
     pub(crate) roots: Option<RawJson>,
 }
 
-impl ServerHandle {
-    /// What the configuration said of the server when it was last asked.
-    pub(crate) fn entry(&self) -> Arc<Entry> {
-        self.about.entry()
-    }
-
-    /// Has the server take up an entry by which it is reached as before.
-    pub(crate) fn adapt(&self, entry: Entry) {
-        let now = Arc::clone(&entry.server);
-        let mut known = self
-            .about
-            .entry
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let before = std::mem::replace(&mut *known, Arc::new(entry));
-        let before = Arc::clone(&before.server);
-        drop(known);
-        self.about.memory.renew(&now);
-        let _ = self.commands.send(Command::Adapt(Adaption { before, now }));
-    }
-
-    /// What is thought to be known of a server that takes this one's place, before it has been started: that it has
-    /// the same tools, as far as its entry lets them through.
-    pub(crate) fn outlook(&self, server: &Server) -> Status {
-        let tools = self.status.borrow().tools.clone();
-        Status {
-            phase: Phase::Untried,
-            stale: tools.is_some(),
-            tools: tools.map(|tools| self.about.memory.ruled(server, &tools.narrowed(server))),
-            recalled: false,
-        }
-    }
-
-    /// Has the server's tools compared with the lock file again.
-    pub fn recheck(&self) {
-        self.about.memory.renew(&self.about.entry().server);
-        let _ = self.commands.send(Command::Recheck);
-    }
-
-    /// Has the server tell another one, which takes its place, what must hold for it too. If its tools are known from
-    /// an earlier run only, the heir's are read from there too.
-    pub(crate) fn hand_over_to(&self, heir: &Self) {
-        if self.status().recalled {
-            heir.recall();
-        }
-        let heir = heir.commands.clone();
-        let _ = self.commands.send(Command::HandOver(heir));
-    }
-}
-
 /// What a server is to adapt to.
 pub(crate) struct Adaption {
     before: Arc<Server>,
@@ -84,6 +34,11 @@ pub(crate) struct Adaption {
 }
 
 impl Adaption {
+    /// Creates the change from one entry to another.
+    pub(crate) fn new(before: Arc<Server>, now: Arc<Server>) -> Self {
+        Self { before, now }
+    }
+
     /// Both this one and an earlier one.
     pub(crate) fn after(self, earlier: Option<Self>) -> Self {
         Self {
