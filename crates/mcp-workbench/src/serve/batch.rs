@@ -50,40 +50,37 @@ impl ReplyPlace {
     }
 }
 
-impl Connection {
-    /// The elements of a batch, if that is what the frame is and the revision has batches.
-    pub(super) fn batch(&self, frame: &Bytes) -> Option<Vec<RawJson>> {
-        if !self.revision().is_some_and(Revision::has_batches) {
-            return None;
-        }
-        let elements = RawJson::parse(frame).ok()?.elements()?;
-        (!elements.is_empty()).then_some(elements)
+/// Returns the elements of a batch, if that is what the frame is and the revision has batches.
+pub(super) fn elements(connection: &Connection, frame: &Bytes) -> Option<Vec<RawJson>> {
+    if !connection.revision().is_some_and(Revision::has_batches) {
+        return None;
     }
+    let elements = RawJson::parse(frame).ok()?.elements()?;
+    (!elements.is_empty()).then_some(elements)
+}
 
-    /// Takes the messages of a batch; its one answer goes to `output`.
-    pub(super) fn take_batch(self: &Arc<Self>, messages: &[RawJson], output: ClientOutput) {
-        let batch = BatchPart::new(output);
-        for message in messages {
-            let mut outline = CallOutline::default();
-            match Message::parse_outlined(message.as_bytes(), &mut outline) {
-                // It would come past the checks of its headers, and a listener would keep the others waiting.
-                Ok(Message::Request(request)) if modern::is_modern(&request) => {
-                    let refusal =
-                        "Invalid request: one that stands for itself is not part of a batch";
-                    batch.add(wire::error(
-                        Some(&request.id),
-                        code::INVALID_REQUEST,
-                        refusal,
-                    ));
-                }
-                Ok(message) => {
-                    let place = ReplyPlace::Batch(batch.clone());
-                    self.take_message(message, &outline, place, 0);
-                }
-                Err(error) => {
-                    let (id, code, message) = refusal(&error);
-                    batch.add(wire::error(id, code, &message));
-                }
+/// Takes the messages of a batch; its one answer goes to `output`.
+pub(super) fn take(connection: &Arc<Connection>, messages: &[RawJson], output: ClientOutput) {
+    let batch = BatchPart::new(output);
+    for message in messages {
+        let mut outline = CallOutline::default();
+        match Message::parse_outlined(message.as_bytes(), &mut outline) {
+            // It would come past the checks of its headers, and a listener would keep the others waiting.
+            Ok(Message::Request(request)) if modern::is_modern(&request) => {
+                let refusal = "Invalid request: one that stands for itself is not part of a batch";
+                batch.add(wire::error(
+                    Some(&request.id),
+                    code::INVALID_REQUEST,
+                    refusal,
+                ));
+            }
+            Ok(message) => {
+                let place = ReplyPlace::Batch(batch.clone());
+                connection.take_message(message, &outline, place, 0);
+            }
+            Err(error) => {
+                let (id, code, message) = refusal(&error);
+                batch.add(wire::error(id, code, &message));
             }
         }
     }

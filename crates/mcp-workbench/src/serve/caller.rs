@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{connection::Connection, log_level::LogLevel, output::ClientOutput};
 use crate::{
     call::{
-        AnswerFuture, ClientCapabilities, ClientHandle, ClientId, ClientIdentity, Owner, Principal,
+        AnswerFuture, ClientCapabilities, ClientHandle, ClientId, ClientIdentity, Principal,
         Question, Recipient, RoomFuture,
     },
     era::Era,
@@ -37,17 +37,6 @@ impl Caller {
     pub(super) fn with_progress_token(mut self, token: Option<RawJson>) -> Self {
         self.progress_token = token;
         self
-    }
-}
-
-impl Connection {
-    /// The client as far as it matters for a result that cannot be sent whole.
-    pub(super) fn recipient(&self) -> Recipient {
-        let revision = self.revision().unwrap_or_default();
-        Recipient {
-            owner: Owner::of(self.principal(), Era::Legacy, self.id()),
-            knows_links: revision.has_resource_links(),
-        }
     }
 }
 

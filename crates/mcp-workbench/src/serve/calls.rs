@@ -230,55 +230,53 @@ struct SentRequest {
     running: RunningKey,
 }
 
-impl Connection {
-    /// Takes a `tools/call` of a client of the legacy era that was read, whose request has `size` bytes.
-    pub(super) fn take_begun(
-        self: &Arc<Self>,
-        begun: Begun,
-        id: RequestId,
-        place: ReplyPlace,
-        size: usize,
-    ) {
-        match begun {
-            Begun::Over(reply) => place.answer(reply.to(&id)),
-            Begun::Call(CallStart::Over(reply)) => place.answer(Reply::from(reply).to(&id)),
-            Begun::Call(CallStart::Ready(call)) => self.send_call(call, id, place, size),
-            Begun::Call(CallStart::Waits(call)) => {
-                let answer = Box::pin(async move { call.run().await.into() });
-                self.answer_in_task(answer, id, place, size);
-            }
-            Begun::Meta(run) => {
-                let answer = run.into_reply(Arc::clone(self.workbench()));
-                self.answer_in_task(answer, id, place, size);
-            }
+/// Takes a `tools/call` of a client of the legacy era that was read, whose request has `size` bytes.
+pub(super) fn take_begun(
+    connection: &Arc<Connection>,
+    begun: Begun,
+    id: RequestId,
+    place: ReplyPlace,
+    size: usize,
+) {
+    match begun {
+        Begun::Over(reply) => place.answer(reply.to(&id)),
+        Begun::Call(CallStart::Over(reply)) => place.answer(Reply::from(reply).to(&id)),
+        Begun::Call(CallStart::Ready(call)) => send_call(connection, call, id, place, size),
+        Begun::Call(CallStart::Waits(call)) => {
+            let answer = Box::pin(async move { call.run().await.into() });
+            connection.answer_in_task(answer, id, place, size);
+        }
+        Begun::Meta(run) => {
+            let answer = run.into_reply(Arc::clone(connection.workbench()));
+            connection.answer_in_task(answer, id, place, size);
         }
     }
+}
 
-    /// Sends a call of a client of the legacy era, whose request has `size` bytes.
-    pub(super) fn send_call(
-        self: &Arc<Self>,
-        call: ReadyCall,
-        id: RequestId,
-        place: ReplyPlace,
-        size: usize,
-    ) {
-        let server = Arc::clone(call.server());
-        let ticket = server.ticket();
-        // Noted before the call is sent, so that its end finds it.
-        let running = match self
-            .in_flight()
-            .begin(id, Runs::AtServer(server, ticket), size)
-        {
-            Ok(running) => running,
-            Err(id) => return place.answer(too_many().to(&id)),
-        };
-        let request = SentRequest {
-            connection: Arc::clone(self),
-            place,
-            running,
-        };
-        call.send(ticket, |sent| request.take(sent));
-    }
+/// Sends a call of a client of the legacy era, whose request has `size` bytes.
+fn send_call(
+    connection: &Arc<Connection>,
+    call: ReadyCall,
+    id: RequestId,
+    place: ReplyPlace,
+    size: usize,
+) {
+    let server = Arc::clone(call.server());
+    let ticket = server.ticket();
+    // Noted before the call is sent, so that its end finds it.
+    let running = match connection
+        .in_flight()
+        .begin(id, Runs::AtServer(server, ticket), size)
+    {
+        Ok(running) => running,
+        Err(id) => return place.answer(too_many().to(&id)),
+    };
+    let request = SentRequest {
+        connection: Arc::clone(connection),
+        place,
+        running,
+    };
+    call.send(ticket, |sent| request.take(sent));
 }
 
 impl SentRequest {

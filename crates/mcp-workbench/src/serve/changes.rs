@@ -11,46 +11,46 @@ use crate::{
     wire::{self, RawJson},
 };
 
-impl Connection {
-    /// Tells the client what changes, for as long as it is there.
-    pub(super) async fn tell_changes(self: &Arc<Self>) {
-        let mut tools = self.workbench().tools_changed();
-        let mut events = self.workbench().events();
-        loop {
-            tokio::select! {
-                Ok(()) = tools.changed() => self.tell("notifications/tools/list_changed", None),
-                event = events.recv() => match event {
-                    Ok(event) => self.tell_event(&event),
-                    // What was missed is not known, so anything may have changed.
-                    Err(RecvError::Lagged(_)) if self.workbench().native().is_some() => {
-                        self.tell("notifications/prompts/list_changed", None);
-                        self.tell("notifications/resources/list_changed", None);
-                    }
-                    Err(RecvError::Lagged(_)) => {}
-                    Err(RecvError::Closed) => return,
-                },
-            }
-        }
-    }
-
-    fn tell_event(self: &Arc<Self>, event: &ServerEvent) {
-        let caller = Caller::new(Arc::clone(self), self.output());
-        let native = self.workbench().native();
-        if native.is_some_and(|native| native.concerns(event, &caller)) {
-            match &event.change {
-                Change::Prompts => self.tell("notifications/prompts/list_changed", None),
-                Change::Resources => self.tell("notifications/resources/list_changed", None),
-                Change::Resource(params) => {
-                    self.tell("notifications/resources/updated", Some(params));
+/// Sends the client a notification for each change, for as long as it is connected.
+pub(super) async fn tell_changes(connection: &Arc<Connection>) {
+    let mut tools = connection.workbench().tools_changed();
+    let mut events = connection.workbench().events();
+    loop {
+        tokio::select! {
+            Ok(()) = tools.changed() => tell(connection, "notifications/tools/list_changed", None),
+            event = events.recv() => match event {
+                Ok(event) => tell_event(connection, &event),
+                // What was missed is not known, so anything may have changed.
+                Err(RecvError::Lagged(_)) if connection.workbench().native().is_some() => {
+                    tell(connection, "notifications/prompts/list_changed", None);
+                    tell(connection, "notifications/resources/list_changed", None);
                 }
+                Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return,
+            },
+        }
+    }
+}
+
+fn tell_event(connection: &Arc<Connection>, event: &ServerEvent) {
+    let caller = Caller::new(Arc::clone(connection), connection.output());
+    let native = connection.workbench().native();
+    if native.is_some_and(|native| native.concerns(event, &caller)) {
+        match &event.change {
+            Change::Prompts => tell(connection, "notifications/prompts/list_changed", None),
+            Change::Resources => tell(connection, "notifications/resources/list_changed", None),
+            Change::Resource(params) => {
+                tell(connection, "notifications/resources/updated", Some(params));
             }
         }
     }
+}
 
-    /// Sends a notification, once the client is there to hear it.
-    fn tell(&self, method: &str, params: Option<&RawJson>) {
-        if self.revision().is_some() {
-            self.output().notify(wire::notification(method, params));
-        }
+/// Sends a notification, unless the client has not sent `initialize` yet.
+fn tell(connection: &Connection, method: &str, params: Option<&RawJson>) {
+    if connection.revision().is_some() {
+        connection
+            .output()
+            .notify(wire::notification(method, params));
     }
 }

@@ -13,7 +13,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     ServeContext, Whereabouts,
-    batch::ReplyPlace,
+    batch::{self, ReplyPlace},
     calls::{self, CallParams},
     in_flight::{InFlight, MAX_REQUESTS, Runs},
     log_level::LogLevel,
@@ -26,8 +26,9 @@ use super::{
     unreadable::refusal_frame,
 };
 use crate::{
-    call::{ClientCapabilities, ClientId, ClientIdentity, Principal},
+    call::{ClientCapabilities, ClientId, ClientIdentity, Owner, Principal, Recipient},
     contain::{contain, contain_now},
+    era::Era,
     wire::{
         self, CallOutline, Line, MAX_FRAME_BYTES, Message, Notification, ParseError, RawJson,
         Request, RequestId, code, id_from_head, id_from_tail,
@@ -164,6 +165,15 @@ impl Connection {
         agreed.map_or_else(ClientIdentity::default, |agreed| agreed.identity.clone())
     }
 
+    /// Returns the client as the recipient of a result that cannot be sent whole.
+    pub(super) fn recipient(&self) -> Recipient {
+        let revision = self.revision().unwrap_or_default();
+        Recipient {
+            owner: Owner::of(self.principal, Era::Legacy, self.id),
+            knows_links: revision.has_resource_links(),
+        }
+    }
+
     /// What was asked of the client.
     pub(super) fn questions(&self) -> &Arc<Questions> {
         &self.questions
@@ -251,8 +261,8 @@ impl Connection {
                 let place = ReplyPlace::Line(self.output.clone());
                 self.take_message(message, &outline, place, frame.len());
             }
-            Err(error) => match self.batch(&on_one_line(frame)) {
-                Some(messages) => self.take_batch(&messages, self.output.clone()),
+            Err(error) => match batch::elements(self, &on_one_line(frame)) {
+                Some(messages) => batch::take(self, &messages, self.output.clone()),
                 None => self.refuse_frame(&error, frame),
             },
         }
@@ -296,7 +306,7 @@ impl Connection {
             (Ok(Speaker::Legacy), Some(params)) => {
                 let requester = Requester::Legacy(place.caller(self));
                 match contain_now(|| calls::begin(self.workbench(), params, requester)) {
-                    Ok(begun) => self.take_begun(begun, request.id, place, size),
+                    Ok(begun) => calls::take_begun(self, begun, request.id, place, size),
                     Err(panicked) => {
                         place.answer(Reply::internal_error(panicked.to_string()).to(&request.id));
                     }

@@ -6,7 +6,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    GRACE, LAST_WORDS, ServeContext, Whereabouts,
+    GRACE, LAST_WORDS, ServeContext, Whereabouts, changes,
     connection::Connection,
     output::{ClientOutput, PipeOutput, QueuedFrames, write_frames},
     standard_streams,
@@ -44,7 +44,7 @@ async fn read_requests(
     stop: impl Future<Output = ()>,
 ) {
     let mut reader = LineReader::new(standard_streams::input());
-    let changes = connection.tell_changes();
+    let changes = changes::tell_changes(connection);
     let closed = closed.cancelled();
     tokio::pin!(stop, changes, closed);
     loop {

@@ -23,7 +23,11 @@ use crate::{
     call::Principal,
     era,
     serve::{
-        ServeContext, batch::ReplyPlace, modern, output::ClientOutput, unreadable::refusal_frame,
+        ServeContext,
+        batch::{self, ReplyPlace},
+        modern,
+        output::ClientOutput,
+        unreadable::refusal_frame,
     },
     wire::{CallOutline, Message, RawJson},
 };
@@ -161,7 +165,7 @@ impl Posted {
         match Message::parse_outlined(bytes, &mut outline) {
             Ok(message) => Ok(Self::Message(message, outline)),
             Err(error) => {
-                let batch = session.and_then(|session| session.connection.batch(bytes));
+                let batch = session.and_then(|session| batch::elements(&session.connection, bytes));
                 let refusal = || Refusal::NoMessage(Box::new(refusal_frame(&error, bytes)));
                 batch.map(Self::Batch).ok_or_else(refusal)
             }
@@ -245,7 +249,7 @@ async fn take_posted(
                 .connection
                 .take_message(message, &outline, place, size);
         }
-        Posted::Batch(messages) => session.connection.take_batch(&messages, output),
+        Posted::Batch(messages) => batch::take(&session.connection, &messages, output),
     }
     if !wants_answer {
         return Ok(empty(StatusCode::ACCEPTED));

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     call::Principal,
-    serve::{ServeContext, connection::Connection, output::ClientOutput},
+    serve::{ServeContext, changes, connection::Connection, output::ClientOutput},
 };
 
 /// One client.
@@ -81,7 +81,7 @@ impl Session {
 
     /// Tells the client what changes, until the session is over.
     async fn tell_changes(self: Arc<Self>) {
-        let changes = self.connection.tell_changes();
+        let changes = changes::tell_changes(&self.connection);
         self.ended.run_until_cancelled(changes).await;
     }
 
