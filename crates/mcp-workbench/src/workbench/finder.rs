@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// How long a search waits for servers of which nothing is known.
-const SEARCH_WAIT: Duration = Duration::from_secs(20);
+pub(super) const SEARCH_WAIT: Duration = Duration::from_secs(20);
 
 /// How many of them it starts at once: starting is hard work for a machine.
 const AT_ONCE: usize = 8;
@@ -93,81 +93,80 @@ impl Place {
     }
 }
 
-impl Workbench {
-    /// Searches one toolbox or all. Only servers of which nothing is known are started for it. The toolboxes of what
-    /// is found count as open. Dropping the future leaves servers that were started to come up.
-    pub async fn search(&self, query: &Query<'_>, client: &Arc<dyn ClientHandle>) -> Search {
-        self.search_within(query, client, SEARCH_WAIT).await
+/// Searches one toolbox or all, and waits for at most `wait` for servers that have to be started.
+pub(super) async fn search(
+    workbench: &Workbench,
+    query: &Query<'_>,
+    client: &Arc<dyn ClientHandle>,
+    wait: Duration,
+) -> Search {
+    let deadline = Instant::now() + wait;
+    let failures = workbench
+        .finder
+        .meet(&places(workbench, query.toolbox), client, deadline)
+        .await;
+    // The configuration may have changed meanwhile.
+    let places = places(workbench, query.toolbox);
+    forget_others(workbench, query.toolbox, &places);
+    for place in &places {
+        if workbench.finder.take_up(place) {
+            // Others have their turn between two servers.
+            yield_now().await;
+        }
     }
-
-    /// Searches like [`search`](Self::search), and waits for so long for servers that have to be started.
-    pub async fn search_within(
-        &self,
-        query: &Query<'_>,
-        client: &Arc<dyn ClientHandle>,
-        wait: Duration,
-    ) -> Search {
-        let deadline = Instant::now() + wait;
-        let failures = self
-            .meet(&self.places(query.toolbox), client, deadline)
-            .await;
-        // The configuration may have changed meanwhile.
-        let places = self.places(query.toolbox);
-        self.forget_others(query.toolbox, &places);
-        for place in &places {
-            if self.finder.take_up(place) {
-                // Others have their turn between two servers.
-                yield_now().await;
+    let search = workbench.finder.search(query, &places, failures);
+    for hit in &search.hits {
+        for tool in std::iter::once(&hit.tool).chain(&hit.alike) {
+            if let Some(toolbox) = workbench.toolbox(tool.toolbox.as_str()) {
+                toolbox.note_found();
             }
         }
-        let search = self.finder.search(query, &places, failures);
-        for hit in &search.hits {
-            for tool in std::iter::once(&hit.tool).chain(&hit.alike) {
-                if let Some(toolbox) = self.toolbox(tool.toolbox.as_str()) {
-                    toolbox.note_found();
-                }
-            }
+    }
+    search
+}
+
+/// Returns the servers of one toolbox or of all, in the order of the file.
+fn places(workbench: &Workbench, chosen: Option<&ToolboxName>) -> Vec<Place> {
+    let now = Arc::clone(&workbench.now.borrow());
+    let mut places = Vec::new();
+    for (name, toolbox) in &now.toolboxes {
+        if chosen.is_some_and(|chosen| chosen != name) {
+            continue;
         }
-        search
-    }
-
-    /// Why a tool is found by a query, by what was last searched.
-    pub fn explain(&self, query: &Query<'_>, tool: &ToolIdentifier) -> Option<Explanation> {
-        self.finder.known().index.explain(query, tool)
-    }
-
-    /// The servers of one toolbox or of all, in the order of the file.
-    fn places(&self, chosen: Option<&ToolboxName>) -> Vec<Place> {
-        let now = Arc::clone(&self.now.borrow());
-        let mut places = Vec::new();
-        for (name, toolbox) in &now.toolboxes {
-            if chosen.is_some_and(|chosen| chosen != name) {
-                continue;
-            }
-            let contents = toolbox.contents();
-            for (server, handle) in contents.servers() {
-                places.push(Place {
-                    identifier: ServerIdentifier {
-                        toolbox: name.clone(),
-                        server: server.clone(),
-                    },
-                    config: Arc::clone(&contents.config),
-                    server: Arc::clone(handle),
-                });
-            }
+        let contents = toolbox.contents();
+        for (server, handle) in contents.servers() {
+            places.push(Place {
+                identifier: ServerIdentifier {
+                    toolbox: name.clone(),
+                    server: server.clone(),
+                },
+                config: Arc::clone(&contents.config),
+                server: Arc::clone(handle),
+            });
         }
-        places
+    }
+    places
+}
+
+/// Takes servers out of the index that are not there any more.
+fn forget_others(workbench: &Workbench, chosen: Option<&ToolboxName>, places: &[Place]) {
+    let there: HashSet<&ServerIdentifier> = places.iter().map(|it| &it.identifier).collect();
+    workbench.finder.forget(|known| {
+        if chosen.is_some_and(|chosen| *chosen != known.toolbox) {
+            return workbench.toolbox(known.toolbox.as_str()).is_none();
+        }
+        !there.contains(known)
+    });
+}
+
+impl Finder {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes servers out of the index that are not there any more.
-    fn forget_others(&self, chosen: Option<&ToolboxName>, places: &[Place]) {
-        let there: HashSet<&ServerIdentifier> = places.iter().map(|it| &it.identifier).collect();
-        self.finder.forget(|known| {
-            if chosen.is_some_and(|chosen| *chosen != known.toolbox) {
-                return self.toolbox(known.toolbox.as_str()).is_none();
-            }
-            !there.contains(known)
-        });
+    /// Returns why a tool is found by a query, from what was last searched.
+    pub(super) fn explain(&self, query: &Query<'_>, tool: &ToolIdentifier) -> Option<Explanation> {
+        self.known().index.explain(query, tool)
     }
 
     /// Has the servers started of which nothing is known, and returns those that are not up in time.
@@ -190,7 +189,7 @@ impl Workbench {
                     drop(place.server.connect(Urgency::ForCall, Arc::clone(client)));
                     answers.insert(number, Err(error));
                 }
-                Phase::Starting if self.finder.is_late(&place.identifier) => {
+                Phase::Starting if self.is_late(&place.identifier) => {
                     answers.insert(number, Err(Arc::new(ConnectError::StillStarting)));
                 }
                 _ => {
@@ -211,16 +210,10 @@ impl Workbench {
         let failures = places.iter().enumerate().filter_map(|(number, place)| {
             let error = answers.remove(&number)?.err()?;
             let is_late = matches!(*error, ConnectError::StillStarting);
-            self.finder.note_late(&place.identifier, is_late);
+            self.note_late(&place.identifier, is_late);
             Some(place.failure(error))
         });
         failures.collect()
-    }
-}
-
-impl Finder {
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_late(&self, server: &ServerIdentifier) -> bool {

@@ -9,7 +9,10 @@ mod finder;
 mod renew;
 mod results;
 
-use std::sync::{Arc, Weak};
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use indexmap::IndexMap;
 use tokio::{
@@ -26,7 +29,8 @@ use crate::{
     ident::{ServerIdentifier, ToolIdentifier, ToolboxName},
     lock::{Pins, Scope},
     native::Native,
-    toolbox::{Links, OpenError, Opened, Registry, Toolbox, registered_definition},
+    search::{Explanation, Query},
+    toolbox::{ChangedFiles, Links, OpenError, Opened, Registry, Toolbox, registered_definition},
     wire::RawJson,
 };
 
@@ -37,7 +41,7 @@ pub use call::{
     budget::{Origin, count, fit},
 };
 use call::{consent::Consents, sign_in::open_signing_in};
-use finder::Finder;
+use finder::{Finder, SEARCH_WAIT};
 pub use finder::{FoundTool, Search};
 pub use renew::{RenewError, Renewed};
 pub use results::{KeptResult, PageError, Results};
@@ -204,6 +208,50 @@ impl Workbench {
                 tracing::warn!("{failure}");
             }
         });
+    }
+
+    /// Takes the first steps of a call, up to where it can be sent or has to wait.
+    pub fn start_call(self: &Arc<Self>, call: ToolCall<'_>) -> CallStart {
+        call::start(self, call)
+    }
+
+    /// Searches one toolbox or all. Only servers of which nothing is known are started for it. The toolboxes of what
+    /// is found count as open. Dropping the future leaves servers that were started to come up.
+    pub async fn search(&self, query: &Query<'_>, client: &Arc<dyn ClientHandle>) -> Search {
+        finder::search(self, query, client, SEARCH_WAIT).await
+    }
+
+    /// Searches like [`search`](Self::search), and waits for at most `wait` for servers that have to be started.
+    pub async fn search_within(
+        &self,
+        query: &Query<'_>,
+        client: &Arc<dyn ClientHandle>,
+        wait: Duration,
+    ) -> Search {
+        finder::search(self, query, client, wait).await
+    }
+
+    /// Returns why a tool is found by a query, from what was last searched.
+    pub fn explain(&self, query: &Query<'_>, tool: &ToolIdentifier) -> Option<Explanation> {
+        self.finder.explain(query, tool)
+    }
+
+    /// Returns what is kept of results that were over their budget.
+    pub fn results(&self) -> &Results {
+        &self.results
+    }
+
+    /// Returns the most characters of a result of this server that a client is sent at once, if there is such a bound.
+    pub fn budget(&self, server: &ServerIdentifier) -> Option<usize> {
+        let config = self.config();
+        let toolbox = config.toolboxes.get(&server.toolbox)?;
+        toolbox.servers.get(&server.server)?.max_result_chars
+    }
+
+    /// Takes up a configuration. Servers whose entries are as before are not touched; of the others, calls under way
+    /// are finished where they are, and new ones go by the new configuration.
+    pub fn renew(&self, config: Config, files: &ChangedFiles) -> Result<Renewed, RenewError> {
+        renew::renew(self, config, files)
     }
 
     /// The lock file's pins.

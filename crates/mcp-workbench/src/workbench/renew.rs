@@ -81,111 +81,118 @@ impl fmt::Display for Renewed {
     }
 }
 
-impl Workbench {
-    /// Takes up a configuration. Servers whose entries are as before are not touched; of the others, calls under way
-    /// are finished where they are, and new ones go by the new configuration.
-    pub fn renew(&self, mut config: Config, files: &ChangedFiles) -> Result<Renewed, RenewError> {
-        let before = Arc::clone(&self.now.borrow());
-        if let ToolMode::Native(name) = &before.config.tool_mode
-            && !config.toolboxes.contains_key(name)
+/// Takes up a configuration.
+pub(super) fn renew(
+    workbench: &Workbench,
+    mut config: Config,
+    files: &ChangedFiles,
+) -> Result<Renewed, RenewError> {
+    let before = Arc::clone(&workbench.now.borrow());
+    if let ToolMode::Native(name) = &before.config.tool_mode
+        && !config.toolboxes.contains_key(name)
+    {
+        return Err(RenewError::NativeToolboxGone(name.clone()));
+    }
+    let mut renewed = Renewed {
+        has_other_meta_tools: workbench.native.is_none()
+            && before.config.meta_tools != config.meta_tools,
+        needs_restart: keep_fixed(&before.config, &mut config),
+        ..Renewed::default()
+    };
+    let shown = shown_tools(workbench, &before);
+    workbench.pool.adapt(&config);
+    workbench.audit.renew(&config);
+    let now = Arc::new(next(workbench, &before, config, files, &mut renewed));
+    workbench.now.send_replace(Arc::clone(&now));
+    workbench.results.adapt(&now.config);
+    for toolbox in now.toolboxes.values() {
+        if toolbox.opened().is_some()
+            && (workbench.registry.is_some() || workbench.native.is_some())
         {
-            return Err(RenewError::NativeToolboxGone(name.clone()));
+            workbench.follow(toolbox);
         }
-        let mut renewed = Renewed {
-            has_other_meta_tools: self.native.is_none()
-                && before.config.meta_tools != config.meta_tools,
-            needs_restart: keep_fixed(&before.config, &mut config),
-            ..Renewed::default()
+    }
+    announce(workbench, &renewed, shown != shown_tools(workbench, &now));
+    Ok(renewed)
+}
+
+/// Returns the next snapshot: toolboxes that stay are the same ones.
+fn next(
+    workbench: &Workbench,
+    before: &Snapshot,
+    config: Config,
+    files: &ChangedFiles,
+    renewed: &mut Renewed,
+) -> Snapshot {
+    let mut toolboxes = IndexMap::new();
+    for (name, toolbox) in &config.toolboxes {
+        let next = if let Some(known) = before.toolboxes.get(name) {
+            let difference = known.renew(toolbox, files);
+            if !difference.is_empty() {
+                renewed.changed.push((name.clone(), difference));
+            }
+            Arc::clone(known)
+        } else {
+            renewed.added.push(name.clone());
+            Arc::new(Toolbox::new(
+                Arc::clone(toolbox),
+                Arc::clone(&workbench.pool),
+            ))
         };
-        let shown = self.shown_tools(&before);
-        self.pool.adapt(&config);
-        self.audit.renew(&config);
-        let now = Arc::new(self.next(&before, config, files, &mut renewed));
-        self.now.send_replace(Arc::clone(&now));
-        self.results.adapt(&now.config);
-        for toolbox in now.toolboxes.values() {
-            if toolbox.opened().is_some() && (self.registry.is_some() || self.native.is_some()) {
-                self.follow(toolbox);
+        toolboxes.insert(name.clone(), next);
+    }
+    let gone = before.toolboxes.keys();
+    let gone = gone.filter(|name| !toolboxes.contains_key(*name));
+    renewed.removed = gone.cloned().collect();
+    let stayed = |names: &IndexMap<ToolboxName, Arc<Toolbox>>| -> Vec<ToolboxName> {
+        let both = |name: &&ToolboxName| {
+            before.toolboxes.contains_key(*name) && toolboxes.contains_key(*name)
+        };
+        names.keys().filter(both).cloned().collect()
+    };
+    renewed.is_reordered = stayed(&before.toolboxes) != stayed(&toolboxes);
+    Snapshot {
+        config: Arc::new(config),
+        toolboxes,
+    }
+}
+
+/// Returns the tools of open toolboxes that clients are shown by themselves.
+fn shown_tools(workbench: &Workbench, snapshot: &Snapshot) -> Vec<ShownTools> {
+    if workbench.registry.is_none() {
+        return Vec::new();
+    }
+    let toolboxes = snapshot.toolboxes.values();
+    toolboxes
+        .map(|toolbox| (toolbox.name().clone(), toolbox.catalogue().lists().to_vec()))
+        .collect()
+}
+
+/// Tells everybody what is different for them.
+fn announce(workbench: &Workbench, renewed: &Renewed, shows_other_tools: bool) {
+    let mut native_differs = false;
+    for (toolbox, difference) in &renewed.changed {
+        let is_native =
+            { workbench.native.as_ref() }.is_some_and(|it| it.toolbox().name() == toolbox);
+        if is_native {
+            for server in difference.servers() {
+                native_differs = true;
+                workbench.pool.announce(&ServerIdentifier {
+                    toolbox: toolbox.clone(),
+                    server: server.clone(),
+                });
             }
         }
-        self.announce(&renewed, shown != self.shown_tools(&now));
-        Ok(renewed)
     }
-
-    /// The next snapshot: toolboxes that stay are the same ones.
-    fn next(
-        &self,
-        before: &Snapshot,
-        config: Config,
-        files: &ChangedFiles,
-        renewed: &mut Renewed,
-    ) -> Snapshot {
-        let mut toolboxes = IndexMap::new();
-        for (name, toolbox) in &config.toolboxes {
-            let next = if let Some(known) = before.toolboxes.get(name) {
-                let difference = known.renew(toolbox, files);
-                if !difference.is_empty() {
-                    renewed.changed.push((name.clone(), difference));
-                }
-                Arc::clone(known)
-            } else {
-                renewed.added.push(name.clone());
-                Arc::new(Toolbox::new(Arc::clone(toolbox), Arc::clone(&self.pool)))
-            };
-            toolboxes.insert(name.clone(), next);
-        }
-        let gone = before.toolboxes.keys();
-        let gone = gone.filter(|name| !toolboxes.contains_key(*name));
-        renewed.removed = gone.cloned().collect();
-        let stayed = |names: &IndexMap<ToolboxName, Arc<Toolbox>>| -> Vec<ToolboxName> {
-            let both = |name: &&ToolboxName| {
-                before.toolboxes.contains_key(*name) && toolboxes.contains_key(*name)
-            };
-            names.keys().filter(both).cloned().collect()
-        };
-        renewed.is_reordered = stayed(&before.toolboxes) != stayed(&toolboxes);
-        Snapshot {
-            config: Arc::new(config),
-            toolboxes,
-        }
+    let definitions_differ =
+        workbench.native.is_none() && (renewed.has_other_meta_tools || !renewed.has_same_names());
+    if definitions_differ {
+        workbench
+            .definitions_changed
+            .send_modify(|changes| *changes += 1);
     }
-
-    /// The tools of open toolboxes that clients are shown by themselves.
-    fn shown_tools(&self, snapshot: &Snapshot) -> Vec<ShownTools> {
-        if self.registry.is_none() {
-            return Vec::new();
-        }
-        let toolboxes = snapshot.toolboxes.values();
-        toolboxes
-            .map(|toolbox| (toolbox.name().clone(), toolbox.catalogue().lists().to_vec()))
-            .collect()
-    }
-
-    /// Tells everybody what is different for them.
-    fn announce(&self, renewed: &Renewed, shows_other_tools: bool) {
-        let mut native_differs = false;
-        for (toolbox, difference) in &renewed.changed {
-            let is_native =
-                { self.native.as_ref() }.is_some_and(|it| it.toolbox().name() == toolbox);
-            if is_native {
-                for server in difference.servers() {
-                    native_differs = true;
-                    self.pool.announce(&ServerIdentifier {
-                        toolbox: toolbox.clone(),
-                        server: server.clone(),
-                    });
-                }
-            }
-        }
-        let definitions_differ =
-            self.native.is_none() && (renewed.has_other_meta_tools || !renewed.has_same_names());
-        if definitions_differ {
-            self.definitions_changed
-                .send_modify(|changes| *changes += 1);
-        }
-        if definitions_differ || native_differs || shows_other_tools {
-            self.tools_changed.send_modify(|changes| *changes += 1);
-        }
+    if definitions_differ || native_differs || shows_other_tools {
+        workbench.tools_changed.send_modify(|changes| *changes += 1);
     }
 }
 

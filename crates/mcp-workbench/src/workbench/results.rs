@@ -18,7 +18,6 @@ use crate::{
     budget::{Address, Cut, Pages, Syntax, View},
     call::Owner,
     config::Config,
-    ident::ServerIdentifier,
     wire::RawJson,
 };
 
@@ -139,42 +138,28 @@ impl KeptResult {
     }
 }
 
-impl Workbench {
-    /// What is kept of results that were over their budget.
-    pub fn results(&self) -> &Results {
-        &self.results
+/// Keeps a result that is cut; nothing comes back if it is too large to be kept.
+pub(super) fn keep(
+    workbench: &Workbench,
+    owner: Owner,
+    result: &RawJson,
+    cut: &Cut<'_>,
+    page_size: usize,
+) -> Option<Arc<KeptResult>> {
+    let kept = workbench.results.keep(owner, result, cut, page_size)?;
+    let is_first = !workbench.results.is_watched.swap(true, Ordering::Relaxed);
+    if let Some(this) = workbench.this.upgrade().filter(|_| is_first) {
+        workbench.spawn(async move { forget_old(&this).await });
     }
+    Some(kept)
+}
 
-    /// The most characters of a result of this server that a client is sent at once, if there is such a bound.
-    pub fn budget(&self, server: &ServerIdentifier) -> Option<usize> {
-        let config = self.config();
-        let toolbox = config.toolboxes.get(&server.toolbox)?;
-        toolbox.servers.get(&server.server)?.max_result_chars
-    }
-
-    /// Keeps a result that is cut; nothing comes back if it is too large to be kept.
-    pub fn keep_result(
-        &self,
-        owner: Owner,
-        result: &RawJson,
-        cut: &Cut<'_>,
-        page_size: usize,
-    ) -> Option<Arc<KeptResult>> {
-        let kept = self.results.keep(owner, result, cut, page_size)?;
-        let is_first = !self.results.is_watched.swap(true, Ordering::Relaxed);
-        if let Some(this) = self.this.upgrade().filter(|_| is_first) {
-            self.spawn(async move { this.forget_old_results().await });
-        }
-        Some(kept)
-    }
-
-    /// Forgets results when their time has come, until none is left: nobody may ever ask for another.
-    async fn forget_old_results(&self) {
-        while let Some(next) = self.results.forget_old() {
-            tokio::select! {
-                () = sleep_until(next) => {}
-                () = self.silent() => return,
-            }
+/// Forgets results when their time has come, until none is left: nobody may ever ask for another.
+async fn forget_old(workbench: &Workbench) {
+    while let Some(next) = workbench.results.forget_old() {
+        tokio::select! {
+            () = sleep_until(next) => {}
+            () = workbench.silent() => return,
         }
     }
 }

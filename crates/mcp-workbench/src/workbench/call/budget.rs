@@ -10,7 +10,7 @@ use crate::{
     ident::{ServerIdentifier, ToolName},
     visible::visible,
     wire::RawJson,
-    workbench::{KeptResult, Workbench},
+    workbench::{KeptResult, Workbench, results},
 };
 
 /// The key under which programs find what was done to a result.
@@ -49,7 +49,7 @@ fn cut(
     let budget = workbench.budget(origin.server)?;
     let cut = Cut::of(result, budget, origin.structured)?;
     let recipient = recipient();
-    let kept = workbench.keep_result(recipient.owner, result, &cut, budget)?;
+    let kept = results::keep(workbench, recipient.owner, result, &cut, budget)?;
     let told = Told {
         cut: &cut,
         kept: &kept,

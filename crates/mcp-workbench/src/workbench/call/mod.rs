@@ -214,79 +214,77 @@ pub enum Settled {
     Waits(WaitingCall),
 }
 
-impl Workbench {
-    /// Takes the first steps of a call, up to where it can be sent or has to wait.
-    pub fn start_call(self: &Arc<Self>, call: ToolCall<'_>) -> CallStart {
-        let ToolCall {
-            mode,
-            names,
-            arguments,
-            params,
-            context,
-        } = call;
-        let found = resolve::look_up(self, mode, names, Attempt::First, &context.client);
-        let tool = match &found {
-            Ok(Lookup::Found(_, tool)) => tool.clone(),
-            _ => self.named(mode, names),
-        };
-        let retry = context.retry.as_ref();
-        let run = Run {
-            continues: retry.is_some_and(|retry| retry.state.is_some()),
-            audit: match &found {
-                // The tool is not known yet: the entry begins when it is.
-                Ok(Lookup::Unopened(_)) if mode == Mode::Native => None,
-                _ => self.audit.begin(&tool, &arguments, &*context.client),
-            },
-            client: Arc::clone(&context.client),
-            workbench: Arc::clone(self),
-            mode,
-            tool,
-            checks: 0,
-            was_offered: false,
-        };
-        let request = ToolRequest {
-            name: run.tool.tool.clone(),
-            arguments,
-            params: params.map(|params| Box::new(renamed(params, names.tool, &run.tool.tool))),
-            consent: None,
-        };
-        let call = Call {
-            request: CallRequest::Tool(request),
-            context,
-        };
-        match found {
-            Ok(Lookup::Found(server, _)) => run.check(server, call),
-            Ok(Lookup::Unopened(_) | Lookup::Unlisted(_)) => {
-                let shown = (mode == Mode::Native).then(|| names.tool.to_owned());
-                CallStart::Waits(WaitingCall {
-                    run,
-                    step: Step::Resolve { call, shown },
-                })
-            }
-            Err(error) => {
-                let known = resolve::known_names(self, &run.tool, &error);
-                let failure = CallFailure::NotFound { error, known };
-                CallStart::Over(run.finish(None, Err(failure)))
-            }
+/// Takes the first steps of a call, up to where it can be sent or has to wait.
+pub(super) fn start(workbench: &Arc<Workbench>, call: ToolCall<'_>) -> CallStart {
+    let ToolCall {
+        mode,
+        names,
+        arguments,
+        params,
+        context,
+    } = call;
+    let found = resolve::look_up(workbench, mode, names, Attempt::First, &context.client);
+    let tool = match &found {
+        Ok(Lookup::Found(_, tool)) => tool.clone(),
+        _ => named(workbench, mode, names),
+    };
+    let retry = context.retry.as_ref();
+    let run = Run {
+        continues: retry.is_some_and(|retry| retry.state.is_some()),
+        audit: match &found {
+            // The tool is not known yet: the entry begins when it is.
+            Ok(Lookup::Unopened(_)) if mode == Mode::Native => None,
+            _ => workbench.audit.begin(&tool, &arguments, &*context.client),
+        },
+        client: Arc::clone(&context.client),
+        workbench: Arc::clone(workbench),
+        mode,
+        tool,
+        checks: 0,
+        was_offered: false,
+    };
+    let request = ToolRequest {
+        name: run.tool.tool.clone(),
+        arguments,
+        params: params.map(|params| Box::new(renamed(params, names.tool, &run.tool.tool))),
+        consent: None,
+    };
+    let call = Call {
+        request: CallRequest::Tool(request),
+        context,
+    };
+    match found {
+        Ok(Lookup::Found(server, _)) => run.check(server, call),
+        Ok(Lookup::Unopened(_) | Lookup::Unlisted(_)) => {
+            let shown = (mode == Mode::Native).then(|| names.tool.to_owned());
+            CallStart::Waits(WaitingCall {
+                run,
+                step: Step::Resolve { call, shown },
+            })
+        }
+        Err(error) => {
+            let known = resolve::known_names(workbench, &run.tool, &error);
+            let failure = CallFailure::NotFound { error, known };
+            CallStart::Over(run.finish(None, Err(failure)))
         }
     }
+}
 
-    /// Returns the identifier that names stand for, whether or not there is such a tool.
-    fn named(&self, mode: Mode, names: ToolNames<'_>) -> ToolIdentifier {
-        let tool = ToolName::from(names.tool);
-        let (toolbox, server) = match (mode, self.native()) {
-            (Mode::Native, Some(native)) => {
-                let server = native.missing(names.tool).map(|(server, _)| server);
-                let server = server.unwrap_or_else(|| ServerName::from(""));
-                (native.toolbox().name().clone(), server)
-            }
-            _ => (names.toolbox.into(), names.server.into()),
-        };
-        ToolIdentifier {
-            toolbox,
-            server,
-            tool,
+/// Returns the identifier that names stand for, whether or not there is such a tool.
+fn named(workbench: &Workbench, mode: Mode, names: ToolNames<'_>) -> ToolIdentifier {
+    let tool = ToolName::from(names.tool);
+    let (toolbox, server) = match (mode, workbench.native()) {
+        (Mode::Native, Some(native)) => {
+            let server = native.missing(names.tool).map(|(server, _)| server);
+            let server = server.unwrap_or_else(|| ServerName::from(""));
+            (native.toolbox().name().clone(), server)
         }
+        _ => (names.toolbox.into(), names.server.into()),
+    };
+    ToolIdentifier {
+        toolbox,
+        server,
+        tool,
     }
 }
 
