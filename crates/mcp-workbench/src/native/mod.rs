@@ -24,9 +24,9 @@ use tokio::{
 };
 
 use crate::{
-    call::{ClientHandle, ClientId},
-    downstream::{Change, ServerEvent, ServerFamily, ToolList},
-    era::TASKS_EXTENSION,
+    call::{CallContext, ClientHandle, ClientId},
+    downstream::{Change, ServerEvent, ServerFamily, ServerHandle, ToolList},
+    era::{CacheHints, TASKS_EXTENSION},
     ident::ServerName,
     toolbox::Toolbox,
     wire::RawJson,
@@ -34,7 +34,7 @@ use crate::{
 
 pub use error::NativeError;
 pub(crate) use merged::Route;
-use merged::{Family, Merged};
+use merged::{Family, Listed, Merged};
 #[cfg(test)]
 pub(crate) use nobody::Nobody;
 use shown_tools::ShownTools;
@@ -171,6 +171,93 @@ impl Native {
         lists.find(|(_, list)| hidden(list)).cloned()
     }
 
+    /// Answers a request of a client.
+    pub async fn answer(
+        &self,
+        method: &str,
+        params: &RawJson,
+        context: CallContext,
+    ) -> Result<RawJson, NativeError> {
+        requests::answer(self, method, params, context).await
+    }
+
+    /// Returns the merged list of all servers, read from them if it is not known.
+    async fn merged(&self, family: Family, client: &Arc<dyn ClientHandle>) -> Arc<Merged> {
+        let generation = {
+            let mut known = self.known();
+            known.take_events();
+            if let Some(merged) = known.get(family) {
+                return merged;
+            }
+            known.generation
+        };
+        let mut lists = Vec::new();
+        let mut complete = true;
+        for (name, server) in self.servers_with(family.declared_by()) {
+            let list = requests::read_list(&server, family, client).await;
+            complete &= list.is_some();
+            let (items, hints) = list.unwrap_or((Vec::new(), CacheHints::NONE));
+            lists.push(Listed {
+                server: name,
+                items,
+                hints,
+            });
+        }
+        let merged = Arc::new(match family {
+            Family::Prompts => Merged::by_name(lists, self.name_limit),
+            Family::Resources => Merged::by_key(lists, "uri"),
+            Family::Templates => Merged::by_key(lists, "uriTemplate"),
+        });
+        let mut known = self.known();
+        known.take_events();
+        // What changed while it was read, or could not be read, is read again the next time.
+        if complete && known.generation == generation {
+            let kept = Kept::new(Arc::clone(&merged), Instant::now());
+            known.lists.insert(family, kept);
+        }
+        drop(known);
+        merged
+    }
+
+    /// Returns the server that a resource belongs to: the first server that lists it, then the first with a template
+    /// that it matches, then the only one that has resources at all.
+    async fn resource_route(
+        &self,
+        uri: &str,
+        client: &Arc<dyn ClientHandle>,
+    ) -> Result<Route, NativeError> {
+        if let Some(route) = self.merged(Family::Resources, client).await.route(uri) {
+            return Ok(route.clone());
+        }
+        if let Some(route) = self.merged(Family::Templates, client).await.matching(uri) {
+            return Ok(route.clone());
+        }
+        match &self.servers_with(ServerFamily::Resources)[..] {
+            [(server, _)] => Ok(Route::unchanged(uri, server.clone())),
+            _ => Err(NativeError::ResourceNotFound(uri.to_owned())),
+        }
+    }
+
+    /// Returns the servers that have declared a family, in the order of the file.
+    fn servers_with(&self, family: ServerFamily) -> Vec<(ServerName, Arc<ServerHandle>)> {
+        let contents = self.toolbox.contents();
+        let servers = contents.servers().iter().filter(|(_, server)| {
+            let tools = server.status().tools;
+            tools.is_some_and(|list| list.introduction.has(family))
+        });
+        servers
+            .map(|(name, server)| (name.clone(), server.clone()))
+            .collect()
+    }
+
+    /// Refuses what belongs to a family that no server has declared.
+    fn require(&self, family: ServerFamily) -> Result<(), NativeError> {
+        if self.servers_with(family).is_empty() {
+            return Err(NativeError::NotOffered);
+        }
+        Ok(())
+    }
+
     /// Whether a client wants to hear of a change; what it makes untrue is forgotten.
     pub fn concerns(&self, event: &ServerEvent, client: &dyn ClientHandle) -> bool {
         if event.server.toolbox != *self.toolbox.name() {
@@ -279,10 +366,7 @@ fn instructions(catalogue: &[(ServerName, Arc<ToolList>)]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        era::{CacheHints, CacheScope},
-        native::merged::Listed,
-    };
+    use crate::era::CacheScope;
 
     #[test]
     fn a_list_is_kept_for_as_long_as_its_server_lets_it() {

@@ -35,14 +35,14 @@ pub struct Watch {
     pub changes: Changes,
 }
 
-impl Native {
+impl Watch {
     /// Begins to watch what of these changes can be told. What a server tells from now on counts.
-    pub async fn watch(&self, wanted: &Changes, client: &Arc<dyn ClientHandle>) -> Watch {
-        let has = |family| !self.servers_with(family).is_empty();
-        let mut watch = Watch {
-            toolbox: self.toolbox.name().clone(),
-            subscriptions: Arc::clone(&self.subscriptions),
-            subscriber: self.subscriptions.new_watch(),
+    pub async fn begin(native: &Native, wanted: &Changes, client: &Arc<dyn ClientHandle>) -> Self {
+        let has = |family| !native.servers_with(family).is_empty();
+        let mut watch = Self {
+            toolbox: native.toolbox.name().clone(),
+            subscriptions: Arc::clone(&native.subscriptions),
+            subscriber: native.subscriptions.new_watch(),
             changes: Changes {
                 tools: wanted.tools,
                 prompts: wanted.prompts && has(ServerFamily::Prompts),
@@ -51,26 +51,13 @@ impl Native {
             },
         };
         for uri in &wanted.uris {
-            if let Some(resource) = self.subscribable(uri, client).await {
+            if let Some(resource) = subscribable(native, uri, client).await {
                 watch.add(resource, client).await;
             }
         }
         watch
     }
 
-    /// The resource that a URI names, if its server tells when it changes.
-    async fn subscribable(&self, uri: &str, client: &Arc<dyn ClientHandle>) -> Option<Resource> {
-        let route = self.resource_route(uri, client).await.ok()?;
-        let server = self.toolbox.server(&route.server)?;
-        let tells = server.status().tools?.introduction.subscriptions;
-        tells.then(|| Resource {
-            server: route.server,
-            uri: uri.to_owned(),
-        })
-    }
-}
-
-impl Watch {
     /// Adds a resource, if its server agrees.
     async fn add(&mut self, resource: Resource, client: &Arc<dyn ClientHandle>) {
         if self.changes.uris.contains(&resource.uri) {
@@ -105,4 +92,19 @@ impl Drop for Watch {
     fn drop(&mut self) {
         self.subscriptions.release(self.subscriber);
     }
+}
+
+/// Returns the resource that a URI names, if its server tells when it changes.
+async fn subscribable(
+    native: &Native,
+    uri: &str,
+    client: &Arc<dyn ClientHandle>,
+) -> Option<Resource> {
+    let route = native.resource_route(uri, client).await.ok()?;
+    let server = native.toolbox.server(&route.server)?;
+    let tells = server.status().tools?.introduction.subscriptions;
+    tells.then(|| Resource {
+        server: route.server,
+        uri: uri.to_owned(),
+    })
 }

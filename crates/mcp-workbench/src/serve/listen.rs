@@ -95,7 +95,7 @@ async fn tell_changes(
     // What changes from here on is told; what the opening has brought is no change.
     let mut tools = workbench.tools_changed();
     let mut events = workbench.events();
-    let watch = native.watch(wanted, client).await;
+    let watch = Watch::begin(native, wanted, client).await;
     stream.acknowledge(&watch.changes);
     loop {
         stream.catch_up(&watch.changes);
