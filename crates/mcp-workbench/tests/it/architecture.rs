@@ -50,6 +50,16 @@ const PURE: &[&str] = &[
 /// The most lines that a file may have.
 const MOST_LINES: usize = 600;
 
+/// Types whose methods are all in the file that declares the type, so that a reader finds them in one place.
+const IN_ONE_FILE: &[&str] = &[
+    "Session",
+    "Calls",
+    "ServerHandle",
+    "Connection",
+    "Workbench",
+    "Native",
+];
+
 /// A rule about who may do something: the texts that give it away, and the paths under `src/` that
 /// may hold them.
 struct Privilege {
@@ -101,6 +111,19 @@ impl Source {
         let lines = self.text.lines();
         let code = lines.filter(|line| !line.trim_start().starts_with("//"));
         code.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Returns the types without parameters that the file has inherent `impl` blocks for.
+    fn inherent_impls(&self) -> impl Iterator<Item = &str> {
+        let lines = self.text.lines();
+        lines.filter_map(|line| line.strip_prefix("impl ")?.strip_suffix(" {"))
+    }
+
+    /// Returns whether the file declares a type of this name.
+    fn declares(&self, name: &str) -> bool {
+        let code = self.code();
+        let mut kinds = ["struct", "enum"].into_iter();
+        kinds.any(|kind| code.contains(&format!("{kind} {name} {{")))
     }
 
     /// The code, and what its lists of imports name, each with the module in front: `process::{Child, Command}` is
@@ -262,6 +285,19 @@ fn only_some_files_touch_the_outside() {
             let code = source.code_and_imports();
             if privilege.texts.iter().any(|text| code.contains(text)) {
                 findings.push(format!("{} may not {}", source.path, privilege.what));
+            }
+        }
+    }
+    none(&findings);
+}
+
+#[test]
+fn the_methods_of_a_type_are_in_one_file() {
+    let mut findings = Vec::new();
+    for source in product() {
+        for name in source.inherent_impls() {
+            if IN_ONE_FILE.contains(&name) && !source.declares(name) {
+                findings.push(format!("{}: impl {name}", source.path));
             }
         }
     }
