@@ -23,6 +23,7 @@ pub(crate) struct Answered {
 }
 
 /// The end of a call at its server.
+#[expect(clippy::large_enum_variant, reason = "it is taken apart at once")]
 pub enum CallEnd {
     /// A result, or the reason why there is none.
     Over {

@@ -15,6 +15,7 @@ pub(crate) mod budget;
 pub(super) mod consent;
 mod resolve;
 pub(super) mod sign_in;
+mod waiting;
 
 use std::sync::Arc;
 
@@ -23,10 +24,9 @@ use crate::{
     budget::Structured,
     call::{Call, CallContext, CallRequest, ClientHandle, ToolRequest},
     contain::{Panicked, contain_now},
-    downstream::{CallEnd, CallError, CallResult, CallTicket, ServerHandle, Unfinished},
+    downstream::{CallEnd, CallError, CallResult, CallTicket, ServerHandle},
     era::{self, Era},
     ident::{ServerName, ToolIdentifier, ToolName},
-    policy::permissions::NotPermitted,
     wire::{RawJson, Spliced},
     workbench::Workbench,
 };
@@ -34,6 +34,8 @@ use budget::Origin;
 use consent::{Consent, Permit};
 pub use resolve::LookupError;
 use resolve::{Attempt, Lookup};
+use waiting::Step;
+pub use waiting::WaitingCall;
 
 /// How often a call is checked and sent again because its tool changed between the check and the moment of sending.
 const MAX_CHECKS: u32 = 3;
@@ -172,35 +174,6 @@ pub struct ReadyCall {
     server: Arc<ServerHandle>,
     call: Call,
     consent: Option<Box<Consent>>,
-}
-
-/// A call that has to wait for something.
-pub struct WaitingCall {
-    run: Run,
-    step: Step,
-}
-
-/// The step that a call waits at.
-enum Step {
-    /// The tool has to be found.
-    Resolve { call: Call, shown: Option<String> },
-    /// The call has to be checked and sent.
-    Check {
-        server: Arc<ServerHandle>,
-        call: Call,
-    },
-    /// The server has answered with a question or a task.
-    Follow {
-        server: Arc<ServerHandle>,
-        call: Box<Unfinished>,
-        consent: Option<Box<Consent>>,
-    },
-    /// The server wants its user to sign in.
-    SignIn {
-        server: Arc<ServerHandle>,
-        call: Call,
-        error: CallError,
-    },
 }
 
 /// The outcome of sending a call: a reply, or a wait; or a bug of ours.
@@ -478,145 +451,5 @@ impl ReadyCall {
             Settled::Over(reply) => reply,
             Settled::Waits(waiting) => Box::pin(waiting.run()).await,
         }
-    }
-}
-
-impl WaitingCall {
-    /// Runs the call to its end. Dropping the future cancels it.
-    pub async fn run(self) -> CallReply {
-        let Self { mut run, mut step } = self;
-        loop {
-            let (server, call) = match step {
-                Step::Resolve { call, shown } => match run.resolve(call, shown).await {
-                    Ok(found) => found,
-                    Err(failure) => return run.finish(None, Err(failure)),
-                },
-                Step::Check { server, call } => (server, call),
-                Step::SignIn {
-                    server,
-                    call,
-                    error,
-                } => {
-                    run.was_offered = true;
-                    let is_signed_in = match error.sign_in() {
-                        Some(needed) => sign_in::offer_sign_in(&server, needed, &run.client).await,
-                        None => false,
-                    };
-                    if !is_signed_in {
-                        return run.finish(None, Err(error.into()));
-                    }
-                    (server, call)
-                }
-                Step::Follow {
-                    server,
-                    call,
-                    consent,
-                } => {
-                    let result = call.follow(&server).await;
-                    let result = result.map(|json| CallResult::new(json, run.client.era()));
-                    return run.finish(consent.as_deref(), result.map_err(CallFailure::Failed));
-                }
-            };
-            let (consent, call) = match run.permit(&server, call).await {
-                Ok(permitted) => permitted,
-                Err(refusal) => return run.finish(None, Err(CallError::from(refusal).into())),
-            };
-            let end = match server.send(call).await {
-                Ok(end) => end,
-                Err(error) => return run.finish(consent.as_deref(), Err(error.into())),
-            };
-            match run.settle(server, consent, end) {
-                Settled::Over(reply) => return reply,
-                Settled::Waits(waiting) => Self { run, step } = waiting,
-            }
-        }
-    }
-}
-
-impl Run {
-    /// Finds the tool, waiting for what that needs. The user is offered to sign in, if the server wants that.
-    async fn resolve(
-        &mut self,
-        mut call: Call,
-        shown: Option<String>,
-    ) -> Result<(Arc<ServerHandle>, Call), CallFailure> {
-        let workbench = Arc::clone(&self.workbench);
-        let mut attempt = Attempt::First;
-        loop {
-            let mut names = ToolNames::from(&self.tool);
-            if let Some(shown) = &shown {
-                names.tool = shown;
-            }
-            let found = resolve::look_up(&workbench, self.mode, names, attempt, &self.client);
-            let waited = match found {
-                Ok(Lookup::Found(server, tool)) => {
-                    if let CallRequest::Tool(request) = &mut call.request {
-                        let params = request.params.take();
-                        request.params =
-                            params.map(|it| Box::new(renamed(&it, names.tool, &tool.tool)));
-                        request.name = tool.tool.clone();
-                    }
-                    self.tool = tool;
-                    self.begin_audit(&call);
-                    return Ok((server, call));
-                }
-                Ok(lookup) => self.wait_signing_in(&workbench, lookup).await,
-                Err(error) => Err(error),
-            };
-            if let Err(error) = waited {
-                self.begin_audit(&call);
-                let known = resolve::known_names(&workbench, &self.tool, &error);
-                return Err(CallFailure::NotFound { error, known });
-            }
-            attempt = Attempt::Again;
-        }
-    }
-
-    /// Begins the audit entry, if the tool was not known before.
-    fn begin_audit(&mut self, call: &Call) {
-        if let (None, CallRequest::Tool(request)) = (&self.audit, &call.request) {
-            let audit = &self.workbench.audit;
-            self.audit = audit.begin(&self.tool, &request.arguments, &*self.client);
-        }
-    }
-
-    async fn wait_signing_in(
-        &self,
-        workbench: &Workbench,
-        lookup: Lookup,
-    ) -> Result<(), LookupError> {
-        let server = match &lookup {
-            Lookup::Unlisted(server) => Some(Arc::clone(server)),
-            Lookup::Found(..) | Lookup::Unopened(_) => None,
-        };
-        let waited = resolve::wait(workbench, lookup, &self.client).await;
-        if let (Err(LookupError::NotConnected(error)), Some(server)) = (&waited, server)
-            && let Some(needed) = error.sign_in()
-            && Box::pin(sign_in::offer_sign_in(&server, needed, &self.client)).await
-        {
-            return resolve::wait(workbench, Lookup::Unlisted(server), &self.client).await;
-        }
-        waited
-    }
-
-    /// Waits until a call is permitted, asking the user where that is needed.
-    async fn permit(
-        &self,
-        server: &Arc<ServerHandle>,
-        mut call: Call,
-    ) -> Result<(Option<Box<Consent>>, Call), NotPermitted> {
-        let CallRequest::Tool(request) = &mut call.request else {
-            return Ok((None, call));
-        };
-        let consents = &self.workbench.consents;
-        let consent = match consents.check(server, request, &call.context)? {
-            Permit::Granted(consent) => consent,
-            Permit::Ask(asked) => {
-                let consent = consents.ask(server, asked, request, &self.client).await?;
-                Some(Box::new(consent))
-            }
-        };
-        request.consent = consent.as_deref().map(|it| Box::new(it.definition));
-        Ok((consent, call))
     }
 }

@@ -1,0 +1,184 @@
+//! Calls that have to wait for something: the only part of the pipeline that runs as a future.
+
+use std::sync::Arc;
+
+use super::{
+    CallFailure, CallReply, Run, Settled, ToolNames,
+    consent::{Consent, Permit},
+    renamed,
+    resolve::{self, Attempt, Lookup, LookupError},
+    sign_in,
+};
+use crate::{
+    call::{Call, CallRequest},
+    downstream::{CallError, CallResult, ServerHandle, Unfinished},
+    policy::permissions::NotPermitted,
+    workbench::Workbench,
+};
+
+/// A call that has to wait for something.
+pub struct WaitingCall {
+    pub(super) run: Run,
+    pub(super) step: Step,
+}
+
+/// The step that a call waits at.
+pub(super) enum Step {
+    /// The tool has to be found.
+    Resolve { call: Call, shown: Option<String> },
+    /// The call has to be checked and sent.
+    Check {
+        server: Arc<ServerHandle>,
+        call: Call,
+    },
+    /// The server has answered with a question or a task.
+    Follow {
+        server: Arc<ServerHandle>,
+        call: Box<Unfinished>,
+        consent: Option<Box<Consent>>,
+    },
+    /// The server wants its user to sign in.
+    SignIn {
+        server: Arc<ServerHandle>,
+        call: Call,
+        error: CallError,
+    },
+}
+
+impl WaitingCall {
+    /// Runs the call to its end. Dropping the future cancels it.
+    pub async fn run(self) -> CallReply {
+        let Self { mut run, mut step } = self;
+        loop {
+            let (server, call) = match step {
+                Step::Resolve { call, shown } => match resolve(&mut run, call, shown).await {
+                    Ok(found) => found,
+                    Err(failure) => return run.finish(None, Err(failure)),
+                },
+                Step::Check { server, call } => (server, call),
+                Step::SignIn {
+                    server,
+                    call,
+                    error,
+                } => {
+                    run.was_offered = true;
+                    let is_signed_in = match error.sign_in() {
+                        Some(needed) => sign_in::offer_sign_in(&server, needed, &run.client).await,
+                        None => false,
+                    };
+                    if !is_signed_in {
+                        return run.finish(None, Err(error.into()));
+                    }
+                    (server, call)
+                }
+                Step::Follow {
+                    server,
+                    call,
+                    consent,
+                } => {
+                    let result = call.follow(&server).await;
+                    let result = result.map(|json| CallResult::new(json, run.client.era()));
+                    return run.finish(consent.as_deref(), result.map_err(CallFailure::Failed));
+                }
+            };
+            let (consent, call) = match permit(&run, &server, call).await {
+                Ok(permitted) => permitted,
+                Err(refusal) => return run.finish(None, Err(CallError::from(refusal).into())),
+            };
+            let end = match server.send(call).await {
+                Ok(end) => end,
+                Err(error) => return run.finish(consent.as_deref(), Err(error.into())),
+            };
+            match run.settle(server, consent, end) {
+                Settled::Over(reply) => return reply,
+                Settled::Waits(waiting) => Self { run, step } = waiting,
+            }
+        }
+    }
+}
+
+/// Finds the tool, waiting for what that needs. The user is offered to sign in, if the server wants that.
+async fn resolve(
+    run: &mut Run,
+    mut call: Call,
+    shown: Option<String>,
+) -> Result<(Arc<ServerHandle>, Call), CallFailure> {
+    let workbench = Arc::clone(&run.workbench);
+    let mut attempt = Attempt::First;
+    loop {
+        let mut names = ToolNames::from(&run.tool);
+        if let Some(shown) = &shown {
+            names.tool = shown;
+        }
+        let found = resolve::look_up(&workbench, run.mode, names, attempt, &run.client);
+        let waited = match found {
+            Ok(Lookup::Found(server, tool)) => {
+                if let CallRequest::Tool(request) = &mut call.request {
+                    let params = request.params.take();
+                    request.params =
+                        params.map(|it| Box::new(renamed(&it, names.tool, &tool.tool)));
+                    request.name = tool.tool.clone();
+                }
+                run.tool = tool;
+                begin_audit(run, &call);
+                return Ok((server, call));
+            }
+            Ok(lookup) => wait_signing_in(run, &workbench, lookup).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = waited {
+            begin_audit(run, &call);
+            let known = resolve::known_names(&workbench, &run.tool, &error);
+            return Err(CallFailure::NotFound { error, known });
+        }
+        attempt = Attempt::Again;
+    }
+}
+
+/// Begins the audit entry, if the tool was not known before.
+fn begin_audit(run: &mut Run, call: &Call) {
+    if let (None, CallRequest::Tool(request)) = (&run.audit, &call.request) {
+        let audit = &run.workbench.audit;
+        run.audit = audit.begin(&run.tool, &request.arguments, &*run.client);
+    }
+}
+
+async fn wait_signing_in(
+    run: &Run,
+    workbench: &Workbench,
+    lookup: Lookup,
+) -> Result<(), LookupError> {
+    let server = match &lookup {
+        Lookup::Unlisted(server) => Some(Arc::clone(server)),
+        Lookup::Found(..) | Lookup::Unopened(_) => None,
+    };
+    let waited = resolve::wait(workbench, lookup, &run.client).await;
+    if let (Err(LookupError::NotConnected(error)), Some(server)) = (&waited, server)
+        && let Some(needed) = error.sign_in()
+        && Box::pin(sign_in::offer_sign_in(&server, needed, &run.client)).await
+    {
+        return resolve::wait(workbench, Lookup::Unlisted(server), &run.client).await;
+    }
+    waited
+}
+
+/// Waits until a call is permitted, asking the user where that is needed.
+async fn permit(
+    run: &Run,
+    server: &Arc<ServerHandle>,
+    mut call: Call,
+) -> Result<(Option<Box<Consent>>, Call), NotPermitted> {
+    let CallRequest::Tool(request) = &mut call.request else {
+        return Ok((None, call));
+    };
+    let consents = &run.workbench.consents;
+    let consent = match consents.check(server, request, &call.context)? {
+        Permit::Granted(consent) => consent,
+        Permit::Ask(asked) => {
+            let consent = consents.ask(server, asked, request, &run.client).await?;
+            Some(Box::new(consent))
+        }
+    };
+    request.consent = consent.as_deref().map(|it| Box::new(it.definition));
+    Ok((consent, call))
+}
