@@ -28,7 +28,7 @@ pub(super) struct CallParams<'a> {
     all: &'a RawJson,
     name: Cow<'a, str>,
     arguments: Option<RawJson>,
-    /// Whether there are other members than those of every call.
+    /// Set if there are other members than those of every call.
     has_others: bool,
     pub(super) meta: Option<Box<RequestMeta>>,
     /// The client's answers to questions that came in place of an earlier answer.

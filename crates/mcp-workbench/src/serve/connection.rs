@@ -121,7 +121,7 @@ impl Connection {
         &self.tasks
     }
 
-    /// What all connections share.
+    /// Returns what all connections share.
     pub(super) fn context(&self) -> &ServeContext {
         &self.context
     }
@@ -131,7 +131,7 @@ impl Connection {
         &self.context.parked
     }
 
-    /// Where the client is.
+    /// Returns where the client is.
     pub(super) fn whereabouts(&self) -> Whereabouts {
         self.context.whereabouts
     }

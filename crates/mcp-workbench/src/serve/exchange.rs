@@ -41,7 +41,7 @@ pub(super) struct Exchange {
     id: ClientId,
     pub(super) principal: Principal,
     whereabouts: Whereabouts,
-    /// Whether its requests may be answered with questions.
+    /// Set if its requests may be answered with questions.
     asks: bool,
     /// The exchanges that wait for their clients.
     parked: Arc<ParkedCalls>,
@@ -53,14 +53,14 @@ pub(super) struct Exchange {
 struct State {
     /// The request that the client waits for; none while the exchange is parked, and at the end.
     attached: Option<Attached>,
-    /// What the client said that it can do, the last time; nothing at the end.
+    /// The capabilities that the client declared last; none at the end.
     capabilities: ClientCapabilities,
     open: Vec<OpenQuestion>,
     /// How many questions there have been.
     questions: u64,
-    /// Whether more questions are waited for.
+    /// Set while more questions are waited for.
     is_gathering: bool,
-    /// Where the request runs.
+    /// The place where the request runs.
     runs: Option<Runs>,
     is_cancelled: bool,
     /// The reply, if it came while the exchange was parked.
@@ -288,7 +288,7 @@ impl Exchange {
 pub(super) struct ModernCaller(pub(super) Arc<Exchange>);
 
 impl ModernCaller {
-    /// Where the request is answered that the client waits for.
+    /// Returns the way to the client, if it waits for a request.
     pub(super) fn output(&self) -> Option<ClientOutput> {
         self.0.output()
     }

@@ -51,7 +51,7 @@ pub(super) fn is_modern(request: &Request) -> bool {
     request.method == DISCOVER || era::are_modern(request.params.as_ref())
 }
 
-/// What a modern request says of its client, and what it continues.
+/// The part of a modern request that is about its client, and the call that it continues.
 #[derive(Debug)]
 pub(super) struct ModernRequest {
     pub(super) capabilities: ClientCapabilities,

@@ -69,7 +69,7 @@ impl Table {
     }
 }
 
-/// What a client sends back to continue a call.
+/// The state that a client sends back to continue a call.
 pub(super) enum Handle {
     /// A handle of ours.
     Ours(u64),
@@ -86,7 +86,7 @@ impl ParkedCalls {
             until: Instant::now() + PARKING_TIMEOUT,
         };
         let (handle, displaced) = self.table().insert(parked);
-        // Cancelled outside of the lock: its server is told.
+        // Cancelled outside of the lock, because that sends to its server.
         if let Some(displaced) = displaced {
             displaced.exchange.cancel();
         }
@@ -138,7 +138,7 @@ impl ParkedCalls {
                         let mut table = self.table();
                         table.exchanges.extract_if(|_, it| it.until <= now).collect()
                     };
-                    // Cancelled outside of the lock: the servers are told.
+                    // Cancelled outside of the lock, because that sends to the servers.
                     for (_, parked) in expired {
                         parked.exchange.cancel();
                     }

@@ -279,7 +279,7 @@ impl std::fmt::Debug for RawJson {
 /// The key of a member, where a scanner found it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Key<'a> {
-    /// Where it begins.
+    /// The offset at which it begins.
     pub(super) at: usize,
     /// The text, quotes included.
     quoted: &'a [u8],

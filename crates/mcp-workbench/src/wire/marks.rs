@@ -13,12 +13,12 @@ const IS_ERROR: &[u8] = b"isError";
 /// A result that says that it is the answer.
 const COMPLETE: &[u8] = br#""complete""#;
 
-/// Where the members of a result are that decide what becomes of it.
+/// The places of the members of a result that decide what becomes of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ResultMarks {
     /// The member `resultType`, from its key to the end of its value.
     result_type: Option<TypeMark>,
-    /// Whether the result says that the tool has failed.
+    /// Set if the result says that the tool has failed.
     pub is_error: bool,
 }
 

@@ -57,7 +57,7 @@ pub enum Level {
     Tool,
 }
 
-/// Where the members of a call are, counted from the beginning of its parameters. A message is at most 16 MiB.
+/// The places of the members of a call, counted from the beginning of its parameters. A message is at most 16 MiB.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallOutline {
     spans: [(u32, u32); MEMBERS],
@@ -65,9 +65,9 @@ pub struct CallOutline {
     plain: u16,
     /// For each level, whether it has members that the outline does not know.
     has_others: [bool; 4],
-    /// Whether something is written in an unusual way.
+    /// Set if something is written in an unusual way.
     is_unusual: bool,
-    /// Whether there are parameters, and they are an object.
+    /// Set if there are parameters, and they are an object.
     is_there: bool,
 }
 

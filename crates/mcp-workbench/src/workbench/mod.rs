@@ -63,7 +63,7 @@ pub struct Workbench {
     results: Results,
     /// Where calls are noted.
     audit: AuditLog,
-    /// What users have permitted for longer than one call.
+    /// The consents that hold for longer than one call.
     consents: Consents,
     /// Counts the changes of `tools/list`.
     tools_changed: watch::Sender<u64>,

@@ -44,7 +44,7 @@ pub(crate) struct Calls {
     /// How the server is spoken to.
     dialect: Dialect,
     client_meta: ClientMeta,
-    /// What is published of the server: its tools, and whether they are about to be listed again.
+    /// The published status of the server: its tools, and whether they are about to be listed again.
     status: watch::Receiver<Status>,
     /// When the turn began in which something is done. To ask for the time is not cheap.
     now: Instant,

@@ -92,7 +92,7 @@ pub(crate) struct Session {
     pub(crate) used_at: Instant,
     /// What is pinned of the server as it was started.
     pub(crate) pins: ServerPins,
-    /// Why the session has to end, once it does.
+    /// The fault that ends the session, once there is one.
     pub(crate) lost: Option<HttpFault>,
 }
 
@@ -283,7 +283,9 @@ impl Session {
     pub(crate) fn take_command(&mut self, command: Command, status: &watch::Sender<Status>) {
         match command {
             Command::Call(call) => self.take_call(call),
-            Command::Connect { reply, .. } if self.refresh.is_on() => self.refresh.wait(reply),
+            Command::Connect { reply, .. } if self.refresh.is_on() => {
+                self.refresh.wait(reply, self.calls.now());
+            }
             Command::Connect { reply, .. } => {
                 let tools = status.borrow().tools.clone().unwrap_or_default();
                 let _ = reply.send(Ok(tools));

@@ -28,9 +28,9 @@ const MAX_UNSETTLED: u32 = 3;
 /// The reading of a list that has changed.
 #[derive(Default)]
 pub(crate) struct Refresh {
-    /// Whether the list is not known to be current.
+    /// Set while the list is not known to be current.
     is_outdated: bool,
-    /// Whether the session is lost, and there is nobody to read from.
+    /// Set while the session is lost, and there is nobody to read from.
     is_lost: bool,
     /// The time to begin, if a change was announced.
     due: Option<Instant>,
@@ -113,7 +113,7 @@ impl Refresh {
         self.page = Some(id);
     }
 
-    /// Whether the list is not current.
+    /// Returns whether the list is not current.
     pub(crate) fn is_on(&self) -> bool {
         self.is_outdated
     }
@@ -144,8 +144,11 @@ impl Refresh {
         Some((page, Page::Unreadable))
     }
 
-    /// Answers somebody when the list is current.
-    pub(crate) fn wait(&mut self, reply: ConnectReply) {
+    /// Answers somebody when the list is current. One that could not be read is read again.
+    pub(crate) fn wait(&mut self, reply: ConnectReply, now: Instant) {
+        if self.walk.is_none() {
+            self.due.get_or_insert(now);
+        }
         self.waiting.push(reply);
     }
 

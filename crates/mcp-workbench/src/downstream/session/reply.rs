@@ -31,7 +31,7 @@ pub enum CallEnd {
         call: Call,
         /// The result, or the reason why there is none.
         result: Result<CallResult, CallError>,
-        /// Whether the call did not run because the tool is not what it was when the call was checked.
+        /// Set if the call did not run because the tool is not what it was when the call was checked.
         is_outdated: bool,
     },
     /// The call was dropped without an answer: its caller has taken it back, or a bug has lost it.
@@ -143,7 +143,7 @@ impl Unfinished {
     }
 }
 
-/// Where the answer to a call goes.
+/// The receiver of the answer to a call.
 pub(crate) enum CallReply {
     /// To a future that waits for it.
     Waiting(oneshot::Sender<Answered>),
@@ -164,7 +164,7 @@ impl CallReply {
     }
 }
 
-/// What is done with an answer. It is done once, even if the call is dropped without one.
+/// A callback for an answer. It is called once, even if the call is dropped without one.
 pub(crate) struct Then(Option<Box<dyn FnOnce(CallEnd) + Send>>);
 
 impl Then {

@@ -34,7 +34,7 @@ const MAX_CONSENTS: usize = 10_000;
 /// How many permitted calls wait to be made again; beyond that the user is asked again.
 const MAX_ROUNDS: usize = 1024;
 
-/// What users have permitted for longer than one call.
+/// The consents that hold for longer than one call.
 #[derive(Default)]
 pub(in crate::workbench) struct Consents {
     granted: Mutex<Granted>,

@@ -82,7 +82,7 @@ pub struct ToolCall<'a> {
     pub arguments: RawJson,
     /// All parameters, which native mode passes on.
     pub params: Option<&'a RawJson>,
-    /// Who calls, and what they attached.
+    /// The caller, and what it attached.
     pub context: CallContext,
 }
 
@@ -107,7 +107,7 @@ pub enum CallReply {
 pub enum CallFailure {
     /// The tool was not found.
     NotFound {
-        /// What is missing.
+        /// The part that is missing.
         error: LookupError,
         /// Names that the caller may have meant.
         known: Vec<String>,
@@ -153,18 +153,18 @@ impl CallStart {
     }
 }
 
-/// What stays the same from the first step of a call to the last.
+/// The part of a call that stays the same from its first step to its last.
 struct Run {
     workbench: Arc<Workbench>,
     client: Arc<dyn ClientHandle>,
     mode: Mode,
     tool: ToolIdentifier,
-    /// Whether the client continues a call with a state that a server gave out.
+    /// Set if the client continues a call with a state that a server gave out.
     continues: bool,
     audit: Option<AuditEntry>,
     /// How often the call was checked again.
     checks: u32,
-    /// Whether the user was offered to sign in for it: once is enough.
+    /// Set once the user was offered to sign in for it: once is enough.
     was_offered: bool,
 }
 

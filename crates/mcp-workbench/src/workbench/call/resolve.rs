@@ -13,7 +13,7 @@ use crate::{
     workbench::Workbench,
 };
 
-/// Why a tool could not be found.
+/// The reason why a tool could not be found.
 #[derive(Debug)]
 pub enum LookupError {
     /// No such toolbox is configured.

@@ -200,7 +200,7 @@ fn who_waits_gets_the_current_list() {
     let status = status();
     begun(&mut refresh);
     let (reply, mut answer) = oneshot::channel();
-    refresh.wait(reply);
+    refresh.wait(reply, Instant::now());
     refresh.take_page(
         PAGE,
         &page(&["a"], Some("2")),
@@ -224,7 +224,7 @@ fn who_waits_gets_the_current_list() {
 fn who_still_waits_is_given_back() {
     let mut refresh = Refresh::default();
     begun(&mut refresh);
-    refresh.wait(oneshot::channel().0);
+    refresh.wait(oneshot::channel().0, Instant::now());
     assert_eq!(refresh.into_waiting().len(), 1);
 }
 
@@ -249,7 +249,7 @@ fn a_reading_that_takes_too_long_is_given_up() {
     refresh.give_up_if_due(Instant::now() + LISTING_TIMEOUT * 2, &status);
     let began = begun(&mut refresh);
     let (reply, mut answer) = oneshot::channel();
-    refresh.wait(reply);
+    refresh.wait(reply, Instant::now());
     refresh.give_up_if_due(began + LISTING_TIMEOUT - MOMENT, &status);
     assert!(refresh.is_on() && status.borrow().stale);
     let given_up = refresh.give_up_if_due(began + LISTING_TIMEOUT, &status);
