@@ -13,8 +13,9 @@ use super::{
 use crate::{
     call::{ClientHandle, ClientIdentity, Principal},
     config::{NotedArguments, Secrets},
+    era::{ResultType, result_type},
     ident::ToolIdentifier,
-    wire::{Cursor, Kind, RawJson},
+    wire::{RawJson, ResultMarks},
 };
 
 /// How many characters of a name are recorded: callers can send any name.
@@ -74,34 +75,15 @@ enum Request {
 }
 
 impl Ended {
-    /// Returns the end of a call with this result. Reads the members of the result in one pass.
-    pub fn with(result: &RawJson) -> Self {
+    /// Returns the end of a call with this result, whose marks were found when it was scanned.
+    pub fn with(result: &RawJson, marks: ResultMarks) -> Self {
         let size = result.as_bytes().len();
-        let (mut is_error, mut asks) = (None, None);
-        if result.kind() == Kind::Object {
-            Cursor::new(result).members_with_any_keys(|cursor, key| {
-                match &*key {
-                    "isError" => {
-                        let value = cursor.written()?;
-                        is_error.get_or_insert(value == b"true");
-                    }
-                    "resultType" if cursor.kind()? == Kind::String => {
-                        let value = cursor.any_text()?;
-                        asks.get_or_insert(value == "input_required");
-                    }
-                    "resultType" => {
-                        cursor.written()?;
-                        asks.get_or_insert(false);
-                    }
-                    _ => drop(cursor.written()?),
-                }
-                Some(())
-            });
-        }
-        match (is_error, asks) {
-            (Some(true), _) => Self::ToolError(size),
-            (_, Some(true)) => Self::InputRequired(size),
-            _ => Self::Ok(size),
+        if marks.is_error {
+            Self::ToolError(size)
+        } else if !marks.is_complete() && result_type(result) == ResultType::InputRequired {
+            Self::InputRequired(size)
+        } else {
+            Self::Ok(size)
         }
     }
 

@@ -115,7 +115,7 @@ fn missing_calls_have_a_line() {
 
 #[test]
 fn the_outcome_is_read_from_the_result() {
-    let with = |text: &str| Ended::with(&raw(text));
+    let with = |text: &str| Ended::with(&raw(text), ResultMarks::of(&raw(text)));
     assert_eq!(with("{}"), Ended::Ok(2));
     assert_eq!(with("5"), Ended::Ok(1));
     let cases = [

@@ -44,6 +44,7 @@ impl ResultMarks {
         depth: usize,
     ) -> Result<(usize, Self), ScanError> {
         let mut marks = Self::default();
+        let mut is_error = None;
         let end = walk_members(scanner, start, |scanner, key, at| {
             let end = scanner.value(at, depth)?;
             let value = &scanner.bytes()[at..end];
@@ -61,11 +62,15 @@ impl ResultMarks {
                         None => marks.result_type = Some(mark),
                     }
                 }
-                IS_ERROR => marks.is_error = value == b"true",
+                // The first counts, as everywhere.
+                IS_ERROR => {
+                    is_error.get_or_insert(value == b"true");
+                }
                 _ => {}
             }
             Ok(end)
         })?;
+        marks.is_error = is_error.unwrap_or_default();
         Ok((end, marks))
     }
 

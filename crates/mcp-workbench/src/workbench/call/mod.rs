@@ -176,7 +176,7 @@ pub struct ReadyCall {
     consent: Option<Box<Consent>>,
 }
 
-/// The outcome of sending a call: a reply, or a wait; or a bug of ours.
+/// The outcome of sending a call: a reply, a wait, or a panic in the pipeline.
 pub(crate) type Sent = Result<Settled, Panicked>;
 
 /// The end of a call at its server, as far as the pipeline is concerned.
@@ -361,7 +361,7 @@ impl Run {
         }
         if let Some(audit) = self.audit.take() {
             audit.end(match &result {
-                Ok(result) => Ended::with(&result.json),
+                Ok(result) => Ended::with(&result.json, result.marks),
                 Err(failure) => Ended::failed(failure.code()),
             });
         }
