@@ -109,7 +109,7 @@ impl Reply {
         }
     }
 
-    /// The refusal of something that a bug of ours has stopped.
+    /// The refusal of a request whose handler panicked.
     pub(super) fn panicked(panicked: Panicked) -> Self {
         Self::internal_error(panicked.to_string())
     }

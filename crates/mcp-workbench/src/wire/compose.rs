@@ -312,7 +312,7 @@ pub enum Params<'a> {
 /// The `_meta` of a tool call, written member by member.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MetaText<'a> {
-    /// Members of ours, without braces; nothing if there are none.
+    /// The workbench's own members, without braces; empty if there are none.
     pub own: &'a [u8],
     /// An object whose members are relayed.
     pub relayed: Option<&'a RawJson>,

@@ -74,7 +74,7 @@ impl Dialect {
         Ok(())
     }
 
-    /// The parameters of a call: exactly the caller's, and its `_meta` with a progress token of ours in place of
+    /// The parameters of a call: exactly the caller's, and its `_meta` with our progress token in place of
     /// its own. `own` are the members of `_meta` that a modern server gets.
     pub(crate) fn call_params<'a>(self, call: &'a Call, id: u64, own: &'a [u8]) -> Params<'a> {
         let context = &call.context;

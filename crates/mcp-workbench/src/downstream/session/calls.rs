@@ -472,7 +472,7 @@ impl Calls {
     }
 }
 
-/// The members of `_meta` by which a modern server is told of a client. They are the same for most calls.
+/// The members of `_meta` that describe a client to a modern server. They are the same for most calls.
 #[derive(Default)]
 struct ClientMeta {
     of: Option<(Era, RawJson, Option<&'static str>)>,

@@ -51,7 +51,7 @@ pub struct CallResult {
 }
 
 impl CallResult {
-    /// A result of ours, in the era of its client.
+    /// A result that the workbench made, in the era of its client.
     pub fn new(json: RawJson, era: Era) -> Self {
         Self {
             marks: ResultMarks::of(&json),
