@@ -23,7 +23,7 @@
 //!
 //! A module uses only what stands below it: `cli`, `demo`, `serve`, `meta`, `workbench`, `native`, `toolbox`,
 //! `downstream`, `signin`, `audit`, `lock`, `policy`, `search`, `clients`, `config`, `call`, `budget`, `era`, `dial`, `pipe`, `wire`,
-//! `alarm`, `contain`, `seal`, `private_files`, `telemetry`, `near`, `visible`, `ident`.
+//! `alarm`, `rare`, `contain`, `seal`, `private_files`, `telemetry`, `near`, `visible`, `ident`.
 
 mod alarm;
 pub mod audit;
@@ -45,6 +45,7 @@ pub mod near;
 mod pipe;
 pub mod policy;
 mod private_files;
+mod rare;
 pub mod seal;
 pub mod search;
 pub mod serve;

@@ -154,15 +154,15 @@ impl StdioLink {
                     return LinkEvent::Ended(exit);
                 }
             }
+            // Writing ends when nothing waits, so that it cannot keep the output of the process from being read.
+            let writes = !self.writer_broken && !self.writer.outbox().is_empty();
             tokio::select! {
-                line = self.reader.next(), if !self.output_ended => match line {
-                    Ok(Some(line)) => return self.event(line),
-                    Ok(None) | Err(_) => {
-                        self.output_ended = true;
-                        self.over_soon();
-                    }
-                },
-                written = self.writer.write_some(), if !self.writer_broken => {
+                biased;
+                exit = exited(&mut self.process), if self.exit.is_none() => {
+                    self.exit = Some(exit);
+                    self.over_soon();
+                }
+                written = self.writer.write_some(), if writes => {
                     let waits = !self.writer.outbox().is_empty();
                     self.stalls_at = waits.then(|| Instant::now() + WRITE_PATIENCE);
                     if written.is_err() {
@@ -170,10 +170,13 @@ impl StdioLink {
                         self.over_soon();
                     }
                 }
-                exit = exited(&mut self.process), if self.exit.is_none() => {
-                    self.exit = Some(exit);
-                    self.over_soon();
-                }
+                line = self.reader.next(), if !self.output_ended => match line {
+                    Ok(Some(line)) => return self.event(line),
+                    Ok(None) | Err(_) => {
+                        self.output_ended = true;
+                        self.over_soon();
+                    }
+                },
                 () = sleep_until(self.over_at), if self.over_at.is_some() => {
                     self.exit.get_or_insert(Exit::Closed);
                     if !self.output_ended {

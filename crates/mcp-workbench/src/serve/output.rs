@@ -233,15 +233,18 @@ pub(super) async fn write_frames<W: AsyncWrite + Unpin>(
     while let Some(waits) = queue.waits() {
         let write = async {
             match (waits, is_flushed) {
-                (true, _) => queue.write_some(&mut pipe).await,
-                (false, false) => pipe.flush().await,
+                (true, _) => {
+                    queue.write_some(&mut pipe).await?;
+                    flushes_at_once(&mut pipe).await
+                }
+                (false, false) => pipe.flush().await.map(|()| true),
                 (false, true) => pending().await,
             }
         };
         tokio::select! {
+            biased;
             written = write => {
-                written?;
-                is_flushed = !waits;
+                is_flushed = written?;
                 gives_up_at = Instant::now() + PATIENCE;
             }
             () = queue.more.notified(), if !waits => gives_up_at = Instant::now() + PATIENCE,
@@ -251,6 +254,15 @@ pub(super) async fn write_frames<W: AsyncWrite + Unpin>(
         }
     }
     pipe.flush().await
+}
+
+/// Flushes a pipe, and returns whether that is done already.
+async fn flushes_at_once<W: AsyncWrite + Unpin>(pipe: &mut W) -> io::Result<bool> {
+    poll_fn(|context| match Pin::new(&mut *pipe).poll_flush(context) {
+        Poll::Ready(flushed) => Poll::Ready(flushed.map(|()| true)),
+        Poll::Pending => Poll::Ready(Ok(false)),
+    })
+    .await
 }
 
 #[cfg(test)]

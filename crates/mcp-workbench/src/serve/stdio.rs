@@ -11,7 +11,7 @@ use super::{
     output::{ClientOutput, PipeOutput, QueuedFrames, write_frames},
     standard_streams,
 };
-use crate::{call::Principal, pipe::LineReader, workbench::Workbench};
+use crate::{call::Principal, pipe::LineReader, rare::Rare, workbench::Workbench};
 
 /// Serves until stdin ends, stdout is closed or `stop` is done; then ends all servers.
 pub async fn serve(workbench: Arc<Workbench>, stop: impl Future<Output = ()>) {
@@ -22,8 +22,9 @@ pub async fn serve(workbench: Arc<Workbench>, stop: impl Future<Output = ()>) {
     let context = ServeContext::new(Arc::clone(&workbench), Whereabouts::Here);
     let connection = Connection::new(context.clone(), output, Principal::Local);
     tokio::select! {
+        biased;
+        () = Rare::new(Box::pin(context.parked.expire())) => {}
         () = read_requests(&connection, &closed, stop) => {}
-        () = context.parked.expire() => {}
     }
     end(&workbench, connection).await;
     // A client that no longer reads must not keep us.
@@ -44,9 +45,9 @@ async fn read_requests(
     stop: impl Future<Output = ()>,
 ) {
     let mut reader = LineReader::new(standard_streams::input());
-    let changes = changes::tell_changes(connection);
-    let closed = closed.cancelled();
-    tokio::pin!(stop, changes, closed);
+    let mut changes = Rare::new(Box::pin(changes::tell_changes(connection)));
+    let mut closed = Rare::new(Box::pin(closed.cancelled()));
+    let mut stop = Rare::new(Box::pin(stop));
     loop {
         let next = async {
             if !connection.has_room_now() {
@@ -55,6 +56,10 @@ async fn read_requests(
             reader.next().await
         };
         tokio::select! {
+            biased;
+            () = &mut stop => return,
+            () = &mut closed => return,
+            () = &mut changes => {}
             line = next => match line {
                 Ok(Some(line)) => {
                     connection.take_line(line);
@@ -69,9 +74,6 @@ async fn read_requests(
                     return;
                 }
             },
-            () = &mut changes => {}
-            () = &mut closed => return,
-            () = &mut stop => return,
         }
     }
 }

@@ -87,6 +87,9 @@ impl LineFramer {
     /// The next line that is complete, or too long.
     pub fn next_line(&mut self) -> Option<Line> {
         loop {
+            if self.searched == self.buffer.len() {
+                return None;
+            }
             let found = memchr::memchr(b'\n', &self.buffer[self.searched..]);
             let Some(end) = found.map(|found| self.searched + found) else {
                 self.searched = self.buffer.len();

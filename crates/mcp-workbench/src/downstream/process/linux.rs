@@ -30,6 +30,7 @@ use super::{
     guard::Guard,
     sweep::{Found, MARKER_VARIABLE, QUIET_LOOKS, children},
 };
+use crate::rare::Rare;
 
 /// How long a sweep goes on while it still finds something, and how long it waits between looks.
 const SWEEP_LOOKS: u32 = 100;
@@ -256,7 +257,7 @@ pub struct Process {
     /// Whether a child has ended since the last look at this one. Looking costs a system call.
     may_have_ended: bool,
     /// Done when the next child has ended.
-    next_end: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    next_end: Option<Rare<Pin<Box<dyn Future<Output = ()> + Send>>>>,
     child: Child,
     pid: Pid,
     marker: String,
@@ -282,10 +283,9 @@ impl Process {
                 }
             }
             // Kept from one look to the next: this is polled whenever the server says something.
-            let next_end = self
-                .next_end
-                .get_or_insert_with(|| Box::pin(next_end(self.child_ended.clone())));
-            next_end.as_mut().await;
+            self.next_end
+                .get_or_insert_with(|| Rare::new(Box::pin(next_end(self.child_ended.clone()))))
+                .await;
             self.next_end = None;
             self.may_have_ended = true;
         }

@@ -53,6 +53,7 @@ use crate::{
     era::Era,
     lock::ServerPins,
     policy::clean,
+    rare::Rare,
     wire::{Answer, Message, Notification, ObjectText, RawJson, RequestId, Response, id_from_tail},
 };
 
@@ -151,8 +152,7 @@ impl Session {
         surroundings: &Surroundings<'_>,
     ) -> SessionEnd {
         let mut alarm = Alarm::default();
-        let shutdown = surroundings.shutdown.begun();
-        tokio::pin!(shutdown);
+        let mut shutdown = Rare::new(Box::pin(surroundings.shutdown.begun()));
         loop {
             if replaced::is_replaced(self) {
                 return SessionEnd::Replaced;
@@ -167,7 +167,23 @@ impl Session {
             let held_up = self.users.held_up();
             // A server is not blamed for the time in which nobody listens to it.
             let due = held_up.is_none().then(|| self.due()).flatten();
+            // What is rare or bounded comes first, so that a server that never stops speaking delays nothing else.
             tokio::select! {
+                biased;
+                () = &mut shutdown => {
+                    return SessionEnd::Shutdown(surroundings.shutdown.since());
+                }
+                () = alarm.wait(due) => if let Some(end) = self.take_time(surroundings) {
+                    return end;
+                },
+                (answer, client) = self.asks.next_answer() => {
+                    self.link.send(answer);
+                    self.close_question(client);
+                }
+                command = commands.recv() => match command {
+                    Some(command) => self.take_commands(command, commands, surroundings),
+                    None => return SessionEnd::Retired,
+                },
                 () = wait_for_room(held_up.as_ref()), if held_up.is_some() => {
                     self.health.excuse(Instant::now());
                     self.link.excuse_stall();
@@ -176,20 +192,6 @@ impl Session {
                     if let Some(end) = self.take_events(event, surroundings) {
                         return end;
                     }
-                }
-                command = commands.recv() => match command {
-                    Some(command) => self.take_commands(command, commands, surroundings),
-                    None => return SessionEnd::Retired,
-                },
-                (answer, client) = self.asks.next_answer() => {
-                    self.link.send(answer);
-                    self.close_question(client);
-                }
-                () = alarm.wait(due) => if let Some(end) = self.take_time(surroundings) {
-                    return end;
-                },
-                () = &mut shutdown => {
-                    return SessionEnd::Shutdown(surroundings.shutdown.since());
                 }
             }
         }

@@ -1,0 +1,141 @@
+//! A future of something rare inside a busy task. A task that waits for several things polls all of them whenever one
+//! has happened; one that is wrapped here costs next to nothing until it was woken itself.
+
+use std::{
+    pin::Pin,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
+};
+
+/// A future that is polled only after it was woken.
+pub(crate) struct Rare<F> {
+    /// The task that was told last to wait, to see without a lock that it is still the same.
+    task: Option<Waker>,
+    wakes: Arc<Wakes>,
+    /// Wakes through `wakes`.
+    waker: Waker,
+    future: F,
+}
+
+/// The wake-ups of one future.
+struct Wakes {
+    /// Set while the future has to be polled.
+    is_woken: AtomicBool,
+    task: Mutex<Option<Waker>>,
+}
+
+impl Wakes {
+    fn set_task(&self, task: Waker) {
+        let mut held = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        *held = Some(task);
+    }
+}
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.is_woken.store(true, Ordering::Release);
+        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(task) = &*task {
+            task.wake_by_ref();
+        }
+    }
+}
+
+impl<F> Rare<F> {
+    /// Wraps a future, which is polled once in any case.
+    pub(crate) fn new(future: F) -> Self {
+        let wakes = Arc::new(Wakes {
+            is_woken: AtomicBool::new(true),
+            task: Mutex::new(None),
+        });
+        Self {
+            task: None,
+            waker: Waker::from(Arc::clone(&wakes)),
+            wakes,
+            future,
+        }
+    }
+}
+
+impl<F: Future + Unpin> Future for Rare<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let this = &mut *self;
+        let task = context.waker();
+        if !this.task.as_ref().is_some_and(|held| held.will_wake(task)) {
+            this.wakes.set_task(task.clone());
+            this.task = Some(task.clone());
+        }
+        if !this.wakes.is_woken.load(Ordering::Acquire) {
+            return Poll::Pending;
+        }
+        // Before the poll: a wake-up during it counts.
+        this.wakes.is_woken.store(false, Ordering::Release);
+        let mut context = Context::from_waker(&this.waker);
+        Pin::new(&mut this.future).poll(&mut context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        cell::Cell,
+        future::{pending, poll_fn},
+    };
+
+    use tokio::{sync::oneshot, task::yield_now};
+
+    use super::*;
+
+    /// Polls `future` in the same task as something busy, and returns how many times it was polled itself.
+    async fn polls_of<F: Future>(future: F, turns: usize) -> usize {
+        let polls = Cell::new(0);
+        tokio::pin!(future);
+        let mut rare = Rare::new(poll_fn(|context| {
+            polls.set(polls.get() + 1);
+            future.as_mut().poll(context)
+        }));
+        let busy = async {
+            for _ in 0..turns {
+                yield_now().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            _ = &mut rare => {}
+            () = busy => {}
+        }
+        drop(rare);
+        polls.get()
+    }
+
+    #[tokio::test]
+    async fn a_future_is_polled_only_after_it_was_woken() {
+        assert_eq!(polls_of(pending::<()>(), 100).await, 1);
+        let thrice = async {
+            yield_now().await;
+            yield_now().await;
+        };
+        assert_eq!(polls_of(thrice, 100).await, 3);
+    }
+
+    #[tokio::test]
+    async fn the_task_that_polled_last_is_woken() {
+        let (sender, receiver) = oneshot::channel();
+        let mut rare = Rare::new(receiver);
+        let first = tokio::time::timeout(std::time::Duration::ZERO, &mut rare).await;
+        assert!(first.is_err());
+        let waiting = tokio::spawn(rare);
+        yield_now().await;
+        sender.send(7).unwrap();
+        assert_eq!(waiting.await.unwrap(), Ok(7));
+    }
+}
