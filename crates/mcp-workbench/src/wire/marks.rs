@@ -6,10 +6,26 @@ use super::{
     scan::{ScanError, Scanner},
 };
 
-/// The member that says what a result is.
-const RESULT_TYPE: &[u8] = b"resultType";
-/// The member that says that a tool has failed.
-const IS_ERROR: &[u8] = b"isError";
+/// A member of a result that decides what becomes of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Marked {
+    /// Says what the result is.
+    ResultType,
+    /// Says that the tool has failed.
+    IsError,
+}
+
+impl Marked {
+    #[inline]
+    fn named(key: &[u8]) -> Option<Self> {
+        match key {
+            b"resultType" => Some(Self::ResultType),
+            b"isError" => Some(Self::IsError),
+            _ => None,
+        }
+    }
+}
+
 /// A result that says that it is the answer.
 const COMPLETE: &[u8] = br#""complete""#;
 
@@ -48,8 +64,12 @@ impl ResultMarks {
         let end = walk_members(scanner, start, |scanner, key, at| {
             let end = scanner.value(at, depth)?;
             let value = &scanner.bytes()[at..end];
-            match &*key.bytes() {
-                RESULT_TYPE => {
+            let mark = match key.plain() {
+                Some(key) => Marked::named(key),
+                None => Marked::named(&key.bytes()),
+            };
+            match mark {
+                Some(Marked::ResultType) => {
                     let offset = |at: usize| u32::try_from(at - start).unwrap_or(u32::MAX);
                     let mark = TypeMark {
                         start: offset(key.at),
@@ -63,10 +83,10 @@ impl ResultMarks {
                     }
                 }
                 // The first counts, as everywhere.
-                IS_ERROR => {
+                Some(Marked::IsError) => {
                     is_error.get_or_insert(value == b"true");
                 }
-                _ => {}
+                None => {}
             }
             Ok(end)
         })?;

@@ -154,14 +154,44 @@ fn article(kind: Kind) -> String {
 /// Where the members of an envelope were found. What is not kept of a message is never made a value of its own.
 #[derive(Default)]
 pub(super) struct Envelope {
-    jsonrpc: Option<Span>,
-    id: Option<Span>,
-    method: Option<Span>,
-    params: Option<Span>,
-    result: Option<Span>,
-    error: Option<Span>,
+    members: [Option<Span>; Slot::Error as usize + 1],
     doubled: bool,
     marks: ResultMarks,
+}
+
+/// A member of an envelope.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Slot {
+    Jsonrpc,
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+}
+
+impl Slot {
+    /// Returns the member with a key.
+    #[inline]
+    fn of(key: Key<'_>) -> Option<Self> {
+        match key.plain() {
+            Some(key) => Self::named(key),
+            None => Self::named(&key.bytes()),
+        }
+    }
+
+    #[inline]
+    fn named(key: &[u8]) -> Option<Self> {
+        Some(match key {
+            b"jsonrpc" => Self::Jsonrpc,
+            b"id" => Self::Id,
+            b"method" => Self::Method,
+            b"params" => Self::Params,
+            b"result" => Self::Result,
+            b"error" => Self::Error,
+            _ => return None,
+        })
+    }
 }
 
 /// The methods that almost all messages have: these need no text of their own.
@@ -235,21 +265,19 @@ impl Envelope {
         }
         let mut envelope = Self::default();
         let end = walk_members(&mut scanner, start, |scanner, key, at| {
+            let slot = Slot::of(key);
             let is_object = scanner.peek(at) == b'{';
-            let end = match &*key.bytes() {
-                b"result" if is_object => {
+            let end = match (slot, &mut outline) {
+                (Some(Slot::Result), _) if is_object => {
                     let (end, marks) = ResultMarks::scan(scanner, at, 2)?;
                     envelope.marks = marks;
                     end
                 }
-                b"params" if is_object => match &mut outline {
-                    Some(outline) => outline.scan(scanner, at)?,
-                    None => scanner.value(at, 1)?,
-                },
+                (Some(Slot::Params), Some(outline)) if is_object => outline.scan(scanner, at)?,
                 _ => scanner.value(at, 1)?,
             };
-            if let Some(slot) = envelope.slot(key) {
-                let is_doubled = slot.replace(at..end).is_some();
+            if let Some(slot) = slot {
+                let is_doubled = envelope.members[slot as usize].replace(at..end).is_some();
                 envelope.doubled |= is_doubled;
             }
             Ok(end)
@@ -266,40 +294,26 @@ impl Envelope {
         })
     }
 
-    /// Where the value of a key belongs.
-    fn slot(&mut self, key: Key<'_>) -> Option<&mut Option<Span>> {
-        match key.plain() {
-            Some(key) => self.slot_of(key),
-            None => self.slot_of(&key.bytes()),
-        }
-    }
-
-    fn slot_of(&mut self, key: &[u8]) -> Option<&mut Option<Span>> {
-        match key {
-            b"jsonrpc" => Some(&mut self.jsonrpc),
-            b"id" => Some(&mut self.id),
-            b"method" => Some(&mut self.method),
-            b"params" => Some(&mut self.params),
-            b"result" => Some(&mut self.result),
-            b"error" => Some(&mut self.error),
-            _ => None,
-        }
+    /// Returns the place of a member.
+    fn get(&self, slot: Slot) -> Option<Span> {
+        self.members[slot as usize].clone()
     }
 
     /// The message, if it is one, out of the frame that was scanned.
     pub(super) fn into_message(self, frame: &Bytes) -> Result<Message, InvalidMessage> {
         let value = |span: Span| RawJson::trusted(frame.slice(span));
-        let id = self.id.clone().map(value).and_then(RequestId::from_json);
+        let id = self.get(Slot::Id).map(value).and_then(RequestId::from_json);
         if let Err(fault) = self.check(frame, id.as_ref()) {
             return Err(InvalidMessage { id, fault });
         }
-        let Some(method) = self.method else {
-            let answer = answer(self.result.map(value), self.error.map(value));
+        let Some(method) = self.get(Slot::Method) else {
+            let [result, error] = [Slot::Result, Slot::Error].map(|it| self.get(it).map(value));
+            let answer = answer(result, error);
             let marks = self.marks;
             return Ok(Message::Response(Response { id, answer, marks }));
         };
         let method = method_name(&frame[method]);
-        let params = self.params.map(value);
+        let params = self.get(Slot::Params).map(value);
         Ok(match id {
             Some(id) => Message::Request(Request { id, method, params }),
             None => Message::Notification(Notification { method, params }),
@@ -308,24 +322,25 @@ impl Envelope {
 
     /// Whether the members make a message; `id` is its id, if that may be one.
     fn check(&self, frame: &Bytes, id: Option<&RequestId>) -> Result<(), MessageFault> {
-        let text = |span: &Option<Span>| span.clone().map(|span| &frame[span]);
+        let text = |slot| self.get(slot).map(|span| &frame[span]);
+        let has = |slot| self.get(slot).is_some();
         if self.doubled {
             return Err(MessageFault::DoubledMember);
         }
-        if text(&self.jsonrpc) != Some(br#""2.0""#) {
+        if text(Slot::Jsonrpc) != Some(br#""2.0""#) {
             return Err(MessageFault::Version);
         }
-        let Some(method) = text(&self.method) else {
-            let has_answer = self.result.is_some() || self.error.is_some();
+        let Some(method) = text(Slot::Method) else {
+            let has_answer = has(Slot::Result) || has(Slot::Error);
             return has_answer.then_some(()).ok_or(MessageFault::Shape);
         };
         if !method.starts_with(b"\"") {
             return Err(MessageFault::Method);
         }
-        if text(&self.params).is_some_and(|it| !matches!(it.first(), Some(b'{' | b'['))) {
+        if text(Slot::Params).is_some_and(|it| !matches!(it.first(), Some(b'{' | b'['))) {
             return Err(MessageFault::Params);
         }
-        if self.id.is_some() && id.is_none() {
+        if has(Slot::Id) && id.is_none() {
             return Err(MessageFault::Id);
         }
         Ok(())

@@ -3,7 +3,7 @@
 
 use thiserror::Error;
 
-use super::plain::{HIGHEST, WORD, plain_end, special_in, word_at};
+use super::plain::{BLOCK, block_at, plain_end};
 
 /// The deepest nesting that is accepted, counted from the message itself.
 pub const MAX_DEPTH: usize = 128;
@@ -44,9 +44,9 @@ pub(super) struct Scanner<'a> {
     pub(super) has_line_ends: bool,
     /// Whether the last string has an escape or a control character.
     special: bool,
-    /// All bytes of strings that were looked at, and maybe some behind them, in one: the highest bits tell whether
-    /// there was anything but ASCII. Outside of strings nothing else is accepted.
-    seen: u64,
+    /// Not 0 if a string has anything but ASCII, or maybe something behind it. Outside of strings nothing else is
+    /// accepted.
+    high: u32,
 }
 
 impl<'a> Scanner<'a> {
@@ -56,13 +56,13 @@ impl<'a> Scanner<'a> {
             flaws: Flaws::default(),
             has_line_ends: false,
             special: false,
-            seen: 0,
+            high: 0,
         }
     }
 
     /// Whether the text is valid UTF-8 as far as it was scanned. Most messages are ASCII, and need no second look.
     pub(super) fn check_utf8(&self) -> Result<(), ScanError> {
-        if self.seen & HIGHEST == 0 {
+        if self.high == 0 {
             return Ok(());
         }
         match std::str::from_utf8(self.bytes) {
@@ -116,8 +116,19 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Goes past one value, and any white space before it. `depth` says how many containers stand around it.
-    pub(super) fn value(&mut self, mut at: usize, depth: usize) -> Result<usize, ScanError> {
+    /// Goes past one value, and any white space before it. `depth` says how many containers stand around it. Most
+    /// members are strings and numbers, which need nothing of what containers do.
+    #[inline]
+    pub(super) fn value(&mut self, at: usize, depth: usize) -> Result<usize, ScanError> {
+        match self.peek(at) {
+            b'"' => self.string(at),
+            b'0'..=b'9' => self.number(at),
+            _ => self.any_value(at, depth),
+        }
+    }
+
+    #[inline(never)]
+    fn any_value(&mut self, mut at: usize, depth: usize) -> Result<usize, ScanError> {
         let mut inside = Containers::around(depth);
         loop {
             at = self.blanks(at);
@@ -195,21 +206,20 @@ impl<'a> Scanner<'a> {
         self.expect(at, b':')
     }
 
-    /// Goes past a string, quotes included. Most are short, and end in their first eight bytes.
+    /// Goes past a string, quotes included. Most are short, and end in their first block.
     #[inline]
     pub(super) fn string(&mut self, at: usize) -> Result<usize, ScanError> {
         let mut at = self.expect(at, b'"')?;
         self.special = false;
-        if let Some(word) = word_at(self.bytes, at) {
-            self.seen |= word;
-            let found = special_in(word);
-            if found != 0 {
-                at += found.trailing_zeros() as usize / 8;
+        if let Some(block) = block_at(self.bytes, at) {
+            self.high |= block.high;
+            if block.special != 0 {
+                at += block.special.trailing_zeros() as usize;
                 if self.peek(at) == b'"' {
                     return Ok(at + 1);
                 }
             } else {
-                at += WORD;
+                at += BLOCK;
             }
         }
         self.rest_of_string(at)
@@ -219,7 +229,7 @@ impl<'a> Scanner<'a> {
     #[inline(never)]
     fn rest_of_string(&mut self, mut at: usize) -> Result<usize, ScanError> {
         loop {
-            at = plain_end(self.bytes, at, &mut self.seen);
+            at = plain_end(self.bytes, at, &mut self.high);
             match self.bytes.get(at) {
                 Some(b'"') => return Ok(at + 1),
                 Some(b'\\') => {
