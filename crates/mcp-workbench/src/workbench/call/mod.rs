@@ -197,17 +197,24 @@ pub(super) fn start(workbench: &Arc<Workbench>, call: ToolCall<'_>) -> CallStart
         context,
     } = call;
     let found = resolve::look_up(workbench, mode, names, Attempt::First, &context.client);
-    let tool = match &found {
-        Ok(Lookup::Found(_, tool)) => tool.clone(),
-        _ => named(workbench, mode, names),
+    // The tool of a toolbox that is not open is not known in native mode: its audit entry begins when it is.
+    let is_known = !(mode == Mode::Native && matches!(found, Ok(Lookup::Unopened(_))));
+    let (tool, found) = match found {
+        Ok(Lookup::Found {
+            server,
+            tool,
+            may_ask,
+        }) => (tool, Ok(Some((server, may_ask)))),
+        Ok(Lookup::Unopened(_) | Lookup::Unlisted(_)) => (named(workbench, mode, names), Ok(None)),
+        Err(error) => (named(workbench, mode, names), Err(error)),
     };
     let retry = context.retry.as_ref();
     let run = Run {
         continues: retry.is_some_and(|retry| retry.state.is_some()),
-        audit: match &found {
-            // The tool is not known yet: the entry begins when it is.
-            Ok(Lookup::Unopened(_)) if mode == Mode::Native => None,
-            _ => workbench.audit.begin(&tool, &arguments, &*context.client),
+        audit: if is_known {
+            workbench.audit.begin(&tool, &arguments, &*context.client)
+        } else {
+            None
         },
         client: Arc::clone(&context.client),
         workbench: Arc::clone(workbench),
@@ -227,8 +234,14 @@ pub(super) fn start(workbench: &Arc<Workbench>, call: ToolCall<'_>) -> CallStart
         context,
     };
     match found {
-        Ok(Lookup::Found(server, _)) => run.check(server, call),
-        Ok(Lookup::Unopened(_) | Lookup::Unlisted(_)) => {
+        Ok(Some((server, true))) => run.check(server, call),
+        Ok(Some((server, false))) => CallStart::Ready(ReadyCall {
+            run,
+            server,
+            call,
+            consent: None,
+        }),
+        Ok(None) => {
             let shown = (mode == Mode::Native).then(|| names.tool.to_owned());
             CallStart::Waits(WaitingCall {
                 run,

@@ -7,7 +7,7 @@ use crate::{
     call::ClientHandle,
     config::MetaTool,
     downstream::{Cause, ConnectError, ServerHandle, Status, ToolList, Urgency, Withheld},
-    ident::ToolIdentifier,
+    ident::{ToolIdentifier, ToolName},
     policy::permissions::NotPermitted,
     toolbox::Toolbox,
     workbench::Workbench,
@@ -60,7 +60,12 @@ impl LookupError {
 /// makes no future.
 pub(super) enum Lookup {
     /// The server has the tool, or had it when it was last up.
-    Found(Arc<ServerHandle>, ToolIdentifier),
+    Found {
+        server: Arc<ServerHandle>,
+        tool: ToolIdentifier,
+        /// Set if the user may have to be asked: there are rules for the tools of the server.
+        may_ask: bool,
+    },
     /// The toolbox is not open, and this call waits for that.
     Unopened(Arc<Toolbox>),
     /// The server has to list its tools first.
@@ -114,29 +119,39 @@ fn look_up_identifier(
     let (server_name, server) = server.ok_or(LookupError::ServerUnknown)?;
     let found = server.inspect(|status| find_listed(status, names.tool, attempt))?;
     Ok(match found {
-        Some(tool) => {
-            let tool = ToolIdentifier {
+        Some(Listed { name, may_ask }) => Lookup::Found {
+            server: Arc::clone(server),
+            tool: ToolIdentifier {
                 toolbox: toolbox.name().clone(),
                 server: server_name.clone(),
-                tool,
-            };
-            Lookup::Found(Arc::clone(server), tool)
-        }
+                tool: name,
+            },
+            may_ask,
+        },
         None => Lookup::Unlisted(Arc::clone(server)),
     })
 }
 
-/// Returns the name of a tool that the server has listed; nothing if the server has to be asked.
+/// A tool that a server has listed.
+struct Listed {
+    name: ToolName,
+    may_ask: bool,
+}
+
+/// Returns a tool that the server has listed; nothing if the server has to be asked.
 fn find_listed(
     status: &Status,
     tool: &str,
     attempt: Attempt,
-) -> Result<Option<crate::ident::ToolName>, LookupError> {
+) -> Result<Option<Listed>, LookupError> {
     let Some(tools) = &status.tools else {
         return Ok(None);
     };
     match tools.get(tool) {
-        Some(tool) => Ok(Some(tool.name.clone())),
+        Some(tool) => Ok(Some(Listed {
+            name: tool.name.clone(),
+            may_ask: tools.is_judged(),
+        })),
         None if status.stale && attempt == Attempt::First => Ok(None),
         None => Err(missing(tools, tool)),
     }
@@ -162,7 +177,12 @@ fn look_up_shown(
                 server: route.server,
                 tool: route.original.as_str().into(),
             };
-            Ok(Lookup::Found(server, tool))
+            let may_ask = true;
+            Ok(Lookup::Found {
+                server,
+                tool,
+                may_ask,
+            })
         }
         _ => Err(match native.missing(name) {
             Some((_, list)) => missing(&list, name),
@@ -178,7 +198,7 @@ pub(super) async fn wait(
     client: &Arc<dyn ClientHandle>,
 ) -> Result<(), LookupError> {
     match lookup {
-        Lookup::Found(..) => Ok(()),
+        Lookup::Found { .. } => Ok(()),
         Lookup::Unopened(toolbox) => {
             if workbench.native().is_some() {
                 workbench.open_native(client).await;

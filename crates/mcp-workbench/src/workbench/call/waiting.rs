@@ -112,7 +112,7 @@ async fn resolve(
         }
         let found = resolve::look_up(&workbench, run.mode, names, attempt, &run.client);
         let waited = match found {
-            Ok(Lookup::Found(server, tool)) => {
+            Ok(Lookup::Found { server, tool, .. }) => {
                 if let CallRequest::Tool(request) = &mut call.request {
                     let params = request.params.take();
                     request.params =
@@ -150,7 +150,7 @@ async fn wait_signing_in(
 ) -> Result<(), LookupError> {
     let server = match &lookup {
         Lookup::Unlisted(server) => Some(Arc::clone(server)),
-        Lookup::Found(..) | Lookup::Unopened(_) => None,
+        Lookup::Found { .. } | Lookup::Unopened(_) => None,
     };
     let waited = resolve::wait(workbench, lookup, &run.client).await;
     if let (Err(LookupError::NotConnected(error)), Some(server)) = (&waited, server)
