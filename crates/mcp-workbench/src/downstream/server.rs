@@ -25,7 +25,7 @@ use crate::{
         listing::ToolList,
         session::{
             lasting::Lasting,
-            reply::{Answered, CallEnd, CallReply, Then},
+            reply::{Answered, CallEnd, AnswerReceiver, Then},
         },
         supervisor::{
             adapt::{Adaption, Entry},
@@ -155,7 +155,7 @@ pub struct CallTicket(pub(crate) u64);
 pub(crate) struct QueuedCall {
     pub(crate) ticket: CallTicket,
     pub(crate) call: Call,
-    pub(crate) reply: CallReply,
+    pub(crate) reply: AnswerReceiver,
     /// How often the server has ended before a byte of the call could be sent.
     pub(crate) put_back: u32,
     /// The headers of its arguments.
@@ -171,7 +171,7 @@ pub(crate) struct QueuedCall {
 }
 
 impl QueuedCall {
-    pub(crate) fn new(ticket: CallTicket, call: Call, reply: CallReply) -> Box<Self> {
+    pub(crate) fn new(ticket: CallTicket, call: Call, reply: AnswerReceiver) -> Box<Self> {
         Box::new(Self {
             ticket,
             call,
@@ -300,7 +300,7 @@ impl ServerHandle {
         call: Call,
         then: impl FnOnce(CallEnd) + Send + 'static,
     ) {
-        let queued = QueuedCall::new(ticket, call, CallReply::Then(Then::new(then)));
+        let queued = QueuedCall::new(ticket, call, AnswerReceiver::Then(Then::new(then)));
         if let Err(mpsc::error::SendError(Command::Call(queued))) =
             self.commands.send(Command::Call(queued))
         {
@@ -318,7 +318,7 @@ impl ServerHandle {
     pub(crate) async fn call_once(&self, call: Call) -> Result<Answered, CallError> {
         let (reply, answer) = oneshot::channel();
         let ticket = self.ticket();
-        let queued = QueuedCall::new(ticket, call, CallReply::Waiting(reply));
+        let queued = QueuedCall::new(ticket, call, AnswerReceiver::Waiting(reply));
         let mut cancel = CancelOnDrop {
             server: self,
             ticket: Some(ticket),

@@ -144,14 +144,14 @@ impl Unfinished {
 }
 
 /// The receiver of the answer to a call.
-pub(crate) enum CallReply {
+pub(crate) enum AnswerReceiver {
     /// To a future that waits for it.
     Waiting(oneshot::Sender<Answered>),
     /// To whoever goes on with it at once.
     Then(Then),
 }
 
-impl CallReply {
+impl AnswerReceiver {
     /// Gives the answer.
     pub(crate) fn give(self, answered: Answered) {
         match self {
@@ -219,10 +219,10 @@ mod tests {
     }
 
     /// What is told by a reply with which this is done.
-    fn told_by(act: impl FnOnce(CallReply)) -> Vec<String> {
+    fn told_by(act: impl FnOnce(AnswerReceiver)) -> Vec<String> {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let hear = Arc::clone(&heard);
-        act(CallReply::Then(Then::new(move |end| {
+        act(AnswerReceiver::Then(Then::new(move |end| {
             hear.lock().unwrap().push(told(&end));
         })));
         Arc::into_inner(heard).unwrap().into_inner().unwrap()

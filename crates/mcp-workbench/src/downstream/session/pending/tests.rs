@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 use super::*;
 use crate::{
     call::ClientId,
-    downstream::{server::CallTicket, session::reply::CallReply, test_client::TestClient},
+    downstream::{server::CallTicket, session::reply::AnswerReceiver, test_client::TestClient},
     era::Era,
     wire::Outbox,
 };
@@ -16,7 +16,7 @@ const MOMENT: Duration = Duration::from_millis(1);
 
 fn queued(ticket: u64) -> Box<QueuedCall> {
     let call = TestClient::new(Era::Legacy, "{}").call();
-    let reply = CallReply::Waiting(oneshot::channel().0);
+    let reply = AnswerReceiver::Waiting(oneshot::channel().0);
     QueuedCall::new(CallTicket(ticket), call, reply)
 }
 
