@@ -3,7 +3,7 @@
 
 use thiserror::Error;
 
-use super::plain::{BLOCK, block_at, plain_end};
+use super::plain::{BLOCK, Block};
 
 /// The deepest nesting that is accepted, counted from the message itself.
 pub const MAX_DEPTH: usize = 128;
@@ -65,7 +65,7 @@ impl<'a> Scanner<'a> {
         if self.high == 0 {
             return Ok(());
         }
-        match std::str::from_utf8(self.bytes) {
+        match simdutf8::compat::from_utf8(self.bytes) {
             Ok(_) => Ok(()),
             Err(error) => Err(ScanError::Syntax(error.valid_up_to())),
         }
@@ -211,58 +211,73 @@ impl<'a> Scanner<'a> {
     pub(super) fn string(&mut self, at: usize) -> Result<usize, ScanError> {
         let mut at = self.expect(at, b'"')?;
         self.special = false;
-        if let Some(block) = block_at(self.bytes, at) {
-            self.high |= block.high;
-            if block.special != 0 {
-                at += block.special.trailing_zeros() as usize;
-                if self.peek(at) == b'"' {
-                    return Ok(at + 1);
-                }
-            } else {
-                at += BLOCK;
+        let block = Block::at(self.bytes, at);
+        self.high |= block.high;
+        if block.special != 0 {
+            at += block.special.trailing_zeros() as usize;
+            if self.peek(at) == b'"' {
+                return Ok(at + 1);
             }
+        } else {
+            at += BLOCK;
         }
         self.rest_of_string(at)
     }
 
-    /// Goes past the rest of a string.
+    /// Goes past the rest of a string, block by block. In source code and logs every block has escapes, so all that a block has
+    /// are taken from the one look at it.
     #[inline(never)]
     fn rest_of_string(&mut self, mut at: usize) -> Result<usize, ScanError> {
-        loop {
-            at = plain_end(self.bytes, at, &mut self.high);
-            match self.bytes.get(at) {
-                Some(b'"') => return Ok(at + 1),
-                Some(b'\\') => {
-                    self.special = true;
-                    at = self.escape(at + 1)?;
+        while at < self.bytes.len() {
+            let block = Block::at(self.bytes, at);
+            self.high |= block.high;
+            let mut special = block.special;
+            let mut done = 0;
+            while special != 0 {
+                let here = at + special.trailing_zeros() as usize;
+                let next = match self.peek(here) {
+                    b'"' => return Ok(here + 1),
+                    b'\\' => {
+                        self.special = true;
+                        self.escape(here + 1)?
+                    }
+                    _ => {
+                        self.special = true;
+                        self.flaws.raw_control = true;
+                        here + 1
+                    }
+                };
+                done = next - at;
+                if done >= BLOCK {
+                    break;
                 }
-                Some(_) => {
-                    self.special = true;
-                    self.flaws.raw_control = true;
-                    at += 1;
-                }
-                None => return Err(ScanError::Syntax(at)),
+                special &= u32::MAX << done;
             }
+            at += done.max(BLOCK);
         }
+        Err(ScanError::Syntax(self.bytes.len()))
     }
 
     /// Goes past what follows a backslash.
+    #[inline]
     fn escape(&mut self, at: usize) -> Result<usize, ScanError> {
-        let broken = ScanError::Syntax(at);
         match self.peek(at) {
             b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Ok(at + 1),
-            b'u' => {
-                let unit = hex4(self.bytes, at + 1).ok_or(broken)?;
-                let at = at + 5;
-                match unit {
-                    0xD800..=0xDBFF if low_surrogate_follows(self.bytes, at) => return Ok(at + 6),
-                    0xD800..=0xDFFF => self.flaws.lone_surrogate = true,
-                    _ => {}
-                }
-                Ok(at)
-            }
-            _ => Err(broken),
+            b'u' => self.unicode_escape(at + 1),
+            _ => Err(ScanError::Syntax(at)),
         }
+    }
+
+    /// Goes past the digits of an escape, and past the low surrogate that belongs to a high one.
+    fn unicode_escape(&mut self, at: usize) -> Result<usize, ScanError> {
+        let unit = hex4(self.bytes, at).ok_or(ScanError::Syntax(at - 1))?;
+        let at = at + 4;
+        match unit {
+            0xD800..=0xDBFF if low_surrogate_follows(self.bytes, at) => return Ok(at + 6),
+            0xD800..=0xDFFF => self.flaws.lone_surrogate = true,
+            _ => {}
+        }
+        Ok(at)
     }
 
     #[inline(never)]
