@@ -3,10 +3,10 @@
 use serde::Deserialize;
 use serde_json::{json, value::RawValue};
 
-use crate::era::{Era, MODERN_REVISION};
-
-/// How long a line of the text of a result is: results have line breaks, as files have.
-const LINE: usize = 79;
+use crate::{
+    era::{Era, MODERN_REVISION},
+    text::Text,
+};
 
 /// A request or a notification.
 #[derive(Deserialize)]
@@ -45,11 +45,14 @@ struct ModernMeta<'a> {
 }
 
 /// What the tools take.
-#[derive(Deserialize, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 struct Arguments {
     /// How many bytes of text the result has.
     #[serde(default)]
     bytes: usize,
+    /// The kind of text.
+    #[serde(default)]
+    text: Text,
 }
 
 /// The answers of one connection.
@@ -58,7 +61,7 @@ pub struct EchoServer {
     era: Era,
     tools: String,
     /// The last result that was large, kept because making it would cost more than sending it.
-    large: (usize, String),
+    large: (Arguments, String),
 }
 
 impl EchoServer {
@@ -86,7 +89,7 @@ impl EchoServer {
         Self {
             era,
             tools: list.to_string(),
-            large: (0, String::new()),
+            large: (Arguments::default(), String::new()),
         }
     }
 
@@ -113,7 +116,8 @@ impl EchoServer {
                 let params =
                     params.and_then(|params| serde_json::from_str::<CallParams>(params.get()).ok());
                 out.extend_from_slice(br#","result":{"#);
-                self.write_content(params.map_or(0, |params| params.arguments.bytes), out);
+                let arguments = params.map(|params| params.arguments);
+                self.write_content(arguments.unwrap_or_default(), out);
             }
             "initialize" => out.extend_from_slice(INITIALIZE.as_bytes()),
             "tools/list" => self.write_tools(out),
@@ -142,7 +146,7 @@ impl EchoServer {
         match method {
             "tools/call" => {
                 out.extend_from_slice(br#","result":{"resultType":"complete","#);
-                self.write_content(params.arguments.bytes, out);
+                self.write_content(params.arguments, out);
             }
             "server/discover" => out.extend_from_slice(DISCOVER.as_bytes()),
             "tools/list" => self.write_tools(out),
@@ -156,15 +160,15 @@ impl EchoServer {
     }
 
     /// Writes the content of a result and its end.
-    fn write_content(&mut self, bytes: usize, out: &mut Vec<u8>) {
+    fn write_content(&mut self, arguments: Arguments, out: &mut Vec<u8>) {
         out.extend_from_slice(br#""content":[{"type":"text","text":""#);
-        if bytes <= 64 {
+        if arguments.bytes <= 64 {
             out.extend_from_slice(
                 b"an answer of few words, as most tools give for most of the calls",
             );
         } else {
-            if self.large.0 != bytes {
-                self.large = (bytes, text(bytes));
+            if self.large.0 != arguments {
+                self.large = (arguments, arguments.text.in_json(arguments.bytes));
             }
             out.extend_from_slice(self.large.1.as_bytes());
         }
@@ -181,12 +185,6 @@ const DISCOVER: &str = r#","result":{"resultType":"complete","supportedVersions"
 const UNSUPPORTED_VERSION: &str = r#","error":{"code":-32022,"message":"Unsupported protocol version","data":{"supported":["2026-07-28"],"requested":""}}"#;
 const NO_META: &str = r#","error":{"code":-32602,"message":"_meta: protocolVersion and clientCapabilities are required"}"#;
 const NO_SUCH_METHOD: &str = r#","error":{"code":-32601,"message":"no such method"}"#;
-
-/// JSON text of a string of about so many bytes, without its quotes.
-fn text(bytes: usize) -> String {
-    let line = "x".repeat(LINE - 1) + "\\n";
-    line.repeat(bytes.div_ceil(line.len()))
-}
 
 #[cfg(test)]
 mod tests {

@@ -4,8 +4,10 @@ use serde::Serialize;
 
 use self::Measure::{Growth, Hops, TimesDirect, TimesOwn, TimesRelay, Value};
 use crate::{
+    cases::calls::text_case,
     store::Store,
     target::{Kind, Target},
+    text::Text,
 };
 
 /// One figure of a row.
@@ -288,7 +290,11 @@ impl Measure {
 impl Goal {
     fn row(&self, store: &Store, targets: &[Target]) -> Row {
         let cells = targets.iter().map(|it| self.measure.of(store, it));
-        let cells: Vec<_> = cells.collect();
+        self.judged(cells.collect(), targets)
+    }
+
+    /// The row of figures that are there already.
+    fn judged(&self, cells: Vec<Option<f64>>, targets: &[Target]) -> Row {
         let verdicts = cells.iter().zip(targets);
         let verdicts = verdicts.map(|(cell, target)| self.verdict_of(target, *cell));
         let verdicts = verdicts.collect();
@@ -342,6 +348,26 @@ pub fn http_rows(store: &Store, targets: &[Target]) -> Vec<Row> {
 /// The rows for era pairs over pipes.
 pub fn pair_rows(store: &Store, targets: &[Target]) -> Vec<Row> {
     rows_of(&[CALL_GOALS, PAIR_FIGURES], store, targets)
+}
+
+/// The rows for results of one size: one for each kind of text.
+pub fn text_rows(
+    store: &Store,
+    targets: &[Target],
+    (kib, at_least, aim): (usize, f64, f64),
+) -> Vec<Row> {
+    let row = |text: Text| {
+        let case = text_case(kib, text);
+        let cell = |target: &Target| {
+            let direct = target.baselines().0;
+            let ratio = store.ratio((&case, target.name()), (&case, direct))?;
+            Some(ratio.median)
+        };
+        let cells: Vec<_> = targets.iter().map(cell).collect();
+        let goal = less(text.name(), Value(""), at_least, aim);
+        goal.judged(cells, targets)
+    };
+    Text::ALL.into_iter().map(row).collect()
 }
 
 fn rows_of(goals: &[&[Goal]], store: &Store, targets: &[Target]) -> Vec<Row> {

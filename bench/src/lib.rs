@@ -22,4 +22,5 @@ pub mod session;
 pub mod stats;
 pub mod store;
 pub mod target;
+pub mod text;
 mod watchdog;

@@ -14,6 +14,7 @@ use crate::{
     era::{Params, RequestMeta},
     launch::TOOL,
     target::Layout,
+    text::Text,
 };
 
 /// A target with everything that is needed to start and to call it.
@@ -48,12 +49,16 @@ impl Prepared {
         command
     }
 
-    /// The parameters of a call for text of `bytes` bytes.
-    pub fn call(&self, bytes: usize) -> Params {
-        self.params(&format!(
-            r#"{}{{"bytes":{bytes}}}{}"#,
-            self.call[0], self.call[1]
-        ))
+    /// The parameters of a call for a result of `bytes` bytes. The usual text is not named, so that usual calls stay small.
+    pub fn call(&self, bytes: usize, text: Text) -> Params {
+        let [before, after] = &self.call;
+        self.params(&match text {
+            Text::Smooth => format!(r#"{before}{{"bytes":{bytes}}}{after}"#),
+            text => {
+                let text = text.name();
+                format!(r#"{before}{{"bytes":{bytes},"text":"{text}"}}{after}"#)
+            }
+        })
     }
 
     /// The parameters of a request as this client sends them.

@@ -5,7 +5,7 @@ use std::{fs, io, path::Path};
 use serde::Serialize;
 
 use crate::{
-    cases::Run,
+    cases::{Run, calls::TEXT_SIZES},
     goals::{self, Row, Verdict},
     plot,
     store::Record,
@@ -121,29 +121,27 @@ impl Report<'_> {
             http_pairs,
             ..
         } = self.run;
-        let tables = [
-            ("Era pairs", pairs, goals::pair_rows(store, pairs)),
-            (
+        let texts = self.run.text_targets();
+        let [small, medium, large] = TEXT_SIZES.map(|size| goals::text_rows(store, &texts, size));
+        let sections = [
+            Section::new("Era pairs", pairs, goals::pair_rows(store, pairs)).by_target(),
+            Section::new(
                 "Era pairs, HTTP on both sides",
                 http_pairs,
                 goals::http_rows(store, http_pairs),
-            ),
-            ("Beside peers", targets, goals::rows(store, targets)),
-            (
+            )
+            .by_target(),
+            Section::new("Results of 64 KiB by their text, x direct", &texts, small),
+            Section::new("Results of 1 MiB by their text, x direct", &texts, medium),
+            Section::new("Results of 10 MiB by their text, x direct", &texts, large),
+            Section::new("Beside peers", targets, goals::rows(store, targets)),
+            Section::new(
                 "Beside peers, HTTP",
                 http_targets,
                 goals::http_rows(store, http_targets),
             ),
         ];
-        let sections = tables.into_iter().map(|(title, targets, mut rows)| {
-            rows.retain(|row| row.cells.iter().any(Option::is_some));
-            Section {
-                title,
-                is_by_target: targets.iter().any(Target::is_pair),
-                targets: targets.iter().map(Target::name).collect(),
-                rows,
-            }
-        });
+        let sections = sections.into_iter();
         sections.filter(|it| !it.rows.is_empty()).collect()
     }
 
@@ -193,6 +191,25 @@ fn titled(title: &str, text: &str) -> String {
 }
 
 impl Section {
+    /// A table of the rows of which something was measured.
+    fn new(title: &'static str, targets: &[Target], mut rows: Vec<Row>) -> Self {
+        rows.retain(|row| row.cells.iter().any(Option::is_some));
+        Self {
+            title,
+            is_by_target: false,
+            targets: targets.iter().map(Target::name).collect(),
+            rows,
+        }
+    }
+
+    /// Makes each target a row.
+    fn by_target(self) -> Self {
+        Self {
+            is_by_target: true,
+            ..self
+        }
+    }
+
     /// The table. A figure that misses what is acceptable is marked with two exclamation marks, one that only misses
     /// the goal with one.
     fn table(&self) -> String {

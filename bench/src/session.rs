@@ -15,6 +15,7 @@ use crate::{
     era::{Params, RequestMeta},
     pipes::Pipes,
     prepared::Prepared,
+    text::Text,
     watchdog::Watched,
 };
 
@@ -218,7 +219,7 @@ impl Session {
 
     /// A call whose answer is looked at.
     pub fn first_call(&mut self) -> Result<(), SessionError> {
-        let params = self.prepared.call(0);
+        let params = self.prepared.call(0, Text::default());
         let id = self.next_id;
         self.next_id += 1;
         let result = self.link.ask(id, ("tools/call", &params), str::to_owned)?;
@@ -231,7 +232,17 @@ impl Session {
 
     /// Calls one after the other for text of `bytes` bytes; how many microseconds each took.
     pub fn sequential(&mut self, bytes: usize, budget: Budget) -> Result<Vec<f64>, SessionError> {
-        let params = self.prepared.call(bytes);
+        self.sequential_of(bytes, Text::default(), budget)
+    }
+
+    /// The same for a kind of text.
+    pub fn sequential_of(
+        &mut self,
+        bytes: usize,
+        text: Text,
+        budget: Budget,
+    ) -> Result<Vec<f64>, SessionError> {
+        let params = self.prepared.call(bytes, text);
         if let Link::Http(connections) = &mut self.link {
             connections.reopen()?;
         }
@@ -256,7 +267,7 @@ impl Session {
         count: usize,
         budget: Budget,
     ) -> Result<(usize, f64), SessionError> {
-        let params = self.prepared.call(0);
+        let params = self.prepared.call(0, Text::default());
         let began = Instant::now();
         let first = self.next_id;
         let done = match &mut self.link {

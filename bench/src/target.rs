@@ -231,6 +231,11 @@ impl Target {
         matches!(self.group, Group::StdioPairs | Group::HttpPairs)
     }
 
+    /// Whether it has no addition, and no other way of calls than most.
+    pub fn is_plain(&self) -> bool {
+        self.extra == Extra::None && self.kind != Kind::Native
+    }
+
     /// Whether its two sides have different transports.
     pub fn is_mixed_transport(&self) -> bool {
         self.transports.0 != self.transports.1

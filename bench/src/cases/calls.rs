@@ -10,6 +10,7 @@ use crate::{
     stats::percentile,
     store::Store,
     target::{Layout, Target},
+    text::Text,
 };
 
 const PERCENTILES: [(&str, f64); 4] = [("p10", 0.1), ("p50", 0.5), ("p90", 0.9), ("p99", 0.99)];
@@ -34,6 +35,10 @@ const OF_PAIRS: Extent = Extent {
     sizes: &[1 << 20],
 };
 
+/// The sizes that the kinds of text are measured at, in KiB, with the least that is acceptable and the goal.
+pub const TEXT_SIZES: [(usize, f64, f64); 3] =
+    [(64, 2.6, 2.2), (1 << 10, 2.1, 1.7), (10 << 10, 1.8, 1.5)];
+
 /// One part of a round.
 type Part = fn(&mut Open, &mut Store, usize, Budget) -> Result<(), SessionError>;
 const PARTS: [Part; 3] = [round_trips, throughput, sizes];
@@ -47,14 +52,44 @@ struct Open {
 }
 
 pub(super) fn run(run: &mut Run, targets: &[Target]) {
-    measure(run, targets, &ALL);
+    measure(run, targets, &ALL, &PARTS);
 }
 
 pub(super) fn run_pairs(run: &mut Run, targets: &[Target]) {
-    measure(run, targets, &OF_PAIRS);
+    measure(run, targets, &OF_PAIRS, &PARTS);
 }
 
-fn measure(run: &mut Run, targets: &[Target], extent: &'static Extent) {
+pub(super) fn run_texts(run: &mut Run, targets: &[Target]) {
+    measure(run, targets, &ALL, &[texts]);
+}
+
+/// The name of the figures of a kind of text.
+pub fn text_case(kib: usize, text: Text) -> String {
+    format!("result of {kib} KiB of {} p50, µs", text.name())
+}
+
+fn texts(
+    it: &mut Open,
+    store: &mut Store,
+    round: usize,
+    budget: Budget,
+) -> Result<(), SessionError> {
+    let budget = Budget {
+        calls: 50,
+        time: budget.time / 2,
+    };
+    for (kib, ..) in TEXT_SIZES {
+        for text in Text::ALL {
+            let times = it.session.sequential_of(kib << 10, text, budget)?;
+            if let Some(value) = percentile(&times, 0.5) {
+                store.put(&text_case(kib, text), it.target.name(), round, value);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn measure(run: &mut Run, targets: &[Target], extent: &'static Extent, parts: &[Part]) {
     let mut open = Vec::new();
     for target in targets {
         if let Some(session) = run.ready(target, Layout::SMALL) {
@@ -72,7 +107,7 @@ fn measure(run: &mut Run, targets: &[Target], extent: &'static Extent) {
         if run.is_late() {
             break;
         }
-        for part in PARTS {
+        for part in parts {
             open.retain_mut(|it| {
                 it.session.limit(LIMIT);
                 let result = part(it, &mut run.store, round, budget);

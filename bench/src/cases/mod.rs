@@ -1,7 +1,7 @@
 //! The cases, each of which goes over its targets in rounds. A target that fails is noted and left out of the rest of
 //! the case; the others go on.
 
-mod calls;
+pub mod calls;
 mod catalogue;
 mod memory;
 mod opening;
@@ -84,6 +84,7 @@ pub struct Run {
 /// The names of the cases, in the order in which they run.
 pub const CASES: &[&str] = &[
     "pairs",
+    "texts",
     "calls",
     "http",
     "start",
@@ -104,6 +105,7 @@ impl Run {
                 calls::run_pairs(self, &self.pairs.clone());
                 calls::run_pairs(self, &self.http_pairs.clone());
             }
+            "texts" => calls::run_texts(self, &self.text_targets()),
             "calls" => calls::run(self, &self.targets.clone()),
             "http" => calls::run(self, &self.http_targets.clone()),
             "start" => starting::run(self),
@@ -120,6 +122,14 @@ impl Run {
     pub fn all_targets(&self) -> impl Iterator<Item = &Target> {
         let calls = self.targets.iter().chain(&self.http_targets);
         self.pairs.iter().chain(&self.http_pairs).chain(calls)
+    }
+
+    /// What is measured with every kind of text: the plain era pairs, and peers.
+    pub fn text_targets(&self) -> Vec<Target> {
+        let pairs = self.pairs.iter().filter(|it| it.is_plain());
+        let beside = self.targets.iter();
+        let beside = beside.filter(|it| it.is_baseline() || it.package().is_some());
+        pairs.chain(beside).copied().collect()
     }
 
     fn is_late(&self) -> bool {
