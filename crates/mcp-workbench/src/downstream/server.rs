@@ -25,7 +25,7 @@ use crate::{
         listing::ToolList,
         session::{
             lasting::Lasting,
-            reply::{Answered, CallEnd, AnswerReceiver, Then},
+            reply::{AnswerReceiver, Answered, CallEnd, Then},
         },
         supervisor::{
             adapt::{Adaption, Entry},

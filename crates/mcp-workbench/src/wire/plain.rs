@@ -27,14 +27,16 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// The block at `at`. Behind the end there are spaces, which stand for themselves.
+    /// The block at `at`; nothing if there are fewer bytes.
     #[inline]
+    pub(super) fn whole(bytes: &[u8], at: usize) -> Option<Self> {
+        let block = bytes.get(at..)?.first_chunk::<BLOCK>()?;
+        Some(Self::of(*block))
+    }
+
+    /// The block at `at`. Behind the end there are spaces, which stand for themselves.
     pub(super) fn at(bytes: &[u8], at: usize) -> Self {
-        let rest = bytes.get(at..).unwrap_or_default();
-        match rest.first_chunk::<BLOCK>() {
-            Some(block) => Self::of(*block),
-            None => Self::last(rest),
-        }
+        Self::whole(bytes, at).unwrap_or_else(|| Self::last(bytes.get(at..).unwrap_or_default()))
     }
 
     #[inline(never)]

@@ -211,15 +211,16 @@ impl<'a> Scanner<'a> {
     pub(super) fn string(&mut self, at: usize) -> Result<usize, ScanError> {
         let mut at = self.expect(at, b'"')?;
         self.special = false;
-        let block = Block::at(self.bytes, at);
-        self.high |= block.high;
-        if block.special != 0 {
-            at += block.special.trailing_zeros() as usize;
-            if self.peek(at) == b'"' {
-                return Ok(at + 1);
+        if let Some(block) = Block::whole(self.bytes, at) {
+            self.high |= block.high;
+            if block.special != 0 {
+                at += block.special.trailing_zeros() as usize;
+                if self.peek(at) == b'"' {
+                    return Ok(at + 1);
+                }
+            } else {
+                at += BLOCK;
             }
-        } else {
-            at += BLOCK;
         }
         self.rest_of_string(at)
     }
