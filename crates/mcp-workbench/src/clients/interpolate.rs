@@ -6,6 +6,7 @@ use super::{
     client::Interpolation,
     remark::{Remark, ValueSource},
 };
+use crate::config::escape_references;
 
 /// What a reference can depend on.
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +20,7 @@ pub(super) struct Surroundings<'a> {
 /// A text of ours, and what has to be said of it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Translated {
-    /// The text. With a reference that we do not have it is as it was.
+    /// The text. If it has a reference that we do not have, all of it is literal.
     pub(super) text: String,
     /// Remarks, in order.
     pub(super) remarks: Vec<Remark>,
@@ -35,7 +36,7 @@ enum Meaning {
     },
     /// A reference that means the same here.
     Same(&'static str),
-    /// Plain text.
+    /// Literal text.
     Text(String),
     /// Nothing that we know.
     Unknown,
@@ -46,10 +47,10 @@ pub(super) fn translate(text: &str, key: &str, from: Surroundings<'_>) -> Transl
     let mut translated = Translated::default();
     let mut rest = text;
     while let Some(at) = rest.find(['$', '{']) {
-        translated.text.push_str(&rest[..at]);
+        translated.push_literal(&rest[..at]);
         rest = &rest[at..];
         let Some((length, meaning)) = from.reference(rest) else {
-            translated.text.push_str(&rest[..1]);
+            translated.push_literal(&rest[..1]);
             rest = &rest[1..];
             continue;
         };
@@ -58,18 +59,46 @@ pub(super) fn translate(text: &str, key: &str, from: Surroundings<'_>) -> Transl
         }
         rest = &rest[length..];
     }
-    translated.text.push_str(rest);
+    translated.push_literal(rest);
     translated
 }
 
-/// The text as it was. What stands behind a colon may be a secret, and is not told.
+/// Translates the name of a variable, which a client's entry gives without any signs around it.
+pub(super) fn translate_name(name: &str, key: &str) -> Translated {
+    if !is_name(name) {
+        return untranslatable(name, key, &format!("${{{name}}}"));
+    }
+    Translated {
+        text: format!("${{{name}}}"),
+        remarks: Vec::new(),
+    }
+}
+
+/// Returns the text of one of our own entries with `${env:VAR}` as `${VAR}`, so that entries can be compared.
+pub(super) fn normalize_own(text: &str) -> String {
+    let mut normalized = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("${") {
+        let is_escaped = rest[..at].ends_with('$');
+        normalized.push_str(&rest[..at + 2]);
+        rest = &rest[at + 2..];
+        if !is_escaped {
+            rest = rest.strip_prefix("env:").unwrap_or(rest);
+        }
+    }
+    normalized.push_str(rest);
+    normalized
+}
+
+/// The text as a literal: a reference that means nothing to the client may mean something to us. What follows a colon
+/// may be a secret, so the remark leaves it out.
 fn untranslatable(text: &str, key: &str, reference: &str) -> Translated {
     let reference = match reference.split_once(':') {
         Some((begin, _)) => format!("{begin}:…}}"),
         None => reference.to_owned(),
     };
     Translated {
-        text: text.to_owned(),
+        text: escape_references(text),
         remarks: vec![Remark::Untranslatable {
             key: key.to_owned(),
             reference,
@@ -78,12 +107,21 @@ fn untranslatable(text: &str, key: &str, reference: &str) -> Translated {
 }
 
 impl Translated {
+    /// Adds text that must not become part of a reference, whatever precedes it: a folder named `app$` before
+    /// `{file:…}` included.
+    fn push_literal(&mut self, text: &str) {
+        if self.text.ends_with('$') && text.starts_with('{') {
+            self.text.push('$');
+        }
+        self.text.push_str(&escape_references(text));
+    }
+
     /// Adds what a reference means, if we can say it.
     fn push(&mut self, meaning: Meaning, dialect: Interpolation) -> bool {
         // After a `$`, what we would write is our way of writing a literal `${`.
         let glued = self.text.ends_with('$');
         match meaning {
-            Meaning::Text(text) => self.text.push_str(&text),
+            Meaning::Text(text) => self.push_literal(&text),
             Meaning::Unknown => return false,
             Meaning::Same(_) | Meaning::Variable { .. } if glued => return false,
             Meaning::Same(reference) => self.text.push_str(reference),
@@ -124,7 +162,7 @@ impl Surroundings<'_> {
         if let Some(inside) = text.strip_prefix("${") {
             return Some(match inside.find('}') {
                 Some(length) => (length + 3, self.braces(&inside[..length])),
-                None => (2, Meaning::Text("$${".to_owned())),
+                None => (2, Meaning::Text("${".to_owned())),
             });
         }
         match self.dialect {
@@ -162,9 +200,13 @@ impl Surroundings<'_> {
             "workspaceFolder" | "workspaceRoot" | "cwd" => return self.project_folder(),
             "workspaceFolderBasename" => {
                 let name = self.project.and_then(Path::file_name);
-                return name.map_or(Meaning::Unknown, |name| literal(&name.to_string_lossy()));
+                return name.map_or(Meaning::Unknown, |name| {
+                    Meaning::Text(name.to_string_lossy().into_owned())
+                });
             }
-            "pathSeparator" | "/" => return literal(std::path::MAIN_SEPARATOR_STR),
+            "pathSeparator" | "/" => {
+                return Meaning::Text(std::path::MAIN_SEPARATOR_STR.to_owned());
+            }
             _ => {}
         }
         if let Some(id) = subject.strip_prefix("input:") {
@@ -185,12 +227,12 @@ impl Surroundings<'_> {
         if subject.contains([':', '.']) {
             return Meaning::Unknown;
         }
-        Meaning::Text(format!("$${{{inside}}}"))
+        Meaning::Text(format!("${{{inside}}}"))
     }
 
     fn project_folder(&self) -> Meaning {
         match self.project {
-            Some(project) => literal(&project.to_string_lossy()),
+            Some(project) => Meaning::Text(project.to_string_lossy().into_owned()),
             None => Meaning::Same("${workspaceFolder}"),
         }
     }
@@ -214,11 +256,6 @@ fn variable(name: &str) -> Meaning {
         default: None,
         source: None,
     }
-}
-
-/// Text that holds no reference.
-fn literal(text: &str) -> Meaning {
-    Meaning::Text(text.replace("${", "$${"))
 }
 
 /// The variable that stands for something a client asks for.

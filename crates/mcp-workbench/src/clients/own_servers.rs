@@ -8,7 +8,7 @@ use super::{
     identity::{Identity, identity},
     read::ClientEntry,
     table::client,
-    translate::{Reading, translate},
+    translate::{Reading, translate_own},
 };
 
 /// A server of our configuration.
@@ -46,8 +46,7 @@ fn own_server(toolbox: &str, name: String, entry: &Value) -> OwnServer {
         entry: entry.as_object().cloned().unwrap_or_default(),
         project: None,
     };
-    // Our entries are read as those of the client whose references are spelt as ours.
-    let translated = match translate(client(ClientName::ClaudeCode), &found) {
+    let translated = match translate_own(client(ClientName::ClaudeCode), &found) {
         Reading::Server(imported) => Some(imported.entry),
         Reading::NotAServer => None,
     };
@@ -73,6 +72,7 @@ mod tests {
                 "a": {"command": ["npx", "x"], "environment": {"A": "${env:A}"}},
                 "b": {"serverUrl": "https://host", "enabled": false},
                 "c": {},
+                "d": {"command": "y", "args": ["${file:/k}", "$${file:/k}"]},
             }}},
         }"#;
         let server = |name: &str, entry: Option<Value>, disabled: bool| OwnServer {
@@ -91,6 +91,11 @@ mod tests {
                 ),
                 server("b", Some(json!({"url": "https://host"})), true),
                 server("c", None, false),
+                server(
+                    "d",
+                    Some(json!({"command": "y", "args": ["${file:/k}", "$${file:/k}"]})),
+                    false
+                ),
             ]
         );
         assert_eq!(own_servers("{"), []);

@@ -19,7 +19,7 @@ pub enum Remark {
         /// The variable.
         variable: String,
     },
-    /// A reference that the workbench does not have. The entry is switched off until it is mended.
+    /// A reference that the workbench does not have. It is imported as literal text, and the entry is disabled.
     Untranslatable {
         /// The key of the entry.
         key: String,
@@ -33,6 +33,13 @@ pub enum Remark {
     },
     /// The client signs in at the server by itself, and so has the workbench to.
     SignsIn,
+    /// The entry comes from a file of a project. It is disabled, because whoever wrote the project wrote it.
+    FromProject,
+    /// The entry of a project wants variables of the user's environment. It does not get them.
+    NotInherited {
+        /// Their names, as written.
+        variables: Vec<String>,
+    },
     /// The server works in this directory, because it did so there.
     WorksIn {
         /// The directory.
@@ -58,6 +65,8 @@ impl Remark {
             Self::Untranslatable { .. } => "untranslatable",
             Self::LiteralSecret { .. } => "literal_secret",
             Self::SignsIn => "signs_in",
+            Self::FromProject => "from_project",
+            Self::NotInherited { .. } => "not_inherited",
             Self::WorksIn { .. } => "works_in",
         }
     }
@@ -82,7 +91,7 @@ impl fmt::Display for Remark {
             }
             Self::Untranslatable { key, reference } => write!(
                 f,
-                "{}: `{}` means nothing to the workbench; the entry is disabled until you replace it",
+                "{}: `{}` means nothing to the workbench and is now literal text; the entry is disabled until you replace it",
                 visible(key),
                 visible(reference)
             ),
@@ -94,6 +103,15 @@ impl fmt::Display for Remark {
             Self::SignsIn => write!(
                 f,
                 "the client signed in there by itself; here `mcp-workbench login TOOLBOX SERVER` does"
+            ),
+            Self::FromProject => write!(
+                f,
+                "it comes from a file of this directory; it is disabled until you enable it"
+            ),
+            Self::NotInherited { variables } => write!(
+                f,
+                "it wants these variables of your environment: {}; if it may have them, list them in its `inheritEnv`",
+                visible(&variables.join(", "))
             ),
             Self::WorksIn { directory } => {
                 write!(f, "it works in {}, as it did there", visible(directory))

@@ -9,11 +9,11 @@ use serde_json::{Map, Value, json};
 use super::{
     client::{Client, ClientName},
     fields::Fields,
-    interpolate::{self, Surroundings},
+    interpolate::{self, Surroundings, Translated},
     read::ClientEntry,
     remark::{Remark, ValueSource},
 };
-use crate::config::literal_secrets;
+use crate::config::{escape_references, literal_secrets};
 
 /// What an entry of a client is.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,17 +40,27 @@ enum Kind {
     Remote { old_transport: bool },
 }
 
-/// Makes an entry of ours.
+/// Makes an entry of ours from one of a client.
 pub(super) fn translate(client: &Client, found: &ClientEntry) -> Reading {
+    let from = Surroundings {
+        dialect: client.interpolation,
+        project: found.project.as_deref(),
+    };
+    translate_from(client, Some(from), found)
+}
+
+/// Reads an entry of our own file, whose references are ours already. `client` decides how a missing `type` is read.
+pub(super) fn translate_own(client: &Client, found: &ClientEntry) -> Reading {
+    translate_from(client, None, found)
+}
+
+fn translate_from(client: &Client, from: Option<Surroundings<'_>>, found: &ClientEntry) -> Reading {
     let fields = Fields(&found.entry);
     let Some(kind) = kind(client, fields) else {
         return Reading::NotAServer;
     };
     let mut translation = Translation {
-        from: Surroundings {
-            dialect: client.interpolation,
-            project: found.project.as_deref(),
-        },
+        from,
         entry: Map::new(),
         remarks: Vec::new(),
     };
@@ -90,12 +100,18 @@ fn kind(client: &Client, fields: Fields<'_>) -> Option<Kind> {
 
 /// An entry that is being made.
 struct Translation<'a> {
-    from: Surroundings<'a>,
+    /// What the references of a client depend on; none for an entry of our own.
+    from: Option<Surroundings<'a>>,
     entry: Map<String, Value>,
     remarks: Vec<Remark>,
 }
 
-impl Translation<'_> {
+impl<'a> Translation<'a> {
+    /// Returns the directory that the entry is for.
+    fn project(&self) -> Option<&'a Path> {
+        self.from.and_then(|from| from.project)
+    }
+
     fn program(&mut self, fields: Fields<'_>) {
         let words = fields.words().unwrap_or_default();
         let [command, arguments @ ..] = words.as_slice() else {
@@ -123,14 +139,15 @@ impl Translation<'_> {
         }
         let mut env = self.map("env", &variables);
         for name in fields.names("env_keys") {
-            env.insert(name.to_owned(), format!("${{{name}}}").into());
+            let text = self.variable(name, &format!("env.{name}"));
+            env.insert(name.to_owned(), text.into());
             self.remark(Remark::SetVariable {
                 variable: name.to_owned(),
                 source: ValueSource::SecretStore,
             });
         }
         self.insert_map("env", env);
-        let inherited = fields.names("env_vars");
+        let inherited = literals(fields.names("env_vars"));
         if !inherited.is_empty() {
             self.entry.insert("inheritEnv".into(), inherited.into());
         }
@@ -148,7 +165,7 @@ impl Translation<'_> {
                 self.entry.insert(key.into(), text.into());
             }
         }
-        let Some(project) = self.from.project else {
+        let Some(project) = self.project() else {
             return;
         };
         let names_a_file = |word: &str| {
@@ -160,7 +177,7 @@ impl Translation<'_> {
             .any(|word| !word.is_empty() && names_a_file(word));
         if relative && !self.entry.contains_key("cwd") {
             let directory = project.to_string_lossy().into_owned();
-            let text = directory.replace("${", "$${");
+            let text = escape_references(&directory);
             self.entry.insert("cwd".into(), text.into());
             self.remark(Remark::WorksIn { directory });
         }
@@ -184,13 +201,12 @@ impl Translation<'_> {
         }
         let mut headers = self.map("headers", &given);
         for (header, variable) in fields.map(&["env_http_headers"]) {
-            headers.insert(header.to_owned(), format!("${{{variable}}}").into());
+            let text = self.variable(&variable, &format!("headers.{header}"));
+            headers.insert(header.to_owned(), text.into());
         }
         if let Some(variable) = fields.text(&["bearer_token_env_var"]) {
-            headers.insert(
-                "Authorization".into(),
-                format!("Bearer ${{{variable}}}").into(),
-            );
+            let text = self.variable(variable, "headers.Authorization");
+            headers.insert("Authorization".into(), format!("Bearer {text}").into());
         }
         let signs_in = ["oauth", "auth", "authProviderType", "headersHelper"];
         if headers.is_empty()
@@ -222,7 +238,7 @@ impl Translation<'_> {
         for (key, spellings) in lists {
             let names = fields.texts(spellings);
             if !names.is_empty() && !names.iter().any(|name| name == "*") {
-                let names: Vec<Value> = names.iter().map(|name| name.as_ref().into()).collect();
+                let names = literals(names.iter().map(AsRef::as_ref));
                 self.entry.insert(key.into(), names.into());
             }
         }
@@ -247,7 +263,18 @@ impl Translation<'_> {
     }
 
     fn text(&mut self, text: &str, key: &str) -> String {
-        let translated = interpolate::translate(text, key, self.from);
+        match self.from {
+            Some(from) => self.take(interpolate::translate(text, key, from)),
+            None => interpolate::normalize_own(text),
+        }
+    }
+
+    /// Translates the name of a variable that stands alone.
+    fn variable(&mut self, name: &str, key: &str) -> String {
+        self.take(interpolate::translate_name(name, key))
+    }
+
+    fn take(&mut self, translated: Translated) -> String {
         for remark in translated.remarks {
             self.remark(remark);
         }
@@ -280,9 +307,9 @@ impl Translation<'_> {
             return format!("${{userHome}}/{rest}");
         }
         let whole = bare || text.starts_with("${") || Path::new(text).is_absolute();
-        match self.from.project {
+        match self.project() {
             Some(project) if !whole => {
-                let folder = project.to_string_lossy().replace("${", "$${");
+                let folder = escape_references(&project.to_string_lossy());
                 let path: PathBuf = Path::new(&folder).join(text).components().collect();
                 path.to_string_lossy().into_owned()
             }
@@ -295,6 +322,12 @@ impl Translation<'_> {
             self.remarks.push(remark);
         }
     }
+}
+
+/// Names that are no references, as a list of ours, in which references would be expanded.
+fn literals<'n>(names: impl IntoIterator<Item = &'n str>) -> Vec<Value> {
+    let names = names.into_iter();
+    names.map(|name| escape_references(name).into()).collect()
 }
 
 /// Whether a command is looked up in PATH.

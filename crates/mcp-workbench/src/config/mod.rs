@@ -47,7 +47,7 @@ pub use self::{
         write_atomically,
     },
     environment::Environment,
-    expand::UsedFrom,
+    expand::{UsedFrom, escape_references},
     filters::ToolFilters,
     invocation::{Invocation, quoted},
     literals::{LiteralPlace, literal_secrets, literal_values},

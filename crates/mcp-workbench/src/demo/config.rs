@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::servers::DemoServer;
+use crate::config::escape_references;
 
 /// The name of the one toolbox.
 pub(super) const TOOLBOX: &str = "desk";
@@ -48,7 +49,7 @@ fn client_configuration(program: &str) -> Value {
 /// be found out, and a demonstration leaves nothing behind.
 fn entry(program: &str, server: DemoServer) -> Value {
     json!({
-        "command": program.replace("${", "$${"),
+        "command": escape_references(program),
         "args": ["demo-server", server.name()],
         "era": "legacy"
     })

@@ -16,8 +16,8 @@ use super::{
     output,
 };
 use crate::config::{
-    ConfigText, EditError, Environment, Problem, WriteError, create_new, literal_values, parse,
-    replace_unchanged,
+    ConfigText, EditError, Environment, Problem, WriteError, create_new, escape_references,
+    literal_values, parse, replace_unchanged,
 };
 
 /// What every editing command understands.
@@ -166,7 +166,7 @@ fn difference(file: &Path, before: &str, after: &str) -> String {
 /// The description of a toolbox of which only the name is known.
 pub(super) fn usual_description(toolbox: &str) -> String {
     // In a description, unlike in a name, references to variables mean something.
-    format!("Tools for {}", toolbox.replace("${", "$${"))
+    format!("Tools for {}", escape_references(toolbox))
 }
 
 /// Everything that the loader finds in a text.

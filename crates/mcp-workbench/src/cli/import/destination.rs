@@ -10,8 +10,8 @@ use super::{Addition, ImportError};
 use crate::{
     cli::configuration::{ConfigurationError, load_configuration},
     config::{
-        CONFIG_VARIABLE, ConfigText, EditError, Environment, LocateError, WriteError, locate,
-        parse, read_text, replace_unchanged, user_config_file,
+        CONFIG_VARIABLE, ConfigText, EditError, Environment, LocateError, WriteError,
+        escape_references, locate, parse, read_text, replace_unchanged, user_config_file,
     },
 };
 
@@ -154,7 +154,7 @@ fn description(toolbox: &str, additions: &[Addition<'_>]) -> String {
         many => format!("{} clients", many.len()),
     };
     let text = format!("Servers from {from}: {}{more}", names.join(", "));
-    text.replace("${", "$${")
+    escape_references(&text)
 }
 
 /// Makes an empty file.

@@ -16,7 +16,7 @@ use thiserror::Error;
 
 use self::{
     destination::Destination,
-    plan::{Addition, Finding, Grouping, Kind, assign, gather},
+    plan::{Addition, Finding, Grouping, Kind, assign, gather, skip_projects},
     report::{Report, Searched},
 };
 use super::{Done, configuration::ConfigurationError, demo::program, output, terminal::Look};
@@ -28,10 +28,18 @@ use crate::{
 
 /// What is taken over, and where it goes.
 #[derive(Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub(super) struct ImportArguments {
     /// Only from these clients [default: from all that are found]
     #[arg(long, value_name = "CLIENT", value_delimiter = ',')]
     from: Vec<ClientName>,
+
+    /// Also from the files of this directory, such as .mcp.json; their servers stay disabled until you enable them
+    #[arg(long)]
+    project: bool,
 
     /// Make a toolbox for each client (the default where nobody can be asked)
     #[arg(long, conflicts_with = "toolbox")]
@@ -97,13 +105,16 @@ pub(super) fn run(
     let own = program()?;
     let known = own_servers(destination.text());
     let searched: Vec<Searched> = files.iter().map(Searched::of).collect();
-    let findings = gather(files, &known, Path::new(&own));
+    let mut findings = gather(files, &known, Path::new(&own));
     if findings.is_empty() {
         return Err(nothing(&clients, &unreadable).into());
     }
     if !arguments.json {
         let look = Look::of_stdout(environment);
         output::data(&report::searched_table(&searched, environment.home(), look));
+    }
+    if !arguments.admits_projects(&findings) {
+        skip_projects(&mut findings);
     }
     let grouping = arguments.grouping(&findings)?;
     let additions = assign(&findings, &grouping, &known);
@@ -155,6 +166,22 @@ impl ImportArguments {
         clients
     }
 
+    /// Shows the servers of project files whole, and tells whether they are imported: with `--project`, or if the person
+    /// at the terminal says so.
+    fn admits_projects(&self, findings: &[Finding]) -> bool {
+        let is_shown = !self.json && (self.project || self.asks());
+        if is_shown && findings.iter().any(Finding::is_from_project) {
+            output::remark(&report::project_servers(findings));
+            return self.project || question::projects(&mut io::stdin().lock(), output::prompt);
+        }
+        self.project
+    }
+
+    /// Tells whether there is somebody to ask.
+    fn asks(&self) -> bool {
+        !self.json && io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+
     /// How servers become toolboxes: as was said, or as the person at the terminal says.
     fn grouping(&self, findings: &[Finding]) -> Result<Grouping, ImportError> {
         if let Some(toolbox) = &self.toolbox {
@@ -168,8 +195,7 @@ impl ImportArguments {
                 clients.push(word);
             }
         }
-        let asks = io::stdin().is_terminal() && io::stderr().is_terminal();
-        if self.by_client || self.json || !asks || clients.is_empty() {
+        if self.by_client || !self.asks() || clients.is_empty() {
             return Ok(Grouping::ByClient);
         }
         question::grouping(&clients, &mut io::stdin().lock(), output::prompt)

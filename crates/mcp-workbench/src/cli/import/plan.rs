@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::{
-    clients::{Client, FoundFile, FoundServer, Identity, OwnServer, Reading, Remark, identity},
+    clients::{Client, FoundFile, Identity, OwnServer, Reading, Remark, Scope, identity},
     config::{Environment, parse},
 };
 
@@ -52,6 +52,8 @@ impl PartialEq for Place {
 pub(super) enum Kind {
     /// We do not have it.
     New(New),
+    /// We do not have it, and it comes from a file of a project that nobody has agreed to.
+    Skipped,
     /// We have it.
     Present {
         /// In this toolbox.
@@ -78,6 +80,8 @@ pub(super) struct New {
     pub(super) entry: Value,
     /// What has to be said of it.
     pub(super) remarks: Vec<Remark>,
+    /// Comes from a file of the directory in which `import` runs, which may be the work of somebody else.
+    pub(super) from_project: bool,
 }
 
 /// How servers become toolboxes.
@@ -113,38 +117,29 @@ pub(super) fn gather(files: Vec<FoundFile>, known: &[OwnServer], program: &Path)
                 project: server.project.clone(),
                 name: server.name.clone(),
             };
-            add(&mut findings, place, server, known, program);
+            let kind = kind_of(server.reading, file.scope, known, program);
+            add(&mut findings, place, kind);
         }
     }
     findings
 }
 
-fn add(
-    findings: &mut Vec<Finding>,
-    place: Place,
-    server: FoundServer,
-    known: &[OwnServer],
-    program: &Path,
-) {
-    let kind = kind_of(server.reading, known, program);
+fn add(findings: &mut Vec<Finding>, place: Place, kind: Kind) {
     if let Some(identity) = kind.identity() {
         let mut same = findings.iter_mut();
         if let Some(same) = same.find(|it| it.kind.identity() == Some(identity)) {
-            same.places.push(place);
-            if let (Kind::New(one), Kind::New(other)) = (&mut same.kind, kind) {
-                one.join(other);
-            }
+            same.join(place, kind);
             return;
         }
     }
     findings.push(Finding {
-        name: server.name,
+        name: place.name.clone(),
         places: vec![place],
         kind,
     });
 }
 
-fn kind_of(reading: Reading, known: &[OwnServer], program: &Path) -> Kind {
+fn kind_of(reading: Reading, scope: Scope, known: &[OwnServer], program: &Path) -> Kind {
     let Reading::Server(imported) = reading else {
         return Kind::NotAServer;
     };
@@ -166,11 +161,23 @@ fn kind_of(reading: Reading, known: &[OwnServer], program: &Path) -> Kind {
     if !wrong.is_empty() {
         return Kind::Unusable(wrong);
     }
-    Kind::New(New {
+    let mut new = New {
         identity,
         entry: imported.entry,
         remarks: imported.remarks,
-    })
+        from_project: scope == Scope::Project,
+    };
+    if new.from_project {
+        new.restrict();
+    }
+    Kind::New(new)
+}
+
+/// Skips the new servers of project files.
+pub(super) fn skip_projects(findings: &mut [Finding]) {
+    for finding in findings.iter_mut().filter(|it| it.is_from_project()) {
+        finding.kind = Kind::Skipped;
+    }
 }
 
 /// The places of an entry that our file could not have. Their values are not told: they may be secrets.
@@ -227,11 +234,37 @@ pub(super) fn assign<'f>(
     additions
 }
 
+impl Finding {
+    /// Tells whether it is new and comes from a file of a project.
+    pub(super) fn is_from_project(&self) -> bool {
+        matches!(&self.kind, Kind::New(new) if new.from_project)
+    }
+
+    /// Adds a place where the same server was found. The user's own entry wins over one of a project, and then one that
+    /// is enabled over one that is not.
+    fn join(&mut self, place: Place, kind: Kind) {
+        let (Kind::New(one), Kind::New(other)) = (&mut self.kind, kind) else {
+            self.places.push(place);
+            return;
+        };
+        if one.from_project && !other.from_project {
+            *one = other;
+            self.name.clone_from(&place.name);
+            self.places.insert(0, place);
+            return;
+        }
+        if one.from_project == other.from_project && one.is_disabled() && !other.is_disabled() {
+            *one = other;
+        }
+        self.places.push(place);
+    }
+}
+
 impl Kind {
     fn identity(&self) -> Option<&Identity> {
         match self {
             Self::New(New { identity, .. }) | Self::Present { identity, .. } => Some(identity),
-            Self::Ourselves | Self::NotAServer | Self::Unusable(_) => None,
+            Self::Skipped | Self::Ourselves | Self::NotAServer | Self::Unusable(_) => None,
         }
     }
 }
@@ -243,10 +276,24 @@ impl New {
         remarks.any(|it| matches!(it, Remark::LiteralSecret { .. }))
     }
 
-    /// Takes in the same server of another place: who has it switched on wins, as long as it can be used.
-    fn join(&mut self, other: Self) {
-        if self.entry.get("disabled").is_some() && other.entry.get("disabled").is_none() {
-            *self = other;
+    /// Tells whether the entry is disabled.
+    pub(super) fn is_disabled(&self) -> bool {
+        self.entry.get("disabled").is_some()
+    }
+
+    /// Disables an entry of a project, and takes away the variables that it wants to inherit.
+    fn restrict(&mut self) {
+        self.remarks.push(Remark::FromProject);
+        let Some(entry) = self.entry.as_object_mut() else {
+            return;
+        };
+        entry.insert("disabled".to_owned(), true.into());
+        if let Some(inherited) = entry.remove("inheritEnv") {
+            let names = inherited.as_array().into_iter().flatten();
+            let names = names.filter_map(Value::as_str).map(str::to_owned);
+            self.remarks.push(Remark::NotInherited {
+                variables: names.collect(),
+            });
         }
     }
 }

@@ -36,6 +36,13 @@ pub(super) fn grouping(
     Some(Grouping::One(name))
 }
 
+/// Asks whether servers from files of this directory are imported. Only a clear yes counts.
+pub(super) fn projects(input: &mut impl BufRead, say: impl Fn(&str)) -> bool {
+    let question = "Import them? They stay disabled until you enable them [y/N]: ";
+    let answer = answer(question, input, say);
+    answer.is_some_and(|it| matches!(it.to_lowercase().as_str(), "y" | "yes"))
+}
+
 /// The answer to a question; `None` if the input has ended.
 fn answer(question: &str, input: &mut impl BufRead, say: impl Fn(&str)) -> Option<String> {
     say(question);
@@ -47,6 +54,24 @@ fn answer(question: &str, input: &mut impl BufRead, say: impl Fn(&str)) -> Optio
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn servers_of_a_project_need_a_clear_yes() {
+        for (input, expected) in [
+            ("y\n", true),
+            (" YES \n", true),
+            ("\n", false),
+            ("", false),
+            ("n\n", false),
+            ("yeah\n", false),
+        ] {
+            assert_eq!(
+                projects(&mut input.as_bytes(), |_| ()),
+                expected,
+                "{input:?}"
+            );
+        }
+    }
 
     #[test]
     fn answers_are_understood() {

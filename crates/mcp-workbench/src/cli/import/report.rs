@@ -14,9 +14,9 @@ use crate::{
         shell::quoted,
         terminal::{Column, Look, Table, count},
     },
-    clients::{Client, FoundFile, ReadError},
-    config::Environment,
-    visible::visible,
+    clients::{Client, FoundFile, ReadError, Scope},
+    config::{self, Environment},
+    visible::{revealed, visible},
 };
 
 /// Everything that is to be said.
@@ -41,6 +41,7 @@ pub(super) struct Report<'r> {
 pub(super) struct Searched {
     client: &'static Client,
     file: PathBuf,
+    scope: Scope,
     /// How many servers it has.
     servers: usize,
 }
@@ -51,6 +52,7 @@ impl Searched {
         Self {
             client: file.client,
             file: file.path.clone(),
+            scope: file.scope,
             servers: file.servers.as_ref().map_or(0, Vec::len),
         }
     }
@@ -69,6 +71,52 @@ pub(super) fn searched_table(searched: &[Searched], home: Option<&Path>, look: L
     format!("{}\n", table.render(look, ""))
 }
 
+/// The servers of project files with everything that their entries say, so that a person can judge them. Nothing is
+/// left out as a secret: hiding a part would let a hostile file choose what is seen.
+pub(super) fn project_servers(findings: &[Finding]) -> String {
+    let mut lines =
+        vec!["servers in files of this directory, as they would be imported:".to_owned()];
+    for finding in findings {
+        let (Kind::New(new), Some(place)) = (&finding.kind, finding.places.first()) else {
+            continue;
+        };
+        if !new.from_project {
+            continue;
+        }
+        let (name, file) = (revealed(&finding.name), place.file.display().to_string());
+        lines.push(format!("  {name} ({})", revealed(&file)));
+        lines.extend(entry_lines(&new.entry).map(|line| format!("    {}", revealed(&line))));
+    }
+    lines.join("\n")
+}
+
+/// An entry as its command line or address, and one line for each of its other members.
+fn entry_lines(entry: &Value) -> impl Iterator<Item = String> {
+    let text = |key: &str| entry[key].as_str();
+    let arguments = entry["args"].as_array().into_iter().flatten();
+    let words = text("command").into_iter();
+    let words = words.chain(arguments.filter_map(Value::as_str));
+    let command_line: Vec<String> = words.map(word).collect();
+    let first = match text("url") {
+        Some(url) => url.to_owned(),
+        None => command_line.join(" "),
+    };
+    let members = entry.as_object().into_iter().flatten();
+    let others =
+        members.filter(|(key, _)| !["command", "args", "url", "disabled"].contains(&key.as_str()));
+    std::iter::once(first).chain(others.map(|(key, value)| format!("{key}: {value}")))
+}
+
+/// A word of a command line. In quotes it is JSON, which shows a line break for what it is: it may end a comment of a
+/// script.
+fn word(word: &str) -> String {
+    if config::quoted(word) == word {
+        word.to_owned()
+    } else {
+        Value::from(word).to_string()
+    }
+}
+
 impl Report<'_> {
     /// The servers, one a line, and where they were found.
     pub(super) fn table(&self, look: Look) -> String {
@@ -81,13 +129,22 @@ impl Report<'_> {
                     let Some(it) = additions.find(|it| std::ptr::eq(it.finding, finding)) else {
                         continue;
                     };
-                    let off = it.new.entry.get("disabled").map_or("", |_| " (disabled)");
+                    let off = if it.new.is_disabled() {
+                        " (disabled)"
+                    } else {
+                        ""
+                    };
                     let what = format!("{}{off}", it.new.identity.summary());
                     (it.toolbox.clone(), it.name.as_str(), what)
                 }
                 Kind::Present { toolbox, name, .. } => {
                     (toolbox.clone(), name.as_str(), "there already".to_owned())
                 }
+                Kind::Skipped => (
+                    "-".to_owned(),
+                    finding.name.as_str(),
+                    "not imported without --project".to_owned(),
+                ),
                 Kind::Ourselves => (
                     "-".to_owned(),
                     finding.name.as_str(),
@@ -163,6 +220,10 @@ impl Report<'_> {
         }
         for (number, what) in [
             (
+                found(|it| matches!(it, Kind::Skipped)),
+                "from files of this directory",
+            ),
+            (
                 found(|it| matches!(it, Kind::Ourselves)),
                 "the workbench itself",
             ),
@@ -188,29 +249,57 @@ impl Report<'_> {
         let option = option.map_or_else(String::new, |file| {
             format!(" --config {}", quoted(&file.display().to_string()))
         });
+        let from_project = self.additions.iter().filter(|it| it.new.from_project);
         if !self.written && !self.additions.is_empty() {
-            return format!("\nnext: {PROGRAM}{option} import, without --dry-run");
+            let project = from_project
+                .map(|_| " --project")
+                .next()
+                .unwrap_or_default();
+            return format!("\nnext: {PROGRAM}{option} import{project}, without --dry-run");
         }
-        let mut text = format!(
-            "\nnext:\n  {PROGRAM}{option} doctor\n      start every server once, and say what is wrong"
-        );
-        let mut named: Vec<&str> = Vec::new();
-        for Searched {
-            client, servers, ..
-        } in self.searched
-        {
-            let wanted = *servers > 0 && client.can_be_written() && !self.is_served(client);
-            if wanted && !named.contains(&client.title) {
-                named.push(client.title);
-                text.push_str(&format!(
-                    "\n  {PROGRAM}{option} install --client {} --replace\n      \
-                     put the workbench into {}, in place of its servers",
-                    client.word(),
+        let mut text = "\nnext:".to_owned();
+        let mut step = |command: &str, why: &str| {
+            text.push_str(&format!("\n  {PROGRAM}{option} {command}\n      {why}"));
+        };
+        let is_skipped = |it: &Finding| matches!(it.kind, Kind::Skipped);
+        if self.findings.iter().any(is_skipped) {
+            let why = "show and import the servers of this directory too";
+            step("import --project", why);
+        }
+        for it in from_project {
+            let (toolbox, name) = (quoted(&it.toolbox), quoted(&it.name));
+            let why = "if you trust this server of the directory";
+            step(&visible(&format!("enable {toolbox} {name}")), why);
+        }
+        if !self.findings.iter().all(is_skipped) {
+            step("doctor", "start every server once, and say what is wrong");
+        }
+        for client in self.to_be_served() {
+            step(
+                &format!("install --client {} --replace", client.word()),
+                &format!(
+                    "put the workbench into {}, in place of its servers",
                     client.title
-                ));
-            }
+                ),
+            );
         }
         text
+    }
+
+    /// The clients whose user has servers, and into which the workbench should be put.
+    fn to_be_served(&self) -> Vec<&'static Client> {
+        let mut clients: Vec<&'static Client> = Vec::new();
+        for it in self.searched {
+            let client = it.client;
+            let is_wanted = it.servers > 0
+                && it.scope == Scope::User
+                && client.can_be_written()
+                && !self.is_served(client);
+            if is_wanted && !clients.iter().any(|known| known.name == client.name) {
+                clients.push(client);
+            }
+        }
+        clients
     }
 
     /// Whether a client has the workbench, and nothing that the workbench had not.
@@ -248,6 +337,7 @@ impl Report<'_> {
         let addition = additions.find(|it| std::ptr::eq(it.finding, finding));
         let (status, toolbox, name) = match (&finding.kind, addition) {
             (Kind::New(_), Some(it)) => ("new", Some(&it.toolbox), Some(&it.name)),
+            (Kind::Skipped, _) => ("skipped", None, None),
             (Kind::Present { toolbox, name, .. }, _) => ("present", Some(toolbox), Some(name)),
             (Kind::Ourselves, _) => ("workbench", None, None),
             (Kind::Unusable(_), _) => ("unusable", None, None),
@@ -256,10 +346,13 @@ impl Report<'_> {
         let remarks = addition.map(|it| it.new.remarks.iter());
         let remarks = remarks.into_iter().flatten();
         let remarks = remarks.map(|it| json!({"code": it.code(), "text": it.to_string()}));
+        let from_project = addition.filter(|it| it.new.from_project);
         json!({
             "status": status,
             "toolbox": toolbox,
             "name": name,
+            "disabled": addition.is_some_and(|it| it.new.is_disabled()),
+            "entry": from_project.map(|it| &it.new.entry),
             "places": finding.places.iter().map(place).collect::<Vec<_>>(),
             "remarks": remarks.collect::<Vec<_>>(),
         })

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{super::fields::Fields, Translation};
+use super::{super::fields::Fields, Translation, literals};
 
 /// What clients call it.
 const AROUND: [&str; 2] = ["oauth", "auth"];
@@ -50,12 +50,8 @@ impl Translation<'_> {
 /// The scopes, as a list or as words.
 fn scopes(fields: Fields<'_>) -> Option<Value> {
     let words = fields.text(&["scope", "scopes"]);
-    let mut scopes: Vec<Value> = words
-        .into_iter()
-        .flat_map(str::split_whitespace)
-        .map(Into::into)
-        .collect();
+    let mut scopes = literals(words.into_iter().flat_map(str::split_whitespace));
     let listed = fields.texts(&["scopes", "scope"]);
-    scopes.extend(listed.iter().map(|it| it.as_ref().into()));
+    scopes.extend(literals(listed.iter().map(AsRef::as_ref)));
     (!scopes.is_empty()).then(|| scopes.into())
 }

@@ -157,7 +157,7 @@ fn what_cannot_be_said_switches_the_entry_off() {
     let imported = imported(ClientName::Windsurf, &entry, None);
     assert_eq!(
         imported.entry,
-        json!({"command": "x", "env": {"A": "${file:/run/a}", "N": "1", "F": "true"}, "disabled": true})
+        json!({"command": "x", "env": {"A": "$${file:/run/a}", "N": "1", "F": "true"}, "disabled": true})
     );
     assert_eq!(imported.remarks[0].code(), "untranslatable");
 }
@@ -285,9 +285,66 @@ fn what_is_relative_to_a_project_stays_so() {
     }
 }
 
+#[test]
+fn no_name_or_text_becomes_a_live_reference() {
+    let project = Path::new("/work/app$");
+    let read = "file:/home/me/.ssh/id_rsa";
+    let cases = [
+        (
+            ClientName::VsCode,
+            json!({"command": "x", "args": ["${workspaceFolder}{file:/k}", "${workspaceFolderBasename}{A}"]}),
+            json!({"command": "x", "args": ["/work/app$${file:/k}", "app$${A}"]}),
+        ),
+        (
+            ClientName::Codex,
+            json!({"url": "https://h", "bearer_token_env_var": read, "env_http_headers": {"X": read}}),
+            json!({"url": "https://h", "headers": {"X": read, "Authorization": format!("Bearer {read}")}, "disabled": true}),
+        ),
+        (
+            ClientName::Goose,
+            json!({"cmd": "x", "env_keys": [read], "available_tools": ["${file:/k}"]}),
+            json!({"command": "x", "env": {read: read}, "includeTools": ["$${file:/k}"], "disabled": true}),
+        ),
+        (
+            ClientName::Codex,
+            json!({"command": "x", "env_vars": ["${file:/k}"]}),
+            json!({"command": "x", "inheritEnv": ["$${file:/k}"]}),
+        ),
+        (
+            ClientName::Codex,
+            json!({"url": "https://h", "oauth": {"client_id": "a", "scopes": ["${file:/k}"], "scope": "${keyring:k}"}}),
+            json!({"url": "https://h", "oauth": {"clientId": "a", "scopes": ["$${keyring:k}", "$${file:/k}"]}}),
+        ),
+    ];
+    for (client, entry, expected) in cases {
+        let imported = imported(client, &entry, Some(project));
+        assert_eq!(imported.entry, expected, "{client:?}");
+    }
+}
+
+/// Returns all texts of a value but the names of members.
+fn texts(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(text) => vec![text],
+        Value::Array(items) => items.iter().flat_map(texts).collect(),
+        Value::Object(members) => members.values().flat_map(texts).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Tells whether the configuration would read a file or the keyring for a text.
+fn reads_a_secret(text: &str) -> bool {
+    text.match_indices("${").any(|(at, _)| {
+        let inside = &text[at + 2..];
+        !text[..at].ends_with('$')
+            && (inside.starts_with("file:") || inside.starts_with("keyring:"))
+    })
+}
+
 /// Any JSON, in which keys that mean something are frequent.
 fn any_json() -> impl Strategy<Value = Value> {
-    let text = r"(\$\{|\}|[a:/~. -]|npx|stdio|https://h){0,4}";
+    let text =
+        r"(\$\{|\}|[a$\{:/~. -]|file:|keyring:|\$\{workspaceFolder\}|npx|stdio|https://h){0,4}";
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
@@ -313,6 +370,12 @@ fn any_json() -> impl Strategy<Value = Value> {
         "env_keys",
         "path",
         "tools",
+        "disabledTools",
+        "oauth",
+        "client_id",
+        "scopes",
+        "env_http_headers",
+        "bearer_token_env_var",
         "requestOptions",
         "disabled",
         "",
@@ -333,15 +396,18 @@ fn any_json() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// Whatever stands in a client's file, what comes out is an entry that is reached in one way.
+    /// Whatever a client's file contains, the result is an entry that is reached in one way, and that makes the workbench
+    /// read no file.
     #[test]
-    fn no_entry_makes_it_panic(entry in any_json(), which in 0..crate::clients::CLIENTS.len()) {
+    fn any_entry_becomes_one_that_reads_no_file(entry in any_json(), which in 0..crate::clients::CLIENTS.len()) {
         let client = &crate::clients::CLIENTS[which];
         let Value::Object(entry) = entry else { return Ok(()) };
-        let found = ClientEntry { name: "x".to_owned(), entry, project: Some("/nowhere".into()) };
+        let found = ClientEntry { name: "x".to_owned(), entry, project: Some("/nowhere/app$".into()) };
         if let Reading::Server(imported) = translate(client, &found) {
             let has = |key: &str| imported.entry.get(key).is_some();
             prop_assert!(has("command") != has("url"), "{}", imported.entry);
+            let mut texts = texts(&imported.entry).into_iter();
+            prop_assert!(!texts.any(reads_a_secret), "{}", imported.entry);
         }
     }
 }

@@ -257,7 +257,7 @@ fn files_of_a_project_are_read_from_where_one_works() {
         r#"{"servers": {"a": {"command": "python", "args": ["server.py", "${workspaceFolder}/x"]}, "b": {"command": "./run"}}}"#,
     );
     machine
-        .run(&["import"])
+        .run(&["import", "--project"])
         .ends_with(0)
         .says(&["VS Code in ", "it works in "]);
     let work = machine.path("work");
@@ -265,8 +265,8 @@ fn files_of_a_project_are_read_from_where_one_works() {
     assert_eq!(
         machine.config_value()["toolboxes"]["vscode"]["mcpServers"],
         json!({
-            "a": {"command": "python", "args": ["server.py", format!("{work}/x")], "cwd": work},
-            "b": {"command": format!("{work}/run")},
+            "a": {"command": "python", "args": ["server.py", format!("{work}/x")], "cwd": work, "disabled": true},
+            "b": {"command": format!("{work}/run"), "disabled": true},
         })
     );
 }

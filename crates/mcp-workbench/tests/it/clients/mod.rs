@@ -3,4 +3,5 @@
 mod import;
 mod install;
 mod machine;
+mod projects;
 mod undo;
