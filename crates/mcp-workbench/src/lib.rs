@@ -23,10 +23,11 @@
 //!
 //! A module uses only what stands below it: `cli`, `demo`, `serve`, `meta`, `workbench`, `native`, `toolbox`,
 //! `downstream`, `signin`, `audit`, `lock`, `policy`, `search`, `clients`, `config`, `call`, `budget`, `era`, `dial`, `pipe`, `wire`,
-//! `alarm`, `rare`, `contain`, `seal`, `private_files`, `telemetry`, `near`, `visible`, `ident`.
+//! `alarm`, `rare`, `contain`, `blocking`, `seal`, `private_files`, `plain_file`, `telemetry`, `near`, `visible`, `ident`.
 
 mod alarm;
 pub mod audit;
+mod blocking;
 pub mod budget;
 pub mod call;
 pub mod cli;
@@ -43,6 +44,7 @@ pub mod meta;
 pub mod native;
 pub mod near;
 mod pipe;
+mod plain_file;
 pub mod policy;
 mod private_files;
 mod rare;

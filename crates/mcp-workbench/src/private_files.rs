@@ -3,11 +3,13 @@
 
 use std::{
     fs::{self, File, Metadata, OpenOptions, TryLockError},
-    io::{self, Read, Write},
+    io::{self, Write},
     path::Path,
     thread,
     time::Duration,
 };
+
+use crate::plain_file;
 
 /// How often a lock that somebody else holds is tried again.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -15,18 +17,16 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// Reads a file of ours. One that is too large, is no plain file, or that others could have written, is as if it were
 /// not there.
 pub(crate) fn read(file: &Path, max_bytes: u64) -> Option<(Vec<u8>, Metadata)> {
-    // To open a pipe could take for ever.
+    // A link may lead to a file that others can write.
     if !fs::symlink_metadata(file).ok()?.is_file() {
         return None;
     }
-    let opened = File::open(file).ok()?;
+    let opened = plain_file::open(file).ok()?;
     let metadata = opened.metadata().ok()?;
-    if metadata.len() > max_bytes || !is_only_ours(&metadata) {
+    if !is_only_ours(&metadata) {
         return None;
     }
-    let mut text = Vec::with_capacity(usize::try_from(metadata.len()).ok()?);
-    opened.take(max_bytes).read_to_end(&mut text).ok()?;
-    Some((text, metadata))
+    Some((plain_file::read_open(opened, max_bytes).ok()?, metadata))
 }
 
 /// Writes a new file and puts it in the place of the old one, so that nobody ever reads half of it.
@@ -97,7 +97,9 @@ pub(crate) fn open_lock(folder: &Path, name: &str) -> Option<File> {
     make_folder(folder).ok()?;
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false);
-    private(&mut options).open(folder.join(name)).ok()
+    plain_file::non_blocking(private(&mut options))
+        .open(folder.join(name))
+        .ok()
 }
 
 /// Waits until no other process of this user holds the lock of a file. It is held until the value is dropped; none where it

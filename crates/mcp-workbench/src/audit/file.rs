@@ -9,6 +9,7 @@ use std::{
 
 use crate::{
     config::Audit,
+    plain_file::non_blocking,
     private_files::{make_folder, private},
 };
 
@@ -158,7 +159,9 @@ fn open(path: &Path) -> io::Result<Open> {
     if let Some(folder) = path.parent() {
         make_folder(folder)?;
     }
-    let file = private(OpenOptions::new().append(true).create(true)).open(path)?;
+    let mut options = OpenOptions::new();
+    // A FIFO that nobody reads must not hold up the end.
+    let file = non_blocking(private(options.append(true).create(true))).open(path)?;
     let metadata = file.metadata()?;
     #[cfg(unix)]
     if metadata.is_file() {

@@ -3,13 +3,13 @@
 use std::{
     fs::File,
     io::{self, BufRead, BufReader},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 use serde_json::Value;
 
 use super::file::{is_same, numbered};
-use crate::config::Audit;
+use crate::{config::Audit, plain_file};
 
 /// The longest line that is read; ours are shorter.
 const MAX_LINE: usize = 1024 * 1024;
@@ -148,7 +148,8 @@ impl LogReader {
         while self.reading.is_none() {
             let older = self.older.pop();
             let is_newest = older.is_none();
-            match open_plain(older.as_ref().unwrap_or(&self.path)) {
+            let opened = plain_file::open(older.as_ref().unwrap_or(&self.path));
+            match opened.map_err(io::Error::from) {
                 Ok(file) => {
                     self.is_newest = is_newest;
                     self.reading = Some(BufReader::new(file));
@@ -184,15 +185,6 @@ fn read_some(reader: &mut BufReader<File>, part: &mut Vec<u8>) -> io::Result<usi
     part.extend_from_slice(&available[..end]);
     reader.consume(end);
     Ok(end)
-}
-
-/// Opens a file that has an end: a pipe would be waited for, and a device may give for ever.
-fn open_plain(path: &Path) -> io::Result<File> {
-    if path.metadata()?.is_file() {
-        File::open(path)
-    } else {
-        Err(io::Error::other("it is no plain file"))
-    }
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ use thiserror::Error;
 use super::{PROGRAM, shell::quoted};
 use crate::{
     config::{
-        Config, Environment, LoadError, Loaded, LocateError, Problems, Toolbox, load, locate,
-        read_text,
+        Config, Environment, LoadError, Loaded, LocateError, Problems, Toolbox, load, load_again,
+        locate, read_text,
     },
     ident::{ServerName, ToolboxName},
     near::nearest,
@@ -122,15 +122,15 @@ pub(super) fn load_configuration(
     flag: Option<&Path>,
     environment: &Environment,
 ) -> Result<Loaded, ConfigurationError> {
-    load_file(&find(flag, environment)?, environment)
+    load(&find(flag, environment)?, environment).map_err(not_usable)
 }
 
-/// Loads a configuration file.
-pub(super) fn load_file(
+/// Loads a configuration file again, while the workbench serves.
+pub(super) fn load_file_again(
     file: &Path,
     environment: &Environment,
 ) -> Result<Loaded, ConfigurationError> {
-    load(file, environment).map_err(not_usable)
+    load_again(file, environment).map_err(not_usable)
 }
 
 /// Finds the configuration and reads its text, which may be wrong.

@@ -1,16 +1,17 @@
 //! Taking up changes of the configuration while the workbench serves: when its file, or an `envFile` that it names, has
 //! changed, and when somebody asks for it by a signal.
 
-use std::{collections::HashMap, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::HashMap, io, path::PathBuf, sync::Arc, time::Duration};
 
 use thiserror::Error;
 use tokio::time::sleep;
 
 use super::{
-    configuration::{ConfigurationError, UnknownName, load_file},
+    configuration::{ConfigurationError, UnknownName, load_file_again},
     serve::show_natively,
 };
 use crate::{
+    blocking,
     config::{Environment, FileWatch, Fingerprint, Loaded, wait_for_writer},
     toolbox::ChangedFiles,
     workbench::{RenewError, Workbench},
@@ -34,9 +35,11 @@ pub(super) struct Source {
 /// Why a configuration is not taken up.
 #[derive(Debug, Error)]
 enum ReloadError {
-    /// Reading it could wait for ever, and gives something else than it did.
-    #[error("`{}` is no plain file and is read only once\n  hint: restart the workbench", .0.display())]
-    NotPlain(PathBuf),
+    /// The system has no thread to read it on.
+    #[error(
+        "cannot read files now: {0}\n  hint: raise the limit of processes and threads (`ulimit -u`)"
+    )]
+    NoThread(#[from] io::Error),
     /// It cannot be read, or is wrong.
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),
@@ -49,14 +52,14 @@ enum ReloadError {
 }
 
 impl Source {
-    /// Reads the file again.
-    fn load(&self) -> Result<Loaded, ReloadError> {
-        let found = self.environment.absolute(&self.file).metadata();
-        if found.is_ok_and(|it| !it.is_file() && !it.is_dir()) {
-            return Err(ReloadError::NotPlain(self.file.clone()));
-        }
-        let loaded = load_file(&self.file, &self.environment)?;
-        Ok(show_natively(loaded, self.native.as_deref())?)
+    /// Reads the file again, and the files that it refers to, off the event loop.
+    async fn load(self: &Arc<Self>) -> Result<Loaded, ReloadError> {
+        let source = Arc::clone(self);
+        blocking::run(move || {
+            let loaded = load_file_again(&source.file, &source.environment)?;
+            Ok(show_natively(loaded, source.native.as_deref())?)
+        })
+        .await?
     }
 }
 
@@ -65,7 +68,10 @@ pub(super) async fn follow(workbench: Arc<Workbench>, source: Source, mut signal
     let mut reloader = Reloader::new(Arc::clone(&workbench), source);
     tokio::select! {
         () = workbench.silent() => return,
-        () = sleep(FIRST_LOOK) => {}
+        () = async {
+            reloader.note_others().await;
+            sleep(FIRST_LOOK).await;
+        } => {}
     }
     loop {
         // What happens after the look is told by the watch.
@@ -74,10 +80,16 @@ pub(super) async fn follow(workbench: Arc<Workbench>, source: Source, mut signal
             () = workbench.silent() => return,
             () = reloader.look() => {}
         }
-        tokio::select! {
+        let is_asked = tokio::select! {
             () = workbench.silent() => return,
-            () = changed(watch.as_mut()) => {}
-            () = signal.next() => reloader.reload_all(),
+            () = changed(watch.as_mut()) => false,
+            () = signal.next() => true,
+        };
+        if is_asked {
+            tokio::select! {
+                () = workbench.silent() => return,
+                () = reloader.reload_all() => {}
+            }
         }
     }
 }
@@ -92,7 +104,7 @@ async fn changed(watch: Option<&mut FileWatch>) {
 
 struct Reloader {
     workbench: Arc<Workbench>,
-    source: Source,
+    source: Arc<Source>,
     /// The configuration file, whole.
     file: PathBuf,
     /// What was in the files when they were last taken up, or found to be of no use.
@@ -106,19 +118,21 @@ struct Reloader {
 impl Reloader {
     fn new(workbench: Arc<Workbench>, source: Source) -> Self {
         let file = source.environment.absolute(&source.file);
-        let mut reloader = Self {
+        Self {
             workbench,
             is_plain: !file.metadata().is_ok_and(|it| !it.is_file()),
             seen: HashMap::from([(file.clone(), source.fingerprint)]),
             file,
-            source,
+            source: Arc::new(source),
             told_of_polling: false,
-        };
-        // Servers read theirs at their start, which is later.
-        for file in &reloader.files()[1..] {
-            reloader.note(file.clone());
         }
-        reloader
+    }
+
+    /// Notes what is in the files besides the configuration. Servers read theirs at their start, which is later.
+    async fn note_others(&mut self) {
+        let mut files = self.files();
+        files.remove(0);
+        self.note(files).await;
     }
 
     /// The files that the running configuration is made of, its own file first.
@@ -155,26 +169,25 @@ impl Reloader {
 
     /// Looks at the files, and takes up what has changed.
     async fn look(&mut self) {
-        let mut changed = self.changed_files();
+        let mut changed = self.changed_files().await;
         if !self.is_watching() {
             return;
         }
-        self.workbench.take_up_lock();
-        if changed.contains(&self.file) && self.source.load().is_err() {
+        self.workbench.take_up_lock().await;
+        if changed.contains(&self.file) && self.source.load().await.is_err() {
             // Perhaps it is not whole yet.
             wait_for_writer().await;
-            changed = self.changed_files();
+            changed = self.changed_files().await;
         }
         if !changed.is_empty() {
-            self.reload(changed);
+            self.reload(changed).await;
         }
     }
 
     /// The files that are not as they were. One that is named for the first time is as it was.
-    fn changed_files(&mut self) -> Vec<PathBuf> {
+    async fn changed_files(&mut self) -> Vec<PathBuf> {
         let mut changed = Vec::new();
-        for file in self.files() {
-            let fingerprint = Fingerprint::of_file(&file);
+        for (file, fingerprint) in fingerprints(self.files()).await {
             let seen = *self.seen.entry(file.clone()).or_insert(fingerprint);
             if seen != fingerprint {
                 changed.push(file);
@@ -184,27 +197,25 @@ impl Reloader {
     }
 
     /// Takes up everything as it is now.
-    fn reload_all(&mut self) {
-        let changed = self.changed_files();
-        self.workbench.take_up_lock();
-        self.reload(changed);
+    async fn reload_all(&mut self) {
+        let changed = self.changed_files().await;
+        self.workbench.take_up_lock().await;
+        self.reload(changed).await;
     }
 
     /// Reads the configuration and takes it up, if it can be used.
-    fn reload(&mut self, changed: Vec<PathBuf>) {
-        self.note(self.file.clone());
-        if let Err(error) = self.take_up(changed) {
+    async fn reload(&mut self, changed: Vec<PathBuf>) {
+        self.note(vec![self.file.clone()]).await;
+        if let Err(error) = self.take_up(changed).await {
             tracing::warn!(
                 "the configuration has changed and is not taken up; the last one stays\n{error}"
             );
         }
     }
 
-    fn take_up(&mut self, changed: Vec<PathBuf>) -> Result<(), ReloadError> {
-        let loaded = self.source.load()?;
-        for file in &changed {
-            self.note(file.clone());
-        }
+    async fn take_up(&mut self, changed: Vec<PathBuf>) -> Result<(), ReloadError> {
+        let loaded = self.source.load().await?;
+        self.note(changed.clone()).await;
         for problem in loaded.warnings.iter().chain(&loaded.unset) {
             tracing::warn!("{problem}");
         }
@@ -217,10 +228,24 @@ impl Reloader {
         Ok(())
     }
 
-    fn note(&mut self, file: PathBuf) {
-        let fingerprint = Fingerprint::of_file(&file);
-        self.seen.insert(file, fingerprint);
+    async fn note(&mut self, files: Vec<PathBuf>) {
+        self.seen.extend(fingerprints(files).await);
     }
+}
+
+/// Reads files off the event loop. Without a thread to do so, none is known to have changed.
+async fn fingerprints(files: Vec<PathBuf>) -> Vec<(PathBuf, Fingerprint)> {
+    if files.is_empty() {
+        return Vec::new();
+    }
+    let read = blocking::run(move || {
+        let read = |file: PathBuf| {
+            let fingerprint = Fingerprint::of_file(&file);
+            (file, fingerprint)
+        };
+        files.into_iter().map(read).collect()
+    });
+    read.await.unwrap_or_default()
 }
 
 /// The signal by which somebody asks for the configuration to be read again.

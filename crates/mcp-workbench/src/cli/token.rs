@@ -11,12 +11,15 @@ use thiserror::Error;
 use super::output;
 use crate::{
     config::Environment,
+    plain_file,
     private_files::{make_folder, open_new},
     serve::http::{InvalidTokens, Tokens, random_id},
 };
 
 /// The variable that holds the token.
 const TOKEN_VARIABLE: &str = "WORKBENCH_TOKEN";
+/// The largest file of tokens that is read.
+const MOST_BYTES: u64 = 1024 * 1024;
 
 /// Why there is no token.
 #[derive(Debug, Error)]
@@ -83,14 +86,14 @@ fn own(file: &Path) -> Result<Tokens, TokenError> {
     let tokens = read(file)?;
     output::remark(&format!("the token is in {}", file.display()));
     if io::stderr().is_terminal() {
-        let text = fs::read_to_string(file).map_err(unusable)?;
+        let text = read_text(file).map_err(unusable)?;
         output::remark(&format!("the token is {}", text.trim()));
     }
     Ok(tokens)
 }
 
 fn read(file: &Path) -> Result<Tokens, TokenError> {
-    let text = fs::read_to_string(file).map_err(|error| TokenError::Unusable {
+    let text = read_text(file).map_err(|error| TokenError::Unusable {
         file: file.to_owned(),
         error,
     })?;
@@ -98,6 +101,11 @@ fn read(file: &Path) -> Result<Tokens, TokenError> {
         file: file.to_owned(),
         error,
     })
+}
+
+fn read_text(file: &Path) -> io::Result<String> {
+    let bytes = plain_file::read_once(file, MOST_BYTES)?;
+    String::from_utf8(bytes).map_err(io::Error::other)
 }
 
 /// Makes a token that nobody else can read. One that another start makes meanwhile is as good.

@@ -1,8 +1,7 @@
 //! Looking at the files of clients on this machine.
 
 use std::{
-    fs::File,
-    io::{self, Read},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -15,7 +14,10 @@ use super::{
     read,
     translate::{Reading, translate},
 };
-use crate::config::Environment;
+use crate::{
+    config::Environment,
+    plain_file::{self, PlainFileError},
+};
 
 /// The largest file that is read. Some clients keep much else in theirs.
 const LARGEST_FILE: u64 = 256 * 1024 * 1024;
@@ -135,16 +137,13 @@ pub fn servers_in(
 
 /// Reads a file of a client.
 pub fn read_text(file: &Path) -> Result<String, ReadError> {
-    let failed = |source: io::Error| ReadError::Unreadable {
-        file: file.into(),
-        source,
-    };
-    let mut bytes = Vec::new();
-    let opened = File::open(file).map_err(failed)?;
-    let read = opened.take(LARGEST_FILE + 1).read_to_end(&mut bytes);
-    if read.map_err(failed)? as u64 > LARGEST_FILE {
-        return Err(ReadError::TooLarge { file: file.into() });
-    }
+    let bytes = plain_file::read(file, LARGEST_FILE).map_err(|error| match error {
+        PlainFileError::TooLarge(_) => ReadError::TooLarge { file: file.into() },
+        other => ReadError::Unreadable {
+            file: file.into(),
+            source: other.into(),
+        },
+    })?;
     String::from_utf8(bytes).map_err(|_| ReadError::NotText { file: file.into() })
 }
 

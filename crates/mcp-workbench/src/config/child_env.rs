@@ -3,9 +3,8 @@
 
 use std::{
     ffi::{OsStr, OsString},
-    fs::File,
-    io::{self, Read},
-    path::PathBuf,
+    io,
+    path::{Path, PathBuf},
 };
 
 use indexmap::IndexMap;
@@ -17,6 +16,7 @@ use super::{
     resolved::ChildEnvironment,
     secrets::Secrets,
 };
+use crate::plain_file::{self, PlainFileError};
 
 /// Variables that every child gets.
 const SAFE: &[&str] = &[
@@ -158,7 +158,7 @@ impl ChildEnvironment {
         &self,
         secrets: &mut Secrets,
     ) -> Result<IndexMap<OsString, OsString>, EnvFileError> {
-        let from_file = self.file.as_ref().map_or(Ok(Vec::new()), read_file)?;
+        let from_file = self.file.as_deref().map_or(Ok(Vec::new()), read_file)?;
         for (name, value) in &from_file {
             secrets.add(name, value);
         }
@@ -216,24 +216,20 @@ fn is_function(value: &OsStr) -> bool {
     value.as_encoded_bytes().starts_with(b"()")
 }
 
-fn read_file(path: &PathBuf) -> Result<Vec<(String, String)>, EnvFileError> {
-    let unreadable = |source| EnvFileError::Unreadable {
-        path: path.clone(),
-        source,
-    };
-    let mut bytes = Vec::new();
-    let opened = File::open(path).map_err(unreadable)?;
-    let limited = opened.take(LARGEST_FILE + 1).read_to_end(&mut bytes);
-    if limited.map_err(unreadable)? as u64 > LARGEST_FILE {
-        return Err(EnvFileError::TooLarge {
-            path: path.clone(),
-            limit: LARGEST_FILE,
-        });
-    }
-    let text =
-        String::from_utf8(bytes).map_err(|_| EnvFileError::NotText { path: path.clone() })?;
+fn read_file(path: &Path) -> Result<Vec<(String, String)>, EnvFileError> {
+    let bytes = plain_file::read(path, LARGEST_FILE).map_err(|error| match error {
+        PlainFileError::TooLarge(limit) => EnvFileError::TooLarge {
+            path: path.into(),
+            limit,
+        },
+        other => EnvFileError::Unreadable {
+            path: path.into(),
+            source: other.into(),
+        },
+    })?;
+    let text = String::from_utf8(bytes).map_err(|_| EnvFileError::NotText { path: path.into() })?;
     dotenv::parse(&text).map_err(|(line, fault)| EnvFileError::Malformed {
-        path: path.clone(),
+        path: path.into(),
         line,
         fault,
     })

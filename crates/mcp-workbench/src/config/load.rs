@@ -1,8 +1,7 @@
 //! From a file on disk, or its text, to a configuration.
 
 use std::{
-    fs::File,
-    io::{self, Read},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -15,6 +14,7 @@ use super::{
     resolved::Config,
     watch::Fingerprint,
 };
+use crate::plain_file::{self, PlainFileError};
 
 /// The largest configuration file that is read.
 const LARGEST_FILE: u64 = 16 * 1024 * 1024;
@@ -57,6 +57,12 @@ pub enum LoadError {
         #[source]
         source: io::Error,
     },
+    /// It is a FIFO, a socket or a device, which can be read only once, and may block.
+    #[error("the configuration file `{}` is not a regular file and is read only once", file.display())]
+    NotRegular {
+        /// The file.
+        file: PathBuf,
+    },
     /// It is larger than any configuration.
     #[error("the configuration file `{}` is larger than {limit} bytes", file.display())]
     TooLarge {
@@ -84,6 +90,7 @@ impl LoadError {
         match self {
             Self::Missing { .. } => Some("correct the path, or try `mcp-workbench demo`"),
             Self::Directory { .. } => Some("name the file in it"),
+            Self::NotRegular { .. } => Some("restart the workbench"),
             Self::Unreadable { .. } => Some("make it readable for this user"),
             Self::TooLarge { .. } => Some("check that it is the right file"),
             Self::NotText { .. } => Some("save it as UTF-8"),
@@ -93,19 +100,31 @@ impl LoadError {
 }
 
 /// Loads a configuration file. A relative path is seen from the start directory. One that somebody else may write is
-/// refused.
+/// refused. A FIFO is read to its end, which may block.
 pub fn load(file: &Path, environment: &Environment) -> Result<Loaded, LoadError> {
-    let text = read_text(file, environment)?;
+    checked(&read_text(file, environment)?, file, environment)
+}
+
+/// Loads a configuration file again. It must be a regular file now, so that a running workbench never waits for it.
+pub fn load_again(file: &Path, environment: &Environment) -> Result<Loaded, LoadError> {
+    let path = environment.absolute(file);
+    let text = read(file, &path, plain_file::read)?;
+    checked(&text, file, environment)
+}
+
+fn checked(text: &str, file: &Path, environment: &Environment) -> Result<Loaded, LoadError> {
     let mut findings = Findings::new(file);
     if let Some(fault) = access::check(&environment.absolute(file)) {
         findings.add(Place::whole_file(), fault);
     }
-    Ok(finish(&text, file, environment, findings)?)
+    Ok(finish(text, file, environment, findings)?)
 }
 
-/// Reads the text of a configuration file. A relative path is seen from the start directory.
+/// Reads the text of a configuration file. A relative path is seen from the start directory. A FIFO, such as the one
+/// that a shell makes for `<(…)`, is read to its end.
 pub fn read_text(file: &Path, environment: &Environment) -> Result<String, LoadError> {
-    read(file, &environment.absolute(file))
+    let path = environment.absolute(file);
+    read(file, &path, plain_file::read_once)
 }
 
 /// Makes a configuration of the content of a file. The file itself is not touched: its path is for
@@ -132,28 +151,33 @@ fn finish(
     })
 }
 
-/// Reads the file at `path`, which messages call `file`.
-fn read(file: &Path, path: &Path) -> Result<String, LoadError> {
-    let failed = |source: io::Error| match source.kind() {
-        io::ErrorKind::NotFound => LoadError::Missing { file: file.into() },
-        io::ErrorKind::IsADirectory => LoadError::Directory { file: file.into() },
-        _ => LoadError::Unreadable {
-            file: file.into(),
-            source,
-        },
-    };
+/// Reads the file at `path`, which messages call `file`, in one of the ways of `plain_file`.
+fn read(
+    file: &Path,
+    path: &Path,
+    read: fn(&Path, u64) -> Result<Vec<u8>, PlainFileError>,
+) -> Result<String, LoadError> {
     if path.is_dir() {
         return Err(LoadError::Directory { file: file.into() });
     }
-    let mut bytes = Vec::new();
-    let opened = File::open(path).map_err(failed)?;
-    let limited = opened.take(LARGEST_FILE + 1).read_to_end(&mut bytes);
-    if limited.map_err(failed)? as u64 > LARGEST_FILE {
-        return Err(LoadError::TooLarge {
-            file: file.into(),
-            limit: LARGEST_FILE,
-        });
+    let bytes = read(path, LARGEST_FILE).map_err(|error| failed(file, error))?;
+    text_of(file, bytes)
+}
+
+fn failed(file: &Path, error: PlainFileError) -> LoadError {
+    let file = file.into();
+    match error {
+        PlainFileError::NotRegular => LoadError::NotRegular { file },
+        PlainFileError::TooLarge(limit) => LoadError::TooLarge { file, limit },
+        PlainFileError::Io(source) => match source.kind() {
+            io::ErrorKind::NotFound => LoadError::Missing { file },
+            io::ErrorKind::IsADirectory => LoadError::Directory { file },
+            _ => LoadError::Unreadable { file, source },
+        },
     }
+}
+
+fn text_of(file: &Path, bytes: Vec<u8>) -> Result<String, LoadError> {
     String::from_utf8(bytes).map_err(|error| {
         let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         LoadError::NotText {

@@ -51,7 +51,7 @@ pub use self::{
     filters::ToolFilters,
     invocation::{Invocation, quoted},
     literals::{LiteralPlace, literal_secrets, literal_values},
-    load::{LoadError, Loaded, load, parse, read_text},
+    load::{LoadError, Loaded, load, load_again, parse, read_text},
     locate::{
         CONFIG_FILE, CONFIG_VARIABLE, ConfigSource, LocateError, Located, locate, user_config_file,
     },

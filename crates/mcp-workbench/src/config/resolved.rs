@@ -182,7 +182,7 @@ pub struct StdioLaunch {
 }
 
 /// The variables of a child, in the order in which they override each other.
-#[derive(PartialEq, Eq)]
+#[derive(PartialEq, Eq, Clone)]
 pub struct ChildEnvironment {
     /// What is passed on from our own environment: the safe set and `inheritEnv`.
     pub inherited: Vec<(OsString, OsString)>,

@@ -2,9 +2,7 @@
 //! keyring of the system.
 
 use std::{
-    fmt,
-    fs::File,
-    io::{self, Read},
+    fmt, io,
     path::{Path, PathBuf},
 };
 
@@ -12,7 +10,10 @@ use super::{
     environment::Environment,
     keyring::{self, SERVICE},
 };
-use crate::visible::visible;
+use crate::{
+    plain_file::{self, PlainFileError},
+    visible::visible,
+};
 
 /// The largest secret that is read from a file.
 const LARGEST_SECRET: u64 = 64 * 1024;
@@ -114,20 +115,14 @@ impl Sources<'_> {
 }
 
 fn read(path: &Path) -> Result<String, String> {
-    let failed = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => "does not exist".to_owned(),
-        _ => format!("cannot be read: {error}"),
+    let failed = |error: PlainFileError| match error {
+        PlainFileError::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+            "does not exist".to_owned()
+        }
+        PlainFileError::Io(error) => format!("cannot be read: {error}"),
+        other => format!("is {other}"),
     };
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(failed)?;
-    if !file.metadata().map_err(failed)?.is_file() {
-        // Reading a pipe or a device could wait for ever.
-        return Err("is no plain file".into());
-    }
-    let length = file.take(LARGEST_SECRET + 1).read_to_end(&mut bytes);
-    if length.map_err(failed)? as u64 > LARGEST_SECRET {
-        return Err(format!("is larger than {LARGEST_SECRET} bytes"));
-    }
+    let bytes = plain_file::read(path, LARGEST_SECRET).map_err(failed)?;
     let text = String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".to_owned())?;
     if text.contains('\0') {
         return Err("contains a NUL character".into());
@@ -178,6 +173,11 @@ mod tests {
     fn what_is_no_small_plain_file_is_not_read() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("large"), vec![b'x'; 64 * 1024 + 1]).unwrap();
+        #[cfg(unix)]
+        {
+            use rustix::fs::{CWD, Mode, mkfifoat};
+            mkfifoat(CWD, folder.path().join("fifo"), Mode::RUSR).unwrap();
+        }
         let environment = Environment::new([], "/".into(), None);
         let sources = Sources {
             environment: &environment,
@@ -186,7 +186,9 @@ mod tests {
         for (path, why) in [
             ("large", "is larger than 65536 bytes"),
             ("absent", "does not exist"),
-            (".", "is no plain file"),
+            (".", "is not a regular file"),
+            #[cfg(unix)]
+            ("fifo", "is not a regular file"),
         ] {
             let missing = sources.file(path).unwrap_err();
             assert_eq!(missing.to_string(), format!("file {path} {why}"));

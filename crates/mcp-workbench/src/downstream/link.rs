@@ -90,14 +90,14 @@ pub(crate) enum LinkEvent {
 
 impl Link {
     /// Makes the connection. Dropping it ends the server.
-    pub(crate) fn open(
+    pub(crate) async fn open(
         server: &Server,
         context: &LinkContext,
         access: Option<&Access>,
     ) -> Result<Self, ConnectError> {
         match &server.transport {
             Transport::Stdio(launch) => {
-                let link = StdioLink::start(launch, &context.processes);
+                let link = StdioLink::start(launch, &context.processes).await;
                 let link = link.map_err(|error| error.redacted(&launch.secrets))?;
                 Ok(Self::Stdio(Box::new(link)))
             }

@@ -2,11 +2,13 @@
 //! only place that starts servers.
 
 use std::{
+    ffi::OsString,
     process::Command,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
+use indexmap::IndexMap;
 use tokio::{
     process::{ChildStderr, ChildStdin, ChildStdout},
     task::JoinHandle,
@@ -19,7 +21,8 @@ use super::{
     process::{Exit, Process, ProcessTable, Spawned, find_program, spawn},
 };
 use crate::{
-    config::{Secrets, StdioLaunch},
+    blocking,
+    config::{ChildEnvironment, EnvFileError, Secrets, StdioLaunch},
     pipe::{FrameWriter, LineReader},
     visible::visible,
     wire::{FrameTicket, Line, Outbox, Outgoing, parse_on_one_line},
@@ -41,6 +44,8 @@ pub(crate) const WRITE_PATIENCE: Duration = Duration::from_secs(30);
 const STDERR_LINES: usize = 20;
 const STDERR_LINE_BYTES: usize = 64 * 1024;
 const STDERR_LINE_CHARACTERS: usize = 2000;
+
+type Variables = IndexMap<OsString, OsString>;
 
 /// The connection to a child process.
 pub(crate) struct StdioLink {
@@ -66,12 +71,13 @@ pub(crate) struct StdioLink {
 
 impl StdioLink {
     /// Starts the process.
-    pub(crate) fn start(
+    pub(crate) async fn start(
         launch: &StdioLaunch,
         table: &Arc<ProcessTable>,
     ) -> Result<Self, ConnectError> {
         let mut secrets = launch.secrets.clone();
-        let command = command(launch, &mut secrets)?;
+        let variables = variables(&launch.environment, &mut secrets).await?;
+        let command = command(launch, variables)?;
         let spawned = spawn(table, command).map_err(|error| ConnectError::NotStarted {
             command: launch.command.clone(),
             error,
@@ -254,8 +260,28 @@ async fn sleep_until(instant: Option<Instant>) {
     }
 }
 
-fn command(launch: &StdioLaunch, secrets: &mut Secrets) -> Result<Command, ConnectError> {
-    let variables = launch.environment.variables(secrets)?;
+/// Returns the variables of the process. An `envFile` is read off the event loop.
+async fn variables(
+    environment: &ChildEnvironment,
+    secrets: &mut Secrets,
+) -> Result<Variables, ConnectError> {
+    let Some(path) = &environment.file else {
+        return Ok(environment.variables(secrets)?);
+    };
+    let (environment, mut known) = (environment.clone(), secrets.clone());
+    let read = blocking::run(move || {
+        let variables = environment.variables(&mut known);
+        (variables, known)
+    });
+    let (variables, known) = read.await.map_err(|source| EnvFileError::Unreadable {
+        path: path.clone(),
+        source,
+    })?;
+    *secrets = known;
+    Ok(variables?)
+}
+
+fn command(launch: &StdioLaunch, variables: Variables) -> Result<Command, ConnectError> {
     if !launch.cwd.is_dir() {
         return Err(ConnectError::DirectoryNotFound(launch.cwd.clone()));
     }

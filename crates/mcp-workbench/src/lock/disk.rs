@@ -1,15 +1,12 @@
 //! The lock file on disk: reading it, and whether somebody has written it since.
 
-use std::{
-    fs::{self, File},
-    io::{self, Read},
-    path::Path,
-    sync::Arc,
-    time::SystemTime,
-};
+use std::{fs, io, path::Path, sync::Arc, time::SystemTime};
 
 use super::{Lock, LockFault};
-use crate::config::foreign_writer;
+use crate::{
+    config::foreign_writer,
+    plain_file::{self, PlainFileError},
+};
 
 /// The largest lock file that is read.
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
@@ -43,26 +40,15 @@ pub(super) fn stamp(file: &Path) -> Option<Stamp> {
 
 /// Reads a file.
 pub(super) fn read(file: &Path) -> Disk {
-    let text = fs::metadata(file).and_then(|metadata| {
-        if !metadata.is_file() {
-            // Opening a pipe could wait for ever.
-            return Err(io::Error::other("it is no plain file"));
-        }
-        let mut text = Vec::new();
-        let opened = File::open(file)?;
-        opened.take(MAX_FILE_BYTES + 1).read_to_end(&mut text)?;
-        Ok(text)
-    });
+    let text = plain_file::read(file, MAX_FILE_BYTES);
     // What others could have written approves nothing.
     if let Some(fault) = foreign_writer(file) {
         return Disk::Unusable(LockFault::Exposed(fault));
     }
     match text {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Disk::Missing,
+        Err(PlainFileError::Io(error)) if error.kind() == io::ErrorKind::NotFound => Disk::Missing,
+        Err(PlainFileError::TooLarge(limit)) => Disk::Unusable(LockFault::TooLarge(limit)),
         Err(error) => Disk::Unusable(LockFault::Unreadable(error.to_string())),
-        Ok(text) if text.len() as u64 > MAX_FILE_BYTES => {
-            Disk::Unusable(LockFault::TooLarge(MAX_FILE_BYTES))
-        }
         Ok(text) => {
             Lock::parse(&text).map_or_else(Disk::Unusable, |lock| Disk::Known(Arc::new(lock)))
         }

@@ -94,11 +94,25 @@ impl Pins {
         }
     }
 
-    /// Looks at the file; returns whether it holds something else than was known.
+    /// Reads the file if it may have changed, and tells whether it says something else than was known. No lock is held
+    /// meanwhile, so that nobody waits for a slow disk.
     pub fn is_changed(&self) -> bool {
-        let before = self.state().disk.clone();
-        let state = self.fresh();
-        before != Disk::Unread && before != state.disk
+        let Some(file) = &self.file else {
+            return false;
+        };
+        let now = stamp(file);
+        {
+            let state = self.state();
+            if state.disk != Disk::Unread && now.is_some() && now == state.stamp {
+                return false;
+            }
+        }
+        let disk = read(file);
+        let mut state = self.state();
+        let is_changed = state.disk != Disk::Unread && state.disk != disk;
+        state.stamp = now;
+        state.disk = disk;
+        is_changed
     }
 
     /// Whether a server was met before: if so, how it is started has to be compared with how it was.

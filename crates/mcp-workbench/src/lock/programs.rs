@@ -4,7 +4,7 @@
 
 use std::{
     collections::HashMap,
-    fs::{self, File, Metadata},
+    fs::{self, Metadata},
     io::{self, Read},
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::canonical::Digest;
-use crate::private_files;
+use crate::{plain_file, private_files};
 
 /// The file in the cache directory.
 const FILE: &str = "programs.json";
@@ -174,7 +174,7 @@ fn is_own_program(path: &Path) -> bool {
 }
 
 fn read(path: &Path) -> io::Result<Digest> {
-    let mut file = File::open(path)?.take(MAX_PROGRAM_BYTES);
+    let mut file = plain_file::open(path)?.take(MAX_PROGRAM_BYTES);
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 64 * 1024];
     loop {

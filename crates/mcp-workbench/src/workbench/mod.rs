@@ -23,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     audit::AuditLog,
+    blocking,
     call::{ClientHandle, ClientId, Principal},
     config::{Config, MetaTool, ToolMode},
     downstream::{Pool, ServerEvent, ServerHandle, Status, ToolList},
@@ -266,8 +267,10 @@ impl Workbench {
     }
 
     /// Takes up a lock file that may have changed. Servers that run are compared with it at once, others at their next start.
-    pub fn take_up_lock(&self) {
-        if self.pool.pins().is_changed() {
+    pub async fn take_up_lock(&self) {
+        let pins = Arc::clone(self.pool.pins());
+        let is_changed = blocking::run(move || pins.is_changed()).await;
+        if is_changed.unwrap_or_default() {
             tracing::info!("the lock file has changed; tools are compared with it again");
             let now = Arc::clone(&self.now.borrow());
             for toolbox in now.toolboxes.values() {

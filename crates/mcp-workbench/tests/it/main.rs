@@ -22,6 +22,7 @@ mod eras;
 mod everyday;
 mod failed_calls;
 mod faults;
+mod fifos;
 mod filters;
 mod harness;
 mod http_serving;

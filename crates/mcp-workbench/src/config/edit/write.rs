@@ -6,7 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::private_files::{make_folder, open_new};
+use crate::{
+    plain_file::{self, PlainFileError},
+    private_files::{make_folder, open_new},
+};
 
 /// How many links are followed to a file that does not exist yet.
 const MOST_LINKS: usize = 40;
@@ -53,11 +56,13 @@ pub fn write_atomically(file: &Path, text: &str) -> Result<(), WriteError> {
 /// that is no longer so.
 pub fn replace_unchanged(file: &Path, before: &str, text: &str) -> Result<(), WriteError> {
     write_if(file, text, |target| {
-        let now = fs::read(target).map_err(|source| failed(file, source))?;
-        if now == before.as_bytes() {
-            return Ok(());
+        match plain_file::read(target, before.len() as u64) {
+            Ok(now) if now == before.as_bytes() => Ok(()),
+            Ok(_) | Err(PlainFileError::TooLarge(_)) => {
+                Err(WriteError::Changed { file: file.into() })
+            }
+            Err(error) => Err(failed(file, error.into())),
         }
-        Err(WriteError::Changed { file: file.into() })
     })
 }
 

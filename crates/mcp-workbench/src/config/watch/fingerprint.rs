@@ -1,13 +1,13 @@
 //! Whether a file is another one than it was: by what is in it, and not by its times.
 
 use std::{
-    fs::{self, File},
     hash::{DefaultHasher, Hasher},
-    io::Read,
     path::Path,
 };
 
-/// The most of a file that is looked at: more than any configuration may have.
+use crate::plain_file;
+
+/// The largest file that is read: larger than any configuration may be.
 const MOST: u64 = 17 * 1024 * 1024;
 
 /// What is in a file, in a few bytes.
@@ -20,16 +20,10 @@ impl Fingerprint {
         Self::of_bytes(text.as_bytes())
     }
 
-    /// The fingerprint of a file. All that cannot be read, and all that is no plain file, is the same.
+    /// Returns the fingerprint of a file. All files that cannot be read, are too large or are not regular have the same.
     pub fn of_file(file: &Path) -> Self {
-        if !fs::metadata(file).is_ok_and(|it| it.is_file()) {
-            // Reading a pipe could wait for ever.
-            return Self(None);
-        }
-        let mut bytes = Vec::new();
-        let read = File::open(file).and_then(|file| file.take(MOST).read_to_end(&mut bytes));
-        match read {
-            Ok(_) => Self::of_bytes(&bytes),
+        match plain_file::read(file, MOST) {
+            Ok(bytes) => Self::of_bytes(&bytes),
             Err(_) => Self(None),
         }
     }

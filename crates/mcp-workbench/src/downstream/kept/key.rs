@@ -1,18 +1,13 @@
 //! What a list is kept under: a hash of what was started and with which values, made with a salt that only this user
 //! has. Two accounts never share a list, and the name of a file reveals nothing.
 
-use std::{
-    fmt::Write,
-    fs::File,
-    io::{self, Read},
-    path::Path,
-};
+use std::{fmt::Write, io, path::Path};
 
 use crate::{
     config::{ChildEnvironment, Server, Transport},
     downstream::launch_hash::LaunchHash,
     era::Era,
-    private_files,
+    plain_file, private_files,
 };
 
 /// The file that holds the salt.
@@ -199,9 +194,5 @@ fn add_environment(hash: &mut LaunchHash, environment: &ChildEnvironment) {
 
 /// What an `envFile` says, as far as it can be read.
 fn env_file(file: &Path) -> Vec<u8> {
-    let mut text = Vec::new();
-    if let Ok(opened) = File::open(file) {
-        let _ = opened.take(MAX_ENV_FILE_BYTES).read_to_end(&mut text);
-    }
-    text
+    plain_file::read(file, MAX_ENV_FILE_BYTES).unwrap_or_default()
 }

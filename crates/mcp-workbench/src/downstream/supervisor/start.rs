@@ -170,7 +170,7 @@ impl<'a> Start<'a> {
 
     /// In a way that is settled.
     async fn in_era(&self, era: Era) -> Result<(Started, Met), ConnectError> {
-        let mut conversation = self.open()?;
+        let mut conversation = self.open().await?;
         let met = match era {
             Era::Legacy => conversation.initialize().await,
             Era::Modern => conversation.discover().await,
@@ -186,7 +186,7 @@ impl<'a> Start<'a> {
                 started => return started,
             }
         }
-        let mut conversation = self.open()?;
+        let mut conversation = self.open().await?;
         match conversation.probe(patience).await {
             Ok(Probed::Met(met)) => self.finish(conversation, Ok(met)).await,
             Ok(Probed::Ended) => {
@@ -222,9 +222,9 @@ impl<'a> Start<'a> {
         }
     }
 
-    fn open(&self) -> Result<Conversation<'a>, ConnectError> {
+    async fn open(&self) -> Result<Conversation<'a>, ConnectError> {
         Ok(Conversation {
-            link: Link::open(self.server, &self.context.links, self.access)?,
+            link: Link::open(self.server, &self.context.links, self.access).await?,
             next_id: 1,
             asks: Asks::new(self.roots.cloned()),
             client: self.client,

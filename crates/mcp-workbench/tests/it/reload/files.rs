@@ -197,7 +197,7 @@ fn a_pipe_is_read_only_once() {
     workbench.initialize();
     workbench.open("dev");
     workbench.signal(Signal::USR1);
-    workbench.wait_stderr("pipe` is no plain file and is read only once");
+    workbench.wait_stderr("pipe` is not a regular file and is read only once");
     assert_eq!(description(&mut workbench), "Development tools");
 }
 
