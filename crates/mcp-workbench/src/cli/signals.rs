@@ -4,11 +4,15 @@
 #[cfg(unix)]
 pub(super) struct Signals {
     all: [tokio::signal::unix::Signal; 3],
+    /// Sent when a file would grow beyond `ulimit -f`. It would end the process; caught, the write fails instead, as on a
+    /// full disk.
+    _file_size: tokio::signal::unix::Signal,
 }
 
 #[cfg(unix)]
 impl Signals {
     pub(super) fn listen() -> std::io::Result<Self> {
+        use rustix::process::Signal;
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self {
             all: [
@@ -16,6 +20,7 @@ impl Signals {
                 signal(SignalKind::terminate())?,
                 signal(SignalKind::hangup())?,
             ],
+            _file_size: signal(SignalKind::from_raw(Signal::XFSZ.as_raw()))?,
         })
     }
 

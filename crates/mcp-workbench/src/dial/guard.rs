@@ -2,12 +2,13 @@
 //! to the kind of place that the server of the entry is in itself, and nowhere else. The check is made on the addresses that
 //! are then dialled, so that a name that leads elsewhere the second time is of no use.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 
 use hyper::Uri;
 use thiserror::Error;
-use tokio::net::lookup_host;
 use url::{Host, Url};
+
+use crate::blocking;
 
 use super::{Connector, Place, Proxies, Stream, innermost, is_this_machine};
 
@@ -135,7 +136,9 @@ async fn addresses(url: &Url, lookup: Lookup) -> Result<Vec<SocketAddr>, DialFau
         Some(Host::Ipv6(address)) => Ok(vec![(address, port).into()]),
         Some(Host::Domain(_)) if lookup == Lookup::Proxys => Ok(Vec::new()),
         Some(Host::Domain(name)) => {
-            let found = lookup_host((name, port)).await;
+            let name = name.to_owned();
+            let look_up = move || (name.as_str(), port).to_socket_addrs();
+            let found = blocking::run(look_up).await.flatten();
             let found = found.map_err(|error| DialFault::Unreachable(error.to_string()))?;
             Ok(found.collect())
         }

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use tokio_util::task::TaskTracker;
 
 use super::pool::Shutdown;
-use crate::contain::contain_now;
+use crate::{blocking, contain::contain_now};
 
 /// For how long nothing may have been added. Whoever opens a toolbox has an answer by then.
 const QUIET: Duration = Duration::from_millis(100);
@@ -70,7 +70,9 @@ impl Later {
                     let _ = contain_now(work);
                 }
             };
-            let _ = self.tasks.spawn_blocking(run).await;
+            if let Err(error) = blocking::run(run).await {
+                tracing::warn!("tools and pins of servers are not written to disk: {error}");
+            }
         }
     }
 

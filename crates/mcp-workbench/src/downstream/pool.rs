@@ -27,6 +27,7 @@ use super::{
     verdicts::Verdicts,
 };
 use crate::{
+    blocking,
     call::Principal,
     config::{Config, Server},
     ident::{ServerIdentifier, ToolboxName},
@@ -197,7 +198,11 @@ impl Pool {
         self.context.shutdown.begin(since);
         let pins = Arc::clone(&self.context.pins);
         if pins.has_news() {
-            self.tasks.spawn_blocking(move || pins.record());
+            self.tasks.spawn(async move {
+                if let Err(error) = blocking::run(move || pins.record()).await {
+                    tracing::warn!("the lock file is not written: {error}");
+                }
+            });
         }
         self.tasks.close();
         let left = (since + LAST_WAIT).saturating_duration_since(Instant::now());

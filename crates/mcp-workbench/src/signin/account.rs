@@ -13,7 +13,10 @@ use super::{
     sign_in::hint,
     store::{Store, hexadecimal},
 };
-use crate::config::{OAuth, OAuthGrant, OAuthSettings, RemoteEndpoint};
+use crate::{
+    blocking,
+    config::{OAuth, OAuthGrant, OAuthSettings, RemoteEndpoint},
+};
 
 /// How many scopes are remembered for the next sign-in.
 const MOST_NEEDED: usize = 100;
@@ -117,7 +120,7 @@ impl Account {
     /// [`Self::load`], without holding anybody up.
     pub async fn read(&self) -> Result<Option<Record>, StoreFault> {
         let account = self.clone();
-        let read = tokio::task::spawn_blocking(move || account.load()).await;
+        let read = blocking::run(move || account.load()).await;
         read.unwrap_or(Err(StoreFault::Unreadable))
     }
 

@@ -1,6 +1,9 @@
 //! What is typed or pasted while something else is waited for.
 
-use std::io::{self, BufRead, Read};
+use std::{
+    io::{self, BufRead, Read},
+    thread,
+};
 
 use tokio::sync::mpsc;
 
@@ -14,13 +17,15 @@ impl Paste {
     /// Begins to read. The thread that does it ends with stdin or with the process.
     pub(super) fn start() -> Self {
         let (sender, receiver) = mpsc::channel(1);
-        tokio::task::spawn_blocking(move || {
+        let read = move || {
             while let Some(line) = next_line(&mut io::stdin().lock()) {
                 if !line.is_empty() && sender.blocking_send(line).is_err() {
                     return;
                 }
             }
-        });
+        };
+        // Without a thread nothing can be pasted; the browser still can answer.
+        let _ = thread::Builder::new().name("paste".into()).spawn(read);
         Self(receiver)
     }
 

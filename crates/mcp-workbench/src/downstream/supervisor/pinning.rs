@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
 use crate::{
+    blocking,
     config::{PinMode, Server},
     contain::contain_now,
     downstream::supervisor::{SupervisorContext, adapt::Entry},
@@ -53,7 +54,13 @@ impl Looks {
         queue.wanted.push((server, found));
         if !std::mem::replace(&mut queue.is_seen_to, true) {
             let (this, pins) = (Arc::clone(self), Arc::clone(pins));
-            tasks.spawn_blocking(move || this.run(&pins));
+            tasks.spawn(async move {
+                let looks = Arc::clone(&this);
+                if let Err(error) = blocking::run(move || looks.run(&pins)).await {
+                    tracing::warn!("cannot read the programs of servers: {error}");
+                    this.give_up();
+                }
+            });
         }
         launch
     }
@@ -73,6 +80,11 @@ impl Looks {
         let next = queue.wanted.pop();
         queue.is_seen_to = next.is_some();
         next
+    }
+
+    /// Drops what nobody can look at. Whoever waits learns that it is not known.
+    fn give_up(&self) {
+        *self.queue() = Queue::default();
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {

@@ -60,7 +60,10 @@ fn a_change_that_hides_its_time_is_read() {
     let before = stamp(&place.program(), &fs::metadata(place.program()).unwrap());
     let now = loop {
         fs::write(place.program(), "two").unwrap();
-        let file = fs::File::options().write(true).open(place.program()).unwrap();
+        let file = fs::File::options()
+            .write(true)
+            .open(place.program())
+            .unwrap();
         file.set_modified(modified).unwrap();
         let metadata = fs::metadata(place.program()).unwrap();
         if stamp(&place.program(), &metadata) != before {

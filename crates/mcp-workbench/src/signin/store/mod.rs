@@ -21,7 +21,7 @@ use super::{
     error::StoreFault,
     record::{LAYOUT, Record},
 };
-use crate::private_files;
+use crate::{blocking, private_files};
 
 /// The folder in the state directory.
 const FOLDER: &str = "signin";
@@ -98,14 +98,14 @@ impl Store {
     /// [`Self::save`], without holding anybody up.
     pub(super) async fn write(&self, record: Record) -> Result<(), StoreFault> {
         let store = self.clone();
-        let written = tokio::task::spawn_blocking(move || store.save(&record)).await;
+        let written = blocking::run(move || store.save(&record)).await;
         written.unwrap_or(Err(StoreFault::Unreadable))
     }
 
     /// [`Self::remove`], without holding anybody up.
     pub(super) async fn erase(&self) -> Result<bool, StoreFault> {
         let store = self.clone();
-        let erased = tokio::task::spawn_blocking(move || store.remove()).await;
+        let erased = blocking::run(move || store.remove()).await;
         erased.unwrap_or(Err(StoreFault::Unreadable))
     }
 

@@ -3,15 +3,18 @@
 use std::{path::Path, time::Duration};
 
 use pretty_assertions::assert_eq;
+use serde_json::json;
 
 use super::{After, Bench, Failed, Row, faults, table::timed};
 use crate::harness::{Script, Setup, exhaust_descriptors, limit_descriptors};
 
 faults![
     no_descriptors_left,
+    no_threads_left,
     stderr_is_full,
     stderr_is_closed,
     nothing_is_writable,
+    files_may_not_grow,
 ];
 
 const SOON: Duration = Duration::from_secs(5);
@@ -57,6 +60,23 @@ fn no_descriptors_left() -> Row {
     }
 }
 
+fn no_threads_left() -> Row {
+    Row {
+        number: "F57b",
+        fault: "the system gives no thread, as under `ulimit -u`",
+        outcome: "everything works, no panic; what is not written to disk is logged",
+        bound: SOON,
+        // No thread with such a stack can be made. `ulimit -u` does not hold for root, as whom tests may run.
+        faulty: |setup| healthy_server(setup.env("RUST_MIN_STACK", "70368744177664")),
+        act: |bench| {
+            let took = works(bench);
+            bench.workbench.wait_stderr("are not written to disk: ");
+            took
+        },
+        after: After::Recovers,
+    }
+}
+
 fn stderr_is_full() -> Row {
     Row {
         number: "F59a",
@@ -98,6 +118,28 @@ fn nothing_is_writable() -> Row {
             healthy_server(setup.env("HOME", "/proc").env("TMPDIR", "/proc"))
         },
         act: works,
+        after: After::Recovers,
+    }
+}
+
+fn files_may_not_grow() -> Row {
+    Row {
+        number: "F59d",
+        fault: "the audit log is as large as `ulimit -f` lets a file become",
+        outcome: "not ended by SIGXFSZ: everything works, and it is logged as with a full disk",
+        bound: SOON,
+        faulty: |setup| {
+            setup.write("config/audit.jsonl", &"{}\n".repeat(64 * 1024));
+            let setup = setup.top("audit", json!({"file": "audit.jsonl"}));
+            healthy_server(setup.through(r#"ulimit -f 128 && exec "$0" "$@""#))
+        },
+        act: |bench| {
+            let took = works(bench);
+            bench
+                .workbench
+                .wait_stderr("audit.jsonl cannot be written, calls go on");
+            took
+        },
         after: After::Recovers,
     }
 }
