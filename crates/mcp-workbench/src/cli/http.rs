@@ -12,7 +12,7 @@ use thiserror::Error;
 use super::token::{self, TokenError};
 use crate::{
     config::Environment,
-    serve::http::{AllowedHost, HttpOptions},
+    serve::http::{AllowedHost, HttpOptions, Tokens},
 };
 
 /// The options of `serve` that are about HTTP.
@@ -55,6 +55,17 @@ pub(super) enum HttpError {
          hint: leave --no-auth out, or listen at 127.0.0.1"
     )]
     Exposed(SocketAddr),
+    /// Others could guess a token.
+    #[error(
+        "refusing a token of length {length} at {address}, which others can reach: it can be guessed\n  \
+         hint: use at least 16 random characters, for instance from `openssl rand -hex 32`"
+    )]
+    Guessable {
+        /// The address.
+        address: SocketAddr,
+        /// The length of the token.
+        length: usize,
+    },
     /// There is no token.
     #[error(transparent)]
     Token(#[from] TokenError),
@@ -85,7 +96,9 @@ impl HttpArguments {
             }
             None
         } else {
-            Some(token::tokens(self.token_file.as_deref(), environment)?)
+            let tokens = token::tokens(self.token_file.as_deref(), environment)?;
+            check_length(&tokens, address)?;
+            Some(tokens)
         };
         Ok(Some(HttpOptions {
             address,
@@ -94,6 +107,21 @@ impl HttpArguments {
             session_timeout: Duration::from_secs(self.session_timeout),
         }))
     }
+}
+
+/// Refuses a token that can be guessed, and on loopback warns about it.
+fn check_length(tokens: &Tokens, address: SocketAddr) -> Result<(), HttpError> {
+    let Some(length) = tokens.guessable_length() else {
+        return Ok(());
+    };
+    if !address.ip().is_loopback() {
+        return Err(HttpError::Guessable { address, length });
+    }
+    tracing::warn!(
+        "a token of length {length} can be guessed; use at least 16 random characters, for instance from \
+         `openssl rand -hex 32`"
+    );
+    Ok(())
 }
 
 /// Reads an address; `localhost` is one of them.

@@ -5,7 +5,13 @@
 //! `PROJECT_ROOT` …), or the value is shorter than four characters, a short number such as a port,
 //! or a common word of settings such as `true` or `info`.
 
+mod notation;
+
 use std::{borrow::Cow, fmt, ops::Range};
+
+use memchr::memmem;
+
+use self::notation::{LONGEST_ESCAPE, Notation};
 
 /// What stands where a secret stood.
 pub const REDACTED: &str = "[redacted]";
@@ -105,6 +111,7 @@ const PLAIN_VALUES: &[&str] = &[
 /// Values to be kept out of messages.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secrets {
+    /// The values without their line breaks.
     values: Vec<String>,
 }
 
@@ -116,7 +123,7 @@ impl Secrets {
             return;
         }
         self.add_value(value);
-        for line in value.lines() {
+        for line in value.split(['\r', '\n']) {
             self.add_value(line.trim());
         }
     }
@@ -128,9 +135,11 @@ impl Secrets {
         }
     }
 
-    /// How long the longest secret is: so much of a text that was cut may be the beginning of one.
+    /// Returns the length of the longest secret in its longest notation: so much of a text that was cut may be the
+    /// beginning of one.
     pub fn longest(&self) -> usize {
-        self.values.iter().map(String::len).max().unwrap_or(0)
+        let longest = self.values.iter().map(String::len).max();
+        longest.unwrap_or(0) * LONGEST_ESCAPE
     }
 
     /// Whether there is nothing to hide.
@@ -138,8 +147,8 @@ impl Secrets {
         self.values.is_empty()
     }
 
-    /// The text with every occurrence of a secret replaced by `[redacted]`. Of secrets that overlap
-    /// in the text nothing remains.
+    /// Returns the text with every occurrence of a secret replaced by `[redacted]`, also where it is percent-encoded, escaped
+    /// for JSON or broken over lines. Of secrets that overlap in the text nothing remains.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let hidden = self.occurrences(text);
         if hidden.is_empty() {
@@ -156,29 +165,50 @@ impl Secrets {
         Cow::Owned(redacted)
     }
 
-    /// Whether one of them stands in a JSON text, as it is or as JSON writes it.
+    /// Tells whether one of them is in a text, in any notation.
     pub fn stand_in_json(&self, text: &str) -> bool {
-        self.values.iter().any(|value| {
-            let written = serde_json::Value::from(value.as_str()).to_string();
-            text.contains(value) || text.contains(&written[1..written.len() - 1])
+        if self.is_empty() {
+            return false;
+        }
+        Notation::of(text).any(|notation| {
+            let mut decoded = Cow::Borrowed(text.as_bytes());
+            if !notation.is_decoded(text) {
+                let mut bytes = Vec::with_capacity(text.len());
+                notation.decode(text, |byte, _| bytes.push(byte));
+                decoded = Cow::Owned(bytes);
+            }
+            let mut values = self.values.iter();
+            values.any(|value| memmem::find(&decoded, value.as_bytes()).is_some())
         })
     }
 
     /// Adds a value, whatever it is called.
     pub(super) fn add_value(&mut self, value: &str) {
-        if !is_plain_value(value) && !self.values.iter().any(|known| known == value) {
-            self.values.push(value.into());
+        let value = value.replace(['\r', '\n'], "");
+        if !is_plain_value(&value) && !self.values.contains(&value) {
+            self.values.push(value);
         }
     }
 
     /// Where secrets stand in the text: in order, and overlapping ones made one.
     fn occurrences(&self, text: &str) -> Vec<Range<usize>> {
+        if self.is_empty() {
+            return Vec::new();
+        }
         let mut found: Vec<Range<usize>> = Vec::new();
-        for value in &self.values {
-            found.extend(
-                text.match_indices(value.as_str())
-                    .map(|(at, hit)| at..at + hit.len()),
-            );
+        for notation in Notation::of(text) {
+            if notation.is_decoded(text) {
+                self.find(text.as_bytes(), |hit| found.push(hit));
+                continue;
+            }
+            let (mut bytes, mut places) = (Vec::new(), Vec::new());
+            notation.decode(text, |byte, place| {
+                bytes.push(byte);
+                places.push(place);
+            });
+            self.find(&bytes, |hit| {
+                found.push(places[hit.start].start..places[hit.end - 1].end);
+            });
         }
         found.sort_unstable_by_key(|range| (range.start, range.end));
         found.dedup_by(|next, kept| {
@@ -189,6 +219,15 @@ impl Secrets {
             overlaps
         });
         found
+    }
+
+    /// Finds the values in decoded bytes.
+    fn find(&self, bytes: &[u8], mut hit: impl FnMut(Range<usize>)) {
+        for value in &self.values {
+            for at in memmem::find_iter(bytes, value.as_bytes()) {
+                hit(at..at + value.len());
+            }
+        }
     }
 }
 
@@ -250,6 +289,35 @@ mod tests {
         for (values, text, expected) in cases {
             assert_eq!(secrets(values).redact(text), expected, "{values:?}");
         }
+    }
+
+    #[test]
+    fn a_secret_is_found_in_every_notation() {
+        let secrets = secrets(&["p\"ä ss/w+rd"]);
+        for written in [
+            "p\"ä ss/w+rd",
+            "p%22%C3%A4%20ss%2Fw%2Brd",
+            "p%22%c3%a4%20ss/w%2brd",
+            "p%22%C3%A4+ss%2Fw%2Brd",
+            r#"p\"ä ss/w+rd"#,
+            r#"p\"ä ss\/w+rd"#,
+            r"\u0070\u0022\u00e4\u0020ss/w+rd",
+            "p\"ä ss\r/w+rd",
+            "p\"ä ss\r\n/w\n+rd",
+            r#"p\"ä ss\r\n/w+rd"#,
+            "p%22%C3%A4%20ss%0D%0A%2Fw%2Brd",
+        ] {
+            let text = format!("ü {written}\n");
+            assert_eq!(secrets.redact(&text), "ü [redacted]\n", "{written:?}");
+            assert!(secrets.stand_in_json(&text), "{written:?}");
+        }
+    }
+
+    #[test]
+    fn the_parts_between_carriage_returns_are_hidden_too() {
+        let key = secrets(&["BEGIN KEY\rMIIB0123\rEND KEY"]);
+        assert_eq!(key.redact("bad: MIIB0123"), "bad: [redacted]");
+        assert_eq!(key.redact("BEGIN KEY\nMIIB0123\nEND KEY"), "[redacted]");
     }
 
     #[test]
@@ -324,6 +392,16 @@ mod tests {
     }
 
     proptest! {
+        /// Slicing in the middle of a character would panic.
+        #[test]
+        fn any_text_can_be_redacted(
+            values in prop::collection::vec(r"[aä+%\\\n ]{4,6}", 1..4),
+            text in r"([aä+%\\\r\n ]|%C3|%A4|%61|\\u00e4|\\n){0,30}",
+        ) {
+            let values: Vec<&str> = values.iter().map(String::as_str).collect();
+            let _ = secrets(&values).redact(&text);
+        }
+
         #[test]
         fn no_secret_survives(
             values in prop::collection::vec("[xyz]{4,6}", 1..4),

@@ -124,7 +124,7 @@ fn digest(text: &str) -> String {
     short
 }
 
-/// Writes the copy, which nobody else may read before it has the permissions of its file.
+/// Writes the copy for the user alone, whatever the permissions of the file: it may contain secrets, and outlives them.
 fn copy(path: &Path, target: &Target) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
@@ -132,7 +132,6 @@ fn copy(path: &Path, target: &Target) -> io::Result<()> {
     let mut file = open_new(path)?;
     if let Some(text) = &target.text {
         file.write_all(text.as_bytes())?;
-        file.set_permissions(fs::metadata(&target.path)?.permissions())?;
     }
     file.sync_all()
 }

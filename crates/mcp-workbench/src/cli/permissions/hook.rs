@@ -42,8 +42,8 @@ enum Decision {
     Allow(&'static str),
     Ask(String),
     Deny(String),
-    /// It is not known which tool is called, or whether it is ours at all. The client goes by its own rules, and the
-    /// workbench by its permissions.
+    /// The server has no rules, or it is not known which tool is called, or whether it is ours at all. The client goes by
+    /// its own rules, and the workbench by its permissions.
     Unknown,
 }
 
@@ -192,8 +192,12 @@ impl Hook<'_> {
     }
 }
 
-/// What the rules of a server say of its tool.
+/// What the rules of a server say of its tool. Without rules the client decides: an answer would be an approval that
+/// nobody has given.
 fn decide(server: &Server, tool: &str) -> Decision {
+    if server.permissions.is_empty() {
+        return Decision::Unknown;
+    }
     let shown = visible(tool);
     match verdict_by_name(&server.permissions, tool) {
         Some(Verdict::Allow) => Decision::Allow("its permissions allow the tool"),
@@ -210,12 +214,13 @@ fn decide(server: &Server, tool: &str) -> Decision {
 }
 
 /// Unites the decisions about all tools that a name may stand for. Nothing is denied that may be a tool which runs, and
-/// nothing is allowed that may be a tool which is denied.
+/// nothing is allowed that may be a tool which is denied, or one that has no rules.
 fn united(decisions: impl Iterator<Item = Decision>) -> Decision {
     let decisions: Vec<Decision> = decisions.collect();
     let is_denied = |decision: &&Decision| matches!(decision, Decision::Deny(_));
     let denied = decisions.iter().filter(is_denied).count();
-    if denied > 0 && denied < decisions.len() {
+    let is_unknown = |decision: &Decision| matches!(decision, Decision::Unknown);
+    if (denied > 0 && denied < decisions.len()) || decisions.iter().any(is_unknown) {
         return Decision::Unknown;
     }
     let rank = |decision: &Decision| match decision {

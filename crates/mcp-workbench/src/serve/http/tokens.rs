@@ -8,9 +8,14 @@ use thiserror::Error;
 
 use crate::call::Principal;
 
+/// The length below which a token can be guessed.
+const SHORTEST: usize = 16;
+
 /// The tokens that are valid, each a principal's.
 pub struct Tokens {
     digests: Vec<[u8; 32]>,
+    /// The length of the shortest.
+    shortest: usize,
 }
 
 /// Why a text holds no tokens.
@@ -30,16 +35,23 @@ impl Tokens {
         let lines = text.lines().map(str::trim);
         let tokens = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
         let mut digests = Vec::new();
+        let mut shortest = usize::MAX;
         for token in tokens {
             if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
                 return Err(InvalidTokens::NotVisible);
             }
             digests.push(digest(token));
+            shortest = shortest.min(token.len());
         }
         if digests.is_empty() {
             return Err(InvalidTokens::Nothing);
         }
-        Ok(Self { digests })
+        Ok(Self { digests, shortest })
+    }
+
+    /// Returns the length of the shortest token if it is so short that it can be guessed.
+    pub fn guessable_length(&self) -> Option<usize> {
+        (self.shortest < SHORTEST).then_some(self.shortest)
     }
 
     /// Whose token this is. Takes as long for every token.
@@ -82,6 +94,19 @@ mod tests {
         assert_eq!(tokens.holder("beta"), Some(Principal::Holder(1)));
         for other in ["", "alph", "alphaa", "ALPHA", "# of the team", "gamma"] {
             assert_eq!(tokens.holder(other), None, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn the_shortest_token_is_the_one_that_is_guessed() {
+        for (text, expected) in [
+            ("x", Some(1)),
+            ("123456789012345", Some(15)),
+            ("1234567890123456", None),
+            ("1234567890123456\nabc\n", Some(3)),
+        ] {
+            let tokens = Tokens::parse(text).unwrap();
+            assert_eq!(tokens.guessable_length(), expected, "{text:?}");
         }
     }
 

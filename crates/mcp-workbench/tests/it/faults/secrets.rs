@@ -17,6 +17,7 @@ faults![
     cut_in_the_middle,
     in_a_refusal,
     in_an_error,
+    in_other_notations,
     on_stderr_in_a_call,
     in_garbage,
     in_a_url_and_headers,
@@ -157,6 +158,39 @@ fn in_an_error() -> Row {
                     result.error(),
                     "Error executing tool 't' in server 'fs' (toolbox 'dev'): the token [redacted] is not valid"
                 );
+            })
+        },
+        after: After::Recovers,
+    }
+}
+
+fn in_other_notations() -> Row {
+    Row {
+        number: "V6b",
+        fault: "answers a call with an error that tells a variable percent-encoded, escaped for JSON and broken over lines",
+        outcome: "[redacted] in the error; nowhere in stdout or the log at trace",
+        bound: SOON,
+        faulty: |setup| {
+            let escaped = |escape: fn(u8) -> String| -> String {
+                let escapes: Vec<String> = CANARY.bytes().map(escape).collect();
+                escapes.concat()
+            };
+            let percent = escaped(|byte| format!("%{byte:02x}"));
+            let json = escaped(|byte| format!("\\u{byte:04x}"));
+            let (first, second) = CANARY.split_at(CANARY.len() / 2);
+            let message = format!("{percent}, {json}, {first}\r{second}");
+            calling(
+                setup,
+                &json!([{"error": {"code": -32000, "message": message}}]),
+            )
+        },
+        act: |bench| {
+            bench.open();
+            timed(|| {
+                let result = bench.fails("t", &Failed::answered("server_error"));
+                let text = result.error();
+                let expected = "(toolbox 'dev'): [redacted], [redacted], [redacted]";
+                assert!(text.ends_with(expected), "{text}");
             })
         },
         after: After::Recovers,

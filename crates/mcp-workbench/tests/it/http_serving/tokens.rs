@@ -84,6 +84,14 @@ fn a_file_wins_over_the_variable() {
 }
 
 #[test]
+fn a_short_token_is_warned_about_on_loopback() {
+    let served = Setup::new().env("WORKBENCH_TOKEN", "x").serve_with(&[]);
+    assert_eq!(status(&served, Some("x")), LET_IN);
+    let workbench = &served.workbench;
+    workbench.wait_stderr("a token of length 1 can be guessed; use at least 16 random characters");
+}
+
+#[test]
 fn no_token_is_required_only_where_that_was_said() {
     let served = Setup::new().serve_with(&["--no-auth"]);
     assert_eq!(status(&served, None), LET_IN);
@@ -95,7 +103,7 @@ fn what_would_not_be_safe_is_refused_at_the_start() {
     let fault = Fault::within(
         30,
         "T25c",
-        "--no-auth beyond loopback, an empty or malformed token, a missing token file",
+        "--no-auth or a short token beyond loopback, an empty or malformed token, a missing token file",
         "refused at start with the reason",
     );
     let rows: &[(&[&str], &str, &str)] = &[
@@ -121,8 +129,18 @@ fn what_would_not_be_safe_is_refused_at_the_start() {
         (&["--no-auth"], "x", "--http"),
         (&["--token-file", "x"], "x", "--http"),
         (
-            &["--http", "192.0.2.1:1"],
+            &["--http", "0.0.0.0:0"],
             "x",
+            "refusing a token of length 1 at 0.0.0.0:0",
+        ),
+        (
+            &["--http", "[::]:0"],
+            "123456789012345",
+            "openssl rand -hex",
+        ),
+        (
+            &["--http", "192.0.2.1:1"],
+            "1234567890123456",
             "cannot listen at 192.0.2.1:1",
         ),
     ];

@@ -143,6 +143,23 @@ fn a_hook_can_leave_the_question_to_the_workbench() {
     }
 }
 
+#[test]
+fn a_hook_has_no_opinion_on_a_server_without_permissions() {
+    let rows = [&[][..], &["--leave-questions"]];
+    for arguments in rows {
+        let plain = Setup::one(&Script::named(&["read"]));
+        assert_eq!(
+            decision(&plain, arguments, &using("dev", "fs", "read")),
+            None
+        );
+        let dynamic = warmed(plain.top("toolMode", json!("dynamic")));
+        let registered = [("mcp__workbench__dev__fs__read", None)];
+        assert_decisions(&dynamic, arguments, &registered);
+        let native = [arguments, &["--toolbox", "dev"]].concat();
+        assert_decisions(&dynamic, &native, &[("mcp__workbench__read", None)]);
+    }
+}
+
 /// Fills the tool cache.
 fn warmed(setup: Setup) -> Setup {
     setup.write_config();
@@ -271,9 +288,10 @@ fn a_hook_knows_the_names_of_native_mode() {
         // One of two servers denies it, and either may have the name.
         ("mcp__wb__both", None),
         ("mcp__wb__fs__both", Some("deny")),
-        ("mcp__wb__db__both", Some("allow")),
-        ("mcp__wb__same", Some("allow")),
-        ("mcp__wb__db__same", Some("allow")),
+        // The server has no rules, so that the client decides.
+        ("mcp__wb__db__both", None),
+        ("mcp__wb__same", None),
+        ("mcp__wb__db__same", None),
         ("mcp__wb__unlisted", None),
         ("mcp__wb__use_tool", None),
     ];
