@@ -134,7 +134,7 @@ impl MetaRun {
     pub(super) fn into_reply(self, workbench: Arc<Workbench>) -> ReplyFuture {
         Box::pin(async move {
             let result = self.tool.run(&workbench, &self.arguments, &self.context);
-            Reply::Result(result.await)
+            Reply::Own(result.await)
         })
     }
 }
@@ -182,7 +182,7 @@ pub(super) fn begin(
                     let arguments = read.arguments.clone();
                     start(context, Mode::UseTool, read.names(), arguments, None)
                 }
-                Err(failure) => Begun::Over(Reply::Result(failure)),
+                Err(failure) => Begun::Over(Reply::Own(failure)),
             }
         }
         Some(tool) => Begun::Meta(MetaRun {
@@ -195,7 +195,7 @@ pub(super) fn begin(
                 let names = ToolNames::from(&tool);
                 start(context, Mode::Registered, names, arguments, None)
             }
-            None => Begun::Over(Reply::Result(meta::not_registered(&name))),
+            None => Begun::Over(Reply::Own(meta::not_registered(&name))),
         },
         None => Begun::Over(Reply::invalid_params(format!("Unknown tool: {name}"))),
     }
@@ -217,7 +217,7 @@ impl From<CallReply> for Reply {
             } => Self::invalid_params(format!("Unknown tool: {}", tool.tool)),
             CallReply::Failed { tool, failure, .. } => {
                 // A model can read and act on a result; an error of the protocol it may never see.
-                Self::Result(meta::failed_call(tool, failure))
+                Self::Own(meta::failed_call(tool, failure))
             }
         }
     }

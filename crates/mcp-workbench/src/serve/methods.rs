@@ -75,8 +75,10 @@ impl Requester {
 
 /// The answer to a request.
 pub(super) enum Reply {
-    /// A result.
+    /// A result that a server gave, or that has the form of its client's era already.
     Result(RawJson),
+    /// A result that the workbench made itself.
+    Own(RawJson),
     /// The result of a call, which has the form of its client's era already.
     Called(Spliced),
     /// A refusal.
@@ -94,7 +96,7 @@ impl Reply {
     /// The answer on the wire.
     pub(super) fn to<'a>(&'a self, id: &'a RequestId) -> Outgoing<'a> {
         match self {
-            Self::Result(result) => Outgoing::result(id, result),
+            Self::Result(result) | Self::Own(result) => Outgoing::result(id, result),
             Self::Called(result) => Outgoing::spliced(id, result),
             Self::Error { code, message } => wire::error(Some(id), *code, message).into(),
             Self::ErrorAsSent(error) => wire::error_as_sent(id, error).into(),
@@ -231,7 +233,7 @@ pub(super) fn only_page(params: Option<&RawJson>, items: &str, list: &[RawJson])
         return Reply::invalid_params("cursor: unknown, the list has one page");
     }
     let list = RawJson::array(list);
-    Reply::Result(ObjectText::new().raw(items, &list).finish())
+    Reply::Own(ObjectText::new().raw(items, &list).finish())
 }
 
 /// Reads a resource that a server has linked to in a result, or a page of a result of ours. Nothing is listed: what servers have is

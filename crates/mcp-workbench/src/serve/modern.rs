@@ -26,7 +26,7 @@ use crate::{
     },
     meta,
     native::Native,
-    wire::{ObjectText, RawJson, Request},
+    wire::{Kind, ObjectText, RawJson, Request},
     workbench::{CallStart, Workbench},
 };
 
@@ -236,7 +236,7 @@ fn is_legacy_only(method: &str) -> bool {
 /// A list of ours, which changes only with the configuration.
 fn own_list(params: Option<&RawJson>, items: &str, list: &[RawJson]) -> Reply {
     match methods::only_page(params, items, list) {
-        Reply::Result(list) => Reply::Result(OWN_HINTS.put_on(&list)),
+        Reply::Own(list) => Reply::Own(OWN_HINTS.put_on(&list)),
         reply => reply,
     }
 }
@@ -262,8 +262,7 @@ async fn discover(workbench: &Workbench, requester: Requester) -> Reply {
     if let Some(instructions) = instructions {
         result["instructions"] = instructions.into();
     }
-    result["_meta"] = json!({ SERVER_INFO: methods::identity() });
-    Reply::Result(hints.put_on(&RawJson::of(&result)))
+    Reply::Own(hints.put_on(&RawJson::of(&result)))
 }
 
 /// What a modern client may make use of. The list of tools does not change because of another request, but it does with
@@ -277,10 +276,21 @@ fn own_capabilities() -> Value {
     })
 }
 
+/// Returns a result with the identity of the workbench, which the modern era wants in every result. A server's result is
+/// left as it is.
+fn identified(result: &RawJson) -> RawJson {
+    let meta = result.member("_meta");
+    let meta = meta.filter(|meta| meta.kind() == Kind::Object);
+    let meta = meta.unwrap_or_else(|| ObjectText::new().finish());
+    let identity = RawJson::of(&methods::identity());
+    result.with_member("_meta", &meta.with_member(SERVER_INFO, &identity))
+}
+
 /// Returns a reply as a modern client gets it.
 pub(super) fn to_modern(reply: Reply, method: &str) -> Reply {
     match reply {
         Reply::Result(result) => Reply::Result(era::to_modern_result(method, &result)),
+        Reply::Own(result) => Reply::Result(identified(&era::to_modern_result(method, &result))),
         Reply::ErrorAsSent(error) => Reply::ErrorAsSent(era::to_modern_error(&error)),
         reply @ (Reply::Called(_) | Reply::Error { .. }) => reply,
     }

@@ -58,6 +58,8 @@ pub(super) async fn answer(
 
 fn reply(native: &Native, method: &str, answered: Result<RawJson, NativeError>) -> Reply {
     match answered {
+        // A list is made of those of all servers.
+        Ok(list) if method.ends_with("/list") => Reply::Own(list),
         Ok(result) => Reply::Result(result),
         Err(error) => refusal(native, method, error),
     }

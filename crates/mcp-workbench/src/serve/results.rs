@@ -28,7 +28,7 @@ pub(super) fn read(workbench: &Workbench, requester: Requester, uri: &str) -> Re
         Err(error) => return refusal(uri, named, error),
     };
     match kept.page(address.view, address.page) {
-        Ok(page) => Reply::Result(contents(uri, &address, page, kept.pages(address.view))),
+        Ok(page) => Reply::Own(contents(uri, &address, page, kept.pages(address.view))),
         Err(error) => refusal(uri, named, error),
     }
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use crate::harness::{MODERN, ModernClient, ModernRequest, Script, Setup, Workbench};
 
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 fn echo() -> Script {
@@ -40,6 +41,35 @@ fn discover_says_what_is_served() {
         json!({"logging": {}, "resources": {}, "tools": {"listChanged": true},
             "extensions": {"io.modelcontextprotocol/tasks": {}}})
     );
+}
+
+#[test]
+fn results_of_the_workbench_itself_name_it_and_others_do_not() {
+    let mut workbench = Setup::one(&echo()).start();
+    for request in [
+        ModernRequest::new("tools/list"),
+        ModernRequest::new("resources/list"),
+        ModernRequest::open("nowhere"),
+        ModernRequest::open("dev"),
+        ModernRequest::use_tool("nothing", "{}"),
+        ModernRequest::call("use_tool", "{}"),
+    ] {
+        let result = workbench.ask_modern(&request).result();
+        assert_eq!(
+            result["_meta"][SERVER_INFO],
+            json!({"name": "mcp-workbench", "title": "MCP Workbench", "version": env!("CARGO_PKG_VERSION")}),
+            "{result}"
+        );
+    }
+    // Errors of ours keep what programs read.
+    let unknown = workbench.ask_modern(&ModernRequest::use_tool("nothing", "{}"));
+    let code = &unknown.result()["_meta"]["mcp-workbench/error"]["code"];
+    assert_eq!(code, "tool_unknown");
+    let relayed = workbench.ask_modern(&ModernRequest::use_tool("echo", "{}"));
+    assert!(!relayed.raw_result().contains(SERVER_INFO));
+    workbench.initialize();
+    let legacy = workbench.ask("tools/list", "{}").result();
+    assert_eq!(legacy.get("_meta"), None);
 }
 
 #[test]
