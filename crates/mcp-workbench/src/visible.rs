@@ -1,55 +1,64 @@
-//! Text of others in sentences of ours. Escape sequences, control characters, bidirectional marks, embeddings,
-//! overrides and isolates, and TAG characters are shown as `⟦U+001B⟧` instead of being passed on to a terminal, a log
-//! or a model. The flags of England, Scotland and Wales, which are made of TAG characters, stay.
+//! Text of others in our sentences. A character without a visible form is shown as `⟦U+200B⟧` instead of being passed on
+//! to a terminal, a log or a model, unless a language or an emoji [needs it](Standing::InPlace) where it is.
+
+mod table;
+mod unseen;
 
 use std::borrow::Cow;
 
-/// The emoji that begins the flag of a subdivision.
-const FLAG: char = '\u{1F3F4}';
-/// How many TAG characters follow it.
-const FLAG_TAGS: usize = 6;
-/// What a TAG character is beyond the ASCII character that it repeats.
-const TAGS: u32 = 0xE0000;
-/// The TAG character that ends a sequence of them.
-const TAG_END: u32 = 0xE007F;
+use self::unseen::is_direction_mark;
+pub use self::unseen::{
+    MAX_STRAYS, Standing, Unseen, is_bidi_control, is_other_space, is_private_use, is_tag,
+    is_unseen, unseen,
+};
 
-/// The text with what is meant not to be seen made visible; line breaks and tabs become spaces.
+/// Returns the text with hidden characters shown by number; line breaks and tabs become spaces.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    shown(text, Flags::Kept, |character| match character {
-        '\n' | '\t' => Shown::Space,
-        _ if is_hidden(character) => Shown::Number,
-        _ => Shown::AsItIs,
-    })
+    shown(text, Lines::Joined)
 }
 
-/// The same for text of several lines: line breaks and tabs stay.
+/// Returns a text of several lines with hidden characters shown by number; line breaks and tabs stay.
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
-    shown(text, Flags::Kept, |character| match character {
-        '\n' | '\t' => Shown::AsItIs,
-        _ if is_hidden(character) => Shown::Number,
-        _ => Shown::AsItIs,
-    })
+    shown(text, Lines::Kept)
 }
 
-/// The text with every character made visible that has no look of its own, zero-width ones included: for whoever wants
-/// to see what is really there. It takes emoji of several characters apart too.
+/// Returns the text with every character shown by number that has no visible form or looks like a plain space and is
+/// another, for a reader who wants to see what is really there. Emoji of several characters are taken apart too. Line
+/// breaks and tabs become spaces.
 pub fn revealed(text: &str) -> Cow<'_, str> {
-    shown(text, Flags::Numbered, |character| match character {
-        '\n' | '\t' => Shown::Space,
-        _ if is_hidden(character) || is_zero_width(character) => Shown::Number,
-        _ => Shown::AsItIs,
-    })
+    let Cow::Owned(revealed) = revealed_lines(text) else {
+        return visible(text);
+    };
+    Cow::Owned(revealed.replace(['\n', '\t'], " "))
 }
 
-/// One hidden character as it is shown.
+/// Does the same as [`revealed`] with a text of several lines: line breaks and tabs stay.
+pub fn revealed_lines(text: &str) -> Cow<'_, str> {
+    let is_numbered =
+        |it: char| !matches!(it, '\n' | '\t') && (is_unseen(it) || is_other_space(it));
+    if !text.chars().any(is_numbered) {
+        return Cow::Borrowed(text);
+    }
+    let mut revealed = String::with_capacity(text.len() + 16);
+    for character in text.chars() {
+        if is_numbered(character) {
+            revealed.push_str(&number(character));
+        } else {
+            revealed.push(character);
+        }
+    }
+    Cow::Owned(revealed)
+}
+
+/// Returns how a hidden character is shown.
 pub fn number(character: char) -> String {
     format!("\u{27E6}U+{:04X}\u{27E7}", u32::from(character))
 }
 
-/// A JSON document of ours with hidden characters escaped. It says the same to a program and does nothing to a
-/// terminal.
+/// Returns a JSON document of ours with every character escaped that has no visible form. It says the same to a program
+/// and does nothing to a terminal.
 pub fn escaped(document: &str) -> Cow<'_, str> {
-    let is_raw = |character: char| character != '\n' && is_hidden(character);
+    let is_raw = |character: char| character != '\n' && is_unseen(character);
     if !document.chars().any(is_raw) {
         return Cow::Borrowed(document);
     }
@@ -66,185 +75,43 @@ pub fn escaped(document: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// C0, DEL and C1 controls, bidirectional marks, embeddings, overrides and isolates, and the TAG block.
-pub fn is_hidden(character: char) -> bool {
-    character.is_control()
-        || matches!(character, '\u{061C}' | '\u{200E}'..='\u{200F}')
-        || is_bidi_control(character)
-        || is_tag(character)
-}
-
-/// Finds the TAG characters and isolates of a text that belong where they are: the flags of England, Scotland and Wales,
-/// and isolates that are closed in the line in which they are opened, in a text with letters that read from right to
-/// left. Takes the characters with their positions, and returns the positions, sorted.
-pub fn in_place(characters: impl Iterator<Item = (usize, char)>) -> Vec<usize> {
-    let mut found = Vec::new();
-    let mut flag: Option<Vec<(usize, char)>> = None;
-    let mut isolates = Isolates::default();
-    let mut reads_from_right = false;
-    for (at, character) in characters {
-        flag = match flag.take() {
-            _ if character == FLAG => Some(Vec::new()),
-            Some(mut tags) if is_tag(character) && tags.len() < FLAG_TAGS => {
-                tags.push((at, character));
-                if is_subdivision(&tags.iter().map(|it| it.1)) {
-                    found.extend(tags.iter().map(|it| it.0));
-                }
-                Some(tags)
-            }
-            _ => None,
-        };
-        isolates.take(at, character);
-        reads_from_right |= is_right_to_left(character) && character.is_alphabetic();
-    }
-    isolates.end_line();
-    if reads_from_right {
-        found.append(&mut isolates.closed);
-        found.sort_unstable();
-    }
-    found
-}
-
-/// The isolates of a text, line by line.
-#[derive(Default)]
-struct Isolates {
-    /// The positions of those in lines in which all are closed.
-    closed: Vec<usize>,
-    /// The positions of those in this line.
-    line: Vec<usize>,
-    /// How many are open.
-    open: usize,
-    /// Whether this line closes one that is not open.
-    is_broken: bool,
-}
-
-impl Isolates {
-    fn take(&mut self, at: usize, character: char) {
-        match character {
-            '\u{2066}'..='\u{2068}' => self.open += 1,
-            '\u{2069}' => match self.open.checked_sub(1) {
-                Some(open) => self.open = open,
-                None => self.is_broken = true,
-            },
-            '\n' | '\r' | '\u{2028}' | '\u{2029}' => return self.end_line(),
-            _ => return,
-        }
-        self.line.push(at);
-    }
-
-    /// Ends a line, which closes whatever is open in it.
-    fn end_line(&mut self) {
-        if self.open == 0 && !self.is_broken {
-            self.closed.append(&mut self.line);
-        }
-        self.line.clear();
-        self.open = 0;
-        self.is_broken = false;
-    }
-}
-
-/// Returns whether tags are those of a subdivision that has a flag. Only these three are emoji in general use: any
-/// others could spell out text.
-fn is_subdivision(tags: &(impl Iterator<Item = char> + Clone)) -> bool {
-    let spelled = |name: &str| {
-        let name = name.chars().map(|it| u32::from(it) + TAGS);
-        tags.clone().map(u32::from).eq(name.chain([TAG_END]))
-    };
-    ["gbeng", "gbsct", "gbwls"].into_iter().any(spelled)
-}
-
-/// The bytes of a flag of England, Scotland or Wales at the beginning of a text.
-fn flag_length(text: &str) -> Option<usize> {
-    let tags = text.strip_prefix(FLAG)?;
-    let tags = tags.chars().take(FLAG_TAGS);
-    let length: usize = tags.clone().map(char::len_utf8).sum();
-    is_subdivision(&tags).then_some(FLAG.len_utf8() + length)
-}
-
-/// Letters, marks and digits of scripts that read from right to left.
-pub fn is_right_to_left(character: char) -> bool {
-    matches!(character,
-        '\u{0590}'..='\u{08FF}' | '\u{FB1D}'..='\u{FDFF}' | '\u{FE70}'..='\u{FEFC}'
-        | '\u{10800}'..='\u{10FFF}' | '\u{1E800}'..='\u{1EFFF}')
-        && character != '\u{061C}'
-}
-
-/// Bidirectional isolates, with what ends them.
-pub fn is_isolate(character: char) -> bool {
-    matches!(character, '\u{2066}'..='\u{2069}')
-}
-
-/// Bidirectional embeddings, overrides and isolates, with what ends them. The marks, which only say of themselves in
-/// which direction they read, are not among them.
-pub fn is_bidi_control(character: char) -> bool {
-    matches!(character, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
-}
-
-/// The TAG block, which repeats ASCII without a look.
-pub fn is_tag(character: char) -> bool {
-    matches!(character, '\u{E0000}'..='\u{E007F}')
-}
-
-/// Characters without a look of their own that are neither controls nor bidirectional: spaces without width, joiners,
-/// variation selectors, fillers and invisible operators.
-pub fn is_zero_width(character: char) -> bool {
-    matches!(
-        character,
-        '\u{00AD}'
-            | '\u{034F}'
-            | '\u{115F}'..='\u{1160}'
-            | '\u{17B4}'..='\u{17B5}'
-            | '\u{180B}'..='\u{180F}'
-            | '\u{200B}'..='\u{200D}'
-            | '\u{2028}'..='\u{2029}'
-            | '\u{2060}'..='\u{2064}'
-            | '\u{206A}'..='\u{206F}'
-            | '\u{3164}'
-            | '\u{FE00}'..='\u{FE0F}'
-            | '\u{FEFF}'
-            | '\u{FFA0}'
-            | '\u{FFF9}'..='\u{FFFB}'
-            | '\u{1D173}'..='\u{1D17A}'
-            | '\u{E0100}'..='\u{E01EF}'
-    )
-}
-
-/// How a character is shown.
+/// What becomes of line breaks and tabs.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shown {
-    AsItIs,
-    Space,
-    Number,
-}
-
-/// How the flags of England, Scotland and Wales are shown, which are made of hidden characters.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Flags {
+enum Lines {
+    Joined,
     Kept,
-    Numbered,
 }
 
-fn shown(text: &str, flags: Flags, how: impl Fn(char) -> Shown) -> Cow<'_, str> {
-    if text.chars().all(|it| how(it) == Shown::AsItIs) {
+fn shown(text: &str, lines: Lines) -> Cow<'_, str> {
+    let is_changed = |character| match character {
+        '\n' | '\t' => lines == Lines::Joined,
+        character => is_unseen(character),
+    };
+    if !text.chars().any(is_changed) {
         return Cow::Borrowed(text);
     }
     let mut visible = String::with_capacity(text.len() + 16);
-    let mut flag_end = 0;
+    let mut unseen = unseen(text.char_indices()).into_iter().peekable();
     for (at, character) in text.char_indices() {
-        if character == FLAG && flags == Flags::Kept {
-            flag_end = flag_length(&text[at..]).map_or(flag_end, |length| at + length);
-        }
-        if at < flag_end {
-            visible.push(character);
-            continue;
-        }
-        match how(character) {
-            Shown::AsItIs => visible.push(character),
-            Shown::Space => visible.push(' '),
-            Shown::Number => visible.push_str(&number(character)),
+        let found = unseen.next_if(|it| it.at == at);
+        match character {
+            '\n' | '\t' if lines == Lines::Joined => visible.push(' '),
+            _ if found.is_some_and(is_numbered) => visible.push_str(&number(character)),
+            _ => visible.push(character),
         }
     }
     Cow::Owned(visible)
+}
+
+/// Returns whether a character is shown by number. What acts on a terminal or on the direction of our own sentence is
+/// shown wherever it is.
+fn is_numbered(found: Unseen) -> bool {
+    let character = found.character;
+    found.standing != Standing::InPlace
+        || character.is_control()
+        || character == '\u{FEFF}'
+        || is_bidi_control(character)
+        || is_direction_mark(character)
 }
 
 #[cfg(test)]
@@ -269,11 +136,12 @@ mod tests {
 
     const SCOTLAND: &str = "\u{1F3F4}\u{E0067}\u{E0062}\u{E0073}\u{E0063}\u{E0074}\u{E007F}";
 
-    /// The characters of a text that are in place.
+    /// The characters without a visible form that are in place.
     fn kept(text: &str) -> String {
-        let in_place = in_place(text.char_indices()).into_iter();
-        in_place
-            .filter_map(|at| text[at..].chars().next())
+        let unseen = unseen(text.char_indices()).into_iter();
+        unseen
+            .filter(|it| it.standing == Standing::InPlace)
+            .map(|it| it.character)
             .collect()
     }
 
@@ -299,7 +167,7 @@ mod tests {
             SCOTLAND.replace('\u{1F3F4}', "\u{1F600}"),
         ];
         for text in &flags {
-            assert_eq!(kept(text), "", "{text:?}");
+            assert!(!kept(text).chars().any(is_tag), "{text:?}");
             assert!(!visible(text).chars().any(is_tag), "{text:?}");
         }
         let longer = format!("{SCOTLAND}\u{E0041}");
@@ -323,19 +191,106 @@ mod tests {
             ("א \u{2066}a\nb\u{2069}", 0),
             ("א \u{2066}a\u{2069}\u{2069}", 0),
             ("א \u{202E}a\u{202C}", 0),
+            // Empty ones in a row could be the digits of a text.
+            ("א \u{2066}\u{2069}\u{2067}\u{2069}", 0),
+            ("א \u{2066}\u{2067}a\u{2069}\u{2069}", 0),
         ];
         for (text, count) in rows {
             assert_eq!(kept(text).chars().count(), count, "{text:?}");
         }
     }
 
+    /// Text with characters that languages and emoji need.
+    const HONEST: &[&str] = &[
+        "می\u{200C}کنم",
+        "क\u{94D}\u{200D}ष न\u{D4D}\u{200D}",
+        "👨\u{200D}👩\u{200D}👧 👩🏽\u{200D}💻 🏳\u{FE0F}\u{200D}🌈 ❤\u{FE0F}\u{200D}🔥 🧑\u{200D}⚕\u{FE0F}",
+        "1\u{FE0F}\u{20E3} ☺\u{FE0E} ⚠\u{FE0F}",
+        "葛\u{E0100}飾区 ≨\u{FE00}",
+        "ᠮᠣᠩᠭᠣᠯ\u{180E}ᠠ",
+        "ភាសា\u{200B}ខ្មែរ ภาษา\u{200B}ไทย",
+        "Donau\u{AD}dampf",
+        "\u{1100}\u{1160}\u{11A8}",
+        "⠓⠑⠇⠇⠕\u{2800}\u{2800}\u{2800}⠺",
+        "Traduit «\u{A0}le texte\u{A0}»\u{202F}!",
+    ];
+
     #[test]
-    fn what_has_no_width_can_be_shown_too() {
-        assert_eq!(visible("a\u{200b}b"), "a\u{200b}b");
+    fn text_that_needs_invisible_characters_stays_as_it_is() {
+        for text in HONEST {
+            assert_eq!(visible(text), *text);
+        }
+    }
+
+    #[test]
+    fn strays_and_hidden_characters_are_shown_and_told_apart() {
+        let strays = [
+            "a\u{200B}b",
+            "a\u{200C}b",
+            "a\u{200D}b",
+            "a\u{2060}b",
+            "a\u{FEFF}b",
+            "a\u{FE0F}b",
+            "a\u{200E}b",
+            "a \u{AD}b",
+            "a\u{2028}b",
+            "👩\u{200D}",
+            "a\u{200D}👩",
+            "😀\u{FE05}",
+        ];
+        let hidden = [
+            "a\u{E0200}b",
+            "a\u{E0FFF}b",
+            "a\u{E000}b",
+            "a\u{F8FF}b",
+            "a\u{10FFFD}b",
+            "a\u{2800}b",
+            "a\u{2061}b",
+            "a\u{2062}b",
+            "a\u{2064}b",
+            "a\u{206A}b",
+            "a\u{3164}b",
+            "a\u{FFA0}b",
+            "a\u{FFF9}b",
+            "a\u{1BCA0}b",
+            "a\u{1D159}b",
+            "a\u{1D173}b",
+            "a\u{180B}b",
+            "a\u{115F}b",
+            "a\u{E0100}b",
+            "😀\u{E0172}b",
+            "a\u{FFFE}b",
+            "a\u{FDD0}b",
+        ];
+        let rows = strays.map(|text| (text, Standing::Stray)).into_iter();
+        for (text, standing) in rows.chain(hidden.map(|text| (text, Standing::Hidden))) {
+            let found = unseen(text.char_indices());
+            let standings: Vec<Standing> = found.iter().map(|it| it.standing).collect();
+            assert_eq!(standings, [standing], "{text:?}");
+            let shown = text.replace(found[0].character, &number(found[0].character));
+            assert_eq!(visible(text), shown);
+            assert_eq!(revealed(text), shown);
+        }
+    }
+
+    #[test]
+    fn only_the_first_of_a_row_of_variation_selectors_is_in_place() {
+        assert_eq!(visible("❤\u{FE0F}\u{FE0F}"), "❤\u{FE0F}⟦U+FE0F⟧");
+        assert_eq!(visible("葛\u{E0100}\u{E0172}"), "葛\u{E0100}⟦U+E0172⟧");
+        for text in ["❤\u{FE0F}\u{FE01}", "葛\u{E0100}\u{E0172}"] {
+            let last = unseen(text.char_indices()).pop().unwrap();
+            assert_eq!(last.standing, Standing::Hidden, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn everything_without_a_look_of_its_own_can_be_shown() {
         assert_eq!(
-            revealed("a\u{200b}b\u{fe0f}\u{202e}"),
-            "a⟦U+200B⟧b⟦U+FE0F⟧⟦U+202E⟧"
+            revealed("👩\u{200D}💻\u{FE0F}\u{202E}\u{A0}\u{3000}a\nb"),
+            "👩⟦U+200D⟧💻⟦U+FE0F⟧⟦U+202E⟧⟦U+00A0⟧⟦U+3000⟧a b"
         );
+        assert_eq!(revealed("a\nb"), "a b");
+        assert_eq!(revealed_lines("a\n\u{2003}b"), "a\n⟦U+2003⟧b");
     }
 
     #[test]
@@ -344,7 +299,7 @@ mod tests {
             serde_json::json!({"a\u{7f}": "\u{1b}\u{9b}\u{202e}\u{e0041}\u{200f}\u{1f600} ok"});
         let document = serde_json::to_string_pretty(&value).unwrap();
         let text = escaped(&document);
-        let hidden = text.chars().filter(|it| *it != '\n' && is_hidden(*it));
+        let hidden = text.chars().filter(|it| *it != '\n' && is_unseen(*it));
         assert_eq!(hidden.count(), 0, "{text:?}");
         assert!(
             text.contains(r"\u001b\u009b\u202e\udb40\udc41\u200f😀 ok"),

@@ -5,7 +5,7 @@ use std::{borrow::Cow, io::Write};
 
 use crate::{
     config::Secrets,
-    visible::is_hidden,
+    visible::is_unseen,
     wire::{Cursor, Kind, RawJson},
 };
 
@@ -79,7 +79,7 @@ fn write_character(line: &mut Vec<u8>, character: char) {
         '\t' => br"\t",
         '\u{8}' => br"\b",
         '\u{c}' => br"\f",
-        _ if is_hidden(character) => {
+        _ if is_unseen(character) => {
             for unit in character.encode_utf16(&mut [0; 2]) {
                 write!(line, "\\u{unit:04x}").expect("writing to memory cannot fail");
             }
@@ -202,7 +202,7 @@ mod tests {
             let raw = RawJson::of(&value);
             prop_assert!(write_redacted(&mut line, &raw, &Secrets::default()));
             let line = String::from_utf8(line).unwrap();
-            prop_assert!(!line.chars().any(is_hidden), "{line:?}");
+            prop_assert!(!line.chars().any(is_unseen), "{line:?}");
             prop_assert_eq!(serde_json::from_str::<Value>(&line).unwrap(), value);
         }
     }

@@ -1,25 +1,15 @@
-//! Results with hidden characters shown, for servers whose entry says `"sanitize": true`. Each of these becomes its
-//! number, such as `⟦U+001B⟧`, in every string and key, whether it stood there raw or as an escape:
+//! Results with hidden characters shown, for servers whose entry says `"sanitize": true`. Each of them becomes its number,
+//! such as `⟦U+001B⟧`, in every string and key, whether it is there raw or as an escape. Hidden are the characters for
+//! which the scanner withholds a tool ([`Standing::Hidden`]), and stray ones where a value has more than [`MAX_STRAYS`].
 //!
-//! - U+0000 to U+001F but tab, line feed, and a carriage return that a line feed follows
-//! - U+007F to U+009F
-//! - U+202A to U+202E and U+2066 to U+2069, the bidirectional embeddings, overrides and isolates, but isolates that are
-//!   [in place](in_place)
-//! - U+E0000 to U+E007F, the TAG block, but for flags that are in place
-//!
-//! Nothing else changes by a byte, and what has none of them is not copied.
-
-use std::ops::Range;
+//! Nothing else changes by a byte, and a value without them is not copied.
 
 use bytes::Bytes;
 
 use crate::{
-    visible::{in_place, is_bidi_control, is_isolate, is_tag, number},
+    visible::{MAX_STRAYS, Standing, Unseen, is_unseen, number, unseen},
     wire::{Answer, Message, RawJson, RequestId, ResultMarks},
 };
-
-/// What is shown besides what is an escape in JSON: the first bytes of such characters, and DEL.
-const FIRST_BYTES: [u8; 4] = [0x7F, 0xC2, 0xE2, 0xF3];
 
 /// The value without hidden characters.
 pub fn cleaned(json: RawJson) -> RawJson {
@@ -67,14 +57,6 @@ pub fn cleaned_message(message: Message, is_for_client: impl Fn(u64) -> bool) ->
     }
 }
 
-/// Whether a character is shown. A carriage return depends on what follows it.
-fn is_shown(character: char) -> bool {
-    match character {
-        '\n' | '\t' => false,
-        _ => character.is_control() || is_bidi_control(character) || is_tag(character),
-    }
-}
-
 /// The JSON text with hidden characters shown; nothing if there are none.
 fn replaced(text: &str) -> Option<String> {
     let hidden = hidden(text);
@@ -83,88 +65,67 @@ fn replaced(text: &str) -> Option<String> {
     }
     let mut out = String::with_capacity(text.len() + 64);
     let mut kept = 0;
-    for Hidden {
-        at,
-        length,
-        character,
-    } in hidden
-    {
+    for Unseen { at, character, .. } in hidden {
         out.push_str(&text[kept..at]);
         out.push_str(&number(character));
-        kept = at + length;
+        kept = at + character_at(&text[at..]).1;
     }
     out.push_str(&text[kept..]);
     Some(out)
 }
 
-/// A hidden character in a JSON text.
-#[derive(Clone, Copy)]
-struct Hidden {
-    at: usize,
-    /// The bytes of the character or its escape.
-    length: usize,
-    character: char,
-}
-
-impl Hidden {
-    /// Whether it may be where it belongs.
-    fn may_be_in_place(self) -> bool {
-        is_tag(self.character) || is_isolate(self.character)
-    }
-}
-
-/// Finds the hidden characters of a JSON text. Strings are told apart only where it matters: outside of them there are
-/// neither escapes nor characters beyond ASCII.
-fn hidden(text: &str) -> Vec<Hidden> {
-    let found = candidates(text, 0..text.len());
-    if !found.iter().any(|it| it.may_be_in_place()) {
-        return found;
+/// Finds the hidden characters of a JSON text. Strings are taken apart only where a character may be hidden: outside of
+/// them there are neither escapes nor characters beyond ASCII.
+fn hidden(text: &str) -> Vec<Unseen> {
+    if !may_hide(text) {
+        return Vec::new();
     }
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(quote) = memchr::memchr(b'"', &text.as_bytes()[at..]) {
-        let string = at + quote + 1..string_end(text, at + quote + 1);
-        at = string.end + 1;
-        let mut hidden = candidates(text, string.clone());
-        if hidden.iter().any(|it| it.may_be_in_place()) {
-            let in_place = in_place(characters(text, string));
-            hidden.retain(|it| in_place.binary_search(&it.at).is_err());
+        let start = at + quote + 1;
+        let end = string_end(text, start);
+        at = end + 1;
+        if may_hide(&text[start..end]) {
+            found.append(&mut unseen(characters(text, start, end)));
         }
-        found.append(&mut hidden);
     }
+    let strays = found.iter().filter(|it| it.standing == Standing::Stray);
+    let has_too_many_strays = strays.count() > MAX_STRAYS;
+    found.retain(|it| match it.standing {
+        Standing::InPlace => false,
+        Standing::Stray => has_too_many_strays,
+        Standing::Hidden => true,
+    });
     found
 }
 
-/// Finds the characters in a part of a JSON text that are hidden, wherever they are.
-fn candidates(text: &str, part: Range<usize>) -> Vec<Hidden> {
-    let mut found = Vec::new();
-    let mut at = part.start;
-    while let Some(next) = next(&text.as_bytes()[at..part.end]) {
+/// Returns whether a part of a JSON text has a character without a visible form.
+fn may_hide(text: &str) -> bool {
+    let mut at = 0;
+    while let Some(next) = next(&text.as_bytes()[at..]) {
         at += next;
         let (character, length) = character_at(&text[at..]);
-        if let Some(character) = character.filter(|it| is_shown(*it)) {
-            found.push(Hidden {
-                at,
-                length,
-                character,
-            });
-        }
         at += length;
+        // A line end of Windows is as common as it is harmless.
+        let is_line_end = character == '\r' && character_at(&text[at..]).0 == '\n';
+        if is_unseen(character) && !is_line_end && !matches!(character, '\n' | '\t') {
+            return true;
+        }
     }
-    found
+    false
 }
 
-/// The characters of a string with their places. Those that cannot be hidden and end no line may be missing.
-fn characters(text: &str, string: Range<usize>) -> impl Iterator<Item = (usize, char)> {
-    let mut at = string.start;
-    let each = std::iter::from_fn(move || {
-        (at < string.end).then(|| {
+/// The characters of a string with their places.
+fn characters(text: &str, start: usize, end: usize) -> impl Iterator<Item = (usize, char)> {
+    let mut at = start;
+    std::iter::from_fn(move || {
+        (at < end).then(|| {
             let (character, length) = character_at(&text[at..]);
             at += length;
             (at - length, character)
         })
-    });
-    each.filter_map(|(at, character)| Some((at, character?)))
+    })
 }
 
 /// Where the string ends whose content begins here.
@@ -180,53 +141,42 @@ fn string_end(text: &str, start: usize) -> usize {
     text.len()
 }
 
-/// Where something stands that may be a hidden character.
+/// Finds the next escape or character beyond what is printable in ASCII.
 fn next(bytes: &[u8]) -> Option<usize> {
-    let is_candidate = |byte: &u8| *byte == b'\\' || FIRST_BYTES.contains(byte);
+    let is_candidate = |byte: &u8| *byte == b'\\' || *byte >= 0x7F;
     bytes.iter().position(is_candidate)
 }
 
-/// The character that begins here, or the one that the escape here means, and how many bytes it takes. Nothing if it is
-/// none to be shown in any case.
-fn character_at(text: &str) -> (Option<char>, usize) {
+/// Returns the character that begins here, or the one that the escape here means, and how many bytes it takes.
+fn character_at(text: &str) -> (char, usize) {
     let Some(escape) = text.strip_prefix('\\') else {
-        let character = text.chars().next();
-        return (character, character.map_or(1, char::len_utf8));
+        let character = text.chars().next().unwrap_or(' ');
+        return (character, character.len_utf8());
     };
-    match escape.as_bytes().first() {
-        Some(b'b') => (Some('\u{8}'), 2),
-        Some(b'f') => (Some('\u{c}'), 2),
-        Some(b'n') => (Some('\n'), 2),
-        Some(b'r') => (carriage_return(&escape[1..]), 2),
-        Some(b'u') => unit(escape).map_or((None, 2), |first| escaped_character(first, text)),
-        _ => (None, 2),
-    }
+    let character = match escape.as_bytes().first() {
+        Some(b'b') => '\u{8}',
+        Some(b'f') => '\u{c}',
+        Some(b'n') => '\n',
+        Some(b'r') => '\r',
+        Some(b't') => '\t',
+        Some(b'u') => return unit(escape).map_or(('u', 2), |first| escaped(first, text)),
+        Some(plain) => char::from(*plain),
+        None => return ('\\', 1),
+    };
+    (character, 2)
 }
 
-/// What a `\u` escape means, whose first unit is known.
-fn escaped_character(first: u16, text: &str) -> (Option<char>, usize) {
-    if first == 0x0D {
-        return (carriage_return(&text[6..]), 6);
-    }
+/// Returns what a `\u` escape means, whose first unit is known. Half of a pair means nothing.
+fn escaped(first: u16, text: &str) -> (char, usize) {
     let second = text[6..].strip_prefix('\\').and_then(unit);
     let units = [
         Some(first),
         second.filter(|_| (0xD800..0xDC00).contains(&first)),
     ];
-    let mut characters = char::decode_utf16(units.into_iter().flatten());
-    match characters.next() {
-        Some(Ok(character)) => (Some(character), 6 * character.len_utf16()),
-        _ => (None, 6),
+    match char::decode_utf16(units.into_iter().flatten()).next() {
+        Some(Ok(character)) => (character, 6 * character.len_utf16()),
+        _ => (char::REPLACEMENT_CHARACTER, 6),
     }
-}
-
-/// A carriage return, unless it is part of a line end.
-fn carriage_return(rest: &str) -> Option<char> {
-    let is_line_end = match rest.strip_prefix('\\') {
-        Some(escape) => escape.starts_with('n') || unit(escape) == Some(0x0A),
-        None => false,
-    };
-    (!is_line_end).then_some('\r')
 }
 
 /// The number of an escape: `u` and four digits.
@@ -265,6 +215,19 @@ mod tests {
             ),
             (r#"{"\u0000":1}"#, r#"{"⟦U+0000⟧":1}"#),
             (r#"["a\rb\u000dc"]"#, r#"["a⟦U+000D⟧b⟦U+000D⟧c"]"#),
+            (
+                "[\"\u{e0200}\u{e000}\", \"a\u{2800}b\u{2062}c\", \"\\udb41\\ude00\"]",
+                "[\"⟦U+E0200⟧⟦U+E000⟧\", \"a⟦U+2800⟧b⟦U+2062⟧c\", \"⟦U+E0600⟧\"]",
+            ),
+            (
+                "[\"😀\u{fe0f}\u{fe01}\", \"😀\u{e0172}\"]",
+                "[\"😀\u{fe0f}⟦U+FE01⟧\", \"😀⟦U+E0172⟧\"]",
+            ),
+            // Four strays could be the bits of a text, wherever they are.
+            (
+                "{\"a\u{200b}b\":[\"c\u{200c}\",\"d\\u200d\",\"\\u200be\"]}",
+                "{\"a⟦U+200B⟧b\":[\"c⟦U+200C⟧\",\"d⟦U+200D⟧\",\"⟦U+200B⟧e\"]}",
+            ),
         ];
         for (text, expected) in cases {
             assert_eq!(clean(text), expected);
@@ -313,8 +276,9 @@ mod tests {
             "{ \"a\" : [1.0, 1e400, 12345678901234567890123] }",
             r#"["\n\t\r\n\r\u000a\u000D\n\"\\\/\u00e9"]"#,
             r#"["\\u202e\\\\b\\r"]"#,
-            r#"["\ud83d\ude00 😀 👩‍💻 ❤️ \u200f\u200e\u200d\u200c\u200b"]"#,
-            "[\"Ünïcode âê €, \u{200f}\u{200e}\u{61c}\"]",
+            r#"["\ud83d\ude00 😀 👩‍💻 ❤️ \u200f \u2060 \u200b"]"#,
+            "[\"Ünïcode âê €, \u{200f} \u{200e} \u{61c}\"]",
+            r#"["\u0645\u06cc\u200c\u06a9\u0646\u0645", "\u2764\ufe0f\u200d\ud83d\udd25"]"#,
             "[\r\n1,\t2]",
         ];
         for text in cases {
@@ -331,11 +295,17 @@ mod tests {
             }
             let out = clean(&json);
             let read: Vec<String> = serde_json::from_str(&out).unwrap();
-            let shown: String = text.replace("\r\n", "\n").chars()
-                .map(|it| if is_shown(it) { number(it) } else { it.to_string() })
+            let found = unseen(text.char_indices());
+            let strays = found.iter().filter(|it| it.standing == Standing::Stray).count();
+            let is_shown = |at: usize| found.iter().any(|it| it.at == at && match it.standing {
+                Standing::InPlace => false,
+                Standing::Stray => strays > MAX_STRAYS,
+                Standing::Hidden => true,
+            });
+            let shown: String = text.char_indices()
+                .map(|(at, it)| if is_shown(at) { number(it) } else { it.to_string() })
                 .collect();
-            prop_assert_eq!(read[0].replace("\r\n", "\n"), shown);
-            prop_assert_eq!(clean(&out), out);
+            prop_assert_eq!(&read[0], &shown);
         }
     }
 

@@ -46,4 +46,5 @@ mod shutdown;
 mod signing_in;
 mod starting;
 mod trust;
+mod unicode_table;
 mod use_tool;

@@ -167,7 +167,8 @@ pub(super) fn choose_tool(
     };
     let names = server.tool_names();
     let exact = names.iter().find(|name| *name == tool);
-    let found = exact.or_else(|| names.iter().find(|name| visible(name) == **tool));
+    let is_shown = |name: &&String| visible(name) == **tool || revealed(name) == **tool;
+    let found = exact.or_else(|| names.iter().find(is_shown));
     let found = match (found, &server.found) {
         (Some(found), _) => found.clone(),
         (None, Found::Failed(_) | Found::NotStarted) => tool.clone(),

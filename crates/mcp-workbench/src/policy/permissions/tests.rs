@@ -257,6 +257,22 @@ fn nothing_in_it_can_hide_or_take_more_lines_or_more_room() {
 }
 
 #[test]
+fn invisible_characters_are_shown_in_the_question() {
+    let arguments = json!({"a": "x\u{E000}\u{2062}"});
+    let name = "wi\u{200B}pe\u{E0200}\u{2800}\u{3164}\u{FE0F} 👩\u{200D}💻";
+    let question = asked(name, &arguments, Offer::Once);
+    let message = question["message"].as_str().unwrap();
+    let lines: Vec<&str> = message.lines().collect();
+    assert_eq!(
+        lines[3..5],
+        [
+            "tool: 'wi⟦U+200B⟧pe⟦U+E0200⟧⟦U+2800⟧⟦U+3164⟧⟦U+FE0F⟧ 👩\u{200D}💻'",
+            "arguments: {\"a\":\"x⟦U+E000⟧⟦U+2062⟧\"}",
+        ]
+    );
+}
+
+#[test]
 fn only_a_clear_yes_is_a_yes() {
     let accept = |decision: Value| json!({"action": "accept", "content": {"decision": decision}});
     let cases = [

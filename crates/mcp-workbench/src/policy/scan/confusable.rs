@@ -1,7 +1,7 @@
 //! Letters that look like Latin ones, and what they look like. The table has those that are used to imitate names; it
 //! is no copy of Unicode's, which would withhold honest words.
 
-use crate::visible::{is_hidden, is_zero_width, number};
+use crate::visible::{is_unseen, number};
 
 /// What looks like each letter: Cyrillic, Greek, Armenian and others.
 const LOOKALIKES: &[(char, &str)] = &[
@@ -53,7 +53,7 @@ pub(super) fn folded(character: char) -> char {
 
 /// What a name looks like to somebody who reads fast.
 pub(super) fn skeleton(name: &str) -> String {
-    let seen = name.chars().filter(|it| !is_zero_width(*it));
+    let seen = name.chars().filter(|it| !is_unseen(*it));
     seen.map(folded).collect()
 }
 
@@ -62,7 +62,7 @@ pub(super) fn mixed_word(text: &str) -> Option<&str> {
     if text.is_ascii() {
         return None;
     }
-    text.split(|it: char| !it.is_alphanumeric() && !is_zero_width(it))
+    text.split(|it: char| !it.is_alphanumeric() && !is_unseen(it))
         .find(|word| {
             let has_latin = word.chars().any(|it| it.is_ascii_alphabetic());
             has_latin && word.chars().any(is_lookalike)
@@ -74,7 +74,7 @@ pub(super) fn told_apart(name: &str) -> String {
     let mut text = String::new();
     for character in name.chars() {
         let is_other = !character.is_ascii() && folded(character).is_ascii();
-        if is_other || is_zero_width(character) || is_hidden(character) {
+        if is_other || is_unseen(character) {
             text.push_str(&number(character));
         } else {
             text.push(character);

@@ -43,6 +43,17 @@ pub enum Problem {
     Escape(char),
     /// Another control character.
     Control(char),
+    /// A character of private use, which means nothing that others know.
+    PrivateUse(char),
+    /// Another character without a visible form, where no language and no emoji needs it.
+    Invisible(char),
+    /// More stray characters without a visible form than get into a definition by accident.
+    Strays {
+        /// The first of them.
+        character: char,
+        /// How many there are.
+        count: usize,
+    },
     /// The definition is too large.
     TooLarge,
     /// A schema nests too deeply.
@@ -150,6 +161,9 @@ impl Finding {
             | Problem::Bidi(_)
             | Problem::Escape(_)
             | Problem::Control(_)
+            | Problem::PrivateUse(_)
+            | Problem::Invisible(_)
+            | Problem::Strays { .. }
             | Problem::TooLarge
             | Problem::TooDeep
             | Problem::TooManySubschemas
@@ -167,9 +181,13 @@ impl Finding {
     /// The stable word for programs.
     pub fn code(&self) -> &'static str {
         match self.problem {
-            Problem::Tag(_) | Problem::Bidi(_) | Problem::Escape(_) | Problem::Control(_) => {
-                "hidden_character"
-            }
+            Problem::Tag(_)
+            | Problem::Bidi(_)
+            | Problem::Escape(_)
+            | Problem::Control(_)
+            | Problem::PrivateUse(_)
+            | Problem::Invisible(_)
+            | Problem::Strays { .. } => "hidden_character",
             Problem::TooLarge => "definition_too_large",
             Problem::TooDeep
             | Problem::TooManySubschemas
@@ -210,6 +228,16 @@ impl fmt::Display for Problem {
             Self::Bidi(it) => write!(f, "{} (changes the direction of text)", character(*it)),
             Self::Escape(it) => write!(f, "{} (escape sequence)", character(*it)),
             Self::Control(it) => write!(f, "{} (control character)", character(*it)),
+            Self::PrivateUse(it) => write!(f, "{} (private use)", character(*it)),
+            Self::Invisible(it) => write!(f, "{} (no visible form)", character(*it)),
+            Self::Strays {
+                character: it,
+                count,
+            } => write!(
+                f,
+                "{count} characters without a visible form, the first of them U+{:04X}",
+                u32::from(*it)
+            ),
             Self::TooLarge => write!(
                 f,
                 "the definition is larger than {} KiB",

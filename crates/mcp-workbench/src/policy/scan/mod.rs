@@ -16,7 +16,10 @@ mod tree;
 pub use across::{CrossFinding, CrossProblem, Listed, across};
 pub use finding::{Finding, Instruction, Problem, Severity};
 
-use self::tree::{Content, Tree};
+use self::{
+    characters::Strays,
+    tree::{Content, Tree},
+};
 use crate::{policy::clean, wire::RawJson};
 
 /// The largest definition that is offered.
@@ -42,10 +45,12 @@ pub fn hard(definition: &RawJson) -> Option<Finding> {
         return None;
     }
     let tree = Tree::of(definition);
+    let mut strays = Strays::default();
     let hidden = tree.texts().find_map(|text| {
-        let problem = characters::hard(text.text)?;
+        let problem = characters::hard(text.text, &mut strays, || text.pointer())?;
         Some(Finding::at(text.pointer(), problem))
     });
+    let hidden = hidden.or_else(|| strays_in(strays));
     hidden.or_else(|| {
         let problems = schema::check(&tree).into_iter();
         { problems }.find(|finding| finding.severity() == Severity::Hard)
@@ -59,6 +64,7 @@ pub fn scan(definition: &RawJson) -> Vec<Finding> {
     }
     let tree = Tree::of(definition);
     let mut findings = schema::check(&tree);
+    let mut strays = Strays::default();
     for text in tree.texts() {
         let problems = if text.is_key {
             texts::of_key(text.text)
@@ -68,9 +74,11 @@ pub fn scan(definition: &RawJson) -> Vec<Finding> {
         } else {
             texts::of_text(text.text)
         };
-        let problems = characters::all(text.text).into_iter().chain(problems);
+        let unseen = characters::all(text.text, &mut strays, || text.pointer());
+        let problems = unseen.into_iter().chain(problems);
         findings.extend(problems.map(|problem| Finding::at(text.pointer(), problem)));
     }
+    findings.extend(strays_in(strays));
     if let Some(Content::Text(name)) = tree.member("name") {
         let problems = texts::of_name(name).into_iter();
         findings.extend(problems.map(|problem| Finding::at("/name".to_owned(), problem)));
@@ -80,21 +88,35 @@ pub fn scan(definition: &RawJson) -> Vec<Finding> {
 
 /// Everything that is found in what a server says of how it wants to be used.
 pub fn instructions(text: &str) -> Vec<Finding> {
-    let problems = characters::all(text).into_iter();
+    let mut strays = Strays::default();
+    let problems = characters::all(text, &mut strays, in_instructions).into_iter();
     let problems = problems.chain(texts::of_text(text));
     // A model is who they are for.
     let problems = problems.filter(|it| {
         let kind = Instruction::Addressing;
         !matches!(it, Problem::Instruction { kind: found, .. } if *found == kind)
     });
-    let findings = problems.map(|problem| Finding::at("/instructions".to_owned(), problem));
-    finished(findings.collect())
+    let findings = problems.map(|problem| Finding::at(in_instructions(), problem));
+    finished(findings.chain(strays_in(strays)).collect())
 }
 
 /// The first hard finding in what a server says of how it wants to be used.
 pub fn hard_in_instructions(text: &str) -> Option<Finding> {
-    let problem = characters::hard(text)?;
-    Some(Finding::at("/instructions".to_owned(), problem))
+    let mut strays = Strays::default();
+    let problem = characters::hard(text, &mut strays, in_instructions);
+    let hidden = problem.map(|problem| Finding::at(in_instructions(), problem));
+    hidden.or_else(|| strays_in(strays))
+}
+
+/// Returns the place of a server's instructions.
+fn in_instructions() -> String {
+    "/instructions".to_owned()
+}
+
+/// Returns the finding of too many stray characters.
+fn strays_in(strays: Strays) -> Option<Finding> {
+    let (place, problem) = strays.too_many()?;
+    Some(Finding::at(place, problem))
 }
 
 /// What is hard first, and not more than anybody reads.

@@ -8,7 +8,7 @@ use super::{
     confusable::folded,
     finding::{Instruction, Problem},
 };
-use crate::visible::{is_hidden, is_zero_width};
+use crate::visible::is_unseen;
 
 /// What is looked for.
 const RULES: &[(Instruction, &[&str])] = &[
@@ -253,9 +253,7 @@ fn words(text: &str) -> Vec<Word> {
     };
     let mut was_lower = false;
     for (at, character) in text.char_indices() {
-        if is_zero_width(character)
-            || (is_hidden(character) && !character.is_whitespace())
-            || matches!(character, '\'' | '’')
+        if (is_unseen(character) && !character.is_whitespace()) || matches!(character, '\'' | '’')
         {
             continue;
         }

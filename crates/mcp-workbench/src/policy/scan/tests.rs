@@ -43,6 +43,18 @@ fn a_hard_finding_names_the_character_and_the_place_and_repeats_no_text() {
             json!({"name": "x", "inputSchema": {}, "annotations": {"title": "a\rb"}}),
             "the hidden character U+000D (control character) in /annotations/title",
         ),
+        (
+            json!({"name": "x", "inputSchema": {}, "title": "a\u{e0200}"}),
+            "the hidden character U+E0200 (no visible form) in /title",
+        ),
+        (
+            json!({"name": "x", "inputSchema": {"\u{e000}": {}}}),
+            "the hidden character U+E000 (private use) in /inputSchema/⟦U+E000⟧",
+        ),
+        (
+            json!({"name": "x", "description": "a\u{200b}b\u{200c}c", "title": "\u{200b}d\u{200c}", "inputSchema": {}}),
+            "4 characters without a visible form, the first of them U+200B in /description",
+        ),
     ];
     for (definition, expected) in cases {
         let finding = hard(&raw(&definition)).unwrap();
@@ -248,7 +260,7 @@ proptest! {
         prop_assert_eq!(hard(&definition).is_some(), is_hard);
         for finding in findings {
             let words = finding.to_string();
-            prop_assert!(!words.chars().any(crate::visible::is_hidden), "{:?}", words);
+            prop_assert!(!words.chars().any(crate::visible::is_unseen), "{:?}", words);
         }
         let _ = instructions(&text);
         prop_assert_eq!(hard_in_instructions(&text).is_some(), crate::policy::scan::instructions(&text).first().is_some_and(|it| it.severity() == Severity::Hard));

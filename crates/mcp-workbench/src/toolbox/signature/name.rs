@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::visible::is_hidden;
+use crate::visible::is_unseen;
 
 /// A name as it stands in a line.
 pub fn shown_name(name: &str) -> Cow<'_, str> {
@@ -16,7 +16,9 @@ pub fn shown_name(name: &str) -> Cow<'_, str> {
 
 /// Letters and digits of any script, and the signs that names are made of.
 fn is_plain(character: char) -> bool {
-    character.is_alphanumeric() || matches!(character, '_' | '-' | '.' | '$' | '@')
+    let is_name = character.is_alphanumeric() || matches!(character, '_' | '-' | '.' | '$' | '@');
+    // Fillers of Hangul are letters without a visible form.
+    is_name && !is_unseen(character)
 }
 
 /// A text as a JSON string in which nothing is hidden.
@@ -39,9 +41,4 @@ pub(super) fn quoted(text: &str) -> String {
     }
     shown.push('"');
     shown
-}
-
-/// What a reader would not see, and what ends a line for some of them.
-pub(super) fn is_unseen(character: char) -> bool {
-    is_hidden(character) || matches!(character, '\u{2028}' | '\u{2029}')
 }

@@ -311,7 +311,7 @@ fn literal(value: &RawJson) -> Option<String> {
         None => value.minified().as_str().to_owned(),
     };
     let fits = text.chars().take(LONGEST_WORD + 1).count() <= LONGEST_WORD;
-    (fits && !text.chars().any(super::name::is_unseen)).then_some(text)
+    (fits && !text.chars().any(crate::visible::is_unseen)).then_some(text)
 }
 
 /// What a value is where it is left out. That it is nothing need not be said.

@@ -258,7 +258,7 @@ proptest! {
         let sentence = sentence(&definition).unwrap_or_default();
         prop_assert!(sentence.chars().count() <= sentence::LONGEST, "{sentence}");
         for shown in [text, sentence] {
-            prop_assert!(!shown.chars().any(name::is_unseen), "{shown:?}");
+            prop_assert!(!shown.chars().any(crate::visible::is_unseen), "{shown:?}");
         }
     }
 }

@@ -6,15 +6,23 @@ use serde_json::{Value, json};
 use super::{asks, document, exit_code, run, start, terminal::OnTerminal};
 use crate::harness::{Script, Setup, TIMEOUT, raw_string};
 
-/// One of each kind: escape sequences, bell, carriage return, C1, override, isolate, mark, TAG, NUL, delete.
-const HIDDEN: &str =
-    "\u{1b}[31mred\u{1b}]0;t\u{7}\r\u{9b}0m\u{202e}evil\u{2066}\u{200f}\u{e0041}\u{0}\u{7f}end";
+/// One of each kind: escape sequences, bell, carriage return, C1, override, isolate, mark, TAG, NUL, delete, zero-width
+/// space, invisible operator, blank Braille, filler, default-ignorable, private use, variation selectors in a row.
+const HIDDEN: &str = "\u{1b}[31mred\u{1b}]0;t\u{7}\r\u{9b}0m\u{202e}evil\u{2066}\u{200f}\u{e0041}\u{0}\u{7f}\u{200b}\u{2062}\u{2800}\u{3164}\u{e0200}\u{e000}\u{fe00}\u{fe01}end";
 
 /// Whether a character must not be in what is printed.
 fn is_hidden(character: char) -> bool {
     let is_bidi = matches!(character, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let is_tag = matches!(character, '\u{e0000}'..='\u{e007f}');
-    (character.is_control() && !matches!(character, '\n' | '\t')) || is_bidi || is_tag
+    let is_invisible = matches!(
+        character,
+        '\u{200b}' | '\u{2062}' | '\u{2800}' | '\u{3164}' | '\u{e0200}' | '\u{e000}' | '\u{fe00}'
+            ..='\u{fe01}'
+    );
+    (character.is_control() && !matches!(character, '\n' | '\t'))
+        || is_bidi
+        || is_tag
+        || is_invisible
 }
 
 /// A toolbox that is called in hidden characters, with servers that speak in them.
@@ -163,7 +171,7 @@ const COMMANDS: &[(&[&str], i32)] = &[
 ];
 
 /// What can be typed: arguments have no NUL.
-const HIDDEN_NAME: &str = "\u{1b}[31mred\r\u{9b}0m\u{202e}evil\u{2066}\u{e0041}\u{7f}end";
+const HIDDEN_NAME: &str = "\u{1b}[31mred\r\u{9b}0m\u{202e}evil\u{2066}\u{e0041}\u{7f}\u{200b}\u{2062}\u{2800}\u{3164}\u{e0200}\u{e000}end";
 
 #[test]
 fn no_command_prints_hidden_characters() {

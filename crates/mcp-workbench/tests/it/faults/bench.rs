@@ -29,7 +29,8 @@ pub(super) fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(
             character,
-            '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{E0000}'..='\u{E007F}'
+            '\u{200B}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{206F}' | '\u{2800}' | '\u{3164}'
+                | '\u{E000}'..='\u{F8FF}' | '\u{E0000}'..='\u{E0FFF}'
         )
 }
 

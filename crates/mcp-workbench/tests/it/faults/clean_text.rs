@@ -19,10 +19,10 @@ faults![
 
 const SOON: Duration = Duration::from_secs(4);
 
-/// One of each kind: escape sequence, bell, C1, override, isolate, TAG, NUL, delete.
-const HIDDEN: &str = "\u{1b}[31mred\u{7}\u{9b}0m\u{202e}evil\u{2066}\u{e0041}\u{0}\u{7f}end";
-const SHOWN: &str =
-    "⟦U+001B⟧[31mred⟦U+0007⟧⟦U+009B⟧0m⟦U+202E⟧evil⟦U+2066⟧⟦U+E0041⟧⟦U+0000⟧⟦U+007F⟧end";
+/// One of each kind: escape sequence, bell, C1, override, isolate, TAG, NUL, delete, zero-width space, invisible operator,
+/// blank Braille, default-ignorable, private use.
+const HIDDEN: &str = "\u{1b}[31mred\u{7}\u{9b}0m\u{202e}evil\u{2066}\u{e0041}\u{0}\u{7f}\u{200b}\u{2062}\u{2800}\u{e0200}\u{e000}end";
+const SHOWN: &str = "⟦U+001B⟧[31mred⟦U+0007⟧⟦U+009B⟧0m⟦U+202E⟧evil⟦U+2066⟧⟦U+E0041⟧⟦U+0000⟧⟦U+007F⟧⟦U+200B⟧⟦U+2062⟧⟦U+2800⟧⟦U+E0200⟧⟦U+E000⟧end";
 
 /// A server whose row logs everything.
 fn logged(setup: Setup, script: &Script) -> Setup {

@@ -61,6 +61,28 @@ fn a_difference_shows_what_is_hidden() {
 }
 
 #[test]
+fn names_show_what_is_hidden_in_them() {
+    let world = World::pinned("notice", &before());
+    let hidden = "add\u{200B}\u{FE0F}";
+    let shown = "add⟦U+200B⟧⟦U+FE0F⟧";
+    world.set_tools(&json!([tool(hidden, "Adds"), tool("sub", "Subtracts")]));
+    let listed = world.trusted(&["list"]);
+    assert!(listed.contains(&format!("  {shown}  new\n")), "{listed}");
+    // A name can be typed as it is shown.
+    let output = world.trust(&["diff", "dev", "fs", shown]);
+    let difference = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        difference.starts_with(&format!("--- /dev/null\n+++ dev/fs/{shown}\n")),
+        "{difference}"
+    );
+    let withheld = "sub\u{E0200}\u{2800}";
+    world.set_tools(&json!([tool(withheld, "Subtracts")]));
+    let listed = world.trusted(&["list"]);
+    let remark = "tool 'sub⟦U+E0200⟧⟦U+2800⟧': withheld: the hidden character U+E0200 (no visible form) in /name";
+    assert!(listed.contains(remark), "{listed}");
+}
+
+#[test]
 fn nothing_is_approved_or_revoked_unasked() {
     let world = World::pinned("notice", &before());
     world.set_tools(&json!([tool("add", "Adds, and more")]));
