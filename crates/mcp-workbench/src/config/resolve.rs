@@ -33,7 +33,7 @@ use super::{
     },
     secrets::Secrets,
     transport::{self, Hints, Kind},
-    written::{Written, arguments_as_written},
+    written::{Written, arguments_as_written, env_as_written},
 };
 use crate::era::Era;
 use texts::Taken;
@@ -231,6 +231,7 @@ impl Resolver<'_> {
             command,
             args: line,
             args_as_written: arguments_as_written(raw),
+            env_as_written: env_as_written(raw),
             names_cwd: cwd.is_some(),
             cwd: cwd.unwrap_or_else(|| self.environment.start_directory().into()),
             environment: ChildEnvironment {

@@ -171,6 +171,8 @@ pub struct StdioLaunch {
     pub args: Vec<String>,
     /// Its arguments as the file has them, before variables were expanded.
     pub args_as_written: Vec<String>,
+    /// The entry's `env` as the file has it, before variables were expanded.
+    pub env_as_written: IndexMap<String, String>,
     /// The directory it runs in.
     pub cwd: PathBuf,
     /// Whether the entry names that directory; else it is the one that the workbench was started in.

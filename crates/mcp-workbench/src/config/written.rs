@@ -70,6 +70,13 @@ pub(super) fn arguments_as_written(raw: &RawServer) -> Vec<String> {
     texts.map(|text| text.written.clone()).collect()
 }
 
+/// The values of `env` as the file has them.
+pub(super) fn env_as_written(raw: &RawServer) -> IndexMap<String, String> {
+    let members = raw.env.iter().flatten();
+    let members = members.map(|(name, text)| (name.clone(), text.written.clone()));
+    members.collect()
+}
+
 fn arguments(raw: &RawServer) -> Vec<String> {
     let mut arguments = arguments_as_written(raw);
     // What a reference holds is looked at by itself.

@@ -69,7 +69,8 @@ impl PinnedServer {
     /// In what a server is not as it was.
     pub fn differences(&self, found: &Observation, base: Base) -> Differences {
         let launch = self.launch.differing(&found.launch);
-        let told = base == Base::Seen && self.seen.as_ref() == Some(&found.launch);
+        let is_seen = |seen: &Launch| seen.differing(&found.launch).is_empty();
+        let told = base == Base::Seen && self.seen.as_ref().is_some_and(is_seen);
         let mut differences = Differences {
             launch: if told { Vec::new() } else { launch },
             ..Differences::default()
@@ -90,17 +91,25 @@ impl PinnedServer {
 
     /// Whether seeing it would note nothing new.
     pub(super) fn has_seen(&self, found: &Observation) -> bool {
-        let is_other = self.launch != found.launch;
+        let is_other = !self.launch.differing(&found.launch).is_empty();
         let is_noted = |(name, digest): &(String, Digest)| {
             let tool = self.tools.get(name);
             tool.is_some_and(|it| it.seen == (it.pinned != Some(*digest)).then_some(*digest))
         };
-        self.seen.as_ref() == is_other.then_some(&found.launch) && found.tools.iter().all(is_noted)
+        !self.launch.is_older_than(&found.launch)
+            && self.seen.as_ref() == is_other.then_some(&found.launch)
+            && found.tools.iter().all(is_noted)
     }
 
-    /// Notes what was found and told, without approving it.
+    /// Notes what was found and told, without approving it. A launch that an earlier version recorded gets what this one
+    /// compares in addition, as at a first contact.
     pub fn see(&mut self, found: &Observation) {
-        self.seen = (self.launch != found.launch).then(|| found.launch.clone());
+        if self.launch.differing(&found.launch).is_empty() {
+            self.launch = found.launch.clone();
+            self.seen = None;
+        } else {
+            self.seen = Some(found.launch.clone());
+        }
         for (name, digest) in &found.tools {
             let tool = self.tools.entry(name.clone()).or_default();
             tool.seen = (tool.pinned != Some(*digest)).then_some(*digest);

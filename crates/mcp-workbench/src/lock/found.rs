@@ -27,6 +27,8 @@ pub(super) struct Found {
     pub(super) secrets: Secrets,
     /// What is compared, once it was.
     pub(super) observation: OnceLock<Observation>,
+    /// The tools of it, once they were compared.
+    pub(super) tools_only: OnceLock<Observation>,
 }
 
 /// How a server was started.
@@ -43,8 +45,6 @@ impl Found {
     pub(super) fn observation(&self) -> &Observation {
         self.observation.get_or_init(|| {
             let product = self.product.as_deref();
-            let digest = |definition| Digest::of(canonical(definition).as_bytes());
-            let tools = self.tools.iter();
             Observation {
                 launch: match &self.start {
                     Start::Known(launch) => launch.saying(product),
@@ -52,12 +52,27 @@ impl Found {
                         Launch::of(server, programs, Recall::Kept).saying(product)
                     }
                 },
-                tools: tools
-                    .map(|(name, definition)| (name.clone(), digest(definition)))
-                    .collect(),
+                ..self.tools_only().clone()
+            }
+        })
+    }
+
+    /// What is compared with what was found earlier at the same start, which has the same launch. No file is read.
+    pub(super) fn tools_only(&self) -> &Observation {
+        self.tools_only.get_or_init(|| {
+            let digest = |definition| Digest::of(canonical(definition).as_bytes());
+            let tools = self.tools.iter();
+            let tools = tools.map(|(name, definition)| (name.clone(), digest(definition)));
+            Observation {
+                tools: tools.collect(),
                 ..Observation::default()
             }
         })
+    }
+
+    /// Returns whether nobody has looked at how the server was started.
+    pub(super) fn is_unlooked(&self) -> bool {
+        matches!(self.start, Start::Unlooked(..))
     }
 
     /// The canonical definitions that may be kept, one made after the other.

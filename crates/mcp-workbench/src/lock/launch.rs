@@ -1,18 +1,22 @@
 //! What is run, or reached, when a server is started: the parts of its entry as they are written, and the digests of the
-//! files that it names. Values of variables are not among them.
+//! files that it names and of variables by which it finds code. No value of a variable is among them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::{
-    program_files,
+    canonical::Digest,
+    inputs, program_files,
     programs::{Programs, Recall},
 };
 use crate::config::{Server, Written};
 
 /// The part that is known only when the server has come up: its own name and version.
 pub(super) const SAYS: &str = "says";
+/// The part with the digests of what a program is given. Lock files of earlier versions do not have it: there it is not
+/// compared.
+pub(super) const INPUTS: &str = "inputs";
 
 /// The parts of a launch by their names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,18 +28,19 @@ impl Launch {
         let mut launch = Self::written(&server.written);
         let files = program_files::digests(server, programs, recall);
         if !files.is_empty() {
-            let files = files.into_iter();
-            let files = files.map(|(file, digest)| (file, Value::from(digest.to_string())));
-            launch
-                .0
-                .insert("files".to_owned(), Value::Object(files.collect()));
+            launch.0.insert("files".to_owned(), in_words(files));
+        }
+        // An empty part says that there was nothing, so that something new is noticed.
+        if let Some(inputs) = inputs::digests(server, programs, recall) {
+            launch.0.insert(INPUTS.to_owned(), in_words(inputs));
         }
         launch
     }
 
     /// The same, where no file has to be read for it.
     pub(super) fn at_once(server: &Server, programs: &Programs, recall: Recall) -> Option<Self> {
-        let is_known = program_files::are_known(server, programs, recall);
+        let is_known = program_files::are_known(server, programs, recall)
+            && inputs::are_known(server, programs, recall);
         is_known.then(|| Self::of(server, programs, recall))
     }
 
@@ -82,10 +87,17 @@ impl Launch {
         &self.0
     }
 
-    /// The names of the parts in which another launch differs.
+    /// Returns whether this launch was recorded by an earlier version, which compared less than the other.
+    pub fn is_older_than(&self, other: &Self) -> bool {
+        other.0.contains_key(INPUTS) && !self.0.contains_key(INPUTS)
+    }
+
+    /// The names of the parts in which another launch differs from this one, which was recorded.
     pub fn differing(&self, other: &Self) -> Vec<String> {
         let names: BTreeSet<&String> = self.0.keys().chain(other.0.keys()).collect();
+        let is_older = self.is_older_than(other);
         let names = names.into_iter();
+        let names = names.filter(|name| !(is_older && *name == INPUTS));
         names
             .filter(|name| self.0.get(*name) != other.0.get(*name))
             .cloned()
@@ -98,4 +110,11 @@ impl Launch {
         names.retain(|name| name != SAYS);
         names
     }
+}
+
+/// Digests by their names, as a value.
+fn in_words(digests: BTreeMap<String, Digest>) -> Value {
+    let digests = digests.into_iter();
+    let digests = digests.map(|(name, digest)| (name, Value::from(digest.to_string())));
+    Value::Object(digests.collect())
 }

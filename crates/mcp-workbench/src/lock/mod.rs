@@ -3,7 +3,7 @@
 //! A definition is compared by the SHA-256 of its [`canonical`] form, a server by its [`Launch`]. The [`Lock`] is the
 //! file's content; [`Observation`] is what was found of a server, and comparing the two gives [`Differences`]. All of
 //! that is plain data. What touches disks is [`Pins`], the one owner of the file in a process, with `texts`, which
-//! keeps definitions so that a difference can be shown, and `programs`, which has the digests of what is run.
+//! keeps definitions so that a difference can be shown, and `programs`, which has the digests of files.
 //! [`ServerPins`] is what the task of a server holds: whether it may start, and which of its tools may be offered.
 //!
 //! Only `mcp-workbench trust` approves anything. A running workbench writes first contacts, and changes as `seen`.
@@ -13,6 +13,7 @@ mod compare;
 mod disk;
 mod document;
 mod found;
+mod inputs;
 mod launch;
 mod pins;
 mod program_files;
@@ -29,6 +30,7 @@ pub use compare::{Base, Differences, Observation, Selection};
 pub use document::{Lock, PinnedServer, PinnedTool};
 pub use launch::Launch;
 pub use pins::{Pins, RecordError};
+pub use programs::Recall;
 pub use reading::LockFault;
 pub use server_pins::{Ruling, ServerPins};
 pub use state::Scope;

@@ -11,7 +11,7 @@ use std::{
 use thiserror::Error;
 
 use super::{
-    Base, Denial, Digest, Launch, Lock, LockFault, PinnedServer, canonical,
+    Base, Denial, Digest, Launch, Lock, LockFault, Observation, PinnedServer, canonical,
     disk::{Disk, read, stamp},
     found::Found,
     programs::{Programs, Recall},
@@ -122,19 +122,19 @@ impl Pins {
         is_pinned || state.first.contains_key(&key(place))
     }
 
-    /// How a server is started now, as far as its pins have to know. Files may be read, which takes a moment.
-    pub fn launch(&self, server: &Server) -> Launch {
-        Launch::of(server, &self.programs, recall(server.pin))
+    /// Returns how a server is started now. Files may be read, which takes a moment.
+    pub fn launch(&self, server: &Server, recall: Recall) -> Launch {
+        Launch::of(server, &self.programs, recall)
     }
 
-    /// The same, where no program has to be read for it.
-    pub fn launch_at_once(&self, server: &Server) -> Option<Launch> {
-        Launch::at_once(server, &self.programs, recall(server.pin))
+    /// Returns how a server is started now, if no file has to be read for it.
+    pub fn launch_at_once(&self, server: &Server, recall: Recall) -> Option<Launch> {
+        Launch::at_once(server, &self.programs, recall)
     }
 
-    /// The same, for somebody who approves it: every file is read.
+    /// Returns how a server is started now, for somebody who approves it: every file is read.
     pub fn launch_to_approve(&self, server: &Server) -> Launch {
-        Launch::of(server, &self.programs, Recall::Read)
+        self.launch(server, Recall::of(PinMode::Enforce))
     }
 
     /// Keeps what was read of programs for later runs.
@@ -229,8 +229,15 @@ impl Pins {
             Disk::Known(lock) => lock.server(&place),
             Disk::Unread | Disk::Missing => None,
         };
-        let first = state.first.get(&key);
-        let first = first.map(|first| PinnedServer::of(first.observation()));
+        // Looking at the launch reads files, and whoever lists tools must not wait for that.
+        let first = state.first.get(&key).filter(|_| known.is_none());
+        let is_same_start = first.is_some_and(|it| it.is_unlooked() && found.is_unlooked());
+        let observed: fn(&Found) -> &Observation = if is_same_start {
+            Found::tools_only
+        } else {
+            Found::observation
+        };
+        let first = first.map(|first| PinnedServer::of(observed(first)));
         let Some(known) = known.or(first.as_ref()) else {
             state.first.insert(key, Arc::new(found));
             return Ruling::default();
@@ -238,12 +245,12 @@ impl Pins {
         // What was told counts before it is written.
         let told = state.told.get(&key).map(|told| {
             let mut known = known.clone();
-            known.see(told.observation());
+            known.see(observed(told));
             known
         });
         let known = told.as_ref().unwrap_or(known);
-        let differences = known.differences(found.observation(), Base::Seen);
-        if known.has_seen(found.observation()) {
+        let differences = known.differences(observed(&found), Base::Seen);
+        if known.has_seen(observed(&found)) {
             state.changed.remove(&key);
         } else {
             state.changed.insert(key, Arc::new(found));
@@ -341,14 +348,6 @@ impl Pins {
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Only what was read in this run says what may be started.
-fn recall(mode: PinMode) -> Recall {
-    match mode {
-        PinMode::Off | PinMode::Notice => Recall::Kept,
-        PinMode::Enforce => Recall::Read,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The files that an entry names and that are run: a command with a path, and scripts among the arguments. Programs that
 //! are looked up in `PATH` are not among them, since interpreters and launchers differ from machine to machine; nor is
-//! a file whose name depends on a variable.
+//! a file whose name depends on a variable. Other files among the arguments are [inputs](super::inputs).
 
 use std::{
     collections::BTreeMap,
@@ -63,7 +63,7 @@ fn named(server: &Server) -> impl Iterator<Item = (&str, PathBuf)> {
 }
 
 /// Whether an argument may be a file that is run, as far as its name tells.
-fn is_program(argument: &str) -> bool {
+pub(super) fn is_program(argument: &str) -> bool {
     let extension = Path::new(argument).extension().and_then(OsStr::to_str);
     extension.is_some_and(|it| PROGRAMS.contains(&it.to_ascii_lowercase().as_str()))
 }

@@ -1,6 +1,8 @@
-//! The digests of programs that were read, by what changes with the content of a file. Many servers may be one program,
-//! which is read once. Digests last from run to run in the cache directory, so that a start does not wait until a large
-//! program was read once more. Losing them costs that reading, so nothing that goes wrong here is ever an error.
+//! The digests of files that were read, by what changes with the content of a file. Many servers may be one program, which
+//! is read once. Digests last from run to run in the cache directory, so that a start does not wait until a large program
+//! was read once more. Losing them costs that reading, so nothing that goes wrong here is ever an error. Where only what
+//! is approved may be started, the content itself is read: whoever writes through a mapping of a file can leave its times
+//! as they were.
 
 use std::{
     collections::HashMap,
@@ -8,13 +10,14 @@ use std::{
     io::{self, Read},
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Instant,
 };
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::canonical::Digest;
-use crate::{plain_file, private_files};
+use crate::{config::PinMode, plain_file, private_files};
 
 /// The file in the cache directory.
 const FILE: &str = "programs.json";
@@ -40,18 +43,28 @@ pub(super) struct Programs {
 
 /// Which digests are good enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Recall {
+pub enum Recall {
     /// Those of an earlier run too.
     Kept,
-    /// Those of files that this process has read.
-    Read,
+    /// Those of files that were read after this moment, so that servers which are started together read a file once.
+    Since(Instant),
+}
+
+impl Recall {
+    /// Returns which digests are good enough from now on for a server.
+    pub fn of(mode: PinMode) -> Self {
+        match mode {
+            PinMode::Off | PinMode::Notice => Self::Kept,
+            PinMode::Enforce => Self::Since(Instant::now()),
+        }
+    }
 }
 
 /// What is known, by the stamps of files.
 #[derive(Debug, Default)]
 struct Known {
-    /// What this process has read.
-    read: HashMap<String, Digest>,
+    /// What this process has read, and since when.
+    read: HashMap<String, (Digest, Instant)>,
     /// What an earlier one had read; nothing before somebody wanted to know.
     kept: Option<HashMap<String, Digest>>,
     /// What was read and is to be kept.
@@ -84,6 +97,7 @@ impl Programs {
         if let Some(digest) = self.recall(&mut known, &stamp, recall) {
             return Some(digest);
         }
+        let begun = Instant::now();
         let digest = read(path).ok()?;
         if known.read.len() >= MAX_REMEMBERED {
             known.read.clear();
@@ -91,7 +105,7 @@ impl Programs {
         if is_settled(&metadata) {
             known.new.insert(stamp.clone(), digest);
         }
-        known.read.insert(stamp, digest);
+        known.read.insert(stamp, (digest, begun));
         Some(digest)
     }
 
@@ -108,12 +122,14 @@ impl Programs {
     }
 
     fn recall(&self, known: &mut Known, stamp: &str, recall: Recall) -> Option<Digest> {
-        let read = known.read.get(stamp).copied();
-        if read.is_some() || recall == Recall::Read {
-            return read;
+        let read = known.read.get(stamp);
+        match recall {
+            Recall::Since(moment) => read.filter(|it| it.1 >= moment).map(|it| it.0),
+            Recall::Kept => read.map(|it| it.0).or_else(|| {
+                let kept = known.kept.get_or_insert_with(|| self.kept());
+                kept.get(stamp).copied()
+            }),
         }
-        let kept = known.kept.get_or_insert_with(|| self.kept());
-        kept.get(stamp).copied()
     }
 
     /// Keeps what was read for later runs.

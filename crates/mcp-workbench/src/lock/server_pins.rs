@@ -131,6 +131,7 @@ impl ServerPins {
             tools: tools.collect(),
             secrets: self.secrets.clone(),
             observation: OnceLock::new(),
+            tools_only: OnceLock::new(),
         };
         match mode {
             PinMode::Enforce => self.pins.enforce(&found),

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use super::{Differences, LockFault, launch::SAYS};
+use super::{
+    Differences, LockFault,
+    launch::{INPUTS, SAYS},
+};
 use crate::{config::Invocation, ident::ServerIdentifier, visible::visible};
 
 /// The command that shows how a server or a tool differs from what is pinned.
@@ -176,6 +179,7 @@ pub(super) fn not_pinned(file: &str, fault: &LockFault) -> String {
 pub fn launch_parts(parts: &[String]) -> String {
     let shown = parts.iter().map(|part| match part.as_str() {
         SAYS => "its own name or version".to_owned(),
+        INPUTS => "'inputs' (files among its arguments, 'envFile' or loader variables)".to_owned(),
         part => format!("'{}'", visible(part)),
     });
     shown.collect::<Vec<_>>().join(", ")

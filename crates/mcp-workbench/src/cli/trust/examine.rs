@@ -290,6 +290,12 @@ impl Examined {
         remarks.map(|it| it.text.as_str()).collect()
     }
 
+    /// Returns whether the lock file has less of its launch than this version compares.
+    pub(super) fn is_older(&self) -> bool {
+        let pinned = self.pinned.as_ref();
+        pinned.is_some_and(|it| it.launch.is_older_than(&self.launch))
+    }
+
     /// In what the server is not what is pinned; nothing is known of tools where it is not up.
     pub(super) fn differences(&self) -> Differences {
         let pinned = self.pinned.clone().unwrap_or_default();

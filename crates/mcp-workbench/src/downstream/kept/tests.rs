@@ -33,6 +33,7 @@ fn launch(args: &[&str], own: &[(&str, &str)]) -> StdioLaunch {
         command: "no-such-program".into(),
         args: list(args),
         args_as_written: list(&["${ARGUMENT}"]),
+        env_as_written: indexmap::IndexMap::new(),
         cwd: "/".into(),
         names_cwd: false,
         environment: ChildEnvironment {

@@ -16,7 +16,7 @@ use crate::{
     contain::contain_now,
     downstream::supervisor::{SupervisorContext, adapt::Entry},
     ident::ServerIdentifier,
-    lock::{Launch, Pins, ServerPins},
+    lock::{Launch, Pins, Recall, ServerPins},
 };
 
 /// How long a first contact waits for others, so that they are written and told together: an open does not wait for a
@@ -32,9 +32,16 @@ pub(crate) struct Looks {
 
 #[derive(Default)]
 struct Queue {
-    wanted: Vec<(Arc<Server>, watch::Sender<Option<Launch>>)>,
+    wanted: Vec<Wanted>,
     /// Whether a thread is at it.
     is_seen_to: bool,
+}
+
+/// A server whose launch somebody waits for.
+struct Wanted {
+    server: Arc<Server>,
+    recall: Recall,
+    found: watch::Sender<Option<Launch>>,
 }
 
 impl Looks {
@@ -45,13 +52,18 @@ impl Looks {
         pins: &Arc<Pins>,
         tasks: &TaskTracker,
     ) -> watch::Receiver<Option<Launch>> {
-        let (found, launch) = watch::channel(pins.launch_at_once(&server));
+        let recall = Recall::of(server.pin);
+        let (found, launch) = watch::channel(pins.launch_at_once(&server, recall));
         // A thread for nothing would cost more than all the rest.
         if launch.borrow().is_some() {
             return launch;
         }
         let mut queue = self.queue();
-        queue.wanted.push((server, found));
+        queue.wanted.push(Wanted {
+            server,
+            recall,
+            found,
+        });
         if !std::mem::replace(&mut queue.is_seen_to, true) {
             let (this, pins) = (Arc::clone(self), Arc::clone(pins));
             tasks.spawn(async move {
@@ -66,16 +78,16 @@ impl Looks {
     }
 
     fn run(&self, pins: &Pins) {
-        while let Some((server, found)) = self.next() {
+        while let Some(next) = self.next() {
             // Without a word of it, whoever waits is told that it is not known.
-            if let Ok(launch) = contain_now(|| pins.launch(&server)) {
-                found.send_replace(Some(launch));
+            if let Ok(launch) = contain_now(|| pins.launch(&next.server, next.recall)) {
+                next.found.send_replace(Some(launch));
             }
         }
         pins.keep_programs();
     }
 
-    fn next(&self) -> Option<(Arc<Server>, watch::Sender<Option<Launch>>)> {
+    fn next(&self) -> Option<Wanted> {
         let mut queue = self.queue();
         let next = queue.wanted.pop();
         queue.is_seen_to = next.is_some();
@@ -114,10 +126,8 @@ impl Pinning {
             PinMode::Notice => context.pins.is_met(&place),
             PinMode::Enforce => true,
         };
-        let looks = &context.looks;
-        let begin = || looks.begin(Arc::clone(&server), &context.pins, &context.links.tasks);
         Self {
-            launch: is_wanted.then(begin),
+            launch: is_wanted.then(|| begin(&server, context)),
             pins: Arc::clone(&context.pins),
             place,
             server,
@@ -125,9 +135,14 @@ impl Pinning {
     }
 
     /// The pins, when the launch is known, if it has to be. Cancel-safe.
-    pub(crate) async fn pins(&self) -> ServerPins {
+    pub(crate) async fn pins(&self, context: &SupervisorContext) -> ServerPins {
         let (pins, place) = (Arc::clone(&self.pins), self.place.clone());
-        let Some(mut launch) = self.launch.clone() else {
+        let launch = self.launch.clone().or_else(|| {
+            // Another workbench may have met it meanwhile.
+            let is_wanted = self.server.pin == PinMode::Notice && pins.is_met(&place);
+            is_wanted.then(|| begin(&self.server, context))
+        });
+        let Some(mut launch) = launch else {
             return ServerPins::unlooked(pins, place, Arc::clone(&self.server));
         };
         let found = launch.wait_for(Option::is_some).await;
@@ -135,6 +150,12 @@ impl Pinning {
         let launch = found.ok().and_then(|it| it.clone()).unwrap_or_default();
         ServerPins::new(pins, place, launch)
     }
+}
+
+/// Begins to look at how a server is started.
+fn begin(server: &Arc<Server>, context: &SupervisorContext) -> watch::Receiver<Option<Launch>> {
+    let looks = &context.looks;
+    looks.begin(Arc::clone(server), &context.pins, &context.links.tasks)
 }
 
 /// Has a first contact written, if no open does it before.

@@ -74,7 +74,7 @@ pub(crate) async fn start(
     let Entry { server, roots, .. } = entry;
     let pinning = Pinning::begin(entry, context);
     if server.pin == PinMode::Enforce {
-        pinning.pins().await.admit(server.pin)?;
+        pinning.pins(context).await.admit(server.pin)?;
     }
     let mut start = Start {
         server,
@@ -246,7 +246,11 @@ impl<'a> Start<'a> {
         let told = walk.told(met.era, Introduction::of(&met.said, met.era));
         let mut secrets = conversation.link.secrets().into_owned();
         secrets.merge(&self.server.literal_credentials());
-        let pins = self.pinning.pins().await.without_secrets(secrets);
+        let pins = self
+            .pinning
+            .pins(self.context)
+            .await
+            .without_secrets(secrets);
         let rules = ListRules::of(self.server, met.era).with_pins(&pins, self.server.pin);
         let started = Started {
             tools: ToolList::of(&told, &rules),

@@ -126,6 +126,7 @@ fn a_key_follows_the_program_and_its_files_and_shows_nothing() {
             command: "no-such-program".into(),
             args: list(args),
             args_as_written: list(written),
+            env_as_written: indexmap::IndexMap::new(),
             cwd: cwd.unwrap_or(folder.path()).into(),
             names_cwd: cwd.is_some(),
             environment: crate::config::ChildEnvironment {

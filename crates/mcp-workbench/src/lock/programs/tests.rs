@@ -42,12 +42,36 @@ fn a_digest_of_an_earlier_run_does_where_it_may() {
     place.keep(planted);
     let run = place.run();
     assert!(run.is_known(&place.program(), Recall::Kept));
-    assert!(!run.is_known(&place.program(), Recall::Read));
+    let now = Recall::of(PinMode::Enforce);
+    assert!(!run.is_known(&place.program(), now));
     assert_eq!(run.digest(&place.program(), Recall::Kept), Some(planted));
     let read = Some(Digest::of(b"one"));
-    assert_eq!(run.digest(&place.program(), Recall::Read), read);
+    assert_eq!(run.digest(&place.program(), now), read);
     assert_eq!(run.digest(&place.program(), Recall::Kept), read);
-    assert!(run.is_known(&place.program(), Recall::Read));
+    assert!(run.is_known(&place.program(), now), "others wait for it");
+}
+
+/// Whoever writes through a mapping of a file can leave its times, and so its stamp, as they were.
+#[test]
+fn a_digest_that_was_read_earlier_in_this_run_does_not_do_where_only_what_is_approved_may_start() {
+    let place = Place::new("one");
+    let run = place.run();
+    let stamp = stamp(&place.program(), &fs::metadata(place.program()).unwrap());
+    let stale = Digest::of(b"what the file was when it was read");
+    run.known().read.insert(stamp, (stale, Instant::now()));
+    let now = Recall::of(PinMode::Enforce);
+    assert!(!run.is_known(&place.program(), now));
+    assert_eq!(run.digest(&place.program(), now), Some(Digest::of(b"one")));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
+    let place = Place::new("one");
+    let pipe = place.folder.path().join("pipe");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    assert!(read(&pipe).is_err());
 }
 
 #[cfg(unix)]
@@ -90,7 +114,7 @@ fn what_was_read_is_kept_once_a_change_would_show() {
 
     // A program of the system was not changed in the last seconds.
     let settled = Path::new("/bin/sh");
-    let digest = run.digest(settled, Recall::Read).unwrap();
+    let digest = run.digest(settled, Recall::of(PinMode::Enforce)).unwrap();
     run.keep();
     let next = place.run();
     assert!(next.is_known(settled, Recall::Kept));
@@ -139,7 +163,8 @@ fn folders_and_the_workbench_itself_have_no_digest() {
     let run = place.run();
     let own = std::env::current_exe().unwrap();
     for path in [place.folder.path(), Path::new("/nowhere"), &own] {
-        assert!(run.is_known(path, Recall::Read), "{path:?}");
-        assert_eq!(run.digest(path, Recall::Read), None, "{path:?}");
+        let now = Recall::of(PinMode::Enforce);
+        assert!(run.is_known(path, now), "{path:?}");
+        assert_eq!(run.digest(path, now), None, "{path:?}");
     }
 }

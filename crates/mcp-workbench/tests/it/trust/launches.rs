@@ -26,13 +26,13 @@ fn attacks(world: &World) -> Vec<(&'static str, Value, &'static str)> {
         ("command", json!("./evil"), "'command', 'files' are others"),
         (
             "args",
-            json!([world.setup.path("fixtures/0.json"), "--evil"]),
+            json!(["${FIXTURES:-.}/0.json", "--evil"]),
             "'args' is another",
         ),
         (
             "env",
             json!({"NODE_OPTIONS": "--require ./evil.js"}),
-            "'env' is another",
+            "'env', 'inputs' (files among its arguments, 'envFile' or loader variables) are others",
         ),
         ("inheritEnv", json!(true), "'inheritEnv' is another"),
         ("cwd", json!(".."), "'cwd' is another"),
@@ -199,6 +199,129 @@ fn a_kept_digest_is_no_approval() {
     fs::remove_file(world.setup.path("cache/mcp-workbench/programs.json")).unwrap();
     let notices = world.open()["notices"].to_string();
     assert!(notices.contains("'files' is another"), "{notices}");
+}
+
+/// A world whose server is started by a shell from a file without an extension, with more in its entry, and the file.
+fn started_from_a_file(pin: &str, keys: &Value) -> (World, PathBuf) {
+    let setup = Setup::new().toolbox("dev", "d");
+    let script = setup.write(
+        "script.json",
+        &Script::new().tools(&tools().to_string()).text(),
+    );
+    let file = setup.write("config/server", &program(""));
+    let mut entry = json!({"command": "sh", "args": ["server", script], "cwd": "."});
+    for (key, value) in keys.as_object().unwrap() {
+        entry[key] = value.clone();
+    }
+    let setup = setup.entry("fs", entry).top("pin", json!(pin));
+    setup.write_config();
+    (World { setup }, file)
+}
+
+const OTHER_INPUTS: &str =
+    "'inputs' (files among its arguments, 'envFile' or loader variables) is another";
+
+/// Has a server that was met under `notice` refused under `enforce`, and started once it is approved.
+#[track_caller]
+fn is_refused_until_it_is_approved(world: &World, parts: &str) {
+    let notices = world.open()["notices"].to_string();
+    assert!(notices.contains(parts), "{notices}");
+    world.set_pin("enforce");
+    let error = world.connect().open("dev").error().to_owned();
+    assert!(error.contains(parts), "{error}");
+    world.trusted(&["approve", "--yes"]);
+    assert_eq!(names(&world.open()), ["add"]);
+}
+
+#[test]
+fn a_script_counts_whatever_its_name_ends_with() {
+    for name in [
+        "server",
+        "server.pl",
+        "server.tsx",
+        "server.lua",
+        "server.wasm",
+    ] {
+        let (world, file) = started_from_a_file("notice", &json!({}));
+        let script = file.with_file_name(name);
+        fs::rename(&file, &script).unwrap();
+        world.edit(|config| World::entry(config)["args"][0] = json!(name));
+        world.open();
+        fs::write(&script, program("touch ran\n")).unwrap();
+        is_refused_until_it_is_approved(&world, OTHER_INPUTS);
+    }
+}
+
+#[test]
+fn the_file_of_an_option_counts() {
+    let (world, _) = started_from_a_file("notice", &json!({}));
+    let file = world.setup.write("config/settings", "a");
+    world.edit(|config| {
+        let arguments = World::entry(config)["args"].as_array_mut().unwrap();
+        arguments.push(json!("--settings=settings"));
+    });
+    world.open();
+    fs::write(file, "b").unwrap();
+    is_refused_until_it_is_approved(&world, OTHER_INPUTS);
+}
+
+#[test]
+fn values_of_loader_variables_count_and_are_not_in_the_lock_file() {
+    let keys = json!({"env": {"NODE_OPTIONS": "--require ./canary-one.js", "LOG": "a"}});
+    let (world, _) = started_from_a_file("notice", &keys);
+    world.open();
+    assert!(!world.lock().contains("canary"), "{}", world.lock());
+    world.edit(|config| World::entry(config)["env"]["LOG"] = json!("b"));
+    assert_eq!(world.open().get("notices"), None, "it loads nothing");
+    world.edit(|config| {
+        World::entry(config)["env"]["NODE_OPTIONS"] = json!("--require ./canary-two.js");
+    });
+    is_refused_until_it_is_approved(&world, OTHER_INPUTS);
+    assert!(!world.lock().contains("canary"), "{}", world.lock());
+}
+
+#[test]
+fn the_content_of_an_env_file_counts_and_is_not_in_the_lock_file() {
+    let (world, _) = started_from_a_file("notice", &json!({"envFile": "server.env"}));
+    let file = world.setup.write("config/server.env", "TOKEN=canary-one\n");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    world.open();
+    fs::write(&file, "TOKEN=canary-one\nLD_PRELOAD=./canary.so\n").unwrap();
+    let notices = world.open()["notices"].to_string();
+    assert!(notices.contains(OTHER_INPUTS), "{notices}");
+    assert!(!world.lock().contains("canary"), "{}", world.lock());
+}
+
+/// Makes the lock file one that an earlier version wrote, which had no digests of inputs.
+fn make_older(world: &World) {
+    let mut lock: Value = serde_json::from_str(&world.lock()).unwrap();
+    let launch = &mut lock["toolboxes"]["dev"]["fs"]["launch"];
+    let inputs = launch.as_object_mut().unwrap().remove("inputs");
+    assert!(inputs.is_some(), "{launch}");
+    fs::write(world.lock_file(), lock.to_string()).unwrap();
+}
+
+#[test]
+fn a_lock_file_of_an_earlier_version_raises_no_alarm_and_gets_what_it_lacks() {
+    let (world, file) = started_from_a_file("notice", &json!({}));
+    world.open();
+    make_older(&world);
+    assert_eq!(world.open().get("notices"), None);
+    assert!(world.lock().contains("\"inputs\""), "{}", world.lock());
+
+    make_older(&world);
+    world.set_pin("enforce");
+    assert_eq!(names(&world.open()), ["add"]);
+    assert!(!world.lock().contains("\"inputs\""), "nobody approved it");
+    let approved = world.trusted(&["approve", "--yes"]);
+    assert!(
+        approved.contains("recorded by an earlier version"),
+        "{approved}"
+    );
+    assert_eq!(names(&world.open()), ["add"]);
+    fs::write(&file, program("touch ran\n")).unwrap();
+    let error = world.connect().open("dev").error().to_owned();
+    assert!(error.contains(OTHER_INPUTS), "{error}");
 }
 
 #[test]

@@ -34,7 +34,12 @@ impl World {
     fn of(pin: &str, script: &Script) -> Self {
         let setup = Setup::one(script).top("pin", json!(pin));
         setup.write_config();
-        Self { setup }
+        let world = Self { setup };
+        // What the server does is changed by tests as a package behind `npx` would: its arguments name no file.
+        let fixtures = world.setup.path("fixtures");
+        let script = format!("${{FIXTURES:-{}}}/0.json", fixtures.display());
+        world.edit(|config| Self::entry(config)["args"] = json!([script]));
+        world
     }
 
     /// A world whose servers were met before, and whose policy is now this one.

@@ -1,0 +1,184 @@
+//! What a program is given besides its own file: the files among its arguments, its `envFile`, and the variables by which
+//! programs find the code that they load. Only digests of them are kept. What a server inherits from the environment of
+//! the workbench is not among them, since that differs from machine to machine and from terminal to terminal.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    canonical::Digest,
+    program_files,
+    programs::{Programs, Recall},
+};
+use crate::config::{Server, StdioLaunch, Transport};
+
+/// Variables by which dynamic linkers, interpreters, shells and installers of packages find code.
+const LOADERS: &[&str] = &[
+    "BASH_ENV",
+    "BUNDLE_GEMFILE",
+    "BUN_OPTIONS",
+    "CLASSPATH",
+    "DOTNET_ADDITIONAL_DEPS",
+    "DOTNET_ROOT",
+    "DOTNET_STARTUP_HOOKS",
+    "ENV",
+    "GCONV_PATH",
+    "GEM_HOME",
+    "GEM_PATH",
+    "GIT_EXEC_PATH",
+    "GIT_SSH",
+    "GIT_SSH_COMMAND",
+    "GLIBC_TUNABLES",
+    "JAVA_HOME",
+    "JAVA_TOOL_OPTIONS",
+    "JDK_JAVA_OPTIONS",
+    "JULIA_DEPOT_PATH",
+    "JULIA_LOAD_PATH",
+    "LUA_CPATH",
+    "LUA_INIT",
+    "LUA_PATH",
+    "NODE_OPTIONS",
+    "NODE_PATH",
+    "OPENSSL_CONF",
+    "OPENSSL_ENGINES",
+    "OPENSSL_MODULES",
+    "PATH",
+    "PATHEXT",
+    "PERL5LIB",
+    "PERL5OPT",
+    "PERLLIB",
+    "PHPRC",
+    "PHP_INI_SCAN_DIR",
+    "RUBYLIB",
+    "RUBYOPT",
+    "R_LIBS",
+    "R_PROFILE",
+    "SHELL",
+    "VIRTUAL_ENV",
+    "ZDOTDIR",
+    "_JAVA_OPTIONS",
+];
+
+/// Beginnings of the names of such variables.
+const LOADER_BEGINNINGS: &[&str] = &[
+    "BASH_FUNC_",
+    "CORECLR_",
+    "COR_",
+    "DYLD_",
+    "GIT_CONFIG",
+    "LD_",
+    "NPM_CONFIG_",
+    "PIP_",
+    "PYTHON",
+    "UV_",
+];
+
+/// Something that is read for its digest.
+enum Source<'a> {
+    File(PathBuf),
+    Value(&'a str),
+}
+
+/// Returns the digests of the inputs of a program, by what they are; nothing for a server that is no program.
+pub(super) fn digests(
+    server: &Server,
+    programs: &Programs,
+    recall: Recall,
+) -> Option<BTreeMap<String, Digest>> {
+    let digests = sources(server)?.filter_map(|(name, source)| {
+        let digest = match source {
+            Source::File(file) => programs.digest(&file, recall)?,
+            Source::Value(value) => Digest::of(value.as_bytes()),
+        };
+        Some((name, digest))
+    });
+    Some(digests.collect())
+}
+
+/// Returns whether no file has to be read for that.
+pub(super) fn are_known(server: &Server, programs: &Programs, recall: Recall) -> bool {
+    let mut sources = sources(server).into_iter().flatten();
+    sources.all(|(_, source)| match source {
+        Source::File(file) => programs.is_known(&file, recall),
+        Source::Value(_) => true,
+    })
+}
+
+fn sources(server: &Server) -> Option<impl Iterator<Item = (String, Source<'_>)>> {
+    let Transport::Stdio(launch) = &server.transport else {
+        return None;
+    };
+    let variables = launch.env_as_written.iter();
+    let variables = variables.filter(|(name, _)| is_loader(name));
+    let variables = variables.map(|(name, value)| (format!("env {name}"), Source::Value(value)));
+    let env_file = server.written.env_file.as_deref();
+    let env_file = env_file.filter(|written| !written.contains("${"));
+    let env_file = env_file.zip(launch.environment.file.as_ref());
+    let env_file = env_file.map(|(name, file)| {
+        let file = Source::File(launch.cwd.join(file));
+        (format!("envFile {name}"), file)
+    });
+    Some(arguments(server, launch).chain(env_file).chain(variables))
+}
+
+/// The arguments that may be files, as they are kept, and where the files are. Those with a variable in them name another
+/// file on the next machine, and those that programs are made of are compared as `files`.
+fn arguments<'a>(
+    server: &'a Server,
+    launch: &'a StdioLaunch,
+) -> impl Iterator<Item = (String, Source<'a>)> {
+    let arguments = server.written.args.iter().zip(&launch.args_as_written);
+    let arguments = arguments.zip(&launch.args);
+    let files = arguments.filter(|((_, written), argument)| {
+        !written.contains("${") && !program_files::is_program(argument)
+    });
+    files.map(|((kept, _), argument)| {
+        let file = launch.cwd.join(file_name(argument, &launch.cwd));
+        (format!("arg {kept}"), Source::File(file))
+    })
+}
+
+/// Returns the part of an argument that names a file: all of it, or the value of an option such as `--config=FILE`.
+fn file_name<'a>(argument: &'a str, folder: &Path) -> &'a str {
+    match argument.split_once('=') {
+        Some((_, value)) if !folder.join(argument).is_file() => value,
+        _ => argument,
+    }
+}
+
+fn is_loader(name: &str) -> bool {
+    let begins = |beginning: &&str| {
+        let start = name.get(..beginning.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(beginning))
+    };
+    LOADERS.iter().any(|it| it.eq_ignore_ascii_case(name)) || LOADER_BEGINNINGS.iter().any(begins)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_by_which_programs_find_code_are_known() {
+        for name in [
+            "PATH",
+            "Path",
+            "PYTHONPATH",
+            "NODE_OPTIONS",
+            "LD_PRELOAD",
+            "DYLD_INSERT_LIBRARIES",
+            "RUBYOPT",
+            "PERL5OPT",
+            "BASH_ENV",
+            "npm_config_registry",
+            "UV_INDEX_URL",
+        ] {
+            assert!(is_loader(name), "{name}");
+        }
+        for name in ["API_TOKEN", "HOME", "LOG_LEVEL", "LANG", "P", "LD", "ÄÖ"] {
+            assert!(!is_loader(name), "{name}");
+        }
+    }
+}
