@@ -5,6 +5,7 @@ use std::{fmt::Write, path::Path, process::ExitCode};
 use super::{Done, configuration::load_configuration, output, shell::quoted};
 use crate::{
     config::{Environment, LiteralPlace, Loaded, REDACTED, Server, ToolMode, Transport},
+    lock::{Lowered, Pins},
     visible::visible,
 };
 
@@ -14,6 +15,12 @@ pub(super) fn run(config: Option<&Path>, environment: &Environment) -> Done {
     output::data(&describe(&loaded)?);
     for problem in loaded.warnings.iter().chain(&loaded.unset) {
         output::remark(&problem.to_string());
+    }
+    let pins = Pins::new(&loaded.config);
+    for Lowered { place, mode } in pins.lowered(&loaded.config) {
+        let name = format!("{}/{}", place.toolbox, place.server);
+        let words = pins.held_words(&place, mode);
+        output::remark(&format!("{}: {words}", visible(&name)));
     }
     if loaded.unset.is_empty() {
         return Ok(ExitCode::SUCCESS);

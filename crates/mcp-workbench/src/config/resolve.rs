@@ -28,8 +28,8 @@ use super::{
         RawToolbox, Text,
     },
     resolved::{
-        ChildEnvironment, Config, Connect, PinMode, RemoteEndpoint, RemoteProtocol, Server,
-        ServerTimes, StdioLaunch, ToolMode, Toolbox, Transport,
+        ChildEnvironment, Config, Connect, PinMode, Purpose, RemoteEndpoint, RemoteProtocol,
+        Server, ServerTimes, StdioLaunch, ToolMode, Toolbox, Transport,
     },
     secrets::Secrets,
     transport::{self, Hints, Kind},
@@ -102,6 +102,8 @@ pub(super) fn resolve(
         state: environment.state_directory(),
         audit: raw.audit.as_ref().and_then(|audit| resolver.audit(audit)),
         lock,
+        pin: resolver.pin,
+        purpose: Purpose::Use,
     }
 }
 

@@ -53,6 +53,20 @@ pub struct Config {
     pub audit: Option<Audit>,
     /// The lock file, which is there or may be made; nothing where the configuration is no file.
     pub lock: Option<PathBuf>,
+    /// The `pin` of the file, for entries without one of their own.
+    pub pin: PinMode,
+    /// What servers are started for.
+    pub purpose: Purpose,
+}
+
+/// What servers are started for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Purpose {
+    /// To be used.
+    #[default]
+    Use,
+    /// To be looked at by `trust`, which shows what may not be offered.
+    Review,
 }
 
 /// How tools are shown to the client.
@@ -126,6 +140,17 @@ pub enum PinMode {
     Notice,
     /// Nothing is started or offered that was not approved.
     Enforce,
+}
+
+impl PinMode {
+    /// Returns the word for it in the configuration.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Notice => "notice",
+            Self::Enforce => "enforce",
+        }
+    }
 }
 
 impl Server {

@@ -126,6 +126,7 @@ impl Pool {
     /// next start.
     pub fn adapt(&self, config: &Config) {
         *self.roots() = roots_of(config);
+        self.context.pins.adapt(config);
     }
 
     fn run(&self, toolbox: &ToolboxName, server: &Arc<Server>, known: Status) -> ServerHandle {

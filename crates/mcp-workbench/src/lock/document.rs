@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{Digest, Launch};
-use crate::{ident::ServerIdentifier, visible::visible};
+use super::{Digest, Launch, PinPolicy};
+use crate::{config::PinMode, ident::ServerIdentifier, visible::visible};
 
 /// The layout of the file; one of another layout is not read.
 pub(super) const LAYOUT: u32 = 1;
@@ -13,6 +13,8 @@ pub(super) const LAYOUT: u32 = 1;
 /// The content of a lock file: servers by toolbox and name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lock {
+    /// What it has of `"pin"`.
+    pub policy: PinPolicy,
     pub(super) toolboxes: BTreeMap<String, BTreeMap<String, PinnedServer>>,
 }
 
@@ -84,7 +86,21 @@ impl Lock {
             }),
             2,
         );
-        format!("{{\n  \"layout\": {LAYOUT},\n  \"toolboxes\": {toolboxes}\n}}\n")
+        let pin = if self.policy.is_enforced {
+            format!("  \"pin\": {},\n", string(PinMode::Enforce.word()))
+        } else {
+            String::new()
+        };
+        let pins = self.policy.servers.iter().map(|(name, servers)| {
+            let servers = servers.iter();
+            let servers = servers.map(|(name, mode)| (name, string(mode.word())));
+            (name, members(servers, 4))
+        });
+        let pins = match pins.len() {
+            0 => String::new(),
+            _ => format!("  \"pins\": {},\n", members(pins, 2)),
+        };
+        format!("{{\n  \"layout\": {LAYOUT},\n{pin}{pins}  \"toolboxes\": {toolboxes}\n}}\n")
     }
 }
 

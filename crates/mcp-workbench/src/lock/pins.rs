@@ -11,7 +11,7 @@ use std::{
 use thiserror::Error;
 
 use super::{
-    Base, Denial, Digest, Launch, Lock, LockFault, Observation, PinnedServer, canonical,
+    Base, Denial, Digest, Launch, Lock, LockFault, Observation, PinPolicy, PinnedServer, canonical,
     disk::{Disk, read, stamp},
     found::Found,
     programs::{Programs, Recall},
@@ -21,7 +21,7 @@ use super::{
     words::{self, APPROVE, DIFF, Standing},
 };
 use crate::{
-    config::{Config, Invocation, PinMode, Server, WriteError},
+    config::{Config, Invocation, PinMode, Purpose, Server, WriteError},
     ident::ServerIdentifier,
     wire::RawJson,
 };
@@ -36,6 +36,8 @@ pub struct Pins {
     pub(super) texts: Texts,
     pub(super) programs: Arc<Programs>,
     state: Mutex<State>,
+    /// The policy of the configuration; nothing where servers are started for a review.
+    policy: Mutex<Option<PinPolicy>>,
     /// Held while what was found is written, which is done once.
     pub(super) writing: Mutex<()>,
 }
@@ -62,6 +64,15 @@ pub enum RecordError {
     Write(#[from] WriteError),
 }
 
+/// A server whose `"pin"` the configuration lowers below what the lock file has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lowered {
+    /// The server.
+    pub place: ServerIdentifier,
+    /// The mode that the configuration has.
+    pub mode: PinMode,
+}
+
 impl Pins {
     /// The lock file beside a configuration. Nothing is read yet.
     pub fn new(config: &Config) -> Self {
@@ -74,8 +85,76 @@ impl Pins {
             file,
             program: Invocation::of(config),
             state: Mutex::default(),
+            policy: Mutex::new(policy_of(config)),
             writing: Mutex::default(),
         }
+    }
+
+    /// Takes up another configuration.
+    pub fn adapt(&self, config: &Config) {
+        *self.policy() = policy_of(config);
+    }
+
+    /// Returns the mode that holds for a server for which the configuration has this one.
+    pub fn mode(&self, place: &ServerIdentifier, configured: PinMode) -> PinMode {
+        let is_review = self.policy().is_none();
+        match &self.fresh().disk {
+            Disk::Known(lock) if !is_review => lock.policy.mode(place, configured),
+            _ => configured,
+        }
+    }
+
+    /// Returns the servers whose `"pin"` the configuration lowers below what the lock file has.
+    pub fn lowered(&self, config: &Config) -> Vec<Lowered> {
+        let servers = config.toolboxes.values().flat_map(|toolbox| {
+            let servers = toolbox.servers.values();
+            servers.map(|server| Lowered {
+                place: ServerIdentifier {
+                    toolbox: toolbox.name.clone(),
+                    server: server.name.clone(),
+                },
+                mode: server.pin,
+            })
+        });
+        servers
+            .filter(|it| self.mode(&it.place, it.mode) != it.mode)
+            .collect()
+    }
+
+    /// Returns whether the lock file enforces for all servers what this policy does not.
+    pub fn is_lowered_by(&self, policy: &PinPolicy) -> Result<bool, RecordError> {
+        let lock = self.lock()?.unwrap_or_default();
+        Ok(lock.policy.is_enforced && !policy.is_enforced)
+    }
+
+    /// Returns what is said of a server whose `"pin"` is lowered to a mode. The first time it is logged too.
+    pub(super) fn held(&self, place: &ServerIdentifier, mode: PinMode) -> String {
+        let words = self.held_words(place, mode);
+        if self.state().held.insert(key(place)) {
+            tracing::warn!("{words}");
+        }
+        words
+    }
+
+    /// Returns what is said of a server whose `"pin"` is lowered to a mode.
+    pub fn held_words(&self, place: &ServerIdentifier, mode: PinMode) -> String {
+        words::held(&self.program, place, mode)
+    }
+
+    /// Returns whether the configuration enforces something that the lock file does not have.
+    pub(super) fn is_raised(&self) -> bool {
+        let policy = self.policy();
+        let state = self.fresh();
+        let (Some(policy), Disk::Known(lock)) = (&*policy, &state.disk) else {
+            return false;
+        };
+        let mut raised = lock.policy.clone();
+        raised.raise(policy);
+        raised != lock.policy
+    }
+
+    pub(super) fn policy(&self) -> MutexGuard<'_, Option<PinPolicy>> {
+        self.policy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The file; nothing where there is no place for one.
@@ -94,25 +173,26 @@ impl Pins {
         }
     }
 
-    /// Reads the file if it may have changed, and tells whether it says something else than was known. No lock is held
-    /// meanwhile, so that nobody waits for a slow disk.
+    /// Reads the file if it may have changed; returns whether somebody else has changed it since this was asked the last
+    /// time. No lock is held while the file is read, so that nobody waits for a slow disk.
     pub fn is_changed(&self) -> bool {
         let Some(file) = &self.file else {
             return false;
         };
         let now = stamp(file);
-        {
+        let is_read = {
             let state = self.state();
-            if state.disk != Disk::Unread && now.is_some() && now == state.stamp {
-                return false;
-            }
-        }
-        let disk = read(file);
+            state.disk != Disk::Unread && now.is_some() && now == state.stamp
+        };
+        let disk = (!is_read).then(|| read(file));
         let mut state = self.state();
-        let is_changed = state.disk != Disk::Unread && state.disk != disk;
-        state.stamp = now;
-        state.disk = disk;
-        is_changed
+        if let Some(disk) = disk {
+            state.stamp = now;
+            state.disk = disk;
+        }
+        let now = state.disk.clone();
+        let before = std::mem::replace(&mut state.reported, now);
+        before != Disk::Unread && before != state.disk
     }
 
     /// Whether a server was met before: if so, how it is started has to be compared with how it was.
@@ -342,12 +422,23 @@ impl Pins {
                 state.stamp = now;
                 state.disk = read(file);
             }
+            if state.reported == Disk::Unread {
+                state.reported = state.disk.clone();
+            }
         }
         state
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the policy of a configuration; nothing where servers are only looked at.
+fn policy_of(config: &Config) -> Option<PinPolicy> {
+    match config.purpose {
+        Purpose::Use => Some(PinPolicy::of(config)),
+        Purpose::Review => None,
     }
 }
 

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::{Digest, Launch, Lock, PinnedServer, PinnedTool, document::LAYOUT};
 use crate::{
-    config::AccessFault,
+    config::{AccessFault, PinMode},
     visible::visible,
     wire::{Kind, Member, RawJson, ScanError},
 };
@@ -84,6 +84,11 @@ impl Lock {
         for (key, value) in object(&root, "the file")? {
             match key.as_str() {
                 "layout" => {}
+                "pin" => lock.policy.is_enforced = pin_mode(&value, &key)? == PinMode::Enforce,
+                "pins" => {
+                    lock.policy.servers =
+                        named(&value, &key, |value, at| named(value, at, pin_mode))?;
+                }
                 "toolboxes" => {
                     lock.toolboxes = named(&value, &key, |value, at| named(value, at, server))?;
                 }
@@ -103,6 +108,14 @@ fn conflict(text: &[u8]) -> Option<usize> {
             .any(|mark| line.starts_with(mark.as_bytes()))
     };
     Some(lines.position(marked)? + 1)
+}
+
+fn pin_mode(value: &RawJson, at: &str) -> Result<PinMode, LockFault> {
+    let text = value.as_text();
+    let modes = [PinMode::Off, PinMode::Notice, PinMode::Enforce];
+    let mut modes = modes.into_iter();
+    let mode = modes.find(|mode| text.as_deref() == Some(mode.word()));
+    mode.ok_or_else(|| LockFault::Value(at.to_owned()))
 }
 
 fn server(value: &RawJson, at: &str) -> Result<PinnedServer, LockFault> {

@@ -26,8 +26,11 @@ impl Pins {
 
     /// Whether there is something to write.
     pub fn has_news(&self) -> bool {
-        let state = self.state();
-        !(state.first.is_empty() && state.told.is_empty())
+        let has_found = {
+            let state = self.state();
+            !(state.first.is_empty() && state.told.is_empty())
+        };
+        has_found || self.is_raised()
     }
 
     /// Writes what was met for the first time, and what has changed and was told. Files are read and written. That
@@ -38,7 +41,7 @@ impl Pins {
             let state = self.state();
             (state.news(), state.told_unwritable)
         };
-        if news.is_empty() {
+        if news.is_empty() && !self.is_raised() {
             return;
         }
         // What takes long is done before others have to wait for the file.
@@ -82,13 +85,17 @@ impl Pins {
     ) -> Result<(Arc<Lock>, T), RecordError> {
         let file = self.file().ok_or(RecordError::NoPlace)?;
         let _alone = self.texts.exclusive();
-        let before = match read(file) {
+        let disk = read(file);
+        let before = match &disk {
             Disk::Unread | Disk::Missing => None,
-            Disk::Known(lock) => Some(lock),
-            Disk::Unusable(fault) => return Err(unusable(file, &fault)),
+            Disk::Known(lock) => Some(Arc::clone(lock)),
+            Disk::Unusable(fault) => return Err(unusable(file, fault)),
         };
         let mut lock = before.as_deref().cloned().unwrap_or_default();
         let done = change(&mut lock);
+        if let Some(policy) = &*self.policy() {
+            lock.policy.raise(policy);
+        }
         if before.as_deref() != Some(&lock) {
             write_atomically(file, &lock.text())?;
         }
@@ -96,6 +103,10 @@ impl Pins {
         let mut state = self.state();
         state.stamp = stamp(file);
         state.disk = Disk::Known(Arc::clone(&lock));
+        // A change by somebody else stays one that is to be taken up.
+        if state.reported == disk {
+            state.reported = state.disk.clone();
+        }
         Ok((lock, done))
     }
 

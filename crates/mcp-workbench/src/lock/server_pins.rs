@@ -78,8 +78,17 @@ impl ServerPins {
         Self { secrets, ..self }
     }
 
-    /// Whether the server may be started.
-    pub fn admit(&self, mode: PinMode) -> Result<(), Denial> {
+    /// Returns the mode that holds where the configuration has this one.
+    pub fn mode(&self, configured: PinMode) -> PinMode {
+        self.pins.mode(&self.place, configured)
+    }
+
+    /// Returns an error if the server may not be started. The mode is that of the configuration.
+    pub fn admit(&self, configured: PinMode) -> Result<(), Denial> {
+        let mode = self.mode(configured);
+        if mode != configured {
+            self.pins.held(&self.place, configured);
+        }
         match mode {
             PinMode::Off | PinMode::Notice => Ok(()),
             PinMode::Enforce => match &self.start {
@@ -108,8 +117,23 @@ impl ServerPins {
         words::fault_reason(self.pins.program(), &self.place, fault)
     }
 
-    /// Which tools of a server that calls itself so may be offered. What is found is remembered.
+    /// Returns which tools of a server that calls itself so may be offered, by the mode of the configuration. What is found
+    /// is remembered.
     pub fn rule<'t>(
+        &self,
+        configured: PinMode,
+        product: Option<&str>,
+        tools: impl Iterator<Item = (&'t str, &'t RawJson)>,
+    ) -> Ruling {
+        let mode = self.mode(configured);
+        let mut ruling = self.ruled(mode, product, tools);
+        if mode != configured {
+            ruling.notices.push(self.pins.held(&self.place, configured));
+        }
+        ruling
+    }
+
+    fn ruled<'t>(
         &self,
         mode: PinMode,
         product: Option<&str>,

@@ -1,6 +1,9 @@
 //! What a process knows of its lock file, and what was found of servers and is not written yet.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use super::{
     Differences,
@@ -14,6 +17,8 @@ use crate::ident::{ServerIdentifier, ToolboxName};
 pub(super) struct State {
     /// What was on disk when it was last read.
     pub(super) disk: Disk,
+    /// What was on disk when somebody last asked whether that has changed.
+    pub(super) reported: Disk,
     /// The file when it was last read.
     pub(super) stamp: Option<Stamp>,
     /// Servers that were met for the first time.
@@ -24,6 +29,8 @@ pub(super) struct State {
     pub(super) told: BTreeMap<Place, Arc<Found>>,
     /// What the log has of each server.
     logged: BTreeMap<Place, Differences>,
+    /// Servers of which the log has that their lowered `"pin"` does not hold.
+    pub(super) held: BTreeSet<Place>,
     /// Whether it was told that the file cannot be used.
     pub(super) told_unusable: bool,
     /// Whether it was told that nothing can be written.

@@ -9,12 +9,18 @@ use super::{
     Differences, LockFault,
     launch::{INPUTS, SAYS},
 };
-use crate::{config::Invocation, ident::ServerIdentifier, visible::visible};
+use crate::{
+    config::{Invocation, PinMode},
+    ident::ServerIdentifier,
+    visible::visible,
+};
 
 /// The command that shows how a server or a tool differs from what is pinned.
 pub(super) const DIFF: &str = "trust diff";
 /// The command that shows what a server or a tool is, and approves it.
 pub(super) const APPROVE: &str = "trust approve";
+/// The command that confirms a lowered `"pin"`.
+const PIN: &str = "trust pin";
 /// The command that lists the tools of a server, withheld ones included.
 const LIST: &str = "trust list";
 
@@ -122,6 +128,16 @@ pub(super) fn fault_reason(program: &Invocation, place: &ServerIdentifier, fault
     format!(
         "{fault}; `{}` lists what is withheld",
         program.about(LIST, place, None)
+    )
+}
+
+/// Returns what is said of a server whose `"pin"` is lowered to a mode.
+pub(super) fn held(program: &Invocation, place: &ServerIdentifier, mode: PinMode) -> String {
+    format!(
+        "the configuration lowers \"pin\" to \"{}\", but the lock file says \"enforce\", which still holds; only the user can \
+         confirm the change with `{}`",
+        mode.word(),
+        program.about(PIN, place, None)
     )
 }
 

@@ -17,6 +17,7 @@ use crate::{
         ToolFilters, ToolMode, Transport,
     },
     downstream::{Cause, ConnectError, ToolList},
+    lock::{Lowered, Pins},
     policy::scan::{self, Listed},
 };
 
@@ -44,6 +45,13 @@ pub(super) fn of_configuration(loaded: &Loaded) -> Vec<Finding> {
         let file = config.file.clone();
         findings.push(Finding::File(FileFinding::Exposed { file, places }));
     }
+    let pins = Pins::new(config);
+    let lowered = pins.lowered(config).into_iter();
+    let lowered = lowered.map(|Lowered { place, mode }| FileFinding::PinLowered {
+        server: format!("{}/{}", place.toolbox, place.server),
+        words: pins.held_words(&place, mode),
+    });
+    findings.extend(lowered.map(Finding::File));
     findings
 }
 

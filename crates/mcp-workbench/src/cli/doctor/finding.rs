@@ -48,6 +48,8 @@ pub(super) enum FileFinding {
     Exposed { file: PathBuf, places: Vec<String> },
     /// A credential is part of a command line or an address.
     LiteralSecret { place: LiteralPlace },
+    /// The `pin` of a server is lowered, which the lock file does not let hold.
+    PinLowered { server: String, words: String },
 }
 
 /// Something about the start of a server.
@@ -76,7 +78,9 @@ impl Finding {
         let is_wrong = match self {
             Self::File(FileFinding::Problem(problem)) => problem.severity() == Severity::Error,
             Self::File(FileFinding::Exposed { .. }) => true,
-            Self::File(FileFinding::LiteralSecret { .. }) | Self::Tools(_) | Self::Kept(_) => false,
+            Self::File(FileFinding::LiteralSecret { .. } | FileFinding::PinLowered { .. })
+            | Self::Tools(_)
+            | Self::Kept(_) => false,
             Self::Start(finding) => !matches!(finding, StartFinding::Slow { .. }),
         };
         if is_wrong {
@@ -92,6 +96,7 @@ impl Finding {
             Self::File(FileFinding::Problem(_)) => "configuration",
             Self::File(FileFinding::Exposed { .. }) => "file_exposed",
             Self::File(FileFinding::LiteralSecret { .. }) => "literal_secret",
+            Self::File(FileFinding::PinLowered { .. }) => "pin_lowered",
             Self::Start(StartFinding::Unset(_)) => "variable_not_set",
             Self::Start(StartFinding::CommandNotFound { .. }) => "command_not_found",
             Self::Start(StartFinding::NotUp { error, .. }) => error.code(),
@@ -145,6 +150,11 @@ impl FileFinding {
                   variable: \"${NAME}\""
                 .to_owned(),
             Self::LiteralSecret { .. } => "take it from a variable: \"${NAME}\"".to_owned(),
+            Self::PinLowered { .. } => {
+                "if nobody meant to lower it, look at who edited the configuration, and restore \
+                                        \"pin\": \"enforce\""
+                    .to_owned()
+            }
         }
     }
 }
@@ -170,6 +180,7 @@ impl fmt::Display for FileFinding {
                 let place = place.to_string();
                 write!(f, "{} holds what looks like a credential", visible(&place))
             }
+            Self::PinLowered { server, words } => write!(f, "{}: {words}", visible(server)),
         }
     }
 }

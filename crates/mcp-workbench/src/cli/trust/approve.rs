@@ -18,10 +18,6 @@ use crate::{
     visible::{revealed, visible},
 };
 
-/// What is said of a server whose entry in the lock file has less than this version compares.
-const OLDER: &str = "recorded by an earlier version, which did not compare files among its arguments, 'envFile' and \
-                     loader variables";
-
 /// What is approved.
 #[derive(Args)]
 pub(super) struct ApproveArguments {
@@ -142,9 +138,7 @@ fn summary(server: &Examined, chosen: &Chosen) -> Option<String> {
             launch_parts(&differences.launch)
         )),
     }
-    if server.is_older() {
-        parts.push(OLDER.to_owned());
-    }
+    parts.extend(server.older().map(str::to_owned));
     let lists = [
         ("changed", &differences.changed),
         ("new", &differences.new),

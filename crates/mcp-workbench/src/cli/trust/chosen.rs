@@ -30,18 +30,40 @@ pub(super) struct Chosen {
     pub(super) tool: Option<String>,
 }
 
+/// The servers that are meant; all where nothing is named.
+#[derive(Args, Clone)]
+pub(super) struct Place {
+    /// Only this toolbox
+    pub(super) toolbox: Option<String>,
+
+    /// Only this server of it
+    #[arg(requires = "toolbox")]
+    pub(super) server: Option<String>,
+}
+
 /// Nobody can be asked, and nobody has said yes.
 #[derive(Debug, Error)]
 #[error("nothing was changed, since there is no terminal to ask on\n  hint: add --yes")]
 pub(super) struct NotAsked;
 
-impl Chosen {
+impl Place {
     /// Leaves only what is meant in a configuration.
     pub(super) fn choose(&self, config: &mut Config) -> Result<(), UnknownName> {
         match (&self.toolbox, &self.server) {
             (Some(toolbox), Some(server)) => choose_server(config, toolbox, server),
             (toolbox, _) => choose_toolbox(config, toolbox.as_deref()),
         }
+    }
+}
+
+impl Chosen {
+    /// Leaves only what is meant in a configuration.
+    pub(super) fn choose(&self, config: &mut Config) -> Result<(), UnknownName> {
+        let place = Place {
+            toolbox: self.toolbox.clone(),
+            server: self.server.clone(),
+        };
+        place.choose(config)
     }
 
     /// Whether a server is meant, or a tool of it.

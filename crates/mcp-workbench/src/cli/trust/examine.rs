@@ -14,7 +14,7 @@ use crate::{
         probe::{ProbeError, Probed, look_at, with_workbench},
         terminal::Progress,
     },
-    config::{Config, Environment, PinMode, Secrets},
+    config::{Config, Environment, PinMode, Purpose, Secrets},
     downstream::{Cause, Reviewable},
     ident::ServerIdentifier,
     lock::{Base, Differences, Digest, Launch, Lock, Observation, PinnedServer, Pins, canonical},
@@ -32,6 +32,10 @@ pub(super) struct Subject {
     /// The servers in the order of the configuration.
     pub(super) servers: Vec<Configured>,
 }
+
+/// What is said of a server whose entry in the lock file has less than this version compares.
+const OLDER: &str = "recorded by an earlier version, which did not compare files among its arguments, 'envFile' and \
+                     loader variables";
 
 /// A server of the configuration.
 pub(super) struct Configured {
@@ -86,12 +90,13 @@ impl Subject {
         let mut servers = Vec::new();
         for toolbox in config.toolboxes.values() {
             for server in toolbox.servers.values() {
+                let place = ServerIdentifier {
+                    toolbox: toolbox.name.clone(),
+                    server: server.name.clone(),
+                };
                 servers.push(Configured {
-                    place: ServerIdentifier {
-                        toolbox: toolbox.name.clone(),
-                        server: server.name.clone(),
-                    },
-                    mode: server.pin,
+                    mode: pins.mode(&place, server.pin),
+                    place,
                     launch: pins.launch_to_approve(server),
                     secrets: server.secrets(),
                 });
@@ -183,6 +188,7 @@ pub(super) fn choose_tool(
 
 /// Leaves only some servers in a configuration, and has nothing of them withheld or recorded.
 fn unpin(config: &mut Config, servers: &[ServerIdentifier]) {
+    config.purpose = Purpose::Review;
     for (name, toolbox) in &mut config.toolboxes {
         // Nobody else has a part of a configuration that was just read.
         let Some(toolbox) = Arc::get_mut(toolbox) else {
@@ -290,10 +296,10 @@ impl Examined {
         remarks.map(|it| it.text.as_str()).collect()
     }
 
-    /// Returns whether the lock file has less of its launch than this version compares.
-    pub(super) fn is_older(&self) -> bool {
-        let pinned = self.pinned.as_ref();
-        pinned.is_some_and(|it| it.launch.is_older_than(&self.launch))
+    /// Returns what is said if the lock file has less of its launch than this version compares.
+    pub(super) fn older(&self) -> Option<&'static str> {
+        let pinned = self.pinned.as_ref()?;
+        pinned.launch.is_older_than(&self.launch).then_some(OLDER)
     }
 
     /// In what the server is not what is pinned; nothing is known of tools where it is not up.

@@ -15,7 +15,7 @@ use crate::{
         Done, output,
         terminal::{Column, Ink, Look, Table},
     },
-    config::{Environment, PinMode},
+    config::Environment,
     lock::{Lock, PinnedServer, Pins, launch_parts},
     visible::{revealed, visible},
 };
@@ -153,7 +153,7 @@ fn listed(server: &Examined, chosen: &Chosen, pins: &Pins) -> ListedServer {
     ListedServer {
         toolbox: server.place.toolbox.to_string(),
         server: server.place.server.to_string(),
-        pin: Some(word(server.mode)),
+        pin: Some(server.mode.word()),
         state: match &server.pinned {
             None => State::New,
             Some(_) if differences.launch.is_empty() => State::Pinned,
@@ -166,9 +166,9 @@ fn listed(server: &Examined, chosen: &Chosen, pins: &Pins) -> ListedServer {
         },
         error,
         tools: of_tools(tools, chosen),
-        remarks: { server.remarks.iter() }
+        remarks: { server.older().map(Remark::of_server).into_iter() }
+            .chain(server.remarks.iter().cloned())
             .filter(|it| it.tool.as_deref().is_none_or(|tool| chosen.has_tool(tool)))
-            .cloned()
             .collect(),
     }
 }
@@ -199,14 +199,6 @@ fn gone(lock: &Lock, servers: &[Examined], chosen: &Chosen) -> Vec<ListedServer>
         }
     });
     listed.collect()
-}
-
-fn word(mode: PinMode) -> &'static str {
-    match mode {
-        PinMode::Off => "off",
-        PinMode::Notice => "notice",
-        PinMode::Enforce => "enforce",
-    }
 }
 
 impl Listing {

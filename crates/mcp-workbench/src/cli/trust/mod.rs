@@ -6,6 +6,7 @@ mod chosen;
 mod diff;
 mod examine;
 mod list;
+mod pin;
 mod readable;
 mod remarks;
 mod revoke;
@@ -34,6 +35,8 @@ enum TrustCommand {
     Approve(approve::ApproveArguments),
     /// Take servers and tools out of the lock file
     Revoke(revoke::RevokeArguments),
+    /// Confirm that the configuration lowers "pin"
+    Pin(pin::PinArguments),
 }
 
 /// Runs what the arguments name.
@@ -47,5 +50,6 @@ pub(super) fn run(
         TrustCommand::Diff(arguments) => diff::run(config, arguments, environment),
         TrustCommand::Approve(arguments) => approve::run(config, arguments, environment),
         TrustCommand::Revoke(arguments) => revoke::run(config, arguments, environment),
+        TrustCommand::Pin(arguments) => pin::run(config, arguments, environment),
     }
 }

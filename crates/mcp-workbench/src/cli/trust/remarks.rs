@@ -24,6 +24,13 @@ pub(super) struct Remark {
 }
 
 impl Remark {
+    pub(super) fn of_server(said: &str) -> Self {
+        Self {
+            tool: None,
+            text: said.to_owned(),
+        }
+    }
+
     fn of_tool(tool: &str, said: &str) -> Self {
         Self {
             text: format!("tool '{}': {said}", revealed(tool)),
@@ -56,10 +63,8 @@ pub(super) fn of(server: &Probed, all: &[Probed]) -> Vec<Remark> {
 fn instructions(list: &ToolList) -> impl Iterator<Item = Remark> {
     let text = list.introduction.instructions.as_deref();
     let findings = text.map(scan::instructions).unwrap_or_default().into_iter();
-    findings.map(|finding: Finding| Remark {
-        tool: None,
-        text: format!("what it says of itself: {finding}"),
-    })
+    findings
+        .map(|finding: Finding| Remark::of_server(&format!("what it says of itself: {finding}")))
 }
 
 /// What only the servers of a toolbox show together.

@@ -16,6 +16,7 @@ use crate::{
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PinRules<'a> {
     pub(crate) pins: &'a ServerPins,
+    /// The mode of the configuration.
     pub(crate) mode: PinMode,
 }
 
@@ -40,7 +41,7 @@ impl ToolList {
     /// The list without the tools that may not be offered any more: where only what is approved may be, those that are
     /// not; and those with a finding that is not approved any more.
     pub(crate) fn ruled(self: &Arc<Self>, rules: &PinRules<'_>) -> Arc<Self> {
-        let ruling = match rules.mode {
+        let ruling = match rules.pins.mode(rules.mode) {
             PinMode::Enforce => rules.rule(self),
             PinMode::Off | PinMode::Notice => Ruling::default(),
         };

@@ -49,10 +49,10 @@ impl Looks {
     fn begin(
         self: &Arc<Self>,
         server: Arc<Server>,
+        recall: Recall,
         pins: &Arc<Pins>,
         tasks: &TaskTracker,
     ) -> watch::Receiver<Option<Launch>> {
-        let recall = Recall::of(server.pin);
         let (found, launch) = watch::channel(pins.launch_at_once(&server, recall));
         // A thread for nothing would cost more than all the rest.
         if launch.borrow().is_some() {
@@ -109,6 +109,8 @@ pub(crate) struct Pinning {
     pins: Arc<Pins>,
     place: ServerIdentifier,
     server: Arc<Server>,
+    /// What is done when it is not what the lock file has.
+    pub(crate) mode: PinMode,
     /// How it is started, where that has to be compared before its tools are told.
     launch: Option<watch::Receiver<Option<Launch>>>,
 }
@@ -121,13 +123,15 @@ impl Pinning {
             toolbox: entry.toolbox.clone(),
             server: server.name.clone(),
         };
-        let is_wanted = match server.pin {
+        let mode = context.pins.mode(&place, server.pin);
+        let is_wanted = match mode {
             PinMode::Off => false,
             PinMode::Notice => context.pins.is_met(&place),
             PinMode::Enforce => true,
         };
         Self {
-            launch: is_wanted.then(|| begin(&server, context)),
+            launch: is_wanted.then(|| begin(&server, mode, context)),
+            mode,
             pins: Arc::clone(&context.pins),
             place,
             server,
@@ -139,8 +143,8 @@ impl Pinning {
         let (pins, place) = (Arc::clone(&self.pins), self.place.clone());
         let launch = self.launch.clone().or_else(|| {
             // Another workbench may have met it meanwhile.
-            let is_wanted = self.server.pin == PinMode::Notice && pins.is_met(&place);
-            is_wanted.then(|| begin(&self.server, context))
+            let is_wanted = self.mode == PinMode::Notice && pins.is_met(&place);
+            is_wanted.then(|| begin(&self.server, self.mode, context))
         });
         let Some(mut launch) = launch else {
             return ServerPins::unlooked(pins, place, Arc::clone(&self.server));
@@ -153,9 +157,13 @@ impl Pinning {
 }
 
 /// Begins to look at how a server is started.
-fn begin(server: &Arc<Server>, context: &SupervisorContext) -> watch::Receiver<Option<Launch>> {
-    let looks = &context.looks;
-    looks.begin(Arc::clone(server), &context.pins, &context.links.tasks)
+fn begin(
+    server: &Arc<Server>,
+    mode: PinMode,
+    context: &SupervisorContext,
+) -> watch::Receiver<Option<Launch>> {
+    let (looks, tasks) = (&context.looks, &context.links.tasks);
+    looks.begin(Arc::clone(server), Recall::of(mode), &context.pins, tasks)
 }
 
 /// Has a first contact written, if no open does it before.

@@ -73,7 +73,7 @@ pub(crate) async fn start(
 ) -> Result<Started, ConnectError> {
     let Entry { server, roots, .. } = entry;
     let pinning = Pinning::begin(entry, context);
-    if server.pin == PinMode::Enforce {
+    if pinning.mode == PinMode::Enforce {
         pinning.pins(context).await.admit(server.pin)?;
     }
     let mut start = Start {

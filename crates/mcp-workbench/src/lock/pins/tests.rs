@@ -18,6 +18,7 @@ fn pins(folder: &TempDir) -> Arc<Pins> {
         file: Some(file),
         program: Invocation::usual(),
         state: Mutex::default(),
+        policy: Mutex::default(),
         writing: Mutex::default(),
     })
 }
@@ -36,6 +37,37 @@ fn told(pins: &Arc<Pins>, description: &str) -> usize {
     let server = ServerPins::new(Arc::clone(pins), place(), Launch::default());
     let tools = [("add", &definition)].into_iter();
     server.rule(PinMode::Notice, None, tools).notices.len()
+}
+
+#[test]
+fn listing_tools_again_reads_no_file_before_the_first_contact_is_written() {
+    let folder = TempDir::new().unwrap();
+    std::fs::write(folder.path().join("server.py"), "pass").unwrap();
+    let text = r#"{"toolboxes": {"dev": {"description": "d", "mcpServers": {
+        "fs": {"command": "python", "args": ["server.py"], "cwd": "."}
+    }}}}"#;
+    let file = folder.path().join("workbench.json");
+    let environment = crate::config::Environment::new([], folder.path().into(), None);
+    let loaded = crate::config::parse(text, &file, &environment).unwrap();
+    let server = Arc::clone(&loaded.config.toolboxes["dev"].servers["fs"]);
+    let pins = pins(&folder);
+    let unlooked = ServerPins::unlooked(Arc::clone(&pins), place(), Arc::clone(&server));
+    let listed = |description: &str| {
+        let definition = format!(r#"{{"name":"add","description":"{description}"}}"#);
+        let definition = RawJson::parse(&Bytes::from(definition)).unwrap();
+        let tools = [("add", &definition)].into_iter();
+        unlooked.rule(PinMode::Notice, None, tools).notices.len()
+    };
+    assert_eq!(listed("Adds"), 0);
+    assert_eq!(listed("Adds, and more"), 1);
+    let now = Recall::of(PinMode::Notice);
+    assert_eq!(
+        pins.launch_at_once(&server, now),
+        None,
+        "the script was read"
+    );
+    pins.record();
+    assert!(pins.launch_at_once(&server, now).is_some());
 }
 
 #[test]

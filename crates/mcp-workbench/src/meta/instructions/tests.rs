@@ -61,6 +61,8 @@ fn config(toolboxes: &[Written]) -> Config {
         state: None,
         audit: None,
         lock: None,
+        pin: crate::config::PinMode::Notice,
+        purpose: crate::config::Purpose::Use,
     }
 }
 

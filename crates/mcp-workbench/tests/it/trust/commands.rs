@@ -161,13 +161,14 @@ fn what_is_approved_can_be_chosen() {
 #[test]
 fn what_is_revoked_is_closed_until_it_is_approved_again() {
     let world = World::pinned("enforce", &before());
+    world.open();
     let lock = world.lock();
     world.trusted(&["revoke", "dev", "fs", "sub", "--yes"]);
     assert_eq!(names(&world.open()), ["add"]);
     world.trusted(&["revoke", "--yes"]);
     assert_eq!(
         world.lock(),
-        "{\n  \"layout\": 1,\n  \"toolboxes\": {}\n}\n"
+        "{\n  \"layout\": 1,\n  \"pin\": \"enforce\",\n  \"toolboxes\": {}\n}\n"
     );
     assert!(world.connect().open("dev").failed());
     world.trusted(&["approve", "--yes"]);

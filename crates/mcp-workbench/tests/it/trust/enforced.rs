@@ -64,8 +64,9 @@ fn is_refused(workbench: &mut Workbench, world: &World, name: &str, reason: &str
 fn a_changed_and_a_new_tool_are_neither_listed_nor_callable() {
     let (before, after) = tools();
     let world = World::pinned("enforce", &before);
-    world.set_tools(&after);
+    world.open();
     let lock = world.lock();
+    world.set_tools(&after);
     let mut workbench = world.connect();
     let opened = workbench.open("dev").json();
     assert_eq!(names(&opened), ["sub"]);
@@ -204,7 +205,7 @@ fn without_a_lock_file_that_can_be_used_everything_is_closed() {
             "is not what it should be",
         ),
         (
-            Some("{\"layout\": 1, \"toolboxes\": {}}".to_owned()),
+            Some("{\"layout\": 1, \"pin\": \"enforce\", \"toolboxes\": {}}".to_owned()),
             "the lock file does not have it",
         ),
     ];

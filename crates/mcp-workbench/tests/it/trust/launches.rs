@@ -196,6 +196,7 @@ fn a_kept_digest_is_no_approval() {
     assert!(shown.contains("files"), "{shown}");
 
     world.set_pin("notice");
+    world.trusted(&["pin", "--yes"]);
     fs::remove_file(world.setup.path("cache/mcp-workbench/programs.json")).unwrap();
     let notices = world.open()["notices"].to_string();
     assert!(notices.contains("'files' is another"), "{notices}");
@@ -313,11 +314,10 @@ fn a_lock_file_of_an_earlier_version_raises_no_alarm_and_gets_what_it_lacks() {
     world.set_pin("enforce");
     assert_eq!(names(&world.open()), ["add"]);
     assert!(!world.lock().contains("\"inputs\""), "nobody approved it");
-    let approved = world.trusted(&["approve", "--yes"]);
-    assert!(
-        approved.contains("recorded by an earlier version"),
-        "{approved}"
-    );
+    for command in [&["list"][..], &["approve", "--yes"]] {
+        let said = world.trusted(command);
+        assert!(said.contains("recorded by an earlier version"), "{said}");
+    }
     assert_eq!(names(&world.open()), ["add"]);
     fs::write(&file, program("touch ran\n")).unwrap();
     let error = world.connect().open("dev").error().to_owned();

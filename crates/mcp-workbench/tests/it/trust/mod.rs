@@ -7,6 +7,7 @@ mod files;
 mod judging;
 mod launches;
 mod on_use;
+mod policy;
 mod released;
 
 use std::{

@@ -112,7 +112,7 @@ fn a_released_tool_is_offered_in_dynamic_and_native_mode() {
 }
 
 /// Opens `dev` until these tools are offered.
-fn wait_for(workbench: &mut Workbench, expected: &[&str]) {
+pub(super) fn wait_for(workbench: &mut Workbench, expected: &[&str]) {
     let seen = poll(TIMEOUT, || {
         (names(&workbench.open("dev").json()) == expected).then_some(())
     });

@@ -1,0 +1,157 @@
+//! What the lock file has of `"pin"`. Whoever can edit the configuration could switch off with the same edit what guards
+//! against it: once a configuration said `"enforce"`, that holds until a person lowers it with `mcp-workbench trust pin`.
+
+use std::collections::BTreeMap;
+
+use super::Lowered;
+use crate::{
+    config::{Config, PinMode},
+    ident::ServerIdentifier,
+};
+
+/// The policy for all servers, and for those that differ from it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PinPolicy {
+    /// Whether only what is approved may be started of every server that `servers` does not have.
+    pub(super) is_enforced: bool,
+    /// The servers for which that is different, by toolbox and name.
+    pub(super) servers: BTreeMap<String, BTreeMap<String, PinMode>>,
+}
+
+impl PinPolicy {
+    /// Returns the policy of a configuration.
+    pub fn of(config: &Config) -> Self {
+        let mut policy = Self {
+            is_enforced: config.pin == PinMode::Enforce,
+            ..Self::default()
+        };
+        for toolbox in config.toolboxes.values() {
+            let servers = toolbox.servers.values();
+            let differing = servers.filter(|it| (it.pin == PinMode::Enforce) != policy.is_enforced);
+            let differing: BTreeMap<String, PinMode> = differing
+                .map(|server| (server.name.to_string(), server.pin))
+                .collect();
+            if !differing.is_empty() {
+                policy.servers.insert(toolbox.name.to_string(), differing);
+            }
+        }
+        policy
+    }
+
+    /// Returns the mode that holds for a server for which the configuration has this one.
+    pub(super) fn mode(&self, place: &ServerIdentifier, configured: PinMode) -> PinMode {
+        let server = self.server(place.toolbox.as_str(), place.server.as_str());
+        let is_enforced = server.map_or(self.is_enforced, |mode| mode == PinMode::Enforce);
+        if is_enforced {
+            PinMode::Enforce
+        } else {
+            configured
+        }
+    }
+
+    /// Takes up what another policy enforces in addition. Nothing is lowered, except for servers that a configuration
+    /// excludes in the moment in which it begins to enforce everything else.
+    pub(super) fn raise(&mut self, wanted: &Self) {
+        if wanted.is_enforced && !self.is_enforced {
+            let before = std::mem::replace(self, wanted.clone());
+            self.retain(|toolbox, server| before.server(toolbox, server) != Some(PinMode::Enforce));
+        } else if wanted.is_enforced {
+            self.retain(|toolbox, server| wanted.server(toolbox, server).is_some());
+        } else if self.is_enforced {
+            self.retain(|toolbox, server| wanted.server(toolbox, server) != Some(PinMode::Enforce));
+        } else {
+            for (toolbox, servers) in &wanted.servers {
+                let known = self.servers.entry(toolbox.clone()).or_default();
+                known.extend(servers.iter().map(|(name, mode)| (name.clone(), *mode)));
+            }
+        }
+    }
+
+    /// Lowers the policy for some servers, and for no others.
+    pub fn lower(&mut self, servers: &[Lowered]) {
+        for Lowered { place, mode } in servers {
+            let toolbox = self.servers.entry(place.toolbox.to_string()).or_default();
+            if self.is_enforced {
+                toolbox.insert(place.server.to_string(), *mode);
+            } else {
+                toolbox.remove(place.server.as_str());
+            }
+        }
+        self.servers.retain(|_, servers| !servers.is_empty());
+    }
+
+    fn server(&self, toolbox: &str, server: &str) -> Option<PinMode> {
+        self.servers.get(toolbox)?.get(server).copied()
+    }
+
+    fn retain(&mut self, keep: impl Fn(&str, &str) -> bool) {
+        for (toolbox, servers) in &mut self.servers {
+            servers.retain(|server, _| keep(toolbox, server));
+        }
+        self.servers.retain(|_, servers| !servers.is_empty());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(is_enforced: bool, servers: &[(&str, PinMode)]) -> PinPolicy {
+        let servers: BTreeMap<String, PinMode> = servers
+            .iter()
+            .map(|(name, mode)| ((*name).to_owned(), *mode))
+            .collect();
+        let toolboxes = (!servers.is_empty()).then(|| ("dev".to_owned(), servers));
+        PinPolicy {
+            is_enforced,
+            servers: toolboxes.into_iter().collect(),
+        }
+    }
+
+    #[test]
+    fn a_policy_is_raised_and_never_lowered() {
+        use PinMode::{Enforce, Notice, Off};
+        let rows = [
+            // Known, wanted, and what comes of it.
+            (policy(false, &[]), policy(false, &[]), policy(false, &[])),
+            (
+                policy(false, &[]),
+                policy(true, &[("a", Off)]),
+                policy(true, &[("a", Off)]),
+            ),
+            (
+                policy(false, &[("a", Enforce)]),
+                policy(true, &[("a", Off), ("b", Notice)]),
+                policy(true, &[("b", Notice)]),
+            ),
+            (
+                policy(true, &[]),
+                policy(true, &[("a", Off)]),
+                policy(true, &[]),
+            ),
+            (
+                policy(true, &[("a", Off)]),
+                policy(true, &[]),
+                policy(true, &[]),
+            ),
+            (policy(true, &[]), policy(false, &[]), policy(true, &[])),
+            (
+                policy(true, &[("a", Off), ("b", Off)]),
+                policy(false, &[("a", Enforce)]),
+                policy(true, &[("b", Off)]),
+            ),
+            (
+                policy(false, &[("a", Enforce)]),
+                policy(false, &[("b", Enforce)]),
+                policy(false, &[("a", Enforce), ("b", Enforce)]),
+            ),
+        ];
+        for (mut known, wanted, expected) in rows {
+            let before = format!("{known:?} {wanted:?}");
+            known.raise(&wanted);
+            assert_eq!(known, expected, "{before}");
+            known.raise(&wanted);
+            assert_eq!(known, expected, "{before}: not the second time");
+        }
+    }
+}

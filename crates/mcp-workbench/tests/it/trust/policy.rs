@@ -1,0 +1,156 @@
+//! `"pin": "enforce"` cannot be switched off by the edit that it guards against.
+
+use std::process::Stdio;
+
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use super::{World, names, released::wait_for, tool};
+
+fn before() -> Value {
+    json!([tool("add", "Adds")])
+}
+
+fn after() -> Value {
+    json!([tool("add", "Adds, and more")])
+}
+
+/// A world whose lock file says that everything is enforced.
+fn enforced() -> World {
+    let world = World::pinned("enforce", &before());
+    assert_eq!(names(&world.open()), ["add"]);
+    let lock: Value = serde_json::from_str(&world.lock()).unwrap();
+    assert_eq!(lock["pin"], "enforce", "{lock}");
+    world
+}
+
+/// What is said of the server, whose pin is lowered to a mode.
+fn held(world: &World, mode: &str) -> String {
+    format!(
+        "the configuration lowers \"pin\" to \"{mode}\", but the lock file says \"enforce\", which still holds; only the user \
+         can confirm the change with `{}`",
+        world.told_command("trust pin dev fs")
+    )
+}
+
+/// Runs a command without a terminal, and returns what it says and whether it did what is asked.
+fn said(world: &World, arguments: &[&str]) -> (String, bool) {
+    let mut command = world.command(arguments);
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (String::from_utf8(text).unwrap(), output.status.success())
+}
+
+#[test]
+fn a_lowered_pin_does_not_hold_until_a_person_confirms_it() {
+    for mode in ["notice", "off"] {
+        let world = enforced();
+        world.set_pin(mode);
+        world.set_tools(&after());
+        let opened = world.open();
+        assert_eq!(names(&opened), [""; 0]);
+        let notice = format!("server 'fs': {}", held(&world, mode));
+        assert_eq!(opened["notices"], json!([notice]));
+        assert_eq!(opened["withheld"][0]["tool"], "add");
+
+        let (shown, _) = said(&world, &["trust", "pin"]);
+        assert!(
+            shown.contains(&format!("dev/fs: from \"enforce\" to \"{mode}\"")),
+            "{shown}"
+        );
+        assert!(shown.contains("nothing was changed"), "{shown}");
+        assert_eq!(names(&world.open()), [""; 0], "nobody confirmed it");
+
+        world.trusted(&["pin", "--yes"]);
+        assert_eq!(names(&world.open()), ["add"]);
+        assert!(!world.lock().contains("\"pin\""), "{}", world.lock());
+    }
+}
+
+#[test]
+fn a_server_that_is_excluded_later_stays_enforced() {
+    let world = enforced();
+    world.edit(|config| World::entry(config)["pin"] = json!("off"));
+    world.set_tools(&after());
+    assert_eq!(names(&world.open()), [""; 0]);
+    world.trusted(&["pin", "dev", "fs", "--yes"]);
+    assert_eq!(names(&world.open()), ["add"]);
+    let lock: Value = serde_json::from_str(&world.lock()).unwrap();
+    assert_eq!(lock["pin"], "enforce");
+    assert_eq!(lock["pins"], json!({"dev": {"fs": "off"}}));
+    // Raising it again needs no confirmation, and lowering it then does.
+    world.edit(|config| drop(World::entry(config).as_object_mut().unwrap().remove("pin")));
+    world.trusted(&["approve", "--yes"]);
+    world.edit(|config| World::entry(config)["pin"] = json!("off"));
+    world.set_tools(&before());
+    assert_eq!(names(&world.open()), [""; 0]);
+}
+
+#[test]
+fn a_new_name_is_no_way_around_it() {
+    let world = enforced();
+    world.edit(|config| {
+        let mut entry = World::entry(config).clone();
+        entry["pin"] = json!("off");
+        config["pin"] = json!("off");
+        config["toolboxes"]["dev"]["mcpServers"] = json!({"other": entry});
+    });
+    let error = world.connect().open("dev").error().to_owned();
+    assert!(error.contains("the lock file does not have it"), "{error}");
+}
+
+#[test]
+fn a_server_that_is_excluded_from_the_beginning_needs_no_confirmation() {
+    let world = World::new("notice", &before());
+    world.edit(|config| {
+        let mut entry = World::entry(config).clone();
+        entry["pin"] = json!("off");
+        config["toolboxes"]["dev"]["mcpServers"]["other"] = entry;
+    });
+    world.open();
+    world.set_pin("enforce");
+    assert_eq!(names(&world.open()), ["add", "add"]);
+    assert_eq!(names(&world.open()), ["add", "add"]);
+    let (shown, is_done) = said(&world, &["trust", "pin"]);
+    assert!(is_done && shown.contains("nothing to confirm"), "{shown}");
+}
+
+#[test]
+fn the_policy_of_one_server_is_held_too() {
+    let world = World::new("notice", &before());
+    world.open();
+    world.edit(|config| World::entry(config)["pin"] = json!("enforce"));
+    assert_eq!(names(&world.open()), ["add"]);
+    world.edit(|config| World::entry(config)["pin"] = json!("notice"));
+    world.set_tools(&after());
+    assert_eq!(names(&world.open()), [""; 0]);
+    world.trusted(&["pin", "--yes"]);
+    assert_eq!(names(&world.open()), ["add"]);
+}
+
+#[test]
+fn check_doctor_and_list_say_that_a_lowered_pin_does_not_hold() {
+    let world = enforced();
+    world.set_pin("off");
+    let words = held(&world, "off");
+    let (shown, is_done) = said(&world, &["check"]);
+    assert!(
+        is_done && shown.contains(&format!("dev/fs: {words}")),
+        "{shown}"
+    );
+    let (shown, _) = said(&world, &["doctor", "--json"]);
+    assert!(shown.contains("\"pin_lowered\""), "{shown}");
+    let (shown, _) = said(&world, &["trust", "list"]);
+    assert!(shown.contains("dev/fs: pinned (pin: enforce)"), "{shown}");
+}
+
+#[test]
+fn a_workbench_that_runs_takes_up_a_confirmation() {
+    let world = enforced();
+    world.set_pin("notice");
+    world.set_tools(&after());
+    let mut workbench = world.connect();
+    wait_for(&mut workbench, &[]);
+    world.trusted(&["pin", "--yes"]);
+    wait_for(&mut workbench, &["add"]);
+}
