@@ -2,15 +2,18 @@
 
 use std::time::Duration;
 
-/// How many connections there may be at once.
+/// How many connections of clients there may be at once.
 pub(super) const MAX_CONNECTIONS: usize = 512;
+/// How many connections there may be besides on which no request had a valid token. More than are accepted between
+/// two turns of a new connection (128), so that a flood does not close one before its request is read.
+pub(super) const MAX_GUESTS: usize = 256;
 /// How many bytes the head of a request may have.
 pub(super) const MAX_HEADER_BYTES: usize = 32 * 1024;
 /// How many headers a request may have.
 pub(super) const MAX_HEADERS: usize = 64;
-/// How long the head of a request may take, and the first one until it begins.
+/// How long the head of a request may take, and how long a guest may be silent.
 pub(super) const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a connection may rest between two requests.
+/// How long a client may leave a connection idle between two requests.
 pub(super) const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 /// How many bytes the bodies that are being read may have together, in MiB.
 pub(super) const MAX_BODIES_MIB: usize = 256;

@@ -2,6 +2,7 @@
 
 use std::{
     convert::Infallible,
+    future::poll_fn,
     io,
     net::SocketAddr,
     pin::pin,
@@ -19,13 +20,14 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    HttpOptions,
+    HEALTH_PATH, HttpOptions,
+    connections::{Connections, Place},
     endpoint::{Endpoint, Waits},
     guard::Guard,
-    limits::{MAX_BODIES_MIB, MAX_CONNECTIONS, MAX_HEADER_BYTES, MAX_HEADERS},
-    patient_stream::{PatientStream, Turns},
+    limits::{MAX_BODIES_MIB, MAX_HEADER_BYTES, MAX_HEADERS},
+    patient_stream::PatientStream,
     plain::{Answered, Next, PlainConnection},
-    refusal::{Refusal, too_many_connections},
+    refusal::Refusal,
     request_body::Content,
     response::Response,
     sessions::Sessions,
@@ -82,8 +84,8 @@ impl HttpListener {
                 stateless: Arc::new(Stateless::default()),
                 body_room: Arc::new(Semaphore::new(MAX_BODIES_MIB)),
             }),
-            connections: TaskTracker::new(),
-            room: Arc::new(Semaphore::new(MAX_CONNECTIONS)),
+            connections: Connections::new(),
+            tasks: TaskTracker::new(),
             ending: CancellationToken::new(),
         });
         tokio::select! {
@@ -98,11 +100,19 @@ impl HttpListener {
 struct Server {
     guard: Guard,
     endpoint: Arc<Endpoint>,
-    connections: TaskTracker,
-    /// A permit for every connection that there may be.
-    room: Arc<Semaphore>,
+    connections: Arc<Connections>,
+    /// The tasks of the connections.
+    tasks: TaskTracker,
     /// The end has begun.
     ending: CancellationToken,
+}
+
+/// One connection, as its requests need it.
+struct Peer {
+    /// The address that it came to.
+    local: SocketAddr,
+    waits: Waits,
+    place: Place,
 }
 
 impl Server {
@@ -127,33 +137,33 @@ impl Server {
     }
 
     fn take_connection(self: &Arc<Self>, stream: TcpStream) {
-        let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() else {
-            // It fits into an empty buffer; whoever does not read it loses nothing.
-            let _ = stream.try_write(too_many_connections().as_bytes());
-            return;
-        };
         let Ok(local) = stream.local_addr() else {
             return;
         };
         // Without it an answer may wait for an acknowledgement of the one before.
         let _ = stream.set_nodelay(true);
+        let peer = Peer {
+            local,
+            waits: Waits::default(),
+            place: self.connections.add(),
+        };
+        let number = peer.place.number();
         let server = Arc::clone(self);
-        self.connections.spawn(async move {
-            server.serve_connection(stream, local).await;
-            drop(permit);
-        });
+        let task = self
+            .tasks
+            .spawn(async move { server.serve_connection(stream, peer).await });
+        self.connections.set_task(number, task.abort_handle());
     }
 
-    async fn serve_connection(&self, stream: TcpStream, local: SocketAddr) {
-        let (turns, waits) = (Turns::default(), Waits::default());
-        let stream = PatientStream::new(stream, turns.clone());
+    async fn serve_connection(&self, stream: TcpStream, peer: Peer) {
+        let stream = PatientStream::new(stream, peer.place.turns().clone());
         let mut plain = PlainConnection::new(stream);
-        let Some(answer) = self.serve_plain(&mut plain, &turns, (local, &waits)).await else {
+        let Some(answer) = self.serve_plain(&mut plain, &peer).await else {
             return;
         };
         let stream = plain.into_stream();
         // On the heap: most connections never come here.
-        Box::pin(self.serve_others(stream, answer, &turns, (local, &waits))).await;
+        Box::pin(self.serve_others(stream, answer, &peer)).await;
     }
 
     /// Serves plain requests. At the first other one it gives the answer to what was not plain in its answer only, or
@@ -161,8 +171,7 @@ impl Server {
     async fn serve_plain(
         &self,
         connection: &mut PlainConnection,
-        turns: &Turns,
-        (local, waits): (SocketAddr, &Waits),
+        peer: &Peer,
     ) -> Option<Option<Box<Response>>> {
         let mut ending = pin!(self.ending.cancelled());
         loop {
@@ -176,8 +185,8 @@ impl Server {
                 Next::Other => return Some(None),
                 Next::Over => return None,
             };
-            let turn = turns.take();
-            let response = self.respond(request, local, waits);
+            let turn = peer.place.turns().take();
+            let response = self.respond(request, peer);
             let response = connection.wait(response).await?;
             if self.ending.is_cancelled() {
                 return Some(Some(Box::new(response)));
@@ -195,20 +204,16 @@ impl Server {
         &self,
         stream: PatientStream,
         answer: Option<Box<Response>>,
-        turns: &Turns,
-        (local, waits): (SocketAddr, &Waits),
+        peer: &Peer,
     ) {
         let answer = Mutex::new(answer);
         let service = service_fn(|request: Request<Incoming>| {
-            let turn = turns.take();
+            let turn = peer.place.turns().take();
             let answered = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
             async {
                 let mut response = match answered {
                     Some(response) => *response,
-                    None => {
-                        self.respond(request.map(Content::Coming), local, waits)
-                            .await
-                    }
+                    None => self.respond(request.map(Content::Coming), peer).await,
                 };
                 response.body_mut().set_turn(turn);
                 Ok::<_, Infallible>(response)
@@ -222,10 +227,19 @@ impl Server {
             .max_buf_size(2 * MAX_HEADER_BYTES)
             .serve_connection(TokioIo::new(stream), service);
         tokio::pin!(connection);
+        let turns = peer.place.turns();
+        let watched = poll_fn(|context| {
+            let served = connection.as_mut().poll(context);
+            // hyper has read before its response ended. It has to read again to begin the time of the client.
+            if served.is_pending() && turns.is_unwatched() {
+                return connection.as_mut().poll(context);
+            }
+            served
+        });
         let served = tokio::select! {
             // First, so that what was answered already is not taken for a request that has not come.
             biased;
-            served = connection.as_mut() => served,
+            served = watched => served,
             () = self.ending.cancelled() => {
                 connection.as_mut().graceful_shutdown();
                 connection.await
@@ -237,20 +251,19 @@ impl Server {
     }
 
     /// Checks a request, and passes it on.
-    async fn respond(
-        &self,
-        request: Request<Content>,
-        local: SocketAddr,
-        waits: &Waits,
-    ) -> Response {
-        let principal = match self.guard.check(&request, local) {
+    async fn respond(&self, request: Request<Content>, peer: &Peer) -> Response {
+        let principal = match self.guard.check(&request, peer.local) {
             Ok(principal) => principal,
             Err(refusal) => return refusal.into_response(),
         };
         if self.ending.is_cancelled() {
             return Refusal::ShuttingDown.into_response();
         }
-        let response = self.endpoint.take(request, principal, waits).await;
+        // Health is for anybody, so whoever asks for it stays a guest.
+        if request.uri().path() != HEALTH_PATH && !peer.place.admit() {
+            return Refusal::TooManyConnections.into_response();
+        }
+        let response = self.endpoint.take(request, principal, &peer.waits).await;
         response.unwrap_or_else(Refusal::into_response)
     }
 
@@ -277,8 +290,8 @@ impl Server {
         let servers = self.endpoint.context.workbench.shut_down(since);
         let answers = timeout_at(since + GRACE + LAST_WORDS, async {
             all_answered().await;
-            self.connections.close();
-            self.connections.wait().await;
+            self.tasks.close();
+            self.tasks.wait().await;
         });
         let _ = tokio::join!(servers, answers);
     }

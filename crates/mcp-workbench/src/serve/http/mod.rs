@@ -7,7 +7,7 @@
 //!               token                          streams ─► JSON or events
 //! ```
 //!
-//! - [`listener`] accepts connections, bounds them, and knows the order of the end;
+//! - [`listener`] accepts connections and knows the order of the end, [`connections`] bounds their number;
 //! - [`plain`] reads and answers the requests that almost all are, and hyper the others;
 //! - [`guard`] and [`tokens`] say who may come in, before anything of a body is read;
 //! - [`endpoint`] gives POST, GET and DELETE their meaning, [`headers`] and [`request_body`] read what
@@ -20,6 +20,7 @@
 
 mod agreement;
 mod bodies;
+mod connections;
 mod endpoint;
 mod guard;
 mod headers;

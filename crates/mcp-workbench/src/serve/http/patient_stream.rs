@@ -6,7 +6,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     task::{Context, Poll, ready},
 };
@@ -21,19 +21,81 @@ use tokio::{
 use super::limits::{HEADER_TIMEOUT, IDLE_TIMEOUT, WRITE_PATIENCE};
 use crate::alarm::Alarm;
 
-/// Whose turn it is on a connection: even numbers are the client's, who has to send a request, odd ones are ours.
-#[derive(Clone, Default)]
-pub(super) struct Turns(Arc<AtomicU64>);
+/// Whose turn it is on a connection, and what else its stream, its requests and the table of connections share.
+#[derive(Clone)]
+pub(super) struct Turns(Arc<Shared>);
+
+struct Shared {
+    /// Even numbers are turns of the client, who has to send a request, odd ones are ours.
+    turn: AtomicU64,
+    /// A request on this connection had a valid token.
+    is_admitted: AtomicBool,
+    /// The last turn of the client whose end the stream watches.
+    watched: AtomicU64,
+    /// Since when the client is waited for, in microseconds from `epoch`.
+    waiting_since: AtomicU64,
+    epoch: Instant,
+}
 
 impl Turns {
+    /// A connection that nobody has sent anything on. Its clock counts from `epoch`.
+    pub(super) fn new(epoch: Instant) -> Self {
+        let turns = Self(Arc::new(Shared {
+            turn: AtomicU64::new(0),
+            is_admitted: AtomicBool::new(false),
+            watched: AtomicU64::new(0),
+            waiting_since: AtomicU64::new(0),
+            epoch,
+        }));
+        turns.wait_from(Instant::now());
+        turns
+    }
+
     /// The head of a request is complete. It is our turn until this is dropped.
     pub(super) fn take(&self) -> Turn {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.0.turn.fetch_add(1, Ordering::Relaxed);
         Turn(self.clone())
     }
 
+    /// Records that a request had a valid token.
+    pub(super) fn admit(&self) {
+        self.0.is_admitted.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_admitted(&self) -> bool {
+        self.0.is_admitted.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether the client has to send a request.
+    pub(super) fn is_clients(&self) -> bool {
+        is_clients(self.current())
+    }
+
+    /// Returns whether the turn of the client has begun since the stream was last read from, so that nobody looks at
+    /// the clock.
+    pub(super) fn is_unwatched(&self) -> bool {
+        let turn = self.current();
+        is_clients(turn) && turn != self.0.watched.load(Ordering::Relaxed)
+    }
+
+    /// Returns since when the client is waited for, comparable between connections of one epoch.
+    pub(super) fn waiting_since(&self) -> u64 {
+        self.0.waiting_since.load(Ordering::Relaxed)
+    }
+
+    fn wait_from(&self, now: Instant) {
+        let since = now.saturating_duration_since(self.0.epoch).as_micros();
+        let since = u64::try_from(since).unwrap_or(u64::MAX);
+        self.0.waiting_since.store(since, Ordering::Relaxed);
+    }
+
+    #[cfg(test)]
+    pub(super) fn wait_from_now(&self) {
+        self.wait_from(Instant::now());
+    }
+
     fn current(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.0.turn.load(Ordering::Relaxed)
     }
 }
 
@@ -46,7 +108,7 @@ pub(super) struct Turn(Turns);
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.0.0.fetch_add(1, Ordering::Relaxed);
+        self.0.0.turn.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -103,18 +165,24 @@ impl PatientStream {
         if !is_clients(turn) {
             return Poll::Pending;
         }
-        // Whoever has not made a request yet has no more time than for a head.
-        let idle = if turn == 0 {
-            HEADER_TIMEOUT
-        } else {
-            IDLE_TIMEOUT
-        };
-        let ends = self.ends;
-        let ends = ends.unwrap_or_else(|| TurnEnd::Idle(Instant::now() + idle));
+        self.turns.0.watched.store(turn, Ordering::Relaxed);
+        let ends = self.ends.unwrap_or_else(|| self.begin_wait());
         self.ends = Some(ends);
         let (TurnEnd::Idle(end) | TurnEnd::Head(end)) = ends;
         ready!(self.timer.poll_wait(end, context));
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    /// Begins to wait for a request. A guest has no more time for it than for a head.
+    fn begin_wait(&self) -> TurnEnd {
+        let now = Instant::now();
+        self.turns.wait_from(now);
+        let idle = if self.turns.is_admitted() {
+            IDLE_TIMEOUT
+        } else {
+            HEADER_TIMEOUT
+        };
+        TurnEnd::Idle(now + idle)
     }
 
     /// Notes that bytes came: in the turn of a client a head begins with them.
@@ -225,12 +293,12 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_has_little_time_for_a_head_and_more_between_two_requests() {
+    async fn a_guest_has_little_time_and_a_client_has_more_between_two_requests() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let mut client = TcpStream::connect(address).await.unwrap();
         let (stream, _) = listener.accept().await.unwrap();
-        let turns = Turns::default();
+        let turns = Turns::new(Instant::now());
         let mut stream = PatientStream::new(stream, turns.clone());
         assert_eq!(waits(&mut stream).await, HEADER_TIMEOUT, "the first head");
 
@@ -239,6 +307,10 @@ mod tests {
         let read = timeout(long, stream.read(&mut [0; 64])).await;
         assert!(read.is_err(), "our turn takes as long as it takes");
         drop(turn);
+        assert_eq!(waits(&mut stream).await, HEADER_TIMEOUT, "still a guest");
+
+        turns.admit();
+        drop(turns.take());
         assert_eq!(waits(&mut stream).await, IDLE_TIMEOUT, "between requests");
 
         drop(turns.take());

@@ -23,6 +23,8 @@ const CHALLENGE: HeaderValue = HeaderValue::from_static("Bearer realm=\"mcp-work
 const CHALLENGE_INVALID: HeaderValue =
     HeaderValue::from_static("Bearer realm=\"mcp-workbench\", error=\"invalid_token\"");
 
+const CLOSE: HeaderValue = HeaderValue::from_static("close");
+
 /// Why a request is refused.
 #[derive(Debug, Error)]
 pub(super) enum Refusal {
@@ -77,6 +79,9 @@ pub(super) enum Refusal {
     /// Its session has too much under way, or reads too little.
     #[error("more than {MAX_RUNNING} requests at once, or too many answers unread")]
     TooBusy,
+    /// There are too many connections, and each has a request under way.
+    #[error("more than {MAX_CONNECTIONS} connections at once")]
+    TooManyConnections,
     /// There are too many requests without a session.
     #[error("more than {MAX_STATELESS} requests without a session at once")]
     TooManyRequests,
@@ -121,7 +126,8 @@ impl Refusal {
             | Self::UnknownEvent => StatusCode::BAD_REQUEST,
             Self::UnknownSession | Self::NotFound => StatusCode::NOT_FOUND,
             Self::TooBusy => StatusCode::TOO_MANY_REQUESTS,
-            Self::TooManyRequests
+            Self::TooManyConnections
+            | Self::TooManyRequests
             | Self::TooManySessions
             | Self::TooManyBytes
             | Self::ShuttingDown => StatusCode::SERVICE_UNAVAILABLE,
@@ -154,9 +160,13 @@ impl Refusal {
             Self::TooBusy | Self::TooManyRequests | Self::TooManySessions | Self::TooManyBytes => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
             }
+            Self::TooManyConnections => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+                headers.insert(header::CONNECTION, CLOSE);
+            }
             // What is left of the body is not read as the next request.
             Self::TooLarge | Self::BodyTimeout | Self::BodyBroken => {
-                headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+                headers.insert(header::CONNECTION, CLOSE);
             }
             Self::MethodNotAllowed => {
                 headers.insert(header::ALLOW, HeaderValue::from_static("GET, POST, DELETE"));
@@ -171,16 +181,6 @@ impl Refusal {
         }
         response
     }
-}
-
-/// What is written to a connection beyond the last that is allowed.
-pub(super) fn too_many_connections() -> String {
-    let body = format!("more than {MAX_CONNECTIONS} connections at once\n");
-    format!(
-        "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\n\
-         content-type: text/plain\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    )
 }
 
 fn revisions() -> String {

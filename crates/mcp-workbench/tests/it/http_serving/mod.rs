@@ -3,6 +3,7 @@
 mod answers;
 mod bounds;
 mod closed;
+mod connections;
 mod disconnects;
 mod ending;
 mod load;
