@@ -9,6 +9,7 @@ use super::{
     json::{Member, RawJson},
     message::RequestId,
     plain::plain_length,
+    recover::id_from_head,
 };
 
 /// Bodies from this size on are not copied into the frame but sent from where they are.
@@ -16,6 +17,12 @@ const COPY_BELOW: usize = 16 * 1024;
 
 /// Room for what most messages and objects have around what is relayed.
 const USUAL_BYTES: usize = 96;
+
+/// The beginning of every message that has an id, up to the id.
+const BEGINNING: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
+/// What is between the id and the body of an answer.
+const RESULT: &[u8] = br#","result":"#;
+const ERROR: &[u8] = br#","error":"#;
 
 /// What ends every message whose body is not copied.
 pub(super) const END: &[u8] = b"}\n";
@@ -93,7 +100,7 @@ impl<'a> Outgoing<'a> {
     pub(super) fn write_to(self, text: &mut Vec<u8>) -> Option<Bytes> {
         match self {
             Self::Result { id, lead, result } => {
-                begin(text, id.as_json().as_bytes(), br#","result":"#);
+                begin(text, id.as_json().as_bytes(), RESULT);
                 text.extend_from_slice(lead);
                 splice(text, result)
             }
@@ -142,6 +149,15 @@ impl Frame {
         }
         text.extend_from_slice(b"]\n");
         Self::whole(text)
+    }
+
+    /// Returns the id of the request that this is the answer to.
+    pub fn answered_id(&self) -> Option<RequestId> {
+        let id = id_from_head(&self.head)?;
+        let rest = self.head.strip_prefix(BEGINNING)?;
+        let rest = rest.strip_prefix(id.as_json().as_bytes().as_ref())?;
+        let is_answer = rest.starts_with(RESULT) || rest.starts_with(ERROR);
+        is_answer.then_some(id)
     }
 
     /// The parts in their order, some of which may be empty.
@@ -258,12 +274,12 @@ pub fn error(id: Option<&RequestId>, code: i64, message: &str) -> Frame {
         .member("message", message)
         .finish();
     let id: &[u8] = id.map_or(b"null", |id| id.as_json().as_bytes());
-    Frame::spliced(head(id, br#","error":"#, &error), &error)
+    Frame::spliced(head(id, ERROR, &error), &error)
 }
 
 /// The refusal of a request in somebody else's words.
 pub fn error_as_sent(id: &RequestId, error: &RawJson) -> Frame {
-    let head = head(id.as_json().as_bytes(), br#","error":"#, error);
+    let head = head(id.as_json().as_bytes(), ERROR, error);
     Frame::spliced(head, error)
 }
 
@@ -274,7 +290,7 @@ pub fn request<'a>(id: u64, method: &'a str, params: impl Into<Params<'a>>) -> F
 }
 
 fn write_request(text: &mut Vec<u8>, id: u64, method: &str, params: &Params<'_>) -> Option<Bytes> {
-    text.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    text.extend_from_slice(BEGINNING);
     write_json(text, &id);
     text.extend_from_slice(br#","method":"#);
     write_string(text, method);
@@ -477,7 +493,7 @@ fn head(id: &[u8], next: &[u8], body: &RawJson) -> Vec<u8> {
 
 /// Begins a message with an id.
 fn begin(text: &mut Vec<u8>, id: &[u8], next: &[u8]) {
-    text.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
+    text.extend_from_slice(BEGINNING);
     text.extend_from_slice(id);
     text.extend_from_slice(next);
 }

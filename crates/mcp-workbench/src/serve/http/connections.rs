@@ -4,6 +4,7 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use tokio::{task::AbortHandle, time::Instant};
@@ -11,6 +12,7 @@ use tokio::{task::AbortHandle, time::Instant};
 use super::{
     limits::{MAX_CONNECTIONS, MAX_GUESTS},
     patient_stream::Turns,
+    unread::{Held, Rank},
 };
 
 /// All open connections of a listener.
@@ -96,6 +98,29 @@ impl Connections {
         }
     }
 
+    /// Returns the connections whose clients do not read what is written to them.
+    pub(super) fn stalled(&self) -> Vec<Held<u64>> {
+        let table = self.table();
+        let all = table.guests.iter().chain(&table.admitted);
+        let stalled = all.filter(|(_, entry)| entry.turns.unread() > 0);
+        let held = stalled.map(|(number, Entry { turns, .. })| Held {
+            rank: Rank::Unread,
+            since: self.epoch + Duration::from_micros(turns.waiting_since()),
+            bytes: turns.unread(),
+            place: *number,
+        });
+        held.collect()
+    }
+
+    /// Closes a connection.
+    pub(super) fn close(&self, number: u64) {
+        let mut table = self.table();
+        let entry = table.guests.remove(&number);
+        if let Some(entry) = entry.or_else(|| table.admitted.remove(&number)) {
+            entry.close();
+        }
+    }
+
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -146,7 +171,7 @@ impl Drop for Place {
 
 #[cfg(test)]
 mod tests {
-    use std::{future::pending, time::Duration};
+    use std::future::pending;
 
     use tokio::{task::JoinHandle, time::advance};
     use tokio_util::task::TaskTracker;

@@ -17,7 +17,8 @@ use super::{
     response::{self, Response, empty},
     sessions::{Session, Sessions},
     stateless::Stateless,
-    streams::{Attachment, Beginning, EventStream, STANDALONE},
+    streams::{Attachment, Beginning, EventStream, STANDALONE, Streams},
+    unread::UnreadBudget,
 };
 use crate::{
     call::Principal,
@@ -39,6 +40,8 @@ pub(super) struct Endpoint {
     pub(super) stateless: Arc<Stateless>,
     /// A permit for every MiB of all bodies that are being read.
     pub(super) body_room: Arc<Semaphore>,
+    /// The bytes that are held for all clients.
+    pub(super) unread: Arc<UnreadBudget>,
 }
 
 /// What the requests of one connection wait for, one after the other.
@@ -70,6 +73,13 @@ impl Endpoint {
             (HEALTH_PATH, _) => Err(Refusal::OnlyRead),
             _ => Err(Refusal::NotFound),
         }
+    }
+
+    /// Returns the streams of all sessions, and of all requests without one.
+    pub(super) fn all_streams(&self) -> Vec<Arc<Streams>> {
+        let sessions = self.sessions.all();
+        let sessions = sessions.iter().map(|session| Arc::clone(&session.streams));
+        sessions.chain(self.stateless.streams()).collect()
     }
 }
 
@@ -208,7 +218,7 @@ async fn begin_session(
         }
         _ => return Err(Refusal::NoSession),
     };
-    let session = Session::new(endpoint.context.clone(), principal);
+    let session = Session::new(endpoint.context.clone(), principal, &endpoint.unread);
     let stream = session.begin_stream()?;
     let place = ReplyPlace::Line(ClientOutput::Stream(stream.clone()));
     let outline = CallOutline::default();

@@ -44,8 +44,15 @@ pub(super) const FIRST_WORD: Duration = Duration::from_secs(1);
 pub(super) const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// How long a client should wait before it resumes a stream, in milliseconds.
 pub(super) const RETRY_MS: u64 = 1000;
+/// How many bytes may be held for all clients together: responses that were not read, and what is kept to be sent
+/// again. As much as the bodies of requests may have.
+pub(super) const MAX_UNREAD_BYTES: usize = 256 * 1024 * 1024;
+/// How many bytes are left when some had to be dropped.
+pub(super) const UNREAD_BYTES_AFTER_DROPPING: usize = MAX_UNREAD_BYTES / 4 * 3;
+/// How many bytes a response must have to be dropped. The error that takes its place is smaller.
+pub(super) const MIN_DROPPED_BYTES: usize = 1024;
 /// How many bytes of a session may wait to be read before it gets no more notifications and may make
-/// no more requests.
+/// no more requests. Sessions with more are the first whose responses are dropped.
 pub(super) const MAX_UNSENT_BYTES: usize = 32 * 1024 * 1024;
 /// How many messages that belong to no request may wait for a client that does not listen.
 pub(super) const MAX_UNHEARD: usize = 64;

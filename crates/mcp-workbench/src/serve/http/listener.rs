@@ -32,6 +32,7 @@ use super::{
     response::Response,
     sessions::Sessions,
     stateless::Stateless,
+    unread::{self, UnreadBudget},
 };
 use crate::{
     serve::{GRACE, LAST_WORDS, ServeContext, Whereabouts},
@@ -72,6 +73,7 @@ impl HttpListener {
         } else {
             Whereabouts::Anywhere
         };
+        let unread = Arc::<UnreadBudget>::default();
         let server = Arc::new(Server {
             guard: Guard {
                 address: self.address,
@@ -81,8 +83,9 @@ impl HttpListener {
             endpoint: Arc::new(Endpoint {
                 context: ServeContext::new(workbench, whereabouts),
                 sessions: Sessions::new(self.options.session_timeout),
-                stateless: Arc::new(Stateless::default()),
+                stateless: Stateless::new(&unread),
                 body_room: Arc::new(Semaphore::new(MAX_BODIES_MIB)),
+                unread,
             }),
             connections: Connections::new(),
             tasks: TaskTracker::new(),
@@ -131,6 +134,10 @@ impl Server {
                     }
                 },
                 _ = sweep.tick() => sessions.sweep(),
+                () = self.endpoint.unread.exceeded() => {
+                    let streams = self.endpoint.all_streams();
+                    unread::drop_excess(&self.endpoint.unread, streams, &self.connections);
+                }
                 () = &mut stop => return,
             }
         }
@@ -156,7 +163,8 @@ impl Server {
     }
 
     async fn serve_connection(&self, stream: TcpStream, peer: Peer) {
-        let stream = PatientStream::new(stream, peer.place.turns().clone());
+        let unread = Arc::clone(&self.endpoint.unread);
+        let stream = PatientStream::new(stream, peer.place.turns().clone(), unread);
         let mut plain = PlainConnection::new(stream);
         let Some(answer) = self.serve_plain(&mut plain, &peer).await else {
             return;

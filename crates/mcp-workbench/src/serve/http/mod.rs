@@ -13,7 +13,7 @@
 //! - [`endpoint`] gives POST, GET and DELETE their meaning, [`headers`] and [`request_body`] read what
 //!   they need, and [`refusal`] has every reason why not;
 //! - [`sessions`] holds the clients, [`streams`] what is said to each of them, and [`bodies`] puts it
-//!   into a [`response`];
+//!   into a [`response`]; [`unread`] bounds what is held for all of them;
 //! - [`stateless`] stands beside [`sessions`] for the revision without them, and [`agreement`] checks that
 //!   the headers of its requests say what their bodies say;
 //! - [`limits`] has every bound, and [`patience`] the timers for those of time.
@@ -37,6 +37,7 @@ mod stateless;
 mod stream_state;
 mod streams;
 mod tokens;
+mod unread;
 
 use std::{net::SocketAddr, time::Duration};
 

@@ -6,7 +6,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     task::{Context, Poll, ready},
 };
@@ -18,7 +18,10 @@ use tokio::{
     time::{Instant, Sleep, sleep},
 };
 
-use super::limits::{HEADER_TIMEOUT, IDLE_TIMEOUT, WRITE_PATIENCE};
+use super::{
+    limits::{HEADER_TIMEOUT, IDLE_TIMEOUT, WRITE_PATIENCE},
+    unread::UnreadBudget,
+};
 use crate::alarm::Alarm;
 
 /// Whose turn it is on a connection, and what else its stream, its requests and the table of connections share.
@@ -32,7 +35,9 @@ struct Shared {
     is_admitted: AtomicBool,
     /// The last turn of the client whose end the stream watches.
     watched: AtomicU64,
-    /// Since when the client is waited for, in microseconds from `epoch`.
+    /// Bytes that wait to be written because the client does not read.
+    unread: AtomicUsize,
+    /// Since when the client is waited for, to send or to read, in microseconds from `epoch`.
     waiting_since: AtomicU64,
     epoch: Instant,
 }
@@ -44,6 +49,7 @@ impl Turns {
             turn: AtomicU64::new(0),
             is_admitted: AtomicBool::new(false),
             watched: AtomicU64::new(0),
+            unread: AtomicUsize::new(0),
             waiting_since: AtomicU64::new(0),
             epoch,
         }));
@@ -81,6 +87,11 @@ impl Turns {
     /// Returns since when the client is waited for, comparable between connections of one epoch.
     pub(super) fn waiting_since(&self) -> u64 {
         self.0.waiting_since.load(Ordering::Relaxed)
+    }
+
+    /// Returns how many bytes wait to be written because the client does not read.
+    pub(super) fn unread(&self) -> usize {
+        self.0.unread.load(Ordering::Relaxed)
     }
 
     fn wait_from(&self, now: Instant) {
@@ -125,6 +136,8 @@ pub(super) struct PatientStream {
     timer: Alarm,
     /// When the patience with what is written ends; nothing while nothing waits to be written.
     gives_up: Option<Pin<Box<Sleep>>>,
+    /// Counts what waits to be written.
+    budget: Arc<UnreadBudget>,
 }
 
 /// When the turn of a client ends.
@@ -137,7 +150,7 @@ enum TurnEnd {
 }
 
 impl PatientStream {
-    pub(super) fn new(stream: TcpStream, turns: Turns) -> Self {
+    pub(super) fn new(stream: TcpStream, turns: Turns, budget: Arc<UnreadBudget>) -> Self {
         Self {
             stream,
             unread: Bytes::new(),
@@ -146,6 +159,7 @@ impl PatientStream {
             ends: None,
             timer: Alarm::default(),
             gives_up: None,
+            budget,
         }
     }
 
@@ -195,16 +209,23 @@ impl PatientStream {
         }
     }
 
-    /// Looks at the clock while a write waits, and forgets about it when one went through.
+    /// Looks at the clock while `bytes` wait to be written, and forgets about it when some went through.
     fn watch<T>(
         &mut self,
         written: Poll<io::Result<T>>,
+        bytes: usize,
         context: &mut Context<'_>,
     ) -> Poll<io::Result<T>> {
         if written.is_ready() {
-            self.gives_up = None;
+            if self.gives_up.take().is_some() {
+                self.count_unread(0);
+            }
             return written;
         }
+        if self.gives_up.is_none() {
+            self.turns.wait_from(Instant::now());
+        }
+        self.count_unread(bytes);
         let gives_up = self
             .gives_up
             .get_or_insert_with(|| Box::pin(sleep(WRITE_PATIENCE)));
@@ -213,6 +234,18 @@ impl PatientStream {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
         Poll::Pending
+    }
+
+    fn count_unread(&self, bytes: usize) {
+        let before = self.turns.0.unread.swap(bytes, Ordering::Relaxed);
+        self.budget.subtract(before);
+        self.budget.add(bytes);
+    }
+}
+
+impl Drop for PatientStream {
+    fn drop(&mut self) {
+        self.count_unread(0);
     }
 }
 
@@ -245,7 +278,7 @@ impl AsyncWrite for PatientStream {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.watch(written, context)
+        self.watch(written, bytes.len(), context)
     }
 
     fn poll_write_vectored(
@@ -254,7 +287,8 @@ impl AsyncWrite for PatientStream {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
-        self.watch(written, context)
+        let bytes = slices.iter().map(|slice| slice.len()).sum();
+        self.watch(written, bytes, context)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -268,7 +302,7 @@ impl AsyncWrite for PatientStream {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let shut = Pin::new(&mut self.stream).poll_shutdown(context);
-        self.watch(shut, context)
+        self.watch(shut, 0, context)
     }
 }
 
@@ -299,7 +333,7 @@ mod tests {
         let mut client = TcpStream::connect(address).await.unwrap();
         let (stream, _) = listener.accept().await.unwrap();
         let turns = Turns::new(Instant::now());
-        let mut stream = PatientStream::new(stream, turns.clone());
+        let mut stream = PatientStream::new(stream, turns.clone(), Arc::default());
         assert_eq!(waits(&mut stream).await, HEADER_TIMEOUT, "the first head");
 
         let turn = turns.take();

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The code of refusals that are about HTTP and not about the message.
-const REFUSED: i64 = -32000;
+pub(super) const REFUSED: i64 = -32000;
 
 /// The answer to a request without a valid token.
 const CHALLENGE: HeaderValue = HeaderValue::from_static("Bearer realm=\"mcp-workbench\"");

@@ -15,6 +15,7 @@ use super::{
     limits::{MAX_SESSIONS, MIN_IDLE},
     refusal::Refusal,
     streams::{EventStream, Streams},
+    unread::UnreadBudget,
 };
 use crate::{
     call::Principal,
@@ -39,8 +40,12 @@ pub(super) struct Session {
 
 impl Session {
     /// A session that nobody knows of yet.
-    pub(super) fn new(context: ServeContext, principal: Principal) -> Arc<Self> {
-        let streams = Streams::new();
+    pub(super) fn new(
+        context: ServeContext,
+        principal: Principal,
+        budget: &Arc<UnreadBudget>,
+    ) -> Arc<Self> {
+        let streams = Streams::new(budget);
         let output = ClientOutput::Stream(streams.standalone());
         Arc::new(Self {
             id: random_id(),

@@ -27,6 +27,7 @@ use super::{
     refusal::Refusal,
     response::{Response, empty, json},
     streams::{Attachment, Beginning, EventStream, Streams},
+    unread::UnreadBudget,
 };
 use crate::{
     call::Principal,
@@ -37,14 +38,22 @@ use crate::{
 };
 
 /// All requests without a session that run.
-#[derive(Default)]
 pub(super) struct Stateless {
     running: Mutex<HashMap<u64, Arc<Connection>>>,
     /// How many there have been.
     begun: AtomicU64,
+    budget: Arc<UnreadBudget>,
 }
 
 impl Stateless {
+    pub(super) fn new(budget: &Arc<UnreadBudget>) -> Arc<Self> {
+        Arc::new(Self {
+            running: Mutex::default(),
+            begun: AtomicU64::new(0),
+            budget: Arc::clone(budget),
+        })
+    }
+
     /// Begins a request of `size` bytes.
     pub(super) fn begin_request(
         self: &Arc<Self>,
@@ -70,6 +79,16 @@ impl Stateless {
         self.running().values().cloned().collect()
     }
 
+    /// The streams of those that run.
+    pub(super) fn streams(&self) -> Vec<Arc<Streams>> {
+        let outputs = self.all().into_iter().map(|connection| connection.output());
+        let streams = outputs.filter_map(|output| match output {
+            ClientOutput::Stream(stream) => Some(Arc::clone(stream.streams())),
+            ClientOutput::Pipe(_) => None,
+        });
+        streams.collect()
+    }
+
     fn begin(
         self: &Arc<Self>,
         context: &ServeContext,
@@ -79,7 +98,7 @@ impl Stateless {
         if running.len() >= MAX_STATELESS {
             return Err(Refusal::TooManyRequests);
         }
-        let streams = Streams::for_one_request();
+        let streams = Streams::for_one_request(&self.budget);
         let stream = streams.begin();
         let output = ClientOutput::Stream(stream.clone());
         let connection = Connection::new(context.clone(), output, principal);

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
+    sync::Arc,
     task::{Context, Waker},
 };
 
@@ -9,15 +10,16 @@ use tokio::time::Instant;
 
 use super::{
     limits::{
-        MAX_ENDED, MAX_KEPT_BYTES, MAX_KEPT_EVENTS, MAX_UNHEARD, MAX_UNSENT_BYTES,
-        MAX_UNSENT_STATELESS,
+        MAX_ENDED, MAX_KEPT_BYTES, MAX_KEPT_EVENTS, MAX_UNHEARD, MAX_UNREAD_BYTES,
+        MAX_UNSENT_BYTES, MAX_UNSENT_STATELESS, MIN_DROPPED_BYTES,
     },
+    refusal::REFUSED,
     streams::STANDALONE,
+    unread::{Held, Rank, UnreadBudget},
 };
-use crate::wire::Frame;
+use crate::wire::{self, Frame};
 
 /// What is known of all streams of a session.
-#[derive(Default)]
 pub(super) struct State {
     pub(super) streams: BTreeMap<u64, Stream>,
     /// The number of the newest stream.
@@ -35,13 +37,14 @@ pub(super) struct State {
     /// The session is over: nothing more is said.
     pub(super) closed: bool,
     pub(super) keeping: Keeping,
+    /// Counts what is said and not forgotten, together with that of all other clients.
+    budget: Arc<UnreadBudget>,
 }
 
 /// What is kept of what was sent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keeping {
     /// Some, so that a stream can be resumed.
-    #[default]
     Some,
     /// Nothing: there is one stream, and no way back to it.
     Nothing,
@@ -123,9 +126,38 @@ impl Stream {
     fn sent(&self) -> u64 {
         self.unsent_from.saturating_sub(self.first)
     }
+
+    fn is_delivered(&self) -> bool {
+        self.sent() == self.events.len() as u64
+    }
+
+    fn bytes(&self) -> usize {
+        self.events.iter().map(Frame::len).sum()
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.budget.subtract(self.unsent + self.kept);
+    }
 }
 
 impl State {
+    pub(super) fn new(keeping: Keeping, budget: Arc<UnreadBudget>) -> Self {
+        Self {
+            streams: BTreeMap::new(),
+            newest: 0,
+            running: 0,
+            ended: VecDeque::new(),
+            unsent: 0,
+            kept: 0,
+            readers: 0,
+            closed: false,
+            keeping,
+            budget,
+        }
+    }
+
     /// Begins the stream of a request; returns its number.
     pub(super) fn begin(&mut self) -> u64 {
         self.newest += 1;
@@ -142,6 +174,7 @@ impl State {
             return;
         };
         self.unsent += frame.len();
+        self.budget.add(frame.len());
         stream.events.push_back(frame);
         stream.wake();
         let waiting = stream.events.len() as u64 - stream.sent();
@@ -176,6 +209,7 @@ impl State {
         let Some(frame) = stream.events.pop_front() else {
             return;
         };
+        self.budget.subtract(frame.len());
         if stream.first < stream.unsent_from {
             self.kept -= frame.len();
         } else {
@@ -226,7 +260,7 @@ impl State {
             };
             let delivered = |id: &u64| {
                 let stream = self.streams.get(id);
-                stream.is_none_or(|stream| stream.sent() == stream.events.len() as u64)
+                stream.is_none_or(Stream::is_delivered)
             };
             let ids = || self.ended.iter().map(|(id, _)| *id);
             let oldest = ids().find(|id| idle(id) && delivered(id));
@@ -237,4 +271,81 @@ impl State {
             self.remove(id);
         }
     }
+    /// Returns what can be dropped, and the stream of each. Small responses stay: the error that would take their
+    /// place is as large.
+    pub(super) fn held(&self) -> Vec<Held<u64>> {
+        let mut surplus = self.unsent.saturating_sub(MAX_UNSENT_BYTES);
+        let ended = { self.ended.iter() }.filter_map(|(id, since)| {
+            let stream = self.streams.get(id)?;
+            let bytes = stream.bytes();
+            let rank = if stream.is_delivered() {
+                Rank::Delivered
+            } else if surplus > 0 {
+                surplus = surplus.saturating_sub(bytes);
+                Rank::Surplus
+            } else {
+                Rank::Unread
+            };
+            let (since, place) = (*since, *id);
+            Some(Held {
+                rank,
+                since,
+                bytes,
+                place,
+            })
+        });
+        let mut held: Vec<_> = ended.collect();
+        let now = Instant::now();
+        let running = self.streams.iter().filter(|(_, stream)| !stream.ended);
+        held.extend(running.map(|(id, stream)| Held {
+            rank: Rank::Running,
+            since: now,
+            bytes: stream.bytes(),
+            place: *id,
+        }));
+        held.retain(|it| it.bytes > MIN_DROPPED_BYTES);
+        held
+    }
+
+    /// Drops what a stream holds. An answer that was not read becomes an error, so that a client that comes back does
+    /// not wait for it.
+    pub(super) fn drop_unread(&mut self, id: u64) {
+        let Some(stream) = self.streams.get(&id) else {
+            return;
+        };
+        if stream.ended && stream.is_delivered() {
+            self.remove(id);
+            return;
+        }
+        let answer = stream.events.back().filter(|_| stream.ended);
+        let answered = answer.map(Frame::answered_id);
+        while self
+            .streams
+            .get(&id)
+            .is_some_and(|it| !it.events.is_empty())
+        {
+            self.drop_oldest(id);
+        }
+        match answered {
+            Some(Some(request)) => {
+                let error = wire::error(Some(&request), REFUSED, &dropped_message());
+                self.unsent += error.len();
+                self.budget.add(error.len());
+                if let Some(stream) = self.streams.get_mut(&id) {
+                    stream.events.push_back(error);
+                }
+            }
+            // The answer to a batch, or none.
+            Some(None) => self.remove(id),
+            None => {}
+        }
+    }
+}
+
+fn dropped_message() -> String {
+    let limit = MAX_UNREAD_BYTES / (1024 * 1024);
+    format!(
+        "the response was dropped because it was not read and clients left more than {limit} MiB unread; \
+         the request may have been carried out"
+    )
 }

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use super::{
     limits::ENDED_KEPT,
     stream_state::{Keeping, Reader, State, Stream},
+    unread::{Held, UnreadBudget},
 };
 use crate::wire::Frame;
 
@@ -46,7 +47,6 @@ impl std::fmt::Display for EventId {
 }
 
 /// All streams of one session.
-#[derive(Default)]
 pub(super) struct Streams {
     state: Mutex<State>,
 }
@@ -116,21 +116,26 @@ impl EventStream {
     pub(super) fn id(&self) -> u64 {
         self.id
     }
+
+    /// The streams that it is one of.
+    pub(super) fn streams(&self) -> &Arc<Streams> {
+        &self.streams
+    }
 }
 
 impl Streams {
     /// The streams of a new session.
-    pub(super) fn new() -> Arc<Self> {
-        let streams = Self::default();
-        streams.state().streams.insert(STANDALONE, Stream::new());
-        Arc::new(streams)
+    pub(super) fn new(budget: &Arc<UnreadBudget>) -> Arc<Self> {
+        let mut state = State::new(Keeping::Some, Arc::clone(budget));
+        state.streams.insert(STANDALONE, Stream::new());
+        let state = Mutex::new(state);
+        Arc::new(Self { state })
     }
 
     /// The one stream of a request without a session, still to be begun.
-    pub(super) fn for_one_request() -> Arc<Self> {
-        let streams = Self::default();
-        streams.state().keeping = Keeping::Nothing;
-        Arc::new(streams)
+    pub(super) fn for_one_request(budget: &Arc<UnreadBudget>) -> Arc<Self> {
+        let state = Mutex::new(State::new(Keeping::Nothing, Arc::clone(budget)));
+        Arc::new(Self { state })
     }
 
     /// What belongs to no request.
@@ -171,14 +176,28 @@ impl Streams {
         self.state().end(STANDALONE);
     }
 
-    /// The session is over: all streams end.
+    /// The session is over: all streams end. What nobody reads now is forgotten, since nobody can come back for it.
     pub(super) fn close(&self) {
         let mut state = self.state();
         let ids: Vec<u64> = state.streams.keys().copied().collect();
         for id in ids {
             state.end(id);
+            let is_read = state.streams.get(&id).is_some_and(|it| it.reader.is_some());
+            if !is_read {
+                state.remove(id);
+            }
         }
         state.closed = true;
+    }
+
+    /// Returns what can be dropped, and the stream of each.
+    pub(super) fn held(&self) -> Vec<Held<u64>> {
+        self.state().held()
+    }
+
+    /// Drops what a stream holds.
+    pub(super) fn drop_unread(&self, id: u64) {
+        self.state().drop_unread(id);
     }
 
     /// Forgets streams that ended long ago.
@@ -281,6 +300,9 @@ impl Drop for Attached {
             && stream.is_read_by(self.serial)
         {
             stream.reader = None;
+            if state.closed {
+                state.remove(self.id);
+            }
             state.trim();
         }
     }

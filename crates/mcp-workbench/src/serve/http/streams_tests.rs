@@ -1,4 +1,7 @@
-use std::task::{Context, Poll, Waker};
+use std::{
+    sync::Arc,
+    task::{Context, Poll, Waker},
+};
 
 use tokio::time::{Duration, Instant};
 
@@ -15,7 +18,7 @@ fn frame(text: &str) -> Frame {
     wire::notification("n", Some(&params))
 }
 
-fn reader(streams: &std::sync::Arc<Streams>, id: u64, after: Option<u64>) -> StreamReader {
+fn reader(streams: &Arc<Streams>, id: u64, after: Option<u64>) -> StreamReader {
     match streams.attach(id, after) {
         Attachment::Reader(reader) => reader,
         Attachment::Over => panic!("over"),
@@ -64,7 +67,7 @@ fn ids_are_read_as_they_are_written() {
 
 #[tokio::test]
 async fn a_new_reader_goes_on_and_the_old_one_ends() {
-    let streams = Streams::new();
+    let streams = Streams::new(&Arc::default());
     let stream = streams.begin();
     for text in ["a", "b", "c"] {
         stream.send(frame(text));
@@ -91,7 +94,7 @@ async fn a_new_reader_goes_on_and_the_old_one_ends() {
 
 #[tokio::test]
 async fn what_is_kept_is_bounded() {
-    let streams = Streams::new();
+    let streams = Streams::new(&Arc::default());
     let stream = streams.begin();
     let mut one = reader(&streams, stream.id(), None);
     for _ in 0..MAX_KEPT_EVENTS + 10 {
@@ -112,7 +115,7 @@ async fn what_is_kept_is_bounded() {
 
 #[tokio::test]
 async fn a_large_answer_is_kept_until_the_next() {
-    let streams = Streams::new();
+    let streams = Streams::new(&Arc::default());
     let large = "x".repeat(6 * 1024 * 1024);
     let mut last = 0;
     for _ in 0..3 {
@@ -128,7 +131,7 @@ async fn a_large_answer_is_kept_until_the_next() {
 
 #[tokio::test]
 async fn what_nobody_hears_is_bounded_and_begins_with_the_newest() {
-    let streams = Streams::new();
+    let streams = Streams::new(&Arc::default());
     let output = streams.standalone();
     for _ in 0..MAX_UNHEARD + 3 {
         output.send(frame("x"));
@@ -140,7 +143,7 @@ async fn what_nobody_hears_is_bounded_and_begins_with_the_newest() {
 
 #[tokio::test]
 async fn every_byte_is_accounted_for() {
-    let streams = Streams::new();
+    let streams = Streams::new(&Arc::default());
     let stream = streams.begin();
     let chunk = "x".repeat(1024 * 1024);
     while !streams.is_full() {
@@ -163,7 +166,7 @@ async fn every_byte_is_accounted_for() {
 
 #[tokio::test]
 async fn nothing_of_a_request_without_a_session_is_kept() {
-    let streams = Streams::for_one_request();
+    let streams = Streams::for_one_request(&Arc::default());
     let stream = streams.begin();
     let mut one = reader(&streams, stream.id(), None);
     stream.send(frame("a"));

@@ -179,3 +179,28 @@ fn what_we_write_is_written_in_one_way() {
     }
     assert_eq!(ObjectText::default().finish().as_str(), "{}");
 }
+
+#[test]
+fn an_answer_names_the_request_that_it_answers() {
+    for request_id in ["7", r#""a\",\"result\":""#] {
+        let request_id = id(request_id);
+        let long = raw(&format!("{{\"text\":\"{}\"}}", "x".repeat(100_000)));
+        for frame in [
+            result(&request_id, &raw("{}")),
+            result(&request_id, &long),
+            error(Some(&request_id), -32603, "no"),
+            error_as_sent(&request_id, &long),
+        ] {
+            assert_eq!(frame.answered_id().as_ref(), Some(&request_id));
+        }
+    }
+    let answer = result(&id("7"), &raw("{}"));
+    for frame in [
+        request(7, "m", &raw(r#"{"result":1}"#)),
+        notification("m", None),
+        error(None, -32700, "no"),
+        Frame::batch(&[answer]),
+    ] {
+        assert_eq!(frame.answered_id(), None, "{}", text(&frame));
+    }
+}

@@ -11,3 +11,4 @@ mod sessions;
 mod stateless;
 mod streams;
 mod tokens;
+mod unread;

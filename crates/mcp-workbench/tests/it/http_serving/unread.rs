@@ -1,0 +1,60 @@
+//! Responses that nobody reads: all together they are bounded, and the oldest are dropped.
+
+use pretty_assertions::assert_eq;
+
+use crate::harness::{Fault, Message, Script, Setup, TIMEOUT, call_params, poll, use_arguments};
+
+const SIZE: usize = 15_000_000;
+
+/// The position before the first event of a stream.
+fn before(stream: u64) -> String {
+    format!("{stream}-0")
+}
+
+#[test]
+fn responses_that_nobody_reads_are_bounded_for_all_sessions_together() {
+    let mut fault = Fault::within(
+        60,
+        "T29j",
+        "ten sessions leave two results of 15 MB unread each and go away",
+        "beyond 256 MiB some become errors; the others can be read",
+    );
+    let served = Setup::one(&Script::new()).serve();
+    served.client().open();
+    fault.begins();
+    let size = format!(r#"{{"size":{SIZE}}}"#);
+    let big = call_params(
+        "use_tool",
+        &use_arguments(["dev", "fs", "big"], Some(&size)),
+    );
+    let sessions: Vec<_> = (0..10).map(|_| served.client()).collect();
+    for session in &sessions {
+        for id in ["2", "3"] {
+            drop(session.begin(id, "tools/call", &big));
+        }
+    }
+    let dropped = poll(TIMEOUT, || {
+        let stderr = served.workbench.stderr();
+        stderr.contains("that clients did not read").then_some(())
+    });
+    assert!(dropped.is_some(), "{}", served.workbench.stderr());
+    // The stream of `initialize` is the first of a session.
+    let (mut lost, mut read) = (0, 0);
+    for session in &sessions {
+        for stream in [2, 3] {
+            let response = session.listen(Some(&before(stream))).response();
+            let answer = response.events().pop().unwrap().data;
+            if answer.len() > SIZE {
+                read += 1;
+                continue;
+            }
+            let error = Message::parse(answer);
+            assert!(error.answers(&stream.to_string()), "{}", error.line);
+            assert!(error.line.contains("was dropped"), "{}", error.line);
+            lost += 1;
+        }
+    }
+    assert!((5..10).contains(&lost), "{lost}");
+    assert_eq!(read + lost, 20);
+    fault.ends();
+}
