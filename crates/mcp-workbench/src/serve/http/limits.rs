@@ -21,8 +21,10 @@ pub(super) const MAX_BODIES_MIB: usize = 256;
 pub(super) const BODY_PAUSE: Duration = Duration::from_secs(30);
 /// How long a body may take in all.
 pub(super) const BODY_TIMEOUT: Duration = Duration::from_mins(5);
-/// How long the rest of a body that is too large is read and thrown away, so that its sender gets to
-/// read why.
+/// How many bytes of a body are read and thrown away after it was refused. Without it the system would reset the
+/// connection, and a client that sends before it reads would not get the refusal.
+pub(super) const MAX_DISCARDED_BYTES: usize = 16 * 1024 * 1024;
+/// How long that may take.
 pub(super) const DISCARD_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a client may leave unread what is written to it.
 pub(super) const WRITE_PATIENCE: Duration = Duration::from_mins(1);

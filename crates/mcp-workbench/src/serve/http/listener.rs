@@ -10,7 +10,9 @@ use std::{
     time::Duration,
 };
 
-use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
+use hyper::{
+    Request, body::Incoming, header::CONNECTION, server::conn::http1, service::service_fn,
+};
 use hyper_util::rt::TokioIo;
 use tokio::{
     net::{TcpListener, TcpStream},
@@ -223,6 +225,9 @@ impl Server {
                     Some(response) => *response,
                     None => self.respond(request.map(Content::Coming), peer).await,
                 };
+                if response.headers().contains_key(CONNECTION) {
+                    peer.place.turns().refuse_body();
+                }
                 response.body_mut().set_turn(turn);
                 Ok::<_, Infallible>(response)
             }

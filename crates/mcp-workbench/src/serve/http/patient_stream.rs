@@ -19,10 +19,13 @@ use tokio::{
 };
 
 use super::{
-    limits::{HEADER_TIMEOUT, IDLE_TIMEOUT, WRITE_PATIENCE},
+    limits::{DISCARD_TIMEOUT, HEADER_TIMEOUT, IDLE_TIMEOUT, MAX_DISCARDED_BYTES, WRITE_PATIENCE},
     unread::UnreadBudget,
 };
 use crate::alarm::Alarm;
+
+/// How much is discarded with one read.
+const DISCARDED_AT_ONCE: usize = 16 * 1024;
 
 /// Whose turn it is on a connection, and what else its stream, its requests and the table of connections share.
 #[derive(Clone)]
@@ -35,6 +38,8 @@ struct Shared {
     is_admitted: AtomicBool,
     /// The last turn of the client whose end the stream watches.
     watched: AtomicU64,
+    /// A body was refused, and its client may still be sending it.
+    is_refused: AtomicBool,
     /// Bytes that wait to be written because the client does not read.
     unread: AtomicUsize,
     /// Since when the client is waited for, to send or to read, in microseconds from `epoch`.
@@ -49,6 +54,7 @@ impl Turns {
             turn: AtomicU64::new(0),
             is_admitted: AtomicBool::new(false),
             watched: AtomicU64::new(0),
+            is_refused: AtomicBool::new(false),
             unread: AtomicUsize::new(0),
             waiting_since: AtomicU64::new(0),
             epoch,
@@ -66,6 +72,11 @@ impl Turns {
     /// Records that a request had a valid token.
     pub(super) fn admit(&self) {
         self.0.is_admitted.store(true, Ordering::Relaxed);
+    }
+
+    /// Records that the body of the last request was refused. The stream discards a part of it when it is shut down.
+    pub(super) fn refuse_body(&self) {
+        self.0.is_refused.store(true, Ordering::Relaxed);
     }
 
     pub(super) fn is_admitted(&self) -> bool {
@@ -138,6 +149,15 @@ pub(super) struct PatientStream {
     gives_up: Option<Pin<Box<Sleep>>>,
     /// Counts what waits to be written.
     budget: Arc<UnreadBudget>,
+    /// What is still discarded, once the stream was shut down.
+    discard: Option<Discard>,
+}
+
+/// How much of a body that was refused is still discarded, and until when.
+#[derive(Clone, Copy)]
+struct Discard {
+    bytes: usize,
+    end: Instant,
 }
 
 /// When the turn of a client ends.
@@ -160,6 +180,7 @@ impl PatientStream {
             timer: Alarm::default(),
             gives_up: None,
             budget,
+            discard: None,
         }
     }
 
@@ -236,6 +257,26 @@ impl PatientStream {
         Poll::Pending
     }
 
+    /// Reads what the client still sends until it closes the connection, or has sent enough.
+    fn poll_discard(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let mut bytes = [0; DISCARDED_AT_ONCE];
+        while let Some(Discard { bytes: left, end }) = self.discard {
+            let mut buffer = ReadBuf::new(&mut bytes);
+            match Pin::new(&mut self.stream).poll_read(context, &mut buffer) {
+                Poll::Ready(Ok(())) if (1..left).contains(&buffer.filled().len()) => {
+                    let bytes = left - buffer.filled().len();
+                    self.discard = Some(Discard { bytes, end });
+                }
+                Poll::Ready(_) => break,
+                Poll::Pending => {
+                    ready!(self.timer.poll_wait(end, context));
+                    break;
+                }
+            }
+        }
+        Poll::Ready(())
+    }
+
     fn count_unread(&self, bytes: usize) {
         let before = self.turns.0.unread.swap(bytes, Ordering::Relaxed);
         self.budget.subtract(before);
@@ -301,8 +342,18 @@ impl AsyncWrite for PatientStream {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let shut = Pin::new(&mut self.stream).poll_shutdown(context);
-        self.watch(shut, 0, context)
+        if self.discard.is_none() {
+            let shut = Pin::new(&mut self.stream).poll_shutdown(context);
+            ready!(self.watch(shut, 0, context))?;
+            if !self.turns.0.is_refused.load(Ordering::Relaxed) {
+                return Poll::Ready(Ok(()));
+            }
+            self.discard = Some(Discard {
+                bytes: MAX_DISCARDED_BYTES,
+                end: Instant::now() + DISCARD_TIMEOUT,
+            });
+        }
+        self.poll_discard(context).map(Ok)
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::{
 };
 
 use super::{
-    limits::{BODY_PAUSE, BODY_TIMEOUT, DISCARD_TIMEOUT},
+    limits::{BODY_PAUSE, BODY_TIMEOUT},
     patience::Patience,
     refusal::Refusal,
 };
@@ -57,7 +57,8 @@ pub(super) async fn read(
     let end = Instant::now() + BODY_TIMEOUT;
     let length = declared_length(headers);
     if length.is_some_and(|length| length > MAX_FRAME_BYTES) {
-        return Err(Box::pin(refuse_large(body, patience)).await);
+        // Nothing of it is read, so that nobody who waits for `100 Continue` gets it.
+        return Err(Refusal::TooLarge);
     }
     let mut bytes = BytesMut::new();
     let mut permits = Vec::new();
@@ -70,7 +71,7 @@ pub(super) async fn read(
             });
         }
         if bytes.len() + data.len() > MAX_FRAME_BYTES {
-            return Err(Box::pin(refuse_large(body, patience)).await);
+            return Err(Refusal::TooLarge);
         }
         if (bytes.len() + data.len()) / PERMIT_BYTES >= permits.len() {
             let permit = Arc::clone(room).try_acquire_owned();
@@ -114,11 +115,4 @@ async fn next(
             }
         }
     }
-}
-
-/// Reads on for a moment, so that a sender that only writes gets to read the refusal.
-async fn refuse_large(mut body: Incoming, patience: &Patience) -> Refusal {
-    let end = Instant::now() + DISCARD_TIMEOUT;
-    while let Ok(Some(_)) = next(&mut body, end, patience).await {}
-    Refusal::TooLarge
 }

@@ -49,6 +49,43 @@ fn a_body_that_is_too_large_is_refused_declared_or_not() {
 }
 
 #[test]
+fn a_body_that_is_declared_too_large_is_refused_before_it_is_sent() {
+    let fault = Fault::within(
+        20,
+        "T29k",
+        "declares a body of 5 GiB, waits for 100 Continue or sends it at once",
+        "413 and nothing before it; at most 16 MiB are read",
+    );
+    let served = Setup::new().serve();
+    let declared = served.post("").with("content-length", "5368709120");
+    let waiting = declared.clone().header("expect", "100-continue");
+    let mut connection = served.connection();
+    let refused = connection.ask(&waiting).head;
+    assert_eq!(refused.status, 413);
+    assert_eq!(refused.header("connection"), Some("close"));
+    connection.wait_closed();
+    let mut connection = served.connection();
+    connection.send(&declared);
+    // More than the buffers of the system and what is discarded.
+    let piece = " ".repeat(1024 * 1024);
+    let sent = (0..256).find(|_| connection.send_bytes(piece.as_bytes()).is_err());
+    assert!(sent.is_some(), "the rest is not read");
+    is_served(&served);
+    fault.ends();
+}
+
+#[test]
+fn a_client_that_sends_a_little_too_much_reads_the_refusal() {
+    let served = Setup::new().serve();
+    let body = " ".repeat(LIMIT + LIMIT / 2);
+    let mut connection = served.connection();
+    let response = connection.ask(&served.post(&body));
+    assert_eq!(response.head.status, 413);
+    assert!(response.body.contains("larger than 16 MiB"));
+    connection.wait_closed();
+}
+
+#[test]
 fn heads_that_are_too_large_are_refused() {
     let fault = Fault::within(
         10,
