@@ -100,7 +100,8 @@ impl ClientHandle for Caller {
     fn log(&self, params: &RawJson) {
         let level = LogLevel::of_message(params);
         if level.is_some_and(|level| level >= self.connection.log_level()) {
-            self.notify(wire::notification("notifications/message", Some(params)));
+            self.output
+                .log(wire::notification("notifications/message", Some(params)));
         }
     }
 

@@ -51,6 +51,6 @@ fn tell(connection: &Connection, method: &str, params: Option<&RawJson>) {
     if connection.revision().is_some() {
         connection
             .output()
-            .notify(wire::notification(method, params));
+            .announce(wire::notification(method, params));
     }
 }

@@ -258,11 +258,11 @@ impl Connection {
         let mut outline = CallOutline::default();
         match Message::parse_line(frame, &mut outline) {
             Ok(message) => {
-                let place = ReplyPlace::Line(self.output.clone());
+                let place = ReplyPlace::Line(self.output.for_request());
                 self.take_message(message, &outline, place, frame.len());
             }
             Err(error) => match batch::elements(self, &on_one_line(frame)) {
-                Some(messages) => batch::take(self, &messages, self.output.clone()),
+                Some(messages) => batch::take(self, &messages, self.output.for_request()),
                 None => self.refuse_frame(&error, frame),
             },
         }

@@ -21,6 +21,7 @@ mod log_level;
 mod methods;
 mod modern;
 mod native;
+mod notices;
 mod output;
 mod parked;
 mod questions;

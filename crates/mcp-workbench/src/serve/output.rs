@@ -1,7 +1,7 @@
 //! What goes to one client, in the order in which it was said. Everybody who has something to say
 //! holds a [`ClientOutput`]. Over stdio one task writes all of it; over HTTP every request has a stream of
-//! its own. What waits is counted: a client that does not read gets no more notifications, is not read
-//! from either, and is given up after a minute.
+//! its own. What waits is counted: a client that does not keep up gets results first and few notifications. One that
+//! does not read is not read from either, and is given up after a minute.
 
 use std::{
     future::{pending, poll_fn},
@@ -9,7 +9,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     task::{Context, Poll, ready},
     time::Duration,
@@ -21,7 +21,10 @@ use tokio::{
     time::Instant,
 };
 
-use super::http::EventStream;
+use super::{
+    http::EventStream,
+    notices::{Notices, PROMPT_BYTES},
+};
 use crate::{
     alarm::Alarm,
     pipe::SLICES_A_WRITE,
@@ -51,8 +54,32 @@ impl ClientOutput {
         }
     }
 
-    /// Says something that a client which does not keep up may miss.
+    /// The way to the client for a new request.
+    pub(super) fn for_request(&self) -> Self {
+        match self {
+            Self::Pipe(pipe) => Self::Pipe(pipe.for_request()),
+            Self::Stream(stream) => Self::Stream(stream.clone()),
+        }
+    }
+
+    /// Sends progress, or whatever else a client that does not keep up may miss. It never comes after the answer.
     pub(super) fn notify(&self, frame: Frame) {
+        match self {
+            Self::Pipe(pipe) => pipe.notify(pipe.request, frame),
+            Self::Stream(stream) => stream.notify(frame),
+        }
+    }
+
+    /// Sends a log message, which may be missed as well. On a pipe it may come after the answer.
+    pub(super) fn log(&self, frame: Frame) {
+        match self {
+            Self::Pipe(pipe) => pipe.notify(NO_REQUEST, frame),
+            Self::Stream(stream) => stream.notify(frame),
+        }
+    }
+
+    /// Announces a change, unless the client does not read at all.
+    pub(super) fn announce(&self, frame: Frame) {
         if !self.is_full() {
             self.send(frame);
         }
@@ -77,14 +104,16 @@ impl ClientOutput {
 
     /// Says the last word on a request. Nothing follows it on the stream of the request.
     pub(super) fn answer<'a>(&self, message: impl Into<Outgoing<'a>>) {
-        self.send(message);
-        self.end();
+        match self {
+            Self::Pipe(pipe) => pipe.answer(message),
+            Self::Stream(stream) => stream.answer(message.into().into_frame()),
+        }
     }
 
     /// Ends the stream of a request that is not answered.
     pub(super) fn end(&self) {
         match self {
-            Self::Pipe(_) => {}
+            Self::Pipe(pipe) => pipe.end.0.frames().notices.forget(pipe.request),
             Self::Stream(stream) => stream.end(),
         }
     }
@@ -99,9 +128,16 @@ impl ClientOutput {
     }
 }
 
+/// The number of what belongs to no request.
+const NO_REQUEST: u64 = 0;
+
 /// The way to a client that reads one pipe. Every request has a share of it.
 #[derive(Clone)]
-pub(super) struct PipeOutput(Arc<PipeEnd>);
+pub(super) struct PipeOutput {
+    end: Arc<PipeEnd>,
+    /// The number of the request that it belongs to.
+    request: u64,
+}
 
 /// Where everything is said; the queue ends with it.
 struct PipeEnd(Arc<Queue>);
@@ -119,6 +155,8 @@ struct Queue {
     frames: Mutex<Frames>,
     /// How many bytes wait. It changes only while the frames are locked.
     bytes: AtomicUsize,
+    /// Counts requests.
+    requests: AtomicU64,
     /// Tells the writer that something waits, or that nothing more will come.
     more: Notify,
     fewer: Notify,
@@ -127,6 +165,8 @@ struct Queue {
 #[derive(Default)]
 struct Frames {
     outbox: Outbox,
+    /// What goes into the outbox when it is nearly empty. It is empty whenever the outbox is.
+    notices: Notices,
     /// Whether nobody has anything to say any more.
     has_ended: bool,
     /// Whether nobody writes any more.
@@ -166,6 +206,11 @@ impl Queue {
             return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
         }
         frames.outbox.advance(written);
+        while frames.outbox.len() < PROMPT_BYTES
+            && let Some(notice) = frames.notices.pop()
+        {
+            frames.outbox.push(notice);
+        }
         self.bytes.store(frames.outbox.len(), Ordering::Relaxed);
         Poll::Ready(Ok(()))
     }
@@ -180,6 +225,7 @@ impl Drop for QueuedFrames {
         let mut frames = self.0.frames();
         frames.is_closed = true;
         frames.outbox = Outbox::default();
+        frames.notices = Notices::default();
     }
 }
 
@@ -187,13 +233,44 @@ impl PipeOutput {
     /// An output, and what its writer takes from it.
     pub(super) fn channel() -> (Self, QueuedFrames) {
         let queue = Arc::<Queue>::default();
-        let output = Self(Arc::new(PipeEnd(Arc::clone(&queue))));
+        let output = Self {
+            end: Arc::new(PipeEnd(Arc::clone(&queue))),
+            request: NO_REQUEST,
+        };
         (output, QueuedFrames(queue))
     }
 
+    fn for_request(&self) -> Self {
+        let before = self.queue().requests.fetch_add(1, Ordering::Relaxed);
+        Self {
+            end: Arc::clone(&self.end),
+            request: before + 1,
+        }
+    }
+
     fn send<'a>(&self, message: impl Into<Outgoing<'a>>) {
-        let queue = &self.0.0;
-        let mut frames = queue.frames();
+        self.push(self.queue().frames(), message);
+    }
+
+    fn answer<'a>(&self, message: impl Into<Outgoing<'a>>) {
+        let mut frames = self.queue().frames();
+        if !frames.notices.is_empty() {
+            frames.notices.forget(self.request);
+        }
+        self.push(frames, message);
+    }
+
+    fn notify(&self, request: u64, frame: Frame) {
+        let mut frames = self.queue().frames();
+        if frames.outbox.len() < PROMPT_BYTES && frames.notices.is_empty() {
+            self.push(frames, frame);
+        } else {
+            frames.notices.push(request, frame);
+        }
+    }
+
+    fn push<'a>(&self, mut frames: MutexGuard<'_, Frames>, message: impl Into<Outgoing<'a>>) {
+        let queue = self.queue();
         if frames.is_closed {
             return;
         }
@@ -206,9 +283,13 @@ impl PipeOutput {
         }
     }
 
+    fn queue(&self) -> &Queue {
+        &self.end.0
+    }
+
     async fn has_room(&self) {
         while self.is_full() {
-            let fewer = self.0.0.fewer.notified();
+            let fewer = self.queue().fewer.notified();
             if self.is_full() {
                 fewer.await;
             }
@@ -217,7 +298,7 @@ impl PipeOutput {
 
     /// Whether too much waits.
     fn is_full(&self) -> bool {
-        self.0.0.bytes.load(Ordering::Relaxed) > MAX_QUEUED_BYTES
+        self.queue().bytes.load(Ordering::Relaxed) > MAX_QUEUED_BYTES
     }
 }
 
@@ -270,7 +351,19 @@ mod tests {
     use tokio::task::yield_now;
 
     use super::*;
-    use crate::wire;
+    use crate::{
+        serve::notices::MAX_NOTICE_BYTES,
+        wire::{self, RawJson, RequestId},
+    };
+
+    impl ClientOutput {
+        fn queued_bytes(&self) -> usize {
+            match self {
+                Self::Pipe(pipe) => pipe.queue().bytes.load(Ordering::Relaxed),
+                Self::Stream(_) => 0,
+            }
+        }
+    }
 
     /// Takes everything at once and is never done with it.
     struct NeverFlushed;
@@ -305,12 +398,96 @@ mod tests {
                 yield_now().await;
             }
             // The last one is counted until something happens.
-            assert!(output.0.0.bytes.load(Ordering::Relaxed) <= 2 * size);
+            assert!(output.queue().bytes.load(Ordering::Relaxed) <= 2 * size);
         };
         tokio::select! {
             biased;
             () = speaker => {}
             ended = write_frames(queued, NeverFlushed) => panic!("{ended:?}"),
         }
+    }
+    /// What a client reads of an output on which this was said before it read anything.
+    async fn read_late(speak: impl FnOnce(&ClientOutput)) -> Vec<String> {
+        let (output, queued) = PipeOutput::channel();
+        let output = ClientOutput::Pipe(output);
+        speak(&output);
+        drop(output);
+        let mut written = Vec::new();
+        write_frames(queued, &mut written).await.unwrap();
+        let text = String::from_utf8(written).unwrap();
+        text.lines().map(str::to_owned).collect()
+    }
+
+    fn log_message() -> Frame {
+        let params = RawJson::of(&"x".repeat(1000));
+        wire::notification("notifications/message", Some(&params))
+    }
+
+    fn result() -> Frame {
+        let id = RequestId::from_json(RawJson::of(&1)).unwrap();
+        wire::result(&id, &RawJson::of(&"result"))
+    }
+
+    #[tokio::test]
+    async fn a_result_goes_before_the_log_messages_of_a_flood() {
+        let count = 10 * MAX_NOTICE_BYTES / log_message().len();
+        let lines = read_late(|output| {
+            for _ in 0..count {
+                output.log(log_message());
+            }
+            output.for_request().answer(result());
+        })
+        .await;
+        let at = lines.iter().position(|line| line.contains("result"));
+        let before: usize = lines[..at.unwrap()].iter().map(String::len).sum();
+        assert!(before < PROMPT_BYTES + 2000, "{before}");
+        let read: usize = lines.iter().map(String::len).sum();
+        let most = PROMPT_BYTES + MAX_NOTICE_BYTES;
+        assert!((most - 10_000..most + 2000).contains(&read), "{read}");
+    }
+
+    #[tokio::test]
+    async fn a_client_that_keeps_up_reads_everything_in_order() {
+        let lines = read_late(|output| {
+            let request = output.for_request();
+            for _ in 0..10 {
+                request.notify(log_message());
+            }
+            request.answer(result());
+            output.log(log_message());
+        })
+        .await;
+        assert_eq!(lines.len(), 12);
+        assert!(lines[10].contains("result"));
+    }
+
+    #[tokio::test]
+    async fn progress_that_waits_is_dropped_with_the_answer_to_its_request() {
+        let progress = |number: u32| {
+            let params = RawJson::of(&number);
+            wire::notification("notifications/progress", Some(&params))
+        };
+        let lines = read_late(|output| {
+            while output.queued_bytes() < PROMPT_BYTES {
+                output.log(log_message());
+            }
+            let (ended, running, cancelled) = (
+                output.for_request(),
+                output.for_request(),
+                output.for_request(),
+            );
+            ended.notify(progress(1));
+            running.notify(progress(2));
+            cancelled.notify(progress(3));
+            ended.answer(result());
+            cancelled.end();
+        })
+        .await;
+        let [.., answer, last] = &lines[..] else {
+            panic!("{lines:?}");
+        };
+        assert!(answer.contains("result"), "{answer}");
+        assert!(last.contains(r#""params":2"#), "{last}");
+        assert!(!lines.iter().any(|line| line.contains(r#""params":1"#)));
     }
 }

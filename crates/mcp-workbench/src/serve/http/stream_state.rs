@@ -17,7 +17,10 @@ use super::{
     streams::STANDALONE,
     unread::{Held, Rank, UnreadBudget},
 };
-use crate::wire::{self, Frame};
+use crate::{
+    serve::notices::{MAX_NOTICE_BYTES, PROMPT_BYTES},
+    wire::{self, Frame},
+};
 
 /// What is known of all streams of a session.
 pub(super) struct State {
@@ -30,6 +33,8 @@ pub(super) struct State {
     pub(super) ended: VecDeque<(u64, Instant)>,
     /// Bytes that were said and not sent yet.
     pub(super) unsent: usize,
+    /// Those of them that the client may miss.
+    pub(super) notices: usize,
     /// Bytes that were sent and are kept.
     pub(super) kept: usize,
     /// Counts readers.
@@ -71,7 +76,7 @@ impl Keeping {
 /// What is known of one stream.
 pub(super) struct Stream {
     /// What was said, oldest first.
-    pub(super) events: VecDeque<Frame>,
+    pub(super) events: VecDeque<Event>,
     /// The number of the first of them.
     pub(super) first: u64,
     /// The number of the first that was not sent.
@@ -80,6 +85,35 @@ pub(super) struct Stream {
     pub(super) ended: bool,
     /// Whoever reads it now.
     pub(super) reader: Option<Reader>,
+}
+
+/// Something that was said on a stream.
+pub(super) struct Event {
+    pub(super) frame: Frame,
+    /// It may be missed by a client that does not keep up.
+    is_notice: bool,
+}
+
+impl Event {
+    /// Something that must arrive.
+    pub(super) fn message(frame: Frame) -> Self {
+        Self {
+            frame,
+            is_notice: false,
+        }
+    }
+
+    fn notice(frame: Frame) -> Self {
+        Self {
+            frame,
+            is_notice: true,
+        }
+    }
+
+    /// Returns how many bytes it has, if it may be missed.
+    pub(super) fn notice_bytes(&self) -> usize {
+        if self.is_notice { self.frame.len() } else { 0 }
+    }
 }
 
 /// Whoever reads a stream.
@@ -103,7 +137,7 @@ impl Stream {
         self.reader.as_ref().is_some_and(|it| it.serial == serial)
     }
 
-    pub(super) fn event(&self, number: u64) -> Option<&Frame> {
+    pub(super) fn event(&self, number: u64) -> Option<&Event> {
         let index = number.checked_sub(self.first)?;
         self.events.get(usize::try_from(index).ok()?)
     }
@@ -132,7 +166,7 @@ impl Stream {
     }
 
     fn bytes(&self) -> usize {
-        self.events.iter().map(Frame::len).sum()
+        self.events.iter().map(|it| it.frame.len()).sum()
     }
 }
 
@@ -150,6 +184,7 @@ impl State {
             running: 0,
             ended: VecDeque::new(),
             unsent: 0,
+            notices: 0,
             kept: 0,
             readers: 0,
             closed: false,
@@ -166,16 +201,53 @@ impl State {
         self.newest
     }
 
-    pub(super) fn push(&mut self, id: u64, frame: Frame) {
+    /// Adds something that the client may miss, unless enough of it waits already.
+    pub(super) fn notify(&mut self, id: u64, frame: Frame) {
+        if self.notices + frame.len() <= MAX_NOTICE_BYTES && !self.is_full() {
+            self.push(id, Event::notice(frame));
+        }
+    }
+
+    /// Returns whether the client does not keep up.
+    pub(super) fn is_full(&self) -> bool {
+        !self.closed && self.unsent > self.keeping.unsent_bytes()
+    }
+
+    /// Drops what waits on a stream and may be missed, if that is more than is written at once.
+    pub(super) fn drop_notices(&mut self, id: u64) {
+        if self.notices < PROMPT_BYTES {
+            return;
+        }
+        let Some(stream) = self.streams.get_mut(&id) else {
+            return;
+        };
+        let unsent = usize::try_from(stream.sent()).unwrap_or(usize::MAX);
+        let waiting = stream.events.iter().skip(unsent);
+        let bytes: usize = waiting.map(Event::notice_bytes).sum();
+        if bytes < PROMPT_BYTES {
+            return;
+        }
+        let mut index = 0;
+        stream.events.retain(|event| {
+            index += 1;
+            index <= unsent || !event.is_notice
+        });
+        self.unsent -= bytes;
+        self.notices -= bytes;
+        self.budget.subtract(bytes);
+    }
+
+    pub(super) fn push(&mut self, id: u64, event: Event) {
         if self.closed {
             return;
         }
         let Some(stream) = self.streams.get_mut(&id).filter(|it| !it.ended) else {
             return;
         };
-        self.unsent += frame.len();
-        self.budget.add(frame.len());
-        stream.events.push_back(frame);
+        self.unsent += event.frame.len();
+        self.notices += event.notice_bytes();
+        self.budget.add(event.frame.len());
+        stream.events.push_back(event);
         stream.wake();
         let waiting = stream.events.len() as u64 - stream.sent();
         let unheard = id == STANDALONE && stream.reader.is_none();
@@ -206,14 +278,16 @@ impl State {
         let Some(stream) = self.streams.get_mut(&id) else {
             return;
         };
-        let Some(frame) = stream.events.pop_front() else {
+        let Some(event) = stream.events.pop_front() else {
             return;
         };
-        self.budget.subtract(frame.len());
+        let bytes = event.frame.len();
+        self.budget.subtract(bytes);
         if stream.first < stream.unsent_from {
-            self.kept -= frame.len();
+            self.kept -= bytes;
         } else {
-            self.unsent -= frame.len();
+            self.unsent -= bytes;
+            self.notices -= event.notice_bytes();
             stream.unsent_from += 1;
         }
         stream.first += 1;
@@ -318,7 +392,7 @@ impl State {
             return;
         }
         let answer = stream.events.back().filter(|_| stream.ended);
-        let answered = answer.map(Frame::answered_id);
+        let answered = answer.map(|it| it.frame.answered_id());
         while self
             .streams
             .get(&id)
@@ -332,7 +406,7 @@ impl State {
                 self.unsent += error.len();
                 self.budget.add(error.len());
                 if let Some(stream) = self.streams.get_mut(&id) {
-                    stream.events.push_back(error);
+                    stream.events.push_back(Event::message(error));
                 }
             }
             // The answer to a batch, or none.

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::{
     limits::ENDED_KEPT,
-    stream_state::{Keeping, Reader, State, Stream},
+    stream_state::{Event, Keeping, Reader, State, Stream},
     unread::{Held, UnreadBudget},
 };
 use crate::wire::Frame;
@@ -92,7 +92,20 @@ pub(in crate::serve) struct EventStream {
 impl EventStream {
     /// Says something that must arrive.
     pub(in crate::serve) fn send(&self, frame: Frame) {
-        self.streams.state().push(self.id, frame);
+        self.streams.state().push(self.id, Event::message(frame));
+    }
+
+    /// Says something that a client that does not keep up may miss.
+    pub(in crate::serve) fn notify(&self, frame: Frame) {
+        self.streams.state().notify(self.id, frame);
+    }
+
+    /// Says the last word. If the client does not keep up, notifications do not delay it.
+    pub(in crate::serve) fn answer(&self, frame: Frame) {
+        let mut state = self.streams.state();
+        state.drop_notices(self.id);
+        state.push(self.id, Event::message(frame));
+        state.end(self.id);
     }
 
     /// Whether the client does not keep up.
@@ -167,8 +180,7 @@ impl Streams {
 
     /// Whether the client does not keep up.
     pub(super) fn is_full(&self) -> bool {
-        let state = self.state();
-        !state.closed && state.unsent > state.keeping.unsent_bytes()
+        self.state().is_full()
     }
 
     /// Ends what belongs to no request.
@@ -248,7 +260,7 @@ impl Streams {
         if stream.events.len() != 1 || !stream.ended {
             return None;
         }
-        let answer = stream.events.front().cloned();
+        let answer = stream.events.front().map(|it| it.frame.clone());
         state.remove(id);
         answer
     }
@@ -337,16 +349,19 @@ impl StreamReader {
             return Poll::Ready(Next::Ended);
         };
         let number = self.next.max(stream.first);
-        let Some(frame) = stream.event(number).cloned() else {
+        let Some(event) = stream.event(number) else {
             if stream.ended {
                 return Poll::Ready(Next::Ended);
             }
             stream.wait(*serial, context);
             return Poll::Pending;
         };
+        let frame = event.frame.clone();
         if number >= stream.unsent_from {
+            let notice = event.notice_bytes();
             stream.unsent_from = number + 1;
             state.unsent -= frame.len();
+            state.notices -= notice;
             state.kept += frame.len();
             state.trim_stream(*id);
             state.trim();

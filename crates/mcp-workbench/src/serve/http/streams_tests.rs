@@ -7,8 +7,12 @@ use tokio::time::{Duration, Instant};
 
 use super::{Attachment, EventId, Next, STANDALONE, StreamReader, Streams};
 use crate::{
-    serve::http::limits::{
-        ENDED_KEPT, MAX_ENDED, MAX_KEPT_EVENTS, MAX_UNHEARD, MAX_UNSENT_BYTES, MAX_UNSENT_STATELESS,
+    serve::{
+        http::limits::{
+            ENDED_KEPT, MAX_ENDED, MAX_KEPT_EVENTS, MAX_UNHEARD, MAX_UNSENT_BYTES,
+            MAX_UNSENT_STATELESS,
+        },
+        notices::MAX_NOTICE_BYTES,
     },
     wire::{self, Frame, ObjectText},
 };
@@ -184,4 +188,37 @@ async fn nothing_of_a_request_without_a_session_is_kept() {
     let (rest, ended) = read(&mut one);
     assert!(!rest.is_empty() && ended);
     assert_eq!(held(&streams), (0, 0));
+}
+
+/// The frames that a reader finds on a stream.
+fn frames(streams: &Arc<Streams>, id: u64) -> Vec<String> {
+    let mut reader = reader(streams, id, None);
+    let mut frames = Vec::new();
+    while let Poll::Ready(Next::Event(_, frame)) =
+        reader.poll_next(&Context::from_waker(Waker::noop()))
+    {
+        frames.push(String::from_utf8(frame.to_vec()).unwrap());
+    }
+    frames
+}
+
+#[tokio::test]
+async fn notifications_that_wait_are_few_and_do_not_delay_the_answer() {
+    let streams = Streams::new(&Arc::default());
+    let (stream, other) = (streams.begin(), streams.begin());
+    stream.send(frame("question"));
+    for _ in 0..3 * MAX_NOTICE_BYTES / 1000 {
+        stream.notify(frame(&"x".repeat(1000)));
+    }
+    let (unsent, _) = held(&streams);
+    assert!(unsent <= MAX_NOTICE_BYTES + 100, "{unsent}");
+    stream.answer(frame("answer"));
+    let read = frames(&streams, stream.id());
+    assert_eq!(read.len(), 2, "the question and the answer");
+    assert!(read[1].contains("answer"));
+    other.notify(frame("progress"));
+    other.answer(frame("answer"));
+    assert_eq!(frames(&streams, other.id()).len(), 2, "few are no delay");
+    assert_eq!(streams.state().notices, 0);
+    assert_eq!(streams.state().unsent, 0);
 }
