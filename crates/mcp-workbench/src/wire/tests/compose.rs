@@ -196,7 +196,7 @@ fn an_answer_names_the_request_that_it_answers() {
     }
     let answer = result(&id("7"), &raw("{}"));
     for frame in [
-        request(7, "m", &raw(r#"{"result":1}"#)),
+        request(7, "m", raw(r#"{"result":1}"#)),
         notification("m", None),
         error(None, -32700, "no"),
         Frame::batch(&[answer]),
