@@ -27,6 +27,9 @@ pub use result::{ResultType, result_type, to_legacy_result, to_modern_result};
 /// The revision that is spoken in the modern era.
 pub const MODERN_REVISION: &str = "2026-07-28";
 
+/// The revisions of the legacy era, oldest first.
+pub const LEGACY_REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+
 /// The extension for calls that outlive their request.
 pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 

@@ -1,5 +1,7 @@
 //! The revisions of the protocol that begin with `initialize`.
 
+use crate::era::LEGACY_REVISIONS;
+
 /// A revision of the protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Revision {
@@ -35,12 +37,7 @@ impl Revision {
 
     /// The name on the wire.
     pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::V2024November => "2024-11-05",
-            Self::V2025March => "2025-03-26",
-            Self::V2025June => "2025-06-18",
-            Self::V2025November => "2025-11-25",
-        }
+        LEGACY_REVISIONS[self as usize]
     }
 
     /// Whether a client takes an event without data, which tells it where to resume.

@@ -8,7 +8,7 @@ use super::{GiveUp, HttpFault, SignInNeeded, seconds, stderr_part};
 use crate::{
     config::{EnvFileError, Secrets, Unset},
     downstream::process::Exit,
-    era::MODERN_REVISION,
+    era::{LEGACY_REVISIONS, MODERN_REVISION},
     lock::Denial,
     visible::visible,
 };
@@ -73,6 +73,14 @@ pub enum ConnectError {
     InvalidAnswer {
         /// What it had been asked.
         phase: StartPhase,
+    },
+    /// It speaks no revision of the protocol that we speak.
+    #[error("{}", no_common_version(.supported, .refusal))]
+    NoCommonVersion {
+        /// The versions that it named.
+        supported: Vec<String>,
+        /// Its answer to `server/discover`, where it named none.
+        refusal: Box<Self>,
     },
     /// Its entry says that it is modern, and it is not.
     #[error("{}", not_modern(.reason))]
@@ -276,6 +284,19 @@ fn not_modern(reason: &str) -> String {
         "{reason}; its entry says \"era\": \"modern\", and a server that does not speak revision \
          {MODERN_REVISION} needs \"legacy\" or \"auto\""
     )
+}
+
+fn no_common_version(supported: &[String], refusal: &ConnectError) -> String {
+    let ours: Vec<_> = LEGACY_REVISIONS
+        .into_iter()
+        .chain([MODERN_REVISION])
+        .collect();
+    let ours = ours.join(", ");
+    if supported.is_empty() {
+        return format!("no common protocol version: it {refusal}; this workbench supports {ours}");
+    }
+    let theirs = visible(&supported.join(", ")).into_owned();
+    format!("no common protocol version: it supports {theirs}; this workbench supports {ours}")
 }
 
 fn unset(variables: &[Unset]) -> String {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use crate::{
+    config::Secrets,
     downstream::{
         error::{ConnectError, HttpFault, StartPhase},
         protocol::{
@@ -14,12 +15,18 @@ use crate::{
         },
         verdicts::ServerIdentity,
     },
-    era::{Era, MODERN_REVISION, SERVER_INFO, UNSUPPORTED_VERSION, is_modern_code},
+    era::{
+        Era, LEGACY_REVISIONS, MODERN_REVISION, SERVER_INFO, UNSUPPORTED_VERSION, is_modern_code,
+    },
     wire::{Answer, ObjectText, RawJson},
 };
 
 /// The newest revision with a handshake. An older answer is accepted, as nothing that we use differs.
-const LEGACY_REVISION: &str = "2025-11-25";
+const NEWEST_LEGACY_REVISION: &str = LEGACY_REVISIONS[LEGACY_REVISIONS.len() - 1];
+
+/// The most versions of a server that an error lists, and the most characters of each.
+const LISTED_VERSIONS: usize = 10;
+const VERSION_CHARACTERS: usize = 40;
 
 /// A server that has told how it speaks.
 pub(crate) struct Met {
@@ -78,9 +85,10 @@ impl Conversation<'_> {
         let phase = StartPhase::Discover;
         self.speak(Dialect::modern(None, self.asks.has_roots()));
         let answer = self.request(phase, &ObjectText::new().finish()).await?;
-        match modern_introduction(&answer) {
-            Some(said) => Ok(self.met_modern(said)),
-            None => Err(refused(phase, &answer, &self.link.secrets())),
+        match Discovered::of(&answer) {
+            Discovered::Modern(said) => Ok(self.met_modern(said)),
+            Discovered::Legacy => Err(refused(phase, &answer, &self.link.secrets())),
+            Discovered::NoCommonVersion => Err(no_common_version(&answer, &self.link.secrets())),
         }
     }
 
@@ -96,9 +104,12 @@ impl Conversation<'_> {
         let answer = timeout(patience, self.answer(phase, probe, None)).await;
         let mut wants_access = None;
         let (unanswered, certainty) = match answer {
-            Ok(Ok((_, answer))) => match modern_introduction(&answer) {
-                Some(said) => return Ok(Probed::Met(self.met_modern(said))),
-                None => (None, Certainty::Shown),
+            Ok(Ok((_, answer))) => match Discovered::of(&answer) {
+                Discovered::Modern(said) => return Ok(Probed::Met(self.met_modern(said))),
+                Discovered::Legacy => (None, Certainty::Shown),
+                Discovered::NoCommonVersion => {
+                    return Err(no_common_version(&answer, &self.link.secrets()));
+                }
             },
             Ok(Err(ConnectError::Exited { .. })) => return Ok(Probed::Ended),
             Ok(Err(error)) if !is_refusal(&error) => return Err(error),
@@ -126,7 +137,7 @@ impl Conversation<'_> {
     async fn initialize_or_hear(&mut self, mut probe: Option<u64>) -> Result<Met, ConnectError> {
         self.speak(Dialect::LEGACY);
         let params = ObjectText::new()
-            .member("protocolVersion", LEGACY_REVISION)
+            .member("protocolVersion", NEWEST_LEGACY_REVISION)
             .raw("capabilities", &self.asks.announced(self.client))
             .raw("clientInfo", &own_identity())
             .finish();
@@ -139,8 +150,12 @@ impl Conversation<'_> {
             }
             // A server that was slow to come up: it has been asked both, and says now what it is.
             probe = None;
-            if let Some(said) = modern_introduction(&answer) {
-                return Ok(self.met_modern(said));
+            match Discovered::of(&answer) {
+                Discovered::Modern(said) => return Ok(self.met_modern(said)),
+                Discovered::Legacy => {}
+                Discovered::NoCommonVersion => {
+                    return Err(no_common_version(&answer, &self.link.secrets()));
+                }
             }
         };
         let Answer::Result(said) = answer else {
@@ -193,28 +208,80 @@ fn is_about_access(error: &ConnectError) -> bool {
     matches!(error, ConnectError::Http { fault } if fault.is_about_access())
 }
 
-/// What a modern server says of itself in its answer to `server/discover`; nothing if the answer is not that of a
-/// modern server which speaks our revision. An error that only modern servers have shows one that says nothing.
-fn modern_introduction(answer: &Answer) -> Option<RawJson> {
-    match answer {
-        Answer::Result(said) => {
-            names_ours(&said.member("supportedVersions")?).then(|| said.clone())
+/// The meaning of an answer to `server/discover`.
+#[derive(Debug, PartialEq, Eq)]
+enum Discovered {
+    /// A modern server that speaks our revision, and its description of itself. That is empty where the answer is an
+    /// error that only modern servers have.
+    Modern(RawJson),
+    /// A legacy server, or one that names a legacy revision: `initialize` follows.
+    Legacy,
+    /// A server that speaks no revision of ours. The specification forbids `initialize` after this.
+    NoCommonVersion,
+}
+
+impl Discovered {
+    fn of(answer: &Answer) -> Self {
+        let (versions, said) = match answer {
+            Answer::Result(said) => match said.member("supportedVersions") {
+                Some(versions) if versions.elements().is_some() => (Some(versions), said.clone()),
+                _ => return Self::Legacy,
+            },
+            Answer::Error(error) if error_is(error, UNSUPPORTED_VERSION) => {
+                (supported(error), ObjectText::new().finish())
+            }
+            Answer::Error(error) if is_modern_code(error) => {
+                return Self::Modern(ObjectText::new().finish());
+            }
+            Answer::Error(_) | Answer::Invalid => return Self::Legacy,
+        };
+        let names = |revisions: &[&str]| versions.as_ref().is_some_and(|it| names(it, revisions));
+        if names(&[MODERN_REVISION]) {
+            Self::Modern(said)
+        } else if names(&LEGACY_REVISIONS) {
+            Self::Legacy
+        } else {
+            Self::NoCommonVersion
         }
-        Answer::Error(error) if is_modern_code(error) => {
-            let supported = error.member("data").and_then(|it| it.member("supported"));
-            let is_version = error_is(error, UNSUPPORTED_VERSION);
-            let ours = !is_version || supported.is_some_and(|it| names_ours(&it));
-            ours.then(|| ObjectText::new().finish())
-        }
-        Answer::Error(_) | Answer::Invalid => None,
     }
 }
 
-fn names_ours(versions: &RawJson) -> bool {
+/// Returns the versions that an error says the server supports.
+fn supported(error: &RawJson) -> Option<RawJson> {
+    error.member("data")?.member("supported")
+}
+
+fn names(versions: &RawJson, revisions: &[&str]) -> bool {
     let versions = versions.elements().unwrap_or_default();
-    versions
-        .iter()
-        .any(|version| version.as_text().is_some_and(|it| it == MODERN_REVISION))
+    versions.iter().any(|version| {
+        let version = version.as_text();
+        version.is_some_and(|it| revisions.contains(&it.as_ref()))
+    })
+}
+
+/// Returns the error for a server that speaks no revision of ours.
+fn no_common_version(answer: &Answer, secrets: &Secrets) -> ConnectError {
+    let versions = match answer {
+        Answer::Result(said) => said.member("supportedVersions"),
+        Answer::Error(error) => supported(error),
+        Answer::Invalid => None,
+    };
+    let versions = versions.and_then(|it| it.elements()).unwrap_or_default();
+    let versions = versions.iter().filter_map(RawJson::as_text);
+    let versions: Vec<String> = versions
+        .take(LISTED_VERSIONS)
+        .map(|it| {
+            secrets
+                .redact(&it)
+                .chars()
+                .take(VERSION_CHARACTERS)
+                .collect()
+        })
+        .collect();
+    ConnectError::NoCommonVersion {
+        supported: versions,
+        refusal: Box::new(refused(StartPhase::Discover, answer, secrets)),
+    }
 }
 
 fn error_is(error: &RawJson, code: i64) -> bool {
@@ -228,43 +295,69 @@ mod tests {
 
     use super::*;
 
+    fn json(text: &str) -> RawJson {
+        RawJson::parse(&Bytes::copy_from_slice(text.as_bytes())).unwrap()
+    }
+
+    #[derive(Debug, PartialEq, Eq)]
+    enum Next {
+        Modern,
+        Legacy,
+        Fail,
+    }
+
+    fn next(answer: &Answer) -> Next {
+        match Discovered::of(answer) {
+            Discovered::Modern(_) => Next::Modern,
+            Discovered::Legacy => Next::Legacy,
+            Discovered::NoCommonVersion => Next::Fail,
+        }
+    }
+
     #[test]
-    fn only_modern_answers_make_a_server_modern() {
-        let json =
-            |text: &'static str| RawJson::parse(&Bytes::from_static(text.as_bytes())).unwrap();
+    fn the_versions_of_an_answer_to_discover_decide_the_next_step() {
         let results = [
-            (r#"{"supportedVersions":["2026-07-28"]}"#, true),
+            (r#"{"supportedVersions":["2026-07-28"]}"#, Next::Modern),
             (
                 r#"{"supportedVersions":["2025-11-25","2026-07-28"],"x":1}"#,
-                true,
+                Next::Modern,
             ),
-            (r#"{"supportedVersions":["2025-11-25"]}"#, false),
-            (r#"{"supportedVersions":"2026-07-28"}"#, false),
-            (r#"{"protocolVersion":"2025-11-25"}"#, false),
+            (
+                r#"{"supportedVersions":["2027-01-01","2025-11-25"]}"#,
+                Next::Legacy,
+            ),
+            (r#"{"supportedVersions":["2027-01-01"]}"#, Next::Fail),
+            (r#"{"supportedVersions":[]}"#, Next::Fail),
+            (r#"{"supportedVersions":"2026-07-28"}"#, Next::Legacy),
+            (r#"{"protocolVersion":"2025-11-25"}"#, Next::Legacy),
         ];
-        for (result, modern) in results {
-            let answer = Answer::Result(json(result));
-            assert_eq!(modern_introduction(&answer).is_some(), modern, "{result}");
+        for (result, expected) in results {
+            assert_eq!(next(&Answer::Result(json(result))), expected, "{result}");
         }
+        let unsupported = |data: &str| format!(r#"{{"code":-32022,"message":""{data}}}"#);
         let errors = [
-            (r#"{"code":-32020,"message":""}"#, true),
-            (r#"{"code":-32021,"message":""}"#, true),
+            (r#"{"code":-32020,"message":""}"#.to_owned(), Next::Modern),
+            (r#"{"code":-32021,"message":""}"#.to_owned(), Next::Modern),
             (
-                r#"{"code":-32022,"message":"","data":{"supported":["2026-07-28"]}}"#,
-                true,
+                unsupported(r#","data":{"supported":["2026-07-28"]}"#),
+                Next::Modern,
             ),
             (
-                r#"{"code":-32022,"message":"","data":{"supported":["2025-11-25"]}}"#,
-                false,
+                unsupported(r#","data":{"supported":["2024-11-05"]}"#),
+                Next::Legacy,
             ),
-            (r#"{"code":-32022,"message":""}"#, false),
-            (r#"{"code":-32601,"message":""}"#, false),
-            (r#"{"code":-32602,"message":""}"#, false),
-            (r#"{"code":-32000,"message":""}"#, false),
+            (
+                unsupported(r#","data":{"supported":["2027-01-01"]}"#),
+                Next::Fail,
+            ),
+            (unsupported(r#","data":{"supported":7}"#), Next::Fail),
+            (unsupported(""), Next::Fail),
+            (r#"{"code":-32601,"message":""}"#.to_owned(), Next::Legacy),
+            (r#"{"code":-32602,"message":""}"#.to_owned(), Next::Legacy),
+            (r#"{"code":-32000,"message":""}"#.to_owned(), Next::Legacy),
         ];
-        for (error, modern) in errors {
-            let answer = Answer::Error(json(error));
-            assert_eq!(modern_introduction(&answer).is_some(), modern, "{error}");
+        for (error, expected) in errors {
+            assert_eq!(next(&Answer::Error(json(&error))), expected, "{error}");
         }
     }
 }

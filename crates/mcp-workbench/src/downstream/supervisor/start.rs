@@ -218,6 +218,8 @@ impl<'a> Start<'a> {
                 *self.question = Question::Harmless;
                 Ok(started)
             }
+            // Its versions are more use than its refusal of the handshake.
+            Ok(Err(error @ ConnectError::NoCommonVersion { .. })) => Err(error),
             Ok(Err(_)) | Err(_) => Err(refusal),
         }
     }

@@ -136,6 +136,65 @@ fn a_server_that_is_not_what_its_entry_says_is_told_so() {
 }
 
 #[test]
+fn a_server_without_a_common_version_gets_no_handshake_and_its_versions_are_reported() {
+    let refusal = |data: &str| {
+        format!(r#"[{{"error":{{"code":-32022,"message":"Unsupported protocol version"{data}}}}}]"#)
+    };
+    let future = r#"["2027-01-01","2027-06-30"]"#;
+    let named = refusal(&format!(r#","data":{{"supported":{future}}}"#));
+    let in_result = format!(r#"[{{"answer":{{"supportedVersions":{future}}}}}]"#);
+    let late = format!(r#"[{{"sleepMs":2500}},{}"#, &named[1..]);
+    let versions = "no common protocol version: it supports 2027-01-01, 2027-06-30; this workbench supports 2024-11-05";
+    let discover = vec!["server/discover"];
+    let rows = [
+        (named.clone(), versions, discover.clone(), json!({})),
+        (named, versions, discover.clone(), json!({"era": "modern"})),
+        (in_result, versions, discover.clone(), json!({})),
+        (
+            refusal(""),
+            "no common protocol version: it answered server/discover with error -32022: Unsupported protocol version",
+            discover,
+            json!({}),
+        ),
+        // It was silent for too long, and so was sent both. Its answer still counts.
+        (
+            late,
+            versions,
+            vec!["server/discover", "initialize"],
+            json!({}),
+        ),
+    ];
+    for (answer, words, expected, entry) in rows {
+        let script = legacy()
+            .on_method("server/discover", &answer)
+            .on_method("initialize", r#"["hang"]"#);
+        let setup = Setup::new()
+            .toolbox("dev", "Development tools")
+            .server_with("fs", &script, &entry);
+        let mut workbench = setup.connect();
+        let opened = workbench.open("dev");
+        assert!(opened.raw.contains(words), "{}", opened.raw);
+        let journal = workbench.journal("dev", "fs");
+        assert_eq!(greetings(&journal), expected, "{answer}");
+    }
+}
+
+#[test]
+fn a_server_that_lists_a_legacy_revision_gets_the_handshake() {
+    let rows = [
+        r#"[{"error":{"code":-32022,"message":"m","data":{"supported":["2027-01-01","2025-06-18"]}}}]"#,
+        r#"[{"answer":{"supportedVersions":["2027-01-01","2024-11-05"]}}]"#,
+    ];
+    for answer in rows {
+        let script = legacy().on_method("server/discover", answer);
+        let mut workbench = Setup::one(&script).connect();
+        assert_eq!(workbench.open("dev").tool_names(), ["x"], "{answer}");
+        let journal = workbench.journal("dev", "fs");
+        assert_eq!(greetings(&journal), ["server/discover", "initialize"]);
+    }
+}
+
+#[test]
 fn a_server_that_ends_for_other_reasons_is_not_started_twice_each_time() {
     let script = Script::new().set("onStart", r#"[{"exit":3}]"#);
     let mut workbench = Setup::one(&script).connect();
