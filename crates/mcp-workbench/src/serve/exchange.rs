@@ -29,7 +29,7 @@ use crate::{
     },
     contain::{contain, contain_now},
     era::{Era, InputRequest, InputRequired},
-    wire::{self, Answer, Frame, Kind, RawJson, Request},
+    wire::{self, Answer, Frame, Kind, ObjectText, RawJson, Request, code},
     workbench::{ReadyCall, Settled},
 };
 
@@ -230,7 +230,13 @@ impl Exchange {
         let open = std::mem::take(&mut state.open);
         let runs = state.runs.take();
         drop(state);
-        drop(open);
+        for question in open {
+            // An error, because a question that gets no answer at all may be put to another call.
+            let error = ObjectText::new()
+                .member("code", &code::INTERNAL_ERROR)
+                .member("message", "the client gave no answer");
+            let _ = question.answer.send(Answer::Error(error.finish()));
+        }
         if let Some(runs) = runs {
             runs.cancel();
         }

@@ -1,43 +1,103 @@
-//! Whose call a server means by what it says without saying whose it is. What could belong to somebody else is
+//! Whose call a server means by what it says without saying whose it is. What could belong to another principal is
 //! given to nobody.
 
 use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use crate::{call::ClientHandle, downstream::asks::taken_back::TakenBack, era::Era};
+use crate::{
+    call::{ClientHandle, ClientId, Principal},
+    downstream::asks::taken_back::TakenBack,
+    era::Era,
+};
 
 /// A call that a server works on.
 pub(crate) struct AtWork<'a> {
     pub(crate) client: &'a Arc<dyn ClientHandle>,
-    /// Whether the server waits for an answer of the client.
-    pub(crate) waits: bool,
+    /// Set while the client of the call is asked something.
+    pub(crate) is_asked: bool,
 }
 
-/// The client that is meant, if it can only be one: all calls are of that client, and so were those that were
-/// taken back. Every call of a modern client counts as a client of its own; there, while all are of one
-/// principal, it is the only one whose call does not wait for an answer. Without tokens everybody is one principal:
-/// whoever serves so does not tell clients apart.
+/// The calls of which one has asked a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Asker {
+    /// The calls of one client.
+    Client(ClientId),
+    /// The calls of one principal.
+    Principal(Principal),
+}
+
+impl Asker {
+    /// Returns the calls that may have asked, if they are all of one client, or all of modern clients of one
+    /// principal. Calls that were taken back count too. Every call of a modern client counts as a client of its own.
+    /// Without tokens everybody is one principal: whoever serves so does not tell clients apart.
+    fn of(at_work: &[AtWork<'_>], taken_back: &TakenBack, now: Instant) -> Option<Self> {
+        let first = at_work.first()?.client;
+        let (id, principal) = (first.id(), first.principal());
+        let is_only_client = at_work.iter().all(|it| it.client.id() == id);
+        if is_only_client && !taken_back.has_other_than(id, now) {
+            return Some(Self::Client(id));
+        }
+        let is_only_principal = at_work
+            .iter()
+            .all(|it| it.client.era() == Era::Modern && it.client.principal() == principal);
+        (is_only_principal && !taken_back.has_other_principal_than(principal, now))
+            .then_some(Self::Principal(principal))
+    }
+}
+
+/// The client that gets a question.
+#[derive(Clone)]
+pub(crate) struct Addressee {
+    pub(crate) client: Arc<dyn ClientHandle>,
+    /// The calls of which one has asked.
+    pub(crate) asker: Asker,
+}
+
+impl Addressee {
+    /// The client whose question it is.
+    pub(crate) fn certain(client: &Arc<dyn ClientHandle>) -> Self {
+        Self {
+            client: Arc::clone(client),
+            asker: Asker::Client(client.id()),
+        }
+    }
+}
+
+/// Returns the client that gets a question, with the oldest call first in `at_work`. Within a principal it need not be
+/// the client of the call that asks, since the answer goes back under the id of the question. Calls whose clients are
+/// asked already come last, because mostly they wait for that answer. Among the others it is the oldest that can answer,
+/// because servers mostly take up calls in their order.
+pub(crate) fn addressee(
+    at_work: &[AtWork<'_>],
+    taken_back: &TakenBack,
+    now: Instant,
+    can_answer: impl Fn(&Arc<dyn ClientHandle>) -> bool,
+) -> Option<Addressee> {
+    let asker = Asker::of(at_work, taken_back, now)?;
+    let all_are_asked = at_work.iter().all(|it| it.is_asked);
+    let mut likely = at_work.iter().filter(|it| all_are_asked || !it.is_asked);
+    let first = likely.clone().next()?;
+    let chosen = likely.find(|it| can_answer(it.client)).unwrap_or(first);
+    Some(Addressee {
+        client: Arc::clone(chosen.client),
+        asker,
+    })
+}
+
+/// Returns the client that a log message is for, if there can be only one: nobody waits for such a message, so it is
+/// better dropped than shown with the wrong call. Within a principal it is the only call whose client is not asked
+/// something.
 pub(crate) fn meant<'a>(
     at_work: &[AtWork<'a>],
     taken_back: &TakenBack,
     now: Instant,
 ) -> Option<&'a Arc<dyn ClientHandle>> {
-    let first = at_work.first()?.client;
-    let is_only_client = at_work.iter().all(|it| it.client.id() == first.id())
-        && !taken_back.has_other_than(first.id(), now);
-    if is_only_client {
-        return Some(first);
-    }
-    let principal = first.principal();
-    let is_only_principal = at_work
-        .iter()
-        .all(|it| it.client.era() == Era::Modern && it.client.principal() == principal)
-        && !taken_back.has_other_principal_than(principal, now);
-    let mut working = at_work.iter().filter(|it| !it.waits);
-    match (working.next(), working.next()) {
-        (Some(only), None) if is_only_principal => Some(only.client),
-        _ => None,
+    let mut working = at_work.iter().filter(|it| !it.is_asked);
+    match (Asker::of(at_work, taken_back, now)?, working.next()) {
+        (Asker::Client(_), _) => at_work.first().map(|it| it.client),
+        (Asker::Principal(_), Some(only)) if working.next().is_none() => Some(only.client),
+        (Asker::Principal(_), _) => None,
     }
 }
 
@@ -56,16 +116,54 @@ mod tests {
         client.handle()
     }
 
-    /// The id of the client that is meant, of calls as client and whether it waits.
+    fn at_work(calls: &[(Arc<dyn ClientHandle>, bool)]) -> Vec<AtWork<'_>> {
+        let calls = calls.iter();
+        let calls = calls.map(|(client, is_asked)| AtWork {
+            client,
+            is_asked: *is_asked,
+        });
+        calls.collect()
+    }
+
+    /// The id of the client that is meant, of calls as client and whether it is asked.
     fn id_of(calls: &[(Arc<dyn ClientHandle>, bool)], taken_back: &TakenBack) -> Option<u64> {
-        let at_work: Vec<_> = calls
-            .iter()
-            .map(|(client, waits)| AtWork {
-                client,
-                waits: *waits,
-            })
-            .collect();
-        meant(&at_work, taken_back, Instant::now()).map(|client| client.id().0)
+        meant(&at_work(calls), taken_back, Instant::now()).map(|client| client.id().0)
+    }
+
+    /// The id of the client that gets a question which all clients but the one with this id can answer.
+    fn asked(calls: &[(Arc<dyn ClientHandle>, bool)], unable: u64) -> Option<u64> {
+        let addressee = addressee(
+            &at_work(calls),
+            &TakenBack::default(),
+            Instant::now(),
+            |client| client.id().0 != unable,
+        );
+        addressee.map(|it| it.client.id().0)
+    }
+
+    #[test]
+    fn a_question_goes_to_the_oldest_call_of_the_principal_that_can_be_asked() {
+        let [one, other] = [Principal::Holder(0), Principal::Holder(1)];
+        let modern = |id, principal| client(id, Era::Modern, principal);
+        let three = |asked: [bool; 3]| -> Vec<_> {
+            let ids = [1, 2, 3].map(|id| modern(id, one));
+            ids.into_iter().zip(asked).collect()
+        };
+        assert_eq!(asked(&[], 0), None);
+        assert_eq!(asked(&three([false; 3]), 0), Some(1));
+        assert_eq!(asked(&three([false; 3]), 1), Some(2));
+        assert_eq!(asked(&three([true, false, false]), 0), Some(2));
+        assert_eq!(asked(&three([true; 3]), 0), Some(1), "it is asked later");
+        assert_eq!(asked(&[(modern(1, one), false)], 1), Some(1), "nobody can");
+        let last = "the call that asks cannot be asked";
+        assert_eq!(asked(&three([true, true, false]), 3), Some(3), "{last}");
+        let principals = [(modern(1, one), false), (modern(2, other), false)];
+        assert_eq!(asked(&principals, 0), None);
+        let eras = [
+            (modern(1, one), false),
+            (client(2, Era::Legacy, one), false),
+        ];
+        assert_eq!(asked(&eras, 0), None);
     }
 
     #[test]
@@ -76,7 +174,7 @@ mod tests {
         let rows: [(&str, Vec<_>, Option<u64>); 8] = [
             ("no call", vec![], None),
             ("one call", vec![(modern(1, one), false)], Some(1)),
-            ("one that waits", vec![(modern(1, one), true)], Some(1)),
+            ("one that is asked", vec![(modern(1, one), true)], Some(1)),
             (
                 "two calls of one legacy client",
                 vec![(legacy(1), false), (legacy(1), true)],
@@ -88,7 +186,7 @@ mod tests {
                 None,
             ),
             (
-                "one that waits and one that works",
+                "one that is asked and one that works",
                 vec![(modern(1, one), true), (modern(2, one), false)],
                 Some(2),
             ),

@@ -1,6 +1,6 @@
-//! Questions of a legacy server that could belong to several calls. A server does not say which of its calls asks;
-//! the others end by themselves, so a question waits until it can only belong to one. Where it cannot be told in
-//! time it is refused, which ends one of the calls, and so the next may be told.
+//! Questions of a legacy server that could belong to calls of several principals. A server does not say which of its
+//! calls asks; other calls end by themselves, so a question waits a moment until it can only belong to one principal, and
+//! is refused if that does not happen.
 
 use std::time::Duration;
 
@@ -9,15 +9,22 @@ use tokio::time::Instant;
 use crate::{
     call::Question,
     downstream::{
+        asks::{
+            ClosedQuestion,
+            attribution::{Addressee, Asker},
+            is_willing,
+            users::Users,
+        },
         link::Origin,
         protocol::conversation::{Taken, answer_server},
         session::Session,
     },
+    era::Era,
     wire::{self, Request, RequestId, code},
 };
 
-/// How long a question waits.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a question waits. The asking call fails after that, so it must not be long.
+const PATIENCE: Duration = Duration::from_millis(750);
 /// How many of them wait.
 const MAX_HELD: usize = 32;
 
@@ -37,17 +44,12 @@ impl HeldQuestions {
     pub(crate) fn due(&self) -> Option<Instant> {
         self.held.iter().map(|held| held.until).min()
     }
-
-    /// Forgets a question that the server takes back.
-    pub(crate) fn cancel(&mut self, id: &RequestId) {
-        self.held.retain(|held| held.request.id != *id);
-    }
 }
 
 /// Takes a question of the server, or lets it wait.
 pub(crate) fn take_question(session: &mut Session, request: Request, origin: Origin) {
-    let client = session.meant_client(origin).cloned();
-    if client.is_none() && may_be_told_later(session, &request, origin) {
+    let addressee = addressee(session, &request, origin);
+    if addressee.is_none() && may_be_told_later(session, &request, origin) {
         session.held.held.push(Held {
             request,
             until: Instant::now() + PATIENCE,
@@ -56,16 +58,55 @@ pub(crate) fn take_question(session: &mut Session, request: Request, origin: Ori
     }
     let taken = answer_server(
         request,
-        client.as_ref(),
+        addressee.as_ref(),
         &mut session.asks,
         &mut session.link,
     );
-    if let (Taken::Asked, Some(client)) = (taken, client) {
-        session.calls.question_opened(client.id());
+    if let (Taken::Asked, Some(addressee)) = (taken, addressee) {
+        session.calls.question_opened(addressee.asker);
     }
 }
 
-/// Returns whether it may become known later which call a question belongs to.
+/// Passes on the answer to a question. If the call that was asked has ended without one, another call that may have
+/// asked is asked in its place.
+pub(crate) fn take_answer(session: &mut Session, closed: ClosedQuestion) {
+    close_question(session, Some(closed.asker));
+    let unanswered = closed.unanswered.filter(|request| {
+        let question = Question::named(&request.method);
+        question.is_some_and(|it| session.calls.somebody_can_answer(it))
+    });
+    match unanswered {
+        Some(request) => take_question(session, request, Origin::Connection),
+        None => session.link.send(closed.answer),
+    }
+}
+
+/// Forgets a question that the server has cancelled.
+pub(crate) fn cancel_question(session: &mut Session, id: &RequestId) {
+    session.held.held.retain(|held| held.request.id != *id);
+    let asker = session.asks.cancel(id);
+    close_question(session, asker);
+}
+
+fn close_question(session: &mut Session, asker: Option<Asker>) {
+    if let Some(asker) = asker {
+        session.calls.question_closed(asker);
+    }
+}
+
+/// Returns the client that gets a question, if the question can belong to one principal only.
+fn addressee(session: &Session, request: &Request, origin: Origin) -> Option<Addressee> {
+    let has_one_user = matches!(&session.users, Users::One(client) if client.era() == Era::Legacy);
+    if has_one_user || origin != Origin::Connection {
+        return session.meant_client(origin).map(Addressee::certain);
+    }
+    let question = Question::named(&request.method);
+    session.calls.addressee(&session.asks, |client| {
+        question.is_some_and(|it| is_willing(client, it, request.params.as_ref()))
+    })
+}
+
+/// Returns whether it may become known later which principal a question belongs to.
 fn may_be_told_later(session: &Session, request: &Request, origin: Origin) -> bool {
     let Some(question) = Question::named(&request.method) else {
         return false;
@@ -77,28 +118,24 @@ fn may_be_told_later(session: &Session, request: &Request, origin: Origin) -> bo
         && session.calls.somebody_can_answer(question)
 }
 
-/// Takes the questions of which it can now be told whose they are, and refuses those that have waited for too
-/// long, one at a time.
+/// Takes the questions that can now belong to one principal only, and refuses those that have waited for too long.
 pub(crate) fn release(session: &mut Session) {
     if session.held.held.is_empty() {
         return;
     }
     let now = Instant::now();
-    let mut refused = false;
     for held in std::mem::take(&mut session.held.held) {
-        let is_told = session.meant_client(Origin::Connection).is_some();
+        let is_told = addressee(session, &held.request, Origin::Connection).is_some();
         if is_told || !may_be_told_later(session, &held.request, Origin::Connection) {
             take_question(session, held.request, Origin::Connection);
-        } else if held.until <= now && !refused {
-            refused = true;
-            let words = "it cannot be told which of several calls asks this";
+        } else if held.until <= now {
+            let words = "this question could belong to several clients, and none of them was asked";
             let id = Some(&held.request.id);
             session
                 .link
                 .send(wire::error(id, code::INTERNAL_ERROR, words));
         } else {
-            let until = if refused { now + PATIENCE } else { held.until };
-            session.held.held.push(Held { until, ..held });
+            session.held.held.push(held);
         }
     }
 }

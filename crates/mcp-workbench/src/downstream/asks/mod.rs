@@ -1,6 +1,6 @@
 //! What a server asks its client while it works: elicitation, sampling, roots. A question goes to the
-//! client whose call it belongs to, and its answer comes back under the server's own id. A question
-//! that cannot be attributed to one client is refused, never given to the wrong one.
+//! client whose call it belongs to, or to another call of the same principal, and its answer comes back under the
+//! server's own id. A question that could belong to several principals is refused, never given to the wrong one.
 
 pub(crate) mod attribution;
 pub(crate) mod held;
@@ -14,7 +14,10 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use crate::{
     call::{ClientHandle, ClientId, Question},
-    downstream::asks::questions::can_answer,
+    downstream::asks::{
+        attribution::{Addressee, Asker},
+        questions::can_answer,
+    },
     era::Era,
     wire::{self, Answer, Frame, ObjectText, RawJson, Request, RequestId, code},
 };
@@ -32,8 +35,20 @@ pub(crate) struct Asks {
 
 /// A question that a client is thinking about.
 struct OpenQuestion {
+    request: Request,
     client: ClientId,
+    asker: Asker,
     running: AbortHandle,
+}
+
+/// A question that is over.
+pub(crate) struct ClosedQuestion {
+    /// The answer for the server.
+    pub(crate) answer: Frame,
+    /// The calls of which one has asked.
+    pub(crate) asker: Asker,
+    /// The question, if its client went without an answer and another call may have asked it.
+    pub(crate) unanswered: Option<Request>,
 }
 
 impl Asks {
@@ -74,7 +89,7 @@ impl Asks {
     pub(crate) fn take(
         &mut self,
         request: Request,
-        client: Option<&Arc<dyn ClientHandle>>,
+        addressee: Option<&Addressee>,
     ) -> Option<Frame> {
         if request.method == "ping" {
             return Some(wire::result(&request.id, &ObjectText::new().finish()));
@@ -83,10 +98,11 @@ impl Asks {
         if let (Some(Question::Roots), Some(roots)) = (question, &self.roots) {
             return Some(wire::result(&request.id, roots));
         }
-        let willing = client.filter(|it| {
-            question.is_some_and(|question| is_willing(it, question, request.params.as_ref()))
+        let willing = addressee.filter(|it| {
+            question
+                .is_some_and(|question| is_willing(&it.client, question, request.params.as_ref()))
         });
-        let (Some(question), Some(client)) = (question, willing) else {
+        let (Some(question), Some(Addressee { client, asker })) = (question, willing) else {
             let message = format!("Method not found: {}", request.method);
             return Some(wire::error(
                 Some(&request.id),
@@ -104,45 +120,60 @@ impl Asks {
         }
         let answer = client.ask(question, request.params.as_ref());
         let id = request.id.clone();
-        let running = self
-            .running
-            .spawn(async move { (request.id, answer.await) });
-        let client = client.id();
-        self.by_id.insert(id, OpenQuestion { client, running });
+        let running = self.running.spawn(async move { (id, answer.await) });
+        let open = OpenQuestion {
+            client: client.id(),
+            asker: *asker,
+            running,
+            request,
+        };
+        self.by_id.insert(open.request.id.clone(), open);
         None
     }
 
-    /// The server no longer wants to know; returns who was asked.
-    pub(crate) fn cancel(&mut self, id: &RequestId) -> Option<ClientId> {
-        let question = self.by_id.remove(id)?;
-        question.running.abort();
-        Some(question.client)
+    /// Returns whether a client is asked something.
+    pub(crate) fn is_asked(&self, client: ClientId) -> bool {
+        self.by_id.values().any(|open| open.client == client)
     }
 
-    /// The next answer for the server, and who gave it; waits for ever while nothing was asked. Cancel-safe.
-    pub(crate) async fn next_answer(&mut self) -> (Frame, Option<ClientId>) {
+    /// Withdraws a question that the server has cancelled; returns the calls of which one has asked.
+    pub(crate) fn cancel(&mut self, id: &RequestId) -> Option<Asker> {
+        let question = self.by_id.remove(id)?;
+        question.running.abort();
+        Some(question.asker)
+    }
+
+    /// Returns the next question that is over; waits for ever while nothing was asked. Cancel-safe.
+    pub(crate) async fn next_answer(&mut self) -> ClosedQuestion {
         loop {
             let Some(done) = self.running.join_next().await else {
                 return std::future::pending().await;
             };
             // A question that was withdrawn wants no answer.
             let Ok((id, answer)) = done else { continue };
-            let client = self.by_id.remove(&id).map(|question| question.client);
-            let frame = match answer {
+            let Some(OpenQuestion { request, asker, .. }) = self.by_id.remove(&id) else {
+                continue;
+            };
+            let may_be_anothers = answer.is_none() && matches!(asker, Asker::Principal(_));
+            let answer = match answer {
                 Some(Answer::Result(result)) => wire::result(&id, &result),
                 Some(Answer::Error(error)) => wire::error_as_sent(&id, &error),
                 Some(Answer::Invalid) | None => {
                     wire::error(Some(&id), code::INTERNAL_ERROR, "the client gave no answer")
                 }
             };
-            return (frame, client);
+            return ClosedQuestion {
+                answer,
+                asker,
+                unanswered: may_be_anothers.then_some(request),
+            };
         }
     }
 }
 
-/// Whether a client answers a question. What a modern one has not declared it is never asked; a legacy one decides
+/// Returns whether a client answers a question. What a modern one has not declared it is never asked; a legacy one decides
 /// by itself about the form of the question.
-fn is_willing(
+pub(crate) fn is_willing(
     client: &Arc<dyn ClientHandle>,
     question: Question,
     params: Option<&RawJson>,

@@ -7,7 +7,7 @@ use crate::{
     call::ClientHandle,
     config::Secrets,
     downstream::{
-        asks::Asks,
+        asks::{Asks, attribution::Addressee},
         error::{CallError, ConnectError, GiveUp, StartPhase},
         link::{Link, LinkEvent},
         protocol::dialect::Dialect,
@@ -74,8 +74,8 @@ impl Conversation<'_> {
         loop {
             let event = tokio::select! {
                 event = self.link.next_event() => event,
-                (answer, _) = self.asks.next_answer() => {
-                    self.link.send(answer);
+                closed = self.asks.next_answer() => {
+                    self.link.send(closed.answer);
                     continue;
                 }
             };
@@ -101,7 +101,8 @@ impl Conversation<'_> {
             }
             Message::Request(request) => {
                 if self.dialect.era == Era::Legacy {
-                    answer_server(request, self.client, &mut self.asks, &mut self.link);
+                    let addressee = self.client.map(Addressee::certain);
+                    answer_server(request, addressee.as_ref(), &mut self.asks, &mut self.link);
                 }
                 None
             }
@@ -157,14 +158,14 @@ impl Conversation<'_> {
 /// Takes a request of the server, unless it asks without reading the answers.
 pub(crate) fn answer_server(
     request: Request,
-    client: Option<&Arc<dyn ClientHandle>>,
+    addressee: Option<&Addressee>,
     asks: &mut Asks,
     link: &mut Link,
 ) -> Taken {
     if link.backlog() >= MAX_ANSWER_BYTES {
         return Taken::Done;
     }
-    match asks.take(request, client) {
+    match asks.take(request, addressee) {
         Some(answer) => {
             link.send(answer);
             Taken::Done

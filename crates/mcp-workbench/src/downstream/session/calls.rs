@@ -5,10 +5,14 @@ use std::{collections::VecDeque, sync::Arc};
 use tokio::{sync::watch, time::Instant};
 
 use crate::{
-    call::{CallRequest, ClientHandle, ClientId, Outcome, Question},
+    call::{CallRequest, ClientHandle, Outcome, Question},
     config::ServerTimes,
     downstream::{
-        asks::{attribution, taken_back::TakenBack},
+        asks::{
+            Asks,
+            attribution::{self, Addressee, Asker, AtWork},
+            taken_back::TakenBack,
+        },
         error::{CallError, TimeLimit},
         link::Link,
         protocol::{conversation::call_answer, dialect::Dialect, tasks},
@@ -144,13 +148,13 @@ impl Calls {
     }
 
     /// A client is asked something for the server.
-    pub(crate) fn question_opened(&mut self, client: ClientId) {
-        self.pending.question_opened(client);
+    pub(crate) fn question_opened(&mut self, asker: Asker) {
+        self.pending.question_opened(asker);
     }
 
     /// A client has answered what it was asked, or need not any more.
-    pub(crate) fn question_closed(&mut self, client: ClientId) {
-        self.pending.question_closed(client);
+    pub(crate) fn question_closed(&mut self, asker: Asker) {
+        self.pending.question_closed(asker);
     }
 
     /// Sends a call, or lets it wait its turn.
@@ -390,16 +394,36 @@ impl Calls {
         }
     }
 
-    /// The client that the server means by what it says without saying to whom, if it can only be one.
-    pub(crate) fn only_client(&self) -> Option<&Arc<dyn ClientHandle>> {
-        let at_work: Vec<_> = self.pending.at_work().collect();
-        attribution::meant(&at_work, &self.taken_back, Instant::now())
+    /// Returns the client that the server means by what it says without saying to whom, if there can be only one.
+    pub(crate) fn only_client(&self, asks: &Asks) -> Option<&Arc<dyn ClientHandle>> {
+        attribution::meant(&self.at_work(asks), &self.taken_back, Instant::now())
+    }
+
+    /// Returns the client that gets a question, if the question can belong to one principal only.
+    pub(crate) fn addressee(
+        &self,
+        asks: &Asks,
+        can_answer: impl Fn(&Arc<dyn ClientHandle>) -> bool,
+    ) -> Option<Addressee> {
+        let at_work = self.at_work(asks);
+        attribution::addressee(&at_work, &self.taken_back, Instant::now(), can_answer)
+    }
+
+    /// Returns the calls that the server works on, oldest first.
+    fn at_work(&self, asks: &Asks) -> Vec<AtWork<'_>> {
+        let ids = self.pending.call_ids().into_iter();
+        let clients = ids.filter_map(|id| self.client_of(id));
+        let at_work = clients.map(|client| AtWork {
+            client,
+            is_asked: asks.is_asked(client.id()),
+        });
+        at_work.collect()
     }
 
     /// Whether a client whose call the server works on can be asked something.
     pub(crate) fn somebody_can_answer(&self, question: Question) -> bool {
-        let mut at_work = self.pending.at_work();
-        at_work.any(|call| call.client.can_answer(question))
+        let mut calls = self.pending.calls();
+        calls.any(|call| call.queued.call.context.client.can_answer(question))
     }
 
     pub(crate) fn is_empty(&self) -> bool {

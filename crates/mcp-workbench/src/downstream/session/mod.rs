@@ -20,7 +20,7 @@ use tokio::{
 
 use crate::{
     alarm::Alarm,
-    call::{ClientHandle, ClientId, Outcome},
+    call::{ClientHandle, Outcome},
     config::Server,
     downstream::{
         asks::{
@@ -83,7 +83,7 @@ pub(crate) struct Session {
     pub(crate) refresh: Refresh,
     pub(crate) health: Health,
     pub(crate) asks: Asks,
-    /// What it has asked that could belong to several calls.
+    /// Its questions that could belong to several principals.
     pub(crate) held: HeldQuestions,
     pub(crate) users: Users,
     /// What a modern server is asked to tell.
@@ -176,10 +176,7 @@ impl Session {
                 () = alarm.wait(due) => if let Some(end) = self.take_time(surroundings) {
                     return end;
                 },
-                (answer, client) = self.asks.next_answer() => {
-                    self.link.send(answer);
-                    self.close_question(client);
-                }
+                closed = self.asks.next_answer() => held::take_answer(self, closed),
                 command = commands.recv() => match command {
                     Some(command) => self.take_commands(command, commands, surroundings),
                     None => return SessionEnd::Retired,
@@ -322,8 +319,8 @@ impl Session {
         }
     }
 
-    /// The client that the server means, if that can be told. What comes on the stream of a request belongs
-    /// to that request and to nobody else.
+    /// Returns the client that the server means, if there can be only one. What comes on the stream of a request
+    /// belongs to that request and to nobody else.
     pub(crate) fn meant_client(&self, origin: Origin) -> Option<&Arc<dyn ClientHandle>> {
         if let Origin::Request(id) = origin {
             return self.calls.client_of(id);
@@ -331,9 +328,9 @@ impl Session {
         match &self.users {
             // A modern client has nothing but its calls.
             Users::One(client) if client.era() == Era::Legacy => {
-                Some(self.calls.only_client().unwrap_or(client))
+                Some(self.calls.only_client(&self.asks).unwrap_or(client))
             }
-            Users::Nobody | Users::One(_) | Users::Several => self.calls.only_client(),
+            Users::Nobody | Users::One(_) | Users::Several => self.calls.only_client(&self.asks),
         }
     }
 
@@ -395,12 +392,6 @@ impl Session {
         }
     }
 
-    pub(crate) fn close_question(&mut self, client: Option<ClientId>) {
-        if let Some(client) = client {
-            self.calls.question_closed(client);
-        }
-    }
-
     fn take_answer(&mut self, response: Response, surroundings: &Surroundings<'_>) {
         let Some(id) = response.id.as_ref().and_then(RequestId::as_u64) else {
             return;
@@ -458,11 +449,7 @@ impl Session {
                 self.calls.forget(ours);
                 self.subscription.ended(ours, Instant::now());
             }
-            _ => {
-                self.held.cancel(id);
-                let client = self.asks.cancel(id);
-                self.close_question(client);
-            }
+            _ => held::cancel_question(self, id),
         }
     }
 

@@ -9,10 +9,9 @@ use std::{
 use tokio::time::Instant;
 
 use crate::{
-    call::ClientId,
     config::ServerTimes,
     downstream::{
-        asks::attribution::AtWork,
+        asks::attribution::Asker,
         error::TimeLimit,
         server::{CallTicket, QueuedCall},
         session::progress::ProgressGate,
@@ -54,8 +53,8 @@ pub(crate) struct Pending {
     next_expiry: Option<Instant>,
     /// No report of progress that was held back is due before this; it may be early, never late.
     next_report: Option<Instant>,
-    /// How many questions each client is thinking about: meanwhile the server is rightly silent.
-    questions: HashMap<ClientId, usize>,
+    /// How many questions are open, by the calls that may have asked: meanwhile the server is rightly silent.
+    questions: HashMap<Asker, usize>,
 }
 
 impl Pending {
@@ -167,35 +166,28 @@ impl Pending {
         Some(call)
     }
 
-    /// The calls that the server works on, or waits for an answer to go on with.
-    pub(crate) fn at_work(&self) -> impl Iterator<Item = AtWork<'_>> {
-        self.calls().map(|call| AtWork {
-            client: &call.queued.call.context.client,
-            waits: self.questions.contains_key(&call.client()),
-        })
+    /// Notes that a client is asked something. The silence of the calls that may have asked does not count until the
+    /// client has answered.
+    pub(crate) fn question_opened(&mut self, asker: Asker) {
+        *self.questions.entry(asker).or_default() += 1;
     }
 
-    /// A client is asked something: the silence of its calls does not count until it has answered.
-    pub(crate) fn question_opened(&mut self, client: ClientId) {
-        *self.questions.entry(client).or_default() += 1;
-    }
-
-    /// The client has answered, or need not any more; with its last answer the silence starts anew.
-    pub(crate) fn question_closed(&mut self, client: ClientId) {
-        match self.questions.get_mut(&client) {
+    /// Notes that a question is answered or withdrawn. With the last one the silence is counted from now.
+    pub(crate) fn question_closed(&mut self, asker: Asker) {
+        match self.questions.get_mut(&asker) {
             Some(open) if *open > 1 => *open -= 1,
             Some(_) => {
-                self.questions.remove(&client);
-                self.start_silence_anew(client);
+                self.questions.remove(&asker);
+                self.restart_silence(asker);
             }
             None => {}
         }
     }
 
-    fn start_silence_anew(&mut self, client: ClientId) {
+    fn restart_silence(&mut self, asker: Asker) {
         let silent_until = Instant::now() + self.times.call;
         for call in self.calls_mut() {
-            if call.client() == client {
+            if call.askers().contains(&asker) {
                 call.silent_until = silent_until;
             }
         }
@@ -258,7 +250,9 @@ impl Pending {
 
     fn expires_at(&self, call: &PendingCall) -> Instant {
         // Almost never is anything asked.
-        if !self.questions.is_empty() && self.questions.contains_key(&call.client()) {
+        if !self.questions.is_empty()
+            && (call.askers().iter()).any(|asker| self.questions.contains_key(asker))
+        {
             return call.ends_at;
         }
         call.silent_until.min(call.ends_at)
@@ -303,8 +297,13 @@ impl Hasher for OwnIds {
 }
 
 impl PendingCall {
-    fn client(&self) -> ClientId {
-        self.queued.call.context.client.id()
+    /// The askers that include this call.
+    fn askers(&self) -> [Asker; 2] {
+        let client = &self.queued.call.context.client;
+        [
+            Asker::Client(client.id()),
+            Asker::Principal(client.principal()),
+        ]
     }
 }
 

@@ -7,6 +7,7 @@ mod modern_requests;
 mod modern_servers;
 mod parked_calls;
 mod probing;
+mod questions_beside_calls;
 mod remote_servers;
 mod speech;
 

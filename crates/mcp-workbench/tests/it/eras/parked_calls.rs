@@ -177,39 +177,6 @@ fn two_calls_at_once_never_cross() {
 }
 
 #[test]
-fn a_question_waits_until_it_can_only_belong_to_one_call() {
-    let setup = Setup::new().toolbox("dev", "d");
-    let gate = setup.path("gate");
-    let slow = json!([{"awaitFile": gate}, {"answer": {"content": [], "slow": 1}}]);
-    let asking = ask("elicitation/create", "{}");
-    let script = Script::named(&["slow", "ask"])
-        .on_call("slow", &slow.to_string())
-        .on_call("ask", &format!(r#"[{{"journal":"asks"}},{asking},{TELL}]"#));
-    let mut workbench = start_all(setup.server("fs", &script));
-    let slow = workbench.send_modern(&calling("slow"));
-    let asking = workbench.send_modern(&calling("ask"));
-    workbench.journal("dev", "fs").wait("note", 1);
-    workbench.setup.write("gate", "");
-    assert_eq!(workbench.response(&slow).result()["slow"], 1);
-    let asked = InputRequired::of(&workbench.response(&asking));
-    let retry = answered(&calling("ask"), &asked, r#"{"action":"accept"}"#);
-    let done = workbench.ask_modern(&retry);
-    assert!(done.line.contains("told"), "{}", done.line);
-}
-
-#[test]
-fn a_question_that_could_belong_to_two_calls_is_refused() {
-    let script = Script::named(&["wait", "ask"])
-        .on_call("wait", "[]")
-        .on_call("ask", &eliciting("who?"));
-    let mut workbench = start(&script);
-    workbench.send_modern(&calling("wait"));
-    let done = workbench.ask_modern(&calling("ask"));
-    let words = "it cannot be told which of several calls asks this";
-    assert!(done.line.contains(words), "{}", done.line);
-}
-
-#[test]
 fn progress_and_logs_follow_the_request_that_waits() {
     let progress = |n: u32| json!({"progress": {"progress": n}}).to_string();
     let log =

@@ -132,7 +132,7 @@ fn a_question_that_may_be_anothers_is_put_to_nobody() {
     let response = client
         .begin("5", "tools/call", &use_params("ask", "{}"))
         .response();
-    let words = "it cannot be told which of several calls asks this";
+    let words = "this question could belong to several clients, and none of them was asked";
     assert!(response.body.contains(words), "{}", response.body);
     let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}"#;
     assert_eq!(other.post(cancel).head.status, 202);

@@ -4,7 +4,7 @@ use tokio::sync::oneshot;
 
 use super::*;
 use crate::{
-    call::ClientId,
+    call::{ClientId, Principal},
     downstream::{server::CallTicket, session::reply::AnswerReceiver, test_client::TestClient},
     era::Era,
     wire::Outbox,
@@ -162,10 +162,10 @@ fn an_open_question_stops_the_clock_of_silence_but_not_that_of_the_whole_call() 
     let mut pending = pending();
     let id = add(&mut pending);
     let at = pending.next_expiry().expect("a call expires");
-    let client = ClientId(0);
+    let client = Asker::Client(ClientId(0));
     pending.question_opened(client);
     pending.question_opened(client);
-    pending.question_opened(ClientId(9));
+    pending.question_opened(Asker::Client(ClientId(9)));
     assert!(pending.expire(at).is_empty());
     assert!(pending.next_expiry() > Some(at));
     pending.question_closed(client);
@@ -182,4 +182,18 @@ fn an_open_question_stops_the_clock_of_silence_but_not_that_of_the_whole_call() 
     );
     pending.question_closed(client);
     pending.question_closed(client);
+}
+
+#[test]
+fn a_question_of_one_of_several_calls_stops_the_clock_of_all_of_them() {
+    let mut pending = pending();
+    add(&mut pending);
+    add(&mut pending);
+    let at = pending.next_expiry().expect("a call expires") + CALL / 2;
+    let principal = Asker::Principal(Principal::Anybody);
+    pending.question_opened(Asker::Principal(Principal::Local));
+    pending.question_opened(principal);
+    assert!(pending.expire(at).is_empty());
+    pending.question_closed(principal);
+    assert_eq!(pending.expire(at + CALL).len(), 2);
 }
