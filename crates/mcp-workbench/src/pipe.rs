@@ -57,6 +57,11 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         self.framer.skipped_bytes()
     }
 
+    /// Returns whether the line that is being read is too long.
+    pub(crate) fn is_skipping(&self) -> bool {
+        self.framer.is_skipping()
+    }
+
     /// Reads what the pipe holds, up to about `most` bytes, and waits for nothing.
     pub(crate) async fn read_ready(&mut self, most: usize) -> io::Result<()> {
         let mut read = 0;

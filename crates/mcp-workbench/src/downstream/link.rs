@@ -234,6 +234,14 @@ impl Link {
         }
     }
 
+    /// Returns whether the server is in the middle of a message that is too large.
+    pub(crate) fn is_mid_oversized(&self) -> bool {
+        match self {
+            Self::Stdio(link) => link.is_mid_oversized(),
+            Self::Http(_) => false,
+        }
+    }
+
     /// The next thing that happens; sending goes on meanwhile. Cancel-safe.
     pub(crate) async fn next_event(&mut self) -> LinkEvent {
         match self {

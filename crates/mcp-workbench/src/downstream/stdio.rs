@@ -139,6 +139,11 @@ impl StdioLink {
         self.reader.skipped_bytes()
     }
 
+    /// Returns whether the process is in the middle of a message that is too large.
+    pub(crate) fn is_mid_oversized(&self) -> bool {
+        self.reader.is_skipping()
+    }
+
     /// The values that must not appear in messages about this server.
     pub(crate) fn secrets(&self) -> &Secrets {
         &self.secrets

@@ -113,6 +113,11 @@ impl LineFramer {
         self.skipped_bytes
     }
 
+    /// Returns whether the line that is being read is too long.
+    pub fn is_skipping(&self) -> bool {
+        self.skipped.is_some()
+    }
+
     /// The last line, if the stream ended without a newline.
     pub fn finish(&mut self) -> Option<Line> {
         self.searched = 0;

@@ -463,8 +463,12 @@ impl Calls {
         Some(call)
     }
 
+    /// Returns whether a call can be sent now. A server in the middle of a message that is too large may never end it,
+    /// and then nobody knows what became of calls that were sent meanwhile.
     fn has_room(&self, link: &mut Link) -> bool {
-        self.pending.call_count() < MAX_IN_FLIGHT && link.backlog() < MAX_WAITING_BYTES
+        self.pending.call_count() < MAX_IN_FLIGHT
+            && link.backlog() < MAX_WAITING_BYTES
+            && !link.is_mid_oversized()
     }
 
     /// Checks a call against the tools that this server instance has announced, at the moment of sending.

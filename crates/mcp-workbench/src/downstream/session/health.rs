@@ -10,14 +10,13 @@ use crate::{downstream::error::GiveUp, wire::MAX_FRAME_BYTES};
 const TIMEOUTS: usize = 3;
 /// How long it has for that.
 const PING_PATIENCE: Duration = Duration::from_secs(5);
-/// How long a message that is too large may go on in any case: until its caller is known, and after that.
-const OWNER_PATIENCE: Duration = Duration::from_secs(2);
-const END_PATIENCE: Duration = Duration::from_secs(10);
-/// It may go on for longer where the machine is slow, or we are: until it has so many bytes, there was nothing more of
-/// it for so long, or so much time has passed in all.
-const PATIENCE_BYTES: u64 = 8 * MAX_FRAME_BYTES as u64;
-const PAUSE: Duration = Duration::from_secs(2);
-const LONGEST_PATIENCE: Duration = Duration::from_mins(1);
+/// A message that is too large is endless once it has so many bytes, nothing more of it came for so long, or it has taken
+/// so much time in all. A machine may be slow, so bytes count first.
+const ENDLESS_BYTES: u64 = 8 * MAX_FRAME_BYTES as u64;
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const LONGEST_TIME: Duration = Duration::from_mins(1);
+/// How often such a message is measured.
+const MEASURE_EVERY: Duration = Duration::from_millis(100);
 
 /// What is wrong with a server, if anything is.
 #[derive(Debug, Default)]
@@ -30,32 +29,26 @@ pub(crate) struct Health {
 /// A message that is too large and not over yet.
 #[derive(Debug)]
 struct Oversized {
+    /// Set if its call is known, and has failed.
     has_owner: bool,
     since: Instant,
-    /// When to look at it, and how much of it there was at the last look.
-    look_at: Instant,
+    /// Its length when it was measured last, and when it had grown last.
     bytes: u64,
+    grew_at: Instant,
+    measure_at: Instant,
 }
 
 impl Oversized {
-    /// How long it may go on before it is looked at.
-    fn patience(&self) -> Duration {
-        if self.has_owner {
-            END_PATIENCE
-        } else {
-            OWNER_PATIENCE
-        }
-    }
-
-    /// Whether it is not to be waited for any longer, now that there are so many bytes of it.
+    /// Measures the message; returns whether it is endless.
     fn is_endless(&mut self, bytes: u64, now: Instant) -> bool {
-        if now < self.look_at {
-            return false;
+        if bytes > self.bytes {
+            self.bytes = bytes;
+            self.grew_at = now;
         }
-        let goes_on = bytes > self.bytes;
-        self.bytes = bytes;
-        self.look_at = now + PAUSE;
-        !goes_on || bytes >= PATIENCE_BYTES || now >= self.since + LONGEST_PATIENCE
+        self.measure_at = now + MEASURE_EVERY;
+        bytes >= ENDLESS_BYTES
+            || now >= self.grew_at + LONGEST_PAUSE
+            || now >= self.since + LONGEST_TIME
     }
 }
 
@@ -78,14 +71,13 @@ impl Health {
 
     /// A message that is too large has begun, with so many bytes.
     pub(crate) fn oversized(&mut self, has_owner: bool, bytes: u64, now: Instant) {
-        let mut oversized = Oversized {
+        self.oversized = Some(Oversized {
             has_owner,
             since: now,
-            look_at: now,
             bytes,
-        };
-        oversized.look_at += oversized.patience();
-        self.oversized = Some(oversized);
+            grew_at: now,
+            measure_at: now + MEASURE_EVERY,
+        });
     }
 
     /// Nobody has listened to the server until now.
@@ -93,7 +85,7 @@ impl Health {
         self.heard();
         if let Some(oversized) = &mut self.oversized {
             oversized.since = now;
-            oversized.look_at = now + oversized.patience();
+            oversized.grew_at = now;
         }
     }
 
@@ -106,7 +98,7 @@ impl Health {
 
     /// When to look again.
     pub(crate) fn due(&self) -> Option<Instant> {
-        let oversized = self.oversized.as_ref().map(|oversized| oversized.look_at);
+        let oversized = self.oversized.as_ref().map(|it| it.measure_at);
         self.ping_until.into_iter().chain(oversized).min()
     }
 
@@ -135,10 +127,10 @@ mod tests {
     }
 
     /// When a message is given up of which there are so many bytes after each second.
-    fn given_up_after(has_owner: bool, bytes: Written) -> Option<u64> {
+    fn given_up_after(bytes: Written) -> Option<u64> {
         let start = Instant::now();
         let mut health = Health::default();
-        health.oversized(has_owner, bytes(0), start);
+        health.oversized(true, bytes(0), start);
         (0..100).find(|second| {
             let now = start + seconds(*second);
             let verdict = health.verdict(bytes(*second), now);
@@ -148,17 +140,14 @@ mod tests {
 
     #[test]
     fn a_message_without_end_has_an_end_by_its_bytes_by_a_pause_and_by_time() {
-        let rows: [(&str, [u64; 2], Written); 4] = [
-            ("fast", [2, 10], |second| (17 + 500 * second) * MIB),
-            ("slow", [12, 12], |second| (17 + 10 * second) * MIB),
-            ("stops after 5 s", [8, 12], |second| {
-                17 * MIB + second.min(5)
-            }),
-            ("trickles", [60, 60], |second| 17 * MIB + second),
+        let rows: [(&str, u64, Written); 4] = [
+            ("fast", 1, |second| (17 + 500 * second) * MIB),
+            ("slow", 12, |second| (17 + 10 * second) * MIB),
+            ("stops after 5 s", 10, |second| 17 * MIB + second.min(5)),
+            ("trickles", 60, |second| 17 * MIB + second),
         ];
         for (what, expected, bytes) in rows {
-            let found = [false, true].map(|has_owner| given_up_after(has_owner, bytes));
-            assert_eq!(found, expected.map(Some), "{what}");
+            assert_eq!(given_up_after(bytes), Some(expected), "{what}");
         }
     }
 
@@ -167,13 +156,13 @@ mod tests {
         let start = Instant::now();
         let mut health = Health::default();
         health.oversized(false, 17 * MIB, start);
-        let now = start + LONGEST_PATIENCE * 2;
+        let now = start + LONGEST_TIME * 2;
         health.excuse(now);
-        assert_eq!(health.due(), Some(now + OWNER_PATIENCE));
         assert_eq!(health.verdict(17 * MIB, now), None);
-        let now = now + OWNER_PATIENCE;
+        let now = now + LONGEST_PAUSE - MEASURE_EVERY;
         assert_eq!(health.verdict(18 * MIB, now), None);
-        let now = now + PAUSE;
+        assert_eq!(health.due(), Some(now + MEASURE_EVERY));
+        let now = now + LONGEST_PAUSE;
         assert_eq!(health.verdict(18 * MIB, now), Some(GiveUp::EndlessMessage));
     }
 }

@@ -370,6 +370,7 @@ impl Session {
                 if self.health.oversized_ended() {
                     unreadable::fail_oversized(self, id_from_tail(&tail).as_ref());
                 }
+                self.calls.send_queued(&mut self.link);
             }
             LinkEvent::Nonsense | LinkEvent::Lost(_) | LinkEvent::Ended(_) => {}
         }

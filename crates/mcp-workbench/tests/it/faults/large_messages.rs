@@ -109,11 +109,45 @@ fn id_at_the_end() -> Row {
     }
 }
 
+#[test]
+fn calls_wait_until_a_message_that_is_too_large_has_ended() {
+    let setup = Setup::new().toolbox("dev", "d");
+    let gate = setup.path("end");
+    let head = r#"{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":""#;
+    let actions = json!([{"stdout": head}, megabytes(20), {"awaitFile": gate}, {"line": "\"}]}}"}]);
+    let mut workbench = tool(setup, &actions).connect();
+    workbench.open("dev");
+    // The call fails as soon as the message is known to be too large.
+    let failed = workbench.use_tool("t", "{}");
+    assert_eq!(
+        failed.failure()["code"],
+        "frame_too_large",
+        "{}",
+        failed.raw
+    );
+    let held = workbench.send_use("pid", "{}");
+    let cancelled = workbench.send_use("pid", "{}");
+    let cancel = format!(r#"{{"requestId":{cancelled}}}"#);
+    workbench.notify("notifications/cancelled", &cancel);
+    workbench.ask("ping", "{}");
+    let journal = workbench.journal("dev", "fs");
+    assert_eq!(journal.called(), [r#""t""#]);
+    workbench.setup.write("end", "");
+    let done = workbench.tool_result(&held);
+    assert!(!done.failed(), "{}", done.raw);
+    assert_eq!(
+        journal.called(),
+        [r#""t""#, r#""pid""#],
+        "one was cancelled"
+    );
+    assert!(journal.received("notifications/cancelled").is_empty());
+}
+
 fn never_ending_line() -> Row {
     Row {
         number: "T8c",
         fault: "answers with a line that never ends, its id first, the only call in flight",
-        outcome: "fails: frame_too_large, unknown; the server is replaced; memory < base + 64 MiB",
+        outcome: "fails: frame_too_large, unknown; the next call waits for another process; memory < base + 64 MiB",
         bound: SEVERAL_SECONDS,
         faulty: |setup| {
             let head = r#"{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"type":"text","text":""#;
@@ -126,7 +160,8 @@ fn never_ending_line() -> Row {
             bench.open();
             let base = bench.memory();
             let took = too_large(bench);
-            replaced(bench);
+            bench.succeeds("pid");
+            assert_eq!(bench.starts(), 2);
             bench.flat_since(base);
             took
         },
