@@ -1,31 +1,63 @@
-//! A timer for a loop that looks at its next moment in every turn. A new timer in every turn would wake the
-//! event loop by a system call, and the moment almost never comes: it moves on with every message.
+//! Deadlines. Every wait that fails something when a client, a server or a user takes too long ends here, so that one rule
+//! holds for them: a deadline that is noticed late counts only if it is still due a moment later. The process may have been
+//! stopped (Ctrl-Z, a frozen machine), and what was waited for may be in a pipe that nobody has read meanwhile. Waits for
+//! our own end are not among them: those must not take longer.
 
 use std::{
     future::{pending, poll_fn},
     pin::Pin,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A timer that is set anew only where it has to ring earlier, or has rung too early.
+/// From this delay on a deadline is noticed late. On a busy machine the event loop is some milliseconds late.
+const LATE: Duration = Duration::from_millis(100);
+/// The time after a late wake-up in which everything that is ready is read and written before a deadline counts.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// A timer for a loop that looks at its next deadline in every turn. It is set again only where it has to ring earlier, or
+/// has rung too early: a new timer in every turn would wake the event loop by a system call, and the deadline almost never
+/// comes, because it moves on with every message.
 #[derive(Default)]
 pub(crate) struct Alarm {
     set: Option<Pin<Box<Sleep>>>,
+    /// The last time that a deadline was noticed late. Deadlines before it count after the grace period.
+    late_at: Option<Instant>,
 }
 
 impl Alarm {
-    /// Waits for a moment; for ever if there is none. Cancel-safe.
-    pub(crate) async fn wait(&mut self, moment: Option<Instant>) {
-        match moment {
-            Some(moment) => poll_fn(|context| self.poll_wait(moment, context)).await,
+    /// Waits for a deadline; for ever if there is none. Cancel-safe.
+    pub(crate) async fn wait(&mut self, deadline: Option<Instant>) {
+        match deadline {
+            Some(deadline) => poll_fn(|context| self.poll_wait(deadline, context)).await,
             None => pending().await,
         }
     }
 
-    /// Waits for a moment.
-    pub(crate) fn poll_wait(&mut self, moment: Instant, context: &mut Context<'_>) -> Poll<()> {
+    /// Waits for a deadline.
+    pub(crate) fn poll_wait(&mut self, deadline: Instant, context: &mut Context<'_>) -> Poll<()> {
+        loop {
+            let moment = self.counts_at(deadline);
+            ready!(self.poll_ring(moment, context));
+            let now = Instant::now();
+            if now < moment + LATE {
+                return Poll::Ready(());
+            }
+            self.late_at = Some(now);
+        }
+    }
+
+    /// Returns the moment at which a deadline counts.
+    fn counts_at(&self, deadline: Instant) -> Instant {
+        match self.late_at {
+            Some(late_at) if deadline <= late_at => late_at + GRACE,
+            _ => deadline,
+        }
+    }
+
+    fn poll_ring(&mut self, moment: Instant, context: &mut Context<'_>) -> Poll<()> {
         let sleep = self
             .set
             .get_or_insert_with(|| Box::pin(sleep_until(moment)));
@@ -42,9 +74,49 @@ impl Alarm {
     }
 }
 
+/// The error of a wait that took too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Elapsed;
+
+/// Waits for a future, but not longer than `limit`. Cancel-safe if the future is.
+pub(crate) fn timeout<F: Future>(
+    limit: Duration,
+    future: F,
+) -> impl Future<Output = Result<F::Output, Elapsed>> {
+    until(Instant::now().checked_add(limit), future)
+}
+
+/// Waits for a future until a deadline. Cancel-safe if the future is.
+pub(crate) fn timeout_at<F: Future>(
+    deadline: Instant,
+    future: F,
+) -> impl Future<Output = Result<F::Output, Elapsed>> {
+    until(Some(deadline), future)
+}
+
+fn until<F: Future>(
+    deadline: Option<Instant>,
+    future: F,
+) -> impl Future<Output = Result<F::Output, Elapsed>> {
+    let mut alarm = Alarm::default();
+    // Boxed, because an async function would hold it twice.
+    let mut future = Box::pin(future);
+    poll_fn(move |context| {
+        if let Poll::Ready(output) = future.as_mut().poll(context) {
+            return Poll::Ready(Ok(output));
+        }
+        match deadline {
+            Some(deadline) => alarm.poll_wait(deadline, context).map(|()| Err(Elapsed)),
+            None => Poll::Pending,
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::pin::pin;
+
+    use tokio::time::{advance, sleep};
 
     use super::*;
 
@@ -82,5 +154,34 @@ mod tests {
         }
         let wait = alarm.wait(None);
         assert!(tokio::time::timeout(60 * SECOND, wait).await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_deadline_that_is_noticed_late_counts_after_a_grace_period() {
+        let start = Instant::now();
+        let mut alarm = Alarm::default();
+        advance(60 * SECOND).await;
+        // Other deadlines that have passed meanwhile count at the same moment.
+        for deadline in [start + SECOND, start + 2 * SECOND] {
+            alarm.wait(Some(deadline)).await;
+            assert_eq!(start.elapsed(), 60 * SECOND + GRACE);
+        }
+        let next = start + 100 * SECOND;
+        alarm.wait(Some(next)).await;
+        assert_eq!(Instant::now(), next, "this one was noticed in time");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_ready_after_a_late_wake_up_wins_over_a_timeout() {
+        let waiting = timeout(SECOND, async {
+            // A sleep that ends in the grace period stands for what has to be read first.
+            sleep(60 * SECOND + GRACE / 2).await;
+        });
+        let mut waiting = pin!(waiting);
+        let first = poll_fn(|context| Poll::Ready(waiting.as_mut().poll(context)));
+        assert!(first.await.is_pending());
+        advance(60 * SECOND).await;
+        assert_eq!(waiting.await, Ok(()));
+        assert_eq!(timeout(SECOND, pending::<()>()).await, Err(Elapsed));
     }
 }

@@ -24,10 +24,13 @@ use crate::{
     demo,
     serve::{
         http::{ENDPOINT_PATH, HttpListener, HttpOptions},
-        stdio,
+        stdio::{self, Ended},
     },
     workbench::Workbench,
 };
+
+/// The exit code if the client leaves stdout unread for too long.
+const EXIT_UNREAD: u8 = 4;
 
 /// How the workbench is served.
 #[derive(Args)]
@@ -142,8 +145,7 @@ fn serve(loaded: Loaded, source: Option<Source>, transport: Transport) -> Done {
         };
         tokio::select! {
             served = serving => {
-                served??;
-                Ok::<_, Box<dyn Error>>(ExitCode::SUCCESS)
+                Ok::<_, Box<dyn Error>>(served??)
             }
             // Whoever cannot wait is not made to; the guard ends what is left.
             () = in_haste => Ok(ExitCode::FAILURE),
@@ -159,9 +161,12 @@ async fn serve_over(
     transport: Transport,
     workbench: Arc<Workbench>,
     stop: impl Future<Output = ()>,
-) -> Result<(), HttpError> {
+) -> Result<ExitCode, HttpError> {
     match transport {
-        Transport::Stdio => stdio::serve(workbench, stop).await,
+        Transport::Stdio => Ok(match stdio::serve(workbench, stop).await {
+            Ended::AsAsked => ExitCode::SUCCESS,
+            Ended::Unread => ExitCode::from(EXIT_UNREAD),
+        }),
         Transport::Http(options) => {
             let address = options.address;
             let bound = HttpListener::bind(options).await;
@@ -169,7 +174,7 @@ async fn serve_over(
             let address = listener.address();
             output::remark(&format!("listening on http://{address}{ENDPOINT_PATH}"));
             listener.serve(workbench, stop).await;
+            Ok(ExitCode::SUCCESS)
         }
     }
-    Ok(())
 }

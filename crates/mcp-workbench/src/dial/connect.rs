@@ -17,12 +17,13 @@ use rustls_platform_verifier::Verifier;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
-    time::timeout,
 };
 use tokio_rustls::{
     TlsConnector,
     rustls::{self, ClientConfig, crypto::aws_lc_rs, pki_types::ServerName},
 };
+
+use crate::alarm::timeout;
 
 /// How long a connection may take to be made, encryption included.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -34,7 +34,7 @@ use crate::{
 /// How many bytes may wait before nothing more is read from the client.
 const MAX_QUEUED_BYTES: usize = 64 * 1024 * 1024;
 /// How long a client may leave unread what is written to it.
-const PATIENCE: Duration = Duration::from_mins(1);
+pub(super) const READ_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The way to a client. Cheap to clone.
 #[derive(Clone)]
@@ -308,7 +308,7 @@ pub(super) async fn write_frames<W: AsyncWrite + Unpin>(
     mut pipe: W,
 ) -> io::Result<()> {
     let queue = &queued.0;
-    let mut gives_up_at = Instant::now() + PATIENCE;
+    let mut gives_up_at = Instant::now() + READ_TIMEOUT;
     let mut alarm = Alarm::default();
     let mut is_flushed = true;
     while let Some(waits) = queue.waits() {
@@ -326,9 +326,9 @@ pub(super) async fn write_frames<W: AsyncWrite + Unpin>(
             biased;
             written = write => {
                 is_flushed = written?;
-                gives_up_at = Instant::now() + PATIENCE;
+                gives_up_at = Instant::now() + READ_TIMEOUT;
             }
-            () = queue.more.notified(), if !waits => gives_up_at = Instant::now() + PATIENCE,
+            () = queue.more.notified(), if !waits => gives_up_at = Instant::now() + READ_TIMEOUT,
             () = alarm.wait(Some(gives_up_at)), if waits => {
                 return Err(io::ErrorKind::TimedOut.into());
             }

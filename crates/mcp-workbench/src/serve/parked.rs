@@ -10,14 +10,12 @@ use std::{
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use tokio::{
-    sync::Notify,
-    time::{Instant, sleep_until},
-};
+use tokio::{sync::Notify, time::Instant};
 use tokio_util::task::TaskTracker;
 
 use super::{exchange::Exchange, methods::Reply};
 use crate::{
+    alarm::Alarm,
     call::Principal,
     era::{INPUT_RESPONSES, REQUEST_STATE},
     seal::{SealPurpose, Sealer},
@@ -129,10 +127,11 @@ impl ParkedCalls {
 
     /// Cancels the exchanges that have waited for too long, for ever.
     pub(super) async fn expire(&self) {
+        let mut alarm = Alarm::default();
         loop {
             let next = self.table().exchanges.values().map(|it| it.until).min();
             tokio::select! {
-                () = sleep_until(next.unwrap_or_else(Instant::now)), if next.is_some() => {
+                () = alarm.wait(next) => {
                     let now = Instant::now();
                     let expired: Vec<_> = {
                         let mut table = self.table();

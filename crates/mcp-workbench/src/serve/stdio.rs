@@ -1,23 +1,36 @@
 //! Serving one client over stdin and stdout, until one of them ends or we are told to.
 
-use std::sync::Arc;
+use std::{io, sync::Arc};
 
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::{
+    io::AsyncWrite,
+    time::{Instant, timeout, timeout_at},
+};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
     GRACE, LAST_WORDS, ServeContext, Whereabouts, changes,
     connection::Connection,
-    output::{ClientOutput, PipeOutput, QueuedFrames, write_frames},
+    output::{ClientOutput, PipeOutput, QueuedFrames, READ_TIMEOUT, write_frames},
     standard_streams,
 };
 use crate::{call::Principal, pipe::LineReader, rare::Rare, workbench::Workbench};
 
-/// Serves until stdin ends, stdout is closed or `stop` is done; then ends all servers.
-pub async fn serve(workbench: Arc<Workbench>, stop: impl Future<Output = ()>) {
+/// How serving over stdin and stdout ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The client closed stdin or stdout, or `stop` was done.
+    AsAsked,
+    /// The client left stdout unread for too long.
+    Unread,
+}
+
+/// Serves until stdin ends, stdout is closed or not read, or `stop` is done; then ends all servers.
+pub async fn serve(workbench: Arc<Workbench>, stop: impl Future<Output = ()>) -> Ended {
     let (output, frames) = PipeOutput::channel();
     let closed = CancellationToken::new();
-    let writer = TaskTracker::new().spawn(write(frames, closed.clone()));
+    let writer = write(frames, standard_streams::output(), closed.clone());
+    let writer = TaskTracker::new().spawn(writer);
     let output = ClientOutput::Pipe(output);
     let context = ServeContext::new(Arc::clone(&workbench), Whereabouts::Here);
     let connection = Connection::new(context.clone(), output, Principal::Local);
@@ -28,15 +41,32 @@ pub async fn serve(workbench: Arc<Workbench>, stop: impl Future<Output = ()>) {
     }
     end(&workbench, connection).await;
     // A client that no longer reads must not keep us.
-    let _ = timeout(LAST_WORDS, writer).await;
+    match timeout(LAST_WORDS, writer).await {
+        Ok(Ok(ended)) => ended,
+        Ok(Err(_)) | Err(_) => Ended::AsAsked,
+    }
 }
 
 /// Writes to the client until nothing more is said, or it is gone.
-async fn write(frames: QueuedFrames, closed: CancellationToken) {
-    if let Err(error) = write_frames(frames, standard_streams::output()).await {
-        tracing::debug!("stdout: {error}");
-    }
+async fn write<W: AsyncWrite + Unpin>(
+    frames: QueuedFrames,
+    pipe: W,
+    closed: CancellationToken,
+) -> Ended {
+    let written = write_frames(frames, pipe).await;
     closed.cancel();
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+            let seconds = READ_TIMEOUT.as_secs();
+            tracing::warn!("the client has not read from stdout for {seconds} s; shutting down");
+            Ended::Unread
+        }
+        Err(error) => {
+            tracing::debug!("stdout: {error}");
+            Ended::AsAsked
+        }
+        Ok(()) => Ended::AsAsked,
+    }
 }
 
 async fn read_requests(
@@ -91,4 +121,49 @@ async fn end(workbench: &Workbench, connection: Arc<Connection>) {
         drop(connection);
     };
     tokio::join!(servers, answers);
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{io::AsyncReadExt, task::yield_now};
+
+    use super::*;
+    use crate::wire;
+
+    /// A writer with much to say, to a pipe that takes little at once.
+    fn writer() -> (impl Future<Output = Ended>, tokio::io::DuplexStream) {
+        let (output, frames) = PipeOutput::channel();
+        let output = ClientOutput::Pipe(output);
+        for _ in 0..100 {
+            output.send(wire::notification("m", None));
+        }
+        let (ours, client) = tokio::io::duplex(16);
+        let closed = CancellationToken::new();
+        let writing = async move {
+            let _output = output;
+            write(frames, ours, closed).await
+        };
+        (writing, client)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_read_is_given_up() {
+        let (writing, _client) = writer();
+        let began = Instant::now();
+        assert_eq!(writing.await, Ended::Unread);
+        assert_eq!(began.elapsed(), READ_TIMEOUT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_reads_after_a_late_wake_up_is_not_given_up() {
+        let (writing, mut client) = writer();
+        let writing = TaskTracker::new().spawn(writing);
+        yield_now().await;
+        tokio::time::advance(READ_TIMEOUT * 2).await;
+        yield_now().await;
+        let mut read = vec![0; 1000];
+        client.read_exact(&mut read).await.unwrap();
+        drop(client);
+        assert_eq!(writing.await.unwrap(), Ended::AsAsked);
+    }
 }

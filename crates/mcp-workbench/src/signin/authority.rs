@@ -11,7 +11,6 @@ use rmcp::transport::auth::{
     OAuthClientConfig, OAuthTokenResponse, StoredCredentials,
 };
 use serde_json::Value;
-use tokio::time::timeout;
 use url::{Url, form_urlencoded};
 
 use super::{
@@ -20,7 +19,7 @@ use super::{
     fetch::Fetcher,
     record::{Record, RegisteredClient, Token},
 };
-use crate::dial::Guard;
+use crate::{alarm::timeout, dial::Guard};
 
 /// How long finding it may take in all, with every address that it may be described at.
 const PATIENCE: Duration = Duration::from_secs(45);

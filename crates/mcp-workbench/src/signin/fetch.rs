@@ -23,7 +23,6 @@ use rmcp::transport::auth::{
     AuthError, OAuthHttpClient, OAuthHttpClientError, OAuthHttpClientFuture, OAuthHttpRequest,
 };
 use serde_json::Value;
-use tokio::time::timeout;
 use url::{Position, Url};
 
 use super::{
@@ -31,6 +30,7 @@ use super::{
     error::{FetchFault, OAuthCode, SignInError},
 };
 use crate::{
+    alarm::timeout,
     dial::{DialFault, Guard, Stream},
     visible::visible,
 };

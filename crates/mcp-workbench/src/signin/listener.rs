@@ -7,10 +7,10 @@ use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
     task::JoinSet,
-    time::timeout,
 };
 
 use super::SignInError;
+use crate::alarm::timeout;
 
 /// The path that counts.
 const PATH: &str = "/callback";

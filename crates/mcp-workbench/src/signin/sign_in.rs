@@ -5,7 +5,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 use url::Url;
 
 use super::{
@@ -16,7 +16,7 @@ use super::{
     record::{LAYOUT, Record, RegisteredClient, Token, seconds},
     store::hexadecimal,
 };
-use crate::private_files;
+use crate::{alarm::timeout_at, private_files};
 
 /// How long an attempt can be finished.
 const PATIENCE: Duration = Duration::from_mins(10);

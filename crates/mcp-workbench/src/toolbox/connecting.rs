@@ -2,13 +2,11 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use tokio::{
-    task::JoinSet,
-    time::{Instant, timeout_at},
-};
+use tokio::{task::JoinSet, time::Instant};
 
 use super::{contents::Contents, opened::ServerFailure};
 use crate::{
+    alarm::timeout_at,
     call::ClientHandle,
     config::Connect,
     downstream::{Awaited, ConnectError, Phase, ServerHandle, Status, ToolList, Urgency},

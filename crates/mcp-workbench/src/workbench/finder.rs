@@ -10,11 +10,12 @@ use std::{
 use tokio::{
     sync::Semaphore,
     task::{JoinSet, yield_now},
-    time::{Instant, timeout_at},
+    time::Instant,
 };
 
 use super::Workbench;
 use crate::{
+    alarm::timeout_at,
     call::ClientHandle,
     config,
     downstream::{ConnectError, Phase, ServerHandle, ToolDefinition, ToolList, Urgency},

@@ -45,6 +45,7 @@ mod secrets;
 mod shutdown;
 mod signing_in;
 mod starting;
+mod stopped;
 mod trust;
 mod unicode_table;
 mod use_tool;

@@ -7,12 +7,9 @@ use std::{
     time::Duration,
 };
 
-use clap::Args;
-use serde::Serialize;
-use tokio::time::timeout;
-
 use super::{browser, paste::Paste, target::Target, trouble::Trouble, until_a_signal};
 use crate::{
+    alarm::timeout,
     audit::moment,
     cli::{
         Done,
@@ -24,6 +21,8 @@ use crate::{
     signin::{Account, Granted, Listener, Outcome, Record, SignIn, SignInError},
     visible::visible,
 };
+use clap::Args;
+use serde::Serialize;
 
 /// How long somebody may take in the browser.
 const PATIENCE: Duration = Duration::from_mins(10);

@@ -29,6 +29,7 @@ use super::{
     terminal::{Look, Progress},
 };
 use crate::{
+    alarm::timeout,
     call::{CallContext, ClientHandle, ToldProgress},
     config::{Environment, ToolMode},
     downstream::{Phase, ServerHandle, Urgency},
@@ -127,7 +128,7 @@ pub(super) fn run(
         let call = call(&workbench, tool, given, shell);
         let call = progress.during(call);
         let in_time = match limit {
-            Some(limit) => tokio::time::timeout(limit, call).await.ok(),
+            Some(limit) => timeout(limit, call).await.ok(),
             None => Some(call.await),
         };
         if in_time.is_none() {

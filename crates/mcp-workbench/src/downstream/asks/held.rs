@@ -118,24 +118,29 @@ fn may_be_told_later(session: &Session, request: &Request, origin: Origin) -> bo
         && session.calls.somebody_can_answer(question)
 }
 
-/// Takes the questions that can now belong to one principal only, and refuses those that have waited for too long.
+/// Takes the questions that can now belong to one principal only.
 pub(crate) fn release(session: &mut Session) {
     if session.held.held.is_empty() {
         return;
     }
-    let now = Instant::now();
     for held in std::mem::take(&mut session.held.held) {
         let is_told = addressee(session, &held.request, Origin::Connection).is_some();
         if is_told || !may_be_told_later(session, &held.request, Origin::Connection) {
             take_question(session, held.request, Origin::Connection);
-        } else if held.until <= now {
-            let words = "this question could belong to several clients, and none of them was asked";
-            let id = Some(&held.request.id);
-            session
-                .link
-                .send(wire::error(id, code::INTERNAL_ERROR, words));
         } else {
             session.held.held.push(held);
         }
+    }
+}
+
+/// Refuses the questions that have waited for too long.
+pub(crate) fn refuse_due(session: &mut Session, now: Instant) {
+    let due = session.held.held.extract_if(.., |held| held.until <= now);
+    for held in due {
+        let words = "this question could belong to several clients, and none of them was asked";
+        let id = Some(&held.request.id);
+        session
+            .link
+            .send(wire::error(id, code::INTERNAL_ERROR, words));
     }
 }

@@ -14,6 +14,7 @@ use super::{
     client::{Response, SendError},
 };
 use crate::{
+    alarm::timeout,
     call::Outcome,
     config::Secrets,
     dial::innermost,
@@ -212,7 +213,7 @@ async fn beginning(mut response: Response) -> Vec<u8> {
             body.extend_from_slice(&chunk);
         }
     };
-    let _ = tokio::time::timeout(READ_PATIENCE, read).await;
+    let _ = timeout(READ_PATIENCE, read).await;
     body.truncate(READ_BYTES);
     body
 }

@@ -14,6 +14,7 @@ use super::{
     stream::{EventStream, StreamEnd},
 };
 use crate::{
+    alarm::timeout,
     downstream::{error::HttpFault, link::LinkEvent},
     wire::{self, Answer, Frame, Message, RawJson, parse_on_one_line},
 };
@@ -34,7 +35,7 @@ pub(super) async fn complete(peer: Arc<Peer>, version: Option<HeaderValue>) {
 /// supervisor starts the server again when somebody needs it.
 pub(super) async fn renew(peer: Arc<Peer>, initialize: Frame, generation: u64) {
     let limit = peer.times.connect;
-    let renewed = tokio::time::timeout(limit, handshake(&peer, &initialize, generation)).await;
+    let renewed = timeout(limit, handshake(&peer, &initialize, generation)).await;
     match renewed.unwrap_or(Err(HttpFault::Slow(limit))) {
         Ok((agreed, said)) => {
             tracing::info!("the server has lost the session; a new one is open");

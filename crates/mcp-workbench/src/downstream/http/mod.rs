@@ -48,6 +48,7 @@ use super::{
     link::LinkEvent,
 };
 use crate::{
+    alarm::timeout,
     call::Outcome,
     config::{RemoteEndpoint, RemoteProtocol, Secrets, ServerTimes},
     contain::contain,
@@ -348,7 +349,7 @@ async fn send(peer: Arc<Peer>, frame: Frame, share: Share) {
         grant: None,
     };
     let sent = post(&peer, target, &outgoing, Some(share));
-    match tokio::time::timeout(peer.times.connect, sent).await {
+    match timeout(peer.times.connect, sent).await {
         Ok(Ok(response)) => discard(response).await,
         Ok(Err(error)) => tracing::debug!("not taken: {}", error.into_setback().fault),
         Err(_) => tracing::debug!("not taken in time"),

@@ -1,15 +1,13 @@
 //! The requests that are not answered yet. One timer serves all of them: it is set when there is none, and looked at
 //! again when it rings, so that a request that is answered in time costs no timer.
 
-use std::{collections::HashMap, future::pending, pin::Pin, sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use tokio::{
-    task::AbortHandle,
-    time::{Instant, Sleep, sleep_until},
-};
+use tokio::{task::AbortHandle, time::Instant};
 
 use super::body::Sending;
 use crate::{
+    alarm::Alarm,
     call::Outcome,
     downstream::{error::HttpFault, link::LinkEvent},
     wire::FrameTicket,
@@ -19,8 +17,9 @@ use crate::{
 #[derive(Default)]
 pub(super) struct Running {
     requests: HashMap<FrameTicket, Request>,
-    /// Rings no later than the first request is overdue.
-    timer: Option<Pin<Box<Sleep>>>,
+    /// No request is overdue before this. It may be early, never late.
+    next: Option<Instant>,
+    alarm: Alarm,
 }
 
 /// A request that is not answered.
@@ -85,11 +84,8 @@ impl Running {
     /// The failure of the next request that takes too long. Cancel-safe.
     pub(super) async fn overdue(&mut self) -> LinkEvent {
         loop {
-            match &mut self.timer {
-                Some(timer) => timer.as_mut().await,
-                None => pending().await,
-            }
-            self.timer = None;
+            self.alarm.wait(self.next).await;
+            self.next = None;
             let now = Instant::now();
             let ends = |request: &Request| request.limit.map(|(_, end)| end);
             let first = self.requests.iter();
@@ -108,11 +104,7 @@ impl Running {
     }
 
     fn ring_by(&mut self, end: Instant) {
-        match &mut self.timer {
-            Some(timer) if timer.deadline() > end => timer.as_mut().reset(end),
-            Some(_) => {}
-            None => self.timer = Some(Box::pin(sleep_until(end))),
-        }
+        self.next = Some(self.next.map_or(end, |next| next.min(end)));
     }
 }
 

@@ -3,9 +3,8 @@
 
 use std::time::Duration;
 
-use tokio::time::timeout;
-
 use crate::{
+    alarm::timeout,
     config::Secrets,
     downstream::{
         error::{ConnectError, HttpFault, StartPhase},

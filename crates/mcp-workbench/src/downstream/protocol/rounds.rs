@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep};
 
 use crate::{
+    alarm::timeout_at,
     call::{Call, Outcome, Question, Retry},
     downstream::{
         asks::questions::{Answering, missing_capability, needed},

@@ -251,6 +251,7 @@ impl Session {
             self.forget_page(page);
             self.settle_page(outcome);
         }
+        held::refuse_due(self, now);
         self.calls.release_progress(now);
         let timeouts = self.calls.expire(now, &mut self.link);
         if timeouts > 0 && self.health.timed_out(timeouts, now) {

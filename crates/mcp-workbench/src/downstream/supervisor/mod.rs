@@ -19,10 +19,11 @@ use std::{
 
 use tokio::{
     sync::{broadcast, mpsc, watch},
-    time::{Instant, timeout},
+    time::Instant,
 };
 
 use crate::{
+    alarm::timeout,
     contain::{Panicked, contain},
     downstream::{
         access::ServerAccess,

@@ -3,9 +3,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::time::timeout;
-
 use crate::{
+    alarm::timeout,
     call::ClientHandle,
     config::{PinMode, Server},
     downstream::{

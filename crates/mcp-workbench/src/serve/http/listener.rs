@@ -17,7 +17,7 @@ use hyper_util::rt::TokioIo;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
-    time::{Instant, MissedTickBehavior, interval, sleep, timeout_at},
+    time::{Instant, sleep, timeout_at},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -37,6 +37,7 @@ use super::{
     unread::{self, UnreadBudget},
 };
 use crate::{
+    alarm::Alarm,
     serve::{GRACE, LAST_WORDS, ServeContext, Whereabouts},
     workbench::Workbench,
 };
@@ -123,8 +124,9 @@ struct Peer {
 impl Server {
     async fn accept(self: &Arc<Self>, listener: TcpListener, stop: impl Future<Output = ()>) {
         let sessions = &self.endpoint.sessions;
-        let mut sweep = interval(sessions.sweep_period());
-        sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let period = sessions.sweep_period();
+        let mut sweep_at = Instant::now() + period;
+        let mut alarm = Alarm::default();
         tokio::pin!(stop);
         loop {
             tokio::select! {
@@ -135,10 +137,13 @@ impl Server {
                         sleep(ACCEPT_PAUSE).await;
                     }
                 },
-                _ = sweep.tick() => sessions.sweep(),
                 () = self.endpoint.unread.exceeded() => {
                     let streams = self.endpoint.all_streams();
                     unread::drop_excess(&self.endpoint.unread, streams, &self.connections);
+                }
+                () = alarm.wait(Some(sweep_at)) => {
+                    sessions.sweep();
+                    sweep_at = Instant::now() + period;
                 }
                 () = &mut stop => return,
             }

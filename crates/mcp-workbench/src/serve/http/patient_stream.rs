@@ -15,7 +15,7 @@ use bytes::Bytes;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
-    time::{Instant, Sleep, sleep},
+    time::Instant,
 };
 
 use super::{
@@ -146,7 +146,8 @@ pub(super) struct PatientStream {
     ends: Option<TurnEnd>,
     timer: Alarm,
     /// When the patience with what is written ends; nothing while nothing waits to be written.
-    gives_up: Option<Pin<Box<Sleep>>>,
+    gives_up: Option<Instant>,
+    write_timer: Alarm,
     /// Counts what waits to be written.
     budget: Arc<UnreadBudget>,
     /// What is still discarded, once the stream was shut down.
@@ -181,6 +182,7 @@ impl PatientStream {
             gives_up: None,
             budget,
             discard: None,
+            write_timer: Alarm::default(),
         }
     }
 
@@ -249,12 +251,10 @@ impl PatientStream {
         self.count_unread(bytes);
         let gives_up = self
             .gives_up
-            .get_or_insert_with(|| Box::pin(sleep(WRITE_PATIENCE)));
-        if gives_up.as_mut().poll(context).is_ready() {
-            gives_up.as_mut().reset(Instant::now() + WRITE_PATIENCE);
-            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
-        }
-        Poll::Pending
+            .get_or_insert_with(|| Instant::now() + WRITE_PATIENCE);
+        ready!(self.write_timer.poll_wait(*gives_up, context));
+        self.gives_up = None;
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 
     /// Reads what the client still sends until it closes the connection, or has sent enough.

@@ -14,9 +14,10 @@ use std::{
 
 use indexmap::IndexSet;
 use sha2::{Digest, Sha256};
-use tokio::{sync::Notify, time::timeout};
+use tokio::sync::Notify;
 
 use crate::{
+    alarm::timeout,
     call::{
         CallContext, ClientHandle, ClientId, Fingerprint, Principal, Question, Retry, ToolRequest,
     },

@@ -4,9 +4,10 @@
 use std::{io, sync::Arc, time::Duration};
 
 use thiserror::Error;
-use tokio::{pin, time::timeout};
+use tokio::pin;
 
 use crate::{
+    alarm::timeout,
     call::{AnswerFuture, ClientHandle, Principal, Question},
     downstream::{Access, Awaited, ServerHandle, SignInNeeded, can_answer, fresh_id},
     era::Era,
