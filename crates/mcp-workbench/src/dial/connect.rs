@@ -20,7 +20,7 @@ use tokio::{
 };
 use tokio_rustls::{
     TlsConnector,
-    rustls::{self, ClientConfig, crypto::aws_lc_rs, pki_types::ServerName},
+    rustls::{self, ClientConfig, crypto::ring, pki_types::ServerName},
 };
 
 use crate::alarm::timeout;
@@ -202,7 +202,7 @@ fn tcp() -> HttpConnector {
 
 /// Encryption with the certificates that the platform trusts.
 fn tls() -> Result<Arc<ClientConfig>, rustls::Error> {
-    let provider = Arc::new(aws_lc_rs::default_provider());
+    let provider = Arc::new(ring::default_provider());
     let verifier = Verifier::new(Arc::clone(&provider))?;
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?

@@ -6,7 +6,7 @@ use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde_json::json;
 use tokio_rustls::rustls::{
     SignatureScheme,
-    crypto::aws_lc_rs::sign::any_supported_type,
+    crypto::ring::sign::any_supported_type,
     pki_types::{PrivateKeyDer, pem::PemObject},
 };
 
