@@ -92,6 +92,7 @@ mod tests {
     };
 
     use tokio::{sync::oneshot, task::yield_now};
+    use tokio_util::task::TaskTracker;
 
     use super::*;
 
@@ -133,7 +134,7 @@ mod tests {
         let mut rare = Rare::new(receiver);
         let first = tokio::time::timeout(std::time::Duration::ZERO, &mut rare).await;
         assert!(first.is_err());
-        let waiting = tokio::spawn(rare);
+        let waiting = TaskTracker::new().spawn(rare);
         yield_now().await;
         sender.send(7).unwrap();
         assert_eq!(waiting.await.unwrap(), Ok(7));

@@ -33,6 +33,7 @@ const LAYERS: &[&str] = &[
     "pipe",
     "wire",
     "alarm",
+    "rare",
     "contain",
     "blocking",
     "seal",
