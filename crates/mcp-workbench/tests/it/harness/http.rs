@@ -255,7 +255,8 @@ impl HttpConnection {
         (size > 0).then_some(text)
     }
 
-    fn text(&mut self, length: usize) -> String {
+    /// Reads so many bytes of a body, as they are on the wire.
+    pub(crate) fn text(&mut self, length: usize) -> String {
         let mut bytes = vec![0; length];
         self.stream.read_exact(&mut bytes).expect("a whole body");
         String::from_utf8(bytes).expect("UTF-8")
