@@ -256,9 +256,11 @@ pub(super) async fn read_linked(
     if budget::is_address(&uri) {
         return results::read(workbench, requester, &uri);
     }
-    let owner = workbench.links().owner(&uri);
-    let server = owner.as_ref().and_then(|owner| workbench.server(owner));
-    let (Some(owner), Some(server)) = (&owner, server) else {
+    let context = requester.context_of(params);
+    let client = context.client.recipient().owner;
+    let place = workbench.links().server(client, &uri);
+    let server = place.as_ref().and_then(|place| workbench.server(place));
+    let (Some(place), Some(server)) = (&place, server) else {
         return Reply::resource_not_found(&uri);
     };
     let call = Call {
@@ -266,14 +268,14 @@ pub(super) async fn read_linked(
             method: "resources/read",
             params: params.clone(),
         },
-        context: requester.context_of(params),
+        context,
     };
     match server.call(call).await {
         Ok(result) => Reply::Result(result),
         Err(CallError::Refused { error, .. }) => Reply::ErrorAsSent(error),
         Err(error) => Reply::Error {
             code: code::INTERNAL_ERROR,
-            message: meta::failed_request_text("resources/read", &uri, owner, &error),
+            message: meta::failed_request_text("resources/read", &uri, place, &error),
         },
     }
 }

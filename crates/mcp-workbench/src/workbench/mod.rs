@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     audit::AuditLog,
     blocking,
-    call::{ClientHandle, ClientId, Principal},
+    call::{ClientHandle, ClientId, Owner, Principal},
     config::{Config, MetaTool, ToolMode},
     downstream::{Pool, ServerEvent, ServerHandle, Status, ToolList},
     ident::{ServerIdentifier, ToolIdentifier, ToolboxName},
@@ -56,7 +56,7 @@ pub struct Workbench {
     registry: Option<Registry>,
     /// The toolbox that is shown as it is, in native mode.
     native: Option<Native>,
-    /// The resources that servers have linked to.
+    /// The links to resources in results.
     links: Links,
     /// What is known for searching.
     finder: Finder,
@@ -279,12 +279,13 @@ impl Workbench {
         }
     }
 
-    /// Forgets what was permitted to a client that has gone.
+    /// Removes what is recorded for a client that has gone: its consents and its links.
     pub fn forget_client(&self, client: ClientId) {
         self.consents.forget(client);
+        self.links.forget_client(Owner::Session(client));
     }
 
-    /// The resources that servers have linked to.
+    /// Returns the links to resources in results.
     pub fn links(&self) -> &Links {
         &self.links
     }

@@ -105,6 +105,10 @@ pub(super) fn renew(
     let now = Arc::new(next(workbench, &before, config, files, &mut renewed));
     workbench.now.send_replace(Arc::clone(&now));
     workbench.results.adapt(&now.config);
+    workbench.links.retain_servers(|server| {
+        let toolbox = now.config.toolboxes.get(&server.toolbox);
+        toolbox.is_some_and(|toolbox| toolbox.servers.contains_key(&server.server))
+    });
     for toolbox in now.toolboxes.values() {
         if toolbox.opened().is_some()
             && (workbench.registry.is_some() || workbench.native.is_some())

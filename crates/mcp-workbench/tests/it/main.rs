@@ -37,6 +37,7 @@ mod progress_cancel;
 mod protocol;
 mod reload;
 mod remote_servers;
+mod resource_links;
 mod results;
 mod scanner;
 mod scenarios;

@@ -397,7 +397,9 @@ impl Run {
     fn reply(&self, mut result: CallResult) -> Spliced {
         let era = self.client.era();
         if self.mode != Mode::Native {
-            self.workbench.links.note(&self.tool, &result.json);
+            let owner = || self.client.recipient().owner;
+            let links = &self.workbench.links;
+            links.record(owner, &self.tool, &result.json);
             if self.workbench.results().could_be_over(&result.json) {
                 result = CallResult::new(self.within_budget(result.json), result.era);
             }
