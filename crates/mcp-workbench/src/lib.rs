@@ -23,7 +23,7 @@
 //!
 //! A module uses only what stands below it: `cli`, `demo`, `serve`, `meta`, `workbench`, `native`, `toolbox`,
 //! `downstream`, `signin`, `audit`, `lock`, `policy`, `search`, `clients`, `config`, `call`, `budget`, `era`, `dial`, `pipe`, `wire`,
-//! `alarm`, `rare`, `contain`, `blocking`, `seal`, `private_files`, `plain_file`, `telemetry`, `near`, `visible`, `ident`.
+//! `alarm`, `offload`, `rare`, `contain`, `blocking`, `seal`, `private_files`, `plain_file`, `telemetry`, `near`, `visible`, `ident`.
 
 mod alarm;
 pub mod audit;
@@ -43,6 +43,7 @@ pub mod lock;
 pub mod meta;
 pub mod native;
 pub mod near;
+mod offload;
 mod pipe;
 mod plain_file;
 pub mod policy;

@@ -64,8 +64,8 @@ pub use self::{
     },
     resolve::LOCK_FILE,
     resolved::{
-        ChildEnvironment, Config, Connect, PinMode, Purpose, RemoteEndpoint, RemoteProtocol,
-        Server, ServerTimes, StdioLaunch, ToolMode, Toolbox, Transport, Unset,
+        ChildEnvironment, Config, Connect, ListBounds, PinMode, Purpose, RemoteEndpoint,
+        RemoteProtocol, Server, ServerTimes, StdioLaunch, ToolMode, Toolbox, Transport, Unset,
     },
     schema::json_schema,
     secrets::{REDACTED, Secrets},

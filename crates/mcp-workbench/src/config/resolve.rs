@@ -28,8 +28,8 @@ use super::{
         RawToolbox, Text,
     },
     resolved::{
-        ChildEnvironment, Config, Connect, PinMode, Purpose, RemoteEndpoint, RemoteProtocol,
-        Server, ServerTimes, StdioLaunch, ToolMode, Toolbox, Transport,
+        ChildEnvironment, Config, Connect, ListBounds, PinMode, Purpose, RemoteEndpoint,
+        RemoteProtocol, Server, ServerTimes, StdioLaunch, ToolMode, Toolbox, Transport,
     },
     secrets::Secrets,
     transport::{self, Hints, Kind},
@@ -213,6 +213,7 @@ impl Resolver<'_> {
             times: times(raw),
             era: era(raw),
             max_result_chars: budget(raw.max_result_chars.or(self.max_result_chars)),
+            list_bounds: list_bounds(raw),
             sanitize: raw.sanitize.unwrap_or(self.sanitize),
             pin: pin_mode(raw.pin).unwrap_or(self.pin),
             written: Written::of(raw),
@@ -352,6 +353,19 @@ fn era(raw: &RawServer) -> Option<Era> {
 fn budget(characters: Option<u64>) -> Option<usize> {
     let characters = usize::try_from(characters?).ok()?;
     (characters > 0).then_some(characters)
+}
+
+/// Returns the bounds of a server's list of tools.
+fn list_bounds(raw: &RawServer) -> ListBounds {
+    let bound = |value: Option<u64>, default| {
+        let value = value.and_then(|value| usize::try_from(value).ok());
+        value.unwrap_or(default)
+    };
+    let ListBounds { tools, bytes } = ListBounds::default();
+    ListBounds {
+        tools: bound(raw.max_tools, tools),
+        bytes: bound(raw.max_tool_list_bytes, bytes),
+    }
 }
 
 fn pin_mode(raw: Option<RawPin>) -> Option<PinMode> {

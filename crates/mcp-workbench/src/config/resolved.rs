@@ -122,6 +122,8 @@ pub struct Server {
     pub era: Option<Era>,
     /// The most characters of a result that a client is sent at once; nothing if results are sent whole.
     pub max_result_chars: Option<usize>,
+    /// The bounds of its list of tools.
+    pub list_bounds: ListBounds,
     /// Whether hidden characters in what it answers are shown.
     pub sanitize: bool,
     /// What is done when it is not what the lock file has.
@@ -174,6 +176,25 @@ pub struct ServerTimes {
     pub max_call: Duration,
     /// After how long without a call the server is stopped; `None` means never.
     pub idle: Option<Duration>,
+}
+
+/// The bounds of a list of a server. Reading stops at the first that is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListBounds {
+    /// The number of tools.
+    pub tools: usize,
+    /// The size of all pages, in bytes.
+    pub bytes: usize,
+}
+
+impl Default for ListBounds {
+    /// Twice as many tools as the largest servers have, in as many bytes as one message may have.
+    fn default() -> Self {
+        Self {
+            tools: 10_000,
+            bytes: 16 * 1024 * 1024,
+        }
+    }
 }
 
 /// How a server is reached.

@@ -47,6 +47,8 @@ pub struct ToolList {
     pub withheld: Vec<Withheld>,
     /// What else a reader should know of this list.
     pub notices: Vec<String>,
+    /// The bound of the configuration at which reading the list stopped, with the number of tools that fit.
+    pub incomplete: Option<String>,
     /// What the server said of itself at its start.
     pub introduction: Introduction,
     /// How long the list may be kept, and by whom.
@@ -62,6 +64,7 @@ impl Default for ToolList {
             said: Said::default(),
             withheld: Vec::new(),
             notices: Vec::new(),
+            incomplete: None,
             introduction: Introduction::default(),
             hints: CacheHints::NONE,
         }
@@ -205,6 +208,12 @@ impl ToolList {
         &self.tools
     }
 
+    /// Returns the size of the definitions of all tools.
+    pub fn bytes(&self) -> usize {
+        let tools = self.tools.iter();
+        tools.map(|tool| tool.definition.as_bytes().len()).sum()
+    }
+
     /// The tool of this name.
     pub fn get(&self, name: &str) -> Option<&ToolDefinition> {
         Some(&self.tools[*self.by_name.get(name)?])
@@ -216,6 +225,7 @@ impl ToolList {
         let mut list = Self {
             hints: told.hints,
             notices: told.notices.clone(),
+            incomplete: told.incomplete.clone(),
             introduction: told.introduction.clone(),
             ..Self::default()
         };

@@ -16,7 +16,7 @@ use tokio::{
 
 use crate::{
     call::{Call, ClientHandle, Outcome},
-    config::Server,
+    config::{ListBounds, Server},
     downstream::{
         access::ServerAccess,
         awaited::Awaited,
@@ -227,6 +227,11 @@ impl ServerHandle {
     /// Why what the server told last is not kept for other runs, if it is not.
     pub fn not_kept(&self) -> Option<Arc<NotKept>> {
         self.about.memory.not_kept()
+    }
+
+    /// Returns the bounds of the lists of the server.
+    pub fn list_bounds(&self) -> ListBounds {
+        self.about.entry().server.list_bounds
     }
 
     /// Returns the number that tells this server from every other one of this process.

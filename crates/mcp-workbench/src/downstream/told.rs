@@ -27,6 +27,8 @@ pub(crate) struct Told {
     pub(crate) definitions: Vec<RawJson>,
     /// What else a reader should know of the list.
     pub(crate) notices: Vec<String>,
+    /// The bound at which reading the list stopped, with the number of tools that fit.
+    pub(crate) incomplete: Option<String>,
     /// How long the list may be kept, and by whom.
     pub(crate) hints: CacheHints,
 }
@@ -41,9 +43,17 @@ struct Head {
     era: Era,
     introduction: Introduction,
     notices: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    incomplete: Option<String>,
 }
 
 impl Told {
+    /// Returns the size of all definitions.
+    pub(crate) fn bytes(&self) -> usize {
+        let definitions = self.definitions.iter();
+        definitions.map(|it| it.as_bytes().len()).sum()
+    }
+
     /// All of it as a text to be kept under a key.
     pub(crate) fn to_text(&self, key: &str) -> Vec<u8> {
         let head = Head {
@@ -52,6 +62,7 @@ impl Told {
             era: self.era,
             introduction: self.introduction.clone(),
             notices: self.notices.clone(),
+            incomplete: self.incomplete.clone(),
         };
         let hints = self.hints.put_on(&ObjectText::new().finish());
         let head = ObjectText::new().member("head", &head).raw("hints", &hints);
@@ -89,6 +100,7 @@ impl Told {
             introduction: head.introduction,
             definitions: member("tools")?.elements()?,
             notices: head.notices,
+            incomplete: head.incomplete,
             hints: CacheHints::of(member("hints")?),
         })
     }

@@ -16,7 +16,7 @@ use super::{
     found::Found,
     programs::{Programs, Recall},
     server_pins::Ruling,
-    state::{State, key},
+    state::{Place, State, key},
     texts::Texts,
     words::{self, APPROVE, DIFF, Standing},
 };
@@ -295,6 +295,7 @@ impl Pins {
         };
         let place = found.place.clone();
         let key = key(&place);
+        self.observe(&found, &key);
         let mut state = self.fresh();
         let known = match &state.disk {
             Disk::Unusable(fault) => {
@@ -344,6 +345,17 @@ impl Pins {
             tracing::warn!("{words}");
         }
         Ruling::noticed(words)
+    }
+
+    /// Works out the digests that will be compared. They take a moment, and nobody else may wait for the lock meanwhile.
+    fn observe(&self, found: &Found, key: &Place) {
+        if self.is_met(&found.place) {
+            found.observation();
+            let first = self.state().first.get(key).cloned();
+            if let Some(first) = first {
+                first.observation();
+            }
+        }
     }
 
     /// Returns whether somebody has approved exactly this definition with its finding.

@@ -1,5 +1,7 @@
 //! `open_toolbox`: connects to all servers of one toolbox and returns their tools.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -14,8 +16,9 @@ use super::{
 use crate::{
     call::CallContext,
     config::MetaTool,
-    ident::{ToolIdentifier, ToolboxName},
-    search::{Field, Query},
+    ident::ToolboxName,
+    offload::offload,
+    search::{Explanation, Field, Query},
     toolbox::{Detail, Opened, matching_text, opened_text, render_matching, text_result},
     wire::{Kind, RawJson},
     workbench::Workbench,
@@ -95,9 +98,12 @@ pub(super) async fn run(
     match workbench.open_signing_in(&found, &context.client).await {
         Ok(opened) => {
             let result = match query {
-                Some(query) => matching(workbench, &opened, &query, detail, context).await,
+                Some(query) => matching(workbench, opened, &query, detail, context).await,
                 None if detail == Detail::Full => opened.result.clone(),
-                None => text_result(&opened_text(&opened, detail)),
+                None => {
+                    let bytes = opened.bytes();
+                    offload(bytes, move || text_result(&opened_text(&opened, detail))).await
+                }
             };
             workbench.told(&found);
             Ok(result)
@@ -112,7 +118,7 @@ pub(super) async fn run(
 /// The tools of an open toolbox that match a query.
 async fn matching(
     workbench: &Workbench,
-    opened: &Opened,
+    opened: Arc<Opened>,
     query: &str,
     detail: Detail,
     context: &CallContext,
@@ -124,35 +130,33 @@ async fn matching(
     };
     let search = workbench.search(&wanted, &context.client).await;
     // Near-duplicates are not folded here: the list is asked for whole.
-    let hits = search.hits.iter();
-    let hits = hits.flat_map(|hit| std::iter::once(&hit.tool).chain(&hit.alike));
-    let hits: Vec<&ToolIdentifier> = hits.collect();
+    let hits = search.hits.into_iter();
+    let hits = hits.flat_map(|hit| std::iter::once(hit.tool).chain(hit.alike));
+    let hits = workbench.explain(&wanted, hits.collect()).await;
     // What is said of the toolbox tells none of its tools from another, unless nothing else does.
-    let speak_for_themselves =
-        |tool: &&&ToolIdentifier| speaks_for_itself(workbench, &wanted, tool);
-    let told_apart: Vec<&ToolIdentifier> = { hits.iter() }
-        .filter(speak_for_themselves)
-        .copied()
-        .collect();
-    let hits = if told_apart.is_empty() {
-        hits
-    } else {
-        told_apart
-    };
-    let matching = hits.into_iter().filter_map(|tool| {
-        let definition = opened.tool(&tool.server, tool.tool.as_str())?;
-        Some((tool.server.clone(), definition))
-    });
-    let matching: Vec<_> = matching.collect();
-    match detail {
-        Detail::Full => render_matching(opened, &matching),
-        detail => text_result(&matching_text(opened, query, &matching, detail)),
-    }
+    let any_speaks =
+        { hits.iter() }.any(|(_, explanation)| speaks_for_itself(explanation.as_ref()));
+    let query = query.to_owned();
+    offload(opened.bytes(), move || {
+        let hits = hits
+            .iter()
+            .filter(|(_, explanation)| !any_speaks || speaks_for_itself(explanation.as_ref()));
+        let matching = hits.filter_map(|(tool, _)| {
+            let definition = opened.tool(&tool.server, tool.tool.as_str())?;
+            Some((tool.server.clone(), definition))
+        });
+        let matching: Vec<_> = matching.collect();
+        match detail {
+            Detail::Full => render_matching(&opened, &matching),
+            detail => text_result(&matching_text(&opened, &query, &matching, detail)),
+        }
+    })
+    .await
 }
 
-/// Whether a tool matches by more than what is said of its server.
-fn speaks_for_itself(workbench: &Workbench, query: &Query<'_>, tool: &ToolIdentifier) -> bool {
-    workbench.explain(query, tool).is_some_and(|it| {
+/// Returns whether a tool matches by more than what is said of its server.
+fn speaks_for_itself(explanation: Option<&Explanation>) -> bool {
+    explanation.is_some_and(|it| {
         let mut fields = it.words.iter().flat_map(|word| &word.fields);
         it.exact.is_some() || fields.any(|field| *field != Field::About)
     })

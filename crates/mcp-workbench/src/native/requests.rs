@@ -13,6 +13,7 @@ use crate::{
     call::{Call, CallContext, CallRequest, ClientHandle, ToldProgress},
     downstream::{CallError, ListWalk, ServerFamily, ServerHandle, Step},
     era::{CacheHints, Era},
+    offload::offload,
     wire::{Kind, ObjectText, RawJson},
 };
 
@@ -215,14 +216,29 @@ pub(super) async fn read_list(
     family: Family,
     client: &Arc<dyn ClientHandle>,
 ) -> Option<(Vec<RawJson>, CacheHints)> {
-    let mut walk = ListWalk::new(family.items());
+    let mut walk = ListWalk::new(family.items(), server.list_bounds());
     loop {
         let page = server
             .call(relayed(family.method(), &walk.params(), client))
             .await;
-        match page.ok().and_then(|page| walk.accept(&page)) {
+        let step;
+        (walk, step) = match page {
+            Ok(page) => {
+                let bytes = page.as_bytes().len();
+                let accept = move || {
+                    let step = walk.accept(&page);
+                    (walk, step)
+                };
+                offload(bytes, accept).await
+            }
+            Err(_) => (walk, None),
+        };
+        match step {
             Some(Step::Next) => {}
             Some(Step::Done) => {
+                if let Some(incomplete) = walk.incomplete() {
+                    tracing::warn!("incomplete answer to {}: {incomplete}", family.method());
+                }
                 let hints = walk.hints();
                 return Some((walk.into_items(), hints));
             }

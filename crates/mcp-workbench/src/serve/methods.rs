@@ -215,7 +215,7 @@ pub(super) async fn answer(
         }
         ("tools/list", None) => {
             let mut definitions = meta::definitions(workbench);
-            definitions.extend(workbench.registered_definitions());
+            definitions.extend(workbench.registered_definitions().await);
             only_page(params, "tools", &definitions)
         }
         ("resources/read", None) => read_linked(workbench, Requester::Legacy(caller), params).await,

@@ -3,7 +3,7 @@
 use super::{
     detail::Detail,
     opened::Opened,
-    render::write_tool,
+    render::{incomplete_lists, write_tool},
     signature::{parameters, sentence, sentence_of, shown_name},
 };
 use crate::{
@@ -128,11 +128,14 @@ fn how_to_go_on(detail: Detail) -> &'static str {
     }
 }
 
-/// What else has to be said: servers that are not up, tools that are not offered, notices.
+/// What else has to be said: servers that are not up, incomplete lists, tools that are not offered, notices.
 fn remarks(opened: &Opened) -> String {
     let mut text = String::new();
     for failure in &opened.failures {
         text.push_str(&format!("{}\n", visible(&failure.to_string())));
+    }
+    for incomplete in incomplete_lists(&opened.config.name, &opened.catalogue) {
+        text.push_str(&format!("{}\n", visible(&incomplete)));
     }
     for (server, list) in &opened.catalogue {
         let server = shown_name(server.as_str());

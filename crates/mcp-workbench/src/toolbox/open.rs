@@ -21,6 +21,7 @@ use crate::{
     config::{self, Connect},
     downstream::{Phase, Pool, ServerHandle, ToolList},
     ident::{ServerName, ToolboxName},
+    offload::offload,
 };
 
 /// A toolbox of the configuration, and what has become of it.
@@ -159,13 +160,17 @@ impl Toolbox {
                 biased;
                 Ok(()) = newest.changed() => {}
                 found = connect_all(&contents, client, open_wait) => {
-                    return self.take_found(&contents, found);
+                    return self.take_found(&contents, found).await;
                 }
             }
         }
     }
 
-    fn take_found(&self, contents: &Contents, found: Found) -> Result<Arc<Opened>, OpenError> {
+    async fn take_found(
+        &self,
+        contents: &Contents,
+        found: Found,
+    ) -> Result<Arc<Opened>, OpenError> {
         let Found {
             catalogue,
             failures,
@@ -188,7 +193,11 @@ impl Toolbox {
             }
             _ => {
                 let config = Arc::clone(config);
-                Arc::new(Opened::new(config, catalogue, connected, failures))
+                let bytes = catalogue.iter().map(|(_, list)| list.bytes()).sum();
+                let opened = offload(bytes, move || {
+                    Opened::new(config, catalogue, connected, failures)
+                });
+                Arc::new(opened.await)
             }
         };
         self.set_opened(&opened);

@@ -47,6 +47,12 @@ impl Opened {
         &self.config.name
     }
 
+    /// Returns the size of the definitions of all tools.
+    pub fn bytes(&self) -> usize {
+        let lists = self.catalogue.iter();
+        lists.map(|(_, list)| list.bytes()).sum()
+    }
+
     /// A tool of a server that is up.
     pub fn tool(&self, server: &ServerName, tool: &str) -> Option<&ToolDefinition> {
         let mut servers = self.catalogue.iter();

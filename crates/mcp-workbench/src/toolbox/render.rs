@@ -23,6 +23,9 @@ struct WithheldTool<'a> {
     reason: &'a str,
 }
 
+/// The size of the definitions that one answer lists. Servers share it, so that none can push out the tools of another.
+const MAX_LISTED_BYTES: usize = 16 * 1024 * 1024;
+
 /// The result of `open_toolbox`.
 pub(super) fn render(
     toolbox: &Toolbox,
@@ -30,32 +33,71 @@ pub(super) fn render(
     connected: usize,
     failures: &[ServerFailure],
 ) -> RawJson {
-    let tools = catalogue
-        .iter()
-        .flat_map(|(server, list)| list.tools().iter().map(move |tool| (server, tool)));
+    let sizes: Vec<usize> = catalogue.iter().map(|(_, list)| list.bytes()).collect();
+    let share = share(&sizes, MAX_LISTED_BYTES);
+    let tools = catalogue.iter().flat_map(|(server, list)| {
+        let tools = within(list.tools().iter(), share);
+        tools.map(move |tool| (server, tool))
+    });
+    let tools: Vec<_> = tools.collect();
     let shown = Shown {
         toolbox,
         catalogue,
         connected,
+        left_out: count(catalogue) - tools.len(),
         in_all: None,
         failures,
     };
-    text_result(&render_text(&shown, tools))
+    text_result(&render_text(&shown, tools.into_iter()))
 }
 
 /// The same with only the tools that match a query, best first, and how many there are in all.
 pub fn render_matching(opened: &Opened, matching: &[(ServerName, &ToolDefinition)]) -> RawJson {
     let catalogue = &opened.catalogue;
-    let in_all = catalogue.iter().map(|(_, list)| list.tools().len()).sum();
-    let tools = matching.iter().map(|(server, tool)| (server, *tool));
+    let fitting = within(matching.iter().map(|(_, tool)| *tool), MAX_LISTED_BYTES).count();
     let shown = Shown {
         toolbox: &opened.config,
         catalogue,
         connected: opened.connected,
-        in_all: Some(in_all),
+        left_out: matching.len() - fitting,
+        in_all: Some(count(catalogue)),
         failures: &opened.failures,
     };
+    let tools = matching[..fitting].iter();
+    let tools = tools.map(|(server, tool)| (server, *tool));
     text_result(&render_text(&shown, tools))
+}
+
+fn count(catalogue: &[(ServerName, Arc<ToolList>)]) -> usize {
+    catalogue.iter().map(|(_, list)| list.tools().len()).sum()
+}
+
+/// Returns the tools that have at most so many bytes together.
+fn within<'a>(
+    tools: impl Iterator<Item = &'a ToolDefinition>,
+    bytes: usize,
+) -> impl Iterator<Item = &'a ToolDefinition> {
+    let mut used = 0;
+    tools.take_while(move |tool| {
+        used += tool.definition.as_bytes().len();
+        used <= bytes
+    })
+}
+
+/// Returns how many bytes each of several lists may have so that all of them together have at most `bytes`. Lists that
+/// need less leave the rest to the others.
+fn share(sizes: &[usize], bytes: usize) -> usize {
+    let mut sizes = sizes.to_vec();
+    sizes.sort_unstable();
+    let mut left = bytes;
+    for (index, size) in sizes.iter().enumerate() {
+        let share = left / (sizes.len() - index);
+        if *size > share {
+            return share;
+        }
+        left -= size;
+    }
+    bytes
 }
 
 /// A result that holds one text.
@@ -69,6 +111,8 @@ struct Shown<'a> {
     catalogue: &'a [(ServerName, Arc<ToolList>)],
     /// How many servers are connected.
     connected: usize,
+    /// The number of tools for which the answer has no room.
+    left_out: usize,
     /// How many tools there are, where not all are shown.
     in_all: Option<usize>,
     failures: &'a [ServerFailure],
@@ -80,10 +124,11 @@ fn render_text<'a>(
 ) -> String {
     let Shown {
         toolbox,
-        catalogue,
+        catalogue: _,
         connected,
+        left_out: _,
         in_all,
-        failures,
+        failures: _,
     } = *shown;
     let mut text = Vec::with_capacity(4096);
     text.extend_from_slice(b"{\"toolbox\":");
@@ -104,7 +149,7 @@ fn render_text<'a>(
         text.extend_from_slice(b",\"tools_in_all\":");
         write(&mut text, &in_all);
     }
-    write_extras(&mut text, catalogue, failures);
+    write_extras(&mut text, shown);
     text.push(b'}');
     String::from_utf8(text).expect("made of valid JSON")
 }
@@ -134,12 +179,11 @@ pub(super) fn write_tool(
 }
 
 /// The members that are there only when they are not empty.
-fn write_extras(
-    text: &mut Vec<u8>,
-    catalogue: &[(ServerName, Arc<ToolList>)],
-    failures: &[ServerFailure],
-) {
-    let errors: Vec<String> = failures.iter().map(ToString::to_string).collect();
+fn write_extras(text: &mut Vec<u8>, shown: &Shown<'_>) {
+    let catalogue = shown.catalogue;
+    let mut errors: Vec<String> = shown.failures.iter().map(ToString::to_string).collect();
+    errors.extend(incomplete_lists(&shown.toolbox.name, catalogue));
+    errors.extend(left_out_error(&shown.toolbox.name, shown.left_out));
     let withheld = catalogue.iter().flat_map(|(server, list)| {
         list.withheld.iter().map(move |it| WithheldTool {
             server: server.as_str(),
@@ -162,6 +206,28 @@ fn write_extras(
     write_extra(text, "withheld", withheld.is_empty(), &withheld);
     write_extra(text, "notices", notices.is_empty(), &notices);
     write_extra(text, "instructions", instructions.is_empty(), &instructions);
+}
+
+/// Returns what is said about lists that were not read to their end.
+pub(super) fn incomplete_lists(
+    toolbox: &ToolboxName,
+    catalogue: &[(ServerName, Arc<ToolList>)],
+) -> impl Iterator<Item = String> {
+    catalogue.iter().filter_map(move |(server, list)| {
+        let incomplete = list.incomplete.as_deref()?;
+        Some(format!(
+            "Incomplete tool list of server '{server}' in toolbox '{toolbox}': {incomplete}"
+        ))
+    })
+}
+
+fn left_out_error(toolbox: &ToolboxName, left_out: usize) -> Option<String> {
+    (left_out > 0).then(|| {
+        format!(
+            "Incomplete tool list of toolbox '{toolbox}': {left_out} tools are left out, because the definitions are \
+             larger than {MAX_LISTED_BYTES} bytes together. They can be used; list them with detail \"signature\" or a query"
+        )
+    })
 }
 
 fn write_extra(text: &mut Vec<u8>, key: &str, is_empty: bool, value: &impl Serialize) {

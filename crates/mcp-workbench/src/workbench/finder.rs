@@ -8,8 +8,8 @@ use std::{
 };
 
 use tokio::{
-    sync::Semaphore,
-    task::{JoinSet, yield_now},
+    sync::{Mutex as AsyncMutex, Semaphore},
+    task::JoinSet,
     time::Instant,
 };
 
@@ -20,6 +20,7 @@ use crate::{
     config,
     downstream::{ConnectError, Phase, ServerHandle, ToolDefinition, ToolList, Urgency},
     ident::{ServerIdentifier, ToolIdentifier, ToolboxName},
+    offload::offload,
     search::{Explanation, Index, Query, ServerText, ToolText},
     toolbox::ServerFailure,
 };
@@ -32,15 +33,20 @@ const AT_ONCE: usize = 8;
 
 /// What is known for searching.
 #[derive(Default)]
-pub(super) struct Finder(Mutex<Known>);
+pub(super) struct Finder {
+    /// Held for as long as something is indexed, which may take a second on a thread.
+    known: Arc<AsyncMutex<Known>>,
+    /// Servers that a search has waited for in vain: the next one does not, while they still start.
+    late: Mutex<HashSet<ServerIdentifier>>,
+}
 
 #[derive(Default)]
 struct Known {
     index: Index,
     /// What is in the index.
     servers: HashMap<ServerIdentifier, Indexed>,
-    /// Servers that a search has waited for in vain: the next one does not, while they still start.
-    late: HashSet<ServerIdentifier>,
+    /// The size of all definitions in it.
+    bytes: usize,
 }
 
 /// A server as it was indexed.
@@ -94,6 +100,38 @@ impl Place {
     }
 }
 
+/// A server whose tools are searched, as they are known now.
+struct Searched {
+    identifier: ServerIdentifier,
+    config: Arc<config::Toolbox>,
+    tools: Option<Arc<ToolList>>,
+}
+
+/// A query that outlives whoever asks.
+struct OwnedQuery {
+    text: String,
+    toolbox: Option<ToolboxName>,
+    limit: usize,
+}
+
+impl OwnedQuery {
+    fn of(query: &Query<'_>) -> Self {
+        Self {
+            text: query.text.to_owned(),
+            toolbox: query.toolbox.cloned(),
+            limit: query.limit,
+        }
+    }
+
+    fn query(&self) -> Query<'_> {
+        Query {
+            text: &self.text,
+            toolbox: self.toolbox.as_ref(),
+            limit: self.limit,
+        }
+    }
+}
+
 /// Searches one toolbox or all, and waits for at most `wait` for servers that have to be started.
 pub(super) async fn search(
     workbench: &Workbench,
@@ -108,14 +146,10 @@ pub(super) async fn search(
         .await;
     // The configuration may have changed meanwhile.
     let places = places(workbench, query.toolbox);
-    forget_others(workbench, query.toolbox, &places);
-    for place in &places {
-        if workbench.finder.take_up(place) {
-            // Others have their turn between two servers.
-            yield_now().await;
-        }
-    }
-    let search = workbench.finder.search(query, &places, failures);
+    let search = workbench
+        .finder
+        .search(query, &places, workbench.toolbox_names(), failures)
+        .await;
     for hit in &search.hits {
         for tool in std::iter::once(&hit.tool).chain(&hit.alike) {
             if let Some(toolbox) = workbench.toolbox(tool.toolbox.as_str()) {
@@ -149,25 +183,32 @@ fn places(workbench: &Workbench, chosen: Option<&ToolboxName>) -> Vec<Place> {
     places
 }
 
-/// Takes servers out of the index that are not there any more.
-fn forget_others(workbench: &Workbench, chosen: Option<&ToolboxName>, places: &[Place]) {
-    let there: HashSet<&ServerIdentifier> = places.iter().map(|it| &it.identifier).collect();
-    workbench.finder.forget(|known| {
-        if chosen.is_some_and(|chosen| *chosen != known.toolbox) {
-            return workbench.toolbox(known.toolbox.as_str()).is_none();
-        }
-        !there.contains(known)
-    });
-}
-
 impl Finder {
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Returns why tools are found by a query, from what was last searched.
+    pub(super) async fn explain(
+        &self,
+        query: &Query<'_>,
+        tools: Vec<ToolIdentifier>,
+    ) -> Vec<(ToolIdentifier, Option<Explanation>)> {
+        let query = OwnedQuery::of(query);
+        self.with_known(0, move |known| {
+            let tools = tools.into_iter().map(|tool| {
+                let explanation = known.index.explain(&query.query(), &tool);
+                (tool, explanation)
+            });
+            tools.collect()
+        })
+        .await
     }
 
-    /// Returns why a tool is found by a query, from what was last searched.
-    pub(super) fn explain(&self, query: &Query<'_>, tool: &ToolIdentifier) -> Option<Explanation> {
-        self.known().index.explain(query, tool)
+    /// Works with what is known and `more` bytes of definitions.
+    async fn with_known<T: Send + 'static>(
+        &self,
+        more: usize,
+        work: impl FnOnce(&mut Known) -> T + Send + 'static,
+    ) -> T {
+        let mut known = Arc::clone(&self.known).lock_owned().await;
+        offload(known.bytes + more, move || work(&mut known)).await
     }
 
     /// Has the servers started of which nothing is known, and returns those that are not up in time.
@@ -218,50 +259,94 @@ impl Finder {
     }
 
     fn is_late(&self, server: &ServerIdentifier) -> bool {
-        self.known().late.contains(server)
+        self.late().contains(server)
     }
 
     fn note_late(&self, server: &ServerIdentifier, is_late: bool) {
-        let mut known = self.known();
+        let mut late = self.late();
         if is_late {
-            known.late.insert(server.clone());
+            late.insert(server.clone());
         } else {
-            known.late.remove(server);
+            late.remove(server);
         }
     }
 
-    /// Takes servers out of the index.
-    fn forget(&self, is_gone: impl Fn(&ServerIdentifier) -> bool) {
-        let mut known = self.known();
-        let known = &mut *known;
-        known.late.retain(|server| !is_gone(server));
-        known.servers.retain(|server, _| {
-            let is_gone = is_gone(server);
-            if is_gone {
-                known.index.remove(server);
-            }
-            !is_gone
-        });
+    fn late(&self) -> MutexGuard<'_, HashSet<ServerIdentifier>> {
+        self.late.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Indexes what is known of a server, if it is not what is indexed. Returns whether that took some work.
-    fn take_up(&self, place: &Place) -> bool {
-        let mut known = self.known();
-        let known = &mut *known;
-        let Some(tools) = place.server.recall() else {
-            let was_known = known.servers.remove(&place.identifier).is_some();
-            if was_known {
-                known.index.remove(&place.identifier);
+    /// Brings the index up to date and asks it. `configured` are all toolboxes.
+    async fn search(
+        &self,
+        query: &Query<'_>,
+        places: &[Place],
+        configured: Vec<ToolboxName>,
+        failures: Vec<ServerFailure>,
+    ) -> Search {
+        let searched = places.iter().map(|place| Searched {
+            identifier: place.identifier.clone(),
+            config: Arc::clone(&place.config),
+            tools: place.server.recall(),
+        });
+        let searched: Vec<Searched> = searched.collect();
+        {
+            let known = searched.iter().filter(|it| it.tools.is_some());
+            let known: HashSet<&ServerIdentifier> = known.map(|it| &it.identifier).collect();
+            let mut late = self.late();
+            late.retain(|server| configured.contains(&server.toolbox) && !known.contains(server));
+        }
+        let lists = searched.iter().filter_map(|it| it.tools.as_ref());
+        let bytes = lists.map(|list| list.bytes()).sum();
+        let query = OwnedQuery::of(query);
+        self.with_known(bytes, move |known| {
+            known.forget_others(query.toolbox.as_ref(), &searched, &configured);
+            for server in &searched {
+                known.take_up(server);
             }
-            return was_known;
+            known.search(&query.query(), &searched, failures)
+        })
+        .await
+    }
+}
+
+impl Known {
+    /// Takes servers out of the index that are not there any more.
+    fn forget_others(
+        &mut self,
+        chosen: Option<&ToolboxName>,
+        searched: &[Searched],
+        configured: &[ToolboxName],
+    ) {
+        let there: HashSet<&ServerIdentifier> = searched.iter().map(|it| &it.identifier).collect();
+        let is_gone = |known: &ServerIdentifier| match chosen {
+            Some(chosen) if *chosen != known.toolbox => !configured.contains(&known.toolbox),
+            _ => !there.contains(known),
         };
-        known.late.remove(&place.identifier);
-        if let Some(indexed) = known.servers.get(&place.identifier)
-            && Arc::ptr_eq(&indexed.tools, &tools)
+        let gone = self.servers.keys().filter(|known| is_gone(known)).cloned();
+        for server in gone.collect::<Vec<_>>() {
+            self.remove(&server);
+        }
+    }
+
+    fn remove(&mut self, server: &ServerIdentifier) {
+        if let Some(indexed) = self.servers.remove(server) {
+            self.bytes -= indexed.tools.bytes();
+            self.index.remove(server);
+        }
+    }
+
+    /// Indexes what is known of a server, if it is not what is indexed.
+    fn take_up(&mut self, place: &Searched) {
+        let Some(tools) = &place.tools else {
+            return self.remove(&place.identifier);
+        };
+        if let Some(indexed) = self.servers.get(&place.identifier)
+            && Arc::ptr_eq(&indexed.tools, tools)
             && Arc::ptr_eq(&indexed.config, &place.config)
         {
-            return false;
+            return;
         }
+        self.remove(&place.identifier);
         let introduction = &tools.introduction;
         let said = [&introduction.product, &introduction.instructions];
         let said = said.into_iter().filter_map(|it| it.as_deref());
@@ -276,19 +361,25 @@ impl Finder {
             name: &tool.name,
             definition: &tool.definition,
         });
-        known.index.put(&server, texts);
-        let config = Arc::clone(&place.config);
-        let indexed = Indexed { config, tools };
-        known.servers.insert(place.identifier.clone(), indexed);
-        true
+        self.index.put(&server, texts);
+        self.bytes += tools.bytes();
+        let indexed = Indexed {
+            config: Arc::clone(&place.config),
+            tools: Arc::clone(tools),
+        };
+        self.servers.insert(place.identifier.clone(), indexed);
     }
 
     /// Asks the index.
-    fn search(&self, query: &Query<'_>, places: &[Place], failures: Vec<ServerFailure>) -> Search {
-        let known = self.known();
-        let found = known.index.search(query);
+    fn search(
+        &self,
+        query: &Query<'_>,
+        places: &[Searched],
+        failures: Vec<ServerFailure>,
+    ) -> Search {
+        let found = self.index.search(query);
         let hits = found.hits.into_iter().filter_map(|hit| {
-            let indexed = known.servers.get(&hit.tool.server_identifier())?;
+            let indexed = self.servers.get(&hit.tool.server_identifier())?;
             Some(FoundTool {
                 definition: indexed.tools.get(hit.tool.tool.as_str())?.clone(),
                 tool: hit.tool,
@@ -299,7 +390,7 @@ impl Finder {
         let hits = hits.collect();
         let searched = places
             .iter()
-            .filter_map(|place| known.servers.get(&place.identifier));
+            .filter_map(|place| self.servers.get(&place.identifier));
         let mut toolboxes: Vec<ToolboxName> = Vec::new();
         for place in places {
             if toolboxes.last() != Some(&place.identifier.toolbox) {

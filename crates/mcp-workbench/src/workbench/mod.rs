@@ -30,6 +30,7 @@ use crate::{
     ident::{ServerIdentifier, ToolIdentifier, ToolboxName},
     lock::{Pins, Scope},
     native::Native,
+    offload::offload,
     search::{Explanation, Query},
     toolbox::{ChangedFiles, Links, OpenError, Opened, Registry, Toolbox, registered_definition},
     wire::RawJson,
@@ -184,6 +185,11 @@ impl Workbench {
             Ok(opened) => {
                 // There is no other place than the log to report changes, which has them.
                 self.told(native.toolbox());
+                for (server, list) in &opened.catalogue {
+                    if let Some(incomplete) = &list.incomplete {
+                        tracing::warn!("incomplete tool list of server '{server}': {incomplete}");
+                    }
+                }
                 &opened.failures
             }
             Err(error) => &error.failures,
@@ -232,9 +238,13 @@ impl Workbench {
         finder::search(self, query, client, wait).await
     }
 
-    /// Returns why a tool is found by a query, from what was last searched.
-    pub fn explain(&self, query: &Query<'_>, tool: &ToolIdentifier) -> Option<Explanation> {
-        self.finder.explain(query, tool)
+    /// Returns why tools are found by a query, from what was last searched.
+    pub async fn explain(
+        &self,
+        query: &Query<'_>,
+        tools: Vec<ToolIdentifier>,
+    ) -> Vec<(ToolIdentifier, Option<Explanation>)> {
+        self.finder.explain(query, tools).await
     }
 
     /// Returns what is kept of results that were over their budget.
@@ -331,17 +341,35 @@ impl Workbench {
         })
     }
 
-    /// The definitions of all registered tools, in the order of the file.
-    pub fn registered_definitions(&self) -> Vec<RawJson> {
+    /// Returns the definition of the tool that is registered under a name, as its server sent it.
+    pub fn registered_tool(&self, name: &str) -> Option<RawJson> {
+        let tool = self.registry.as_ref()?.lookup(name)?;
+        let catalogue = self.toolbox(tool.toolbox.as_str())?.catalogue();
+        let mut lists = catalogue.lists().iter();
+        let (_, list) = lists.find(|(server, _)| *server == tool.server)?;
+        Some(list.get(tool.tool.as_str())?.definition.clone())
+    }
+
+    /// Returns the definitions of all registered tools, in the order of the file.
+    pub async fn registered_definitions(&self) -> Vec<RawJson> {
         let Some(registry) = &self.registry else {
             return Vec::new();
         };
         let now = Arc::clone(&self.now.borrow());
         let toolboxes = now.toolboxes.values();
         let tools = toolboxes.flat_map(|toolbox| register(registry, toolbox));
-        let definitions =
-            tools.map(|(name, tool, definition)| registered_definition(&name, &tool, &definition));
-        definitions.collect()
+        let tools: Vec<(Arc<str>, ToolIdentifier, RawJson)> = tools.collect();
+        let sizes = tools
+            .iter()
+            .map(|(_, _, definition)| definition.as_bytes().len());
+        let bytes = sizes.sum();
+        offload(bytes, move || {
+            let definitions = tools.iter();
+            let definitions = definitions
+                .map(|(name, tool, definition)| registered_definition(name, tool, definition));
+            definitions.collect()
+        })
+        .await
     }
 
     /// Tells when `tools/list` has changed.

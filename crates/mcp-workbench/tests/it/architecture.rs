@@ -34,6 +34,7 @@ const LAYERS: &[&str] = &[
     "wire",
     "alarm",
     "rare",
+    "offload",
     "contain",
     "blocking",
     "seal",

@@ -47,6 +47,7 @@ mod shutdown;
 mod signing_in;
 mod starting;
 mod stopped;
+mod tool_lists;
 mod trust;
 mod unicode_table;
 mod use_tool;

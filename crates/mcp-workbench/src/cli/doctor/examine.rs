@@ -179,6 +179,7 @@ fn of_list(list: &ToolList, server: &Server) -> Vec<ToolFinding> {
             Cause::NotPermitted => None,
         }
     }));
+    findings.extend(list.incomplete.clone().map(ToolFinding::Incomplete));
     findings.extend(list.notices.iter().cloned().map(ToolFinding::Notice));
     findings
 }

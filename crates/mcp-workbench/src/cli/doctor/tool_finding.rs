@@ -21,6 +21,8 @@ pub(super) enum ToolFinding {
     Withheld { tool: String, reason: String },
     /// A tool is not offered, since nobody has approved it.
     NotApproved { tool: String, reason: String },
+    /// The list is over a bound of the configuration and was not read to its end.
+    Incomplete(String),
     /// Something about the list of tools.
     Notice(String),
     /// Names that are too long for clients.
@@ -59,6 +61,7 @@ impl ToolFinding {
             Self::None { .. } => "no_tools",
             Self::Withheld { .. } => "tool_withheld",
             Self::NotApproved { .. } => "tool_not_approved",
+            Self::Incomplete(_) => "tools_incomplete",
             Self::Notice(_) => "notice",
             Self::LongNames { .. } => "name_too_long",
             Self::RefusedNames { .. } => "name_refused",
@@ -79,6 +82,9 @@ impl ToolFinding {
             }
             Self::Withheld { .. } => "tell whoever makes the server",
             Self::NotApproved { .. } => "look at the difference before you approve it",
+            Self::Incomplete(_) => {
+                "raise \"maxTools\" or \"maxToolListBytes\" of the server if you trust it with the memory"
+            }
             Self::Notice(_) => "if that is not expected, ask whoever makes the server",
             Self::LongNames { is_shown: true, .. } | Self::RefusedNames { .. } => {
                 "use \"toolMode\": \"proxy\", in which they are not names of the client's"
@@ -115,6 +121,9 @@ impl fmt::Display for ToolFinding {
             Self::Withheld { tool, reason } | Self::NotApproved { tool, reason } => {
                 let (tool, reason) = (visible(tool), visible(reason));
                 write!(f, "tool '{tool}' is not offered: {reason}")
+            }
+            Self::Incomplete(incomplete) => {
+                write!(f, "incomplete tool list: {}", visible(incomplete))
             }
             Self::Notice(notice) => write!(f, "{}", visible(notice)),
             Self::LongNames { tools, clients, .. } => {

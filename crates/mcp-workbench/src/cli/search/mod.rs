@@ -153,9 +153,9 @@ async fn search(workbench: &Workbench, arguments: &SearchArguments, progress: &P
     let client: Arc<dyn ClientHandle> = Arc::new(Shell::onlooker(progress.clone()));
     let search = workbench.search_within(&query, &client, PATIENCE).await;
     let explained = search.hits.iter().filter(|_| arguments.explain);
-    let explanations = explained
-        .map(|hit| workbench.explain(&query, &hit.tool))
-        .collect();
+    let explained = explained.map(|hit| hit.tool.clone()).collect();
+    let explained = workbench.explain(&query, explained).await.into_iter();
+    let explanations = explained.map(|(_, explanation)| explanation).collect();
     Result {
         detail: arguments.detail.into(),
         explanations,

@@ -84,6 +84,8 @@ pub(super) enum ServerKey {
     MaxCallMs,
     IdleTimeoutMs,
     MaxResultChars,
+    MaxTools,
+    MaxToolListBytes,
     Sanitize,
     OAuth,
 }
@@ -121,6 +123,8 @@ pub(super) const SPELLINGS: &[(ServerKey, &[&str])] = &[
     (ServerKey::MaxCallMs, &["maxCallMs"]),
     (ServerKey::IdleTimeoutMs, &["idleTimeoutMs"]),
     (ServerKey::MaxResultChars, &["maxResultChars"]),
+    (ServerKey::MaxTools, &["maxTools"]),
+    (ServerKey::MaxToolListBytes, &["maxToolListBytes"]),
     (ServerKey::Sanitize, &["sanitize"]),
     (ServerKey::OAuth, &["oauth"]),
 ];

@@ -1,5 +1,7 @@
 //! Reading an entry of `mcpServers`, in our spelling or that of another client.
 
+use std::ops::RangeInclusive;
+
 use indexmap::IndexMap;
 use jsonc_parser::{ast::Value, common::Ranged};
 
@@ -9,7 +11,8 @@ use super::{
     oauth,
     reader::{Entry, Node, Reader, is_null},
     types::{
-        LARGEST_MS, Presence, RawCommand, RawEra, RawInheritEnv, RawPermissions, RawServer, Text,
+        LARGEST_MS, Presence, RawCommand, RawEra, RawInheritEnv, RawPermissions, RawServer,
+        TOOL_LIST_BYTES, TOOLS, Text,
     },
 };
 use crate::{
@@ -107,6 +110,10 @@ fn read_key(reader: &mut Reader<'_>, server: &mut RawServer, key: ServerKey, nod
         ServerKey::MaxCallMs => server.max_call_ms = milliseconds(reader, node),
         ServerKey::IdleTimeoutMs => server.idle_timeout_ms = milliseconds(reader, node),
         ServerKey::MaxResultChars => server.max_result_chars = reader.budget(node),
+        ServerKey::MaxTools => server.max_tools = number_within(reader, node, TOOLS),
+        ServerKey::MaxToolListBytes => {
+            server.max_tool_list_bytes = number_within(reader, node, TOOL_LIST_BYTES);
+        }
         ServerKey::Sanitize => server.sanitize = reader.flag(node),
         ServerKey::OAuth => server.oauth = oauth::oauth(reader, node),
     }
@@ -200,6 +207,15 @@ fn permissions(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawPermission
         *list = reader.filled_texts(&entry.node, "rule");
     }
     Some(permissions)
+}
+
+fn number_within(
+    reader: &mut Reader<'_>,
+    node: &Node<'_>,
+    bounds: RangeInclusive<u64>,
+) -> Option<u64> {
+    let (least, most) = bounds.into_inner();
+    reader.positive(node, least, most)
 }
 
 fn milliseconds(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<u64> {

@@ -27,6 +27,12 @@ pub(super) const LARGEST_MS: u64 = 365 * 24 * 60 * 60 * 1000;
 /// The bounds of `maxResultChars`, where it is not 0: room for something to be shown, and more than any result has.
 pub(super) const BUDGETS: RangeInclusive<u64> = 100..=100_000_000;
 
+/// The bounds of `maxTools`.
+pub(super) const TOOLS: RangeInclusive<u64> = 1..=100_000;
+
+/// The bounds of `maxToolListBytes`: room for a few tools, and what a process should hold of one server.
+pub(super) const TOOL_LIST_BYTES: RangeInclusive<u64> = 1024..=1_073_741_824;
+
 /// The configuration of MCP Workbench. Comments and trailing commas are allowed; keys that begin
 /// with `_` are notes.
 #[derive(Debug, Default, JsonSchema)]
@@ -278,6 +284,14 @@ pub(in crate::config) struct RawServer {
     /// the file says at its top.
     #[schemars(extend("anyOf" = [{"const": 0}, {"minimum": 100, "maximum": 100_000_000}]))]
     pub(in crate::config) max_result_chars: Option<u64>,
+    /// The number of tools of this server that are read. Further ones are not listed, and `open_toolbox` says so in
+    /// `_errors`.
+    #[schemars(range(min = 1, max = 100_000), extend("default" = 10_000))]
+    pub(in crate::config) max_tools: Option<u64>,
+    /// The size of the tool list of this server, in bytes. Reading stops there: the tools that fit are listed, and
+    /// `open_toolbox` says so in `_errors`.
+    #[schemars(range(min = 1024, max = 1_073_741_824_u64), extend("default" = 16_777_216))]
+    pub(in crate::config) max_tool_list_bytes: Option<u64>,
     /// Whether hidden characters in what this server answers are shown as their numbers. Without it, as the file says.
     pub(in crate::config) sanitize: Option<bool>,
     /// How the workbench signs in to a remote server: `false` for not at all. Without it, it signs in when the server asks

@@ -63,6 +63,16 @@ fn the_budget_of_an_entry_wins_over_that_of_the_file() {
     }
 }
 
+#[test]
+fn the_bounds_of_a_tool_list_are_those_of_the_entry() {
+    let (server, _) = server(r#"{"command": "x", "maxTools": 7, "maxToolListBytes": 2048}"#);
+    let bounds = ListBounds {
+        tools: 7,
+        bytes: 2048,
+    };
+    assert_eq!(server.list_bounds, bounds);
+}
+
 fn with_stdio<T>(entry: &str, look: impl Fn(&StdioLaunch) -> T) -> T {
     let (server, _) = server(entry);
     match &server.transport {
@@ -102,6 +112,11 @@ fn defaults() {
     assert_eq!(loaded.config.tool_name_limit, 64);
     assert_eq!(loaded.config.meta_tools, MetaTool::USUAL);
     assert_eq!(server.max_result_chars, None);
+    let bounds = ListBounds {
+        tools: 10_000,
+        bytes: 16_777_216,
+    };
+    assert_eq!(server.list_bounds, bounds);
     assert_eq!(loaded.config.file, Path::new("/etc/box/c.json"));
     assert_eq!(
         server.times,

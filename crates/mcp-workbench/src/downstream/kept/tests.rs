@@ -12,8 +12,8 @@ use tempfile::TempDir;
 use super::*;
 use crate::{
     config::{
-        self, ChildEnvironment, Permissions, PinMode, RemoteEndpoint, RemoteProtocol, ServerTimes,
-        StdioLaunch, ToolFilters, Transport,
+        self, ChildEnvironment, ListBounds, Permissions, PinMode, RemoteEndpoint, RemoteProtocol,
+        ServerTimes, StdioLaunch, ToolFilters, Transport,
     },
     downstream::introduction::{Introduction, ServerFamily},
     era::{CacheHints, CacheScope, Era},
@@ -62,6 +62,7 @@ fn server(transport: Transport) -> Server {
             idle: None,
         },
         max_result_chars: None,
+        list_bounds: ListBounds::default(),
         sanitize: false,
         pin: PinMode::Off,
         written: config::Written::default(),
@@ -91,6 +92,7 @@ fn told(tools: &[&str]) -> Told {
         },
         definitions: tools.collect(),
         notices: vec!["cut short".into()],
+        incomplete: Some("only the first 2 are listed".into()),
         hints: CacheHints {
             ttl_ms: 7,
             scope: CacheScope::Public,

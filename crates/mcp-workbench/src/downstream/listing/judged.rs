@@ -41,6 +41,7 @@ impl ToolList {
         let mut list = Self {
             withheld: withheld.cloned().collect(),
             notices: self.notices.clone(),
+            incomplete: self.incomplete.clone(),
             introduction: self.introduction.clone(),
             hints: self.hints,
             said: self.said.clone(),

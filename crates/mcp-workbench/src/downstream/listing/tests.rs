@@ -3,7 +3,7 @@ use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 
 use super::*;
-use crate::policy::scan::MAX_DEFINITION_BYTES;
+use crate::{config::ListBounds, policy::scan::MAX_DEFINITION_BYTES};
 
 mod modern;
 mod pages;
@@ -48,7 +48,7 @@ fn rules(filters: &ToolFilters) -> ListRules<'_> {
 
 /// The list of one page with these definitions.
 fn list(definitions: &str, filters: &ToolFilters) -> ToolList {
-    let mut walk = ListWalk::tools();
+    let mut walk = ListWalk::tools(ListBounds::default());
     let page = json(&format!(r#"{{"tools":[{definitions}]}}"#));
     assert_eq!(walk.accept(&page), Some(Step::Done));
     finish(walk, &rules(filters), Introduction::default())
@@ -250,7 +250,7 @@ proptest! {
         pages in 1_usize..4,
         filtered in any::<bool>(),
     ) {
-        let mut walk = ListWalk::tools();
+        let mut walk = ListWalk::tools(ListBounds::default());
         for (index, chunk) in tools.chunks(tools.len().div_ceil(pages).max(1)).enumerate() {
             let chunk: Vec<String> = chunk.iter().map(|name| tool(name)).collect();
             walk.accept(&page(&chunk, &next(&format!("\"{index}\""))));

@@ -3,25 +3,30 @@
 use std::collections::HashSet;
 
 use crate::{
+    config::ListBounds,
     downstream::{introduction::Introduction, told::Told},
     era::{CacheHints, Era},
     wire::{Kind, ObjectText, RawJson},
 };
 
-/// How many pages and tools of one list are read.
+/// The number of pages of one list that are read.
 pub(super) const MAX_PAGES: usize = 100;
-pub(super) const MAX_TOOLS: usize = 10_000;
 
 /// A walk over the pages of a list.
 #[derive(Debug)]
 pub struct ListWalk {
     /// The member of a page that holds its items.
     items: &'static str,
+    bounds: ListBounds,
     definitions: Vec<RawJson>,
     pages: usize,
+    /// The size of all pages. Items share the buffers of their pages, so this is what the list takes in memory.
+    bytes: usize,
     cursor: Option<RawJson>,
     seen: HashSet<RawJson>,
     notices: Vec<String>,
+    /// The bound at which reading stopped, with the number of items that fit.
+    incomplete: Option<String>,
     /// The strictest of what the pages say; nothing before the first.
     hints: Option<CacheHints>,
 }
@@ -37,19 +42,22 @@ pub enum Step {
 
 impl ListWalk {
     /// A walk over a list of tools.
-    pub(crate) fn tools() -> Self {
-        Self::new("tools")
+    pub(crate) fn tools(bounds: ListBounds) -> Self {
+        Self::new("tools", bounds)
     }
 
     /// A walk over a list whose pages have their items in the member `items`.
-    pub fn new(items: &'static str) -> Self {
+    pub fn new(items: &'static str, bounds: ListBounds) -> Self {
         Self {
             items,
+            bounds,
             definitions: Vec::new(),
             pages: 0,
+            bytes: 0,
             cursor: None,
             seen: HashSet::new(),
             notices: Vec::new(),
+            incomplete: None,
             hints: None,
         }
     }
@@ -57,6 +65,16 @@ impl ListWalk {
     /// How long what was read may be kept, and by whom.
     pub fn hints(&self) -> CacheHints {
         self.hints.unwrap_or(CacheHints::NONE)
+    }
+
+    /// Returns the size of the pages that were read.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Returns the bound at which reading stopped, in words.
+    pub fn incomplete(&self) -> Option<&str> {
+        self.incomplete.as_deref()
     }
 
     /// All items that were read.
@@ -78,15 +96,11 @@ impl ListWalk {
         self.pages += 1;
         let hints = CacheHints::of(page);
         self.hints = Some(self.hints.map_or(hints, |before| before.and(hints)));
-        self.definitions.extend(tools);
-        if self.definitions.len() > MAX_TOOLS {
-            self.definitions.truncate(MAX_TOOLS);
-            return Some(self.cut_short(&format!("after {MAX_TOOLS} tools")));
-        }
         let next = page
             .member("nextCursor")
             .filter(|it| it.kind() == Kind::String);
-        let Some(cursor) = next else {
+        self.take_items(tools, page.as_bytes().len(), next.is_some());
+        let Some(cursor) = next.filter(|_| self.incomplete.is_none()) else {
             return Some(Step::Done);
         };
         if !self.seen.insert(cursor.clone()) {
@@ -97,6 +111,37 @@ impl ListWalk {
         }
         self.cursor = Some(cursor);
         Some(Step::Next)
+    }
+
+    /// Takes the items of a page of a size, as many as fit.
+    fn take_items(&mut self, mut items: Vec<RawJson>, page_bytes: usize, has_next: bool) {
+        let ListBounds { tools, bytes } = self.bounds;
+        let room = bytes.saturating_sub(self.bytes);
+        self.bytes += page_bytes;
+        let mut exceeded = None;
+        if page_bytes > room {
+            let mut used = 0;
+            let fitting = items.iter().take_while(|item| {
+                used += item.as_bytes().len();
+                used <= room
+            });
+            let fitting = fitting.count();
+            if fitting < items.len() || has_next {
+                exceeded = Some(format!(
+                    "the list is larger than maxToolListBytes ({bytes})"
+                ));
+            }
+            items.truncate(fitting);
+        }
+        self.definitions.append(&mut items);
+        if self.definitions.len() > tools {
+            self.definitions.truncate(tools);
+            exceeded = Some(format!("the list has more than maxTools ({tools})"));
+        }
+        self.incomplete = exceeded.map(|bound| {
+            let count = self.definitions.len();
+            format!("only the first {count} are listed, because {bound}")
+        });
     }
 
     /// Notes that a later page could not be read; what came before it counts.
@@ -118,6 +163,7 @@ impl ListWalk {
             introduction,
             hints: self.hints(),
             notices: self.notices,
+            incomplete: self.incomplete,
             definitions: self.definitions,
         }
     }

@@ -32,7 +32,7 @@ use crate::{
         event::Change,
         introduction::Introduction,
         link::{Link, LinkEvent, Origin},
-        listing::ListRules,
+        listing::{ListRules, ToolList},
         pool::Shutdown,
         process::Exit,
         protocol::{
@@ -49,6 +49,7 @@ use crate::{
             refresh::{Page, Reading, Refresh},
         },
         supervisor::{adapt, memory::Keeper, start::Started, waiting::Waiting},
+        told::Told,
     },
     era::Era,
     lock::ServerPins,
@@ -177,6 +178,9 @@ impl Session {
                     return end;
                 },
                 closed = self.asks.next_answer() => held::take_answer(self, closed),
+                () = self.refresh.check_ended(), if self.refresh.is_in_work() => {
+                    self.take_checked_page(surroundings);
+                }
                 command = commands.recv() => match command {
                     Some(command) => self.take_commands(command, commands, surroundings),
                     None => return SessionEnd::Retired,
@@ -266,7 +270,7 @@ impl Session {
         if self.subscription.due().is_some_and(|due| due <= now) {
             local::listen_again(self, surroundings);
         }
-        if let Some(params) = self.refresh.begin_if_due(now) {
+        if let Some(params) = self.refresh.begin_if_due(now, self.server.list_bounds) {
             self.request_page(&params);
         }
         let stalled = self.link.stalls_at().is_some_and(|at| at <= now);
@@ -490,16 +494,28 @@ impl Session {
 
     pub(crate) fn take_page(&mut self, id: u64, answer: &Answer, surroundings: &Surroundings<'_>) {
         let era = self.calls.era();
+        let (server, pins) = (Arc::clone(&self.server), self.pins.clone());
         let reading = Reading {
             era,
-            rules: ListRules::of(&self.server, era).with_pins(&self.pins, self.server.pin),
-            keep: &|told| {
-                let secrets = self.link.secrets();
-                surroundings.keeper.keep_soon(&self.server, told, &secrets);
-            },
+            permissions: &self.server.permissions,
+            make_list: Box::new(move |told| {
+                let rules = ListRules::of(&server, era).with_pins(&pins, server.pin);
+                ToolList::of(told, &rules)
+            }),
+            keep: &|told| keep_soon(&self.server, &self.link, told, surroundings),
         };
         let status = surroundings.status;
-        let page = self.refresh.take_page(id, answer, &reading, status);
+        let page = self.refresh.take_page(id, answer, reading, status);
+        self.settle_page(page);
+    }
+
+    /// Takes a page that was checked on a thread.
+    fn take_checked_page(&mut self, surroundings: &Surroundings<'_>) {
+        self.calls.begin_turn();
+        let keep = |told: &Told| keep_soon(&self.server, &self.link, told, surroundings);
+        let permissions = &self.server.permissions;
+        let status = surroundings.status;
+        let page = self.refresh.take_checked(permissions, &keep, status);
         self.settle_page(page);
     }
 
@@ -507,7 +523,7 @@ impl Session {
     pub(crate) fn settle_page(&mut self, page: Page) {
         match page {
             Page::Next(params) => self.request_page(&params),
-            Page::Ignored => {}
+            Page::InWork | Page::Ignored => {}
             Page::Listed => self.calls.send_listed(&mut self.link),
             Page::ChangedAgain => self.hasten_listing(),
             Page::Unreadable => self.calls.fail_unlisted(),
@@ -544,4 +560,10 @@ impl Session {
             asker: None,
         }
     }
+}
+
+/// Keeps what a server has told for later runs.
+fn keep_soon(server: &Arc<Server>, link: &Link, told: &Told, surroundings: &Surroundings<'_>) {
+    let secrets = link.secrets();
+    surroundings.keeper.keep_soon(server, told, &secrets);
 }

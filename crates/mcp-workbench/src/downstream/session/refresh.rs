@@ -1,18 +1,20 @@
 //! Reading a list again that its server says has changed: at once the first time, then not more often
 //! than once a second, however often it is announced. Whoever wants a current list waits for it.
 
-use std::{sync::Arc, time::Duration};
+use std::{future::pending, sync::Arc, time::Duration};
 
 use tokio::{sync::watch, time::Instant};
 
 use crate::{
+    config::{ListBounds, Permissions},
     downstream::{
         introduction::Introduction,
-        listing::{ListRules, ListWalk, Step, ToolList},
+        listing::{ListWalk, Step, ToolList},
         server::{ConnectReply, Status},
         told::Told,
     },
     era::Era,
+    offload::{Offloaded, Running},
     wire::{Answer, RawJson},
 };
 
@@ -36,6 +38,10 @@ pub(crate) struct Refresh {
     due: Option<Instant>,
     began: Option<Instant>,
     walk: Option<ListWalk>,
+    /// The check of a large page, or of the whole list after the last page.
+    work: Option<Running<CheckedPage>>,
+    /// A page whose check has ended.
+    checked: Option<CheckedPage>,
     /// The request for the page that is read; others are of an earlier reading.
     page: Option<u64>,
     waiting: Vec<ConnectReply>,
@@ -50,6 +56,8 @@ pub(crate) struct Refresh {
 pub(crate) enum Page {
     /// Another page follows, to be requested with these parameters.
     Next(RawJson),
+    /// It is large and is being checked.
+    InWork,
     /// It belongs to no reading.
     Ignored,
     /// The list is complete, and calls may be sent.
@@ -66,9 +74,43 @@ pub(crate) enum Page {
 pub(crate) struct Reading<'a> {
     /// How the server speaks.
     pub(crate) era: Era,
-    pub(crate) rules: ListRules<'a>,
+    pub(crate) permissions: &'a Permissions,
+    /// Makes the list of what the server has told.
+    pub(crate) make_list: MakeList,
     /// Keeps what the server has told.
     pub(crate) keep: &'a dyn Fn(&Told),
+}
+
+/// Makes a list of tools, by the rules for its server. For a large list that is done on a thread.
+pub(crate) type MakeList = Box<dyn FnOnce(&Told) -> ToolList + Send>;
+
+/// A page that was checked.
+enum CheckedPage {
+    /// Another page follows.
+    Next(Box<ListWalk>),
+    /// It was the last one.
+    Last(Box<(Told, ToolList)>),
+    /// It is no page of such a list.
+    Invalid,
+}
+
+/// Checks a page, and the whole list if it is the last one.
+fn check(
+    mut walk: ListWalk,
+    page: &RawJson,
+    era: Era,
+    introduction: Introduction,
+    make_list: MakeList,
+) -> CheckedPage {
+    match walk.accept(page) {
+        Some(Step::Next) => CheckedPage::Next(Box::new(walk)),
+        Some(Step::Done) => {
+            let told = walk.told(era, introduction);
+            let list = make_list(&told);
+            CheckedPage::Last(Box::new((told, list)))
+        }
+        None => CheckedPage::Invalid,
+    }
 }
 
 impl Refresh {
@@ -82,7 +124,7 @@ impl Refresh {
 
     /// Begins the next reading at once: a call waits for it, so the pause between readings would only delay the call.
     pub(crate) fn hasten(&mut self, now: Instant) {
-        if self.is_outdated && self.walk.is_none() {
+        if self.is_outdated && !self.is_reading() {
             self.due = Some(now);
         }
     }
@@ -105,7 +147,24 @@ impl Refresh {
 
     fn drop_walk(&mut self) -> Option<u64> {
         self.walk = None;
+        self.work = None;
         self.page.take()
+    }
+
+    /// Drops a check that goes by rules which do not hold any more, and begins another reading.
+    pub(crate) fn discard_work(&mut self, now: Instant) {
+        if self.work.take().is_some() {
+            self.due = Some(now);
+        }
+    }
+
+    /// Returns whether a page is being checked.
+    pub(crate) fn is_in_work(&self) -> bool {
+        self.work.is_some()
+    }
+
+    fn is_reading(&self) -> bool {
+        self.walk.is_some() || self.work.is_some()
     }
 
     /// Notes the request for the next page.
@@ -120,9 +179,10 @@ impl Refresh {
 
     /// When to begin a reading, or to give up the one that is under way.
     pub(crate) fn due(&self) -> Option<Instant> {
-        match self.walk {
-            Some(_) => self.began.map(|began| began + LISTING_TIMEOUT),
-            None => self.due.filter(|_| !self.is_lost),
+        if self.is_reading() {
+            self.began.map(|began| began + LISTING_TIMEOUT)
+        } else {
+            self.due.filter(|_| !self.is_lost)
         }
     }
 
@@ -132,7 +192,7 @@ impl Refresh {
         now: Instant,
         status: &watch::Sender<Status>,
     ) -> Option<(Option<u64>, Page)> {
-        if self.walk.is_none() || self.due().is_none_or(|due| due > now) {
+        if !self.is_reading() || self.due().is_none_or(|due| due > now) {
             return None;
         }
         let page = self.drop_walk();
@@ -146,7 +206,7 @@ impl Refresh {
 
     /// Answers somebody when the list is current. One that could not be read is read again.
     pub(crate) fn wait(&mut self, reply: ConnectReply, now: Instant) {
-        if self.walk.is_none() {
+        if !self.is_reading() {
             self.due.get_or_insert(now);
         }
         self.waiting.push(reply);
@@ -158,14 +218,14 @@ impl Refresh {
     }
 
     /// Begins a reading if it is time; returns the parameters of the first request.
-    pub(crate) fn begin_if_due(&mut self, now: Instant) -> Option<RawJson> {
+    pub(crate) fn begin_if_due(&mut self, now: Instant, bounds: ListBounds) -> Option<RawJson> {
         let due = self.due.filter(|_| !self.is_lost)?;
-        if due > now || self.walk.is_some() {
+        if due > now || self.is_reading() {
             return None;
         }
         self.due = None;
         self.began = Some(now);
-        Some(self.walk.insert(ListWalk::tools()).params())
+        Some(self.walk.insert(ListWalk::tools(bounds)).params())
     }
 
     /// Takes the answer to a request for a page of the list.
@@ -173,29 +233,72 @@ impl Refresh {
         &mut self,
         id: u64,
         answer: &Answer,
-        reading: &Reading<'_>,
+        reading: Reading<'_>,
         status: &watch::Sender<Status>,
     ) -> Page {
         if self.page != Some(id) {
             return Page::Ignored;
         }
         self.page = None;
-        let Some(mut walk) = self.walk.take() else {
+        let Some(walk) = self.walk.take() else {
             return Page::Ignored;
         };
-        let step = match answer {
-            Answer::Result(page) => walk.accept(page),
-            Answer::Error(_) | Answer::Invalid => None,
+        let Answer::Result(page) = answer else {
+            return self.unreadable(status);
         };
-        match step {
-            Some(Step::Next) => return Page::Next(self.walk.insert(walk).params()),
-            Some(Step::Done) => publish(walk, self.renewed.take(), reading, status),
-            None if self.renewed.is_some() => return Page::Lost,
-            None => {
-                tracing::warn!("the changed list of tools cannot be read");
-                self.finish(status);
-                return Page::Unreadable;
+        let introduction = self.renewed.clone().unwrap_or_else(|| {
+            let known = status.borrow().tools.clone();
+            known.unwrap_or_default().introduction.clone()
+        });
+        let Reading {
+            era,
+            permissions,
+            make_list,
+            keep,
+        } = reading;
+        let bytes = walk.bytes() + page.as_bytes().len();
+        let page = page.clone();
+        let work = Offloaded::start(bytes, move || {
+            check(walk, &page, era, introduction, make_list)
+        });
+        match work {
+            Offloaded::Done(checked) => {
+                self.checked = Some(checked);
+                self.take_checked(permissions, keep, status)
             }
+            Offloaded::Running(running) => {
+                self.work = Some(running);
+                Page::InWork
+            }
+        }
+    }
+
+    /// Waits for the check of a page, for ever if there is none. Cancel-safe.
+    pub(crate) async fn check_ended(&mut self) {
+        self.checked = match &mut self.work {
+            Some(work) => Some(work.await),
+            None => pending().await,
+        };
+        self.work = None;
+    }
+
+    /// Takes a page whose check has ended.
+    pub(crate) fn take_checked(
+        &mut self,
+        permissions: &Permissions,
+        keep: &dyn Fn(&Told),
+        status: &watch::Sender<Status>,
+    ) -> Page {
+        match self.checked.take() {
+            Some(CheckedPage::Next(walk)) => return Page::Next(self.walk.insert(*walk).params()),
+            Some(CheckedPage::Last(last)) => {
+                let (told, list) = *last;
+                self.renewed = None;
+                keep(&told);
+                publish(list, permissions, status);
+            }
+            Some(CheckedPage::Invalid) => return self.unreadable(status),
+            None => return Page::Ignored,
         }
         self.is_outdated = self.due.is_some();
         self.unsettled = if self.is_outdated {
@@ -211,6 +314,15 @@ impl Refresh {
         }
     }
 
+    fn unreadable(&mut self, status: &watch::Sender<Status>) -> Page {
+        if self.renewed.is_some() {
+            return Page::Lost;
+        }
+        tracing::warn!("the changed list of tools cannot be read");
+        self.finish(status);
+        Page::Unreadable
+    }
+
     /// Publishes whether the list is current, and answers everybody who waits for it.
     fn finish(&mut self, status: &watch::Sender<Status>) {
         let is_outdated = self.is_outdated;
@@ -223,18 +335,9 @@ impl Refresh {
 }
 
 /// Publishes a list that is not equal to the last.
-fn publish(
-    walk: ListWalk,
-    renewed: Option<Introduction>,
-    reading: &Reading<'_>,
-    status: &watch::Sender<Status>,
-) {
+fn publish(tools: ToolList, permissions: &Permissions, status: &watch::Sender<Status>) {
     let known = status.borrow().tools.clone().unwrap_or_default();
-    let introduction = renewed.unwrap_or_else(|| known.introduction.clone());
-    let told = walk.told(reading.era, introduction);
-    (reading.keep)(&told);
-    let tools = ToolList::of(&told, &reading.rules);
-    let tools = tools.after(&known, reading.rules.permissions);
+    let tools = tools.after(&known, permissions);
     if tools != *known {
         status.send_modify(|status| status.tools = Some(Arc::new(tools)));
     }

@@ -53,7 +53,8 @@ impl Adaption {
         let (before, now) = (&self.before, &self.now);
         let differs = before.filters != now.filters
             || before.permissions != now.permissions
-            || before.pin != now.pin;
+            || before.pin != now.pin
+            || before.list_bounds != now.list_bounds;
         if differs {
             status.send_modify(|status| {
                 if let Some(tools) = &status.tools {
@@ -95,6 +96,7 @@ fn recheck(session: &mut Session, status: &watch::Sender<Status>) {
     status.send_modify(|status| {
         status.tools = status.tools.as_ref().map(|tools| tools.ruled(&rules));
     });
+    session.refresh.discard_work(session.calls.now());
     session.announce_change(status);
 }
 

@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use crate::{
     alarm::timeout,
     call::ClientHandle,
-    config::{PinMode, Server},
+    config::{ListBounds, PinMode, Server},
     downstream::{
         access::Access,
         asks::Asks,
@@ -26,6 +26,7 @@ use crate::{
     },
     era::Era,
     lock::ServerPins,
+    offload::offload,
     wire::{Answer, RawJson, code},
 };
 
@@ -112,7 +113,7 @@ fn in_words(era: Era) -> impl Fn(ConnectError) -> ConnectError {
 }
 
 struct Start<'a> {
-    server: &'a Server,
+    server: &'a Arc<Server>,
     /// The answer to a question for roots, where the configuration gives it.
     roots: Option<&'a RawJson>,
     context: &'a SupervisorContext,
@@ -240,7 +241,11 @@ impl<'a> Start<'a> {
         met: Result<Met, ConnectError>,
     ) -> Result<(Started, Met), ConnectError> {
         let listed = match met {
-            Ok(met) => list(&mut conversation).await.map(|walk| (met, walk)),
+            Ok(met) => {
+                let list = Box::pin(list(&mut conversation, self.server.list_bounds));
+                let walk = list.await;
+                walk.map(|walk| (met, walk))
+            }
             Err(error) => Err(error),
         };
         let (met, walk) = listed.map_err(|error| error.redacted(&conversation.link.secrets()))?;
@@ -252,9 +257,14 @@ impl<'a> Start<'a> {
             .pins(self.context)
             .await
             .without_secrets(secrets);
-        let rules = ListRules::of(self.server, met.era).with_pins(&pins, self.server.pin);
+        let (server, era) = (Arc::clone(self.server), met.era);
+        let checked = Box::pin(offload(told.bytes(), move || {
+            let rules = ListRules::of(&server, era).with_pins(&pins, server.pin);
+            (ToolList::of(&told, &rules), told, pins)
+        }));
+        let (tools, told, pins) = checked.await;
         let started = Started {
-            tools: ToolList::of(&told, &rules),
+            tools,
             told,
             announced: Announced::of(&met.said),
             pins,
@@ -267,13 +277,25 @@ impl<'a> Start<'a> {
     }
 }
 
-async fn list(conversation: &mut Conversation<'_>) -> Result<ListWalk, ConnectError> {
+async fn list(
+    conversation: &mut Conversation<'_>,
+    bounds: ListBounds,
+) -> Result<ListWalk, ConnectError> {
     let phase = StartPhase::ListTools;
-    let mut walk = ListWalk::tools();
+    let mut walk = ListWalk::tools(bounds);
     loop {
         let answer = conversation.request(phase, &walk.params()).await?;
         let step = match &answer {
-            Answer::Result(page) => walk.accept(page),
+            Answer::Result(page) => {
+                let page = page.clone();
+                let accepted = offload(page.as_bytes().len(), move || {
+                    let step = walk.accept(&page);
+                    (walk, step)
+                });
+                let step;
+                (walk, step) = accepted.await;
+                step
+            }
             Answer::Error(error) if error_code(error) == code::METHOD_NOT_FOUND.to_string() => {
                 // A server without tools may still be useful for what else it has.
                 Some(Step::Done)

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::config::{
-    self, MetaTool, Permissions, PinMode, Server, ServerTimes, ToolFilters, ToolMode, Transport,
+    self, ListBounds, MetaTool, Permissions, PinMode, Server, ServerTimes, ToolFilters, ToolMode,
+    Transport,
 };
 
 /// A toolbox by its name, its description and how many servers it has.
@@ -26,6 +27,7 @@ fn server(name: &str) -> Arc<Server> {
         },
         era: None,
         max_result_chars: None,
+        list_bounds: ListBounds::default(),
         sanitize: false,
         pin: PinMode::Off,
         written: config::Written::default(),

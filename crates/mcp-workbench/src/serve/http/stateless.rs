@@ -140,17 +140,11 @@ fn check(
 
 /// The input schema that a client sees of a server's tool. Our own tools mark nothing.
 fn input_schema(workbench: &Workbench, name: &str) -> Option<RawJson> {
-    let definition = if let Some(native) = workbench.native() {
-        native.shown_tool(name)?
-    } else {
-        workbench.registered(name)?;
-        let mut definitions = workbench.registered_definitions().into_iter();
-        definitions.find(|it| {
-            let shown = it.member("name");
-            shown.as_ref().and_then(RawJson::as_text).as_deref() == Some(name)
-        })?
+    let definition = match workbench.native() {
+        Some(native) => native.shown_tool(name),
+        None => workbench.registered_tool(name),
     };
-    definition.member("inputSchema")
+    definition?.member("inputSchema")
 }
 
 /// One request and its answer. Dropped before the answer is there, it cancels: the client has gone.

@@ -86,6 +86,7 @@ fn what_else_there_is_to_say_stands_in_its_order() {
         cause: Cause::Definition,
     });
     first.notices.push("cut short".to_owned());
+    first.incomplete = Some("only the first 2 are listed".to_owned());
     let mut second = ToolList::default();
     second.introduction.instructions = Some("be \"kind\"".to_owned());
     let catalogue = [
@@ -99,7 +100,7 @@ fn what_else_there_is_to_say_stands_in_its_order() {
     }];
     let rest = [
         r#""tools":[]"#,
-        r#""_errors":["Failed to connect to server 'c' in toolbox 'dev': still starting"]"#,
+        r#""_errors":["Failed to connect to server 'c' in toolbox 'dev': still starting","Incomplete tool list of server 'a' in toolbox 'dev': only the first 2 are listed"]"#,
         r#""withheld":[{"server":"a","tool":"x","reason":"name is missing"}]"#,
         r#""notices":["server 'a': cut short"]"#,
         r#""instructions":{"b":"be \"kind\""}"#,
@@ -107,5 +108,46 @@ fn what_else_there_is_to_say_stands_in_its_order() {
     assert_eq!(
         text(&catalogue, &failures),
         format!("{BEGIN}2,{}}}", rest.join(","))
+    );
+}
+
+#[test]
+fn servers_share_the_room_of_an_answer() {
+    for (sizes, bytes, expected) in [
+        (&[][..], 100, 100),
+        (&[100], 100, 100),
+        (&[101], 100, 100),
+        (&[50, 50], 100, 100),
+        (&[10, 1000], 100, 90),
+        (&[1000, 10], 100, 90),
+        (&[1000, 1000], 100, 50),
+        (&[10, 20, 1000, 1000], 100, 35),
+    ] {
+        assert_eq!(share(sizes, bytes), expected, "{sizes:?}");
+        let used: usize = sizes.iter().map(|size| expected.min(*size)).sum();
+        assert!(used <= bytes, "{sizes:?}");
+    }
+}
+
+#[test]
+fn tools_that_have_no_room_in_an_answer_are_counted() {
+    let description = "x".repeat(MAX_LISTED_BYTES / 4);
+    let large = tool(&format!(r#"{{"description":"{description}"}}"#));
+    let small = tool("{}");
+    let opened = Opened::new(Arc::new(toolbox()), Vec::new(), 0, Vec::new());
+    let server = ServerName::from("s");
+    let matching: Vec<(ServerName, &ToolDefinition)> = [&large, &large, &large, &large, &small]
+        .map(|tool| (server.clone(), tool))
+        .to_vec();
+    let result = render_matching(&opened, &matching);
+    let result: Value = serde_json::from_slice(result.as_bytes()).unwrap();
+    let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
+    assert_eq!(text["tools"].as_array().unwrap().len(), 3);
+    assert_eq!(
+        text["_errors"],
+        json!([
+            "Incomplete tool list of toolbox 'dev': 2 tools are left out, because the definitions are larger than 16777216 \
+             bytes together. They can be used; list them with detail \"signature\" or a query"
+        ])
     );
 }

@@ -39,6 +39,21 @@ fn a_toolbox_opens_with_all_its_tools_and_nothing_is_started() {
 }
 
 #[test]
+fn an_incomplete_list_is_reported_without_starting_the_server() {
+    let setup = Setup::new()
+        .toolbox("dev", "Development tools")
+        .server_with("fs", &Script::named(&["a", "b"]), &json!({"maxTools": 1}))
+        .top("connect", json!("on-use"));
+    let mut workbench = warmed(setup).connect();
+    let opened = workbench.open("dev");
+    assert_eq!(opened.tool_names(), ["a"]);
+    let error = "Incomplete tool list of server 'fs' in toolbox 'dev': only the first 1 are listed, because the list has \
+                 more than maxTools (1)";
+    assert_eq!(opened.json()["_errors"], json!([error]));
+    assert_eq!(starts(&workbench, "fs"), 1);
+}
+
+#[test]
 fn the_text_is_that_of_an_open_that_connects() {
     let script = Script::new().set("instructions", "\"be kind\"");
     let mut connected = warmed(Setup::one(&script)).connect();

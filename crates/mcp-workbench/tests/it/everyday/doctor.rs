@@ -35,6 +35,24 @@ fn nothing_is_wrong_with_servers_that_are_up() {
 }
 
 #[test]
+fn a_tool_list_over_its_bound_is_reported() {
+    let setup = Setup::new().toolbox("dev", "d").server_with(
+        "fs",
+        &Script::named(&["a", "b"]),
+        &json!({"maxTools": 1}),
+    );
+    let (finished, _setup) = run(setup, &["doctor", "--json"]);
+    assert_eq!(exit_code(&finished), 0, "{:?}", finished.stdout);
+    let report = document(&finished);
+    let found = &findings(&report, "fs")[0];
+    assert_eq!(found["code"], "tools_incomplete");
+    assert_eq!(
+        found["text"],
+        "incomplete tool list: only the first 1 are listed, because the list has more than maxTools (1)"
+    );
+}
+
+#[test]
 fn each_fault_is_told_with_its_server_and_what_to_do() {
     let setup = Setup::one(&Script::named(&["read"]))
         .entry("gone", json!({"command": "no-such-program-anywhere"}))

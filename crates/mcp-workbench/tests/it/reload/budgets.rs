@@ -1,4 +1,4 @@
-//! Another `maxResultChars` holds from the next result on, and no server is touched.
+//! Changed `maxResultChars` and `maxTools` hold at once, and no server is touched.
 
 use pretty_assertions::assert_eq;
 use serde_json::json;
@@ -27,5 +27,25 @@ fn another_budget_holds_from_the_next_result_on() {
     edited.config["maxResultChars"] = json!(null);
     edited.fs()["maxResultChars"] = json!(null);
     assert!(!is_cut(&edited), "nobody has one");
+    assert_eq!(pid(&mut workbench, "fs"), before);
+}
+
+#[test]
+fn another_bound_of_the_tool_list_is_read_at_once() {
+    let setup = Setup::one(&Script::named(&["a", "pid", "c"]));
+    let mut edited = Edited::of(&setup);
+    let mut workbench = setup.connect();
+    assert_eq!(workbench.open("dev").tool_names(), ["a", "pid", "c"]);
+    let before = pid(&mut workbench, "fs");
+    edited.fs()["maxTools"] = json!(2);
+    edited.take_up(&workbench);
+    let opened = workbench.open("dev");
+    assert_eq!(opened.tool_names(), ["a", "pid"]);
+    assert!(opened.json()["_errors"][0].is_string(), "{}", opened.raw);
+    edited.fs()["maxTools"] = json!(null);
+    edited.take_up(&workbench);
+    let opened = workbench.open("dev");
+    assert_eq!(opened.tool_names(), ["a", "pid", "c"]);
+    assert_eq!(opened.json()["_errors"], json!(null));
     assert_eq!(pid(&mut workbench, "fs"), before);
 }

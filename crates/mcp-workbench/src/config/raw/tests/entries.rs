@@ -246,3 +246,43 @@ fn budgets_of_results_are_zero_or_large_enough() {
         assert_eq!(found, expected, "{setting}");
     }
 }
+
+#[test]
+fn bounds_of_tool_lists_are_within_their_ranges() {
+    let cases = [
+        (r#""maxTools": 1"#, None),
+        (r#""maxTools": 100000"#, None),
+        (
+            r#""maxTools": 0"#,
+            Some(
+                "maxTools: expected a positive integer, found `0` (write a whole number of 1 or more, without quotes)",
+            ),
+        ),
+        (
+            r#""maxTools": 100001"#,
+            Some("maxTools: `100001` is not between 1 and 100000 (choose one from 1 to 100000)"),
+        ),
+        (r#""maxToolListBytes": 1024"#, None),
+        (
+            r#""maxToolListBytes": 1023"#,
+            Some(
+                "maxToolListBytes: `1023` is not between 1024 and 1073741824 (choose one from 1024 to 1073741824)",
+            ),
+        ),
+        (
+            r#""maxToolListBytes": "1 MiB""#,
+            Some(
+                "maxToolListBytes: expected a positive integer, found a string (write a positive integer here)",
+            ),
+        ),
+    ];
+    for (setting, expected) in cases {
+        let found = errors(&format!(
+            r#"{{"toolboxes": {{"y": {{"description": "d", "mcpServers": {{"x": {{"command": "c", {setting}}}}}}}}}}}"#
+        ));
+        let found = found
+            .first()
+            .map(|line| line.split_once("mcpServers.x.").expect("a place").1);
+        assert_eq!(found, expected, "{setting}");
+    }
+}

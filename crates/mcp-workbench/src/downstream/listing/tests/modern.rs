@@ -8,7 +8,7 @@ use crate::era::CacheScope;
 #[test]
 fn a_list_has_the_strictest_hints_of_its_pages() {
     let hints = |pages: &[&str]| {
-        let mut walk = ListWalk::tools();
+        let mut walk = ListWalk::tools(ListBounds::default());
         for (number, hints) in pages.iter().enumerate() {
             let next = format!(r#","nextCursor":"{number}"{hints}"#);
             walk.accept(&page(&[], &next));
@@ -45,7 +45,7 @@ fn marked_arguments_become_headers_and_wrong_marks_withhold_their_tool() {
         tool("not-plain", r#""X""#, "object"),
     ];
     let walk = || {
-        let mut walk = ListWalk::tools();
+        let mut walk = ListWalk::tools(ListBounds::default());
         walk.accept(&page(&tools, ""));
         walk
     };

@@ -2,7 +2,7 @@
 
 use pretty_assertions::assert_eq;
 
-use super::{super::walk::MAX_TOOLS, *};
+use super::*;
 
 #[test]
 fn a_cursor_is_followed_exactly_as_it_was_given() {
@@ -19,7 +19,7 @@ fn a_cursor_is_followed_exactly_as_it_was_given() {
         ),
     ];
     for (next, params) in cases {
-        let mut walk = ListWalk::tools();
+        let mut walk = ListWalk::tools(ListBounds::default());
         assert_eq!(walk.params().as_str(), "{}");
         assert!(!walk.has_pages());
         let step = walk.accept(&page(&[], next));
@@ -40,7 +40,7 @@ fn pages_follow_each_other_in_order() {
         instructions: Some("hello".to_owned()),
         ..Introduction::default()
     };
-    let mut walk = ListWalk::tools();
+    let mut walk = ListWalk::tools(ListBounds::default());
     let pages = [
         (page(&[tool("a"), tool("b")], &next(r#""1""#)), Step::Next),
         (page(&[], &next(r#""2""#)), Step::Next),
@@ -64,7 +64,7 @@ fn what_is_no_page_is_not_taken() {
         r#"{"Tools":[]}"#,
         "[]",
     ] {
-        let mut walk = ListWalk::tools();
+        let mut walk = ListWalk::tools(ListBounds::default());
         assert_eq!(walk.accept(&json(text)), None, "{text}");
         assert!(!walk.has_pages());
     }
@@ -72,7 +72,7 @@ fn what_is_no_page_is_not_taken() {
 
 /// The notices of a walk in which the cursors come round, until it is over.
 fn notices_of(cursors: &mut dyn Iterator<Item = String>) -> (usize, Vec<String>) {
-    let mut walk = ListWalk::tools();
+    let mut walk = ListWalk::tools(ListBounds::default());
     let mut pages = 0;
     for cursor in cursors {
         pages += 1;
@@ -117,27 +117,141 @@ fn a_walk_without_end_ends() {
     assert_eq!(notices_of(&mut just_enough), (100, Vec::new()));
 }
 
+/// The list of some pages that are read by these bounds, and the number of pages that were read.
+fn bounded(pages: &[RawJson], bounds: ListBounds) -> (ToolList, usize) {
+    let mut walk = ListWalk::tools(bounds);
+    let mut read = 0;
+    for page in pages {
+        read += 1;
+        if walk.accept(page) == Some(Step::Done) {
+            break;
+        }
+    }
+    let filters = ToolFilters::default();
+    (
+        finish(walk, &rules(&filters), Introduction::default()),
+        read,
+    )
+}
+
+fn numbered(number: usize) -> String {
+    tool(&format!("t{number:04}"))
+}
+
 #[test]
-fn a_list_of_too_many_tools_is_cut() {
-    let tools: Vec<String> = (0..=MAX_TOOLS).map(|it| tool(&format!("t{it}"))).collect();
-    let mut walk = ListWalk::tools();
-    assert_eq!(
-        walk.accept(&page(&tools[..MAX_TOOLS], &next(r#""a""#))),
-        Some(Step::Next)
-    );
-    assert_eq!(
-        walk.accept(&page(&tools[MAX_TOOLS..], &next(r#""b""#))),
-        Some(Step::Done)
-    );
-    let list = finish(
-        walk,
-        &rules(&ToolFilters::default()),
-        Introduction::default(),
-    );
-    assert_eq!(list.tools().len(), MAX_TOOLS);
-    assert_eq!(list.tools()[MAX_TOOLS - 1].name.as_str(), "t9999");
-    assert_eq!(
-        list.notices,
-        ["the list of tools was cut short after 10000 tools"]
-    );
+fn a_list_of_too_many_tools_is_incomplete() {
+    let bounds = ListBounds {
+        tools: 3,
+        ..ListBounds::default()
+    };
+    let first = [numbered(0), numbered(1)];
+    let cases: [(usize, &[&str], Option<&str>); 3] = [
+        (1, &["t0000", "t0001", "t0002"], None),
+        (
+            2,
+            &["t0000", "t0001", "t0002"],
+            Some("only the first 3 are listed, because the list has more than maxTools (3)"),
+        ),
+        (
+            100,
+            &["t0000", "t0001", "t0002"],
+            Some("only the first 3 are listed, because the list has more than maxTools (3)"),
+        ),
+    ];
+    for (more, expected, incomplete) in cases {
+        let second: Vec<String> = (2..2 + more).map(numbered).collect();
+        let last = if incomplete.is_some() {
+            next(r#""b""#)
+        } else {
+            String::new()
+        };
+        let pages = [
+            page(&first, &next(r#""a""#)),
+            page(&second, &last),
+            page(&[numbered(999)], ""),
+        ];
+        let (list, read) = bounded(&pages, bounds);
+        assert_eq!(read, 2, "{more}");
+        assert_eq!(names(&list), expected, "{more}");
+        assert_eq!(list.incomplete.as_deref(), incomplete, "{more}");
+        assert_eq!(list.notices, Vec::<String>::new(), "{more}");
+    }
+}
+
+#[test]
+fn a_list_of_too_many_bytes_is_incomplete() {
+    let pages: Vec<RawJson> = (0..4)
+        .map(|number| {
+            let tools = [numbered(2 * number), numbered(2 * number + 1)];
+            page(&tools, &next(&format!(r#""{number}""#)))
+        })
+        .collect();
+    let size = pages[0].as_bytes().len();
+    let one_tool = numbered(0).len();
+    // The bound, the pages that are read, and the tools that fit.
+    let cases = [
+        (2 * size + one_tool, 3, 5),
+        (2 * size + one_tool - 1, 3, 4),
+        (2 * size, 3, 4),
+        (2 * size - 1, 2, 4),
+        (size + one_tool, 2, 3),
+        (size - 1, 1, 2),
+        (0, 1, 0),
+    ];
+    for (bytes, pages_read, fitting) in cases {
+        let bounds = ListBounds {
+            bytes,
+            ..ListBounds::default()
+        };
+        let (list, read) = bounded(&pages, bounds);
+        assert_eq!((read, list.tools().len()), (pages_read, fitting), "{bytes}");
+        let incomplete = format!(
+            "only the first {fitting} are listed, because the list is larger than maxToolListBytes ({bytes})"
+        );
+        assert_eq!(list.incomplete, Some(incomplete));
+    }
+    // Nothing is missing if the last page has only more around its tools.
+    let last = page(&[numbered(0), numbered(1)], "");
+    let bounds = ListBounds {
+        bytes: last.as_bytes().len() - 1,
+        ..ListBounds::default()
+    };
+    let (list, _) = bounded(&[last], bounds);
+    assert_eq!((list.tools().len(), list.incomplete), (2, None));
+}
+
+#[test]
+fn everything_in_a_page_counts_against_its_bytes() {
+    // A definition shares the buffer of its page, so a page of padding is held as long as its tools.
+    let padded = json(&format!(
+        r#"{{"tools":[{}],"_meta":"{}","nextCursor":"a"}}"#,
+        numbered(0),
+        "x".repeat(1000)
+    ));
+    let bounds = ListBounds {
+        bytes: 1000,
+        ..ListBounds::default()
+    };
+    let (list, read) = bounded(&[padded, page(&[numbered(1)], "")], bounds);
+    assert_eq!((read, names(&list)), (1, vec!["t0000"]));
+    assert!(list.incomplete.is_some());
+}
+
+#[test]
+fn a_server_with_five_thousand_tools_is_within_the_bounds() {
+    let description = "x".repeat(3000);
+    let tools: Vec<String> = (0..5000)
+        .map(|number| {
+            format!(
+                r#"{{"name":"t{number}","description":"{description}","inputSchema":{{"type":"object"}}}}"#
+            )
+        })
+        .collect();
+    let mut walk = ListWalk::tools(ListBounds::default());
+    for (number, tools) in tools.chunks(100).enumerate() {
+        let page = page(tools, &next(&format!(r#""{number}""#)));
+        assert_eq!(walk.accept(&page), Some(Step::Next));
+    }
+    assert_eq!(walk.incomplete(), None);
+    assert_eq!(walk.into_items().len(), 5000);
 }

@@ -3,10 +3,10 @@ use tokio::sync::oneshot;
 
 use super::*;
 use crate::{
-    config::{Permissions, ToolFilters},
+    config::{ListBounds, Permissions, ToolFilters},
     downstream::{
         error::ConnectError,
-        listing::{Marks, ToolList},
+        listing::{ListRules, Marks, ToolList},
         server::Phase,
     },
 };
@@ -30,16 +30,20 @@ static NO_PERMISSIONS: Permissions = Permissions {
     deny: Vec::new(),
 };
 
-fn rules(filters: &ToolFilters) -> Reading<'_> {
-    let marks = Marks::Ignored;
+fn rules(filters: &ToolFilters) -> Reading<'static> {
+    let filters = filters.clone();
     Reading {
         era: Era::Legacy,
-        rules: ListRules {
-            filters,
-            permissions: &NO_PERMISSIONS,
-            marks,
-            pins: None,
-        },
+        permissions: &NO_PERMISSIONS,
+        make_list: Box::new(move |told| {
+            let rules = ListRules {
+                filters: &filters,
+                permissions: &NO_PERMISSIONS,
+                marks: Marks::Ignored,
+                pins: None,
+            };
+            ToolList::of(told, &rules)
+        }),
         keep: &|_| {},
     }
 }
@@ -68,7 +72,9 @@ fn known(status: &watch::Sender<Status>) -> Arc<ToolList> {
 fn begun(refresh: &mut Refresh) -> Instant {
     refresh.announce();
     let now = Instant::now() + PAUSE;
-    let params = refresh.begin_if_due(now).expect("it is due");
+    let params = refresh
+        .begin_if_due(now, ListBounds::default())
+        .expect("it is due");
     assert_eq!(params.as_str(), "{}");
     refresh.asked(PAGE);
     now
@@ -81,13 +87,21 @@ const PAGE: u64 = 7;
 fn the_first_change_is_read_at_once() {
     let mut refresh = Refresh::default();
     assert!(!refresh.is_on() && refresh.due().is_none());
-    assert!(refresh.begin_if_due(Instant::now() + PAUSE).is_none());
+    assert!(
+        refresh
+            .begin_if_due(Instant::now() + PAUSE, ListBounds::default())
+            .is_none()
+    );
     refresh.announce();
     assert!(refresh.is_on());
     let due = refresh.due().unwrap();
     assert!(due <= Instant::now());
-    assert!(refresh.begin_if_due(due - MOMENT).is_none());
-    assert!(refresh.begin_if_due(due).is_some());
+    assert!(
+        refresh
+            .begin_if_due(due - MOMENT, ListBounds::default())
+            .is_none()
+    );
+    assert!(refresh.begin_if_due(due, ListBounds::default()).is_some());
     assert!(refresh.is_on());
     assert_eq!(refresh.due(), Some(due + LISTING_TIMEOUT));
 }
@@ -105,22 +119,30 @@ fn the_next_is_read_a_second_later_however_often_it_is_announced() {
         Some(began + LISTING_TIMEOUT),
         "a reading is under way"
     );
-    assert!(refresh.begin_if_due(began + PAUSE * 2).is_none());
+    assert!(
+        refresh
+            .begin_if_due(began + PAUSE * 2, ListBounds::default())
+            .is_none()
+    );
     let next = refresh.take_page(
         PAGE,
         &page(&["a"], None),
-        &rules(&ToolFilters::default()),
+        rules(&ToolFilters::default()),
         &status,
     );
     assert_eq!(next, Page::ChangedAgain);
     assert!(status.borrow().stale, "it has changed again meanwhile");
     assert_eq!(refresh.due(), Some(began + PAUSE));
-    assert!(refresh.begin_if_due(began + PAUSE).is_some());
+    assert!(
+        refresh
+            .begin_if_due(began + PAUSE, ListBounds::default())
+            .is_some()
+    );
     refresh.asked(PAGE);
     refresh.take_page(
         PAGE,
         &page(&["a"], None),
-        &rules(&ToolFilters::default()),
+        rules(&ToolFilters::default()),
         &status,
     );
     assert!(!status.borrow().stale && !refresh.is_on());
@@ -132,7 +154,7 @@ fn every_page_is_asked_for_and_the_whole_is_published() {
     let status = status();
     begun(&mut refresh);
     let filters = ToolFilters::new(Some(vec!["!c".to_owned()]), None, Vec::new());
-    let next = refresh.take_page(PAGE, &page(&["a"], Some("2")), &rules(&filters), &status);
+    let next = refresh.take_page(PAGE, &page(&["a"], Some("2")), rules(&filters), &status);
     let Page::Next(params) = next else {
         panic!("{next:?}");
     };
@@ -140,7 +162,7 @@ fn every_page_is_asked_for_and_the_whole_is_published() {
     refresh.asked(PAGE);
     assert_eq!(names(&known(&status)), Vec::<&str>::new());
     assert_eq!(
-        refresh.take_page(PAGE, &page(&["b", "c"], None), &rules(&filters), &status),
+        refresh.take_page(PAGE, &page(&["b", "c"], None), rules(&filters), &status),
         Page::Listed
     );
     let list = known(&status);
@@ -160,7 +182,7 @@ fn a_list_that_is_the_same_stays_the_same() {
         refresh.take_page(
             PAGE,
             &page(tools, None),
-            &rules(&ToolFilters::default()),
+            rules(&ToolFilters::default()),
             &status,
         );
         lists.push(known(&status));
@@ -179,7 +201,7 @@ fn a_list_that_cannot_be_read_leaves_the_last() {
         let before = known(&status);
         begun(&mut refresh);
         assert_eq!(
-            refresh.take_page(PAGE, &answer, &rules(&ToolFilters::default()), &status),
+            refresh.take_page(PAGE, &answer, rules(&ToolFilters::default()), &status),
             Page::Unreadable
         );
         assert!(Arc::ptr_eq(&before, &known(&status)));
@@ -204,7 +226,7 @@ fn who_waits_gets_the_current_list() {
     refresh.take_page(
         PAGE,
         &page(&["a"], Some("2")),
-        &rules(&ToolFilters::default()),
+        rules(&ToolFilters::default()),
         &status,
     );
     assert!(answer.try_recv().is_err(), "the list is not whole yet");
@@ -212,7 +234,7 @@ fn who_waits_gets_the_current_list() {
     refresh.take_page(
         PAGE,
         &page(&["b"], None),
-        &rules(&ToolFilters::default()),
+        rules(&ToolFilters::default()),
         &status,
     );
     let list: Result<Arc<ToolList>, Arc<ConnectError>> = answer.try_recv().unwrap();
@@ -235,7 +257,7 @@ fn a_page_that_nobody_asked_for_is_ignored() {
     refresh.take_page(
         PAGE,
         &page(&["a"], None),
-        &rules(&ToolFilters::default()),
+        rules(&ToolFilters::default()),
         &status,
     );
     assert_eq!(names(&known(&status)), Vec::<&str>::new());
@@ -262,7 +284,7 @@ fn a_reading_that_takes_too_long_is_given_up() {
     refresh.take_page(
         PAGE,
         &page(&["a"], None),
-        &rules(&ToolFilters::default()),
+        rules(&ToolFilters::default()),
         &status,
     );
     assert_eq!(
@@ -282,7 +304,7 @@ fn a_server_that_announces_without_end_does_not_hold_calls_up() {
         refresh.announce();
         let filters = ToolFilters::default();
         let page = page(&["a"], None);
-        outcomes.push(refresh.take_page(PAGE, &page, &rules(&filters), &status));
+        outcomes.push(refresh.take_page(PAGE, &page, rules(&filters), &status));
         refresh.began = None;
         refresh.due = None;
     }
@@ -299,15 +321,92 @@ fn the_list_of_a_lost_session_is_not_taken_for_that_of_the_new_one() {
     begun(&mut refresh);
     assert_eq!(refresh.lose(), Some(PAGE));
     let filters = ToolFilters::default();
-    let old = refresh.take_page(PAGE, &page(&["old"], None), &rules(&filters), &status);
+    let old = refresh.take_page(PAGE, &page(&["old"], None), rules(&filters), &status);
     assert_eq!(old, Page::Ignored);
     refresh.hasten(Instant::now());
     assert_eq!(refresh.due(), None, "there is nobody to read from");
     assert_eq!(refresh.require(Introduction::default()), None);
     begun(&mut refresh);
     refresh.asked(PAGE + 1);
-    let late = refresh.take_page(PAGE, &page(&["old"], None), &rules(&filters), &status);
+    let late = refresh.take_page(PAGE, &page(&["old"], None), rules(&filters), &status);
     assert_eq!(late, Page::Ignored);
-    let unreadable = refresh.take_page(PAGE + 1, &Answer::Invalid, &rules(&filters), &status);
+    let unreadable = refresh.take_page(PAGE + 1, &Answer::Invalid, rules(&filters), &status);
     assert_eq!(unreadable, Page::Lost);
+}
+
+/// A page that is too large to be checked on the event loop.
+fn large_page(tools: &[&str], next: Option<&str>) -> Answer {
+    let Answer::Result(page) = page(tools, next) else {
+        unreachable!("a page is a result");
+    };
+    let padding = RawJson::of(&"x".repeat(1024 * 1024));
+    Answer::Result(page.with_member("_meta", &padding))
+}
+
+async fn checked(refresh: &mut Refresh, status: &watch::Sender<Status>) -> Page {
+    refresh.check_ended().await;
+    refresh.take_checked(&NO_PERMISSIONS, &|_| {}, status)
+}
+
+#[tokio::test]
+async fn large_pages_are_checked_beside_the_event_loop() {
+    let mut refresh = Refresh::default();
+    let status = status();
+    let filters = ToolFilters::default();
+    let began = begun(&mut refresh);
+    let first = large_page(&["a"], Some("2"));
+    let page = refresh.take_page(PAGE, &first, rules(&filters), &status);
+    assert_eq!(page, Page::InWork);
+    assert!(refresh.is_in_work());
+    // It is a reading that is under way.
+    assert!(
+        refresh
+            .begin_if_due(began + PAUSE * 2, ListBounds::default())
+            .is_none()
+    );
+    assert_eq!(refresh.due(), Some(began + LISTING_TIMEOUT));
+    let next = checked(&mut refresh, &status).await;
+    assert_eq!(
+        next,
+        Page::Next(RawJson::parse(&Bytes::from(r#"{"cursor":"2"}"#)).unwrap())
+    );
+    refresh.asked(PAGE);
+    let last = large_page(&["b"], None);
+    assert_eq!(
+        refresh.take_page(PAGE, &last, rules(&filters), &status),
+        Page::InWork
+    );
+    assert_eq!(names(&known(&status)), Vec::<&str>::new());
+    assert_eq!(checked(&mut refresh, &status).await, Page::Listed);
+    assert_eq!(names(&known(&status)), ["a", "b"]);
+    assert!(!refresh.is_in_work() && !refresh.is_on());
+}
+
+#[tokio::test]
+async fn a_check_by_rules_that_have_changed_is_dropped() {
+    let mut refresh = Refresh::default();
+    let status = status();
+    let began = begun(&mut refresh);
+    let last = large_page(&["a"], None);
+    refresh.take_page(PAGE, &last, rules(&ToolFilters::default()), &status);
+    refresh.discard_work(began);
+    assert!(!refresh.is_in_work() && refresh.is_on());
+    assert!(refresh.begin_if_due(began, ListBounds::default()).is_some());
+    refresh.asked(PAGE);
+    let filters = ToolFilters::new(Some(vec!["!a".to_owned()]), None, Vec::new());
+    refresh.take_page(PAGE, &last, rules(&filters), &status);
+    assert_eq!(checked(&mut refresh, &status).await, Page::Listed);
+    assert_eq!(names(&known(&status)), Vec::<&str>::new());
+}
+
+#[tokio::test]
+async fn a_check_that_takes_too_long_is_given_up() {
+    let mut refresh = Refresh::default();
+    let status = status();
+    let began = begun(&mut refresh);
+    let last = large_page(&["a"], None);
+    refresh.take_page(PAGE, &last, rules(&ToolFilters::default()), &status);
+    let given_up = refresh.give_up_if_due(began + LISTING_TIMEOUT, &status);
+    assert_eq!(given_up, Some((None, Page::Unreadable)));
+    assert!(!refresh.is_in_work());
 }

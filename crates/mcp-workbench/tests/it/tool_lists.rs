@@ -1,0 +1,120 @@
+//! The bounds of a server's list of tools, and lists that are too large for the event loop.
+
+use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
+
+use crate::harness::{ModernClient, ModernRequest, Script, Setup};
+
+/// A definition of about this many bytes.
+fn definition(name: &str, bytes: usize) -> Value {
+    let description = "word ".repeat(bytes / 5);
+    json!({"name": name, "description": description, "inputSchema": {"type": "object"}})
+}
+
+/// Pages of two tools each, which are called `t0`, `t1` and so on.
+fn pages(count: usize, bytes: usize) -> Script {
+    let pages: Vec<Value> = (0..count)
+        .map(|page| {
+            let tools = [2 * page, 2 * page + 1].map(|number| format!("t{number}"));
+            json!(tools.map(|name| definition(&name, bytes)))
+        })
+        .collect();
+    Script::new().set("pages", &json!(pages).to_string())
+}
+
+fn bounded(keys: &Value) -> Setup {
+    Setup::new()
+        .toolbox("dev", "Development tools")
+        .server_with("fs", &pages(10, 1000), keys)
+        .server("other", &Script::named(&["own"]))
+}
+
+const TOO_MANY: &str = "only the first 3 are listed, because the list has more than maxTools (3)";
+const TOO_LARGE: &str =
+    "only the first 4 are listed, because the list is larger than maxToolListBytes (5000)";
+
+/// The keys of an entry, the tools that fit, the pages that are read for them, and what is said.
+fn table() -> [(Value, usize, usize, &'static str); 2] {
+    [
+        (json!({"maxTools": 3}), 3, 2, TOO_MANY),
+        (json!({"maxToolListBytes": 5000}), 4, 3, TOO_LARGE),
+    ]
+}
+
+fn names(count: usize) -> Vec<String> {
+    let mut names: Vec<String> = (0..count).map(|number| format!("t{number}")).collect();
+    names.push("own".to_owned());
+    names
+}
+
+#[test]
+fn a_list_over_a_bound_is_read_no_further_and_reported() {
+    for (keys, count, pages_read, incomplete) in table() {
+        let mut workbench = bounded(&keys).connect();
+        let opened = workbench.open("dev");
+        assert_eq!(opened.tool_names(), names(count), "{keys}");
+        let error = format!("Incomplete tool list of server 'fs' in toolbox 'dev': {incomplete}");
+        let json = opened.json();
+        assert_eq!(json["_errors"], json!([error]), "{keys}");
+        assert_eq!(json["servers_connected"], 2);
+        assert_eq!(json["notices"], Value::Null);
+        let requests = workbench.journal("dev", "fs").received("tools/list");
+        assert_eq!(requests.len(), pages_read, "{keys}");
+        let lines = r#"{"toolbox":"dev","detail":"names"}"#;
+        let lines = workbench.call("open_toolbox", lines);
+        assert!(lines.text().contains(&error), "{}", lines.text());
+        let modern = workbench.call_modern(&ModernRequest::open("dev"));
+        assert_eq!(modern.json()["_errors"], json!([error]), "{keys}");
+        // A toolbox that is opened again has not changed.
+        assert_eq!(workbench.open("dev").raw, opened.raw);
+    }
+}
+
+#[test]
+fn in_native_mode_a_list_over_a_bound_is_logged() {
+    for (keys, count, _, incomplete) in table() {
+        let mut workbench = bounded(&keys)
+            .top("toolMode", json!("native"))
+            .top("nativeToolbox", json!("dev"))
+            .connect();
+        let listed = workbench.ask("tools/list", "{}").result();
+        let listed = listed["tools"].as_array().unwrap().iter();
+        let listed: Vec<&str> = listed.map(|it| it["name"].as_str().unwrap()).collect();
+        assert_eq!(listed, names(count), "{keys}");
+        workbench.wait_stderr(incomplete);
+    }
+}
+
+/// A server whose large list has the tools `old` and `change`, and after `change` was called the tools `new` and `change`.
+fn changing(setup: &Setup) -> Script {
+    let marker = json!(setup.path("changed"));
+    let page = |name: &str| {
+        let tools = ["change", name].map(|name| definition(name, 200_000));
+        json!({"answer": {"tools": tools}})
+    };
+    let list =
+        json!([{"once": {"file": marker, "actions": [page("old")], "otherwise": [page("new")]}}]);
+    let changed = json!({"notify": {"method": "notifications/tools/list_changed"}});
+    let change = json!([changed, {"answer": {"content": []}}]);
+    Script::new()
+        .on_method("tools/list", &list.to_string())
+        .on_call("change", &change.to_string())
+        .answers("new", r#"{"content":[],"from":"new"}"#)
+}
+
+#[test]
+fn a_large_list_that_changes_holds_for_the_next_call() {
+    let setup = Setup::new().toolbox("dev", "d");
+    let script = changing(&setup);
+    let mut workbench = setup.server("fs", &script).connect();
+    assert_eq!(workbench.open("dev").tool_names(), ["change", "old"]);
+    assert!(!workbench.use_tool("change", "{}").failed());
+    let new = workbench.use_tool("new", "{}");
+    assert_eq!(new.raw, r#"{"content":[],"from":"new"}"#);
+    let old = workbench.use_tool("old", "{}");
+    assert_eq!(
+        old.error(),
+        "Tool 'old' not found in server 'fs' (toolbox 'dev')"
+    );
+    assert_eq!(workbench.open("dev").tool_names(), ["change", "new"]);
+}
