@@ -83,6 +83,7 @@ pub(super) fn resolve(
             (Some(RawToolMode::Dynamic), _) => ToolMode::Dynamic,
             _ => ToolMode::Proxy,
         },
+        attribute_questions: raw.attribute_questions,
         roots: raw.roots.as_ref().map(|roots| resolver.roots(roots)),
         tool_name_limit: raw
             .tool_name_limit

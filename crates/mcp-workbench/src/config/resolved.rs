@@ -35,6 +35,8 @@ pub struct Config {
     /// The folders that servers are told of which ask for roots, as URIs; nothing if the client is to
     /// be asked.
     pub roots: Option<Vec<String>>,
+    /// Whether questions of servers name the server that asks; nothing if that depends on the mode.
+    pub attribute_questions: Option<bool>,
     /// The toolboxes, in the order of the file.
     pub toolboxes: IndexMap<ToolboxName, Arc<Toolbox>>,
     /// Whether `use_tool` opens a toolbox that is not open.
@@ -67,6 +69,14 @@ pub enum Purpose {
     Use,
     /// To be looked at by `trust`, which shows what may not be offered.
     Review,
+}
+
+impl Config {
+    /// Returns whether questions of servers name the server that asks. Native mode is transparent unless configured.
+    pub fn names_asker(&self) -> bool {
+        let is_native = matches!(self.tool_mode, ToolMode::Native(_));
+        self.attribute_questions.unwrap_or(!is_native)
+    }
 }
 
 /// How tools are shown to the client.

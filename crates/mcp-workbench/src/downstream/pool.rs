@@ -53,8 +53,8 @@ pub enum Renewal {
 /// The tasks of all servers.
 pub struct Pool {
     tasks: TaskTracker,
-    /// The answer to a question for roots, where the configuration gives it.
-    roots: Mutex<Option<RawJson>>,
+    /// What the configuration says about questions of servers.
+    questions: Mutex<QuestionRules>,
     context: SupervisorContext,
 }
 
@@ -71,7 +71,7 @@ impl Pool {
         };
         Self {
             tasks: tasks.clone(),
-            roots: Mutex::new(roots_of(config)),
+            questions: Mutex::new(QuestionRules::of(config)),
             context: SupervisorContext {
                 links,
                 later: Arc::new(Later::new(tasks.clone(), Arc::clone(&shutdown))),
@@ -125,7 +125,7 @@ impl Pool {
     /// Takes up what a changed configuration says that holds for all servers. Servers that run are told at their
     /// next start.
     pub fn adapt(&self, config: &Config) {
-        *self.roots() = roots_of(config);
+        *self.questions() = QuestionRules::of(config);
         self.context.pins.adapt(config);
     }
 
@@ -138,15 +138,19 @@ impl Pool {
     }
 
     fn entry(&self, toolbox: &ToolboxName, server: &Arc<Server>) -> Entry {
+        let questions = self.questions();
         Entry {
             toolbox: toolbox.clone(),
             server: Arc::clone(server),
-            roots: self.roots().clone(),
+            roots: questions.roots.clone(),
+            names_asker: questions.names_asker,
         }
     }
 
-    fn roots(&self) -> MutexGuard<'_, Option<RawJson>> {
-        self.roots.lock().unwrap_or_else(PoisonError::into_inner)
+    fn questions(&self) -> MutexGuard<'_, QuestionRules> {
+        self.questions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The server of a task and its own name for it, from the name that was given out to this principal; nothing
@@ -211,6 +215,23 @@ impl Pool {
             tracing::warn!("some servers could not be ended in time");
         }
         self.context.links.processes.sweep_all().await;
+    }
+}
+
+/// What the configuration says about questions of all servers.
+struct QuestionRules {
+    /// The answer to a question for roots, where the configuration gives it.
+    roots: Option<RawJson>,
+    /// Whether questions name the server that asks.
+    names_asker: bool,
+}
+
+impl QuestionRules {
+    fn of(config: &Config) -> Self {
+        Self {
+            roots: roots_of(config),
+            names_asker: config.names_asker(),
+        }
     }
 }
 

@@ -6,7 +6,8 @@ use crate::wire::{ObjectText, RawJson};
 pub const INPUT_RESPONSES: &str = "inputResponses";
 /// The member of a result, and of the repeated request, that the server finds its place by.
 pub const REQUEST_STATE: &str = "requestState";
-const INPUT_REQUESTS: &str = "inputRequests";
+/// The member of a result that holds the questions.
+pub const INPUT_REQUESTS: &str = "inputRequests";
 
 /// A result that asks.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,7 +17,7 @@ pub use error::{
     HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION, is_modern_code, to_modern_error,
     unsupported_version_data, url_elicitations,
 };
-pub use input::{INPUT_RESPONSES, InputRequest, InputRequired, REQUEST_STATE};
+pub use input::{INPUT_REQUESTS, INPUT_RESPONSES, InputRequest, InputRequired, REQUEST_STATE};
 pub use meta::{
     CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, MetaProblem, ModernMeta, PROTOCOL_VERSION,
     RequestMeta, SERVER_INFO, SUBSCRIPTION_ID, are_modern,

@@ -27,6 +27,13 @@ pub struct Member<'a> {
     pub value: RawJson,
 }
 
+/// A text that is put into a value.
+#[derive(Debug)]
+pub struct Insertion {
+    at: usize,
+    text: String,
+}
+
 /// The type of a JSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -226,6 +233,38 @@ impl RawJson {
             .iter()
             .filter(|member| !names.contains(&member.key.as_ref()));
         kept.fold(ObjectText::new(), ObjectText::relay).finish()
+    }
+
+    /// Returns the insertion of a text into a part of this value, at a byte of the part. The part must share the buffer of
+    /// the value, as members and elements do.
+    ///
+    /// # Panics
+    /// If it does not.
+    pub fn insertion(&self, part: &Self, at: usize, text: String) -> Insertion {
+        let (start, part) = (self.0.as_ptr() as usize, part.0.as_ptr() as usize);
+        let offset = part.checked_sub(start).filter(|it| it + at <= self.0.len());
+        Insertion {
+            at: offset.expect("a part of this value") + at,
+            text,
+        }
+    }
+
+    /// Returns the value with texts put into it, which must leave it valid; every other byte is as it was.
+    #[must_use]
+    pub fn with_insertions(&self, mut insertions: Vec<Insertion>) -> Self {
+        if insertions.is_empty() {
+            return self.clone();
+        }
+        insertions.sort_by_key(|it| it.at);
+        let mut text = Vec::with_capacity(self.0.len() + 256);
+        let mut done = 0;
+        for Insertion { at, text: inserted } in insertions {
+            text.extend_from_slice(&self.0[done..at]);
+            text.extend_from_slice(inserted.as_bytes());
+            done = at;
+        }
+        text.extend_from_slice(&self.0[done..]);
+        Self(text.into())
     }
 
     /// The elements of an array.

@@ -23,7 +23,7 @@ pub use compose::{
     request, result,
 };
 pub use cursor::{Cursor, once};
-pub use json::{Kind, Member, RawJson};
+pub use json::{Insertion, Kind, Member, RawJson};
 pub use lines::{Line, LineFramer, MAX_FRAME_BYTES};
 pub use marks::ResultMarks;
 pub use mend::{parse_mended, parse_on_one_line};

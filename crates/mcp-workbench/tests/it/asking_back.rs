@@ -7,6 +7,15 @@ use serde_json::{Value, json};
 
 use crate::harness::{Script, Setup, Workbench, kill};
 
+/// The line before the message of a question of the server `fs` in the toolbox `dev`.
+pub(crate) const ASKED_BY_FS: &str = "Question from server 'fs' in toolbox 'dev':\n";
+
+/// Raw parameters of a question of that server, as the client gets them.
+pub(crate) fn attributed(params: &str) -> String {
+    let line = ASKED_BY_FS.replace('\n', "\\n");
+    params.replace(r#""message":""#, &format!(r#""message":"{line}"#))
+}
+
 /// A server that asks `method` during a call of `ask` and answers with what it was told.
 pub(crate) fn asks(method: &str, params: &str) -> Script {
     let ask = format!(
@@ -53,7 +62,8 @@ fn questions_reach_the_client_and_answers_the_server_byte_for_byte() {
         let mut workbench = connect(Setup::one(&asks(method, params)), &all());
         let call = workbench.send_use("ask", "{}");
         let question = workbench.notification(method);
-        assert_eq!(question.params.as_ref().unwrap().get(), params, "{method}");
+        let asked = question.params.as_ref().unwrap().get();
+        assert_eq!(asked, attributed(params), "{method}");
         workbench.send_line(&format!(
             r#"{{"jsonrpc":"2.0","id":{},"result":{answer}}}"#,
             question.id().unwrap()

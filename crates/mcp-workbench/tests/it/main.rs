@@ -4,6 +4,7 @@
 mod architecture;
 mod arguments;
 mod asking_back;
+mod attribution;
 mod audit;
 mod auto_open;
 mod budget;

@@ -101,6 +101,9 @@ fn config(reader: &mut Reader<'_>, value: &Value<'_>) -> RawConfig {
             "watch" => config.watch = reader.flag(&entry.node),
             "maxResultChars" => config.max_result_chars = reader.budget(&entry.node),
             "sanitize" => config.sanitize = reader.flag(&entry.node),
+            "attributeQuestions" => {
+                config.attribute_questions = reader.flag(&entry.node);
+            }
             "pin" => config.pin = pin(reader, &entry.node),
             "audit" => config.audit = audit(reader, &entry.node),
             "$schema" => {

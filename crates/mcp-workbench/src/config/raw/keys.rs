@@ -15,6 +15,7 @@ pub(super) const FILE_KEYS: &[&str] = &[
     "watch",
     "maxResultChars",
     "sanitize",
+    "attributeQuestions",
     "pin",
     "audit",
     "$schema",

@@ -91,6 +91,9 @@ pub(in crate::config) struct RawConfig {
     /// counts more.
     #[schemars(extend("default" = false))]
     pub(in crate::config) sanitize: Option<bool>,
+    /// Whether the message of an elicitation begins with a line that names the server that asks. Without it, in proxy and
+    /// dynamic mode.
+    pub(in crate::config) attribute_questions: Option<bool>,
     /// What is done when a server, or one of its tools, is not what the lock file `workbench.lock` has.
     #[schemars(extend("default" = "notice"))]
     pub(in crate::config) pin: Option<RawPin>,

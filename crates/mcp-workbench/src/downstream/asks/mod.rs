@@ -2,6 +2,7 @@
 //! client whose call it belongs to, or to another call of the same principal, and its answer comes back under the
 //! server's own id. A question that could belong to several principals is refused, never given to the wrong one.
 
+pub(crate) mod asking_server;
 pub(crate) mod attribution;
 pub(crate) mod held;
 pub(crate) mod questions;
@@ -14,9 +15,13 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use crate::{
     call::{ClientHandle, ClientId, Question},
-    downstream::asks::{
-        attribution::{Addressee, Asker},
-        questions::can_answer,
+    downstream::{
+        asks::{
+            asking_server::AskingServer,
+            attribution::{Addressee, Asker},
+            questions::can_answer,
+        },
+        supervisor::adapt::Entry,
     },
     era::Era,
     wire::{self, Answer, Frame, ObjectText, RawJson, Request, RequestId, code},
@@ -29,6 +34,8 @@ const MAX_QUESTIONS: usize = 100;
 pub(crate) struct Asks {
     /// The answer to a question for roots, where the configuration gives it.
     roots: Option<RawJson>,
+    /// The server whose questions these are.
+    server: AskingServer,
     running: JoinSet<(RequestId, Option<Answer>)>,
     by_id: HashMap<RequestId, OpenQuestion>,
 }
@@ -52,10 +59,11 @@ pub(crate) struct ClosedQuestion {
 }
 
 impl Asks {
-    /// No questions yet; `roots` is what the configuration says of them.
-    pub(crate) fn new(roots: Option<RawJson>) -> Self {
+    /// No questions of the server of an entry yet.
+    pub(crate) fn new(entry: &Entry) -> Self {
         Self {
-            roots,
+            roots: entry.roots.clone(),
+            server: AskingServer::of(entry),
             running: JoinSet::new(),
             by_id: HashMap::new(),
         }
@@ -118,7 +126,18 @@ impl Asks {
                 &message,
             ));
         }
-        let answer = client.ask(question, request.params.as_ref());
+        let params = match self.server.params(question, request.params.as_ref()) {
+            Ok(params) => params,
+            Err(reason) => {
+                let message = reason.to_string();
+                return Some(wire::error(
+                    Some(&request.id),
+                    code::INVALID_PARAMS,
+                    &message,
+                ));
+            }
+        };
+        let answer = client.ask(question, params.as_ref());
         let id = request.id.clone();
         let running = self.running.spawn(async move { (id, answer.await) });
         let open = OpenQuestion {

@@ -9,7 +9,10 @@ use crate::{
     alarm::timeout_at,
     call::{Call, Outcome, Question, Retry},
     downstream::{
-        asks::questions::{Answering, missing_capability, needed},
+        asks::{
+            asking_server::AskingServer,
+            questions::{Answering, missing_capability, needed},
+        },
         error::{CallError, TimeLimit},
         protocol::tasks,
         server::{Followed, ServerHandle},
@@ -50,8 +53,13 @@ async fn follow_rounds(
     let mut pauses = 0;
     let mut followed = None;
     loop {
-        let Answered { call, answer, .. } = answered;
-        let result = answer?;
+        let Answered {
+            call, answer, by, ..
+        } = answered;
+        let result = match answer {
+            Ok(result) => asking(server).result(&result)?,
+            Err(error) => return with_addresses(server, &call, error, by),
+        };
         match result_type(&result) {
             ResultType::Complete => return Ok(for_client(server, &call, &result)),
             ResultType::Task => return tasks::follow(server, call, result).await,
@@ -138,17 +146,41 @@ pub(crate) fn result_of_task(call: &Call, result: &RawJson) -> RawJson {
     }
 }
 
-/// The answer of a legacy server for a modern client: an error that sends the user somewhere is a question there.
-pub(crate) fn answer_for_modern(
+/// Returns the server as the one that asks.
+pub(crate) fn asking(server: &ServerHandle) -> AskingServer {
+    AskingServer::of(&server.about.entry())
+}
+
+/// Returns the meaning of an error that may send the user to addresses: such an error of a legacy server is a question for
+/// a modern client.
+fn with_addresses(
+    server: &ServerHandle,
     call: &Call,
-    answer: Result<RawJson, CallError>,
+    error: CallError,
+    by: Option<Era>,
 ) -> Result<RawJson, CallError> {
-    let Err(CallError::Refused { error, .. }) = &answer else {
-        return answer;
+    let CallError::Refused {
+        error: sent,
+        code,
+        message,
+    } = error
+    else {
+        return Err(error);
     };
-    let Some(wanted) = url_elicitations(error) else {
-        return answer;
-    };
+    let sent = asking(server).error(&sent)?;
+    let wanted = url_elicitations(&sent);
+    match (wanted, by, call.context.client.era()) {
+        (Some(wanted), Some(Era::Legacy), Era::Modern) => as_question(call, &wanted),
+        _ => Err(CallError::Refused {
+            error: sent,
+            code,
+            message,
+        }),
+    }
+}
+
+/// Asks a modern client to send its user to addresses.
+fn as_question(call: &Call, wanted: &InputRequired) -> Result<RawJson, CallError> {
     let answering = Answering {
         client: &call.context.client,
         roots: None,
@@ -166,36 +198,21 @@ pub(crate) fn answer_for_modern(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        downstream::test_client::{TestClient, json},
-        wire::ResultMarks,
-    };
+    use crate::downstream::test_client::{TestClient, json};
 
-    fn answered(capabilities: &'static str, error: &str) -> Answered {
-        Answered {
-            call: TestClient::new(Era::Modern, capabilities).call(),
-            answer: Err(CallError::Refused {
-                code: String::new(),
-                message: String::new(),
-                error: json(error),
-            }),
-            marks: ResultMarks::default(),
-            by: Some(Era::Legacy),
-            sent_at: None,
-        }
+    fn asked(capabilities: &'static str) -> Result<RawJson, CallError> {
+        let call = TestClient::new(Era::Modern, capabilities).call();
+        let error = r#"{"code":-32042,"message":"go","data":{"elicitations":[{"mode":"url","url":"https://x","elicitationId":"k"}]}}"#;
+        as_question(&call, &url_elicitations(&json(error)).unwrap())
     }
 
     #[test]
     fn an_error_that_sends_the_user_somewhere_is_a_question_for_a_modern_client() {
-        let error = r#"{"code":-32042,"message":"go","data":{"elicitations":[{"mode":"url","url":"https://x","elicitationId":"k"}]}}"#;
-        let able = answered(r#"{"elicitation":{"url":{}}}"#, error);
         assert_eq!(
-            answer_for_modern(&able.call, able.answer).unwrap().as_str(),
+            asked(r#"{"elicitation":{"url":{}}}"#).unwrap().as_str(),
             r#"{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":{"mode":"url","url":"https://x"}}}}"#
         );
-        let unable = answered(r#"{"elicitation":{}}"#, error);
-        let Err(CallError::Refused { error, .. }) = answer_for_modern(&unable.call, unable.answer)
-        else {
+        let Err(CallError::Refused { error, .. }) = asked(r#"{"elicitation":{}}"#) else {
             panic!("it cannot be answered");
         };
         let data = error.member("data").unwrap();
@@ -203,13 +220,10 @@ mod tests {
             data.as_str(),
             r#"{"requiredCapabilities":{"elicitation":{"url":{}}}}"#
         );
-        let other = r#"{"code":-32000,"message":"no"}"#;
-        let plain = answered("{}", other);
-        let Err(CallError::Refused { error, .. }) = answer_for_modern(&plain.call, plain.answer)
-        else {
-            panic!("an error stays one");
-        };
-        assert_eq!(error.as_str(), other);
+        assert_eq!(
+            url_elicitations(&json(r#"{"code":-32000,"message":"no"}"#)),
+            None
+        );
     }
 
     #[test]

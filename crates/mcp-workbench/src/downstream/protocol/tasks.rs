@@ -14,7 +14,7 @@ use crate::{
         link::Link,
         protocol::{
             conversation::{error_code, error_message},
-            rounds::{answering, result_of_task},
+            rounds::{answering, asking, result_of_task},
         },
         server::{About, Followed, ServerHandle},
         session::{calls::Calls, pending::Asked},
@@ -150,7 +150,8 @@ impl Follower<'_> {
     }
 
     async fn answer_questions(&mut self, task: &RawJson) -> Result<(), CallError> {
-        let Some(wanted) = InputRequired::read(task) else {
+        let task = asking(self.server).result(task)?;
+        let Some(wanted) = InputRequired::read(&task) else {
             return Ok(());
         };
         let mut fresh = wanted.requests;

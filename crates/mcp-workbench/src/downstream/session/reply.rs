@@ -5,7 +5,7 @@ use tokio::{sync::oneshot, time::Instant};
 use crate::{
     call::{Call, CallRequest},
     downstream::{error::CallError, protocol::rounds, server::ServerHandle},
-    era::{Era, HEADER_MISMATCH},
+    era::{Era, HEADER_MISMATCH, url_elicitations},
     wire::{RawJson, ResultMarks, Spliced},
 };
 
@@ -90,10 +90,6 @@ impl CallEnd {
         let result = match (answer, by, call.context.client.era()) {
             (Ok(json), Some(era), _) => Ok(CallResult { json, marks, era }),
             (Ok(json), None, era) => Ok(CallResult::new(json, era)),
-            (Err(error), Some(Era::Legacy), Era::Modern) => {
-                let asked = rounds::answer_for_modern(&call, Err(error));
-                asked.map(|json| CallResult::new(json, Era::Modern))
-            }
             (Err(error), ..) => Err(error),
         };
         Self::Over {
@@ -114,13 +110,17 @@ impl CallEnd {
 }
 
 impl Answered {
-    /// Returns whether the server is modern and its answer may have to be followed: it asks something, names a task, or
-    /// is of a kind that the eras write differently.
+    /// Returns whether the answer may have to be followed: it is an error that sends the user to an address, or the server
+    /// is modern and asks something, names a task, or gives a result of a kind that the eras write differently.
     fn is_unfinished(&self) -> bool {
-        let is_tool = matches!(self.call.request, CallRequest::Tool(_));
-        self.by == Some(Era::Modern)
-            && self.answer.is_ok()
-            && !(is_tool && self.marks.is_complete())
+        match &self.answer {
+            Ok(_) => {
+                let is_tool = matches!(self.call.request, CallRequest::Tool(_));
+                self.by == Some(Era::Modern) && !(is_tool && self.marks.is_complete())
+            }
+            Err(CallError::Refused { error, .. }) => url_elicitations(error).is_some(),
+            Err(_) => false,
+        }
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) struct Entry {
     pub(crate) server: Arc<Server>,
     /// The answer to a question for roots, where the configuration gives it.
     pub(crate) roots: Option<RawJson>,
+    /// Whether the questions of the server name it.
+    pub(crate) names_asker: bool,
 }
 
 /// What a server is to adapt to.

@@ -27,7 +27,7 @@ use crate::{
     era::Era,
     lock::ServerPins,
     offload::offload,
-    wire::{Answer, RawJson, code},
+    wire::{Answer, code},
 };
 
 /// How long a server of which nothing is known may think about `server/discover`.
@@ -71,14 +71,14 @@ pub(crate) async fn start(
     client: Option<&Arc<dyn ClientHandle>>,
     question: &mut Question,
 ) -> Result<Started, ConnectError> {
-    let Entry { server, roots, .. } = entry;
+    let server = &entry.server;
     let pinning = Pinning::begin(entry, context);
     if pinning.mode == PinMode::Enforce {
         pinning.pins(context).await.admit(server.pin)?;
     }
     let mut start = Start {
         server,
-        roots: roots.as_ref(),
+        entry,
         context,
         access,
         client,
@@ -114,8 +114,7 @@ fn in_words(era: Era) -> impl Fn(ConnectError) -> ConnectError {
 
 struct Start<'a> {
     server: &'a Arc<Server>,
-    /// The answer to a question for roots, where the configuration gives it.
-    roots: Option<&'a RawJson>,
+    entry: &'a Entry,
     context: &'a SupervisorContext,
     /// How it is signed in to, if anybody does.
     access: Option<&'a Access>,
@@ -228,7 +227,7 @@ impl<'a> Start<'a> {
         Ok(Conversation {
             link: Link::open(self.server, &self.context.links, self.access).await?,
             next_id: 1,
-            asks: Asks::new(self.roots.cloned()),
+            asks: Asks::new(self.entry),
             client: self.client,
             dialect: Dialect::LEGACY,
         })

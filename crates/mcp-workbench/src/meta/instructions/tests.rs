@@ -54,6 +54,7 @@ fn config(toolboxes: &[Written]) -> Config {
         tool_mode: ToolMode::Proxy,
         tool_name_limit: 64,
         roots: None,
+        attribute_questions: None,
         toolboxes: toolboxes.collect::<IndexMap<_, _>>(),
         auto_open: false,
         open_wait: std::time::Duration::from_secs(15),

@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use crate::{
-    asking_back::connect,
+    asking_back::{ASKED_BY_FS, connect},
     harness::{Journal, Script, Setup, TIMEOUT, Workbench, poll},
 };
 
@@ -105,7 +105,7 @@ fn what_it_asks_reaches_a_legacy_client_round_by_round() {
     answer(&mut workbench, "sampling/createMessage", sampled);
     assert_eq!(
         answer(&mut workbench, "elicitation/create", decline)["message"],
-        "2"
+        format!("{ASKED_BY_FS}2")
     );
     let result = workbench.tool_result(&call);
     assert!(!result.raw.contains("resultType"), "{}", result.raw);

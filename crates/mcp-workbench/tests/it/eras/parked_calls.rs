@@ -4,8 +4,11 @@
 use pretty_assertions::assert_eq;
 use serde_json::json;
 
-use crate::harness::{
-    InputRequired, ModernClient, ModernRequest, Script, Setup, Workbench, use_arguments,
+use crate::{
+    asking_back::{ASKED_BY_FS, attributed},
+    harness::{
+        InputRequired, ModernClient, ModernRequest, Script, Setup, Workbench, use_arguments,
+    },
 };
 
 /// Everything that a client can be asked.
@@ -78,6 +81,7 @@ fn a_question_is_an_answer_and_the_answer_goes_back_byte_for_byte() {
         let mut workbench = start(&asks(&[ask(method, params)]));
         let asked = workbench.ask_for_questions(&calling("ask"));
         let (key, _) = asked.only();
+        let params = attributed(params);
         let question = format!(r#""{key}":{{"method":"{method}","params":{params}}}"#);
         assert!(asked.raw.contains(&question), "{}", asked.raw);
         let done = workbench.ask_modern(&answered(&calling("ask"), &asked, answer));
@@ -100,8 +104,9 @@ fn several_rounds_are_asked_one_after_the_other() {
         messages.push(question["params"]["message"].clone());
         json!({"action": "accept", "content": {"n": messages.last()}}).to_string()
     });
-    assert_eq!(messages, ["one", "two", "three"]);
-    assert!(done.line.contains(r#"{"n":"three"}"#), "{}", done.line);
+    let expected = ["one", "two", "three"].map(|it| format!("{ASKED_BY_FS}{it}"));
+    assert_eq!(messages, expected);
+    assert!(done.line.contains(r#"three"}"#), "{}", done.line);
     let calls = workbench.journal("dev", "fs").received("tools/call");
     assert_eq!(calls.len(), 1, "the call was made once");
 }
@@ -164,7 +169,8 @@ fn two_calls_at_once_never_cross() {
             .each_ref()
             .map(|request| workbench.ask_for_questions(request));
         for (asked, message) in asked.iter().zip(["of a", "of b"]) {
-            assert_eq!(asked.only().1["params"]["message"], message);
+            let shown = asked.only().1["params"]["message"].as_str().unwrap();
+            assert_eq!(shown.lines().last(), Some(message));
         }
         for (at, to) in [(1, "b"), (0, "a")] {
             let answer = json!({"action": "accept", "content": {"to": to}}).to_string();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{ONCE, SESSION, answer, asked, called, message, setup, setup_of};
 use crate::{
-    asking_back,
+    asking_back::{self, ASKED_BY_FS},
     harness::{ModernClient, ModernRequest, Script, Served, Setup, Workbench, use_params},
 };
 
@@ -255,7 +255,7 @@ fn a_call_that_its_server_answers_with_a_question_is_permitted_once() {
     });
     assert!(!done.is_error(), "{}", done.line);
     assert_eq!(messages.len(), 2, "{messages:?}");
-    assert_eq!(messages[1], "who?");
+    assert_eq!(messages[1], format!("{ASKED_BY_FS}who?"));
     let again = calling("wipe")
         .param("requestState", r#""s1""#)
         .param("inputResponses", "{}");

@@ -13,7 +13,10 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::server::{RemoteServer, Seen, Then, tools};
-use crate::harness::{Fault, Workbench};
+use crate::{
+    asking_back::attributed,
+    harness::{Fault, Workbench},
+};
 
 /// A workbench whose client can answer questions.
 fn connect(server: &RemoteServer) -> Workbench {
@@ -52,7 +55,7 @@ fn a_question_on_the_stream_of_a_call_is_answered_by_a_post() {
     let question = workbench.notification("elicitation/create");
     assert_eq!(
         question.params.as_ref().unwrap().get(),
-        r#"{"message":"who?","z":1e400}"#
+        attributed(r#"{"message":"who?","z":1e400}"#)
     );
     let id = question.id().unwrap();
     workbench.send_line(&format!(
