@@ -2,7 +2,7 @@
 
 use pretty_assertions::assert_eq;
 
-use crate::harness::{Fault, Message, Script, Setup, TIMEOUT, call_params, poll, use_arguments};
+use crate::harness::{Fault, Script, Setup, TIMEOUT, call_params, poll, use_arguments};
 
 const SIZE: usize = 15_000_000;
 
