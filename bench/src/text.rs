@@ -104,7 +104,7 @@ fn record(number: usize) -> String {
         "id": number,
         "name": format!("item {number}"),
         "tags": ["new", "\"quoted\"", "a\\b"],
-        "owner": {"mail": format!("user{number}@example.org"), "active": number % 3 == 0},
+        "owner": {"mail": format!("user{number}@example.org"), "active": number.is_multiple_of(3)},
         "note": "first line\nsecond line",
     });
     format!("{record}\n")
