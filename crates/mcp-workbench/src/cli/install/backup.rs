@@ -10,14 +10,17 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-use super::{InstallError, target::Target};
+use super::{InstallError, change::Change, target::Target};
 use crate::private_files::open_new;
 
 /// What stands between the name of the file and what is known of the copy.
 const MARK: &str = ".workbench-backup-";
 
-/// What the copy of a file that was not there ends with.
+/// Ends the name of a copy of a file that was not there.
 const ABSENT: &str = "-new";
+
+/// Ends the name of a copy whose file lost servers to the install.
+const REPLACED: &str = "-replaced";
 
 /// A copy of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,25 +33,32 @@ pub(super) struct Backup {
     became: String,
     /// Whether there was no file.
     was_absent: bool,
+    /// Whether the install took servers out of the file.
+    pub(super) has_replaced: bool,
 }
 
 impl Backup {
-    /// Copies a file that is about to get another text.
-    pub(super) fn make(target: &Target, after: &str) -> Result<Self, InstallError> {
+    /// Copies a file that is about to be changed.
+    pub(super) fn make(target: &Target, change: &Change) -> Result<Self, InstallError> {
         let time = SystemTime::now().duration_since(UNIX_EPOCH);
         let mut time = time.map_or(0, |time| time.as_secs());
         // The newest copy is the one that an undo takes, whatever the clock says.
         let newest = Self::all(&target.path).into_iter().map(|it| it.time).max();
         time = time.max(newest.map_or(0, |newest| newest + 1));
-        let became = digest(after);
+        let became = digest(&change.text);
         let was_absent = target.text.is_none();
-        let absent = if was_absent { ABSENT } else { "" };
+        let has_replaced = change.replaces();
+        let ending = match (was_absent, has_replaced) {
+            (true, _) => ABSENT,
+            (false, true) => REPLACED,
+            (false, false) => "",
+        };
         let name = target
             .path
             .file_name()
             .unwrap_or_default()
             .to_string_lossy();
-        let name = format!("{name}{MARK}{time}-{became}{absent}");
+        let name = format!("{name}{MARK}{time}-{became}{ending}");
         let path = target.path.with_file_name(name);
         let copied = copy(&path, target);
         copied.map_err(|source| InstallError::Backup {
@@ -60,6 +70,7 @@ impl Backup {
             time,
             became,
             was_absent,
+            has_replaced,
         })
     }
 
@@ -83,12 +94,14 @@ impl Backup {
     fn of_name(path: &Path, begin: &str) -> Option<Self> {
         let name = path.file_name()?.to_str()?.strip_prefix(begin)?;
         let (time, became) = name.split_once('-')?;
-        let known = became.strip_suffix(ABSENT);
+        let absent = became.strip_suffix(ABSENT);
+        let replaced = became.strip_suffix(REPLACED);
         Some(Self {
             path: path.to_owned(),
             time: time.parse().ok()?,
-            became: known.unwrap_or(became).to_owned(),
-            was_absent: known.is_some(),
+            became: absent.or(replaced).unwrap_or(became).to_owned(),
+            was_absent: absent.is_some(),
+            has_replaced: replaced.is_some(),
         })
     }
 

@@ -110,6 +110,11 @@ impl Change {
         !self.differs
     }
 
+    /// Tells whether servers are taken out of the file.
+    pub(super) fn replaces(&self) -> bool {
+        !self.removed.is_empty()
+    }
+
     /// What would change: our entry, and the names of the servers that go. Their entries may hold secrets.
     pub(super) fn preview(&self, target: &Target, own: &OwnEntry<'_>) -> String {
         let new = if target.text.is_none() { " (new)" } else { "" };
@@ -168,7 +173,7 @@ impl Change {
 }
 
 /// A server by its name, and the project that it is for.
-fn shown(name: &str, section: Option<&Path>) -> String {
+pub(super) fn shown(name: &str, section: Option<&Path>) -> String {
     match section {
         Some(project) => {
             format!(
@@ -195,7 +200,8 @@ pub(super) fn is_ours(server: &FoundServer, program: &str) -> bool {
     what(server).is_some_and(|it| it.is_ours(Path::new(program)))
 }
 
-fn what(server: &FoundServer) -> Option<Identity> {
+/// Returns the identity of an entry, if it is a server.
+pub(super) fn what(server: &FoundServer) -> Option<Identity> {
     match &server.reading {
         Reading::Server(imported) => identity(&imported.entry),
         Reading::NotAServer => None,
@@ -219,8 +225,8 @@ fn relation(server: &FoundServer, known: &[OwnServer], program: &str) -> Relatio
     }
 }
 
-/// The section of a project that a server stands in, if it does not stand at the top.
-fn section(target: &Target, server: &FoundServer) -> Option<PathBuf> {
+/// Returns the project whose section contains a server, if it is not at the top.
+pub(super) fn section(target: &Target, server: &FoundServer) -> Option<PathBuf> {
     match target.scope {
         Scope::User => server.project.clone(),
         Scope::Project => None,
@@ -243,7 +249,7 @@ fn edited(
             text.remove(name, section.as_deref())?;
         }
         if let Some((name, entry)) = ours {
-            text.set(name, entry)?;
+            text.set(name, None, entry)?;
         }
         Ok(text.finish())
     };

@@ -201,7 +201,7 @@ fn carry_out(
     }
     output::remark(&preview);
     confirm(arguments.yes)?;
-    let backup = write(target, &change.text)?;
+    let backup = write(target, change)?;
     remarks.extend(variable_remark(target.client, own, environment));
     report(target, &backup, remarks, arguments.project);
     Ok(())
@@ -277,11 +277,11 @@ fn confirm(yes: bool) -> Result<(), InstallError> {
 }
 
 /// Writes the file after a copy of what it was, unless somebody else has changed it meanwhile.
-fn write(target: &Target, after: &str) -> Result<Backup, InstallError> {
-    let backup = Backup::make(target, after)?;
+fn write(target: &Target, change: &Change) -> Result<Backup, InstallError> {
+    let backup = Backup::make(target, change)?;
     let written = match &target.text {
-        Some(before) => replace_unchanged(&target.path, before, after),
-        None => create_new(&target.path, after),
+        Some(before) => replace_unchanged(&target.path, before, &change.text),
+        None => create_new(&target.path, &change.text),
     };
     if let Err(error) = written {
         backup.discard();

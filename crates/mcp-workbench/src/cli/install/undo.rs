@@ -1,16 +1,19 @@
-//! Taking an install back: the bytes of the copy, or our entry alone where the file has changed since.
+//! Taking an install back: the bytes of the copy, or, where the file has changed since, our entry and the servers that it
+//! replaced.
 
 use std::{fs, process::ExitCode};
+
+use serde_json::Value;
 
 use super::{
     InstallArguments, InstallError,
     backup::Backup,
-    change::{is_ours, servers},
+    change::{is_ours, section, servers, shown, what},
     target::{Target, stable_program},
 };
 use crate::{
     cli::{Done, output},
-    clients::ClientText,
+    clients::{ClientEditError, ClientText, FoundServer},
     config::{Environment, WriteError, replace_unchanged},
     visible::visible,
 };
@@ -69,37 +72,127 @@ fn restore(
     Ok(said)
 }
 
-/// Takes our entry out of a file that has changed since, and says so; `None` if it is not there.
+/// Takes our entry out of a file that has changed since, puts back the servers that it replaced, and says so; `None` if
+/// our entry is not there.
 fn take_out(
     target: &Target,
     now: &str,
     arguments: &InstallArguments,
     program: &str,
 ) -> Result<Option<String>, InstallError> {
-    let servers = servers(target, now)?;
-    let mut ours = servers.iter().filter(|it| it.name == arguments.name);
-    if !ours.any(|it| is_ours(it, program)) {
+    let present = servers(target, now)?;
+    let is_own = |it: &&FoundServer| {
+        it.name == arguments.name && section(target, it).is_none() && is_ours(it, program)
+    };
+    let Some(own) = present.iter().find(is_own) else {
         return Ok(None);
-    }
-    let path = target.path.display();
-    let name = visible(&arguments.name);
-    let edited = ClientText::parse(target.client, now).and_then(|mut text| {
-        text.remove(&arguments.name, None)?;
-        Ok(text.finish())
-    });
-    let after = edited.map_err(|error| InstallError::Edit {
+    };
+    let failed = |error: ClientEditError| InstallError::Edit {
         file: target.path.clone(),
         error: error.into(),
-    })?;
-    if arguments.dry_run {
-        return Ok(Some(format!(
-            "`{name}` would be taken out of {path}, which has changed since"
-        )));
+    };
+    let mut text = ClientText::parse(target.client, now).map_err(failed)?;
+    text.remove(&own.name, None).map_err(failed)?;
+    let mut outcome = Outcome::default();
+    for earlier in earlier_servers(target, own)? {
+        let server = &earlier.server;
+        let section = section(target, server);
+        let name = shown(&server.name, section.as_deref());
+        let mut others = present.iter().filter(|it| !std::ptr::eq(*it, own));
+        let entry = Value::Object(server.entry.clone());
+        match others.find(|it| is_same_place(it, server)) {
+            Some(same) if what(same) == what(server) => {}
+            Some(_) => outcome.changed.push(name),
+            None if earlier.was_replaced
+                && text.set(&server.name, section.as_deref(), &entry).is_ok() =>
+            {
+                outcome.restored.push(name);
+            }
+            None => outcome.missing.push(name),
+        }
     }
-    replace_unchanged(&target.path, now, &after)?;
-    let mut said = format!("took `{name}` out of {path}, which has changed since it was put in");
-    if let Some(backup) = Backup::all(&target.path).first() {
-        said.push_str(&format!("\nas it was before: {}", backup.path.display()));
+    if !arguments.dry_run {
+        replace_unchanged(&target.path, now, &text.finish())?;
     }
-    Ok(Some(said))
+    Ok(Some(outcome.report(target, own, arguments.dry_run)))
+}
+
+/// A server that the client had before the install.
+struct EarlierServer {
+    server: FoundServer,
+    /// Whether the install took it out. A server that somebody else removed is not put back.
+    was_replaced: bool,
+}
+
+/// Returns the servers that the client had before the installs of our entry, the newest copy first.
+fn earlier_servers(target: &Target, own: &FoundServer) -> Result<Vec<EarlierServer>, InstallError> {
+    let mut earlier: Vec<EarlierServer> = Vec::new();
+    for backup in Backup::all(&target.path) {
+        let text = backup.text()?.unwrap_or_default();
+        // The copy of the first install is the last one that counts: it does not have our entry yet. Older ones belong to
+        // installs that were taken back.
+        let mut is_first = true;
+        for server in servers(target, &text)? {
+            let has_our_place = is_same_place(&server, own);
+            if has_our_place && what(&server) == what(own) {
+                is_first = false;
+            } else if !earlier.iter().any(|it| is_same_place(&it.server, &server)) {
+                earlier.push(EarlierServer {
+                    server,
+                    was_replaced: backup.has_replaced || has_our_place,
+                });
+            }
+        }
+        if is_first {
+            break;
+        }
+    }
+    Ok(earlier)
+}
+
+/// Tells whether two servers have one name in one section.
+fn is_same_place(one: &FoundServer, other: &FoundServer) -> bool {
+    one.name == other.name && one.project == other.project
+}
+
+/// The servers of a copy, by what became of them.
+#[derive(Default)]
+struct Outcome {
+    /// Put back.
+    restored: Vec<String>,
+    /// In the file, with a different entry.
+    changed: Vec<String>,
+    /// Not in the file, and not put back.
+    missing: Vec<String>,
+}
+
+impl Outcome {
+    /// Says what was done, or would be.
+    fn report(&self, target: &Target, own: &FoundServer, dry_run: bool) -> String {
+        let (path, name) = (target.path.display(), visible(&own.name));
+        let (removed, restored) = if dry_run {
+            ("would remove", "would put back")
+        } else {
+            ("removed", "put back")
+        };
+        let mut lines = vec![format!(
+            "{removed} `{name}` from {path}, which has changed since the install"
+        )];
+        for (names, what) in [
+            (&self.restored, restored),
+            (
+                &self.changed,
+                "different from the backup, and left as it is",
+            ),
+            (&self.missing, "in the backup, and not put back"),
+        ] {
+            if !names.is_empty() {
+                lines.push(format!("{what}: {}", names.join(", ")));
+            }
+        }
+        if let Some(backup) = Backup::all(&target.path).first() {
+            lines.push(format!("as it was before: {}", backup.path.display()));
+        }
+        lines.join("\n")
+    }
 }

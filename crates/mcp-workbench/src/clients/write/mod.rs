@@ -65,11 +65,19 @@ impl ClientText {
         Ok(Self { client, text })
     }
 
-    /// Puts a server in, or another in the place of the one with this name.
-    pub fn set(&mut self, name: &str, entry: &Value) -> Result<(), ClientEditError> {
+    /// Sets the entry of a server, in the section of a project if one is named.
+    pub fn set(
+        &mut self,
+        name: &str,
+        section: Option<&Path>,
+        entry: &Value,
+    ) -> Result<(), ClientEditError> {
         let key = self.client.key;
         match &mut self.text {
-            Text::Json(text) => Ok(text.set(key, name, entry)?),
+            Text::Json(text) => {
+                let section = section.map(Path::to_string_lossy);
+                Ok(text.set(&place(key, section.as_deref()), name, entry)?)
+            }
             Text::Toml(text) => match self.client.listing {
                 Listing::List => text.set_in_list(key, name, entry),
                 Listing::Map | Listing::MapAndProjects => text.set(key, name, entry),
@@ -83,12 +91,7 @@ impl ClientText {
         match &mut self.text {
             Text::Json(text) => {
                 let section = section.map(Path::to_string_lossy);
-                let mut path: Vec<&str> = Vec::new();
-                if let Some(section) = &section {
-                    path.extend(["projects", section.as_ref()]);
-                }
-                path.extend(key);
-                Ok(text.remove(&path, name)?)
+                Ok(text.remove(&place(key, section.as_deref()), name)?)
             }
             Text::Toml(text) => Ok(text.remove(key, name)),
         }
@@ -105,3 +108,13 @@ impl ClientText {
 
 #[cfg(test)]
 mod tests;
+/// Returns the path to the servers, at the top or in the section of a project.
+fn place<'a>(key: &'a [&'a str], section: Option<&'a str>) -> Vec<&'a str> {
+    let section = section.map(|section| ["projects", section]);
+    section
+        .into_iter()
+        .flatten()
+        .chain(key.iter().copied())
+        .collect()
+}
+

@@ -7,7 +7,9 @@ use crate::clients::{ClientName, Reading, Scope, client, servers_in};
 
 fn set(name: ClientName, text: &str, entry: &Value) -> String {
     let mut edited = ClientText::parse(client(name), text).expect("it is well formed");
-    edited.set("workbench", entry).expect("it can be put in");
+    edited
+        .set("workbench", None, entry)
+        .expect("it can be put in");
     edited.finish()
 }
 
@@ -50,6 +52,16 @@ fn a_server_is_put_into_a_list_of_tables() {
         text
     );
     assert_eq!(set(ClientName::MistralVibe, &changed, &entry), changed);
+}
+
+#[test]
+fn numbers_keep_their_kind_in_toml() {
+    let text = set(
+        ClientName::Codex,
+        "",
+        &json!({"a": 10.5, "b": 2.0, "c": -3}),
+    );
+    assert_eq!(text, "[mcp_servers.workbench]\na = 10.5\nb = 2.0\nc = -3\n");
 }
 
 #[test]
@@ -111,7 +123,8 @@ fn what_is_not_as_it_should_be_is_refused() {
     ];
     for (name, text) in cases {
         let edited = ClientText::parse(client(name), text);
-        let refused = edited.and_then(|mut it| it.set("workbench", &json!({"name": "workbench"})));
+        let refused =
+            edited.and_then(|mut it| it.set("workbench", None, &json!({"name": "workbench"})));
         assert!(refused.is_err(), "{name:?}: {text}");
     }
 }

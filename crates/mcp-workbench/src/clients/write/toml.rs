@@ -161,7 +161,10 @@ fn inline(value: &Value) -> TomlValue {
                 .map(|(key, value)| (key.as_str(), inline(value)));
             TomlValue::InlineTable(members.collect::<InlineTable>())
         }
-        Value::Number(number) => number.as_i64().unwrap_or_default().into(),
+        Value::Number(number) => match number.as_i64() {
+            Some(number) => number.into(),
+            None => number.as_f64().unwrap_or_default().into(),
+        },
         Value::Null => "".into(),
     }
 }

@@ -1,7 +1,10 @@
 //! `install --undo`: the file is as it was, to the byte.
 
-use mcp_workbench::clients::{ClientName, client};
+use std::path::{Path, PathBuf};
+
+use mcp_workbench::clients::{ClientName, Format, Scope, client, servers_in};
 use pretty_assertions::assert_eq;
+use serde_json::{Value, json};
 
 use super::{
     install::{configure, prepared, with_a_namesake, writable},
@@ -135,6 +138,143 @@ fn in_a_file_that_has_changed_since_only_our_entry_goes() {
             .says(&["nothing to undo"]);
         assert_eq!(read(&file), changed(&original), "{word}");
     }
+}
+
+/// Rewrites a file as a client does that saves its settings: without comments, in a layout of its own.
+fn rewrite(machine: &Machine, name: ClientName) {
+    let file = machine.client_file(client(name));
+    let text = read(&file);
+    let changed = match client(name).format {
+        Format::Toml => text.replace("command", "\n  command"),
+        Format::Json | Format::Yaml => {
+            let mut value = jsonc(&text);
+            value["saved"] = json!(true);
+            value.to_string()
+        }
+    };
+    assert_ne!(changed, text, "{name:?}");
+    write(&file, &changed);
+}
+
+fn jsonc(text: &str) -> Value {
+    jsonc_parser::parse_to_serde_value(text, &jsonc_parser::ParseOptions::default())
+        .expect("JSON with comments")
+}
+
+/// The servers of a client's file, by the project whose section has them and their name.
+fn entries(machine: &Machine, name: ClientName) -> Vec<(Option<PathBuf>, String, Value)> {
+    let text = read(&machine.client_file(client(name)));
+    let servers = servers_in(client(name), &text, Scope::User, Path::new("/"));
+    let servers = servers.expect("it can be read").into_iter();
+    let mut entries: Vec<_> = servers
+        .map(|it| (it.project, it.name, Value::Object(it.entry)))
+        .collect();
+    entries.sort_by_key(|(project, name, _)| (project.clone(), name.clone()));
+    entries
+}
+
+#[test]
+fn replaced_servers_come_back_after_the_client_rewrote_its_file() {
+    let machine = prepared();
+    for client in writable() {
+        let (name, word) = (client.name, client.word());
+        let before = entries(&machine, name);
+        let replace = ["install", "--client", &word, "--yes", "--replace"];
+        machine.run(&replace).ends_with(0);
+        assert!(entries(&machine, name).len() <= before.len(), "{word}");
+        rewrite(&machine, name);
+        let undo = ["install", "--client", &word, "--undo"];
+        let ran = machine.run(&undo).ends_with(0);
+        let ran = ran.says(&[
+            "which has changed since",
+            "put back: ",
+            "as it was before: ",
+        ]);
+        assert!(!ran.all().contains("not put back"), "{}", ran.all());
+        assert_eq!(entries(&machine, name), before, "{word}");
+        machine.run(&undo).ends_with(1).says(&["nothing to undo"]);
+    }
+}
+
+#[test]
+fn servers_of_several_installs_come_back() {
+    let machine = prepared();
+    let file = machine.client_file(client(ClientName::Cursor));
+    let before = entries(&machine, ClientName::Cursor);
+    for options in [&["--yes"][..], &["--yes", "--replace"]] {
+        let install = ["install", "--client", "cursor"];
+        machine.run(&[&install, options].concat()).ends_with(0);
+        write(&file, &format!("{}\n", read(&file)));
+    }
+    machine
+        .run(&["install", "--client", "cursor", "--undo"])
+        .ends_with(0)
+        .says(&["put back: common"]);
+    assert_eq!(entries(&machine, ClientName::Cursor), before);
+}
+
+#[test]
+fn a_server_that_somebody_else_removed_or_changed_is_named_and_not_put_back() {
+    let machine = prepared();
+    let file = machine.client_file(client(ClientName::Kiro));
+    let servers = json!({
+        "same": {"command": "npx", "args": ["-y", "shared-server"], "env": {"KEY": "${SHARED_KEY}"}},
+        "gone": {"command": "gone"},
+    });
+    let undo = ["install", "--client", "kiro", "--undo"];
+    // Without --replace the install takes nothing out, so whatever is missing was removed by somebody else.
+    write(&file, &json!({"mcpServers": servers}).to_string());
+    machine
+        .run(&["install", "--client", "kiro", "--yes"])
+        .ends_with(0);
+    let mut value = jsonc(&read(&file));
+    value["mcpServers"]
+        .as_object_mut()
+        .expect("servers")
+        .remove("gone");
+    write(&file, &value.to_string());
+    machine.run(&undo).ends_with(0).says(&[
+        "in the backup, and not put back: gone",
+        "as it was before: ",
+    ]);
+    assert_eq!(
+        jsonc(&read(&file)),
+        json!({"mcpServers": {"same": servers["same"]}})
+    );
+    // A new server under the name of a replaced one stays.
+    write(&file, &json!({"mcpServers": servers}).to_string());
+    machine
+        .run(&["install", "--client", "kiro", "--yes", "--replace"])
+        .ends_with(0);
+    let mut value = jsonc(&read(&file));
+    value["mcpServers"]["same"] = json!({"command": "other"});
+    write(&file, &value.to_string());
+    machine
+        .run(&undo)
+        .ends_with(0)
+        .says(&["different from the backup, and left as it is: same"]);
+    assert_eq!(
+        jsonc(&read(&file)),
+        json!({"mcpServers": {"gone": {"command": "gone"}, "same": {"command": "other"}}})
+    );
+}
+
+#[test]
+fn an_older_entry_of_ours_comes_back() {
+    let machine = prepared();
+    let file = machine.client_file(client(ClientName::Kiro));
+    let old =
+        json!({"mcpServers": {"workbench": {"command": "npx", "args": ["-y", "mcp-workbench"]}}});
+    write(&file, &old.to_string());
+    machine
+        .run(&["install", "--client", "kiro", "--yes"])
+        .ends_with(0);
+    write(&file, &format!("{} ", read(&file)));
+    machine
+        .run(&["install", "--client", "kiro", "--undo"])
+        .ends_with(0)
+        .says(&["put back: workbench"]);
+    assert_eq!(jsonc(&read(&file)), old);
 }
 
 #[test]
