@@ -40,6 +40,8 @@ pub enum Remark {
         /// Their names, as written.
         variables: Vec<String>,
     },
+    /// Two clients have the server and allow different tools. The entry allows those that both allow.
+    StricterTools,
     /// The server works in this directory, because it did so there.
     WorksIn {
         /// The directory.
@@ -67,6 +69,7 @@ impl Remark {
             Self::SignsIn => "signs_in",
             Self::FromProject => "from_project",
             Self::NotInherited { .. } => "not_inherited",
+            Self::StricterTools => "stricter_tools",
             Self::WorksIn { .. } => "works_in",
         }
     }
@@ -112,6 +115,11 @@ impl fmt::Display for Remark {
                 f,
                 "it wants these variables of your environment: {}; if it may have them, list them in its `inheritEnv`",
                 visible(&variables.join(", "))
+            ),
+            Self::StricterTools => write!(
+                f,
+                "its entries allow different tools; only the tools that all of them allow are imported \
+                 (`includeTools`, `disabledTools`)"
             ),
             Self::WorksIn { directory } => {
                 write!(f, "it works in {}, as it did there", visible(directory))

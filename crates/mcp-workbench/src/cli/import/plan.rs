@@ -1,5 +1,7 @@
 //! What an import would do: which servers were found, which of them are new, and where each goes.
 
+mod restrictions;
+
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -241,9 +243,10 @@ impl Finding {
     }
 
     /// Adds a place where the same server was found. The user's own entry wins over one of a project, and then one that
-    /// is enabled over one that is not.
+    /// is enabled over one that is not. Of two restrictions of tools the stricter one wins. Those of a project do not count
+    /// beside the user's own entry, because nobody may have agreed to the project's file.
     fn join(&mut self, place: Place, kind: Kind) {
-        let (Kind::New(one), Kind::New(other)) = (&mut self.kind, kind) else {
+        let (Kind::New(one), Kind::New(mut other)) = (&mut self.kind, kind) else {
             self.places.push(place);
             return;
         };
@@ -253,8 +256,11 @@ impl Finding {
             self.places.insert(0, place);
             return;
         }
-        if one.from_project == other.from_project && one.is_disabled() && !other.is_disabled() {
-            *one = other;
+        if one.from_project == other.from_project {
+            if one.is_disabled() && !other.is_disabled() {
+                std::mem::swap(one, &mut other);
+            }
+            one.restrict_tools(&other);
         }
         self.places.push(place);
     }
@@ -279,6 +285,17 @@ impl New {
     /// Tells whether the entry is disabled.
     pub(super) fn is_disabled(&self) -> bool {
         self.entry.get("disabled").is_some()
+    }
+
+    /// Takes over the restrictions of tools of another entry for the same server.
+    fn restrict_tools(&mut self, other: &Self) {
+        let Some(entry) = self.entry.as_object_mut() else {
+            return;
+        };
+        let differ = restrictions::restrict_to_both(entry, &other.entry);
+        if differ && !self.remarks.contains(&Remark::StricterTools) {
+            self.remarks.push(Remark::StricterTools);
+        }
     }
 
     /// Disables an entry of a project, and takes away the variables that it wants to inherit.

@@ -137,6 +137,100 @@ fn a_server_that_is_on_anywhere_is_on() {
     assert_eq!(places.len(), 2);
 }
 
+#[test]
+fn the_stricter_restriction_of_tools_wins() {
+    let cases = [
+        // Neither, or the same in different words: nothing to say.
+        (json!({}), json!({}), json!({}), false),
+        (
+            json!({"disabledTools": ["a"]}),
+            json!({"excludeTools": ["a"]}),
+            json!({"disabledTools": ["a"]}),
+            false,
+        ),
+        // One of them, in either order.
+        (
+            json!({}),
+            json!({"disabledTools": ["a"]}),
+            json!({"disabledTools": ["a"]}),
+            true,
+        ),
+        (
+            json!({"includeTools": ["a"]}),
+            json!({}),
+            json!({"includeTools": ["a"]}),
+            true,
+        ),
+        (
+            json!({"disabled": true, "disabledTools": ["a"]}),
+            json!({"includeTools": ["b"]}),
+            json!({"includeTools": ["b"], "disabledTools": ["a"]}),
+            true,
+        ),
+        // Both.
+        (
+            json!({"includeTools": ["a", "b"], "excludeTools": ["x"]}),
+            json!({"includeTools": ["c", "b"], "disabledTools": ["x", "y"]}),
+            json!({"includeTools": ["b"], "excludeTools": ["x"], "disabledTools": ["y"]}),
+            true,
+        ),
+        (
+            json!({"includeTools": ["a"]}),
+            json!({"includeTools": ["b"]}),
+            json!({"includeTools": []}),
+            true,
+        ),
+    ];
+    for (one, other, expected, said) in cases {
+        let entry = |mut restrictions: Value| {
+            restrictions["command"] = "x".into();
+            json!({"a": restrictions})
+        };
+        let files = vec![
+            file(ClientName::Cursor, &entry(one)),
+            file(ClientName::Kiro, &entry(other)),
+        ];
+        let findings = gathered(files, "{}");
+        let [
+            Finding {
+                kind: Kind::New(new),
+                ..
+            },
+        ] = findings.as_slice()
+        else {
+            panic!("{findings:?}");
+        };
+        let mut expected = expected;
+        expected["command"] = "x".into();
+        assert_eq!(new.entry, expected);
+        assert_eq!(
+            new.remarks.contains(&Remark::StricterTools),
+            said,
+            "{expected}"
+        );
+    }
+}
+
+#[test]
+fn restrictions_of_a_project_do_not_reach_an_entry_of_the_user() {
+    let own = || file(ClientName::Cursor, &json!({"a": {"command": "x"}}));
+    let project = || FoundFile {
+        scope: Scope::Project,
+        ..file(
+            ClientName::Kiro,
+            &json!({"a": {"command": "x", "disabledTools": ["t"]}}),
+        )
+    };
+    for files in [vec![own(), project()], vec![project(), own()]] {
+        let findings = gathered(files, "{}");
+        let Kind::New(new) = &findings[0].kind else {
+            panic!("{findings:?}");
+        };
+        assert_eq!(new.entry, json!({"command": "x"}));
+        assert_eq!(new.remarks, []);
+    }
+}
+
 proptest! {
     /// Whatever names clients use, no two servers of a toolbox get one name, and all get in.
     #[test]
