@@ -10,6 +10,9 @@ pub const CONFIG_VARIABLE: &str = "WORKBENCH_CONFIG";
 /// The name of a configuration file that nobody named.
 pub const CONFIG_FILE: &str = "workbench-config.json";
 
+/// The lock file of a configuration that has the usual name.
+const LOCK_FILE: &str = "workbench.lock";
+
 /// The folder of the configuration file in the user's configuration directory.
 const USER_FOLDER: &str = "mcp-workbench";
 
@@ -113,6 +116,20 @@ fn existing(file: PathBuf, source: ConfigSource) -> Result<Located, PathBuf> {
     } else {
         Err(file)
     }
+}
+
+/// Returns the lock file of a configuration file, which is beside it and belongs to it alone. Earlier versions had one lock
+/// file for each folder; it stays that of a configuration with the usual name, and otherwise of one that has no lock file yet.
+pub(super) fn lock_file(config: &Path) -> Option<PathBuf> {
+    let name = config.file_name()?.to_string_lossy();
+    let shared = config.with_file_name(LOCK_FILE);
+    if name == CONFIG_FILE {
+        return Some(shared);
+    }
+    let stem = name.strip_suffix(".json").unwrap_or(&name);
+    let own = config.with_file_name(format!("{stem}.{LOCK_FILE}"));
+    let is_ours = shared.exists() && !own.exists() && !config.with_file_name(CONFIG_FILE).exists();
+    Some(if is_ours { shared } else { own })
 }
 
 /// The configuration file in the user's configuration directory.
@@ -270,5 +287,31 @@ mod tests {
         assert!(error.remedy().contains("--config"));
         assert!(error.remedy().contains("mcp-workbench init"));
         assert!(error.remedy().contains("mcp-workbench demo"));
+    }
+
+    #[test]
+    fn every_configuration_has_a_lock_file_of_its_own() {
+        let cases: [(&[&str], &str, &str); 6] = [
+            (&[], "workbench-config.json", "workbench.lock"),
+            (&[], "team.json", "team.workbench.lock"),
+            (&[], "team.jsonc", "team.jsonc.workbench.lock"),
+            // The lock file of an earlier version stays that of the configuration that it belongs to.
+            (&["workbench.lock"], "team.json", "workbench.lock"),
+            (
+                &["workbench.lock", "team.workbench.lock"],
+                "team.json",
+                "team.workbench.lock",
+            ),
+            (
+                &["workbench.lock", "workbench-config.json"],
+                "team.json",
+                "team.workbench.lock",
+            ),
+        ];
+        for (files, config, expected) in cases {
+            let setting = Setting::new(files);
+            let found = lock_file(&setting.path(config));
+            assert_eq!(found, Some(setting.path(expected)), "{files:?} {config}");
+        }
     }
 }

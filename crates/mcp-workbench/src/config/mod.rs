@@ -62,7 +62,6 @@ pub use self::{
         Fault, JsonType, KeyFault, Named, Place, Problem, Problems, ReferenceFault, Scope,
         Severity, TransportFault, ValueFault,
     },
-    resolve::LOCK_FILE,
     resolved::{
         ChildEnvironment, Config, Connect, ListBounds, PinMode, Purpose, RemoteEndpoint,
         RemoteProtocol, Server, ServerTimes, StdioLaunch, ToolMode, Toolbox, Transport, Unset,

@@ -20,7 +20,7 @@ use super::{
     environment::{Environment, clean},
     filters::ToolFilters,
     glob::Glob,
-    locate::user_config_file,
+    locate::{lock_file, user_config_file},
     meta_tools::MetaTool,
     problems::{Findings, ValueFault},
     raw::{
@@ -37,9 +37,6 @@ use super::{
 };
 use crate::era::Era;
 use texts::Taken;
-
-/// The name of the lock file, which lies beside the configuration.
-pub const LOCK_FILE: &str = "workbench.lock";
 
 const DEFAULT_NAME_LIMIT: usize = 64;
 const DEFAULT_OPEN_WAIT: Duration = Duration::from_secs(15);
@@ -63,7 +60,7 @@ pub(super) fn resolve(
         findings,
         sanitize: raw.sanitize.unwrap_or(false),
     };
-    let lock = Some(resolver.folder.join(LOCK_FILE));
+    let lock = lock_file(&environment.absolute(file));
     let toolboxes = raw
         .toolboxes
         .iter()

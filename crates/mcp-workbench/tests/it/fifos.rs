@@ -97,7 +97,7 @@ fn a_configuration_that_becomes_a_fifo_is_not_read() {
 #[test]
 fn a_lock_file_that_is_a_fifo_is_not_read() {
     let setup = setup_with(&json!({}));
-    replace_by_fifo(&setup.path("config/workbench.lock"));
+    replace_by_fifo(&setup.path("config/workbench.workbench.lock"));
     let mut workbench = setup.connect();
     workbench.open("dev");
     workbench.wait_stderr(NOT_REGULAR);

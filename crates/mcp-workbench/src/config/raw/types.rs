@@ -94,7 +94,7 @@ pub(in crate::config) struct RawConfig {
     /// Whether the message of an elicitation begins with a line that names the server that asks. Without it, in proxy and
     /// dynamic mode.
     pub(in crate::config) attribute_questions: Option<bool>,
-    /// What is done when a server, or one of its tools, is not what the lock file `workbench.lock` has.
+    /// What is done when a server, or one of its tools, is not what the lock file has.
     #[schemars(extend("default" = "notice"))]
     pub(in crate::config) pin: Option<RawPin>,
     /// Whether every call of a tool is noted in a log, and how.

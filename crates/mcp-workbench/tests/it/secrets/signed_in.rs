@@ -59,7 +59,10 @@ fn serving_tells_nothing_of_a_sign_in() {
         .argument("--log-level")
         .argument("trace");
     let setup = setup.top("audit", audit);
-    let (cache, lock) = (setup.path("cache"), setup.path("config/workbench.lock"));
+    let (cache, lock) = (
+        setup.path("cache"),
+        setup.path("config/workbench.workbench.lock"),
+    );
     let audit = setup.path("audit");
     let mut workbench = setup.connect();
     assert_eq!(workbench.open("dev").tool_names(), ["t", "u"]);

@@ -68,7 +68,10 @@ fn serving_tells_it_nowhere() {
     let audit = json!({"file": "../audit/calls.jsonl", "arguments": "values"});
     let setup = setup(&remote).argument("--log-level").argument("trace");
     let setup = setup.top("audit", audit);
-    let (cache, lock) = (setup.path("cache"), setup.path("config/workbench.lock"));
+    let (cache, lock) = (
+        setup.path("cache"),
+        setup.path("config/workbench.workbench.lock"),
+    );
     let audit = setup.path("audit");
     let mut workbench = setup.connect();
     let opened = workbench.open("dev");

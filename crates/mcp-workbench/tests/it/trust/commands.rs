@@ -119,7 +119,10 @@ fn a_person_is_shown_what_is_started_and_what_is_approved() {
             approve.type_line(second);
         }
         let status = approve.finish();
-        let is_written = approve.setup.path("config/workbench.lock").exists();
+        let is_written = approve
+            .setup
+            .path("config/workbench.workbench.lock")
+            .exists();
         (status.success(), is_written)
     };
     assert_eq!(answers("", None), (false, false));

@@ -6,7 +6,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::{World, names, tool};
-use crate::harness::{Script, Setup};
+use crate::harness::{Script, Setup, Workbench};
 
 fn tools() -> Value {
     json!([tool("add", "Adds")])
@@ -42,6 +42,45 @@ fn several_workbenches_at_once_lose_nothing() {
     let lock: Value = serde_json::from_str(&world.lock()).unwrap();
     let pinned: Vec<&String> = lock["toolboxes"].as_object().unwrap().keys().collect();
     assert_eq!(pinned, boxes.iter().collect::<Vec<_>>());
+}
+
+#[test]
+fn two_configurations_in_one_folder_raise_no_alarms_about_each_other() {
+    let world = World::pinned("notice", &tools());
+    let before = world.lock();
+    let config = fs::read_to_string(world.setup.config()).unwrap();
+    let mut config: Value = serde_json::from_str(&config).unwrap();
+    World::entry(&mut config)["env"] = json!({"OTHER": "value"});
+    let other = world.setup.write("config/other.json", &config.to_string());
+    for _ in 0..2 {
+        let mut command = world.setup.command();
+        command.arg("--config").arg(&other);
+        let mut workbench = Workbench::spawn(command, Setup::new());
+        workbench.initialize();
+        assert_eq!(workbench.open("dev").json().get("notices"), None);
+        assert!(workbench.finish().status.success());
+        assert_eq!(world.open().get("notices"), None);
+    }
+    assert_eq!(world.lock(), before);
+    assert!(world.setup.path("config/other.workbench.lock").exists());
+    let mut list = world.setup.command();
+    list.arg("--config")
+        .arg(&other)
+        .args(["trust", "list", "--json"]);
+    let list: Value = serde_json::from_slice(&list.output().unwrap().stdout).unwrap();
+    let file = list["file"].as_str().unwrap();
+    assert!(file.ends_with("config/other.workbench.lock"), "{file}");
+}
+
+#[test]
+fn the_lock_file_of_an_earlier_version_keeps_working() {
+    let world = World::pinned("enforce", &tools());
+    let earlier = world.setup.path("config/workbench.lock");
+    fs::rename(world.lock_file(), &earlier).unwrap();
+    assert_eq!(names(&world.open()), ["add"]);
+    world.trusted(&["approve", "--yes"]);
+    assert!(!world.lock_file().exists());
+    assert!(earlier.exists());
 }
 
 #[test]

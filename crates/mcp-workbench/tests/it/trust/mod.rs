@@ -146,7 +146,7 @@ impl World {
     }
 
     fn lock_file(&self) -> PathBuf {
-        self.setup.path("config/workbench.lock")
+        self.setup.path("config/workbench.workbench.lock")
     }
 
     /// The text of the lock file.
