@@ -19,21 +19,25 @@ pub struct Environment {
 impl Environment {
     /// The surroundings of this process. Where the start directory is gone, it is `.`.
     pub fn of_process() -> Self {
-        Self {
-            variables: std::env::vars_os().collect(),
-            start_directory: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
-            home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
-        }
+        Self::new(
+            std::env::vars_os(),
+            std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+            std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
+        )
     }
 
-    /// Surroundings made of plain values.
+    /// Surroundings made of plain values. A variable whose value is a reference to itself is left out: MCP clients pass
+    /// `${TOKEN}` on as the value of `TOKEN` where it is not set.
     pub fn new(
         variables: impl IntoIterator<Item = (OsString, OsString)>,
         start_directory: PathBuf,
         home: Option<PathBuf>,
     ) -> Self {
         Self {
-            variables: variables.into_iter().collect(),
+            variables: variables
+                .into_iter()
+                .filter(|(name, value)| !is_own_reference(name, value))
+                .collect(),
             start_directory,
             home,
         }
@@ -115,6 +119,23 @@ pub(super) fn clean(path: &Path) -> PathBuf {
     path.components().collect()
 }
 
+/// Tells whether the value of a variable is only a reference to the variable, in the syntax of any client.
+fn is_own_reference(name: &OsStr, value: &OsStr) -> bool {
+    const SYNTAXES: [(&str, &str); 5] = [
+        ("${", "}"),
+        ("${env:", "}"),
+        ("$", ""),
+        ("{env:", "}"),
+        ("${{ secrets.", " }}"),
+    ];
+    let (name, value) = (name.as_encoded_bytes(), value.as_encoded_bytes());
+    let is_inside = |(before, after): &(&str, &str)| {
+        let rest = value.strip_prefix(before.as_bytes());
+        rest.and_then(|rest| rest.strip_suffix(after.as_bytes())) == Some(name)
+    };
+    SYNTAXES.iter().any(is_inside)
+}
+
 /// Whether two names mean one variable: Windows does not look at case.
 pub(super) fn same_variable(known: &OsStr, name: &str) -> bool {
     if cfg!(windows) {
@@ -134,6 +155,34 @@ mod tests {
         let environment = Environment::new(variables, "/start".into(), None);
         assert_eq!(environment.variable("EMPTY"), Some(OsStr::new("")));
         assert_eq!(environment.variable("OTHER"), None);
+    }
+
+    #[test]
+    fn a_reference_to_itself_is_no_value() {
+        let cases = [
+            ("${T}", None),
+            ("${env:T}", None),
+            ("$T", None),
+            ("{env:T}", None),
+            ("${{ secrets.T }}", None),
+            ("${U}", Some("${U}")),
+            ("${T}x", Some("${T}x")),
+            ("x${T}", Some("x${T}")),
+            ("${T:-x}", Some("${T:-x}")),
+            ("T", Some("T")),
+            ("$", Some("$")),
+        ];
+        for (value, expected) in cases {
+            let variables = [("T".into(), value.into())];
+            let environment = Environment::new(variables, "/start".into(), None);
+            assert_eq!(
+                environment.variable("T"),
+                expected.map(OsStr::new),
+                "{value}"
+            );
+            let passed_on = environment.variables().count();
+            assert_eq!(passed_on, usize::from(expected.is_some()), "{value}");
+        }
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub(super) struct Expanded {
     pub(super) text: String,
     /// The values that are not there and have no default, each once.
     pub(super) missing: Vec<MissingValue>,
+    /// The variables that are set to an empty value and have no default, each once.
+    pub(super) empty: Vec<String>,
     /// What went into the text, by the names of variables or as secrets of files.
     pub(super) used: Vec<(UsedFrom, String)>,
 }
@@ -151,6 +153,13 @@ impl Expanded {
                 self.text.push_str(&value);
                 match reference.source {
                     Source::Variable(name) => {
+                        let is_required = reference.default.is_none();
+                        if value.is_empty()
+                            && is_required
+                            && !self.empty.iter().any(|it| it == name)
+                        {
+                            self.empty.push(name.into());
+                        }
                         let from = UsedFrom::Variable(name.into());
                         self.used.push((from, value.into_owned()));
                     }
@@ -254,6 +263,14 @@ mod tests {
         let variable = |name: &str| MissingValue::Variable(name.into());
         assert_eq!(expanded.missing, [variable("X"), variable("Y")]);
         assert_eq!(expanded.text, "${X}one${env:Y}${X}");
+    }
+
+    #[test]
+    fn empty_variables_are_named_unless_they_have_a_default() {
+        let written = "${EMPTY}${A}${env:EMPTY} ${EMPTY:-} ${EMPTY:-other}";
+        let expanded = expanded(written, &environment()).expect("well formed");
+        assert_eq!(expanded.empty, ["EMPTY"]);
+        assert_eq!(expanded.missing, []);
     }
 
     #[test]

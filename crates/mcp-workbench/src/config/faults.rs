@@ -245,6 +245,9 @@ pub enum ReferenceFault {
     /// A value that is not there and has no default.
     #[error("{0}")]
     Missing(MissingValue),
+    /// A variable that has an empty value where no default says that it may be empty.
+    #[error("variable {0} is set to an empty value")]
+    Empty(String),
     /// A secret in the arguments of a program.
     #[error(
         "the value of {0} becomes an argument, which everybody on this machine can read while the server runs"
@@ -281,7 +284,9 @@ impl Fault {
                 | KeyFault::SpeltTwice { .. }
                 | KeyFault::Missing { key: "description" },
             )
-            | Self::Reference(ReferenceFault::InArguments(_)) => Severity::Warning,
+            | Self::Reference(ReferenceFault::Empty(_) | ReferenceFault::InArguments(_)) => {
+                Severity::Warning
+            }
             Self::Access(fault) if fault.is_tolerable() => Severity::Warning,
             Self::Reference(ReferenceFault::Missing(_)) => Severity::Unset,
             _ => Severity::Error,

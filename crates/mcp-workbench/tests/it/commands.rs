@@ -55,6 +55,36 @@ fn check_lists_all_variables_that_are_not_set() {
 }
 
 #[test]
+fn a_variable_that_refers_to_itself_is_not_set_and_an_empty_one_is_reported() {
+    let setup = || {
+        Setup::new()
+            .env("LITERAL", "${LITERAL}")
+            .env("EMPTY", "")
+            .toolbox("dev", "d")
+            .server_with(
+                "fs",
+                &Script::new(),
+                &json!({"env": {"A": "${EMPTY}", "B": "${EMPTY:-}"}}),
+            )
+    };
+    let finished = check(setup());
+    assert!(finished.status.success(), "{}", all_output(&finished));
+    let output = all_output(&finished);
+    let empty = "toolboxes.dev.mcpServers.fs.env.A: variable EMPTY is set to an empty value";
+    assert!(output.contains(empty), "{output}");
+    assert!(!output.contains("env.B"), "{output}");
+
+    let literal = setup().server_with("gh", &Script::new(), &json!({"env": {"T": "${LITERAL}"}}));
+    let finished = check(literal);
+    assert!(!finished.status.success());
+    let output = all_output(&finished);
+    assert!(
+        output.contains("cannot start, not set: LITERAL"),
+        "{output}"
+    );
+}
+
+#[test]
 fn check_reports_all_problems() {
     let text = r#"{"toolboxes": {"a": {"description": "d"}, "b": {"description": "", "mcpServers": {"c": {}}}}}"#;
     let finished = check(Setup::new().text(text));

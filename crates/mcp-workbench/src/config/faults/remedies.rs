@@ -101,6 +101,9 @@ impl ReferenceFault {
             }
             Self::Nested => "a default is literal text; use one variable with one default".into(),
             Self::Missing(value) => value.remedy(),
+            Self::Empty(variable) => {
+                format!("set it, or write `${{{variable}:-}}` if it may be empty")
+            }
             Self::InArguments(_) => {
                 "give it to the server in `env`, if the server can take it from there".into()
             }

@@ -88,6 +88,10 @@ impl Resolver<'_> {
                         UsedFrom::File | UsedFrom::Keyring => taken.secrets.add("secret", value),
                     }
                 }
+                for variable in &expanded.empty {
+                    let fault = ReferenceFault::Empty(variable.clone());
+                    self.findings.add(text.place.clone(), fault);
+                }
                 for value in &expanded.missing {
                     taken.unset.push((text.place.clone(), value.clone()));
                     let fault = ReferenceFault::Missing(value.clone());

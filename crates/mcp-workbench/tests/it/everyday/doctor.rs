@@ -53,6 +53,20 @@ fn a_tool_list_over_its_bound_is_reported() {
 }
 
 #[test]
+fn an_empty_variable_without_a_default_is_reported() {
+    let keys = json!({"env": {"A": "${EMPTY}", "B": "${EMPTY:-}"}});
+    let setup = Setup::new().env("EMPTY", "").toolbox("dev", "d");
+    let setup = setup.server_with("fs", &Script::named(&["read"]), &keys);
+    let (finished, _setup) = run(setup, &["doctor", "--json"]);
+    let report = document(&finished).to_string();
+    assert!(
+        report.contains("variable EMPTY is set to an empty value"),
+        "{report}"
+    );
+    assert!(!report.contains("env.B"), "{report}");
+}
+
+#[test]
 fn each_fault_is_told_with_its_server_and_what_to_do() {
     let setup = Setup::one(&Script::named(&["read"]))
         .entry("gone", json!({"command": "no-such-program-anywhere"}))
