@@ -128,7 +128,7 @@ pub enum Format {
     Json,
     /// TOML.
     Toml,
-    /// YAML, which is only read.
+    /// YAML.
     Yaml,
 }
 
@@ -168,6 +168,8 @@ pub enum CommandSpelling {
 /// A value that an entry always has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Constant {
+    /// The name of the server.
+    Name,
     /// A text.
     Text(&'static str),
     /// `true`.
@@ -206,7 +208,7 @@ pub enum Link {
 impl Client {
     /// Whether the workbench can write into a file of this client.
     pub fn can_be_written(&self) -> bool {
-        self.format != Format::Yaml && self.name != ClientName::Roo
+        self.name != ClientName::Roo
     }
 
     /// The word of the command line.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{
     client::{Client, CommandSpelling, Constant, Format, Interpolation, Link, Listing},
     document,
-    write::table_of,
+    write::{table_of, yaml},
 };
 use crate::config::{Environment, MissingValue, Transport, parse};
 
@@ -56,8 +56,8 @@ impl OwnEntry<'_> {
             .spelling
             .always
             .iter()
-            .partition(|(key, _)| ["type", "transport"].contains(key));
-        entry.extend(kinds.into_iter().map(constant));
+            .partition(|(key, _)| ["name", "type", "transport"].contains(key));
+        entry.extend(self.constants(kinds));
         let arguments = ["--config", self.config];
         match client.spelling.command {
             CommandSpelling::Line => {
@@ -76,8 +76,24 @@ impl OwnEntry<'_> {
             }
         }
         entry.extend(self.environment(client));
-        entry.extend(others.into_iter().map(constant));
+        entry.extend(self.constants(others));
         entry.into()
+    }
+
+    /// Returns the keys that the client always needs, with their values.
+    fn constants(
+        &self,
+        constants: Vec<&(&'static str, Constant)>,
+    ) -> impl Iterator<Item = (String, Value)> {
+        constants.into_iter().map(|(key, value)| {
+            let value = match value {
+                Constant::Name => self.name.into(),
+                Constant::Text(text) => (*text).into(),
+                Constant::True => true.into(),
+                Constant::Texts(texts) => json!(texts),
+            };
+            ((*key).to_owned(), value)
+        })
     }
 
     /// The variables, as the client passes them on; `None` where there are none, or it does not.
@@ -209,39 +225,6 @@ fn reference(interpolation: Interpolation, name: &str) -> Option<String> {
         Interpolation::Dollar => Some(format!("${name}")),
         Interpolation::Curly => Some(format!("{{env:{name}}}")),
         Interpolation::Template => Some(format!("${{{{ secrets.{name} }}}}")),
-    }
-}
-
-fn constant((key, value): &(&'static str, Constant)) -> (String, Value) {
-    let value = match value {
-        Constant::Text(text) => (*text).into(),
-        Constant::True => true.into(),
-        Constant::Texts(texts) => json!(texts),
-    };
-    ((*key).to_owned(), value)
-}
-
-/// A value in YAML. Texts are quoted as in JSON, which YAML is a superset of.
-fn yaml(value: &Value, depth: usize) -> String {
-    let indent = "  ".repeat(depth);
-    match value {
-        Value::Object(members) if !members.is_empty() => {
-            let members = members.iter().map(|(key, value)| match value {
-                Value::Object(_) | Value::Array(_) => {
-                    format!("{indent}{key}:\n{}", yaml(value, depth + 1))
-                }
-                plain => format!("{indent}{key}: {plain}\n"),
-            });
-            members.collect()
-        }
-        Value::Array(items) if !items.is_empty() => {
-            let items = items.iter().map(|item| {
-                let item = yaml(item, depth + 1);
-                format!("{indent}- {}", item.trim_start())
-            });
-            items.collect()
-        }
-        plain => format!("{indent}{plain}\n"),
     }
 }
 

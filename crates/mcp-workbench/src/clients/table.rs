@@ -245,6 +245,7 @@ pub const CLIENTS: &[Client] = &[
             command: CommandSpelling::CmdAndArgs,
             env: "envs",
             always: &[
+                ("name", Constant::Name),
                 ("type", Constant::Text("stdio")),
                 ("enabled", Constant::True),
             ],

@@ -23,8 +23,8 @@ use super::{
 };
 use crate::{
     clients::{
-        Client, ClientEditError, ClientName, Format, Interpolation, OwnEntry, ReadError, client,
-        limits, needed_variables, own_servers,
+        Client, ClientEditError, ClientName, Interpolation, OwnEntry, ReadError, client, limits,
+        needed_variables, own_servers,
     },
     config::{Environment, WriteError, create_new, replace_unchanged},
     meta::MetaTool,
@@ -78,15 +78,14 @@ pub(super) enum InstallError {
     #[error("{client} has no file for {}\n  hint: {}", if *.project { "a project" } else { "a user here" },
         if *.project { "leave out --project" } else { "set HOME" })]
     NoFile { client: &'static str, project: bool },
-    /// It is not written to.
+    /// Its layout does not allow a change in place.
     #[error(
-        "the configuration of {client} is not changed by the workbench, because it is {}\n  \
+        "the configuration of {client} cannot be changed without changing other lines of it\n  \
          hint: put the lines above into {}, under `{key}`",
-        .format.title(), file.display()
+        file.display()
     )]
     ByHand {
         client: &'static str,
-        format: Format,
         file: PathBuf,
         key: String,
     },
@@ -173,8 +172,9 @@ pub(super) fn run(
         output::data(&printed(&own, client));
         return Ok(ExitCode::SUCCESS);
     }
-    let target = writable(client, arguments.project, environment, &own)?;
-    let change = Change::of(&target, &own, &own_servers(&text), arguments.replace)?;
+    let target = writable(client, arguments.project, environment)?;
+    let change = Change::of(&target, &own, &own_servers(&text), arguments.replace)
+        .map_err(|error| by_hand(error, &target, &own))?;
     carry_out(&target, &change, &own, arguments, environment)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -224,30 +224,35 @@ fn name_fits(client: &Client, name: &str) -> Result<(), InstallError> {
     })
 }
 
-/// The file to be written; a client whose file is not ours to write gets the snippet.
+/// Returns the file to be written.
 fn writable(
     client: &'static Client,
     project: bool,
     environment: &Environment,
-    own: &OwnEntry<'_>,
 ) -> Result<Target, InstallError> {
-    if client.name == ClientName::Roo {
-        return Err(InstallError::Discontinued {
-            client: client.title,
-            word: client.word(),
-        });
-    }
     if client.can_be_written() {
         return Target::find(client, project, environment);
     }
-    let file = Target::path(client, project, environment)?;
-    output::data(&own.snippet(client));
-    Err(InstallError::ByHand {
+    Err(InstallError::Discontinued {
         client: client.title,
-        format: client.format,
-        file,
-        key: client.key.join("."),
+        word: client.word(),
     })
+}
+
+/// Prints the entry where the file cannot be changed in place, and says where it goes.
+fn by_hand(error: InstallError, target: &Target, own: &OwnEntry<'_>) -> InstallError {
+    let InstallError::Edit { file, error } = error else {
+        return error;
+    };
+    if !matches!(*error, ClientEditError::NotInPlace) {
+        return InstallError::Edit { file, error };
+    }
+    output::data(&own.snippet(target.client));
+    InstallError::ByHand {
+        client: target.client.title,
+        file,
+        key: target.client.key.join("."),
+    }
 }
 
 /// The entry to be pasted, and the link.

@@ -1,13 +1,14 @@
 //! The text of a client's file, to be changed in place: comments, order and layout stay.
 
 mod toml;
+mod yaml;
 
 use std::path::Path;
 
 use serde_json::Value;
 
-use self::toml::TomlText;
-pub(super) use self::toml::table_of;
+use self::{toml::TomlText, yaml::YamlText};
+pub(super) use self::{toml::table_of, yaml::yaml};
 use super::{
     client::{Client, Format, Listing},
     document::SyntaxError,
@@ -25,6 +26,7 @@ pub struct ClientText {
 enum Text {
     Json(JsoncText),
     Toml(Box<TomlText>),
+    Yaml(YamlText),
 }
 
 /// Why a client's file cannot be changed.
@@ -33,18 +35,20 @@ pub enum ClientEditError {
     /// It is no JSON, or has something else where the servers should be.
     #[error("{0}")]
     Json(#[from] EditError),
-    /// It is no TOML.
+    /// It is no TOML, or no YAML.
     #[error("{0}\n  hint: mend it there; the client probably cannot read it either")]
-    Toml(#[from] SyntaxError),
+    Syntax(#[from] SyntaxError),
     /// There is something else where the servers should be.
     #[error("`{key}` is not a table of servers\n  hint: mend it, or put the entry in by hand")]
     NoServers {
         /// The key.
         key: String,
     },
-    /// Its format is only read.
-    #[error("files in {} are only read", .0.title())]
-    OnlyRead(Format),
+    /// It is YAML in a layout that cannot be changed line by line.
+    #[error(
+        "the servers cannot be changed without changing other lines\n  hint: change them by hand"
+    )]
+    NotInPlace,
 }
 
 impl ClientText {
@@ -60,7 +64,7 @@ impl ClientText {
             }
             Format::Json => Text::Json(JsoncText::parse(text)?),
             Format::Toml => Text::Toml(Box::new(TomlText::parse(text)?)),
-            Format::Yaml => return Err(ClientEditError::OnlyRead(client.format)),
+            Format::Yaml => Text::Yaml(YamlText::parse(text)?),
         };
         Ok(Self { client, text })
     }
@@ -82,6 +86,7 @@ impl ClientText {
                 Listing::List => text.set_in_list(key, name, entry),
                 Listing::Map | Listing::MapAndProjects => text.set(key, name, entry),
             },
+            Text::Yaml(text) => text.set(self.client, name, entry),
         }
     }
 
@@ -94,6 +99,7 @@ impl ClientText {
                 Ok(text.remove(&place(key, section.as_deref()), name)?)
             }
             Text::Toml(text) => Ok(text.remove(key, name)),
+            Text::Yaml(text) => text.remove(self.client, name),
         }
     }
 
@@ -102,12 +108,11 @@ impl ClientText {
         match self.text {
             Text::Json(text) => text.finish(),
             Text::Toml(text) => text.finish(),
+            Text::Yaml(text) => text.finish(),
         }
     }
 }
 
-#[cfg(test)]
-mod tests;
 /// Returns the path to the servers, at the top or in the section of a project.
 fn place<'a>(key: &'a [&'a str], section: Option<&'a str>) -> Vec<&'a str> {
     let section = section.map(|section| ["projects", section]);
@@ -118,3 +123,5 @@ fn place<'a>(key: &'a [&'a str], section: Option<&'a str>) -> Vec<&'a str> {
         .collect()
 }
 
+#[cfg(test)]
+mod tests;

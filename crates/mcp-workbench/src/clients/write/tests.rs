@@ -64,6 +64,64 @@ fn numbers_keep_their_kind_in_toml() {
     assert_eq!(text, "[mcp_servers.workbench]\na = 10.5\nb = 2.0\nc = -3\n");
 }
 
+const GOOSE: &str = "# mine\nextensions: # all of them\n    # the first\n    a:\n        type: builtin\n        note: |\n            # text\n\n            more\n\n    b: {type: builtin}\n\n# behind\nGOOSE_MODE: auto\n";
+
+#[test]
+fn a_server_is_put_into_yaml_and_every_other_byte_stays() {
+    let entry =
+        json!({"name": "workbench", "cmd": "/bin/w", "args": ["--config", "/c"], "envs": {}});
+    let text = set(ClientName::Goose, GOOSE, &entry);
+    let added = "    workbench:\n      name: \"workbench\"\n      cmd: \"/bin/w\"\n      args:\n        - \"--config\"\n        - \"/c\"\n      envs:\n        {}\n";
+    let (before, after) = text.split_once(added).expect("the entry is there");
+    assert_eq!(format!("{before}{after}"), GOOSE);
+    assert!(before.ends_with("b: {type: builtin}\n"), "{text}");
+    assert_eq!(removed(ClientName::Goose, &text, "workbench"), GOOSE);
+    let other = set(ClientName::Goose, &text, &json!({"cmd": "other"}));
+    assert_eq!(set(ClientName::Goose, &other, &entry), text);
+    assert_eq!(
+        removed(ClientName::Goose, GOOSE, "b"),
+        GOOSE.replace("    b: {type: builtin}\n", "")
+    );
+}
+
+#[test]
+fn a_yaml_file_without_servers_gets_the_first_one_and_loses_the_last_one() {
+    let entry = json!({"name": "workbench", "command": "x"});
+    let item = "  - name: \"workbench\"\n    command: \"x\"\n";
+    let cases = [
+        ("", format!("mcpServers:\n{item}"), "mcpServers: []\n"),
+        (
+            "a: 1",
+            format!("a: 1\nmcpServers:\n{item}"),
+            "a: 1\nmcpServers: []\n",
+        ),
+        (
+            "mcpServers:\nb: 1\n",
+            format!("mcpServers:\n{item}b: 1\n"),
+            "mcpServers: []\nb: 1\n",
+        ),
+        (
+            "mcpServers: []\nb: 1\n",
+            format!("mcpServers:\n{item}b: 1\n"),
+            "mcpServers: []\nb: 1\n",
+        ),
+    ];
+    for (before, with, without) in cases {
+        assert_eq!(set(ClientName::Continue, before, &entry), with);
+        assert_eq!(removed(ClientName::Continue, &with, "workbench"), without);
+    }
+    let column_zero = "mcpServers:\n- name: a\n  command: y\nb: 1\n";
+    let with = set(ClientName::Continue, column_zero, &entry);
+    assert_eq!(
+        with,
+        column_zero.replace("b: 1", "- name: \"workbench\"\n  command: \"x\"\nb: 1")
+    );
+    assert_eq!(
+        removed(ClientName::Continue, &with, "workbench"),
+        column_zero
+    );
+}
+
 #[test]
 fn line_ends_stay_what_they_were() {
     let text = CODEX.replace('\n', "\r\n");
@@ -119,7 +177,13 @@ fn what_is_not_as_it_should_be_is_refused() {
         (ClientName::Codex, "mcp_servers = 1"),
         (ClientName::Codex, "[mcp_servers"),
         (ClientName::MistralVibe, "[mcp_servers.x]\ncommand = \"x\""),
-        (ClientName::Goose, ""),
+        (ClientName::Goose, "extensions: {a: {}}"),
+        (ClientName::Goose, "extensions: 1"),
+        (
+            ClientName::Goose,
+            "extensions:\n  a: &x {}\nb: *x\nextensions2: *y\n",
+        ),
+        (ClientName::Continue, "mcpServers:\n  a: {}\n"),
     ];
     for (name, text) in cases {
         let edited = ClientText::parse(client(name), text);

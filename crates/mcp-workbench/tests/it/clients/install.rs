@@ -227,25 +227,55 @@ fn print_gives_the_entry_and_the_link() {
 }
 
 #[test]
-fn a_client_with_yaml_gets_the_lines_to_paste() {
+fn a_yaml_file_that_cannot_be_changed_in_place_gets_the_lines_to_paste() {
     let machine = prepared();
-    let before = machine.files();
-    for word in ["goose", "continue"] {
-        let file = machine.client_file(CLIENTS.iter().find(|it| it.word() == word).unwrap());
+    for (name, text) in [
+        (ClientName::Goose, "extensions: {a: {type: builtin}}\n"),
+        (
+            ClientName::Goose,
+            "'extensions':\n  a:\n    type: builtin\n",
+        ),
+        (
+            ClientName::Continue,
+            "mcpServers: [{name: a, command: x}]\n",
+        ),
+        (ClientName::Continue, "name: a\n...\n"),
+    ] {
+        let file = machine.client_file(client(name));
+        write(&file, text);
+        let word = name.word();
         let ran = machine
-            .run(&["install", "--client", word, "--yes"])
+            .run(&["install", "--client", &word, "--yes"])
             .ends_with(1);
         let ran = ran.says(&["hint: put the lines above into ", file.to_str().unwrap()]);
         let printed = machine
-            .run(&["install", "--client", word, "--print"])
+            .run(&["install", "--client", &word, "--print"])
             .ends_with(0);
         assert_eq!(ran.stdout, printed.stdout);
+        assert_eq!(read(&file), text);
     }
+    let before = machine.files();
     machine
         .run(&["install", "--client", "roo", "--yes"])
         .ends_with(1)
         .says(&["import --from roo"]);
     assert_eq!(machine.files(), before);
+}
+
+#[test]
+fn goose_gets_the_name_that_it_requires() {
+    let machine = prepared();
+    let file = machine.client_file(client(ClientName::Goose));
+    let before = read(&file);
+    machine
+        .run(&["install", "--client", "goose", "--yes"])
+        .ends_with(0);
+    let after = read(&file);
+    let added = after.strip_prefix(&before).expect("it is added at the end");
+    assert!(
+        added.starts_with("  workbench:\n    name: \"workbench\"\n    type: \"stdio\"\n    cmd: "),
+        "{after}"
+    );
 }
 
 #[test]

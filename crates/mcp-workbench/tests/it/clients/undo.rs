@@ -81,6 +81,13 @@ fn strange_layouts_come_back() {
             "mcp_servers = {}\nb = [\n  1, # one\n]\n",
         ),
         (ClientName::MistralVibe, "mcp_servers = []\n"),
+        (ClientName::Goose, ""),
+        (ClientName::Goose, "a: 1\r\n# no line end"),
+        (ClientName::Goose, "extensions: {}\nb: 1\n"),
+        (
+            ClientName::Continue,
+            "mcpServers:\n- name: a\n  command: x\n\n# end\nb: 1\n",
+        ),
     ];
     for (name, text) in cases {
         let file = machine.client_file(client(name));
@@ -146,7 +153,8 @@ fn rewrite(machine: &Machine, name: ClientName) {
     let text = read(&file);
     let changed = match client(name).format {
         Format::Toml => text.replace("command", "\n  command"),
-        Format::Json | Format::Yaml => {
+        Format::Yaml => format!("saved: true\n{text}"),
+        Format::Json => {
             let mut value = jsonc(&text);
             value["saved"] = json!(true);
             value.to_string()

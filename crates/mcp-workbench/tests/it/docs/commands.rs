@@ -29,7 +29,6 @@ const NOT_RUN: &[(&str, &str)] = &[
 
 /// Lines that end with another exit code than 0.
 const EXIT_CODES: &[(&str, i32)] = &[
-    ("mcp-workbench install --client goose", 1),
     // The configuration that it is run with notes no calls.
     ("mcp-workbench log", 1),
     ("mcp-workbench trust diff", 1),

@@ -63,11 +63,15 @@ fn getting_started_can_be_followed_from_the_top() {
             let asks = line.contains("install --client") && !line.contains("--print");
             let answer = if asks { " --yes" } else { "" };
             let ran = world.run(&format!("{programs}{line}{answer}"));
-            let expected = i32::from(line.ends_with("--client goose"));
-            assert_eq!(ran.code, expected, "{line}\n{}", ran.all());
+            assert_eq!(ran.code, 0, "{line}\n{}", ran.all());
         }
     }
-    for file in [".claude.json", ".cursor/mcp.json", ".codex/config.toml"] {
+    for file in [
+        ".claude.json",
+        ".cursor/mcp.json",
+        ".codex/config.toml",
+        ".config/goose/config.yaml",
+    ] {
         let path = world.path("home").join(file);
         let text = std::fs::read_to_string(path).unwrap();
         assert!(text.contains("workbench-config.json"), "{file}: {text}");

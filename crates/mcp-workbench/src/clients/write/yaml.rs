@@ -1,0 +1,291 @@
+//! Servers in a YAML text. A change inserts or removes whole lines, so that every other byte stays. It counts only if the text
+//! then parses to exactly the content that it should have; a file for which that fails is left alone.
+
+use std::ops::Range;
+
+use serde_json::{Value, json};
+
+use super::ClientEditError;
+use crate::clients::{
+    client::{Client, Format, Listing},
+    document::{self, SyntaxError},
+};
+
+/// Words that YAML reads as something else than text.
+const WORDS: [&str; 9] = ["true", "false", "yes", "no", "on", "off", "null", "y", "n"];
+
+/// The column of servers that are the first in their file.
+const COLUMN: usize = 2;
+
+/// A YAML text that is being changed.
+#[derive(Debug)]
+pub(super) struct YamlText {
+    text: String,
+    content: Value,
+}
+
+/// The lines of the servers.
+#[derive(Debug)]
+struct Block {
+    /// An empty map or list behind the colon of the key, or the place for one.
+    empty: Range<usize>,
+    /// The end of the line of the key.
+    start: usize,
+    /// The column of the servers.
+    column: usize,
+    /// The lines of each server, without comments behind it.
+    servers: Vec<Range<usize>>,
+}
+
+impl YamlText {
+    pub(super) fn parse(text: &str) -> Result<Self, SyntaxError> {
+        Ok(Self {
+            content: document::parse(text, Format::Yaml)?,
+            text: text.to_owned(),
+        })
+    }
+
+    /// Sets the entry of a server: in its place, or behind the others.
+    pub(super) fn set(
+        &mut self,
+        client: &Client,
+        name: &str,
+        entry: &Value,
+    ) -> Result<(), ClientEditError> {
+        let key = key_of(client)?;
+        let mut expected = self.content.clone();
+        let servers = servers_in(&mut expected, client, key)?;
+        let number = position(servers, name);
+        match (servers, number) {
+            (Value::Array(list), Some(number)) => list[number] = entry.clone(),
+            (Value::Array(list), None) => list.push(entry.clone()),
+            (servers, _) => servers[name] = entry.clone(),
+        }
+        let listed = match client.listing {
+            Listing::List => json!([entry]),
+            Listing::Map | Listing::MapAndProjects => json!({name: entry}),
+        };
+        let text = match (Block::find(&self.text, client.listing, key), number) {
+            (None, _) => {
+                let lines = format!("{key}:\n{}", indented(&yaml(&listed, 0), COLUMN));
+                self.with_lines(self.text.len()..self.text.len(), &lines)
+            }
+            (Some(block), Some(number)) => {
+                let lines = block.servers.get(number).cloned();
+                let lines = lines.ok_or(ClientEditError::NotInPlace)?;
+                self.with_lines(lines, &indented(&yaml(&listed, 0), block.column))
+            }
+            (Some(block), None) => {
+                let at = block.servers.last().map_or(block.start, |it| it.end);
+                let mut text = self.with_lines(at..at, &indented(&yaml(&listed, 0), block.column));
+                text.replace_range(block.empty, "");
+                text
+            }
+        };
+        self.accept(text, expected)
+    }
+
+    /// Takes a server out, and says whether it was there.
+    pub(super) fn remove(&mut self, client: &Client, name: &str) -> Result<bool, ClientEditError> {
+        let key = key_of(client)?;
+        let mut expected = self.content.clone();
+        let servers = servers_in(&mut expected, client, key)?;
+        let Some(number) = position(servers, name) else {
+            return Ok(false);
+        };
+        match servers {
+            Value::Array(list) => drop(list.remove(number)),
+            Value::Object(map) => drop(map.remove(name)),
+            _ => {}
+        }
+        let block = Block::find(&self.text, client.listing, key);
+        let block = block.ok_or(ClientEditError::NotInPlace)?;
+        let lines = block.servers.get(number).cloned();
+        let mut text = self.with_lines(lines.ok_or(ClientEditError::NotInPlace)?, "");
+        if block.servers.len() == 1 {
+            // A key without a value would be null, which is not an empty map.
+            text.insert_str(block.empty.end, &format!(" {}", empty_of(client.listing)));
+        }
+        self.accept(text, expected)?;
+        Ok(true)
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.text
+    }
+
+    /// Returns the text with other lines in a place.
+    fn with_lines(&self, place: Range<usize>, lines: &str) -> String {
+        let before = &self.text[..place.start];
+        let separator = if before.is_empty() || before.ends_with('\n') {
+            ""
+        } else {
+            "\n"
+        };
+        let mut lines = format!("{separator}{lines}");
+        if self.text.contains("\r\n") {
+            lines = lines.replace('\n', "\r\n");
+        }
+        format!("{before}{lines}{}", &self.text[place.end..])
+    }
+
+    /// Takes a text that has the expected content.
+    fn accept(&mut self, text: String, expected: Value) -> Result<(), ClientEditError> {
+        if document::parse(&text, Format::Yaml).as_ref() != Ok(&expected) {
+            return Err(ClientEditError::NotInPlace);
+        }
+        self.text = text;
+        self.content = expected;
+        Ok(())
+    }
+}
+
+impl Block {
+    /// Finds the lines of the servers under a key of the top level.
+    fn find(text: &str, listing: Listing, key: &str) -> Option<Self> {
+        let mut lines = lines(text).skip_while(|(_, line)| !is_key(line, key));
+        let (range, line) = lines.next()?;
+        let behind = &line[key.len() + 1..];
+        let value = behind.trim();
+        let colon = range.start + key.len() + 1;
+        let mut block = Self {
+            empty: colon..colon,
+            start: range.end,
+            column: COLUMN,
+            servers: Vec::new(),
+        };
+        if value == empty_of(listing) {
+            block.empty.end += behind.trim_end().len();
+            return Some(block);
+        }
+        if !value.is_empty() && !value.starts_with('#') {
+            return None;
+        }
+        let content = lines.filter(|(_, line)| {
+            let line = line.trim();
+            !line.is_empty() && !line.starts_with('#')
+        });
+        for (range, line) in content {
+            let column = line.len() - line.trim_start_matches(' ').len();
+            let is_item = line[column..].starts_with('-');
+            let is_server = match listing {
+                Listing::List => is_item,
+                Listing::Map | Listing::MapAndProjects => column > 0,
+            };
+            match block.servers.last_mut() {
+                None if is_server => block.column = column,
+                Some(last) if column > block.column => {
+                    last.end = range.end;
+                    continue;
+                }
+                Some(_) if is_server && column == block.column => {}
+                _ => break,
+            }
+            block.servers.push(range);
+        }
+        Some(block)
+    }
+}
+
+/// Returns the key of the servers, which is one of the top level for all clients with YAML.
+fn key_of(client: &Client) -> Result<&'static str, ClientEditError> {
+    match client.key {
+        [key] => Ok(key),
+        _ => Err(ClientEditError::NotInPlace),
+    }
+}
+
+/// Returns the servers of a document, which gets them if it has none.
+fn servers_in<'v>(
+    document: &'v mut Value,
+    client: &Client,
+    key: &str,
+) -> Result<&'v mut Value, ClientEditError> {
+    if document.is_null() {
+        *document = json!({});
+    }
+    let document = document.as_object_mut();
+    let members = document.ok_or(ClientEditError::NotInPlace)?;
+    let servers = members.entry(key).or_insert(Value::Null);
+    match (&servers, client.listing) {
+        (Value::Null, Listing::List) => *servers = json!([]),
+        (Value::Null, _) => *servers = json!({}),
+        (Value::Array(_), Listing::List)
+        | (Value::Object(_), Listing::Map | Listing::MapAndProjects) => {}
+        _ => return Err(ClientEditError::NotInPlace),
+    }
+    Ok(servers)
+}
+
+fn position(servers: &Value, name: &str) -> Option<usize> {
+    match servers {
+        Value::Object(map) => map.keys().position(|it| it == name),
+        Value::Array(list) => list.iter().position(|it| it["name"] == name),
+        _ => None,
+    }
+}
+
+fn empty_of(listing: Listing) -> &'static str {
+    match listing {
+        Listing::List => "[]",
+        Listing::Map | Listing::MapAndProjects => "{}",
+    }
+}
+
+/// Returns the lines of a text with their places. The places include the line ends, and the lines do not.
+fn lines(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
+    let mut at = 0;
+    text.split_inclusive('\n').map(move |line| {
+        let start = at;
+        at += line.len();
+        (start..at, line.trim_end_matches(['\r', '\n']))
+    })
+}
+
+fn is_key(line: &str, key: &str) -> bool {
+    let rest = line.strip_prefix(key);
+    rest.is_some_and(|rest| rest.starts_with(':'))
+}
+
+fn indented(lines: &str, column: usize) -> String {
+    let indent = " ".repeat(column);
+    let lines = lines.lines();
+    lines.map(|line| format!("{indent}{line}\n")).collect()
+}
+
+/// Returns a value in YAML. Texts are quoted as in JSON, which YAML is a superset of.
+pub(in crate::clients) fn yaml(value: &Value, depth: usize) -> String {
+    let indent = "  ".repeat(depth);
+    match value {
+        Value::Object(members) if !members.is_empty() => {
+            let members = members.iter().map(|(key, value)| match value {
+                Value::Object(_) | Value::Array(_) => {
+                    format!("{indent}{}:\n{}", quoted_key(key), yaml(value, depth + 1))
+                }
+                plain => format!("{indent}{}: {plain}\n", quoted_key(key)),
+            });
+            members.collect()
+        }
+        Value::Array(items) if !items.is_empty() => {
+            let items = items.iter().map(|item| {
+                let item = yaml(item, depth + 1);
+                format!("{indent}- {}", item.trim_start())
+            });
+            items.collect()
+        }
+        plain => format!("{indent}{plain}\n"),
+    }
+}
+
+/// Returns a key as it is, or in quotes where YAML could read it as something else.
+fn quoted_key(key: &str) -> String {
+    let is_plain = key.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_')
+        && key
+            .chars()
+            .all(|it| it.is_ascii_alphanumeric() || it == '_' || it == '-')
+        && !WORDS.contains(&key.to_ascii_lowercase().as_str());
+    if is_plain {
+        return key.to_owned();
+    }
+    Value::from(key).to_string()
+}
