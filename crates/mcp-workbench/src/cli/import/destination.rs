@@ -6,19 +6,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Addition, ImportError};
+use super::{Addition, ImportError, plan::Grouping};
 use crate::{
-    cli::configuration::{ConfigurationError, load_configuration},
+    cli::{
+        configuration::{ConfigurationError, load_configuration},
+        init::without_toolboxes,
+    },
     config::{
         CONFIG_VARIABLE, ConfigText, EditError, Environment, LocateError, WriteError,
         escape_references, locate, parse, read_text, replace_unchanged, user_config_file,
     },
 };
-
-/// A file that is made begins with this.
-const NEW_FILE: &str = "// The configuration of MCP Workbench: toolboxes, and the servers in them.\n\
-     // Comments and trailing commas are allowed. `mcp-workbench check` checks this file.\n\
-     {\n  \"toolboxes\": {}\n}\n";
 
 /// How many names of servers a description holds.
 const NAMED_SERVERS: usize = 8;
@@ -69,9 +67,11 @@ impl Destination {
     pub(super) fn with(
         &self,
         additions: &[Addition<'_>],
+        grouping: &Grouping,
         environment: &Environment,
     ) -> Result<String, ImportError> {
-        let after = edited(self.before.as_deref().unwrap_or(NEW_FILE), additions);
+        let before = self.before.clone().unwrap_or_else(without_toolboxes);
+        let after = edited(&before, additions, grouping);
         let after = after.map_err(|error| ImportError::Edit {
             file: self.file.clone(),
             error: error.into(),
@@ -118,11 +118,15 @@ impl Destination {
     }
 }
 
-fn edited(before: &str, additions: &[Addition<'_>]) -> Result<String, EditError> {
+fn edited(
+    before: &str,
+    additions: &[Addition<'_>],
+    grouping: &Grouping,
+) -> Result<String, EditError> {
     let mut text = ConfigText::parse(before)?;
     for addition in additions {
         if !text.toolboxes()?.contains(&addition.toolbox) {
-            let description = description(&addition.toolbox, additions);
+            let description = description(&addition.toolbox, additions, grouping);
             text.add_toolbox(&addition.toolbox, &description)?;
         }
         text.add_server(&addition.toolbox, &addition.name, &addition.new.entry)?;
@@ -130,18 +134,12 @@ fn edited(before: &str, additions: &[Addition<'_>]) -> Result<String, EditError>
     Ok(text.finish())
 }
 
-/// What a new toolbox is for: models choose by it, so it names what is inside.
-fn description(toolbox: &str, additions: &[Addition<'_>]) -> String {
+/// Returns the description of a new toolbox. Models choose by it, so it says what the servers do and names them.
+fn description(toolbox: &str, additions: &[Addition<'_>], grouping: &Grouping) -> String {
     let inside: Vec<&Addition<'_>> = additions
         .iter()
         .filter(|it| it.toolbox == toolbox)
         .collect();
-    let mut clients: Vec<&str> = Vec::new();
-    for place in inside.iter().filter_map(|it| it.finding.places.first()) {
-        if !clients.contains(&place.client.title) {
-            clients.push(place.client.title);
-        }
-    }
     let names = inside.iter().take(NAMED_SERVERS).map(|it| it.name.as_str());
     let names: Vec<&str> = names.collect();
     let more = if inside.len() > names.len() {
@@ -149,12 +147,38 @@ fn description(toolbox: &str, additions: &[Addition<'_>]) -> String {
     } else {
         ""
     };
-    let from = match clients.as_slice() {
+    let lead = match grouping {
+        Grouping::ByTopic { .. } => topics(&inside),
+        Grouping::ByClient | Grouping::One(_) => format!("Servers from {}", clients(&inside)),
+    };
+    let text = format!("{lead}: {}{more}", names.join(", "));
+    escape_references(&text)
+}
+
+/// Returns what the servers of a toolbox do.
+fn topics(inside: &[&Addition<'_>]) -> String {
+    let mut topics: Vec<&str> = Vec::new();
+    for addition in inside {
+        let topic = addition.new.topic.description;
+        if !topics.contains(&topic) {
+            topics.push(topic);
+        }
+    }
+    topics.join("; ")
+}
+
+/// Returns the clients that the servers of a toolbox came from.
+fn clients(inside: &[&Addition<'_>]) -> String {
+    let mut clients: Vec<&str> = Vec::new();
+    for place in inside.iter().filter_map(|it| it.finding.places.first()) {
+        if !clients.contains(&place.client.title) {
+            clients.push(place.client.title);
+        }
+    }
+    match clients.as_slice() {
         few if few.len() <= NAMED_CLIENTS => few.join(", "),
         many => format!("{} clients", many.len()),
-    };
-    let text = format!("Servers from {from}: {}{more}", names.join(", "));
-    escape_references(&text)
+    }
 }
 
 /// Makes an empty file.

@@ -4,6 +4,7 @@ mod destination;
 mod plan;
 mod question;
 mod report;
+mod topic;
 
 use std::{
     io::{self, IsTerminal},
@@ -16,7 +17,7 @@ use thiserror::Error;
 
 use self::{
     destination::Destination,
-    plan::{Addition, Finding, Grouping, Kind, assign, gather, skip_projects},
+    plan::{Addition, Finding, Grouping, assign, gather, skip_projects},
     report::{Report, Searched},
 };
 use super::{Done, configuration::ConfigurationError, demo::program, output, terminal::Look};
@@ -41,7 +42,7 @@ pub(super) struct ImportArguments {
     #[arg(long)]
     project: bool,
 
-    /// Make a toolbox for each client (the default where nobody can be asked)
+    /// Make a toolbox for each client [default: a toolbox for each topic, such as files, browser or data]
     #[arg(long, conflicts_with = "toolbox")]
     by_client: bool,
 
@@ -116,10 +117,11 @@ pub(super) fn run(
     if !arguments.admits_projects(&findings) {
         skip_projects(&mut findings);
     }
+    topic::classify(&mut findings, &destination, environment);
     let grouping = arguments.grouping(&findings)?;
     let additions = assign(&findings, &grouping, &known);
     let written = !arguments.dry_run && !additions.is_empty();
-    let text = destination.with(&additions, environment)?;
+    let text = destination.with(&additions, &grouping, environment)?;
     if written {
         let secret = additions.iter().any(|it| it.new.holds_secret());
         destination.write(&text, secret)?;
@@ -187,18 +189,15 @@ impl ImportArguments {
         if let Some(toolbox) = &self.toolbox {
             return Ok(Grouping::One(toolbox.clone()));
         }
-        let mut clients: Vec<String> = Vec::new();
-        let new = findings.iter().filter(|it| matches!(it.kind, Kind::New(_)));
-        for place in new.filter_map(|finding| finding.places.first()) {
-            let word = place.client.word();
-            if !clients.contains(&word) {
-                clients.push(word);
-            }
-        }
-        if self.by_client || !self.asks() || clients.is_empty() {
+        let groups = question::groups(findings);
+        if self.by_client {
             return Ok(Grouping::ByClient);
         }
-        question::grouping(&clients, &mut io::stdin().lock(), output::prompt)
+        if !self.asks() || groups.is_empty() {
+            let renamed = Vec::new();
+            return Ok(Grouping::ByTopic { renamed });
+        }
+        question::grouping(&groups, &mut io::stdin().lock(), output::prompt)
             .ok_or(ImportError::Stopped)
     }
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::topic::{GENERAL, Topic};
 use crate::{
     clients::{Client, FoundFile, Identity, OwnServer, Reading, Remark, Scope, identity},
     config::{Environment, parse},
@@ -82,6 +83,8 @@ pub(super) struct New {
     pub(super) entry: Value,
     /// What has to be said of it.
     pub(super) remarks: Vec<Remark>,
+    /// What the server does, once that was looked at.
+    pub(super) topic: &'static Topic,
     /// Comes from a file of the directory in which `import` runs, which may be the work of somebody else.
     pub(super) from_project: bool,
 }
@@ -89,6 +92,11 @@ pub(super) struct New {
 /// How servers become toolboxes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Grouping {
+    /// One toolbox for each topic.
+    ByTopic {
+        /// Topics whose toolboxes have other names, with these names.
+        renamed: Vec<(&'static str, String)>,
+    },
     /// One toolbox for each client.
     ByClient,
     /// All in one.
@@ -167,6 +175,7 @@ fn kind_of(reading: Reading, scope: Scope, known: &[OwnServer], program: &Path) 
         identity,
         entry: imported.entry,
         remarks: imported.remarks,
+        topic: GENERAL,
         from_project: scope == Scope::Project,
     };
     if new.from_project {
@@ -210,6 +219,11 @@ pub(super) fn assign<'f>(
         };
         let client = first.client.word();
         let toolbox = match grouping {
+            Grouping::ByTopic { renamed } => {
+                let topic = new.topic.name;
+                let name = renamed.iter().find(|(known, _)| *known == topic);
+                name.map_or_else(|| topic.to_owned(), |(_, name)| name.clone())
+            }
             Grouping::ByClient => client.clone(),
             Grouping::One(name) => name.clone(),
         };

@@ -2,27 +2,61 @@
 
 use std::io::BufRead;
 
-use super::plan::Grouping;
+use super::plan::{Finding, Grouping, Kind};
 use crate::visible::visible;
 
-/// How servers should become toolboxes; `None` if it should be stopped. An empty answer takes the first way.
+/// The servers of a topic.
+#[derive(Debug)]
+pub(super) struct Group {
+    /// The topic.
+    topic: &'static str,
+    /// The names of the servers.
+    servers: Vec<String>,
+}
+
+/// Returns the new servers by topic, in the order in which they were found.
+pub(super) fn groups(findings: &[Finding]) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for finding in findings {
+        let Kind::New(new) = &finding.kind else {
+            continue;
+        };
+        let (topic, server) = (new.topic.name, finding.name.clone());
+        match groups.iter_mut().find(|it| it.topic == topic) {
+            Some(group) => group.servers.push(server),
+            None => groups.push(Group {
+                topic,
+                servers: vec![server],
+            }),
+        }
+    }
+    groups
+}
+
+/// Shows the toolboxes that servers would become, and asks whether that is right; `None` if the import should be stopped.
 pub(super) fn grouping(
-    clients: &[String],
+    groups: &[Group],
     input: &mut impl BufRead,
     say: impl Fn(&str),
 ) -> Option<Grouping> {
-    let names: Vec<_> = clients.iter().map(|it| visible(it)).collect();
-    say(&format!(
-        "Servers become toolboxes:\n  \
-         1  one for each client ({})\n  \
-         2  all in one\n  \
-         q  stop\n",
-        names.join(", ")
-    ));
+    let width = groups.iter().map(|it| it.topic.len()).max().unwrap_or(0);
+    say("Servers become toolboxes by what they do:\n");
+    for group in groups {
+        say(&format!("  {:<width$}  {}\n", group.topic, group.listed()));
+    }
+    say("Enter accepts, r renames, c makes one for each client, a puts all into one, q stops.\n");
     loop {
-        match answer("Which [1]: ", input, &say)?.as_str() {
-            "" | "1" => return Some(Grouping::ByClient),
-            "2" => break,
+        match answer("Which [Enter]: ", input, &say)?.as_str() {
+            "" => {
+                let renamed = Vec::new();
+                return Some(Grouping::ByTopic { renamed });
+            }
+            "r" | "R" => {
+                let renamed = renamed(groups, input, &say)?;
+                return Some(Grouping::ByTopic { renamed });
+            }
+            "c" | "C" => return Some(Grouping::ByClient),
+            "a" | "A" => break,
             "q" | "Q" => return None,
             _ => {}
         }
@@ -34,6 +68,30 @@ pub(super) fn grouping(
         name
     };
     Some(Grouping::One(name))
+}
+
+/// Asks for the name of each toolbox. Two of one name become one.
+fn renamed(
+    groups: &[Group],
+    input: &mut impl BufRead,
+    say: &impl Fn(&str),
+) -> Option<Vec<(&'static str, String)>> {
+    let mut renamed = Vec::new();
+    for group in groups {
+        let question = format!("Name for {} [{}]: ", group.listed(), group.topic);
+        let name = answer(&question, input, say)?;
+        if !name.is_empty() {
+            renamed.push((group.topic, name));
+        }
+    }
+    Some(renamed)
+}
+
+impl Group {
+    fn listed(&self) -> String {
+        let names: Vec<_> = self.servers.iter().map(|it| visible(it)).collect();
+        names.join(", ")
+    }
 }
 
 /// Asks whether servers from files of this directory are imported. Only a clear yes counts.
@@ -53,6 +111,8 @@ fn answer(question: &str, input: &mut impl BufRead, say: impl Fn(&str)) -> Optio
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
 
     #[test]
@@ -75,21 +135,41 @@ mod tests {
 
     #[test]
     fn answers_are_understood() {
+        let groups =
+            [("files", &["fs", "git"][..]), ("data", &["db"])].map(|(topic, servers)| Group {
+                topic,
+                servers: servers.iter().map(|it| (*it).to_owned()).collect(),
+            });
         let one = |name: &str| Some(Grouping::One(name.to_owned()));
+        let by_topic = |renamed: &[(&'static str, &str)]| {
+            let renamed = renamed
+                .iter()
+                .map(|(topic, name)| (*topic, (*name).to_owned()));
+            Some(Grouping::ByTopic {
+                renamed: renamed.collect(),
+            })
+        };
         let cases = [
-            ("\n", Some(Grouping::ByClient)),
-            (" 1 \n", Some(Grouping::ByClient)),
-            ("what\n1\n", Some(Grouping::ByClient)),
-            ("2\n\n", one("tools")),
-            ("2\nmy tools\n", one("my tools")),
+            ("\n", by_topic(&[])),
+            ("what\n\n", by_topic(&[])),
+            ("r\ncode\n\n", by_topic(&[("files", "code")])),
+            ("r\n\nshop\n", by_topic(&[("data", "shop")])),
+            ("r\ncode\n", None),
+            (" c \n", Some(Grouping::ByClient)),
+            ("a\n\n", one("tools")),
+            ("a\nmy tools\n", one("my tools")),
             ("q\n", None),
             ("", None),
-            ("2\n", None),
-            ("what\n", None),
+            ("a\n", None),
         ];
         for (input, expected) in cases {
-            let answered = grouping(&["cursor".to_owned()], &mut input.as_bytes(), |_| ());
+            let said = RefCell::new(String::new());
+            let answered = grouping(&groups, &mut input.as_bytes(), |text| {
+                said.borrow_mut().push_str(text);
+            });
             assert_eq!(answered, expected, "{input:?}");
+            let said = said.into_inner();
+            assert!(said.contains("  files  fs, git\n  data   db\n"), "{said}");
         }
     }
 }

@@ -12,6 +12,7 @@ use std::{
 use clap::Args;
 use thiserror::Error;
 
+pub(super) use self::template::without_toolboxes;
 use self::{questions::ask, template::First};
 use super::{
     Done, PROGRAM,

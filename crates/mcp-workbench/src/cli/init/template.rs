@@ -109,6 +109,15 @@ impl Default for First {
     }
 }
 
+/// Returns the file without a toolbox, for a command that adds its own.
+pub(in crate::cli) fn without_toolboxes() -> String {
+    const TOOLBOXES: &str = "\"toolboxes\": {";
+    let (before, _) = TEMPLATE
+        .split_once(TOOLBOXES)
+        .expect("the template has toolboxes");
+    format!("{before}{TOOLBOXES}}}\n}}\n")
+}
+
 /// A name for the server that these words start.
 pub(super) fn name_of(words: &[String]) -> String {
     let stem = |word: &str| {

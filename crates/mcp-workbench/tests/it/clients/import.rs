@@ -7,6 +7,8 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::machine::{Machine, read, write};
+#[cfg(unix)]
+use crate::everyday::OnTerminal;
 use crate::harness::{Script, Setup};
 
 /// Something that must not be printed.
@@ -83,6 +85,97 @@ fn toolboxes_are_made_by_client_and_names_are_told_apart() {
     let servers = &machine.config_value()["toolboxes"]["one"]["mcpServers"];
     let names: Vec<&String> = servers.as_object().unwrap().keys().collect();
     assert_eq!(names, ["db", "git", "db-kiro"]);
+}
+
+#[test]
+fn servers_are_grouped_by_what_they_do() {
+    let machine = Machine::new();
+    let servers = json!({
+        "files": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/x"]},
+        "pg": {"command": "uvx", "args": ["mcp-server-postgres"]},
+        "mine": {"command": "./server"},
+    });
+    cursor(&machine, &servers);
+    let file = machine.client_file(client(ClientName::Kiro));
+    write(
+        &file,
+        r#"{"mcpServers": {"git": {"command": "uvx", "args": ["mcp-server-git"]}}}"#,
+    );
+    machine.run(&["import"]).ends_with(0);
+    let config = machine.config_value();
+    let toolboxes = config["toolboxes"].as_object().unwrap();
+    let described: Vec<(&str, &Value)> = toolboxes
+        .iter()
+        .map(|(name, toolbox)| (name.as_str(), &toolbox["description"]))
+        .collect();
+    assert_eq!(
+        described,
+        [
+            (
+                "files",
+                &json!("Read, write and search files; look at git history: files, git")
+            ),
+            ("data", &json!("Query and change databases: pg")),
+            ("general", &json!("Other tools: mine")),
+        ]
+    );
+    machine.run(&["init", "--toolbox", "x"]).ends_with(0);
+    let meta_tools = "\"metaTools\": [\"open_toolbox\", \"use_tool\", \"search_tools\"],";
+    let init = read(&machine.path("work/workbench-config.json"));
+    for text in [init, read(&machine.config())] {
+        assert!(text.contains(meta_tools), "{text}");
+    }
+}
+
+#[test]
+fn tools_in_the_cache_say_what_a_server_does() {
+    let machine = Machine::new();
+    let setup = Setup::one(&Script::named(&["run_sql", "list_tables"]));
+    let entry: Value = serde_json::from_str(&setup.config_text()).unwrap();
+    cursor(
+        &machine,
+        &json!({"mine": entry["toolboxes"]["dev"]["mcpServers"]["fs"]}),
+    );
+    let toolbox = || {
+        let config = machine.config_value();
+        let toolboxes = config["toolboxes"].as_object().unwrap();
+        toolboxes.keys().next().unwrap().clone()
+    };
+    machine.run(&["import"]).ends_with(0);
+    assert_eq!(toolbox(), "general");
+    machine.run(&["warm"]).ends_with(0);
+    fs::remove_file(machine.config()).unwrap();
+    machine.run(&["import"]).ends_with(0);
+    assert_eq!(toolbox(), "data");
+}
+
+#[cfg(unix)]
+#[test]
+fn toolboxes_are_shown_and_renamed_on_a_terminal() {
+    let setup = Setup::new();
+    let servers = json!({
+        "fs": {"command": "npx", "args": ["server-filesystem"]},
+        "pg": {"command": "uvx", "args": ["mcp-server-postgres"]},
+    });
+    setup.write(
+        "work/.mcp.json",
+        &json!({"mcpServers": servers}).to_string(),
+    );
+    let arguments = ["import", "--from", "claude-code", "--project"];
+    let mut import = OnTerminal::start(setup, &arguments);
+    import.wait_for("Which [Enter]: ");
+    let shown = import.text().replace('\r', "");
+    assert!(shown.contains("  files  fs\n  data   pg\n"), "{shown}");
+    import.type_line("r");
+    import.wait_for("Name for fs [files]: ");
+    import.type_line("code");
+    import.wait_for("Name for pg [data]: ");
+    import.type_line("");
+    assert!(import.finish().success(), "{}", import.text());
+    let config = read(&import.setup.config());
+    let config: Value = serde_json::from_str(&config).expect("JSON");
+    let toolboxes = config["toolboxes"].as_object().unwrap();
+    assert_eq!(toolboxes.keys().collect::<Vec<_>>(), ["code", "data"]);
 }
 
 #[test]
@@ -197,7 +290,7 @@ fn a_broken_file_is_told_and_the_others_are_read() {
         .says(&[&place, "hint: ", "added 1 server"]);
     assert!(!ran.all().contains("hunter2"), "{}", ran.all());
     assert_eq!(
-        machine.config_value()["toolboxes"]["cursor"]["mcpServers"]["a"],
+        machine.config_value()["toolboxes"]["general"]["mcpServers"]["a"],
         json!({"command": "x"})
     );
 }
@@ -263,7 +356,7 @@ fn files_of_a_project_are_read_from_where_one_works() {
     let work = machine.path("work");
     let work = work.to_str().unwrap();
     assert_eq!(
-        machine.config_value()["toolboxes"]["vscode"]["mcpServers"],
+        machine.config_value()["toolboxes"]["general"]["mcpServers"],
         json!({
             "a": {"command": "python", "args": ["server.py", format!("{work}/x")], "cwd": work, "disabled": true},
             "b": {"command": format!("{work}/run"), "disabled": true},
@@ -279,7 +372,7 @@ fn a_server_that_was_taken_over_works() {
     cursor(&machine, &entry["toolboxes"]["dev"]["mcpServers"]);
     machine.run(&["import"]).ends_with(0);
     let mut workbench = setup.text(&read(&machine.config())).connect();
-    let opened = workbench.open("cursor").json();
+    let opened = workbench.open("files").json();
     assert_eq!(opened["servers_connected"], 1);
 }
 

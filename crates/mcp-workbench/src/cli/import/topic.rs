@@ -1,0 +1,391 @@
+//! Topics of servers: what a server does, by its name, its package or host, and the tools that the cache has of it. Servers of
+//! one topic become one toolbox.
+
+use serde_json::json;
+
+use super::{
+    destination::Destination,
+    plan::{Finding, Kind, New},
+};
+use crate::{
+    clients::Identity,
+    config::{Environment, parse},
+    downstream::ToolCache,
+};
+
+/// What servers can be about.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Topic {
+    /// The name of its toolbox.
+    pub(super) name: &'static str,
+    /// What such servers do, in the words of a user's question.
+    pub(super) description: &'static str,
+    /// Words in names, packages, hosts and tools of such servers.
+    words: &'static [&'static str],
+}
+
+/// The topic of servers about which nothing is known.
+pub(super) const GENERAL: &Topic = &Topic {
+    name: "general",
+    description: "Other tools",
+    words: &[],
+};
+
+/// The topics. Where a server fits several equally well, the first one counts.
+const TOPICS: &[Topic] = &[
+    Topic {
+        name: "repositories",
+        description: "Issues, pull requests and code on GitHub, GitLab and the like",
+        words: &[
+            "github",
+            "githubcopilot",
+            "gitlab",
+            "bitbucket",
+            "gitea",
+            "forgejo",
+            "devops",
+            "pull",
+        ],
+    },
+    Topic {
+        name: "browser",
+        description: "Control a web browser and inspect pages",
+        words: &[
+            "browser",
+            "browsers",
+            "playwright",
+            "puppeteer",
+            "chrome",
+            "devtools",
+            "selenium",
+            "browserbase",
+            "stagehand",
+            "click",
+        ],
+    },
+    Topic {
+        name: "data",
+        description: "Query and change databases",
+        words: &[
+            "postgres",
+            "postgresql",
+            "mysql",
+            "mariadb",
+            "sqlite",
+            "mongo",
+            "mongodb",
+            "redis",
+            "db",
+            "database",
+            "databases",
+            "sql",
+            "mssql",
+            "supabase",
+            "bigquery",
+            "snowflake",
+            "clickhouse",
+            "duckdb",
+            "motherduck",
+            "neon",
+            "elasticsearch",
+            "neo4j",
+            "qdrant",
+            "table",
+            "tables",
+        ],
+    },
+    Topic {
+        name: "tasks",
+        description: "Issues, tickets and projects in a tracker",
+        words: &[
+            "jira",
+            "atlassian",
+            "linear",
+            "asana",
+            "trello",
+            "clickup",
+            "todoist",
+            "monday",
+            "shortcut",
+            "youtrack",
+            "ticket",
+            "tickets",
+            "task",
+            "tasks",
+            "issue",
+            "issues",
+        ],
+    },
+    Topic {
+        name: "messages",
+        description: "Messages, mail and calendars",
+        words: &[
+            "slack", "discord", "telegram", "whatsapp", "teams", "gmail", "email", "mail", "imap",
+            "outlook", "calendar", "twilio", "intercom", "message", "messages", "channel",
+        ],
+    },
+    Topic {
+        name: "monitoring",
+        description: "Errors, logs, metrics and alerts",
+        words: &[
+            "sentry",
+            "grafana",
+            "datadog",
+            "prometheus",
+            "honeycomb",
+            "newrelic",
+            "pagerduty",
+            "axiom",
+            "loki",
+            "logs",
+            "metrics",
+            "alerts",
+        ],
+    },
+    Topic {
+        name: "cloud",
+        description: "Cloud services, clusters, containers and deployments",
+        words: &[
+            "aws",
+            "azure",
+            "gcp",
+            "gcloud",
+            "cloudflare",
+            "kubernetes",
+            "k8s",
+            "kubectl",
+            "docker",
+            "podman",
+            "terraform",
+            "pulumi",
+            "vercel",
+            "netlify",
+            "heroku",
+            "railway",
+            "deploy",
+            "deployment",
+            "deployments",
+        ],
+    },
+    Topic {
+        name: "notes",
+        description: "Notes, documents and memory",
+        words: &[
+            "notion",
+            "obsidian",
+            "confluence",
+            "evernote",
+            "gdrive",
+            "drive",
+            "memory",
+            "notes",
+            "note",
+            "knowledge",
+            "docs",
+            "document",
+            "documents",
+            "entities",
+        ],
+    },
+    Topic {
+        name: "design",
+        description: "Designs, diagrams and images",
+        words: &[
+            "figma",
+            "canva",
+            "blender",
+            "excalidraw",
+            "mermaid",
+            "penpot",
+            "diagram",
+            "image",
+            "images",
+        ],
+    },
+    Topic {
+        name: "web",
+        description: "Search the web and fetch pages",
+        words: &[
+            "fetch",
+            "search",
+            "brave",
+            "tavily",
+            "exa",
+            "firecrawl",
+            "serper",
+            "serpapi",
+            "duckduckgo",
+            "perplexity",
+            "context7",
+            "crawl",
+            "scrape",
+            "web",
+            "deepwiki",
+        ],
+    },
+    Topic {
+        name: "files",
+        description: "Read, write and search files; look at git history",
+        words: &[
+            "filesystem",
+            "fs",
+            "file",
+            "files",
+            "folder",
+            "folders",
+            "directory",
+            "git",
+            "ripgrep",
+            "commander",
+            "commit",
+        ],
+    },
+];
+
+/// Finds the topic of every new server.
+pub(super) fn classify(
+    findings: &mut [Finding],
+    destination: &Destination,
+    environment: &Environment,
+) {
+    for finding in findings {
+        if let Kind::New(new) = &mut finding.kind {
+            let topic = by_name(&finding.name, &new.identity)
+                .or_else(|| best(&tool_words(new, destination, environment)));
+            new.topic = topic.unwrap_or(GENERAL);
+        }
+    }
+}
+
+fn by_name(name: &str, identity: &Identity) -> Option<&'static Topic> {
+    best(&words(&format!("{name} {}", package(identity))))
+}
+
+/// Returns the package or program of a server, or its host. A program that starts another one, such as `docker`, says nothing
+/// about the server, and neither do the folders of a path.
+fn package(identity: &Identity) -> String {
+    let summary = identity.summary();
+    let package = match (identity, summary.split_once(' ')) {
+        (Identity::Program { .. }, Some((_, package))) if package != "…" => package,
+        _ => &summary,
+    };
+    let is_path = |word: &&str| word.starts_with(['/', '.', '~']) || word.contains('\\');
+    let words = package.split(' ').map(|word| {
+        let file = word.rsplit(['/', '\\']).next();
+        file.filter(|_| is_path(&word)).unwrap_or(word)
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Returns the words in the names of the tools that the cache has of a server.
+fn tool_words(new: &New, destination: &Destination, environment: &Environment) -> Vec<String> {
+    let config = json!({"toolboxes": {"t": {"description": "d", "mcpServers": {"s": new.entry}}}});
+    let Ok(loaded) = parse(&config.to_string(), &destination.file, environment) else {
+        return Vec::new();
+    };
+    let cache = ToolCache::of(&loaded.config);
+    let toolboxes = loaded.config.toolboxes.values();
+    let servers = toolboxes.flat_map(|toolbox| toolbox.servers.values());
+    let tools = servers.flat_map(|server| cache.tool_names(server));
+    tools.flat_map(|tool| words(tool.as_str())).collect()
+}
+
+/// Returns the topic that has most of some words; the first of those that have equally many.
+fn best(words: &[String]) -> Option<&'static Topic> {
+    let mut counts = vec![0_usize; TOPICS.len()];
+    for word in words {
+        for (count, topic) in counts.iter_mut().zip(TOPICS) {
+            *count += usize::from(topic.words.contains(&word.as_str()));
+        }
+    }
+    let most = counts.iter().copied().max().filter(|most| *most > 0)?;
+    let number = counts.iter().position(|count| *count == most)?;
+    TOPICS.get(number)
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(|it: char| !it.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::clients::identity;
+
+    #[test]
+    fn servers_are_told_apart_by_their_names_packages_and_hosts() {
+        let program = |words: &[&str]| json!({"command": words[0], "args": words[1..]});
+        let cases = [
+            (
+                "fs",
+                program(&["npx", "-y", "@modelcontextprotocol/server-filesystem", "/x"]),
+                "files",
+            ),
+            ("git", program(&["uvx", "mcp-server-git"]), "files"),
+            (
+                "gh",
+                program(&["npx", "-y", "@modelcontextprotocol/server-github"]),
+                "repositories",
+            ),
+            (
+                "copilot",
+                json!({"url": "https://api.githubcopilot.com/mcp/"}),
+                "repositories",
+            ),
+            (
+                "pg",
+                program(&["uvx", "mcp-server-postgres", "postgres://u:p@host/d"]),
+                "data",
+            ),
+            (
+                "web",
+                program(&["npx", "@playwright/mcp@latest"]),
+                "browser",
+            ),
+            (
+                "chrome",
+                program(&["npx", "chrome-devtools-mcp"]),
+                "browser",
+            ),
+            ("fetch", program(&["uvx", "mcp-server-fetch"]), "web"),
+            (
+                "linear",
+                json!({"url": "https://mcp.linear.app/sse"}),
+                "tasks",
+            ),
+            (
+                "Slack",
+                program(&["docker", "run", "-i", "--rm", "mcp/slack"]),
+                "messages",
+            ),
+            ("f", program(&["docker", "run", "mcp/fetch"]), "web"),
+            ("mine", program(&["/home/me/docs/my-server"]), "general"),
+            ("mine", program(&["node", "/home/me/docs/jira.js"]), "tasks"),
+            ("sql", program(&["./my-server", "--quiet"]), "data"),
+        ];
+        for (name, entry, expected) in cases {
+            let identity = identity(&entry).expect("a server");
+            let topic = by_name(name, &identity).unwrap_or(GENERAL);
+            assert_eq!(topic.name, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn no_word_is_in_two_topics() {
+        let all: Vec<&str> = TOPICS.iter().flat_map(|it| it.words).copied().collect();
+        for (number, word) in all.iter().enumerate() {
+            assert!(!all[..number].contains(word), "{word}");
+        }
+    }
+
+    #[test]
+    fn tools_decide_where_the_name_says_nothing() {
+        let topic = best(&words("read_file list_directory search_files"));
+        assert_eq!(topic.map(|it| it.name), Some("files"));
+    }
+}
