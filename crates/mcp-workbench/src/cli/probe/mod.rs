@@ -33,13 +33,15 @@ pub(super) enum ProbeError {
 /// Does some work with a workbench, and ends all of its servers. A signal ends the work, and a second one the wait
 /// for the servers, which the guard ends then.
 pub(super) fn with_workbench<T>(
-    config: Config,
+    mut config: Config,
     work: impl AsyncFnOnce(Arc<Workbench>) -> T,
 ) -> Result<T, ProbeError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let done = runtime.block_on(async {
+        // The terminal says itself that the server asks which the command names.
+        config.attribute_questions = Some(false);
         let workbench = Workbench::new(Arc::new(config));
         let mut signals = Signals::listen()?;
         let done = tokio::select! {

@@ -38,7 +38,9 @@ fn start(setup: Setup) -> Workbench {
 /// The request that continues a call, with an answer that repeats each question.
 fn answered(request: &ModernRequest, asked: &InputRequired) -> ModernRequest {
     let responses = asked.responses(|_, question| {
-        let message = &question["params"]["message"];
+        // The first line names the server.
+        let message = question["params"]["message"].as_str();
+        let message = message.and_then(|it| it.lines().nth(1));
         json!({"action": "accept", "content": {"to": message}}).to_string()
     });
     request.retry(asked, &responses)

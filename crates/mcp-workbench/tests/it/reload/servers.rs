@@ -208,7 +208,7 @@ fn times_are_taken_up_by_a_server_that_runs() {
     let mut workbench = setup.connect();
     workbench.open("dev");
     let before = pid(&mut workbench, "fs");
-    edited.fs()["callTimeoutMs"] = json!(50);
+    edited.fs()["callTimeoutMs"] = json!(1000);
     edited.take_up(&workbench);
     let failed = workbench.use_tool("hang", "{}");
     assert_eq!(
