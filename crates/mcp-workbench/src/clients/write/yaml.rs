@@ -248,9 +248,13 @@ fn is_key(line: &str, key: &str) -> bool {
 }
 
 fn indented(lines: &str, column: usize) -> String {
-    let indent = " ".repeat(column);
-    let lines = lines.lines();
-    lines.map(|line| format!("{indent}{line}\n")).collect()
+    let mut text = String::new();
+    for line in lines.lines() {
+        text.push_str(&" ".repeat(column));
+        text.push_str(line);
+        text.push('\n');
+    }
+    text
 }
 
 /// Returns a value in YAML. Texts are quoted as in JSON, which YAML is a superset of.
