@@ -13,16 +13,18 @@ pub(super) enum Reader {
     Program,
 }
 
-/// The result in words.
+/// Renders a result in words. Data that a result has both as text and as structured content is shown once.
 pub(super) fn render(result: &RawJson, reader: Reader) -> String {
     let structured = result.member("structuredContent").and_then(|it| value(&it));
     let content = result.member("content").and_then(|it| it.elements());
+    let mut content = content.unwrap_or_default();
+    let structured = structured.filter(|it| !is_wrapped_content(it, &content));
+    if let Some(structured) = &structured {
+        content.retain(|item| !repeats(item, structured));
+    }
     let mut text = String::new();
-    for item in content.unwrap_or_default() {
-        // Servers repeat their data as text for clients that know no better.
-        if structured.is_none() || !repeats(&item, structured.as_ref()) {
-            push(&mut text, &described(&item, reader));
-        }
+    for item in content {
+        push(&mut text, &described(&item, reader));
     }
     if let Some(structured) = structured {
         let pretty = serde_json::to_string_pretty(&structured);
@@ -31,12 +33,31 @@ pub(super) fn render(result: &RawJson, reader: Reader) -> String {
     text
 }
 
-/// Whether a content says in text what the structured content says.
-fn repeats(item: &RawJson, structured: Option<&Value>) -> bool {
+/// Returns true if structured content is an object whose only member is the content: as one value, or as a list with
+/// one value per item. SDKs wrap results that are not objects (`{"result": "…"}`), because structured content must be one.
+fn is_wrapped_content(structured: &Value, content: &[RawJson]) -> bool {
+    let Some(members) = structured.as_object().filter(|it| it.len() == 1) else {
+        return false;
+    };
+    members.values().any(|wrapped| match (wrapped, content) {
+        (wrapped, [item]) if repeats(item, wrapped) => true,
+        (Value::Array(values), [_, ..]) if values.len() == content.len() => {
+            let mut pairs = content.iter().zip(values);
+            pairs.all(|(item, value)| repeats(item, value))
+        }
+        _ => false,
+    })
+}
+
+/// Returns true if a content item has the same data as a value: its text is the value, as it is or as JSON, or the
+/// whole item is.
+fn repeats(item: &RawJson, data: &Value) -> bool {
     let text = item.member("text");
-    let text = text.as_ref().and_then(RawJson::as_text);
-    let said = text.and_then(|text| serde_json::from_str::<Value>(&text).ok());
-    said.is_some() && said.as_ref() == structured
+    match text.as_ref().and_then(RawJson::as_text) {
+        Some(text) if data.as_str() == Some(&*text) => true,
+        Some(text) if serde_json::from_str(&text).is_ok_and(|it: Value| it == *data) => true,
+        _ => value(item).is_some_and(|item| item == *data),
+    }
 }
 
 fn value(json: &RawJson) -> Option<Value> {
@@ -150,10 +171,47 @@ mod tests {
     }
 
     #[test]
-    fn data_that_stands_there_as_text_too_is_shown_once() {
+    fn data_that_is_in_the_text_too_is_shown_once() {
         let result =
             r#"{"content":[{"type":"text","text":"{\"a\": 1}"}],"structuredContent":{"a":1}}"#;
         assert_eq!(rendered(result, Reader::Person), "{\n  \"a\": 1\n}\n");
+    }
+
+    #[test]
+    fn text_that_structured_content_wraps_is_shown_once() {
+        let cases = [
+            (
+                r#"{"content":[{"type":"text","text":"a\nb"}],"structuredContent":{"result":"a\nb"}}"#,
+                "a\nb\n",
+            ),
+            (
+                r#"{"content":[{"type":"text","text":"42"}],"structuredContent":{"result":42}}"#,
+                "42\n",
+            ),
+            (
+                r#"{"content":[{"type":"text","text":"a"},{"type":"text","text":"{\"b\": 1}"}],"structuredContent":{"result":["a",{"b":1}]}}"#,
+                "a\n{\"b\": 1}\n",
+            ),
+            (
+                r#"{"content":[{"type":"image","data":"AAAA","mimeType":"image/png"}],"structuredContent":{"content":[{"type":"image","data":"AAAA","mimeType":"image/png"}]}}"#,
+                "[image: image/png, 3 bytes]\n",
+            ),
+            (
+                r#"{"content":[{"type":"text","text":"a"}],"structuredContent":{"result":"b"}}"#,
+                "a\n{\n  \"result\": \"b\"\n}\n",
+            ),
+            (
+                r#"{"content":[{"type":"text","text":"a"}],"structuredContent":{"result":"a","more":1}}"#,
+                "a\n{\n  \"result\": \"a\",\n  \"more\": 1\n}\n",
+            ),
+            (
+                r#"{"content":[],"structuredContent":{"result":[]}}"#,
+                "{\n  \"result\": []\n}\n",
+            ),
+        ];
+        for (result, words) in cases {
+            assert_eq!(rendered(result, Reader::Person), words, "{result}");
+        }
     }
 
     #[test]

@@ -178,6 +178,23 @@ fn a_result_is_readable() {
 }
 
 #[test]
+fn text_with_equal_structured_content_is_printed_and_saved_once() {
+    let result = json!({"content": [{"type": "text", "text": "12:30\nin Berlin"}],
+        "structuredContent": {"result": "12:30\nin Berlin"}});
+    let setup = Setup::one(&Script::new().answers("echo", &result.to_string()));
+    let file = setup.path("work/saved.txt");
+    setup.write_config();
+    let call = |options: &[&str]| {
+        let mut command = setup.command();
+        command.arg("--config").arg(setup.config()).args(ECHO);
+        command.args(options).output().unwrap()
+    };
+    assert_eq!(call(&[]).stdout, b"12:30\nin Berlin\n");
+    assert_eq!(call(&["--output", "saved.txt"]).stdout, b"");
+    assert_eq!(fs::read_to_string(file).unwrap(), "12:30\nin Berlin\n");
+}
+
+#[test]
 fn binary_contents_are_saved_and_nothing_is_overwritten() {
     let result = json!({"content": [
         {"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"},
