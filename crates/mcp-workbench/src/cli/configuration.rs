@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use clap::Args;
 use thiserror::Error;
 
 use super::{PROGRAM, shell::quoted};
@@ -18,6 +19,27 @@ use crate::{
     near::nearest,
     visible::visible,
 };
+
+/// The servers that a command is about: all of them, those of a toolbox, or one.
+#[derive(Args, Clone)]
+pub(super) struct Place {
+    /// Only this toolbox
+    pub(super) toolbox: Option<String>,
+
+    /// Only this server of it
+    #[arg(requires = "toolbox")]
+    pub(super) server: Option<String>,
+}
+
+impl Place {
+    /// Leaves only these servers in a configuration.
+    pub(super) fn choose(&self, config: &mut Config) -> Result<(), UnknownName> {
+        match (&self.toolbox, &self.server) {
+            (Some(toolbox), Some(server)) => choose_server(config, toolbox, server),
+            (toolbox, _) => choose_toolbox(config, toolbox.as_deref()),
+        }
+    }
+}
 
 /// Why there is no configuration to work with.
 #[derive(Debug, Error)]

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::{
     cli::{
-        configuration::{UnknownName, choose_server, choose_toolbox},
+        configuration::{Place, UnknownName},
         output,
     },
     config::Config,
@@ -30,31 +30,10 @@ pub(super) struct Chosen {
     pub(super) tool: Option<String>,
 }
 
-/// The servers that are meant; all where nothing is named.
-#[derive(Args, Clone)]
-pub(super) struct Place {
-    /// Only this toolbox
-    pub(super) toolbox: Option<String>,
-
-    /// Only this server of it
-    #[arg(requires = "toolbox")]
-    pub(super) server: Option<String>,
-}
-
 /// Nobody can be asked, and nobody has said yes.
 #[derive(Debug, Error)]
 #[error("nothing was changed, since there is no terminal to ask on\n  hint: add --yes")]
 pub(super) struct NotAsked;
-
-impl Place {
-    /// Leaves only what is meant in a configuration.
-    pub(super) fn choose(&self, config: &mut Config) -> Result<(), UnknownName> {
-        match (&self.toolbox, &self.server) {
-            (Some(toolbox), Some(server)) => choose_server(config, toolbox, server),
-            (toolbox, _) => choose_toolbox(config, toolbox.as_deref()),
-        }
-    }
-}
 
 impl Chosen {
     /// Leaves only what is meant in a configuration.

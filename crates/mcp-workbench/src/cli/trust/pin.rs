@@ -4,9 +4,13 @@ use std::{path::Path, process::ExitCode};
 
 use clap::Args;
 
-use super::chosen::{Place, confirmed};
+use super::chosen::confirmed;
 use crate::{
-    cli::{Done, configuration::load_configuration, output},
+    cli::{
+        Done,
+        configuration::{Place, load_configuration},
+        output,
+    },
     config::Environment,
     lock::{PinPolicy, Pins},
     visible::visible,
