@@ -20,6 +20,7 @@ mod protocol;
 mod server;
 mod session;
 mod stdio;
+mod stray;
 mod supervisor;
 #[cfg(test)]
 mod test_client;

@@ -27,6 +27,7 @@ use crate::{
             lasting::Lasting,
             reply::{AnswerReceiver, Answered, CallEnd, Then},
         },
+        stray::StrayText,
         supervisor::{
             adapt::{Adaption, Entry},
             memory::Memory,
@@ -61,6 +62,8 @@ pub(crate) struct About {
     pub(crate) access: ServerAccess,
     /// How long opens have waited for it.
     pub(crate) awaited: Mutex<Awaited>,
+    /// Text on its stdout that is not a message.
+    pub(crate) stray: StrayText,
     /// Tells it from every other server of this process, one that had the same names before included.
     pub(crate) number: u64,
 }
@@ -232,6 +235,11 @@ impl ServerHandle {
     /// Returns the bounds of the lists of the server.
     pub fn list_bounds(&self) -> ListBounds {
         self.about.entry().server.list_bounds
+    }
+
+    /// Returns the first line that the server wrote to stdout during a start and that is not a message.
+    pub fn stray_text(&self) -> Option<&str> {
+        self.about.stray.get()
     }
 
     /// Returns the number that tells this server from every other one of this process.

@@ -111,7 +111,12 @@ pub(super) fn of_server(
     let mut findings: Vec<Finding> = exposed
         .map(|place| Finding::File(FileFinding::LiteralSecret { place }))
         .collect();
+    let places = tilde_places(server);
+    if !places.is_empty() {
+        findings.push(Finding::File(FileFinding::Tilde { places }));
+    }
     match &probed.tools {
+        Err(_) if probed.is_unfinished() => {}
         Err(error) => {
             let failures = of_failure(error, server, environment);
             findings.extend(failures.into_iter().map(Finding::Start));
@@ -127,6 +132,33 @@ pub(super) fn of_server(
         }
     }
     findings
+}
+
+/// Returns the keys of an entry whose values begin with `~`, which nothing expands.
+fn tilde_places(server: &Server) -> Vec<String> {
+    let Transport::Stdio(launch) = &server.transport else {
+        return Vec::new();
+    };
+    let named = |name: &str, is_tilde: bool| is_tilde.then(|| name.to_owned());
+    let file = launch.environment.file.as_deref();
+    let keys = [
+        named("command", has_tilde(Path::new(&launch.command))),
+        named("cwd", launch.names_cwd && has_tilde(&launch.cwd)),
+        named("envFile", file.is_some_and(has_tilde)),
+    ];
+    let starts = |word: &str| word == "~" || word.starts_with("~/");
+    let args = launch.args.iter().enumerate();
+    let args = args.filter(|(_, word)| starts(word));
+    let args = args.map(|(index, _)| format!("args[{index}]"));
+    let env = launch.environment.own.iter();
+    let env = env.filter(|(_, value)| starts(value));
+    let env = env.map(|(name, _)| format!("env.{name}"));
+    keys.into_iter().flatten().chain(args).chain(env).collect()
+}
+
+/// Returns true if a path has a `~` where a shell would have put the home directory.
+pub(super) fn has_tilde(path: &Path) -> bool {
+    path.components().any(|it| it.as_os_str() == "~")
 }
 
 /// Why a server is not up.

@@ -1,15 +1,24 @@
 //! What a doctor finds: data, how bad it is, and the words for it with what to do.
 
-use std::{fmt, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use crate::{
     config::{LiteralPlace, MissingValue, Problem, Severity, Unset as UnsetValue},
     downstream::ConnectError,
     visible::visible,
+    wire::RawJson,
 };
 
 use super::{
-    kept_finding::KeptFinding, remedy::remedy, tool_finding::ToolFinding,
+    examine::has_tilde,
+    kept_finding::KeptFinding,
+    remedy::{TILDE_REMEDY, remedy},
+    tool_finding::ToolFinding,
     whereabouts::what_to_install,
 };
 
@@ -48,6 +57,8 @@ pub(super) enum FileFinding {
     Exposed { file: PathBuf, places: Vec<String> },
     /// A credential is part of a command line or an address.
     LiteralSecret { place: LiteralPlace },
+    /// Values of an entry begin with `~`.
+    Tilde { places: Vec<String> },
     /// The `pin` of a server is lowered, which the lock file does not let hold.
     PinLowered { server: String, words: String },
 }
@@ -68,6 +79,8 @@ pub(super) enum StartFinding {
         /// How it is started by hand, or its address.
         by_hand: String,
     },
+    /// It wrote a line to stdout that is not a message.
+    StrayText { text: String },
     /// It took long.
     Slow { took: Duration },
 }
@@ -78,10 +91,17 @@ impl Finding {
         let is_wrong = match self {
             Self::File(FileFinding::Problem(problem)) => problem.severity() == Severity::Error,
             Self::File(FileFinding::Exposed { .. }) => true,
-            Self::File(FileFinding::LiteralSecret { .. } | FileFinding::PinLowered { .. })
+            Self::File(
+                FileFinding::LiteralSecret { .. }
+                | FileFinding::Tilde { .. }
+                | FileFinding::PinLowered { .. },
+            )
             | Self::Tools(_)
             | Self::Kept(_) => false,
-            Self::Start(finding) => !matches!(finding, StartFinding::Slow { .. }),
+            Self::Start(finding) => !matches!(
+                finding,
+                StartFinding::Slow { .. } | StartFinding::StrayText { .. }
+            ),
         };
         if is_wrong {
             Level::Wrong
@@ -96,10 +116,12 @@ impl Finding {
             Self::File(FileFinding::Problem(_)) => "configuration",
             Self::File(FileFinding::Exposed { .. }) => "file_exposed",
             Self::File(FileFinding::LiteralSecret { .. }) => "literal_secret",
+            Self::File(FileFinding::Tilde { .. }) => "tilde_not_expanded",
             Self::File(FileFinding::PinLowered { .. }) => "pin_lowered",
             Self::Start(StartFinding::Unset(_)) => "variable_not_set",
             Self::Start(StartFinding::CommandNotFound { .. }) => "command_not_found",
             Self::Start(StartFinding::NotUp { error, .. }) => error.code(),
+            Self::Start(StartFinding::StrayText { .. }) => "stdout_not_mcp",
             Self::Start(StartFinding::Slow { .. }) => "slow_start",
             Self::Tools(finding) => finding.code(),
             Self::Kept(finding) => finding.code(),
@@ -150,6 +172,7 @@ impl FileFinding {
                   variable: \"${NAME}\""
                 .to_owned(),
             Self::LiteralSecret { .. } => "take it from a variable: \"${NAME}\"".to_owned(),
+            Self::Tilde { .. } => TILDE_REMEDY.to_owned(),
             Self::PinLowered { .. } => {
                 "if nobody meant to lower it, look at who edited the configuration, and restore \
                                         \"pin\": \"enforce\""
@@ -180,6 +203,11 @@ impl fmt::Display for FileFinding {
                 let place = place.to_string();
                 write!(f, "{} holds what looks like a credential", visible(&place))
             }
+            Self::Tilde { places } => write!(
+                f,
+                "`~` is not expanded in {}: only shells do that",
+                listed(places)
+            ),
             Self::PinLowered { server, words } => write!(f, "{}: {words}", visible(server)),
         }
     }
@@ -196,6 +224,12 @@ impl StartFinding {
                     value.remedy()
                 }
             },
+            Self::CommandNotFound { command, .. } if has_tilde(Path::new(command)) => {
+                TILDE_REMEDY.to_owned()
+            }
+            Self::CommandNotFound { command, .. } if command.contains(char::is_whitespace) => {
+                split_remedy(command)
+            }
             Self::CommandNotFound { command, elsewhere } => match elsewhere.first() {
                 Some(place) => format!(
                     "write its whole path as \"command\": \"{}\", or put its folder on the PATH that \
@@ -207,6 +241,9 @@ impl StartFinding {
                     .to_owned(),
             },
             Self::NotUp { error, by_hand } => remedy(error, by_hand),
+            Self::StrayText { .. } => "stdout is for messages only, and some clients fail otherwise: check that \
+                                       \"args\" start it as an MCP server over stdio and that it logs to stderr"
+                .to_owned(),
             Self::Slow { .. } => {
                 "nothing has to be done; a program that is installed starts faster \
                                   than one that npx or uvx fetches"
@@ -235,9 +272,31 @@ impl fmt::Display for StartFinding {
                 }
             }
             Self::NotUp { error, .. } => f.write_str(&first_part(error)),
+            Self::StrayText { text } => {
+                write!(
+                    f,
+                    "it wrote text to stdout that is not MCP: {}",
+                    visible(text)
+                )
+            }
             Self::Slow { took } => write!(f, "its start took {:.1} s", took.as_secs_f64()),
         }
     }
+}
+
+/// Returns the hint for a `command` that has a whole command line.
+fn split_remedy(command: &str) -> String {
+    let mut words = command.split_whitespace();
+    let program = RawJson::of(&words.next().unwrap_or_default());
+    let words: Vec<&str> = words.collect();
+    // What quotes mean depends on the shell, so the words are left to the person.
+    let args = if command.contains(['"', '\'']) {
+        "[…]".to_owned()
+    } else {
+        RawJson::of(&words).as_str().replace("\",\"", "\", \"")
+    };
+    let program = program.as_str();
+    format!("\"command\" is the program alone; write \"command\": {program}, \"args\": {args}")
 }
 
 /// The words for an error without the lines of stderr, which are shown below it.

@@ -8,20 +8,20 @@ mod report;
 mod tool_finding;
 mod whereabouts;
 
-use std::{path::Path, process::ExitCode, sync::Arc};
+use std::{path::Path, process::ExitCode, sync::Arc, time::Duration};
 
 use clap::Args;
 
 use self::{
-    finding::Finding,
+    finding::{Finding, StartFinding},
     kept_finding::KeptFinding,
     report::{Report, ServerReport, ToolboxReport},
 };
 use super::{
     Done,
-    configuration::{choose_toolbox, load_configuration},
+    configuration::{Place, load_configuration},
     output,
-    probe::{Probed, look_at, with_workbench},
+    probe::{ProbeError, Probed, look_at_until, with_signals},
     terminal::{Look, Progress},
 };
 use crate::{
@@ -34,8 +34,12 @@ use crate::{
 /// What is examined.
 #[derive(Args)]
 pub(super) struct DoctorArguments {
-    /// Only this toolbox
-    toolbox: Option<String>,
+    #[command(flatten)]
+    place: Place,
+
+    /// How long the start of each server may take [default: its `connectTimeoutMs`]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    timeout: Option<u64>,
 
     /// Print one JSON document
     #[arg(long)]
@@ -50,7 +54,10 @@ pub(super) fn run(
 ) -> Done {
     let mut loaded = load_configuration(config, environment)?;
     let configuration = examine::of_configuration(&loaded);
-    choose_toolbox(&mut loaded.config, arguments.toolbox.as_deref())?;
+    arguments.place.choose(&mut loaded.config)?;
+    if let Some(seconds) = arguments.timeout {
+        limit_starts(&mut loaded.config, Duration::from_secs(seconds));
+    }
     let file = loaded.config.file.display().to_string();
     let toolboxes = examine_servers(loaded, environment)?;
     let report = Report {
@@ -63,6 +70,9 @@ pub(super) fn run(
     } else {
         output::data(&report.render(Look::of_stdout(environment)));
     }
+    if report.is_interrupted() {
+        return Err(ProbeError::Interrupted.into());
+    }
     Ok(if report.is_healthy() {
         ExitCode::SUCCESS
     } else {
@@ -70,15 +80,26 @@ pub(super) fn run(
     })
 }
 
-/// Starts the servers, looks at them, and ends them.
+/// Sets the time limit for the start of every server.
+fn limit_starts(config: &mut Config, limit: Duration) {
+    let unshared = "a configuration that was just loaded is not shared";
+    for toolbox in config.toolboxes.values_mut() {
+        let toolbox = Arc::get_mut(toolbox).expect(unshared);
+        for server in toolbox.servers.values_mut() {
+            Arc::get_mut(server).expect(unshared).times.connect = limit;
+        }
+    }
+}
+
+/// Starts the servers, looks at them, and ends them. A signal ends the look, and what was found so far is reported.
 fn examine_servers(
     loaded: Loaded,
     environment: &Environment,
-) -> Result<Vec<ToolboxReport>, super::probe::ProbeError> {
+) -> Result<Vec<ToolboxReport>, ProbeError> {
     let progress = Progress::on_stderr(environment, "starting servers");
     let cold = cold_servers(&loaded.config);
-    let (config, mut found) = with_workbench(loaded.config, async |workbench| {
-        let found = look_at(&workbench, None, &progress).await;
+    let (config, mut found) = with_signals(loaded.config, async |workbench, signals| {
+        let found = look_at_until(&workbench, &progress, signals.next()).await;
         // What has changed is told by the report.
         workbench.pins().tell(Scope::Everything);
         workbench.pins().record();
@@ -137,6 +158,11 @@ fn examine_toolbox(
     let mut servers = Vec::new();
     for Examined { probed, handle } in examined {
         let mut findings = examine::of_server(&probed, config, environment);
+        let stray = handle.as_ref().and_then(|handle| handle.stray_text());
+        if let Some(text) = stray {
+            let text = text.to_owned();
+            findings.push(Finding::Start(StartFinding::StrayText { text }));
+        }
         let not_kept = handle.and_then(|handle| handle.not_kept());
         if let Some(reason) = not_kept.filter(|_| toolbox.connect == Connect::OnUse) {
             cold.retain(|server| *server != probed.server.name.as_str());

@@ -1,6 +1,10 @@
 //! What to do about a server that does not come up, as far as its last words and the error tell.
 
+use super::examine::has_tilde;
 use crate::downstream::{ConnectError, GiveUp, HttpFault, SignInNeeded};
+
+/// The hint for a path that begins with `~`.
+pub(super) const TILDE_REMEDY: &str = "write ${userHome} in place of ~";
 
 /// What stands in the stderr of servers that died, in lower case, and what helps. The first that fits counts.
 const LAST_WORDS: &[(&[&str], &str)] = &[
@@ -88,12 +92,15 @@ pub(super) fn remedy(error: &ConnectError, by_hand: &str) -> String {
         {
             "make the file executable, or correct \"command\"".to_owned()
         }
+        ConnectError::DirectoryNotFound(directory) if has_tilde(directory) => {
+            TILDE_REMEDY.to_owned()
+        }
         ConnectError::DirectoryNotFound(_) => {
             "make the directory, or correct \"cwd\"".to_owned()
         }
         ConnectError::EnvFile { .. } => "correct the file, or \"envFile\"".to_owned(),
         ConnectError::Timeout(_) | ConnectError::StillStarting => format!(
-            "{}; a first start that fetches packages may need a larger \"connectTimeoutMs\"",
+            "{}; a first start that fetches packages may need more time (\"connectTimeoutMs\", or --timeout)",
             run_by_hand(by_hand)
         ),
         ConnectError::GivenUp {

@@ -47,9 +47,20 @@ impl Report {
         self.findings().filter(|it| it.level() == level).count()
     }
 
-    /// Whether nothing is wrong.
+    /// Returns true if all servers were examined and nothing is wrong.
     pub(super) fn is_healthy(&self) -> bool {
-        self.count(Level::Wrong) == 0
+        self.count(Level::Wrong) == 0 && !self.is_interrupted()
+    }
+
+    /// Returns true if some servers were not examined.
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.unfinished() > 0
+    }
+
+    fn unfinished(&self) -> usize {
+        { self.servers() }
+            .filter(|it| it.probed.is_unfinished())
+            .count()
     }
 
     fn servers(&self) -> impl Iterator<Item = &ServerReport> {
@@ -79,16 +90,16 @@ impl Report {
         let servers = self.servers().count();
         let up = self.servers().filter(|it| it.probed.tools.is_ok()).count();
         let (wrong, remarks) = (self.count(Level::Wrong), self.count(Level::Remark));
-        let (ink, verdict) = if wrong == 0 {
-            (Ink::Good, "nothing is wrong".to_owned())
-        } else {
-            (Ink::Bad, count(wrong, "problem"))
+        let (ink, verdict) = match (wrong, self.is_interrupted()) {
+            (0, false) => (Ink::Good, "nothing is wrong".to_owned()),
+            (0, true) => (Ink::Notable, "nothing is wrong so far".to_owned()),
+            _ => (Ink::Bad, count(wrong, "problem")),
         };
-        let mut text = format!(
-            "{}, {up} up; {}",
-            count(servers, "server"),
-            look.paint(ink, &verdict)
-        );
+        let mut text = format!("{}, {up} up", count(servers, "server"));
+        if self.is_interrupted() {
+            text.push_str(&format!(", {} not examined", self.unfinished()));
+        }
+        text.push_str(&format!("; {}", look.paint(ink, &verdict)));
         if remarks > 0 {
             text.push_str(&format!(", {}", count(remarks, "remark")));
         }
@@ -129,6 +140,10 @@ impl ServerReport {
                 count(list.tools().len(), "tool"),
                 visible(&list.introduction.revision),
             )),
+            Err(_) if self.probed.is_unfinished() => text.push_str(&format!(
+                "  {name}: {} after {seconds:.1} s\n",
+                look.paint(Ink::Notable, "interrupted"),
+            )),
             Err(_) => text.push_str(&format!("  {name}: {}\n", look.paint(Ink::Bad, "failed"))),
         }
         push_findings(text, &self.findings, look, "    ");
@@ -139,7 +154,11 @@ impl ServerReport {
         let introduction = list.map(|list| &list.introduction);
         ServerDocument {
             name: self.probed.server.name.as_str(),
-            status: if list.is_some() { "up" } else { "failed" },
+            status: match list {
+                Some(_) => "up",
+                None if self.probed.is_unfinished() => "interrupted",
+                None => "failed",
+            },
             milliseconds: u64::try_from(self.probed.took.as_millis()).unwrap_or(u64::MAX),
             tools: list.map(|list| list.tools().len()),
             protocol: introduction.map(|it| it.revision.as_str()),

@@ -14,7 +14,7 @@ use super::signals::Signals;
 use crate::{config::Config, workbench::Workbench};
 
 pub(super) use client::Shell;
-pub(super) use servers::{Probed, look_at};
+pub(super) use servers::{Probed, look_at, look_at_until};
 
 /// For how long a server can still be told that a call is given up.
 const LAST_MOMENT: Duration = Duration::from_millis(100);
@@ -33,8 +33,24 @@ pub(super) enum ProbeError {
 /// Does some work with a workbench, and ends all of its servers. A signal ends the work, and a second one the wait
 /// for the servers, which the guard ends then.
 pub(super) fn with_workbench<T>(
-    mut config: Config,
+    config: Config,
     work: impl AsyncFnOnce(Arc<Workbench>) -> T,
+) -> Result<T, ProbeError> {
+    with_signals(config, async |workbench, signals| {
+        tokio::select! {
+            done = work(workbench) => return Ok(done),
+            () = signals.next() => {}
+        }
+        last_moment().await;
+        Err(ProbeError::Interrupted)
+    })?
+}
+
+/// Does some work with a workbench as [`with_workbench`] does, but the work itself waits for the first signal, so that
+/// it can return the part of its result that it has.
+pub(super) fn with_signals<T>(
+    mut config: Config,
+    work: impl AsyncFnOnce(Arc<Workbench>, &mut Signals) -> T,
 ) -> Result<T, ProbeError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -44,18 +60,12 @@ pub(super) fn with_workbench<T>(
         config.attribute_questions = Some(false);
         let workbench = Workbench::new(Arc::new(config));
         let mut signals = Signals::listen()?;
-        let done = tokio::select! {
-            done = work(Arc::clone(&workbench)) => Ok(done),
-            () = signals.next() => Err(ProbeError::Interrupted),
-        };
-        if done.is_err() {
-            last_moment().await;
-        }
+        let done = work(Arc::clone(&workbench), &mut signals).await;
         tokio::select! {
             () = workbench.shut_down(Instant::now()) => {}
             () = signals.next() => {}
         }
-        done
+        Ok(done)
     });
     // A thread may still be reading a terminal; the end of the process ends it.
     runtime.shutdown_background();

@@ -31,14 +31,36 @@ pub(in crate::cli) struct Probed {
     pub(in crate::cli) took: Duration,
 }
 
+impl Probed {
+    /// Returns true if the start of the server was not waited for.
+    pub(in crate::cli) fn is_unfinished(&self) -> bool {
+        matches!(&self.tools, Err(error) if matches!(**error, ConnectError::StillStarting))
+    }
+}
+
 /// Starts the servers of a toolbox, or of all where none is chosen, and shows how it goes.
 pub(in crate::cli) async fn look_at(
     workbench: &Workbench,
     chosen: Option<&str>,
     progress: &Progress,
 ) -> Vec<Probed> {
-    let places = Arc::new(Semaphore::new(AT_ONCE));
-    let mut looking = JoinSet::new();
+    let looks = looks(workbench, chosen);
+    take(&looks, progress, std::future::pending()).await
+}
+
+/// Starts all servers until `stop` is ready. A server that is neither up nor failed by then is reported as
+/// [`ConnectError::StillStarting`].
+pub(in crate::cli) async fn look_at_until(
+    workbench: &Workbench,
+    progress: &Progress,
+    stop: impl Future<Output = ()>,
+) -> Vec<Probed> {
+    take(&looks(workbench, None), progress, stop).await
+}
+
+/// Returns a look for each server that is to be started, in the order of the file.
+fn looks(workbench: &Workbench, chosen: Option<&str>) -> Vec<Look> {
+    let mut looks = Vec::new();
     let config = workbench.config();
     for (name, toolbox) in &config.toolboxes {
         let wanted = chosen.is_none_or(|chosen| chosen == name.as_str());
@@ -49,22 +71,48 @@ pub(in crate::cli) async fn look_at(
             let Some(handle) = handles.server(&server.name) else {
                 continue;
             };
-            let look = Look {
-                number: looking.len(),
+            looks.push(Look {
+                number: looks.len(),
                 toolbox: name.clone(),
                 server: Arc::clone(server),
                 handle,
-            };
-            looking.spawn(look.take(Arc::clone(&places), progress.clone()));
+            });
         }
     }
-    progress.expect(looking.len());
-    let mut found = progress.during(looking.join_all()).await;
-    found.sort_by_key(|(number, _)| *number);
-    found.into_iter().map(|(_, probed)| probed).collect()
+    looks
+}
+
+async fn take(looks: &[Look], progress: &Progress, stop: impl Future<Output = ()>) -> Vec<Probed> {
+    let places = Arc::new(Semaphore::new(AT_ONCE));
+    let mut looking = JoinSet::new();
+    for look in looks {
+        looking.spawn(look.clone().take(Arc::clone(&places), progress.clone()));
+    }
+    progress.expect(looks.len());
+    let began = Instant::now();
+    let mut found: Vec<Option<Probed>> = looks.iter().map(|_| None).collect();
+    let all = async {
+        while let Some(looked) = looking.join_next().await {
+            // A panic in a look has been reported already; the server counts as not finished.
+            if let Ok((number, probed)) = looked {
+                found[number] = Some(probed);
+            }
+        }
+    };
+    let all = progress.during(all);
+    tokio::select! {
+        // What is known at the moment of the stop counts.
+        biased;
+        () = all => {}
+        () = stop => {}
+    }
+    let found = found.into_iter().zip(looks);
+    let found = found.map(|(probed, look)| probed.unwrap_or_else(|| look.unfinished(began)));
+    found.collect()
 }
 
 /// A look at one server.
+#[derive(Clone)]
 struct Look {
     /// Its place among the others.
     number: usize,
@@ -88,6 +136,16 @@ impl Look {
             took,
         };
         (self.number, probed)
+    }
+
+    /// Returns the result for a server whose start was not waited for.
+    fn unfinished(&self, since: Instant) -> Probed {
+        Probed {
+            toolbox: self.toolbox.clone(),
+            server: Arc::clone(&self.server),
+            tools: Err(Arc::new(ConnectError::StillStarting)),
+            took: since.elapsed(),
+        }
     }
 }
 

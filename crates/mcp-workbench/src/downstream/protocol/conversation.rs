@@ -11,6 +11,7 @@ use crate::{
         error::{CallError, ConnectError, GiveUp, StartPhase},
         link::{Link, LinkEvent},
         protocol::dialect::Dialect,
+        stray::StrayText,
     },
     era::Era,
     wire::{Answer, Kind, Message, RawJson, Request, RequestId, recover_answer_id},
@@ -31,6 +32,8 @@ pub(crate) struct Conversation<'a> {
     pub(crate) asks: Asks,
     /// Who needs the server; it is told what that client can do.
     pub(crate) client: Option<&'a Arc<dyn ClientHandle>>,
+    /// Where lines are stored that are not messages.
+    pub(crate) stray: &'a StrayText,
     /// How the server is spoken to.
     pub(crate) dialect: Dialect,
 }
@@ -144,8 +147,11 @@ impl Conversation<'_> {
             {
                 Err(ConnectError::InvalidAnswer { phase })
             }
+            LinkEvent::BadLine(line) => {
+                self.stray.record(&line, &self.link.secrets());
+                Ok(())
+            }
             LinkEvent::Message { .. }
-            | LinkEvent::BadLine(_)
             | LinkEvent::TooLargeEnded(_)
             | LinkEvent::Failed { .. }
             | LinkEvent::SessionLost

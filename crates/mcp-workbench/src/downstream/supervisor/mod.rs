@@ -36,6 +36,7 @@ use crate::{
         pool::Shutdown,
         server::{About, Command, Phase, ServerHandle, Status},
         session::{Session, SessionEnd, Surroundings},
+        stray::StrayText,
         supervisor::{
             adapt::{Adaption, Entry},
             limiter::{StartLimiter, Verdict},
@@ -113,6 +114,7 @@ impl Supervisor {
             sealer: Arc::clone(&context.sealer),
             access: ServerAccess::default(),
             awaited: Mutex::default(),
+            stray: StrayText::default(),
             number: SERVERS.fetch_add(1, Ordering::Relaxed),
         });
         let supervisor = Self {
@@ -238,15 +240,10 @@ impl Supervisor {
         self.adapted = None;
         let limit = entry.server.times.connect;
         let client = self.waiting.client();
-        let access = self.about.access.get_or_make(
-            &self.about.identifier,
-            &entry.server,
-            &self.context.links,
-        );
         let started = start(
             &entry,
             &self.context,
-            access,
+            &self.about,
             client.as_ref(),
             &mut self.question,
         );

@@ -20,6 +20,8 @@ use crate::{
             probe::{Certainty, Met, Probed},
             subscription::Announced,
         },
+        server::About,
+        stray::StrayText,
         supervisor::{SupervisorContext, adapt::Entry, pinning::Pinning},
         told::Told,
         verdicts::{Verdict, VerdictKey},
@@ -67,7 +69,7 @@ pub(crate) enum Question {
 pub(crate) async fn start(
     entry: &Entry,
     context: &SupervisorContext,
-    access: Option<&Access>,
+    about: &About,
     client: Option<&Arc<dyn ClientHandle>>,
     question: &mut Question,
 ) -> Result<Started, ConnectError> {
@@ -80,7 +82,10 @@ pub(crate) async fn start(
         server,
         entry,
         context,
-        access,
+        access: about
+            .access
+            .get_or_make(&about.identifier, server, &context.links),
+        stray: &about.stray,
         client,
         question,
         pinning,
@@ -118,6 +123,7 @@ struct Start<'a> {
     context: &'a SupervisorContext,
     /// How it is signed in to, if anybody does.
     access: Option<&'a Access>,
+    stray: &'a StrayText,
     client: Option<&'a Arc<dyn ClientHandle>>,
     question: &'a mut Question,
     /// What is pinned of it.
@@ -229,6 +235,7 @@ impl<'a> Start<'a> {
             next_id: 1,
             asks: Asks::new(self.entry),
             client: self.client,
+            stray: self.stray,
             dialect: Dialect::LEGACY,
         })
     }

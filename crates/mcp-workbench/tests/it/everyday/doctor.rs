@@ -3,10 +3,11 @@
 use std::{fs, os::unix::fs::PermissionsExt};
 
 use pretty_assertions::assert_eq;
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{document, exit_code, run};
-use crate::harness::{Script, Setup};
+use super::{document, exit_code, run, start};
+use crate::harness::{Script, Setup, TIMEOUT, poll};
 
 /// The codes of findings.
 fn codes(findings: &Value) -> Vec<&str> {
@@ -357,4 +358,130 @@ fn a_catalogue_that_others_could_write_is_told_of_with_what_to_do() {
     assert_eq!(told[0]["text"], expected);
     assert_eq!(told[0]["hint"], "delete it: it is made anew, for you alone");
     assert_eq!(codes(&report["toolboxes"][0]["findings"]), [""; 0]);
+}
+
+/// A program that reads everything and answers nothing, after it has written a line that is not a message.
+fn silent(line: &str) -> Value {
+    json!({"command": "sh", "args": ["-c", format!("echo '{line}'; cat >/dev/null")]})
+}
+
+#[test]
+fn a_start_that_takes_longer_than_the_timeout_fails() {
+    let setup = Setup::one(&Script::named(&["read"])).entry("mute", silent(""));
+    let (finished, _setup) = run(
+        setup,
+        &["doctor", "dev", "mute", "--timeout", "1", "--json"],
+    );
+    assert_eq!(exit_code(&finished), 1);
+    let report = document(&finished);
+    let servers = report["toolboxes"][0]["servers"].as_array().unwrap();
+    assert_eq!(servers.len(), 1, "only the server that was named: {report}");
+    let told = findings(&report, "mute");
+    assert_eq!(codes(told), ["server_start_timeout"]);
+    assert_eq!(told[0]["text"], "connection timeout after 1 s");
+}
+
+#[test]
+fn a_server_that_the_toolbox_does_not_have_is_refused_with_the_one_that_was_meant() {
+    let setup = Setup::one(&Script::new());
+    let journal = setup.journal("dev", "fs");
+    let (finished, _setup) = run(setup, &["doctor", "dev", "sf"]);
+    assert_eq!(exit_code(&finished), 1);
+    let said = "there is no server `sf` in toolbox `dev`";
+    assert!(finished.stderr.contains(said), "{}", finished.stderr);
+    assert!(journal.lines().is_empty(), "nothing was started");
+}
+
+#[test]
+fn an_interrupt_prints_the_report_so_far() {
+    for options in [&["doctor"][..], &["doctor", "--json"]] {
+        let setup = Setup::one(&Script::named(&["read"])).entry("mute", silent("hello"));
+        // The tools of a server are written there once it is up.
+        let cache = setup.path("cache/mcp-workbench/catalogue");
+        let mut doctor = start(setup, options);
+        poll(TIMEOUT, || fs::read_dir(&cache).ok()?.next()).expect("a server comes up");
+        doctor.signal(Signal::INT);
+        let finished = doctor.finish();
+        doctor.wait_no_survivors(TIMEOUT);
+        assert_eq!(exit_code(&finished), 1);
+        assert_eq!(finished.stderr.trim(), "error: interrupted");
+        if options.len() == 1 {
+            let text = finished.stdout.join("\n");
+            assert!(text.contains("  fs: up, 1 tool, "), "{text}");
+            assert!(text.contains("  mute: interrupted after "), "{text}");
+            let end = "2 servers, 1 up, 1 not examined; nothing is wrong so far, 1 remark";
+            assert!(text.ends_with(end), "{text}");
+        } else {
+            let report = document(&finished);
+            assert_eq!(report["healthy"], false);
+            let servers = &report["toolboxes"][0]["servers"];
+            assert_eq!(servers[0]["status"], "up");
+            assert_eq!(servers[1]["status"], "interrupted");
+        }
+    }
+}
+
+#[test]
+fn text_on_stdout_that_is_not_mcp_is_shown_whether_the_server_comes_up_or_not() {
+    let entry = json!({"command": "sh", "env": {"WORD": "${SECRET_WORD}"},
+        "args": ["-c", "echo; echo \"Listening with $WORD on port 3000\"; echo more; exit 3"]});
+    let banner = Script::named(&["read"]).set("onStart", r#"[{"line":"Welcome to the server"}]"#);
+    let setup = Setup::one(&banner)
+        .entry("dies", entry)
+        .env("SECRET_WORD", "hunter2-secret");
+    let (finished, _setup) = run(setup, &["doctor", "--json"]);
+    let report = document(&finished);
+    assert_eq!(
+        codes(findings(&report, "dies")),
+        ["server_start_failed", "stdout_not_mcp"]
+    );
+    assert_eq!(
+        findings(&report, "dies")[1]["text"],
+        "it wrote text to stdout that is not MCP: Listening with [redacted] on port 3000"
+    );
+    let told = findings(&report, "fs");
+    assert_eq!(codes(told), ["stdout_not_mcp"]);
+    assert_eq!(told[0]["level"], "remark");
+    assert_eq!(
+        told[0]["text"],
+        "it wrote text to stdout that is not MCP: Welcome to the server"
+    );
+}
+
+#[test]
+fn a_command_line_in_command_and_a_tilde_are_explained() {
+    let args = json!(["-c", "exit 0", "~/notes", "a~"]);
+    let setup = Setup::new()
+        .toolbox("dev", "d")
+        .entry("line", json!({"command": "no-such-npx -y foo"}))
+        .entry("quoted", json!({"command": "no-such-npx 'a b'"}))
+        .entry("home", json!({"command": "~/bin/server"}))
+        .entry("folder", json!({"command": "sh", "cwd": "~/work"}))
+        .entry(
+            "words",
+            json!({"command": "sh", "args": args, "env": {"DB": "~/x.db"}}),
+        );
+    let (finished, _setup) = run(setup, &["doctor", "--json"]);
+    let report = document(&finished);
+    let cases = [
+        (
+            "line",
+            r#""command" is the program alone; write "command": "no-such-npx", "args": ["-y", "foo"]"#,
+        ),
+        (
+            "quoted",
+            r#""command" is the program alone; write "command": "no-such-npx", "args": […]"#,
+        ),
+        ("home", "write ${userHome} in place of ~"),
+        ("folder", "write ${userHome} in place of ~"),
+    ];
+    for (server, hint) in cases {
+        assert_eq!(findings(&report, server)[0]["hint"], hint, "{server}");
+    }
+    let told = findings(&report, "words").as_array().unwrap();
+    let told = { told.iter() }.find(|it| it["code"] == "tilde_not_expanded");
+    assert_eq!(
+        told.expect("a remark about ~")["text"],
+        "`~` is not expanded in args[2], env.DB: only shells do that"
+    );
 }

@@ -1,0 +1,30 @@
+//! Text that a server writes to stdout while it starts and that is not a message, such as a banner or a log line. The
+//! start goes on without it, but it often explains a start that fails.
+
+use std::sync::OnceLock;
+
+use crate::config::Secrets;
+
+/// The most characters of a line that are stored.
+const CHARACTERS: usize = 200;
+
+/// The first such line of a server, without secrets.
+#[derive(Debug, Default)]
+pub(crate) struct StrayText(OnceLock<String>);
+
+impl StrayText {
+    /// Stores a line, unless it is empty or there is one already.
+    pub(crate) fn record(&self, line: &[u8], secrets: &Secrets) {
+        let text = String::from_utf8_lossy(line);
+        let text = text.trim();
+        if !text.is_empty() {
+            self.0
+                .get_or_init(|| secrets.redact(text).chars().take(CHARACTERS).collect());
+        }
+    }
+
+    /// Returns the line.
+    pub(crate) fn get(&self) -> Option<&str> {
+        self.0.get().map(String::as_str)
+    }
+}
