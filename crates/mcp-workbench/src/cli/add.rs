@@ -19,7 +19,11 @@ use crate::{
 
 /// The server and where it goes.
 #[derive(Args)]
-#[command(group(ArgGroup::new("server").required(true).args(["url", "command"])))]
+#[command(
+    group(ArgGroup::new("server").required(true).args(["url", "command"])),
+    override_usage = "mcp-workbench add [OPTIONS] <TOOLBOX> <NAME> -- <COMMAND>...\n       \
+                      mcp-workbench add [OPTIONS] <TOOLBOX> <NAME> --url <URL>"
+)]
 pub(super) struct AddArguments {
     /// The toolbox that gets the server; it is made if it is not there
     toolbox: String,

@@ -32,13 +32,14 @@ const EXIT_STATUS: &[(&str, &str)] = &[
     ("0", "It is done."),
     (
         "1",
-        "It could not be done, or something is wrong with what was checked.",
+        "It could not be done, something is wrong with what was checked, or nothing was found.",
     ),
     ("2", "The command line is wrong."),
     (
         "3",
         "The tool that was called answered with an error result.",
     ),
+    ("4", "The client left stdout unread for 60 s."),
 ];
 
 /// The files that are read and written.
@@ -95,7 +96,13 @@ pub(super) fn run(arguments: &ManArguments) -> Done {
     let mut program = Arguments::command().disable_help_subcommand(true);
     program.build();
     let command = match &arguments.command {
-        Some(name) => find(&program, name)?,
+        Some(name) => match find(&program, name) {
+            Ok(command) => command,
+            Err(error) => {
+                output::failure(&error);
+                return Ok(ExitCode::from(output::EXIT_USAGE));
+            }
+        },
         None => program,
     };
     let mut page = Vec::new();

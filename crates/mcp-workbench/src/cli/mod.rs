@@ -33,6 +33,7 @@ mod token;
 mod tokens;
 mod trust;
 mod typed;
+mod usage;
 mod warm;
 
 use std::{
@@ -54,7 +55,7 @@ const PROGRAM: &str = "mcp-workbench";
 ///
 /// Without a command it serves MCP over stdin and stdout.
 #[derive(Parser)]
-#[command(name = PROGRAM, version, max_term_width = 100)]
+#[command(name = PROGRAM, version, max_term_width = 80)]
 struct Arguments {
     /// The configuration file [default: `$WORKBENCH_CONFIG`, ./workbench-config.json, or
     /// mcp-workbench/workbench-config.json in your configuration directory]
@@ -165,7 +166,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
-        Err(error) => return output::usage(&error),
+        Err(error) => return output::usage(&usage::with_suggestion(error)),
     };
     let environment = Environment::of_process();
     let colour = environment

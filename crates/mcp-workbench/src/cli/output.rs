@@ -9,6 +9,9 @@ use std::{
 
 use crate::visible::{escaped, visible_lines};
 
+/// The exit code for a wrong command line, which clap uses too.
+pub(super) const EXIT_USAGE: u8 = 2;
+
 /// Prints data that we have put together. A reader that has gone away is no error.
 pub(super) fn data(text: &str) {
     as_it_is(&calmed(text));

@@ -2,6 +2,7 @@
 
 use std::{
     error::Error,
+    io::{self, IsTerminal},
     path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
@@ -31,6 +32,11 @@ use crate::{
 
 /// The exit code if the client leaves stdout unread for too long.
 const EXIT_UNREAD: u8 = 4;
+
+/// The message for a person who starts the workbench on a terminal, where nothing would happen without a word.
+const ON_A_TERMINAL: &str = "waiting for an MCP client on stdin; clients start this command themselves (Ctrl-D ends it)
+  hint: `mcp-workbench demo` shows a session, `mcp-workbench init` writes a configuration, `mcp-workbench --help` lists \
+ the commands";
 
 /// How the workbench is served.
 #[derive(Args)]
@@ -120,6 +126,9 @@ pub(super) fn show_natively(
 fn serve(loaded: Loaded, source: Option<Source>, transport: Transport) -> Done {
     for problem in loaded.warnings.iter().chain(&loaded.unset) {
         tracing::warn!("{problem}");
+    }
+    if matches!(transport, Transport::Stdio) && io::stdin().is_terminal() {
+        output::remark(ON_A_TERMINAL);
     }
     // One thread: hand-offs between threads cost more than the work.
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -114,6 +114,14 @@ impl Place {
 }
 
 impl Problem {
+    /// Returns true if it is a key that looks like a misspelt one.
+    fn is_misspelt_key(&self) -> bool {
+        matches!(
+            &self.fault,
+            Fault::Key(KeyFault::Unknown { near: Some(_), .. })
+        )
+    }
+
     /// How bad it is.
     pub fn severity(&self) -> Severity {
         self.fault.severity()
@@ -158,7 +166,8 @@ impl Findings {
         });
     }
 
-    /// The verdict: a file with an error cannot be used. Every list is in the order of the file.
+    /// Returns the verdict: a file with an error cannot be used. Every list is in the order of the file. A key that is
+    /// probably misspelt is often the cause of an error, so it is reported with the errors.
     pub(super) fn finish(self) -> Result<Remarks, Problems> {
         if self.errors.is_empty() {
             Ok(Remarks {
@@ -166,7 +175,10 @@ impl Findings {
                 warnings: sorted(self.warnings),
             })
         } else {
-            Err(Problems(sorted(self.errors)))
+            let misspelt = self.warnings.into_iter().filter(Problem::is_misspelt_key);
+            Err(Problems(sorted(
+                self.errors.into_iter().chain(misspelt).collect(),
+            )))
         }
     }
 }

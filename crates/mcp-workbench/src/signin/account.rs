@@ -68,6 +68,11 @@ impl Account {
         Some(Self(Arc::new(inner)))
     }
 
+    /// Returns true if the entry says something about signing in.
+    pub fn is_configured(&self) -> bool {
+        self.0.settings != OAuthSettings::default()
+    }
+
     /// What is stored of it, if that is of this server.
     pub fn load(&self) -> Result<Option<Record>, StoreFault> {
         let Some(store) = &self.0.store else {

@@ -69,6 +69,16 @@ fn options(command: &str) -> Vec<String> {
 }
 
 #[test]
+fn help_fits_into_80_columns() {
+    let mut pages = vec![printed(&["--help"])];
+    let commands = commands();
+    pages.extend(commands.iter().map(|command| printed(&[command, "--help"])));
+    for line in pages.iter().flat_map(|page| page.lines()) {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+}
+
+#[test]
 fn shells_can_complete_every_command() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = printed(&["completions", shell]);
@@ -88,6 +98,7 @@ fn shells_can_complete_every_command() {
 fn the_manual_has_every_command_and_the_usual_sections() {
     let page = printed(&["man"]);
     assert!(page.contains("\n.TH mcp-workbench 1 "), "{page}");
+    assert!(page.contains("\nThe client left stdout unread"), "{page}");
     for section in [
         "NAME",
         "SYNOPSIS",
@@ -114,7 +125,7 @@ fn the_manual_has_every_command_and_the_usual_sections() {
         "what is hidden is not shown"
     );
     let finished = run(&["man", "chekc"]);
-    assert_eq!(finished.status.code(), Some(1));
+    assert_eq!(finished.status.code(), Some(2));
     assert!(
         finished.stderr.contains("did you mean `check`?"),
         "{}",

@@ -114,6 +114,49 @@ fn version_and_help() {
 }
 
 #[test]
+fn words_that_are_not_commands_lead_to_those_that_do_it() {
+    let cases = [
+        ("version", "tip: try `mcp-workbench --version`"),
+        ("validate", "tip: try `mcp-workbench check`"),
+        (
+            "status",
+            "tip: try `mcp-workbench list`, `mcp-workbench doctor`, `mcp-workbench auth status`",
+        ),
+        ("instal", "tip: did you mean `mcp-workbench install`?"),
+    ];
+    for (word, tip) in cases {
+        let finished = Setup::new().start_with(&[word]).finish();
+        assert_eq!(finished.status.code(), Some(2));
+        assert!(finished.stderr.contains(tip), "{}", finished.stderr);
+    }
+    let finished = Setup::new().start_with(&["frobnicate"]).finish();
+    assert!(!finished.stderr.contains("tip:"), "{}", finished.stderr);
+}
+
+#[test]
+fn add_shows_its_arguments_in_the_order_that_works() {
+    let finished = Setup::new().start_with(&["add", "dev"]).finish();
+    assert_eq!(finished.status.code(), Some(2));
+    let usage = "Usage: mcp-workbench add [OPTIONS] <TOOLBOX> <NAME> -- <COMMAND>...\n       \
+                 mcp-workbench add [OPTIONS] <TOOLBOX> <NAME> --url <URL>\n";
+    assert!(finished.stderr.contains(usage), "{}", finished.stderr);
+}
+
+#[test]
+fn check_suggests_the_key_whose_misspelling_is_the_cause_of_an_error() {
+    let text =
+        r#"{"toolboxes": {"a": {"description": "d", "mcpServers": {"c": {"comand": "x"}}}}}"#;
+    let finished = check(Setup::new().text(text));
+    assert!(!finished.status.success());
+    for words in [
+        "toolboxes.a.mcpServers.c: a server needs `command` or `url`",
+        "toolboxes.a.mcpServers.c.comand: unknown key `comand`\n  hint: did you mean `command`?",
+    ] {
+        assert!(finished.stderr.contains(words), "{}", finished.stderr);
+    }
+}
+
+#[test]
 fn serve_by_name_is_the_default() {
     let setup = Setup::one(&Script::new());
     setup.write_config();

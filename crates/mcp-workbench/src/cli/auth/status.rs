@@ -152,7 +152,13 @@ impl ServerStatus {
             },
             Access::Person(account) => {
                 let mut status = bare(State::NotSignedIn).with(account);
-                if status.state != State::SignedIn || !status.needed_scopes.is_empty() {
+                let wants_sign_in = match status.state {
+                    // Most servers that nobody signed in to need no sign-in, and one that does names the command.
+                    State::NotSignedIn => account.is_configured(),
+                    State::SignedIn => !status.needed_scopes.is_empty(),
+                    _ => true,
+                };
+                if wants_sign_in {
                     status.remedy = Some(target.login(config));
                 }
                 status
@@ -217,7 +223,7 @@ impl State {
         let (ink, words) = match self {
             Self::SignedIn => (Ink::Good, "signed in"),
             Self::Ended => (Ink::Bad, "the last sign-in is over"),
-            Self::NotSignedIn => (Ink::Notable, "not signed in"),
+            Self::NotSignedIn => (Ink::Faint, "not signed in"),
             Self::Unreadable => (Ink::Bad, "what is stored cannot be read"),
             Self::ClientCredentials => (Ink::Good, "gets its tokens by itself"),
             Self::OwnCredentials => (Ink::Faint, "the entry has credentials of its own"),

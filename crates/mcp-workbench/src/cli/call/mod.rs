@@ -43,9 +43,6 @@ use crate::{
 /// The tool has answered that it failed.
 const EXIT_TOOL_ERROR: u8 = 3;
 
-/// The arguments are not what the tool takes.
-const EXIT_USAGE: u8 = 2;
-
 /// What is called, and how its result is shown.
 #[derive(Args)]
 pub(super) struct CallArguments {
@@ -306,5 +303,5 @@ fn save(result: &RawJson, target: &Target) -> Result<(), SaveError> {
 
 fn wrong_arguments(error: &ArgumentError) -> ExitCode {
     output::remark(&format!("error: {error}"));
-    ExitCode::from(EXIT_USAGE)
+    ExitCode::from(output::EXIT_USAGE)
 }

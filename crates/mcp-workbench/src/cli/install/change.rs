@@ -29,6 +29,8 @@ pub(super) struct Change {
     doubled: Vec<String>,
     /// The servers that only the client has.
     others: Vec<String>,
+    /// The entries that only the client can use, such as those of its extensions.
+    foreign: Vec<String>,
     /// The servers that are switched off in the workbench, and stay for that.
     off: Vec<String>,
     /// Other entries that start the workbench.
@@ -46,6 +48,8 @@ enum Relation {
     Off,
     /// Only the client has it.
     Other,
+    /// Only the client can use it: it has neither a command nor an address.
+    Foreign,
 }
 
 impl Change {
@@ -77,6 +81,7 @@ impl Change {
             match relation {
                 Relation::Ours => change.also_ours.push(server.name),
                 Relation::Other => change.others.push(server.name),
+                Relation::Foreign => change.foreign.push(server.name),
                 Relation::Off => change.off.push(server.name),
                 Relation::Doubled if replace => {
                     change.removed.push(shown(&server.name, section.as_deref()));
@@ -100,6 +105,7 @@ impl Change {
             removed: Vec::new(),
             doubled: Vec::new(),
             others: Vec::new(),
+            foreign: Vec::new(),
             off: Vec::new(),
             also_ours: Vec::new(),
         }
@@ -152,6 +158,13 @@ impl Change {
                 client.title,
                 listed(&self.others),
                 client.word()
+            ));
+        }
+        if !self.foreign.is_empty() {
+            lines.push(format!(
+                "these stay in {}, since only it can start them: {}",
+                client.title,
+                listed(&self.foreign)
             ));
         }
         if !self.off.is_empty() {
@@ -213,7 +226,7 @@ fn relation(server: &FoundServer, known: &[OwnServer], program: &str) -> Relatio
         return Relation::Ours;
     }
     let Reading::Server(imported) = &server.reading else {
-        return Relation::Other;
+        return Relation::Foreign;
     };
     let identity = identity(&imported.entry);
     let disabled = imported.entry.get("disabled").is_some();
@@ -221,7 +234,8 @@ fn relation(server: &FoundServer, known: &[OwnServer], program: &str) -> Relatio
     match (identity.is_some(), same.map(|it| it.disabled).min()) {
         (true, Some(off)) if disabled || !off => Relation::Doubled,
         (true, Some(_)) => Relation::Off,
-        (false, _) | (true, None) => Relation::Other,
+        (false, _) => Relation::Foreign,
+        (true, None) => Relation::Other,
     }
 }
 

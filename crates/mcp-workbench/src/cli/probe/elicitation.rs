@@ -71,7 +71,13 @@ fn fill_in(
     let mut content = Map::new();
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
         let is_required = required.is_some_and(|names| names.iter().any(|it| it == name.as_str()));
-        match ask_field(name, field, is_required, &mut *input, &mut *show) {
+        let field = Field {
+            name,
+            schema: field,
+            is_required,
+            asker,
+        };
+        match ask_field(field, &mut *input, &mut *show) {
             Filled::With(value) => {
                 content.insert(name.clone(), value);
             }
@@ -95,21 +101,44 @@ enum Filled {
     Declined,
 }
 
-/// Asks for a field until what is written can be taken.
-fn ask_field(
-    name: &str,
-    field: &Value,
+/// A field of a form.
+#[derive(Clone, Copy)]
+struct Field<'a> {
+    name: &'a str,
+    schema: &'a Value,
     is_required: bool,
-    input: &mut dyn BufRead,
-    show: &mut dyn FnMut(&str),
-) -> Filled {
+    asker: Asker,
+}
+
+impl Field<'_> {
+    /// Returns the choice that `y` or `n` means. Our own question offers the yes for this call first and the no last.
+    fn short_answer(self, line: &str) -> Option<Value> {
+        if self.asker == Asker::Server {
+            return None;
+        }
+        let choices = choices(self.schema);
+        match line.to_ascii_lowercase().as_str() {
+            "y" | "yes" => choices.first().cloned(),
+            "n" => choices.last().cloned(),
+            _ => None,
+        }
+    }
+}
+
+/// Asks for a field until what is written can be taken.
+fn ask_field(field: Field<'_>, input: &mut dyn BufRead, show: &mut dyn FnMut(&str)) -> Filled {
+    let Field {
+        schema,
+        is_required,
+        ..
+    } = field;
     loop {
-        show(&prompt(name, field, is_required));
+        show(&prompt(field.name, schema, is_required));
         let Some(line) = read_line(input) else {
             return Filled::Declined;
         };
         if line.is_empty() {
-            match (field.get("default"), is_required) {
+            match (schema.get("default"), is_required) {
                 (Some(default), _) => return Filled::With(default.clone()),
                 (None, false) => return Filled::LeftOut,
                 (None, true) => {
@@ -118,7 +147,10 @@ fn ask_field(
                 }
             }
         }
-        match taken(&line, field) {
+        if let Some(choice) = field.short_answer(&line) {
+            return Filled::With(choice);
+        }
+        match taken(&line, schema) {
             Ok(value) => return Filled::With(value),
             Err(problem) => show(&format!("  {problem}\n")),
         }
@@ -274,6 +306,24 @@ mod tests {
         let content = json!({"name": "Ada", "colour": "blue"});
         assert_eq!(result, json!({"action": "accept", "content": content}));
         assert!(shown.contains("choose from red, blue"), "{shown}");
+    }
+
+    #[test]
+    fn y_and_n_answer_a_question_of_the_workbench_and_of_no_server() {
+        let answers = json!(["once", "for this session", "no"]);
+        let decision = json!({"type": "string", "enum": answers});
+        let question = json!({"message": "m", "requestedSchema": {"type": "object",
+            "properties": {"decision": decision}, "required": ["decision"]}});
+        let cases = [("y", "once"), ("Yes", "once"), ("n", "no"), ("no", "no")];
+        for (typed, meant) in cases {
+            let typed = format!("{typed}\n");
+            let mut input = typed.as_bytes();
+            let result = fill_in(&question, Asker::Workbench, &mut input, &mut |_| {});
+            assert_eq!(result["content"]["decision"], meant, "{typed}");
+        }
+        let (result, shown) = filled(&question, "y\nonce\n");
+        assert_eq!(result["content"]["decision"], "once");
+        assert!(shown.contains("choose from once"), "{shown}");
     }
 
     #[test]

@@ -77,5 +77,6 @@ pub(super) fn confirmed(question: &str, yes: bool) -> Result<bool, NotAsked> {
     output::prompt(&format!("{question} [y/N] "));
     let mut line = String::new();
     let read = io::stdin().lock().read_line(&mut line);
-    Ok(read.is_ok() && matches!(line.trim(), "y" | "Y" | "yes"))
+    let line = line.trim().to_ascii_lowercase();
+    Ok(read.is_ok() && matches!(line.as_str(), "y" | "yes"))
 }

@@ -143,6 +143,22 @@ fn replace_takes_out_what_the_workbench_has() {
 }
 
 #[test]
+fn entries_that_cannot_be_imported_are_not_recommended_for_it() {
+    let machine = prepared();
+    let servers = json!({"own": {"command": "own-server", "args": []},
+        "mcp-server-github": {"source": "extension", "settings": {"token": "x"}}});
+    let text = json!({ "context_servers": servers }).to_string();
+    write(&machine.client_file(client(ClientName::Zed)), &text);
+    machine
+        .run(&["install", "--client", "zed", "--replace", "--yes"])
+        .ends_with(0)
+        .says(&[
+            "these stay in Zed: own; `mcp-workbench import --from zed` takes them over",
+            "these stay in Zed, since only it can start them: mcp-server-github",
+        ]);
+}
+
+#[test]
 fn replace_reaches_the_sections_of_projects() {
     let machine = prepared();
     let file = machine.client_file(client(ClientName::ClaudeCode));

@@ -399,7 +399,8 @@ fn an_interrupt_prints_the_report_so_far() {
         // The tools of a server are written there once it is up.
         let cache = setup.path("cache/mcp-workbench/catalogue");
         let mut doctor = start(setup, options);
-        poll(TIMEOUT, || fs::read_dir(&cache).ok()?.next()).expect("a server comes up");
+        let is_up = || fs::read_dir(&cache).ok()?.next().map(drop);
+        poll(TIMEOUT, is_up).expect("a server comes up");
         doctor.signal(Signal::INT);
         let finished = doctor.finish();
         doctor.wait_no_survivors(TIMEOUT);

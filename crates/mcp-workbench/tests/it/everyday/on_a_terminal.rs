@@ -18,6 +18,21 @@ fn slow() -> Setup {
 }
 
 #[test]
+fn a_workbench_that_waits_for_a_client_says_so() {
+    let mut workbench = OnTerminal::start(Setup::one(&Script::new()), &[]);
+    for words in [
+        "waiting for an MCP client on stdin",
+        "`mcp-workbench demo`",
+        "`mcp-workbench init`",
+        "`mcp-workbench --help`",
+    ] {
+        workbench.wait_for(words);
+    }
+    workbench.type_line("\u{4}");
+    assert!(workbench.finish().success(), "{}", workbench.text());
+}
+
+#[test]
 fn what_takes_a_moment_is_shown_and_erased() {
     let mut doctor = OnTerminal::start(slow(), &["doctor"]);
     doctor.wait_for("s), 0 of 1 done");

@@ -142,7 +142,8 @@ fn the_status_of_every_remote_server_is_shown() {
     let setup = server
         .setup(&json!({"oauth": {"scopes": ["read"]}}))
         .server("program", &Script::new())
-        .entry("my wiki", remote.clone())
+        .entry("my wiki", with("oauth", json!({"scopes": ["wiki"]})))
+        .entry("open", remote.clone())
         .entry(
             "header",
             with("headers", json!({"authorization": "Bearer secret-1"})),
@@ -164,6 +165,7 @@ fn the_status_of_every_remote_server_is_shown() {
          until   2100-01-01T00:00:00Z, then renewed by itself\n  needs   write\n  \
          hint    mcp-workbench login dev fs --config {config}\n\n\
          dev/my wiki: not signed in\n  hint    mcp-workbench login dev 'my wiki' --config {config}\n\n\
+         dev/open: not signed in\n\n\
          dev/header: the entry has credentials of its own\n\n\
          dev/off: nobody signs in, as the entry says\n\n\
          dev/ci: gets its tokens by itself\n\n\
@@ -185,7 +187,7 @@ fn the_status_of_every_remote_server_is_shown() {
         "remedy": format!("mcp-workbench login dev fs --config {config}"),
     });
     assert_eq!(document["servers"][0], first);
-    assert_eq!(document["servers"].as_array().unwrap().len(), 6);
+    assert_eq!(document["servers"].as_array().unwrap().len(), 7);
 }
 
 #[test]

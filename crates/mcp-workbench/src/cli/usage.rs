@@ -1,0 +1,56 @@
+//! What a wrong command line is answered with: clap's words, with better suggestions for commands.
+
+use clap::{
+    Command, CommandFactory,
+    builder::StyledStr,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
+
+use super::{Arguments, PROGRAM};
+use crate::near::nearest;
+
+/// Words that people try and that are not commands, and the options and commands that do it.
+const OTHER_WORDS: &[(&[&str], &[&str])] = &[
+    (&["version"], &["--version"]),
+    (&["validate", "verify", "lint"], &["check"]),
+    (
+        &["status", "ps", "health"],
+        &["list", "doctor", "auth status"],
+    ),
+    (&["run", "start"], &["serve"]),
+    (&["test"], &["doctor"]),
+    (&["tools"], &["list --tools"]),
+    (&["setup"], &["init"]),
+    (&["uninstall"], &["install --client CLIENT --undo"]),
+];
+
+/// Replaces clap's guess at a misspelt command, which is often far off, by ours.
+pub(super) fn with_suggestion(mut error: clap::Error) -> clap::Error {
+    if error.kind() != ErrorKind::InvalidSubcommand {
+        return error;
+    }
+    let word = match error.get(ContextKind::InvalidSubcommand) {
+        Some(ContextValue::String(word)) => word.clone(),
+        _ => return error,
+    };
+    error.remove(ContextKind::SuggestedSubcommand);
+    if let Some(tip) = suggestion(&word) {
+        let tips = ContextValue::StyledStrs(vec![StyledStr::from(tip)]);
+        error.insert(ContextKind::Suggested, tips);
+    }
+    error
+}
+
+fn suggestion(word: &str) -> Option<String> {
+    let other = { OTHER_WORDS.iter() }.find(|(words, _)| words.contains(&word));
+    if let Some((_, meant)) = other {
+        let meant: Vec<String> = { meant.iter() }
+            .map(|it| format!("`{PROGRAM} {it}`"))
+            .collect();
+        return Some(format!("try {}", meant.join(", ")));
+    }
+    let program = Arguments::command();
+    let known = program.get_subcommands().filter(|it| !it.is_hide_set());
+    let near = nearest(word, known.map(Command::get_name))?;
+    Some(format!("did you mean `{PROGRAM} {near}`?"))
+}
