@@ -122,7 +122,7 @@ enum Command {
     },
     /// Print the JSON Schema of the configuration
     Schema,
-    /// Print a script with which a shell completes commands and options
+    /// Print a script that makes a shell complete commands, options and names
     Completions(completions::CompletionsArguments),
     /// Print the manual page of the program or of a command
     Man(man::ManArguments),
@@ -164,11 +164,14 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if let Some(done) = be_guard(&arguments) {
         return done;
     }
+    let environment = Environment::of_process();
+    if let Some(done) = completions::answer(&arguments, &environment) {
+        return done.unwrap_or_else(|error| output::failure(&*error));
+    }
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(error) => return output::usage(&usage::with_suggestion(error)),
     };
-    let environment = Environment::of_process();
     let colour = environment
         .variable("NO_COLOR")
         .is_none_or(std::ffi::OsStr::is_empty);

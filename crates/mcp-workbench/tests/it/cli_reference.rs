@@ -82,12 +82,22 @@ fn help_fits_into_80_columns() {
 fn shells_can_complete_every_command() {
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
         let script = printed(&["completions", shell]);
+        assert!(script.contains("MCP_WORKBENCH_COMPLETE"), "{script}");
+        let candidates = |word: &str| {
+            let setup = Setup::new()
+                .env("MCP_WORKBENCH_COMPLETE", shell)
+                .env("_CLAP_COMPLETE_INDEX", "1");
+            let finished = setup.start_with(&["--", "mcp-workbench", word]).finish();
+            assert!(finished.status.success(), "{}", finished.stderr);
+            finished.stdout.join("\n")
+        };
+        let listed = candidates("");
         for command in commands() {
-            assert!(script.contains(&command), "no {command} for {shell}");
+            assert!(listed.contains(&command), "no {command} for {shell}");
         }
-        assert!(script.contains("log-level"), "no options for {shell}");
+        assert!(candidates("--log").contains("--log-level"), "{shell}");
         assert!(
-            !script.contains("demo-server"),
+            !candidates("demo").contains("demo-server"),
             "what is hidden is not completed"
         );
     }

@@ -13,6 +13,7 @@ mod checks;
 mod cli_reference;
 mod clients;
 mod commands;
+mod completions;
 mod configuration;
 mod corpus;
 mod docs;

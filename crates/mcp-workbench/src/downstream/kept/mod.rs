@@ -240,6 +240,13 @@ impl KeptSize {
 }
 
 impl KeptTools {
+    /// Returns the names of the tools of a server.
+    pub fn names(config: &Config, server: &Server) -> Vec<String> {
+        let lists = KeptLists::new(config.cache.as_deref(), config.state.as_deref());
+        let list = lists.read(server).map(|(list, _)| list).unwrap_or_default();
+        list.tools().iter().map(|it| it.name.to_string()).collect()
+    }
+
     /// Of a server, in the catalogue that a configuration names.
     pub fn of(config: &Config, server: &Server) -> Option<Self> {
         let lists = KeptLists::new(config.cache.as_deref(), config.state.as_deref());
