@@ -23,7 +23,7 @@ mod stdio;
 mod stray;
 mod supervisor;
 #[cfg(test)]
-mod test_client;
+pub(crate) mod test_client;
 mod told;
 mod verdicts;
 

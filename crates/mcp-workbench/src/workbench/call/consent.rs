@@ -318,3 +318,84 @@ fn session_of(client: &dyn ClientHandle) -> Option<Session> {
         (Era::Modern, principal) => Some(Session::Principal(principal)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::downstream::test_client::json;
+
+    const SHOWN: Fingerprint = [1; 32];
+    const CHANGED: Fingerprint = [2; 32];
+    const QUESTION: &str = r#"{"resultType":"input_required","requestState":"s1"}"#;
+
+    fn asked_call() -> AskedCall {
+        AskedCall {
+            server: 1,
+            principal: Principal::Local,
+            tool: "wipe".into(),
+            arguments: json(r#"{"a":1}"#),
+        }
+    }
+
+    fn retry(state: &str) -> Retry {
+        Retry {
+            responses: Some(json("{}")),
+            state: Some(json(state)),
+        }
+    }
+
+    /// Returns consents with one call that its server has answered with this result.
+    fn answered_with(result: &str) -> Consents {
+        let consents = Consents::default();
+        let consent = Consent {
+            definition: SHOWN,
+            call: Some(asked_call()),
+        };
+        consents.record_round(&consent, &json(result));
+        consents
+    }
+
+    #[test]
+    fn a_round_is_bound_to_the_whole_call_and_counts_once() {
+        let consents = answered_with(QUESTION);
+        let state = retry(r#""s1""#);
+        let takes = |call: AskedCall| consents.take_round(&call, SHOWN, &state);
+        assert!(!consents.take_round(&asked_call(), CHANGED, &state));
+        assert!(!consents.take_round(&asked_call(), SHOWN, &retry(r#""s2""#)));
+        assert!(!takes(AskedCall {
+            server: 2,
+            ..asked_call()
+        }));
+        assert!(!takes(AskedCall {
+            principal: Principal::Anybody,
+            ..asked_call()
+        }));
+        assert!(!takes(AskedCall {
+            tool: "read".into(),
+            ..asked_call()
+        }));
+        assert!(!takes(AskedCall {
+            arguments: json(r#"{"a":2}"#),
+            ..asked_call()
+        }));
+        assert!(takes(asked_call()));
+        assert!(!takes(asked_call()), "used twice");
+    }
+
+    #[test]
+    fn a_call_that_is_complete_leaves_no_round() {
+        let consents = answered_with(r#"{"content":[],"requestState":"s1"}"#);
+        assert!(!consents.take_round(&asked_call(), SHOWN, &retry(r#""s1""#)));
+    }
+
+    #[test]
+    fn a_consent_for_the_session_leaves_no_round() {
+        let consents = Consents::default();
+        let consent = Consent {
+            definition: SHOWN,
+            call: None,
+        };
+        consents.record_round(&consent, &json(QUESTION));
+        assert!(consents.state().rounds.is_empty());
+    }
+}

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{ONCE, SESSION, answer, asked, called, message, setup_of};
 use crate::{
     asking_back,
-    harness::{Script, use_arguments},
+    harness::{ModernClient, ModernRequest, Script, TIMEOUT, poll, use_arguments},
 };
 
 /// A tool `wipe` that its server can describe in several ways.
@@ -82,6 +82,43 @@ fn a_tool_that_changes_while_the_user_thinks_does_not_run() {
         "permission_outdated"
     );
     assert_eq!(called(&workbench), ["turn"]);
+}
+
+#[test]
+fn a_tool_that_changes_between_two_rounds_of_a_call_is_asked_about_again() {
+    let change = r#"{"change":{"method":"notifications/tools/list_changed"}}"#;
+    let rounds = r#"{"rounds":{"rounds":[
+        {"inputRequests":{"q":{"method":"elicitation/create","params":{"message":"who?"}}},"requestState":"s1"}]}}"#;
+    let script = Script::new()
+        .set("era", r#""modern""#)
+        .tools(&format!("[{BAD},{TURN}]"))
+        .on_call(
+            "turn",
+            &format!(r#"[{{"setTools":[{OTHER},{TURN}]}},{change},{DONE}]"#),
+        )
+        .on_call("wipe", &format!("[{rounds},{DONE}]"));
+    let mut workbench = setup_of(&script, &json!({"ask": ["wipe"]})).start();
+    let forms = |request: ModernRequest| request.capabilities(r#"{"elicitation":{"form":{}}}"#);
+    workbench.call_modern(&forms(ModernRequest::open("dev")));
+    let journal = workbench.journal("dev", "fs");
+    let wait = |method: &str, count: usize| {
+        let seen = || (journal.received(method).len() >= count).then_some(());
+        poll(TIMEOUT, seen).unwrap_or_else(|| panic!("no {count} {method}"));
+    };
+    wait("subscriptions/listen", 1);
+    let call = forms(ModernRequest::use_tool("wipe", "{}"));
+    let permission = workbench.ask_for_questions(&call);
+    let permitted = call.retry(&permission, &permission.responses(|_, _| ONCE.to_owned()));
+    let round = workbench.ask_for_questions(&permitted);
+    assert_eq!(round.only().1["params"]["message"], "who?");
+    workbench.call_modern(&forms(ModernRequest::use_tool("turn", "{}")));
+    wait("tools/list", 2);
+    workbench.call_modern(&forms(ModernRequest::open("dev")));
+    let answered = call.retry(&round, &round.responses(|_, _| ONCE.to_owned()));
+    let again = workbench.ask_for_questions(&answered);
+    let message = again.only().1["params"]["message"].as_str().unwrap();
+    assert!(message.starts_with("MCP Workbench asks"), "{message}");
+    assert_eq!(called(&workbench), ["wipe", "turn"]);
 }
 
 #[test]
