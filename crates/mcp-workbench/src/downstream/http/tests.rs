@@ -5,6 +5,7 @@ mod lanes;
 mod modern;
 mod probe;
 mod remote;
+mod renewal;
 
 use std::time::Duration;
 
@@ -103,6 +104,7 @@ async fn heard(link: &mut Link) -> String {
             format!("{id} failed: {}, {outcome:?}", fault.code())
         }
         LinkEvent::Lost(fault) => format!("lost: {}", fault.code()),
+        LinkEvent::SessionLost => "session lost".to_owned(),
         LinkEvent::Renewed(_) => "renewed".to_owned(),
         _ => panic!("this is of another transport"),
     }

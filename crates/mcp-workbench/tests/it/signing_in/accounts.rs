@@ -1,14 +1,24 @@
 //! What is kept of whom: `auth status`, `logout`, and several accounts.
 
-use std::fs;
+use std::{
+    fs,
+    sync::{Mutex, mpsc},
+};
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
-use super::{Login, json_of, printed, records, run, signed_in, text};
+use tempfile::TempDir;
+
+use super::{
+    Login, json_of, printed, records, run,
+    served::{ACCEPT, address, answer, browse, keeping_in, offer, send_open, showing},
+    signed_in, text,
+};
 use crate::harness::{
-    Script, Setup,
+    Script, Setup, TIMEOUT, Workbench,
     authority::{Authority, Protected},
+    remote_server::Then,
 };
 
 /// A toolbox `dev` with two accounts at one server.
@@ -221,4 +231,71 @@ fn without_remote_servers_there_is_nothing_to_show() {
     );
     let output = run(&setup, &["auth"]);
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stdout));
+}
+
+/// Opens the toolbox `dev` as a user who signs in to it anew.
+fn open_signing_in(setup: Setup) -> (Workbench, Vec<String>) {
+    let mut workbench = showing(setup);
+    let opening = send_open(&mut workbench);
+    let asked = offer(&mut workbench);
+    answer(&mut workbench, &asked, ACCEPT);
+    browse(&address(&asked));
+    let names = workbench.tool_result(&opening).tool_names();
+    (workbench, names)
+}
+
+/// Returns the tokens under which the server has seen calls of a tool.
+fn tokens_of_calls(server: &Protected, tool: &str) -> Vec<String> {
+    let calls = server.server().received("tools/call").into_iter();
+    let calls = calls.filter(|it| it.message()["params"]["name"] == tool);
+    calls.map(|it| it.bearer().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_call_is_neither_sent_nor_repeated_under_another_account() {
+    let state = TempDir::new().unwrap();
+    let authority = Authority::start();
+    let first_token = Mutex::new(None);
+    let (release, released) = mpsc::channel::<()>();
+    let released = Mutex::new(released);
+    let server = Protected::start_with(&authority, move |seen, out| {
+        let token = seen.bearer().unwrap().to_owned();
+        let is_first = *first_token.lock().unwrap().get_or_insert(token.clone()) == token;
+        match seen.method().as_str() {
+            // The second account does not have the tools `own` and `slow`.
+            "tools/list" => {
+                let names = if is_first { "own slow both" } else { "both" };
+                let tools = names
+                    .split(' ')
+                    .map(|it| json!({"name": it, "inputSchema": {}}));
+                let tools: Vec<Value> = tools.collect();
+                Some(out.json(&seen.answer(&json!({ "tools": tools }).to_string())))
+            }
+            "tools/call" if seen.message()["params"]["name"] == "slow" && is_first => {
+                let _test_is_over = released.lock().unwrap().recv_timeout(TIMEOUT);
+                Some(out.reply("429 Too Many Requests\nRetry-After: 0", ""))
+            }
+            _ => None::<Then>,
+        }
+    });
+    let setup = || keeping_in(state.path(), server.setup(&json!({})));
+    let (mut workbench, names) = open_signing_in(setup());
+    assert_eq!(names, ["own", "slow", "both"]);
+    let slow = workbench.send_use("slow", "{}");
+    server.server().wait("tools/call", 1);
+    authority.revoke_all();
+    let (_other, names) = open_signing_in(setup());
+    assert_eq!(names, ["both"]);
+    // The server refuses the token of the first account, and there is one of the second by now.
+    let refused = workbench.use_tool("own", "{}");
+    assert!(refused.failed(), "{}", refused.raw);
+    assert!(!workbench.use_tool("both", "{}").failed());
+    // The server asks for the call to be repeated, which would now happen under the second account.
+    release.send(()).unwrap();
+    let refused = workbench.tool_result(&slow);
+    assert!(refused.failed(), "{}", refused.raw);
+    let first = tokens_of_calls(&server, "slow");
+    assert_eq!(first.len(), 1);
+    assert_eq!(tokens_of_calls(&server, "own"), first);
+    assert!(!tokens_of_calls(&server, "both").contains(&first[0]));
 }
