@@ -269,3 +269,49 @@ impl Drop for Opening<'_> {
         self.0.send_modify(|count| *count -= 1);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use pretty_assertions::assert_eq;
+    use tokio::{net::TcpListener, time::Instant};
+
+    use super::*;
+    use crate::{
+        config::{Environment, parse},
+        native::Nobody,
+    };
+
+    /// A toolbox with one remote server.
+    fn toolbox(url: &str) -> Toolbox {
+        let text = format!(
+            r#"{{"toolboxes": {{"dev": {{"description": "d", "mcpServers": {{
+                "slow": {{"url": "{url}", "connectTimeoutMs": 600000}}}}}}}}}}"#
+        );
+        let environment = Environment::new([], "/start".into(), None);
+        let loaded = parse(&text, Path::new("c.json"), &environment).unwrap();
+        let pool = Arc::new(Pool::new(&loaded.config));
+        Toolbox::new(Arc::clone(&loaded.config.toolboxes["dev"]), pool)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_open_waits_45_seconds_for_the_first_server_and_2_seconds_the_next_time() {
+        // It takes connections and says nothing.
+        let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let toolbox = toolbox(&format!("http://{}/", silent.local_addr().unwrap()));
+        let client: Arc<dyn ClientHandle> = Arc::new(Nobody);
+        for seconds in [45, 2, 2] {
+            let began = Instant::now();
+            let opened = toolbox.open(&client, Duration::from_secs(15)).await;
+            assert_eq!(began.elapsed().as_secs(), seconds);
+            let failures = opened.err().expect("no server is up").failures;
+            let failures: Vec<String> = failures.iter().map(ToString::to_string).collect();
+            assert_eq!(
+                failures,
+                ["Failed to connect to server 'slow' in toolbox 'dev': still starting"]
+            );
+            assert!(!toolbox.is_usable());
+        }
+    }
+}

@@ -280,36 +280,6 @@ fn gated(setup: &Setup, tools: &[&str]) -> Script {
     Script::named(tools).set("onStart", &gate)
 }
 
-/// Far more than the 2 s that an open waits for a server a second time, and far less than the 45 s of a first time.
-const NOT_AGAIN: Duration = Duration::from_secs(20);
-
-#[test]
-fn an_open_waits_45_seconds_for_the_first_server_and_never_again() {
-    let setup = Setup::new();
-    let script = gated(&setup, &["late"]);
-    let mut workbench = setup.toolbox("dev", "d").server("slow", &script).connect();
-    let id = workbench.send_call("open_toolbox", r#"{"toolbox":"dev"}"#);
-    // No answer within the first of two waits: an open that gave up early would have come.
-    let early = workbench.message_within(Duration::from_secs(40), |it| it.answers(&id));
-    assert!(early.is_none(), "{early:?}");
-    let text = "Error opening toolbox 'dev': Failed to connect to server 'slow' in toolbox 'dev': still starting";
-    assert_eq!(workbench.tool_result(&id).error(), text);
-    assert_eq!(
-        workbench.use_tool_of(["dev", "slow", "late"], "{}").error(),
-        "Error: Toolbox 'dev' is not open. Call open_toolbox first."
-    );
-    let start = Instant::now();
-    assert_eq!(workbench.open("dev").error(), text);
-    assert!(start.elapsed() < NOT_AGAIN, "{:?}", start.elapsed());
-    workbench.setup.write("gate", "");
-    let seen = poll(TIMEOUT, || {
-        let opened = workbench.open("dev");
-        (!opened.failed()).then(|| opened.tool_names())
-    });
-    assert_eq!(seen.expect("the slow server comes up"), ["late"]);
-    assert_eq!(workbench.journal("dev", "slow").pids().len(), 1);
-}
-
 #[test]
 fn an_open_does_not_wait_for_bad_servers_once_a_good_one_is_up() {
     let setup = Setup::new();
@@ -332,9 +302,7 @@ fn an_open_does_not_wait_for_bad_servers_once_a_good_one_is_up() {
         json!({"toolbox": "dev", "detail": "names"}),
         json!({"toolbox": "dev", "detail": "full"}),
     ] {
-        let start = Instant::now();
         let opened = workbench.call("open_toolbox", &arguments.to_string());
-        assert!(start.elapsed() < NOT_AGAIN, "{:?}", start.elapsed());
         for part in [&silent, &crashing] {
             assert!(opened.text().contains(part), "{}", opened.text());
         }
