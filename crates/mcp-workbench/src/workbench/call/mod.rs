@@ -24,7 +24,7 @@ use crate::{
     budget::Structured,
     call::{Call, CallContext, CallRequest, ClientHandle, ToolRequest},
     contain::{Panicked, contain_now},
-    downstream::{CallEnd, CallError, CallResult, CallTicket, ServerHandle},
+    downstream::{CallEnd, CallError, CallResult, CallTicket, ServerHandle, SignInNeeded},
     era::{self, Era},
     ident::{ServerName, ToolIdentifier, ToolName},
     wire::{RawJson, Spliced},
@@ -339,7 +339,7 @@ impl Run {
                 call,
                 result: Err(error),
                 ..
-            } if self.can_sign_in(&server, &error) => Step::SignIn {
+            } if error.sign_in().is_some_and(|it| self.can_sign_in(&server, it)) => Step::SignIn {
                 server,
                 call,
                 error,
@@ -357,10 +357,10 @@ impl Run {
         Settled::Waits(WaitingCall { run: self, step })
     }
 
-    fn can_sign_in(&self, server: &ServerHandle, error: &CallError) -> bool {
+    /// Returns whether the user can be offered to sign in for this call.
+    fn can_sign_in(&self, server: &ServerHandle, needed: &SignInNeeded) -> bool {
         let may_offer = self.mode != Mode::Native && !self.was_offered;
-        let needed = error.sign_in().filter(|_| may_offer);
-        needed.is_some_and(|needed| sign_in::can_offer(server, needed, &self.client))
+        may_offer && sign_in::can_offer(server, needed, &self.client)
     }
 
     /// The last steps: records links, applies the budget, ends the audit entry and replies.

@@ -144,7 +144,7 @@ fn begin_audit(run: &mut Run, call: &Call) {
 }
 
 async fn wait_signing_in(
-    run: &Run,
+    run: &mut Run,
     workbench: &Workbench,
     lookup: Lookup,
 ) -> Result<(), LookupError> {
@@ -155,9 +155,12 @@ async fn wait_signing_in(
     let waited = resolve::wait(workbench, lookup, &run.client).await;
     if let (Err(LookupError::NotConnected(error)), Some(server)) = (&waited, server)
         && let Some(needed) = error.sign_in()
-        && Box::pin(sign_in::offer_sign_in(&server, needed, &run.client)).await
+        && run.can_sign_in(&server, needed)
     {
-        return resolve::wait(workbench, Lookup::Unlisted(server), &run.client).await;
+        run.was_offered = true;
+        if Box::pin(sign_in::offer_sign_in(&server, needed, &run.client)).await {
+            return resolve::wait(workbench, Lookup::Unlisted(server), &run.client).await;
+        }
     }
     waited
 }

@@ -80,6 +80,34 @@ fn a_call_goes_on_when_the_user_has_signed_in() {
 }
 
 #[test]
+fn a_call_that_is_refused_again_after_the_sign_in_is_not_offered_another() {
+    for is_open in [false, true] {
+        let (authority, server) = protected();
+        authority.set(|knobs| knobs.granted = Some("read".to_owned()));
+        let mut workbench = showing(server.setup(&json!({})).top("autoOpen", json!(true)));
+        if is_open {
+            let opening = send_open(&mut workbench);
+            let asked = offer(&mut workbench);
+            answer(&mut workbench, &asked, ACCEPT);
+            browse(&address(&asked));
+            assert!(!workbench.tool_result(&opening).failed());
+        }
+        server.set(|knobs| knobs.call_scope = Some("files:write".to_owned()));
+        let call = workbench.send_use("t", "{}");
+        let asked = offer(&mut workbench);
+        answer(&mut workbench, &asked, ACCEPT);
+        browse(&address(&asked));
+        // A second offer would keep the call from being answered.
+        let failed = workbench.tool_result(&call);
+        assert_eq!(code(&failed), auth_required("rejected"), "{is_open}");
+        assert!(is_left_alone(&workbench), "{is_open}");
+        // The next call is offered it again.
+        workbench.send_use("t", "{}");
+        offer(&mut workbench);
+    }
+}
+
+#[test]
 fn what_is_not_wanted_or_does_not_come_is_the_plain_failure() {
     for (result, user) in [
         (r#"{"action":"decline"}"#, User::Agrees),
