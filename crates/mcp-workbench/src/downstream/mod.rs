@@ -39,4 +39,4 @@ pub use kept::{KeptSize, KeptTools, NotKept, ToolCache, folder_in as catalogue_f
 pub use listing::{Cause, ListWalk, Reviewable, Step, ToolDefinition, ToolList, Withheld};
 pub use pool::{Pool, Renewal};
 pub use server::{CallTicket, Phase, ServerHandle, Status, Urgency};
-pub use session::reply::{CallEnd, CallResult, Unfinished};
+pub use session::reply::{CallEnd, CallResult, Outdated, Unfinished};

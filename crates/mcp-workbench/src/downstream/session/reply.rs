@@ -32,12 +32,21 @@ pub enum CallEnd {
         /// The result, or the reason why there is none.
         result: Result<CallResult, CallError>,
         /// Set if the call did not run because the tool is not what it was when the call was checked.
-        is_outdated: bool,
+        outdated: Option<Outdated>,
     },
     /// The call was dropped without an answer: its caller has taken it back, or a bug has lost it.
     Dropped,
     /// A question or a task of the server in place of a result.
     Unfinished(Box<Unfinished>),
+}
+
+/// The part of a call that no longer matches its tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outdated {
+    /// The consent: the user has not permitted the definition that the server has now.
+    Consent,
+    /// The headers: a modern server has refused them.
+    Headers,
 }
 
 /// The result of a call.
@@ -86,7 +95,7 @@ impl CallEnd {
             by,
             ..
         } = answered;
-        let is_outdated = answer.as_ref().is_err_and(|error| is_outdated(error, by));
+        let outdated = answer.as_ref().err().and_then(|it| Outdated::of(it, by));
         let result = match (answer, by, call.context.client.era()) {
             (Ok(json), Some(era), _) => Ok(CallResult { json, marks, era }),
             (Ok(json), None, era) => Ok(CallResult::new(json, era)),
@@ -95,7 +104,7 @@ impl CallEnd {
         Self::Over {
             call,
             result,
-            is_outdated,
+            outdated,
         }
     }
 
@@ -124,15 +133,18 @@ impl Answered {
     }
 }
 
-/// Returns whether a call did not run because its tool has changed: the user has not permitted it as it is now, or a modern
-/// server refuses headers that were made from an outdated definition.
-fn is_outdated(error: &CallError, by: Option<Era>) -> bool {
-    match error {
-        CallError::ConsentNeeded => true,
-        CallError::Refused { code, .. } => {
-            by == Some(Era::Modern) && *code == HEADER_MISMATCH.to_string()
+impl Outdated {
+    /// Returns the part of a call because of which it did not run, if its tool has changed.
+    fn of(error: &CallError, by: Option<Era>) -> Option<Self> {
+        match error {
+            CallError::ConsentNeeded => Some(Self::Consent),
+            CallError::Refused { code, .. }
+                if by == Some(Era::Modern) && *code == HEADER_MISMATCH.to_string() =>
+            {
+                Some(Self::Headers)
+            }
+            _ => None,
         }
-        _ => false,
     }
 }
 

@@ -24,7 +24,9 @@ use crate::{
     budget::Structured,
     call::{Call, CallContext, CallRequest, ClientHandle, ToolRequest},
     contain::{Panicked, contain_now},
-    downstream::{CallEnd, CallError, CallResult, CallTicket, ServerHandle, SignInNeeded},
+    downstream::{
+        CallEnd, CallError, CallResult, CallTicket, Outdated, ServerHandle, SignInNeeded,
+    },
     era::{self, Era},
     ident::{ServerName, ToolIdentifier, ToolName},
     wire::{RawJson, Spliced},
@@ -39,6 +41,9 @@ pub use waiting::WaitingCall;
 
 /// How often a call is checked and sent again because its tool changed between the check and the moment of sending.
 const MAX_CHECKS: u32 = 3;
+/// How often a call is sent again because its server refused its headers. The list of tools is read before that, so a
+/// server that refuses twice will not accept a third request.
+const MAX_HEADER_REPEATS: u32 = 1;
 
 /// The names by which a client means a tool.
 #[derive(Debug, Clone, Copy)]
@@ -162,8 +167,10 @@ struct Run {
     /// Set if the client continues a call with a state that a server gave out.
     continues: bool,
     audit: Option<AuditEntry>,
-    /// How often the call was checked again.
+    /// How often the call was checked again because its definition had changed.
     checks: u32,
+    /// How often the call was sent again because its headers were refused.
+    header_repeats: u32,
     /// Set once the user was offered to sign in for it: once is enough.
     was_offered: bool,
 }
@@ -221,6 +228,7 @@ pub(super) fn start(workbench: &Arc<Workbench>, call: ToolCall<'_>) -> CallStart
         mode,
         tool,
         checks: 0,
+        header_repeats: 0,
         was_offered: false,
     };
     let request = ToolRequest {
@@ -329,7 +337,7 @@ impl Run {
             // The call did not run: the tool is not what it was when the call was checked.
             CallEnd::Over {
                 call,
-                is_outdated: true,
+                outdated: Some(Outdated::Consent),
                 ..
             } if self.checks < MAX_CHECKS => {
                 self.checks += 1;
@@ -337,13 +345,26 @@ impl Run {
             }
             CallEnd::Over {
                 call,
+                outdated: Some(Outdated::Headers),
+                ..
+            } if self.header_repeats < MAX_HEADER_REPEATS => {
+                self.header_repeats += 1;
+                Step::Check { server, call }
+            }
+            CallEnd::Over {
+                call,
                 result: Err(error),
                 ..
-            } if error.sign_in().is_some_and(|it| self.can_sign_in(&server, it)) => Step::SignIn {
-                server,
-                call,
-                error,
-            },
+            } if error
+                .sign_in()
+                .is_some_and(|it| self.can_sign_in(&server, it)) =>
+            {
+                Step::SignIn {
+                    server,
+                    call,
+                    error,
+                }
+            }
             CallEnd::Dropped => {
                 // An audit entry without an end says that the call was cancelled.
                 self.audit = None;

@@ -79,6 +79,19 @@ fn a_call_with_the_headers_of_an_old_list_is_made_again_with_those_of_the_new_on
 }
 
 #[test]
+fn a_call_whose_headers_are_refused_is_repeated_once() {
+    let mismatch = r#"[{"error":{"code":-32020,"message":"header mismatch"}}]"#;
+    let server = RemoteFixture::start(&modern(&["x"]).on_call("x", mismatch));
+    let mut workbench = server.setup().connect();
+    workbench.open("dev");
+    for calls in [2, 4] {
+        let result = workbench.use_tool("x", "{}");
+        assert_eq!(result.failure()["code"], "server_error", "{}", result.raw);
+        assert_eq!(server.journal().received("tools/call").len(), calls);
+    }
+}
+
+#[test]
 fn a_call_that_is_cancelled_ends_its_stream_and_says_nothing() {
     let script = modern(&["wait"]).on_call(
         "wait",
