@@ -24,6 +24,8 @@ mod stray;
 mod supervisor;
 #[cfg(test)]
 pub(crate) mod test_client;
+#[cfg(test)]
+pub(crate) mod test_server;
 mod told;
 mod verdicts;
 

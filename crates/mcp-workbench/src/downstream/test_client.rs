@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::{
     call::{
         AnswerFuture, Call, CallContext, CallRequest, ClientCapabilities, ClientHandle, ClientId,
-        Principal, Question, RoomFuture, ToldProgress,
+        Owner, Principal, Question, Recipient, RoomFuture, ToldProgress,
     },
     era::Era,
     wire::{Answer, Frame, RawJson},
@@ -24,6 +24,8 @@ pub(crate) struct TestClient {
     pub(crate) progress_token: Option<&'static str>,
     /// The result that every question is answered with; none if it is not answered.
     pub(crate) answer: Option<&'static str>,
+    /// Set if a result that is over its budget runs into a panic.
+    pub(crate) panics_over_budget: bool,
     /// The parameters of what it was asked.
     pub(crate) asked: Arc<Mutex<Vec<String>>>,
 }
@@ -38,6 +40,7 @@ impl TestClient {
             log_level: None,
             progress_token: None,
             answer: None,
+            panics_over_budget: false,
             asked: Arc::default(),
         }
     }
@@ -103,6 +106,17 @@ impl ClientHandle for TestClient {
 
     fn capabilities(&self) -> ClientCapabilities {
         ClientCapabilities::of(Some(json(self.capabilities)))
+    }
+
+    fn recipient(&self) -> Recipient {
+        assert!(
+            !self.panics_over_budget,
+            "a bug in the last steps of a call"
+        );
+        Recipient {
+            owner: Owner::of(self.principal, self.era, self.id()),
+            knows_links: true,
+        }
     }
 
     fn notify(&self, _: Frame) {}

@@ -309,11 +309,9 @@ impl SentRequest {
         }
         let tasks = self.connection.tasks().clone();
         tasks.spawn(async move {
-            let reply = cancelled
-                .run_until_cancelled(contain(Box::pin(call.run())))
-                .await;
-            match reply {
-                Some(Ok(reply)) => self.answer(&Reply::from(reply)),
+            let reply = Box::pin(async move { Reply::from(call.run().await) });
+            match cancelled.run_until_cancelled(contain(reply)).await {
+                Some(Ok(reply)) => self.answer(&reply),
                 Some(Err(panicked)) => self.answer(&Reply::panicked(panicked)),
                 // The client has cancelled the request.
                 None => self.answer(&Reply::internal_error("cancelled")),
@@ -321,3 +319,6 @@ impl SentRequest {
         });
     }
 }
+
+#[cfg(test)]
+mod tests;

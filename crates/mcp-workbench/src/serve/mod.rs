@@ -30,6 +30,8 @@ mod revision;
 mod standard_streams;
 pub mod stdio;
 mod tasks;
+#[cfg(test)]
+mod test_pipe;
 mod unreadable;
 
 /// What all connections share. Cheap to clone.

@@ -1,25 +1,20 @@
 //! Exchanges that wait, on a clock that only moves when nothing else does.
 
-use std::path::Path;
-
 use pretty_assertions::assert_eq;
-use tokio::{io::AsyncReadExt, time::sleep};
+use tokio::{io::DuplexStream, time::sleep};
 
 use super::*;
 use crate::{
     call::{ClientHandle, Question},
-    config::{Environment, parse},
     era::{InputRequired, RequestMeta},
     serve::{
-        ServeContext, Whereabouts,
         batch::ReplyPlace,
         connection::Connection,
         exchange::ModernCaller,
         modern::ModernRequest,
-        output::{ClientOutput, PipeOutput, write_frames},
+        test_pipe::{connect, read_message},
     },
     wire::{Answer, Message},
-    workbench::Workbench,
 };
 
 const META: &str = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"roots":{}}}"#;
@@ -35,22 +30,12 @@ fn request(params: &str) -> Request {
 /// A client that is connected, and the other end of its pipe.
 struct Client {
     connection: Arc<Connection>,
-    pipe: tokio::io::DuplexStream,
+    pipe: DuplexStream,
 }
 
 impl Client {
     fn new(principal: Principal) -> Self {
-        let environment = Environment::new([], "/start".into(), None);
-        let text = r#"{"toolboxes":{}}"#;
-        let loaded = parse(text, Path::new("c.json"), &environment).unwrap();
-        let workbench = Workbench::new(Arc::new(loaded.config));
-        let context = ServeContext::new(workbench, Whereabouts::Here);
-        let (output, frames) = PipeOutput::channel();
-        let (pipe, written) = tokio::io::duplex(64 * 1024);
-        #[expect(clippy::disallowed_methods, reason = "the test ends with the writer")]
-        tokio::spawn(write_frames(frames, written));
-        let output = ClientOutput::Pipe(output);
-        let connection = Connection::new(context, output, principal);
+        let (connection, pipe) = connect(r#"{"toolboxes":{}}"#, principal);
         Self { connection, pipe }
     }
 
@@ -93,11 +78,7 @@ impl Client {
 
     /// The next answer that is written.
     async fn answer(&mut self) -> RawJson {
-        let mut line = Vec::new();
-        while !line.ends_with(b"\n") {
-            line.push(self.pipe.read_u8().await.unwrap());
-        }
-        RawJson::parse(&line.into()).unwrap()
+        read_message(&mut self.pipe).await
     }
 
     /// The state that the client is to send back for what it was asked.

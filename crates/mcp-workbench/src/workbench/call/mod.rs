@@ -15,6 +15,8 @@ pub(crate) mod budget;
 pub(super) mod consent;
 mod resolve;
 pub(super) mod sign_in;
+#[cfg(test)]
+pub(crate) mod test_call;
 mod waiting;
 
 use std::sync::Arc;
