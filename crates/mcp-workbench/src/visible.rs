@@ -1,15 +1,19 @@
 //! Text of others in our sentences. A character without a visible form is shown as `⟦U+200B⟧` instead of being passed on
 //! to a terminal, a log or a model, unless a language or an emoji [needs it](Standing::InPlace) where it is.
 
+mod lookalike;
 mod table;
 mod unseen;
 
 use std::borrow::Cow;
 
-use self::unseen::is_direction_mark;
-pub use self::unseen::{
-    MAX_STRAYS, Standing, Unseen, is_bidi_control, is_other_space, is_private_use, is_tag,
-    is_unseen, unseen,
+use self::{lookalike::imitations_shown, unseen::is_direction_mark};
+pub use self::{
+    lookalike::{folded, imitation, skeleton, told_apart},
+    unseen::{
+        MAX_STRAYS, Standing, Unseen, is_bidi_control, is_other_space, is_private_use, is_tag,
+        is_unseen, unseen,
+    },
 };
 
 /// Returns the text with hidden characters shown by number; line breaks and tabs become spaces.
@@ -22,9 +26,17 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
     shown(text, Lines::Kept)
 }
 
-/// Returns the text with every character shown by number that has no visible form or looks like a plain space and is
-/// another, for a reader who wants to see what is really there. Emoji of several characters are taken apart too. Line
-/// breaks and tabs become spaces.
+/// Does the same as [`visible`] with a name, and shows letters by number that imitate others: a name is compared by eye.
+pub fn visible_name(name: &str) -> Cow<'_, str> {
+    match imitations_shown(name) {
+        Cow::Borrowed(name) => visible(name),
+        Cow::Owned(shown) => Cow::Owned(visible(&shown).into_owned()),
+    }
+}
+
+/// Returns the text with every character shown by number that has no visible form, or looks like a plain space or a Latin
+/// letter and is another, for a reader who wants to see what is really there. Emoji of several characters are taken apart
+/// too. Line breaks and tabs become spaces.
 pub fn revealed(text: &str) -> Cow<'_, str> {
     let Cow::Owned(revealed) = revealed_lines(text) else {
         return visible(text);
@@ -36,8 +48,9 @@ pub fn revealed(text: &str) -> Cow<'_, str> {
 pub fn revealed_lines(text: &str) -> Cow<'_, str> {
     let is_numbered =
         |it: char| !matches!(it, '\n' | '\t') && (is_unseen(it) || is_other_space(it));
+    let text = imitations_shown(text);
     if !text.chars().any(is_numbered) {
-        return Cow::Borrowed(text);
+        return text;
     }
     let mut revealed = String::with_capacity(text.len() + 16);
     for character in text.chars() {
@@ -290,6 +303,11 @@ mod tests {
             "👩⟦U+200D⟧💻⟦U+FE0F⟧⟦U+202E⟧⟦U+00A0⟧⟦U+3000⟧a b"
         );
         assert_eq!(revealed("a\nb"), "a b");
+        assert_eq!(revealed("usеr\n\u{200B}"), "us⟦U+0435⟧r ⟦U+200B⟧");
+        assert_eq!(
+            visible_name("usеr 👩\u{200D}💻"),
+            "us⟦U+0435⟧r 👩\u{200D}💻"
+        );
         assert_eq!(revealed_lines("a\n\u{2003}b"), "a\n⟦U+2003⟧b");
     }
 

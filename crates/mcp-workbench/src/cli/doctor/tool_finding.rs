@@ -6,7 +6,7 @@ use super::finding::listed;
 use crate::{
     cli::terminal::count,
     policy::scan::{CrossFinding, Finding},
-    visible::visible,
+    visible::{visible, visible_name},
 };
 
 /// Something about the tools of a server, or of the servers of a toolbox.
@@ -119,7 +119,7 @@ impl fmt::Display for ToolFinding {
         match self {
             Self::None { .. } => f.write_str("it offers no tools"),
             Self::Withheld { tool, reason } | Self::NotApproved { tool, reason } => {
-                let (tool, reason) = (visible(tool), visible(reason));
+                let (tool, reason) = (visible_name(tool), visible(reason));
                 write!(f, "tool '{tool}' is not offered: {reason}")
             }
             Self::Incomplete(incomplete) => {
@@ -147,7 +147,7 @@ impl fmt::Display for ToolFinding {
                 write!(f, "{count} tools, which is more than these show: {clients}")
             }
             Self::Doubled { tool, servers } => {
-                let tool = visible(tool);
+                let tool = visible_name(tool);
                 write!(
                     f,
                     "tool '{tool}' is in several servers: {}",
@@ -155,7 +155,7 @@ impl fmt::Display for ToolFinding {
                 )
             }
             Self::Definition { tool, finding } => {
-                write!(f, "tool '{}': {finding}", visible(tool))
+                write!(f, "tool '{}': {finding}", visible_name(tool))
             }
             Self::Instructions(finding) => write!(f, "what it says of itself: {finding}"),
             Self::MoreDefinitions { count: more } => {

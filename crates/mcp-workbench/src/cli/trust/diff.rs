@@ -13,7 +13,7 @@ use crate::{
     cli::{Done, editing::unified, output, terminal::count},
     config::Environment,
     lock::{Digest, Launch, Pins},
-    visible::visible,
+    visible::{revealed, visible},
 };
 
 /// What is compared.
@@ -92,7 +92,7 @@ pub(super) fn difference(server: &Examined, pins: &Pins, chosen: &Chosen) -> Str
         text.push_str(&tool_difference(server, pins, tool, texts));
     }
     for tool in differences.gone.iter().filter(|tool| chosen.has_tool(tool)) {
-        text.push_str(&format!("{name}/{}: gone\n", visible(tool)));
+        text.push_str(&format!("{name}/{}: gone\n", revealed(tool)));
     }
     text
 }
@@ -116,7 +116,7 @@ fn tool_difference(
     tool: &str,
     texts: &BTreeMap<String, String>,
 ) -> String {
-    let name = format!("{}/{}", name_of(server), visible(tool));
+    let name = format!("{}/{}", name_of(server), revealed(tool));
     let now = texts.get(tool).map_or("", String::as_str);
     let pinned = server.pinned.as_ref().and_then(|it| it.tools.get(tool));
     let before = match pinned.and_then(|it| it.pinned) {

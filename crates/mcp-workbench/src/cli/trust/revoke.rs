@@ -11,7 +11,7 @@ use crate::{
     config::Environment,
     ident::ServerIdentifier,
     lock::{Lock, Pins},
-    visible::visible,
+    visible::{revealed, visible},
 };
 
 /// What is revoked.
@@ -46,7 +46,7 @@ pub(super) fn run(
     for (place, tools) in &meant {
         let name = format!("{}/{}", place.toolbox, place.server);
         let what = match &chosen.tool {
-            Some(tool) => visible(tool).into_owned(),
+            Some(tool) => revealed(tool).into_owned(),
             None => format!("the server and {}", count(*tools, "tool")),
         };
         output::remark(&format!("{}: {what}", visible(&name)));

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::refusal::{NoAnswer, NotPermitted, Reason};
 use crate::{
     ident::{ServerIdentifier, ToolName},
-    visible::visible,
+    visible::{visible, visible_name},
     wire::RawJson,
 };
 
@@ -50,10 +50,10 @@ pub fn question(
     let message = format!(
         "MCP Workbench asks: may this tool run?\ntoolbox: '{}'\nserver: '{}'\ntool: '{}'\narguments: {}\nwhy you are \
          asked: {reason}",
-        cut(server.toolbox.as_str(), SHOWN_NAME),
-        cut(server.server.as_str(), SHOWN_NAME),
-        cut(tool.as_str(), SHOWN_NAME),
-        cut(arguments.minified().as_str(), SHOWN_ARGUMENTS),
+        cut(&visible_name(server.toolbox.as_str()), SHOWN_NAME),
+        cut(&visible_name(server.server.as_str()), SHOWN_NAME),
+        cut(&visible_name(tool.as_str()), SHOWN_NAME),
+        cut(&visible(arguments.minified().as_str()), SHOWN_ARGUMENTS),
     );
     let answers: &[&str] = match offer {
         Offer::Once => &[ONCE, NO],
@@ -90,12 +90,11 @@ pub fn answer(result: &RawJson, offer: Offer) -> Result<Answered, NotPermitted> 
     }
 }
 
-/// The beginning of a text, and how much is not shown.
-fn cut(text: &str, most: usize) -> String {
-    let shown = visible(text);
+/// Returns the beginning of a text, and how much is not shown.
+fn cut(shown: &str, most: usize) -> String {
     let length = shown.chars().count();
     if length <= most {
-        return shown.into_owned();
+        return shown.to_owned();
     }
     let begin: String = shown.chars().take(most).collect();
     format!(

@@ -257,6 +257,13 @@ fn nothing_in_it_can_hide_or_take_more_lines_or_more_room() {
 }
 
 #[test]
+fn lookalike_letters_in_names_are_shown_in_the_question() {
+    let question = asked("get_us\u{435}r", &json!({}), Offer::Once);
+    let message = question["message"].as_str().unwrap();
+    assert!(message.contains("tool: 'get_us⟦U+0435⟧r'\n"), "{message}");
+}
+
+#[test]
 fn invisible_characters_are_shown_in_the_question() {
     let arguments = json!({"a": "x\u{E000}\u{2062}"});
     let name = "wi\u{200B}pe\u{E0200}\u{2800}\u{3164}\u{FE0F} 👩\u{200D}💻";

@@ -1,17 +1,16 @@
-//! What only several servers together show: names that look alike, a tool that is another's copy, and a text that speaks
-//! of another server's tool.
+//! What only several tools together show: names that look alike, a tool that is a copy of another server's, and a text
+//! that speaks of another server's tool.
 
 use std::{
     collections::{HashMap, HashSet},
     fmt,
 };
 
-use super::{
-    confusable::{skeleton, told_apart},
-    finding::excerpt,
-    tree::Tree,
+use super::{finding::excerpt, tree::Tree};
+use crate::{
+    visible::{revealed, skeleton, told_apart},
+    wire::RawJson,
 };
-use crate::wire::RawJson;
 
 /// From how many characters on a name of several words is like no other.
 const DISTINCTIVE: usize = 8;
@@ -28,7 +27,7 @@ pub struct Listed<'a> {
     pub tools: Vec<(&'a str, &'a RawJson)>,
 }
 
-/// Something about a tool of one server and a tool of another. It is always soft.
+/// Something about two tools. It is always soft.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CrossFinding {
     /// The server.
@@ -43,7 +42,7 @@ pub struct CrossFinding {
     pub other_tool: String,
 }
 
-/// What a tool can be to one of another server.
+/// What a tool can be to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CrossProblem {
     /// Its name looks the same and is another.
@@ -67,7 +66,13 @@ impl CrossFinding {
 
 impl fmt::Display for CrossFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = |name: &str| excerpt(&told_apart(name), NAME_LENGTH);
+        let name = |name: &str| {
+            let shown = match self.problem {
+                CrossProblem::Lookalike => told_apart(name),
+                CrossProblem::Copy | CrossProblem::Mention => revealed(name).into_owned(),
+            };
+            excerpt(&shown, NAME_LENGTH)
+        };
         let (tool, server) = (name(&self.tool), name(&self.server));
         let (other_tool, other_server) = (name(&self.other_tool), name(&self.other_server));
         let is = match self.problem {
@@ -82,7 +87,7 @@ impl fmt::Display for CrossFinding {
     }
 }
 
-/// What the lists of several servers show together.
+/// Compares the tools of a toolbox with each other.
 pub fn across(lists: &[Listed<'_>]) -> Vec<CrossFinding> {
     let mut findings = names(lists);
     findings.extend(mentions(lists));
@@ -90,7 +95,7 @@ pub fn across(lists: &[Listed<'_>]) -> Vec<CrossFinding> {
     findings
 }
 
-/// Names that look the same, of which one is no plain text, and tools that are copies.
+/// Finds names that look the same, of which one is not ASCII, and tools that are copies.
 fn names(lists: &[Listed<'_>]) -> Vec<CrossFinding> {
     let mut known: HashMap<String, Vec<Tool<'_>>> = HashMap::new();
     let mut findings = Vec::new();
@@ -102,7 +107,7 @@ fn names(lists: &[Listed<'_>]) -> Vec<CrossFinding> {
                 definition,
             };
             let alike = known.entry(skeleton(tool.name)).or_default();
-            for other in alike.iter().filter(|it| it.server != tool.server) {
+            for other in &*alike {
                 if let Some(problem) = tool.problem(other) {
                     // The one that imitates is the one that is no plain text, or else the later.
                     let is_imitated = tool.name.is_ascii() && !other.name.is_ascii();
@@ -117,7 +122,7 @@ fn names(lists: &[Listed<'_>]) -> Vec<CrossFinding> {
                     }
                 }
             }
-            // A server that has very many is not compared with all of them.
+            // One that has very many alike is not compared with all of them.
             if alike.len() < MAX_FINDINGS {
                 alike.push(tool);
             }
@@ -136,6 +141,9 @@ struct Tool<'a> {
 impl Tool<'_> {
     fn problem(&self, other: &Self) -> Option<CrossProblem> {
         if self.name == other.name {
+            if self.server == other.server {
+                return None;
+            }
             let text = |tool: &Self| {
                 Some(
                     tool.definition
@@ -147,8 +155,9 @@ impl Tool<'_> {
             let (this, other) = (text(self)?, text(other)?);
             return (this.trim() == other.trim()).then_some(CrossProblem::Copy);
         }
-        // Upper and lower case are a matter of habit.
-        let is_habit = self.name.is_ascii() && other.name.is_ascii();
+        // Upper and lower case are a matter of habit, and `list1` and `listl` a matter of fonts.
+        let is_habit = (self.name.is_ascii() && other.name.is_ascii())
+            || self.name.to_lowercase() == other.name.to_lowercase();
         (!is_habit).then_some(CrossProblem::Lookalike)
     }
 

@@ -3,11 +3,8 @@
 
 use std::fmt;
 
-use super::{
-    LONG_TEXT, MAX_DEFINITION_BYTES, MAX_EXPANDED, MAX_SCHEMA_DEPTH, MAX_SUBSCHEMAS,
-    confusable::told_apart,
-};
-use crate::visible::revealed;
+use super::{LONG_TEXT, MAX_DEFINITION_BYTES, MAX_EXPANDED, MAX_SCHEMA_DEPTH, MAX_SUBSCHEMAS};
+use crate::visible::{revealed, told_apart};
 
 /// How much of a place is told.
 const PLACE_LENGTH: usize = 120;

@@ -6,7 +6,6 @@
 
 mod across;
 mod characters;
-mod confusable;
 mod finding;
 mod phrases;
 mod schema;

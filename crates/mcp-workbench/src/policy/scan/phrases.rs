@@ -4,11 +4,8 @@
 
 use std::sync::LazyLock;
 
-use super::{
-    confusable::folded,
-    finding::{Instruction, Problem},
-};
-use crate::visible::is_unseen;
+use super::finding::{Instruction, Problem};
+use crate::visible::{folded, is_unseen};
 
 /// What is looked for.
 const RULES: &[(Instruction, &[&str])] = &[

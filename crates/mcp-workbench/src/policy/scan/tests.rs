@@ -249,6 +249,25 @@ fn servers_are_compared_and_only_distinctive_names_count() {
         ]
     );
     assert_eq!(across(&[listed("mail", &mail)]), []);
+
+    let one = [
+        tool("copy", "Copy"),
+        tool("Copy", "Copy"),
+        tool("сору", "Cyrillic"),
+        tool("open", "Open"),
+        tool("op\u{200B}en", "Invisible"),
+    ];
+    let found = across(&[listed("fs", &one)]);
+    let found: Vec<String> = found.iter().map(ToString::to_string).collect();
+    let imitation = "⟦U+0441⟧⟦U+043E⟧⟦U+0440⟧⟦U+0443⟧";
+    assert_eq!(
+        found,
+        [
+            format!("tool '{imitation}' of server 'fs' looks like tool 'copy' of server 'fs'"),
+            format!("tool '{imitation}' of server 'fs' looks like tool 'Copy' of server 'fs'"),
+            "tool 'op⟦U+200B⟧en' of server 'fs' looks like tool 'open' of server 'fs'".to_owned(),
+        ]
+    );
 }
 
 proptest! {

@@ -1,12 +1,8 @@
 //! What is looked for in single texts besides characters: instructions, secrets, addresses, data, and what is out of
 //! sight.
 
-use super::{
-    LONG_TEXT,
-    confusable::{mixed_word, skeleton},
-    finding::Problem,
-    phrases,
-};
+use super::{LONG_TEXT, finding::Problem, phrases};
+use crate::visible::{self, imitation};
 
 /// The names of our own tools.
 const OWN_TOOLS: &[&str] = &["open_toolbox", "use_tool", "search_tools", "read_result"];
@@ -83,9 +79,11 @@ pub(super) fn of_key(key: &str) -> Vec<Problem> {
 
 /// What is found in the name of a tool.
 pub(super) fn of_name(name: &str) -> Option<Problem> {
-    OWN_TOOLS
-        .contains(&skeleton(name).as_str())
-        .then_some(Problem::ReservedName)
+    let skeleton = visible::skeleton(name);
+    let is_own = OWN_TOOLS
+        .iter()
+        .any(|own| visible::skeleton(own) == skeleton);
+    is_own.then_some(Problem::ReservedName)
 }
 
 fn secret_path(_: &str, lower: &str) -> Option<Problem> {
@@ -182,7 +180,7 @@ fn padding(text: &str, _: &str) -> Option<Problem> {
 }
 
 fn mixed_scripts(text: &str, _: &str) -> Option<Problem> {
-    let word = mixed_word(text)?.to_owned();
+    let word = imitation(text)?.to_owned();
     Some(Problem::MixedScripts { word })
 }
 

@@ -301,6 +301,7 @@ fn what_the_scanner_finds_is_told_and_is_no_problem() {
         "remark: tool 'bad' is not offered: the hidden character U+202E (changes the direction of text) in /description",
         "remark: what it says of itself: words that tell a model to forget what it was told: \"Ignore all previous instructions\" in /instructions",
         "remark: tool 'add': words that tell a model to keep something from the user: \"not tell the user\" in /description",
+        "remark: tool 'get_us⟦U+0435⟧r': letters that only look like others, 'us⟦U+0435⟧r' in /name",
         "remark: tool 'get_us⟦U+0435⟧r' of server 'fs' looks like tool 'get_user' of server 'mail'",
     ] {
         assert!(text.contains(part), "{part} in {text}");

@@ -63,8 +63,8 @@ fn a_difference_shows_what_is_hidden() {
 #[test]
 fn names_show_what_is_hidden_in_them() {
     let world = World::pinned("notice", &before());
-    let hidden = "add\u{200B}\u{FE0F}";
-    let shown = "add⟦U+200B⟧⟦U+FE0F⟧";
+    let hidden = "\u{430}dd\u{200B}\u{FE0F}";
+    let shown = "⟦U+0430⟧dd⟦U+200B⟧⟦U+FE0F⟧";
     world.set_tools(&json!([tool(hidden, "Adds"), tool("sub", "Subtracts")]));
     let listed = world.trusted(&["list"]);
     assert!(listed.contains(&format!("  {shown}  new\n")), "{listed}");
