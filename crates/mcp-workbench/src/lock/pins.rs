@@ -347,13 +347,13 @@ impl Pins {
         Ruling::noticed(words)
     }
 
-    /// Works out the digests that will be compared. They take a moment, and nobody else may wait for the lock meanwhile.
+    /// Works out the digests of tools that will be compared. They take a moment, and nobody may wait for the state meanwhile.
     fn observe(&self, found: &Found, key: &Place) {
         if self.is_met(&found.place) {
-            found.observation();
+            found.tools_only();
             let first = self.state().first.get(key).cloned();
             if let Some(first) = first {
-                first.observation();
+                first.tools_only();
             }
         }
     }
