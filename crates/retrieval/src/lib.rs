@@ -1,6 +1,7 @@
 //! The retrieval benchmark: sets of tools and queries, ranked by the product's own index and scored.
 
 pub mod baseline;
+pub mod floor;
 pub mod measure;
 pub mod places;
 pub mod score;

@@ -12,6 +12,7 @@ use std::{
 use clap::Parser;
 use retrieval::{
     baseline::{self, Baseline},
+    floor::{self, Errors},
     measure::{self, Cost},
     places, ranked,
     score::{DEPTHS, Scores},
@@ -61,6 +62,7 @@ fn run(arguments: &Arguments) -> Result<(), Box<dyn Error>> {
 fn report(folders: &[PathBuf], out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let mut averages = Vec::new();
     let mut costs = Vec::new();
+    let mut floors = Vec::new();
     let depths = DEPTHS
         .map(|depth| format!("{:>10}", format!("recall@{depth}")))
         .concat();
@@ -73,6 +75,7 @@ fn report(folders: &[PathBuf], out: &mut impl Write) -> Result<(), Box<dyn Error
         let set = Set::read(&folder.canonicalize()?)?;
         let average = rank(&set, out)?;
         averages.push(average);
+        floors.push((set.name.clone(), floor::errors(&set, &set.index())));
         costs.push((
             set.name.clone(),
             set.tools(),
@@ -82,6 +85,10 @@ fn report(folders: &[PathBuf], out: &mut impl Write) -> Result<(), Box<dyn Error
     }
     if folders.len() > 1 {
         row(out, "macro average", "", Scores::average(averages))?;
+    }
+    writeln!(out)?;
+    for (name, errors) in floors {
+        writeln!(out, "{name}: {}", floor_words(&errors))?;
     }
     writeln!(out)?;
     for (name, tools, servers, cost) in costs {
@@ -140,6 +147,28 @@ fn row(out: &mut impl Write, name: &str, queries: &str, scores: Scores) -> io::R
         out,
         "{name:16} {queries:>7}{recall}{hit:>8.3}{reciprocal_rank:>8.3}{ndcg:>9.3}"
     )
+}
+
+fn floor_words(errors: &Errors) -> String {
+    let Errors {
+        answered,
+        refused,
+        recall,
+        recall_shown,
+        unanswered,
+        found,
+        accepted,
+    } = errors;
+    let mut text = format!(
+        "no good match for {refused} of {answered} answered queries, recall@5 {recall:.4} without the floor and \
+         {recall_shown:.4} with it"
+    );
+    if *unanswered > 0 {
+        text.push_str(&format!(
+            "; of {unanswered} queries without an answer {found} have hits and {accepted} a good match"
+        ));
+    }
+    text
 }
 
 fn words(cost: &Cost) -> String {

@@ -74,6 +74,8 @@ pub struct Set {
     pub shelves: Vec<Shelf>,
     /// The queries.
     pub questions: Vec<Question>,
+    /// Queries that no tool answers.
+    pub unanswered: Vec<Question>,
     /// The toolbox that all servers are put into.
     toolbox: ToolboxName,
     /// What the set calls each tool, by server and name; several where it has a tool twice.
@@ -100,14 +102,13 @@ impl Set {
     pub fn read(folder: &Path) -> Result<Self, SetError> {
         let servers = lines::<ServerLine>(&folder.join("servers.jsonl")).or_else(none_if_absent)?;
         let questions = lines(&folder.join("queries.jsonl"))?;
+        let unanswered = lines(&folder.join("unanswered.jsonl")).or_else(none_if_absent)?;
         let name = folder.file_name().unwrap_or(folder.as_os_str());
         let mut set = Self {
             name: name.to_string_lossy().into_owned(),
             shelves: servers.into_iter().map(|(line, _)| shelf(line)).collect(),
-            questions: questions
-                .into_iter()
-                .map(|(question, _)| question)
-                .collect(),
+            questions: firsts(questions),
+            unanswered: firsts(unanswered),
             toolbox: ToolboxName::from("set"),
             ids: HashMap::new(),
         };
@@ -184,6 +185,11 @@ fn shelf(line: ServerLine) -> Shelf {
         about: about.into_iter().flatten().collect(),
         tools: Vec::new(),
     }
+}
+
+/// The queries of some lines.
+fn firsts(lines: Vec<(Question, String)>) -> Vec<Question> {
+    lines.into_iter().map(|(question, _)| question).collect()
 }
 
 /// No lines where there is no file.

@@ -4,7 +4,7 @@ use std::{collections::HashMap, fs, path::PathBuf};
 
 use retrieval::{
     baseline::{self, Baseline, Reached},
-    places,
+    floor, places,
     score::Scores,
     set::{Question, Set},
 };
@@ -84,6 +84,32 @@ fn a_name_in_full_is_always_first() {
                     assert_eq!(first(&index, &format!("{server} {tool}")), expected);
                 }
             }
+        }
+    }
+}
+
+/// The shares are those of docs/search.md.
+#[test]
+fn the_floor_hardly_loses_answers_and_refuses_queries_that_nothing_answers() {
+    let folders: Vec<PathBuf> = [vec![places::own_set()], places::development_sets()].concat();
+    for folder in folders {
+        let set = Set::read(&folder).unwrap();
+        let errors = floor::errors(&set, &set.index());
+        assert!(
+            errors.refused * 100 <= errors.answered * 4,
+            "{}: {errors:?}",
+            set.name
+        );
+        assert!(
+            errors.recall - errors.recall_shown < 0.001,
+            "{}: {errors:?}",
+            set.name
+        );
+        if set.name == "own" {
+            assert!(
+                errors.accepted * 100 <= errors.unanswered * 42,
+                "{errors:?}"
+            );
         }
     }
 }

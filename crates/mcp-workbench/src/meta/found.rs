@@ -13,13 +13,16 @@ const MOST_ALIKE: usize = 3;
 /// How many toolboxes are named.
 const MOST_TOOLBOXES: usize = 20;
 
+/// The next step where there is no good match.
+const OTHER_WORDS: &str = "Try other words: what the tool does and to what, one step at a time, in the language of the tools.";
+
 /// The answer to a search.
 pub fn text(search: &Search, query: &str, detail: Detail) -> String {
     if search.hits.is_empty() {
         return nothing(search, query);
     }
-    let mut text = heading(search, detail);
-    for hit in &search.hits {
+    let mut text = heading(search, query, detail);
+    for hit in search.shown() {
         text.push('\n');
         text.push_str(&hit_line(hit, detail));
     }
@@ -31,11 +34,15 @@ pub fn text(search: &Search, query: &str, detail: Detail) -> String {
         let servers: Vec<String> = servers.collect();
         text.push_str(&format!("\nNot searched (not up): {}", servers.join(", ")));
     }
+    if !search.is_good {
+        text.push('\n');
+        text.push_str(OTHER_WORDS);
+    }
     text
 }
 
-fn heading(search: &Search, detail: Detail) -> String {
-    let shown = search.hits.len();
+fn heading(search: &Search, query: &str, detail: Detail) -> String {
+    let shown = search.shown().len();
     let form = match detail {
         Detail::Names | Detail::Brief => {
             "as toolbox server tool; detail \"signature\" shows parameters"
@@ -43,6 +50,13 @@ fn heading(search: &Search, detail: Detail) -> String {
         Detail::Signature => "as toolbox server tool(parameters, ? = optional)",
         Detail::Full => "with toolbox and server",
     };
+    if !search.is_good {
+        let query = visible(query.trim());
+        let searched = counted(search.tools, "tool");
+        return format!(
+            "No good match for '{query}'. Nearest {shown} of {searched}, probably for something else, {form}."
+        );
+    }
     format!(
         "{shown} of {}, {form}. Run with use_tool.",
         counted_matches(search.matches.max(shown))
@@ -110,9 +124,8 @@ fn nothing(search: &Search, query: &str) -> String {
         text.push('\n');
         text.push_str(&visible(&failure.to_string()));
     }
-    text.push_str(
-        "\nTry other words: what the tool does and to what, one step at a time, in the language of the tools.",
-    );
+    text.push('\n');
+    text.push_str(OTHER_WORDS);
     text
 }
 

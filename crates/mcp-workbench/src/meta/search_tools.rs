@@ -93,7 +93,7 @@ pub(super) async fn run(
     };
     let search = workbench.search(&query, &context.client).await;
     let mut text = found::text(&search, &wanted.query, wanted.detail);
-    if search.hits.is_empty() && workbench.has(MetaTool::OpenToolbox) {
+    if !search.is_good && workbench.has(MetaTool::OpenToolbox) {
         text.push_str(" Or see what a toolbox has: open_toolbox with detail \"brief\".");
     }
     Ok(text_result(&text))

@@ -65,7 +65,8 @@ impl Action {
         words.iter().find_map(Self::of_word).unwrap_or(Self::See)
     }
 
-    fn of_word(word: &Word) -> Option<Self> {
+    /// The action that a word of a query asks for, if it is the word for one.
+    pub(super) fn of_word(word: &Word) -> Option<Self> {
         let action = ACTIONS.get(&word.term).copied()?;
         // "posts" and "created" tell what is looked for, not what to do.
         let says_what = word.text.ends_with('s') || word.text.ends_with("ed");

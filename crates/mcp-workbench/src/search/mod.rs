@@ -68,6 +68,8 @@ pub struct Found {
     pub hits: Vec<Hit>,
     /// How many tools have anything of the query.
     pub matches: usize,
+    /// One of the first hits is about the subject of the query. Otherwise the hits are only the nearest tools.
+    pub is_good: bool,
 }
 
 /// A tool that was found.

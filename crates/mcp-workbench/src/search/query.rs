@@ -32,6 +32,8 @@ pub(super) struct Wanted {
     pub word: usize,
     /// Why it stands for the word.
     pub how: How,
+    /// How near it is to the word, from 0 to 1, however rare either is.
+    pub nearness: f32,
 }
 
 /// A word of a query.
@@ -45,6 +47,8 @@ pub(super) struct Asked {
     /// How often it stands there.
     count: f32,
     weak: bool,
+    /// It is the word for an action, and not for what the action is done to.
+    is_action: bool,
 }
 
 /// A query taken apart.
@@ -69,6 +73,14 @@ impl Request {
             wanted,
             action: Action::of_query(&words),
         }
+    }
+
+    /// Returns the words of the index for the subject of the query, the file of "read a file"; all words where it names
+    /// only actions.
+    pub(super) fn subject(&self) -> impl Iterator<Item = &Wanted> {
+        let only_actions = self.asked.iter().all(|asked| asked.is_action);
+        let wanted = self.wanted.iter();
+        wanted.filter(move |wanted| only_actions || !self.asked[wanted.word].is_action)
     }
 }
 
@@ -143,6 +155,7 @@ fn ask(asked: &mut Vec<Asked>, word: &Word, term: &str, how: How) {
             how,
             count: 1.0,
             weak: is_weak_word(&word.text),
+            is_action: Action::of_word(word).is_some(),
         });
     }
 }
@@ -164,6 +177,7 @@ fn wanted(index: &Index, asked: &[Asked]) -> Vec<Wanted> {
             weight: source.weight * rarity,
             word: number,
             how: word.how,
+            nearness: word.nearness(index),
         }));
         sources.push(source);
     }
@@ -202,13 +216,16 @@ impl Asked {
     /// What the word counts, however rare it is.
     fn weight(&self, index: &Index, filler: f32) -> f32 {
         let weights = &index.weights;
-        let whole = if self.how == How::Same {
-            1.0
-        } else {
-            weights.part
-        };
         let strength = if self.weak { filler } else { 1.0 };
-        libm::powf(self.count, weights.repetition) * whole * strength
+        libm::powf(self.count, weights.repetition) * self.nearness(index) * strength
+    }
+
+    /// How near its term is to what was written.
+    fn nearness(&self, index: &Index) -> f32 {
+        match self.how {
+            How::Same => 1.0,
+            _ => index.weights.part,
+        }
     }
 }
 
@@ -240,6 +257,10 @@ impl Source {
             weight: self.weight * factor * worth,
             word: self.number,
             how,
+            nearness: match self.rarity {
+                Some(_) => factor * weights.known,
+                None => factor,
+            },
         }
     }
 }

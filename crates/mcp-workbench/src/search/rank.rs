@@ -12,6 +12,9 @@ use super::{
     query::{Request, Wanted},
 };
 
+/// So many of the first hits are looked at to see if there is a good match: as many as are usually shown.
+const FIRST_HITS: usize = 5;
+
 /// A query with more separators is a sentence, and not toolbox, server and tool.
 const MOST_SEPARATORS: usize = 4;
 
@@ -24,6 +27,7 @@ thread_local! {
 struct Candidate<'a> {
     exact: Option<Exact>,
     score: f32,
+    place: u32,
     tool: &'a Tool,
 }
 
@@ -100,11 +104,13 @@ impl Index {
                 scores,
                 query.limit.saturating_mul(2).max(16),
             );
+            let is_good = self.has_good_match(&request, &best.candidates);
             let hits = self.fold(query, &best.candidates);
             if hits.len() == query.limit || best.seen <= best.candidates.len() {
                 return Found {
                     hits,
                     matches: best.seen,
+                    is_good,
                 };
             }
             // So many say the same that there are more hits further down.
@@ -112,7 +118,28 @@ impl Index {
             Found {
                 hits: self.fold(query, &best.candidates),
                 matches: best.seen,
+                is_good,
             }
+        })
+    }
+
+    /// Returns whether one of the first candidates is named by the query, or is about its subject.
+    ///
+    /// Scores cannot be compared with a fixed floor, because they grow with the number of words and of tools. What a tool
+    /// has of the subject does not: "make coffee" finds every tool that makes something, and none of them has coffee.
+    fn has_good_match(&self, request: &Request, candidates: &[Candidate<'_>]) -> bool {
+        candidates.iter().take(FIRST_HITS).any(|candidate| {
+            candidate.exact.is_some() || self.is_about_subject(request, candidate.place)
+        })
+    }
+
+    fn is_about_subject(&self, request: &Request, place: u32) -> bool {
+        let mut support = 0.0;
+        request.subject().any(|wanted| {
+            let postings = &self.terms[wanted.term as usize].postings;
+            let posting = postings.iter().find(|posting| posting.tool == place);
+            support += posting.map_or(0.0, |posting| wanted.nearness * posting.impact());
+            support >= self.weights.floor
         })
     }
 
@@ -137,6 +164,7 @@ impl Index {
             best.push(Candidate {
                 exact,
                 score: score * self.factor(request.action, tool),
+                place,
                 tool,
             });
         }

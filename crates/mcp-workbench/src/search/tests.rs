@@ -127,6 +127,42 @@ fn nothing_is_found_by_nothing() {
 }
 
 #[test]
+fn a_match_is_good_if_a_hit_has_the_subject_of_the_query() {
+    let index = index();
+    let good = [
+        "open an issue",
+        "erase a file",
+        "weather on Mars",
+        "github",
+        "search",
+        "list",
+        "create isseu",
+        "deleteFile",
+    ];
+    for query in good {
+        assert!(search(&index, query).is_good, "{query}");
+    }
+    for query in ["create coffee", "read my palm", "find a dentist", "xyzzy"] {
+        assert!(!search(&index, query).is_good, "{query}");
+    }
+    let found = search(&index, "create coffee");
+    assert_eq!(names(&found), ["github/create_issue"]);
+}
+
+#[test]
+fn a_match_in_a_single_tool_is_good_although_no_word_is_rare() {
+    let mut index = Index::default();
+    put(
+        &mut index,
+        ("home", "fs", "", &[("read_file", "Read a file")]),
+    );
+    for query in ["file", "document", "erase a file"] {
+        assert!(search(&index, query).is_good, "{query}");
+    }
+    assert!(!search(&index, "read my palm").is_good);
+}
+
+#[test]
 fn a_toolbox_and_a_limit_narrow_a_search() {
     let index = index();
     let toolbox = ToolboxName::from("home");

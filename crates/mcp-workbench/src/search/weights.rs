@@ -46,6 +46,9 @@ pub struct Weights {
     pub agreement: f32,
     /// What a tool loses that does something else, as a share of its score.
     pub difference: f32,
+    /// The least that one of the first hits must have of the subject of a query to be a good match. docs/search.md has
+    /// the error rates at this value.
+    pub floor: f32,
 }
 
 impl Weights {
@@ -82,6 +85,7 @@ impl Default for Weights {
             weak_least: 0.3,
             agreement: 0.1,
             difference: 0.1,
+            floor: 0.36,
         }
     }
 }

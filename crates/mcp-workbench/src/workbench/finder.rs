@@ -31,6 +31,9 @@ pub(super) const SEARCH_WAIT: Duration = Duration::from_secs(20);
 /// How many of them it starts at once: starting is hard work for a machine.
 const AT_ONCE: usize = 8;
 
+/// How many tools are shown where none is a good match.
+const NEAREST: usize = 3;
+
 /// What is known for searching.
 #[derive(Default)]
 pub(super) struct Finder {
@@ -61,6 +64,8 @@ pub struct Search {
     pub hits: Vec<FoundTool>,
     /// How many tools match in all.
     pub matches: usize,
+    /// One of the hits is about the subject of the query.
+    pub is_good: bool,
     /// How many tools were looked at.
     pub tools: usize,
     /// How many servers have them.
@@ -69,6 +74,17 @@ pub struct Search {
     pub toolboxes: Vec<ToolboxName>,
     /// The servers whose tools are not known.
     pub failures: Vec<ServerFailure>,
+}
+
+impl Search {
+    /// Returns the hits to show: without a good match only the nearest.
+    pub fn shown(&self) -> &[FoundTool] {
+        if self.is_good {
+            &self.hits
+        } else {
+            &self.hits[..self.hits.len().min(NEAREST)]
+        }
+    }
 }
 
 /// A tool that was found.
@@ -150,7 +166,7 @@ pub(super) async fn search(
         .finder
         .search(query, &places, workbench.toolbox_names(), failures)
         .await;
-    for hit in &search.hits {
+    for hit in search.shown() {
         for tool in std::iter::once(&hit.tool).chain(&hit.alike) {
             if let Some(toolbox) = workbench.toolbox(tool.toolbox.as_str()) {
                 toolbox.note_found();
@@ -400,6 +416,7 @@ impl Known {
         Search {
             hits,
             matches: found.matches,
+            is_good: found.is_good,
             tools: searched.clone().map(|it| it.tools.tools().len()).sum(),
             servers: searched.count(),
             toolboxes,

@@ -17,6 +17,8 @@ pub(super) struct Document<'a> {
     query: &'a str,
     /// How many tools match in all.
     matches: usize,
+    /// One of the hits is about the subject of the query; otherwise they are only the nearest tools.
+    good_match: bool,
     hits: Vec<HitDocument<'a>>,
     searched: Searched<'a>,
     failed: Vec<Failed<'a>>,
@@ -89,6 +91,7 @@ pub(super) fn document(result: &Result) -> Document<'_> {
     Document {
         query: &result.query,
         matches: search.matches,
+        good_match: search.is_good,
         hits: hits.collect(),
         searched: Searched {
             tools: search.tools,

@@ -94,7 +94,7 @@ struct Result {
 impl Result {
     /// The hits, each with why it is one.
     fn hits(&self) -> impl Iterator<Item = (&FoundTool, Option<&Explanation>)> {
-        let hits = self.search.hits.iter().enumerate();
+        let hits = self.search.shown().iter().enumerate();
         hits.map(|(number, hit)| {
             let explanation = self.explanations.get(number);
             (hit, explanation.and_then(Option::as_ref))
@@ -135,10 +135,10 @@ pub(super) fn run(
             count(failures.len(), "server")
         ));
     }
-    Ok(if result.search.hits.is_empty() {
-        ExitCode::FAILURE
-    } else {
+    Ok(if result.search.is_good {
         ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     })
 }
 
@@ -152,7 +152,7 @@ async fn search(workbench: &Workbench, arguments: &SearchArguments, progress: &P
     };
     let client: Arc<dyn ClientHandle> = Arc::new(Shell::onlooker(progress.clone()));
     let search = workbench.search_within(&query, &client, PATIENCE).await;
-    let explained = search.hits.iter().filter(|_| arguments.explain);
+    let explained = search.shown().iter().filter(|_| arguments.explain);
     let explained = explained.map(|hit| hit.tool.clone()).collect();
     let explained = workbench.explain(&query, explained).await.into_iter();
     let explanations = explained.map(|(_, explanation)| explanation).collect();

@@ -27,14 +27,17 @@ pub(super) fn render(result: &Result, look: Look) -> String {
             visible(&result.query)
         );
     }
-    let mut text = format!(
-        "{} of {}, among {looked_at}\n",
-        search.hits.len(),
-        match search.matches {
+    let shown = search.shown().len();
+    let mut text = if search.is_good {
+        let matches = match search.matches {
             1 => "1 match".to_owned(),
             number => format!("{number} matches"),
-        }
-    );
+        };
+        format!("{shown} of {matches}, among {looked_at}\n")
+    } else {
+        let query = visible(&result.query);
+        format!("no good match for '{query}'; the nearest {shown} among {looked_at}\n")
+    };
     for (hit, explanation) in result.hits() {
         text.push_str(&rendered(hit, result.detail, look));
         if let Some(explanation) = explanation {

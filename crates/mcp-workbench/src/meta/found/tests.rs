@@ -36,6 +36,7 @@ fn hit(tool: ToolIdentifier, definition: &str, alike: Vec<ToolIdentifier>) -> Fo
 fn search(hits: Vec<FoundTool>, failures: Vec<ServerFailure>) -> Search {
     Search {
         matches: hits.len() * 10,
+        is_good: !hits.is_empty(),
         hits,
         tools: 120,
         servers: 9,
@@ -119,6 +120,29 @@ fn servers_that_were_not_searched_are_named() {
     assert!(
         shown.ends_with("\nNot searched (not up): dev db"),
         "{shown}"
+    );
+}
+
+#[test]
+fn without_a_good_match_the_nearest_three_are_shown_as_such() {
+    let weak = Search {
+        is_good: false,
+        ..search(two().into_iter().chain(two()).collect(), vec![failure()])
+    };
+    let shown = text(&weak, " make coffee ", Detail::Names);
+    let lines: Vec<&str> = shown.lines().collect();
+    assert_eq!(
+        lines[0],
+        "No good match for 'make coffee'. Nearest 3 of 120 tools, probably for something else, as toolbox server tool; \
+         detail \"signature\" shows parameters."
+    );
+    assert!(lines[3].starts_with("dev fs read_file"), "{shown}");
+    assert_eq!(
+        lines[4..],
+        [
+            "Not searched (not up): dev db",
+            "Try other words: what the tool does and to what, one step at a time, in the language of the tools."
+        ]
     );
 }
 

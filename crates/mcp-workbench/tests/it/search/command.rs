@@ -44,6 +44,22 @@ fn nothing_found_is_a_failure() {
 }
 
 #[test]
+fn without_a_good_match_the_nearest_are_shown_and_it_is_a_failure() {
+    let (code, finished) = run(two_toolboxes(), &["read", "my", "palm"]);
+    assert_eq!(code, 1);
+    assert_eq!(
+        finished.stdout.join("\n"),
+        "no good match for 'read my palm'; the nearest 1 among 3 tools of 2 servers in 2 toolboxes\n\n\
+         dev fs read_file(path: string, head?: integer = 10, encoding?: \"utf8\"|\"base64\")\n  Read a file."
+    );
+    let (code, finished) = run(two_toolboxes(), &["--json", "read", "my", "palm"]);
+    assert_eq!(code, 1);
+    let document: Value = serde_json::from_str(&finished.stdout.join("\n")).unwrap();
+    assert_eq!(document["good_match"], false);
+    assert_eq!(document["hits"][0]["tool"], "read_file");
+}
+
+#[test]
 fn an_explanation_names_the_words_and_where_they_stand() {
     let arguments = ["forecast", "--explain", "--limit", "1"];
     let (code, finished) = run(two_toolboxes(), &arguments);
@@ -71,6 +87,7 @@ fn a_program_gets_one_document() {
         (&hit["toolbox"], &hit["server"], &hit["tool"]),
         (&json!("life"), &json!("sky"), &json!("forecast"))
     );
+    assert_eq!(document["good_match"], true);
     assert_eq!(hit["parameters"], "(city: string)");
     assert_eq!(hit["summary"], "Forecast the weather of a city");
     assert_eq!(hit["explanation"]["exact"], "name");

@@ -89,6 +89,34 @@ fn the_limit_holds_and_each_level_says_as_much_as_it_should() {
 }
 
 #[test]
+fn without_a_good_match_the_nearest_tools_are_shown_as_such_in_both_eras() {
+    let expected = "No good match for 'read my palm'. Nearest 1 of 3 tools, probably for something else, \
+                    as toolbox server tool(parameters, ? = optional).\n\
+                    dev fs read_file(path: string, head?: integer = 10, encoding?: \"utf8\"|\"base64\") — Read a file.\n\
+                    Try other words: what the tool does and to what, one step at a time, in the language of the tools. \
+                    Or see what a toolbox has: open_toolbox with detail \"brief\".";
+    let mut workbench = two_toolboxes().connect();
+    assert_eq!(search(&mut workbench, "read my palm"), expected);
+    // What is shown can be used all the same.
+    assert!(!workbench.use_tool("delete_file", "{}").failed());
+    let request = ModernRequest::call("search_tools", r#"{"query":"read my palm"}"#);
+    assert_eq!(workbench.call_modern(&request).text(), expected);
+}
+
+#[test]
+fn at_most_three_tools_are_shown_without_a_good_match() {
+    let tools = ["mail", "note", "file", "page"].map(|thing| {
+        let description = format!("Read a {thing}");
+        json!({"name": format!("read_{thing}"), "description": description, "inputSchema": {"type": "object"}})
+    });
+    let script = Script::new().tools(&json!(tools).to_string());
+    let setup = Setup::one(&script).top("metaTools", json!(["use_tool", "search_tools"]));
+    let found = search(&mut setup.connect(), "read my palm");
+    assert!(found.contains("Nearest 3 of 4 tools"), "{found}");
+    assert_eq!(found.matches("\ndev fs read_").count(), 3, "{found}");
+}
+
+#[test]
 fn wrong_parameters_are_told_all_at_once_and_nothing_is_started() {
     let mut workbench = two_toolboxes().connect();
     let failed = workbench.call("search_tools", r#"{"querry":"x","limit":0,"detail":"all"}"#);
