@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn texts_differ_in_what_a_scanner_meets() {
         let has = |text: Text, part: &str| text.in_json(1 << 10).contains(part);
-        assert!(has(Text::Log, r#"\\\\"#) && has(Text::Log, "é"));
+        assert!(has(Text::Log, r"\\\\") && has(Text::Log, "é"));
         assert!(has(Text::Json, r#"\\\""#));
         assert!(has(Text::Japanese, "駅") && has(Text::Emoji, "🚀"));
         assert!(!has(Text::Base64, "\\") && !has(Text::Line, "\\"));
