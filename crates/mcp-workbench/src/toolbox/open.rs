@@ -280,7 +280,8 @@ mod tests {
     use super::*;
     use crate::{
         config::{Environment, parse},
-        native::Nobody,
+        downstream::test_client::TestClient,
+        era::Era,
     };
 
     /// A toolbox with one remote server.
@@ -300,7 +301,7 @@ mod tests {
         // It takes connections and says nothing.
         let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let toolbox = toolbox(&format!("http://{}/", silent.local_addr().unwrap()));
-        let client: Arc<dyn ClientHandle> = Arc::new(Nobody);
+        let client = TestClient::new(Era::Legacy, "{}").handle();
         for seconds in [45, 2, 2] {
             let began = Instant::now();
             let opened = toolbox.open(&client, Duration::from_secs(15)).await;
