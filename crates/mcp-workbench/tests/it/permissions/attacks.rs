@@ -110,7 +110,10 @@ fn a_tool_that_changes_between_two_rounds_of_a_call_is_asked_about_again() {
     let permission = workbench.ask_for_questions(&call);
     let permitted = call.retry(&permission, &permission.responses(|_, _| ONCE.to_owned()));
     let round = workbench.ask_for_questions(&permitted);
-    assert_eq!(round.only().1["params"]["message"], "who?");
+    assert_eq!(
+        round.only().1["params"]["message"],
+        "Question from server 'fs' in toolbox 'dev':\nwho?"
+    );
     workbench.call_modern(&forms(ModernRequest::use_tool("turn", "{}")));
     wait("tools/list", 2);
     workbench.call_modern(&forms(ModernRequest::open("dev")));
