@@ -147,6 +147,8 @@ impl Client {
         steps: &[Step],
     ) -> Seen {
         let config = ConfigFile::new(&json!({
+            // What is asked is compared with what a client is asked that has the server to itself.
+            "attributeQuestions": false,
             "toolboxes": { TOOLBOX: { "description": "Both eras", "mcpServers": servers } }
         }));
         let options: &[&str] = match shows {
