@@ -68,7 +68,7 @@ pub fn number(character: char) -> String {
     format!("\u{27E6}U+{:04X}\u{27E7}", u32::from(character))
 }
 
-/// Returns a JSON document of ours with every character escaped that has no visible form. It says the same to a program
+/// Returns a JSON document with every character escaped that has no visible form. It says the same to a program
 /// and does nothing to a terminal.
 pub fn escaped(document: &str) -> Cow<'_, str> {
     let is_raw = |character: char| character != '\n' && is_unseen(character);

@@ -40,7 +40,7 @@ enum Kind {
     Remote { old_transport: bool },
 }
 
-/// Makes an entry of ours from one of a client.
+/// Translates an entry of a client into an entry of the workbench.
 pub(super) fn translate(client: &Client, found: &ClientEntry) -> Reading {
     let from = Surroundings {
         dialect: client.interpolation,
@@ -324,7 +324,7 @@ impl<'a> Translation<'a> {
     }
 }
 
-/// Names that are no references, as a list of ours, in which references would be expanded.
+/// Returns names as a list of the workbench, escaped because references are expanded there.
 fn literals<'n>(names: impl IntoIterator<Item = &'n str>) -> Vec<Value> {
     let names = names.into_iter();
     names.map(|name| escape_references(name).into()).collect()

@@ -287,13 +287,13 @@ fn what_is_relative_to_a_project_stays_so() {
 
 #[test]
 fn no_name_or_text_becomes_a_live_reference() {
-    let project = Path::new("/work/app$");
+    let project = Path::new("/home/me/app$");
     let read = "file:/home/me/.ssh/id_rsa";
     let cases = [
         (
             ClientName::VsCode,
             json!({"command": "x", "args": ["${workspaceFolder}{file:/k}", "${workspaceFolderBasename}{A}"]}),
-            json!({"command": "x", "args": ["/work/app$${file:/k}", "app$${A}"]}),
+            json!({"command": "x", "args": ["/home/me/app$${file:/k}", "app$${A}"]}),
         ),
         (
             ClientName::Codex,

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// How long a question waits. The asking call fails after that, so it must not be long.
-const PATIENCE: Duration = Duration::from_millis(750);
+const HOLD_TIME: Duration = Duration::from_millis(750);
 /// How many of them wait.
 const MAX_HELD: usize = 32;
 
@@ -52,7 +52,7 @@ pub(crate) fn take_question(session: &mut Session, request: Request, origin: Ori
     if addressee.is_none() && may_be_told_later(session, &request, origin) {
         session.held.held.push(Held {
             request,
-            until: Instant::now() + PATIENCE,
+            until: Instant::now() + HOLD_TIME,
         });
         return;
     }

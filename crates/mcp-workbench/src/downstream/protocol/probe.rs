@@ -215,7 +215,7 @@ enum Discovered {
     Modern(RawJson),
     /// A legacy server, or one that names a legacy revision: `initialize` follows.
     Legacy,
-    /// A server that speaks no revision of ours. The specification forbids `initialize` after this.
+    /// A server that speaks no revision that the workbench supports. The specification forbids `initialize` after this.
     NoCommonVersion,
 }
 
@@ -258,7 +258,7 @@ fn names(versions: &RawJson, revisions: &[&str]) -> bool {
     })
 }
 
-/// Returns the error for a server that speaks no revision of ours.
+/// Returns the error for a server that speaks no revision that the workbench supports.
 fn no_common_version(answer: &Answer, secrets: &Secrets) -> ConnectError {
     let versions = match answer {
         Answer::Result(said) => said.member("supportedVersions"),

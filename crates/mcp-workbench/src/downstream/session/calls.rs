@@ -345,7 +345,7 @@ impl Calls {
         count
     }
 
-    /// Passes progress on with the caller's own token in place of ours.
+    /// Passes progress on with the caller's own progress token.
     pub(crate) fn forward_progress(&mut self, params: &RawJson) {
         let token = params.member("progressToken");
         let id = token.and_then(|token| token.as_str().parse().ok());

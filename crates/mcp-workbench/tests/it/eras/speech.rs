@@ -61,7 +61,7 @@ fn results_of_the_workbench_itself_name_it_and_others_do_not() {
             "{result}"
         );
     }
-    // Errors of ours keep what programs read.
+    // Errors of the workbench keep the members that programs read.
     let unknown = workbench.ask_modern(&ModernRequest::use_tool("nothing", "{}"));
     let code = &unknown.result()["_meta"]["mcp-workbench/error"]["code"];
     assert_eq!(code, "tool_unknown");

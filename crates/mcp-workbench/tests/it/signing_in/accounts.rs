@@ -233,7 +233,7 @@ fn without_remote_servers_there_is_nothing_to_show() {
     assert_eq!(output.status.code(), Some(2), "{}", text(&output.stdout));
 }
 
-/// Opens the toolbox `dev` as a user who signs in to it anew.
+/// Opens the toolbox `dev` as a user who signs in to it again.
 fn open_signing_in(setup: Setup) -> (Workbench, Vec<String>) {
     let mut workbench = showing(setup);
     let opening = send_open(&mut workbench);
