@@ -166,7 +166,7 @@ fn the_page_about_the_scanner_has_the_rates() {
     }
     let row = format!("| all | | {} |", sums.map(|it| it.to_string()).join(" | "));
     assert!(page.contains(&row), "{row}");
-    let benign = format!("{} honest definitions of ours", self::shapes(BENIGN).len());
+    let benign = format!("{} honest definitions of the project", self::shapes(BENIGN).len());
     assert!(page.contains(&benign), "{benign}");
     assert!(shapes.len() >= 60);
 }
