@@ -9,7 +9,7 @@ use std::{
 
 use bytes::Bytes;
 use clap::Parser;
-use mcp_workbench::{
+use mcp_workbench::internal::{
     era,
     wire::{self, LineFramer, MAX_FRAME_BYTES, Message, RawJson, Request},
 };

@@ -16,7 +16,7 @@ const MAX_IDENTITY_CHARACTERS: usize = 100;
 
 /// A call on its way to a server.
 #[derive(Clone)]
-pub struct Call {
+pub(crate) struct Call {
     /// What is asked of the server.
     pub request: CallRequest,
     /// Who is calling, and what they attached.
@@ -25,7 +25,7 @@ pub struct Call {
 
 /// What a caller asks of a server.
 #[derive(Clone)]
-pub enum CallRequest {
+pub(crate) enum CallRequest {
     /// To run a tool.
     Tool(ToolRequest),
     /// Something that is relayed with its parameters as they are.
@@ -39,7 +39,7 @@ pub enum CallRequest {
 
 /// A tool call as its server gets it. A call is moved often, so what most calls do not have is boxed.
 #[derive(Clone)]
-pub struct ToolRequest {
+pub(crate) struct ToolRequest {
     /// The tool, by its server's own name for it.
     pub name: ToolName,
     /// The arguments, byte for byte as the caller wrote them.
@@ -53,11 +53,11 @@ pub struct ToolRequest {
 }
 
 /// The SHA-256 digest of a tool's definition.
-pub type Fingerprint = [u8; 32];
+pub(crate) type Fingerprint = [u8; 32];
 
 impl CallRequest {
     /// The method on the wire.
-    pub fn method(&self) -> &'static str {
+    pub(crate) fn method(&self) -> &'static str {
         match self {
             Self::Tool(_) => "tools/call",
             Self::Relayed { method, .. } => method,
@@ -65,7 +65,7 @@ impl CallRequest {
     }
 
     /// How many bytes the caller sent for it.
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         let sent = match self {
             Self::Tool(tool) => tool.params.as_deref().unwrap_or(&tool.arguments),
             Self::Relayed { params, .. } => params,
@@ -77,7 +77,7 @@ impl CallRequest {
 /// What a call carries besides its arguments. Whatever a server has to say to the caller while the
 /// call runs goes through this; nothing reaches up.
 #[derive(Clone)]
-pub struct CallContext {
+pub(crate) struct CallContext {
     /// The caller's side.
     pub client: Arc<dyn ClientHandle>,
     /// The `_meta` of the caller's request.
@@ -92,7 +92,7 @@ pub struct CallContext {
 /// anew at its server; to the caller it is one call, whose progress only grows. Most calls tell of none, and take
 /// no room for it.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct ToldProgress(Option<Box<Told>>);
+pub(crate) struct ToldProgress(Option<Box<Told>>);
 
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Told {
@@ -103,14 +103,14 @@ struct Told {
 
 impl ToldProgress {
     /// The call is made again.
-    pub fn begin_again(&mut self) {
+    pub(crate) fn begin_again(&mut self) {
         if let Some(told) = &mut self.0 {
             told.before = told.now;
         }
     }
 
     /// Notes a report; false if it says no more than what was told before the call was made again.
-    pub fn note(&mut self, report: &RawJson) -> bool {
+    pub(crate) fn note(&mut self, report: &RawJson) -> bool {
         let progress = report.member("progress");
         let progress = progress.and_then(|it| it.as_str().parse::<f64>().ok());
         let Some(progress) = progress else {
@@ -127,7 +127,7 @@ impl ToldProgress {
 
 /// What a modern client adds to a request that it makes again, because it was asked for input.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Retry {
+pub(crate) struct Retry {
     /// Its answers, by the keys of the questions.
     pub responses: Option<RawJson>,
     /// What it was given to send back.
@@ -135,7 +135,7 @@ pub struct Retry {
 }
 
 /// The way back to the client that made a call.
-pub trait ClientHandle: Send + Sync {
+pub(crate) trait ClientHandle: Send + Sync {
     /// Which client it is: for questions, everything that has one id is one client.
     fn id(&self) -> ClientId;
 
@@ -205,14 +205,14 @@ pub trait ClientHandle: Send + Sync {
 }
 
 /// The answer of a client that is still to come.
-pub type AnswerFuture = Pin<Box<dyn Future<Output = Option<Answer>> + Send>>;
+pub(crate) type AnswerFuture = Pin<Box<dyn Future<Output = Option<Answer>> + Send>>;
 
 /// The moment at which a client has read enough.
-pub type RoomFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
+pub(crate) type RoomFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Who is behind a client, as far as that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Principal {
+pub(crate) enum Principal {
     /// Whoever has started us.
     Local,
     /// Whoever comes over HTTP, where no token is required.
@@ -224,7 +224,7 @@ pub enum Principal {
 /// Whom something belongs to that is kept for a client: whoever is behind it, and where that could be anybody, the
 /// session. Without sessions there is only what the client was given to come back with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Owner {
+pub(crate) enum Owner {
     /// Everybody behind whom this principal is.
     Principal(Principal),
     /// One session of a client that carries no token.
@@ -233,7 +233,7 @@ pub enum Owner {
 
 impl Owner {
     /// The owner of what is kept for a client.
-    pub fn of(principal: Principal, era: Era, client: ClientId) -> Self {
+    pub(crate) fn of(principal: Principal, era: Era, client: ClientId) -> Self {
         match (principal, era) {
             (Principal::Anybody, Era::Legacy) => Self::Session(client),
             (principal, _) => Self::Principal(principal),
@@ -243,7 +243,7 @@ impl Owner {
 
 /// A client as far as it matters for a result that cannot be sent whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Recipient {
+pub(crate) struct Recipient {
     /// Whom the rest is kept for.
     pub owner: Owner,
     /// Whether it knows contents that are links to resources.
@@ -252,7 +252,7 @@ pub struct Recipient {
 
 /// What a client says that it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ClientIdentity {
+pub(crate) struct ClientIdentity {
     /// The name of the program.
     pub name: Option<String>,
     /// Its version.
@@ -261,7 +261,7 @@ pub struct ClientIdentity {
 
 impl ClientIdentity {
     /// What the `clientInfo` of a client says.
-    pub fn of(info: Option<&RawJson>) -> Self {
+    pub(crate) fn of(info: Option<&RawJson>) -> Self {
         let text = |name: &str| {
             let text = info?.member(name)?;
             let text = text.as_text()?;
@@ -276,11 +276,11 @@ impl ClientIdentity {
 
 /// Tells the clients of one workbench apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ClientId(pub u64);
+pub(crate) struct ClientId(pub u64);
 
 /// What a server may ask a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Question {
+pub(crate) enum Question {
     /// To have the user fill in a form or follow an address.
     Elicitation,
     /// To have the model write something.
@@ -291,17 +291,17 @@ pub enum Question {
 
 impl Question {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Elicitation, Self::Sampling, Self::Roots];
+    pub(crate) const ALL: [Self; 3] = [Self::Elicitation, Self::Sampling, Self::Roots];
 
     /// The question with this method.
-    pub fn named(method: &str) -> Option<Self> {
+    pub(crate) fn named(method: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
             .find(|question| question.method() == method)
     }
 
     /// Its method on the wire.
-    pub fn method(self) -> &'static str {
+    pub(crate) fn method(self) -> &'static str {
         match self {
             Self::Elicitation => "elicitation/create",
             Self::Sampling => "sampling/createMessage",
@@ -310,7 +310,7 @@ impl Question {
     }
 
     /// The capability of a client that can answer it.
-    pub fn capability(self) -> &'static str {
+    pub(crate) fn capability(self) -> &'static str {
         match self {
             Self::Elicitation => "elicitation",
             Self::Sampling => "sampling",
@@ -321,25 +321,25 @@ impl Question {
 
 /// What a client says it can do, as it wrote it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ClientCapabilities {
+pub(crate) struct ClientCapabilities {
     declared: Option<RawJson>,
 }
 
 impl ClientCapabilities {
     /// The declaration of a client; anything but an object declares nothing.
-    pub fn of(declared: Option<RawJson>) -> Self {
+    pub(crate) fn of(declared: Option<RawJson>) -> Self {
         Self {
             declared: declared.filter(|it| it.kind() == Kind::Object),
         }
     }
 
     /// What the client says of its answers to such questions; nothing if it cannot give any.
-    pub fn get(&self, question: Question) -> Option<RawJson> {
+    pub(crate) fn get(&self, question: Question) -> Option<RawJson> {
         self.declared.as_ref()?.member(question.capability())
     }
 
     /// Whether the client has declared an extension of the protocol.
-    pub fn has_extension(&self, name: &str) -> bool {
+    pub(crate) fn has_extension(&self, name: &str) -> bool {
         let extensions = self
             .declared
             .as_ref()
@@ -348,13 +348,13 @@ impl ClientCapabilities {
     }
 
     /// The whole declaration.
-    pub fn declared(&self) -> RawJson {
+    pub(crate) fn declared(&self) -> RawJson {
         let nothing = || ObjectText::new().finish();
         self.declared.clone().unwrap_or_else(nothing)
     }
 
     /// The part of the declaration that a server may make use of by asking.
-    pub fn questions(&self) -> RawJson {
+    pub(crate) fn questions(&self) -> RawJson {
         let members = Question::ALL
             .into_iter()
             .filter_map(|question| Some((question, self.get(question)?)));
@@ -368,7 +368,7 @@ impl ClientCapabilities {
 /// What is known about the effects of a call that failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// No byte of it reached the server.
     NotSent,
     /// The server said that it did not run it.

@@ -26,35 +26,78 @@
 //! `alarm`, `offload`, `rare`, `contain`, `blocking`, `seal`, `private_files`, `plain_file`, `telemetry`, `near`, `visible`, `ident`.
 
 mod alarm;
-pub mod audit;
+mod audit;
 mod blocking;
-pub mod budget;
-pub mod call;
-pub mod cli;
-pub mod clients;
-pub mod config;
+mod budget;
+mod call;
+mod cli;
+mod clients;
+mod config;
 mod contain;
-pub mod demo;
+mod demo;
 mod dial;
-pub mod downstream;
-pub mod era;
-pub mod ident;
-pub mod lock;
-pub mod meta;
-pub mod native;
-pub mod near;
+mod downstream;
+mod era;
+mod ident;
+mod lock;
+mod meta;
+mod native;
+mod near;
 mod offload;
 mod pipe;
 mod plain_file;
-pub mod policy;
+mod policy;
 mod private_files;
 mod rare;
-pub mod seal;
-pub mod search;
-pub mod serve;
-pub mod signin;
-pub mod telemetry;
-pub mod toolbox;
-pub mod visible;
-pub mod wire;
-pub mod workbench;
+mod seal;
+mod search;
+mod serve;
+mod signin;
+mod telemetry;
+mod toolbox;
+mod visible;
+mod wire;
+mod workbench;
+
+pub use cli::main;
+
+/// The items that the benchmarks, the retrieval evaluation and the integration tests use. This is not a stable interface.
+#[doc(hidden)]
+pub mod internal {
+    pub mod clients {
+        pub use crate::clients::{
+            CLIENTS, Client, ClientName, Format, Scope, System, client, client_paths, limits,
+            servers_in,
+        };
+    }
+    pub mod config {
+        pub use crate::config::{Environment, Loaded, Problems, Transport, parse};
+    }
+    pub mod era {
+        pub use crate::era::are_modern;
+    }
+    pub mod ident {
+        pub use crate::ident::{ServerName, ToolIdentifier, ToolName, ToolboxName};
+    }
+    pub mod lock {
+        pub use crate::lock::Lock;
+    }
+    pub mod meta {
+        pub use crate::meta::{MAX_CHARACTERS, instructions};
+    }
+    pub mod policy {
+        pub mod scan {
+            pub use crate::policy::scan::{Listed, Severity, across, hard, instructions, scan};
+        }
+    }
+    pub mod search {
+        pub use crate::search::{Index, Query, ServerText, ToolText, Weights};
+    }
+    pub mod wire {
+        pub use crate::wire::{
+            Answer, Frame, Line, LineFramer, MAX_DEPTH, MAX_FRAME_BYTES, Message, ObjectText,
+            ParseError, RawJson, Request, RequestId, Response, ScanError, error, notification,
+            parse_mended, request, result,
+        };
+    }
+}

@@ -8,5 +8,5 @@ use std::process::ExitCode;
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 fn main() -> ExitCode {
-    mcp_workbench::cli::main(std::env::args_os())
+    mcp_workbench::main(std::env::args_os())
 }

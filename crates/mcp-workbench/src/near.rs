@@ -6,7 +6,10 @@ const LONGEST_COMPARED: usize = 128;
 
 /// The candidate that `name` is probably a misspelling of, if one is near enough. Of equally near
 /// ones it is the first; a candidate that equals `name` is never the answer.
-pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(
+    name: &str,
+    candidates: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
     let wanted = Folded::of(name);
     let mut best: Option<(usize, &'a str)> = None;
     for candidate in candidates.filter(|candidate| *candidate != name) {
@@ -22,7 +25,7 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
 
 /// Whether one slip of one letter lies between two words: a letter added, left out, replaced, or swapped with its
 /// neighbour. The first letter is nearly always right, and cheap to compare.
-pub fn is_one_slip_away(a: &str, b: &str) -> bool {
+pub(crate) fn is_one_slip_away(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     if a.len().abs_diff(b.len()) > 1 || a.first() != b.first() || a == b {
         return false;

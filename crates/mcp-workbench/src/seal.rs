@@ -7,7 +7,7 @@ use sha2::Sha256;
 
 /// What a seal is for; one is never good for another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SealPurpose {
+pub(crate) enum SealPurpose {
     /// To find a call that waits for its client's answers.
     ParkedCall,
     /// To find the server of a task.
@@ -15,27 +15,27 @@ pub enum SealPurpose {
 }
 
 /// Makes and opens seals.
-pub struct Sealer {
+pub(crate) struct Sealer {
     key: [u8; 32],
 }
 
 impl Sealer {
     /// A sealer with a key of its own.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut key = [0; 32];
         getrandom::fill(&mut key).expect("the system has random numbers");
         Self { key }
     }
 
     /// Seals a content.
-    pub fn seal(&self, purpose: SealPurpose, content: &str) -> String {
+    pub(crate) fn seal(&self, purpose: SealPurpose, content: &str) -> String {
         let mac = self.mac(purpose, content).finalize().into_bytes();
         let encode = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);
         format!("{}.{}", encode(content.as_bytes()), encode(&mac))
     }
 
     /// The content of a seal; nothing if it is not ours, or for another purpose.
-    pub fn open(&self, purpose: SealPurpose, sealed: &str) -> Option<String> {
+    pub(crate) fn open(&self, purpose: SealPurpose, sealed: &str) -> Option<String> {
         let (content, mac) = sealed.split_once('.')?;
         let decode = |text: &str| BASE64_URL_SAFE_NO_PAD.decode(text).ok();
         let content = String::from_utf8(decode(content)?).ok()?;

@@ -8,7 +8,7 @@ mod unseen;
 use std::borrow::Cow;
 
 use self::{lookalike::imitations_shown, unseen::is_direction_mark};
-pub use self::{
+pub(crate) use self::{
     lookalike::{folded, imitation, skeleton, told_apart},
     unseen::{
         MAX_STRAYS, Standing, Unseen, is_bidi_control, is_other_space, is_private_use, is_tag,
@@ -17,17 +17,17 @@ pub use self::{
 };
 
 /// Returns the text with hidden characters shown by number; line breaks and tabs become spaces.
-pub fn visible(text: &str) -> Cow<'_, str> {
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     shown(text, Lines::Joined)
 }
 
 /// Returns a text of several lines with hidden characters shown by number; line breaks and tabs stay.
-pub fn visible_lines(text: &str) -> Cow<'_, str> {
+pub(crate) fn visible_lines(text: &str) -> Cow<'_, str> {
     shown(text, Lines::Kept)
 }
 
 /// Does the same as [`visible`] with a name, and shows letters by number that imitate others: a name is compared by eye.
-pub fn visible_name(name: &str) -> Cow<'_, str> {
+pub(crate) fn visible_name(name: &str) -> Cow<'_, str> {
     match imitations_shown(name) {
         Cow::Borrowed(name) => visible(name),
         Cow::Owned(shown) => Cow::Owned(visible(&shown).into_owned()),
@@ -37,7 +37,7 @@ pub fn visible_name(name: &str) -> Cow<'_, str> {
 /// Returns the text with every character shown by number that has no visible form, or looks like a plain space or a Latin
 /// letter and is another, for a reader who wants to see what is really there. Emoji of several characters are taken apart
 /// too. Line breaks and tabs become spaces.
-pub fn revealed(text: &str) -> Cow<'_, str> {
+pub(crate) fn revealed(text: &str) -> Cow<'_, str> {
     let Cow::Owned(revealed) = revealed_lines(text) else {
         return visible(text);
     };
@@ -45,7 +45,7 @@ pub fn revealed(text: &str) -> Cow<'_, str> {
 }
 
 /// Does the same as [`revealed`] with a text of several lines: line breaks and tabs stay.
-pub fn revealed_lines(text: &str) -> Cow<'_, str> {
+pub(crate) fn revealed_lines(text: &str) -> Cow<'_, str> {
     let is_numbered =
         |it: char| !matches!(it, '\n' | '\t') && (is_unseen(it) || is_other_space(it));
     let text = imitations_shown(text);
@@ -64,13 +64,13 @@ pub fn revealed_lines(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns how a hidden character is shown.
-pub fn number(character: char) -> String {
+pub(crate) fn number(character: char) -> String {
     format!("\u{27E6}U+{:04X}\u{27E7}", u32::from(character))
 }
 
 /// Returns a JSON document with every character escaped that has no visible form. It says the same to a program
 /// and does nothing to a terminal.
-pub fn escaped(document: &str) -> Cow<'_, str> {
+pub(crate) fn escaped(document: &str) -> Cow<'_, str> {
     let is_raw = |character: char| character != '\n' && is_unseen(character);
     if !document.chars().any(is_raw) {
         return Cow::Borrowed(document);

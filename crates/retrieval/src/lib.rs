@@ -9,7 +9,7 @@ pub mod set;
 
 use std::iter;
 
-use mcp_workbench::search::{Index, Query};
+use mcp_workbench::internal::search::{Index, Query};
 use score::Scores;
 use set::Set;
 

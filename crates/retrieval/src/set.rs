@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use mcp_workbench::{
+use mcp_workbench::internal::{
     ident::{ServerName, ToolIdentifier, ToolName, ToolboxName},
     search::{Index, ServerText, ToolText, Weights},
     wire::RawJson,

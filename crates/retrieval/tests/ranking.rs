@@ -9,7 +9,7 @@ use retrieval::{
     set::{Question, Set},
 };
 
-use mcp_workbench::search::{Index, Query};
+use mcp_workbench::internal::search::{Index, Query};
 
 fn recorded() -> Baseline {
     let text = fs::read_to_string(places::baseline()).expect("the baseline is committed");

@@ -20,10 +20,10 @@ use std::{
     time::Duration,
 };
 
-pub use reader::{Filter, Line, LogReader};
-pub use record::Ended;
+pub(crate) use reader::{Filter, Line, LogReader};
+pub(crate) use record::Ended;
 use record::{LineFormat, Record};
-pub use time::moment;
+pub(crate) use time::moment;
 use writer::Writer;
 
 use crate::{
@@ -38,7 +38,7 @@ const LAST_LINES: Duration = Duration::from_millis(500);
 
 /// The log of a workbench, which may be off.
 #[derive(Default)]
-pub struct AuditLog {
+pub(crate) struct AuditLog {
     is_on: AtomicBool,
     running: Mutex<Option<Arc<Running>>>,
 }
@@ -51,26 +51,26 @@ struct Running {
 }
 
 /// A call in progress. It is recorded when it ends, and as cancelled if it is dropped before.
-pub struct AuditEntry {
+pub(crate) struct AuditEntry {
     log: Arc<Running>,
     record: Option<Box<Record>>,
 }
 
 impl AuditLog {
     /// Returns the log that a configuration asks for.
-    pub fn new(config: &Config) -> Self {
+    pub(crate) fn new(config: &Config) -> Self {
         let log = Self::default();
         log.renew(config);
         log
     }
 
     /// Returns whether calls are recorded.
-    pub fn is_on(&self) -> bool {
+    pub(crate) fn is_on(&self) -> bool {
         self.is_on.load(Ordering::Relaxed)
     }
 
     /// Applies a changed configuration. Calls in progress are recorded in the log in which they began.
-    pub fn renew(&self, config: &Config) {
+    pub(crate) fn renew(&self, config: &Config) {
         let mut running = self.running();
         let next = config.audit.clone().map(|audit| {
             let format = LineFormat {
@@ -96,7 +96,7 @@ impl AuditLog {
     }
 
     /// Begins the entry of a call; nothing if calls are not recorded.
-    pub fn begin(
+    pub(crate) fn begin(
         &self,
         tool: &ToolIdentifier,
         arguments: &RawJson,
@@ -114,7 +114,7 @@ impl AuditLog {
     }
 
     /// Stops when all records are written, or [`LAST_LINES`] have passed.
-    pub async fn close(&self) {
+    pub(crate) async fn close(&self) {
         self.is_on.store(false, Ordering::Relaxed);
         let last = self.running().take();
         if let Some(log) = last {
@@ -129,7 +129,7 @@ impl AuditLog {
 
 impl AuditEntry {
     /// Records the end of the call.
-    pub fn end(mut self, ended: Ended) {
+    pub(crate) fn end(mut self, ended: Ended) {
         self.write(ended);
     }
 

@@ -16,7 +16,7 @@ const MAX_LINE: usize = 1024 * 1024;
 
 /// A line of the log.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line {
+pub(crate) struct Line {
     /// As it is in the file, without its end.
     pub text: String,
     /// What it says.
@@ -25,19 +25,19 @@ pub struct Line {
 
 impl Line {
     /// A member that is a text.
-    pub fn text_of(&self, name: &str) -> Option<&str> {
+    pub(crate) fn text_of(&self, name: &str) -> Option<&str> {
         self.said.get(name)?.as_str()
     }
 
     /// A member that is a number.
-    pub fn number(&self, name: &str) -> Option<u64> {
+    pub(crate) fn number(&self, name: &str) -> Option<u64> {
         self.said.get(name)?.as_u64()
     }
 }
 
 /// Which lines are wanted.
 #[derive(Debug, Clone, Default)]
-pub struct Filter {
+pub(crate) struct Filter {
     /// Of this toolbox.
     pub toolbox: Option<String>,
     /// Of this server.
@@ -50,7 +50,7 @@ pub struct Filter {
 
 impl Filter {
     /// Whether a line is wanted. That calls were not noted is of interest to everybody.
-    pub fn wants(&self, line: &Line) -> bool {
+    pub(crate) fn wants(&self, line: &Line) -> bool {
         if line.number("not_noted").is_some() {
             return true;
         }
@@ -66,7 +66,7 @@ impl Filter {
 }
 
 /// A way through the log.
-pub struct LogReader {
+pub(crate) struct LogReader {
     path: PathBuf,
     /// What is still to be read before the newest file.
     older: Vec<PathBuf>,
@@ -80,7 +80,7 @@ pub struct LogReader {
 
 impl LogReader {
     /// From the oldest line on.
-    pub fn new(audit: &Audit) -> Self {
+    pub(crate) fn new(audit: &Audit) -> Self {
         let older = (1..audit.files).map(|number| numbered(&audit.file, number));
         let older: Vec<PathBuf> = older.filter(|file| file.exists()).collect();
         Self {
@@ -94,12 +94,12 @@ impl LogReader {
     }
 
     /// Whether there is no log at all.
-    pub fn is_missing(&self) -> bool {
+    pub(crate) fn is_missing(&self) -> bool {
         self.reading.is_none() && self.older.is_empty() && !self.path.exists()
     }
 
     /// The next line; nothing if there is none yet.
-    pub fn next_line(&mut self) -> io::Result<Option<Line>> {
+    pub(crate) fn next_line(&mut self) -> io::Result<Option<Line>> {
         loop {
             let Some(reading) = self.opened()? else {
                 return Ok(None);

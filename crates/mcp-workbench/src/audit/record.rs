@@ -27,7 +27,7 @@ const MAX_COPY: usize = 64 * 1024;
 
 /// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub(crate) enum Ended {
     /// With a result of so many bytes.
     Ok(usize),
     /// With a result of so many bytes that reports a failure of the tool.
@@ -76,7 +76,7 @@ enum Request {
 
 impl Ended {
     /// Returns the end of a call with this result, whose marks were found when it was scanned.
-    pub fn with(result: &RawJson, marks: ResultMarks) -> Self {
+    pub(crate) fn with(result: &RawJson, marks: ResultMarks) -> Self {
         let size = result.as_bytes().len();
         if marks.is_error {
             Self::ToolError(size)
@@ -88,7 +88,7 @@ impl Ended {
     }
 
     /// Returns the end of a call with a failure of this code.
-    pub fn failed(code: &'static str) -> Self {
+    pub(crate) fn failed(code: &'static str) -> Self {
         if code.starts_with("permission_") {
             Self::Denied(code)
         } else {

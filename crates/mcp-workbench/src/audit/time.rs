@@ -16,7 +16,7 @@ pub(super) fn write_time(line: &mut Vec<u8>, time: SystemTime) {
 }
 
 /// Returns a point in time, to the second.
-pub fn moment(time: SystemTime) -> String {
+pub(crate) fn moment(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut text = Vec::new();
     write_seconds(&mut text, since.as_secs());

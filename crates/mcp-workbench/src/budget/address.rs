@@ -10,7 +10,7 @@ const JSON: &str = "json";
 
 /// How a result is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum View {
+pub(crate) enum View {
     /// As the text that a model reads.
     Text,
     /// As its server sent it, byte for byte.
@@ -19,7 +19,7 @@ pub enum View {
 
 /// The address of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Address {
+pub(crate) struct Address {
     /// The result.
     pub id: String,
     /// How it is read.
@@ -29,13 +29,13 @@ pub struct Address {
 }
 
 /// Whether a URI is one of ours, right or wrong: no server can have it.
-pub fn is_address(uri: &str) -> bool {
+pub(crate) fn is_address(uri: &str) -> bool {
     uri.starts_with(PREFIX)
 }
 
 impl Address {
     /// The first page of a result.
-    pub fn first(id: &str, view: View) -> Self {
+    pub(crate) fn first(id: &str, view: View) -> Self {
         Self {
             id: id.to_owned(),
             view,
@@ -44,12 +44,12 @@ impl Address {
     }
 
     /// Reads an address; nothing if it is none of ours.
-    pub fn parse(uri: &str) -> Option<Self> {
+    pub(crate) fn parse(uri: &str) -> Option<Self> {
         Self::parse_path(uri.strip_prefix(PREFIX)?)
     }
 
     /// Reads an address, or what stands behind the scheme in one.
-    pub fn parse_loosely(text: &str) -> Option<Self> {
+    pub(crate) fn parse_loosely(text: &str) -> Option<Self> {
         let text = text.trim();
         Self::parse_path(text.strip_prefix(PREFIX).unwrap_or(text))
     }
@@ -77,7 +77,7 @@ impl Address {
 
     /// The page behind this one.
     #[must_use]
-    pub fn next(&self) -> Self {
+    pub(crate) fn next(&self) -> Self {
         Self {
             page: self.page + 1,
             ..self.clone()

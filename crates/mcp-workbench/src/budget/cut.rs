@@ -20,7 +20,7 @@ const META: &str = "_meta";
 
 /// What may become of `structuredContent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Structured {
+pub(crate) enum Structured {
     /// It is left out where it does not fit.
     MayGo,
     /// It stays: the client has been shown an `outputSchema`, and refuses a result without.
@@ -28,7 +28,7 @@ pub enum Structured {
 }
 
 /// A result that is over its budget, and where it is cut.
-pub struct Cut<'a> {
+pub(crate) struct Cut<'a> {
     reading: Reading<'a>,
     /// How many characters the result has.
     pub characters: usize,
@@ -37,7 +37,7 @@ pub struct Cut<'a> {
     /// How many of its text are shown from its end.
     pub tail: usize,
     /// How many of `structuredContent` are left out; none if it stays.
-    pub structured: usize,
+    pub(crate) structured: usize,
     /// Where the head ends, in bytes of the text.
     head_end: usize,
     /// Where the tail begins.
@@ -46,7 +46,7 @@ pub struct Cut<'a> {
 
 impl<'a> Cut<'a> {
     /// Where a result has to be cut; nothing if it fits, or if nothing of it can be left out.
-    pub fn of(result: &'a RawJson, budget: usize, structured: Structured) -> Option<Self> {
+    pub(crate) fn of(result: &'a RawJson, budget: usize, structured: Structured) -> Option<Self> {
         // A character has at least one byte, in JSON as well.
         if result.as_bytes().len() <= budget {
             return None;
@@ -93,13 +93,13 @@ impl<'a> Cut<'a> {
     }
 
     /// The whole text, of which head and tail are parts.
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.reading.text
     }
 
     /// The pages of the text, of at most `characters` each. What is shown as the head is the first, so that a reader
     /// goes on with the second.
-    pub fn pages(&self, characters: usize) -> Pages {
+    pub(crate) fn pages(&self, characters: usize) -> Pages {
         let text = &self.reading.text;
         if self.cuts_text() {
             Pages::after(text, self.head_end, characters, Syntax::Plain)
@@ -109,13 +109,13 @@ impl<'a> Cut<'a> {
     }
 
     /// Whether something of the text is left out.
-    pub fn cuts_text(&self) -> bool {
+    pub(crate) fn cuts_text(&self) -> bool {
         self.head_end < self.tail_start
     }
 
     /// The result without what is over the budget. `notice` stands where the text is cut, `link` behind everything,
     /// and `about` among what is said of the result, under its key.
-    pub fn compose(
+    pub(crate) fn compose(
         &self,
         notice: &str,
         link: Option<&RawJson>,

@@ -11,9 +11,9 @@ mod cut;
 mod pages;
 mod reading;
 
-pub use address::{Address, View, is_address};
-pub use cut::{Cut, Structured};
-pub use pages::{Pages, Syntax};
+pub(crate) use address::{Address, View, is_address};
+pub(crate) use cut::{Cut, Structured};
+pub(crate) use pages::{Pages, Syntax};
 
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@ use memchr::{memchr, memrchr};
 
 /// What a text is written in, which says where it may be cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Syntax {
+pub(crate) enum Syntax {
     /// Anything: between characters, better behind the end of a line.
     Plain,
     /// JSON: between characters, and not within an escape.
@@ -13,13 +13,13 @@ pub enum Syntax {
 
 /// Where the pages of a text begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pages {
+pub(crate) struct Pages {
     starts: Vec<usize>,
 }
 
 impl Pages {
     /// The pages of a text, of at most `characters` each. A text without characters has one page.
-    pub fn of(text: &str, characters: usize, syntax: Syntax) -> Self {
+    pub(crate) fn of(text: &str, characters: usize, syntax: Syntax) -> Self {
         let first = end(text, characters, syntax);
         Self::after(text, first, characters, syntax)
     }
@@ -37,12 +37,12 @@ impl Pages {
     }
 
     /// How many there are.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.starts.len()
     }
 
     /// A page of the text that they were made for, counted from 1.
-    pub fn page<'t>(&self, text: &'t str, page: usize) -> Option<&'t str> {
+    pub(crate) fn page<'t>(&self, text: &'t str, page: usize) -> Option<&'t str> {
         let index = page.checked_sub(1)?;
         let start = *self.starts.get(index)?;
         let end = self.starts.get(index + 1).copied();
@@ -50,12 +50,12 @@ impl Pages {
     }
 
     /// The page on which a byte of the text stands, counted from 1.
-    pub fn page_at(&self, at: usize) -> usize {
+    pub(crate) fn page_at(&self, at: usize) -> usize {
         self.starts.partition_point(|start| *start <= at)
     }
 
     /// How many bytes this takes.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.starts.capacity() * size_of::<usize>()
     }
 }

@@ -199,7 +199,6 @@ pub enum Interpolation {
 
 /// A link that makes a client add a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "named for their clients")]
 pub enum Link {
     Cursor,
     VsCode,

@@ -24,7 +24,7 @@ const LARGEST_FILE: u64 = 256 * 1024 * 1024;
 
 /// A file of a client that exists.
 #[derive(Debug)]
-pub struct FoundFile {
+pub(crate) struct FoundFile {
     /// The client.
     pub client: &'static Client,
     /// The file.
@@ -50,7 +50,7 @@ pub struct FoundServer {
 
 /// Why a client's file cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum ReadError {
+pub(crate) enum ReadError {
     /// It cannot be read.
     #[error("cannot read `{}`: {source}\n  hint: make it readable for this user", file.display())]
     Unreadable {
@@ -82,7 +82,7 @@ pub enum ReadError {
 }
 
 /// The files of some clients that exist on this machine, with their servers.
-pub fn find(clients: &[&'static Client], environment: &Environment) -> Vec<FoundFile> {
+pub(crate) fn find(clients: &[&'static Client], environment: &Environment) -> Vec<FoundFile> {
     let mut found = Vec::new();
     for &client in clients {
         let mut paths: Vec<ClientPath> = Vec::new();
@@ -136,7 +136,7 @@ pub fn servers_in(
 }
 
 /// Reads a file of a client.
-pub fn read_text(file: &Path) -> Result<String, ReadError> {
+pub(crate) fn read_text(file: &Path) -> Result<String, ReadError> {
     let bytes = plain_file::read(file, LARGEST_FILE).map_err(|error| match error {
         PlainFileError::TooLarge(_) => ReadError::TooLarge { file: file.into() },
         other => ReadError::Unreadable {

@@ -9,7 +9,7 @@ use super::fields::Fields;
 /// What makes a server the one that it is: its command line, its variables and where it works, or its
 /// address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Identity {
+pub(crate) enum Identity {
     /// A program.
     Program {
         /// The program and its arguments.
@@ -35,7 +35,7 @@ const LAUNCHERS: &[&str] = &[
 const OURS: &str = "mcp-workbench";
 
 /// What an entry is, if it is a server.
-pub fn identity(entry: &Value) -> Option<Identity> {
+pub(crate) fn identity(entry: &Value) -> Option<Identity> {
     let fields = Fields(entry.as_object()?);
     if let Some(words) = fields.words() {
         let mut env: Vec<(String, String)> = fields
@@ -60,7 +60,7 @@ pub fn identity(entry: &Value) -> Option<Identity> {
 
 impl Identity {
     /// Whether this is the workbench, as a program, a package, or the file of this very program.
-    pub fn is_ours(&self, program: &Path) -> bool {
+    pub(crate) fn is_ours(&self, program: &Path) -> bool {
         let Self::Program { words, .. } = self else {
             return false;
         };

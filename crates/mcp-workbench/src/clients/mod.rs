@@ -23,21 +23,17 @@ mod table;
 mod translate;
 mod write;
 
-pub use self::{
-    client::{
-        Base, Client, ClientFile, ClientName, CommandSpelling, Constant, Format, Interpolation,
-        Link, Listing, Scope, Spelling, System,
-    },
-    document::SyntaxError,
-    files::{ClientPath, client_paths},
-    find::{FoundFile, FoundServer, ReadError, find, read_text, servers_in},
-    identity::{Identity, identity},
-    limits::{Beyond, Counted, Limits, NameFault, NameLimit, ToolLimit, limits},
-    own_entry::{OwnEntry, needed_variables},
-    own_servers::{OwnServer, own_servers},
-    read::ClientEntry,
-    remark::{Remark, ValueSource},
-    table::{CLIENTS, client},
-    translate::{Imported, Reading},
-    write::{ClientEditError, ClientText},
-};
+pub(crate) use client::Interpolation;
+pub use client::{Client, ClientName, Format, Scope, System};
+pub use files::client_paths;
+pub use find::servers_in;
+pub(crate) use find::{FoundFile, FoundServer, ReadError, find, read_text};
+pub(crate) use identity::{Identity, identity};
+pub(crate) use limits::NameFault;
+pub use limits::limits;
+pub(crate) use own_entry::{OwnEntry, needed_variables};
+pub(crate) use own_servers::{OwnServer, own_servers};
+pub(crate) use remark::Remark;
+pub use table::{CLIENTS, client};
+pub(crate) use translate::Reading;
+pub(crate) use write::{ClientEditError, ClientText};

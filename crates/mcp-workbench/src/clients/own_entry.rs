@@ -34,7 +34,7 @@ const PASSED_ANYWAY: &[&str] = &[
 
 /// The workbench as a server of a client.
 #[derive(Debug, Clone, Copy)]
-pub struct OwnEntry<'a> {
+pub(crate) struct OwnEntry<'a> {
     /// The name that it has there.
     pub name: &'a str,
     /// The program, by its whole path.
@@ -47,7 +47,7 @@ pub struct OwnEntry<'a> {
 
 impl OwnEntry<'_> {
     /// The entry for a client.
-    pub fn value(&self, client: &Client) -> Value {
+    pub(crate) fn value(&self, client: &Client) -> Value {
         let mut entry = Map::new();
         if client.listing == Listing::List {
             entry.insert("name".into(), self.name.into());
@@ -112,7 +112,7 @@ impl OwnEntry<'_> {
     }
 
     /// What a person can paste into the client's file.
-    pub fn snippet(&self, client: &Client) -> String {
+    pub(crate) fn snippet(&self, client: &Client) -> String {
         let entry = self.value(client);
         match client.format {
             Format::Json => {
@@ -150,7 +150,7 @@ impl OwnEntry<'_> {
     }
 
     /// The entry as it will stand in the client's file, without what is around it.
-    pub fn lines(&self, client: &Client) -> Vec<String> {
+    pub(crate) fn lines(&self, client: &Client) -> Vec<String> {
         if client.format != Format::Json {
             return self.snippet(client).lines().map(str::to_owned).collect();
         }
@@ -160,7 +160,7 @@ impl OwnEntry<'_> {
     }
 
     /// The link that makes the client add the entry, if it has such links.
-    pub fn link(&self, client: &Client) -> Option<String> {
+    pub(crate) fn link(&self, client: &Client) -> Option<String> {
         let entry = self.value(client);
         Some(match client.link? {
             Link::Cursor => format!(
@@ -181,7 +181,7 @@ impl OwnEntry<'_> {
 
 /// The variables that a client has to pass on for a configuration: those that it refers to without a default,
 /// and those that servers inherit by name, where they are set. What every client passes on is left out.
-pub fn needed_variables(text: &str, file: &Path, environment: &Environment) -> Vec<String> {
+pub(crate) fn needed_variables(text: &str, file: &Path, environment: &Environment) -> Vec<String> {
     let nothing_set = Environment::new([], "/".into(), Some("/".into()));
     let mut needed: Vec<String> = Vec::new();
     let mut add = |name: &str| {

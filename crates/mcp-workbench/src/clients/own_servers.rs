@@ -13,7 +13,7 @@ use super::{
 
 /// A server of our configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnServer {
+pub(crate) struct OwnServer {
     /// Its toolbox.
     pub toolbox: String,
     /// Its name.
@@ -25,7 +25,7 @@ pub struct OwnServer {
 }
 
 /// The servers in the text of a configuration, in its order. A text that is wrong has none.
-pub fn own_servers(text: &str) -> Vec<OwnServer> {
+pub(crate) fn own_servers(text: &str) -> Vec<OwnServer> {
     let document = document::parse(text, Format::Json).unwrap_or_default();
     let members = |value: Option<&Value>| {
         let members = value.and_then(Value::as_object);

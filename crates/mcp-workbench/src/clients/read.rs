@@ -8,7 +8,7 @@ use super::client::{Client, Listing, Scope};
 
 /// A server of a client, as its file has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClientEntry {
+pub(crate) struct ClientEntry {
     /// The name.
     pub name: String,
     /// What stands there.

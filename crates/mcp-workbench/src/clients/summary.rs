@@ -17,7 +17,7 @@ const PLAIN_FLAGS: &[&str] = &["-y", "--yes", "-i", "-t", "-m", "--rm", "--init"
 
 impl Identity {
     /// The server in a few words.
-    pub fn summary(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         match self {
             Self::Program { words, .. } => program(words),
             Self::Remote { url } => origin(url),

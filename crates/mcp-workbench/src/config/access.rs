@@ -65,7 +65,7 @@ pub(super) fn check(path: &Path) -> Option<AccessFault> {
 }
 
 /// Who besides this user and root may write a file, or put another in its place; a group that may is not meant.
-pub fn foreign_writer(path: &Path) -> Option<AccessFault> {
+pub(crate) fn foreign_writer(path: &Path) -> Option<AccessFault> {
     check(path).filter(|fault| !fault.is_tolerable())
 }
 

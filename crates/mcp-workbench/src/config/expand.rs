@@ -63,7 +63,7 @@ enum Source<'a> {
 
 /// Returns `text` with every `${` escaped, so that it expands to itself. Only a whole value may be escaped: a `$` at the
 /// end of one piece and a `{` at the start of the next would form a reference.
-pub fn escape_references(text: &str) -> String {
+pub(crate) fn escape_references(text: &str) -> String {
     text.replace("${", "$${")
 }
 

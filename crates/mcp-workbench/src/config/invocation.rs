@@ -7,11 +7,11 @@ use crate::{ident::ServerIdentifier, visible::visible};
 
 /// How the program is called for one configuration. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Invocation(Arc<str>);
+pub(crate) struct Invocation(Arc<str>);
 
 impl Invocation {
     /// That for a configuration: commands are told of a file that they would not find by themselves.
-    pub fn of(config: &Config) -> Self {
+    pub(crate) fn of(config: &Config) -> Self {
         Self::with((!config.is_usual).then_some(&config.file))
     }
 
@@ -29,12 +29,17 @@ impl Invocation {
     }
 
     /// A command of these words.
-    pub fn command(&self, words: &str) -> String {
+    pub(crate) fn command(&self, words: &str) -> String {
         format!("{} {words}", self.0)
     }
 
     /// A command about a server, or about a tool of it.
-    pub fn about(&self, words: &str, place: &ServerIdentifier, tool: Option<&str>) -> String {
+    pub(crate) fn about(
+        &self,
+        words: &str,
+        place: &ServerIdentifier,
+        tool: Option<&str>,
+    ) -> String {
         let names = [place.toolbox.as_str(), place.server.as_str()];
         let names = names.into_iter().chain(tool).map(quoted);
         let names: Vec<String> = names.collect();
@@ -43,7 +48,7 @@ impl Invocation {
 }
 
 /// A word as a shell wants it.
-pub fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |it: char| it.is_alphanumeric() || "-_./:@+=,%".contains(it);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

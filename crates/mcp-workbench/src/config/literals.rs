@@ -177,7 +177,7 @@ impl Server {
 }
 
 /// Where an entry, as it stands in a file, holds what looks like a credential.
-pub fn literal_secrets(entry: &Value) -> Vec<LiteralPlace> {
+pub(crate) fn literal_secrets(entry: &Value) -> Vec<LiteralPlace> {
     let arguments = entry["args"].as_array().into_iter().flatten();
     let arguments: Vec<&str> = arguments
         .map(|it| it.as_str().unwrap_or_default())
@@ -198,7 +198,7 @@ pub fn literal_secrets(entry: &Value) -> Vec<LiteralPlace> {
 }
 
 /// What looks like a credential in the texts of configurations, wherever it stands in them.
-pub fn literal_values(texts: &[&str]) -> Secrets {
+pub(crate) fn literal_values(texts: &[&str]) -> Secrets {
     let mut found = Secrets::default();
     for text in texts {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);

@@ -35,7 +35,7 @@ pub struct Loaded {
 
 /// Why a configuration file cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum LoadError {
+pub(crate) enum LoadError {
     /// It does not exist.
     #[error("the configuration file `{}` does not exist", file.display())]
     Missing {
@@ -86,7 +86,7 @@ pub enum LoadError {
 
 impl LoadError {
     /// What to do about it; `None` where the message says it already.
-    pub fn remedy(&self) -> Option<&'static str> {
+    pub(crate) fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::Missing { .. } => Some("correct the path, or try `mcp-workbench demo`"),
             Self::Directory { .. } => Some("name the file in it"),
@@ -101,12 +101,12 @@ impl LoadError {
 
 /// Loads a configuration file. A relative path is seen from the start directory. One that somebody else may write is
 /// refused. A FIFO is read to its end, which may block.
-pub fn load(file: &Path, environment: &Environment) -> Result<Loaded, LoadError> {
+pub(crate) fn load(file: &Path, environment: &Environment) -> Result<Loaded, LoadError> {
     checked(&read_text(file, environment)?, file, environment)
 }
 
 /// Loads a configuration file again. It must be a regular file now, so that a running workbench never waits for it.
-pub fn load_again(file: &Path, environment: &Environment) -> Result<Loaded, LoadError> {
+pub(crate) fn load_again(file: &Path, environment: &Environment) -> Result<Loaded, LoadError> {
     let path = environment.absolute(file);
     let text = read(file, &path, plain_file::read)?;
     checked(&text, file, environment)
@@ -122,7 +122,7 @@ fn checked(text: &str, file: &Path, environment: &Environment) -> Result<Loaded,
 
 /// Reads the text of a configuration file. A relative path is seen from the start directory. A FIFO, such as the one
 /// that a shell makes for `<(…)`, is read to its end.
-pub fn read_text(file: &Path, environment: &Environment) -> Result<String, LoadError> {
+pub(crate) fn read_text(file: &Path, environment: &Environment) -> Result<String, LoadError> {
     let path = environment.absolute(file);
     read(file, &path, plain_file::read_once)
 }

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use super::environment::Environment;
 
 /// The variable that names the configuration file.
-pub const CONFIG_VARIABLE: &str = "WORKBENCH_CONFIG";
+pub(crate) const CONFIG_VARIABLE: &str = "WORKBENCH_CONFIG";
 
 /// The name of a configuration file that nobody named.
-pub const CONFIG_FILE: &str = "workbench-config.json";
+pub(crate) const CONFIG_FILE: &str = "workbench-config.json";
 
 /// The lock file of a configuration that has the usual name.
 const LOCK_FILE: &str = "workbench.lock";
@@ -18,7 +18,7 @@ const USER_FOLDER: &str = "mcp-workbench";
 
 /// A configuration file and how it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Located {
+pub(crate) struct Located {
     /// The file, as an absolute path.
     pub file: PathBuf,
     /// How it was found.
@@ -27,7 +27,7 @@ pub struct Located {
 
 /// How a configuration file was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ConfigSource {
+pub(crate) enum ConfigSource {
     /// By `--config`.
     Flag,
     /// By `WORKBENCH_CONFIG`.
@@ -40,7 +40,7 @@ pub enum ConfigSource {
 
 /// Why there is no configuration file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LocateError {
+pub(crate) enum LocateError {
     /// `--config` names a file that is not there.
     #[error("the configuration file `{}` of --config does not exist", file.display())]
     FlagMissing {
@@ -63,7 +63,7 @@ pub enum LocateError {
 
 impl LocateError {
     /// What to do about it.
-    pub fn remedy(&self) -> &'static str {
+    pub(crate) fn remedy(&self) -> &'static str {
         match self {
             Self::FlagMissing { .. } => {
                 "correct the path after --config, or write the file with `mcp-workbench init`"
@@ -78,7 +78,10 @@ impl LocateError {
 }
 
 /// Finds the configuration file; `flag` is the value of `--config`.
-pub fn locate(flag: Option<&Path>, environment: &Environment) -> Result<Located, LocateError> {
+pub(crate) fn locate(
+    flag: Option<&Path>,
+    environment: &Environment,
+) -> Result<Located, LocateError> {
     if let Some(flag) = flag {
         let file = environment.absolute(flag);
         return existing(file, ConfigSource::Flag)
@@ -133,7 +136,7 @@ pub(super) fn lock_file(config: &Path) -> Option<PathBuf> {
 }
 
 /// The configuration file in the user's configuration directory.
-pub fn user_config_file(environment: &Environment) -> Option<PathBuf> {
+pub(crate) fn user_config_file(environment: &Environment) -> Option<PathBuf> {
     let given = |variable: &str| {
         let directory = PathBuf::from(environment.variable(variable)?);
         directory.is_absolute().then_some(directory)

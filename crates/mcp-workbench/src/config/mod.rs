@@ -37,38 +37,32 @@ mod transport;
 mod watch;
 mod written;
 
-pub use self::{
-    access::{AccessFault, Writer, foreign_writer},
-    audit::{Audit, NotedArguments},
-    child_env::EnvFileError,
-    dotenv::LineFault,
-    edit::{
-        ConfigText, EditError, JsoncText, WriteError, create_new, replace_unchanged,
-        write_atomically,
-    },
-    environment::Environment,
-    expand::{UsedFrom, escape_references},
-    filters::ToolFilters,
-    invocation::{Invocation, quoted},
-    literals::{LiteralPlace, literal_secrets, literal_values},
-    load::{LoadError, Loaded, load, load_again, parse, read_text},
-    locate::{
-        CONFIG_FILE, CONFIG_VARIABLE, ConfigSource, LocateError, Located, locate, user_config_file,
-    },
-    meta_tools::MetaTool,
-    oauth::{OAuth, OAuthGrant, OAuthSettings, SigningAlgorithm},
-    permissions::{PermissionRule, Permissions, ToolHint},
-    problems::{
-        Fault, JsonType, KeyFault, Named, Place, Problem, Problems, ReferenceFault, Scope,
-        Severity, TransportFault, ValueFault,
-    },
-    resolved::{
-        ChildEnvironment, Config, Connect, ListBounds, PinMode, Purpose, RemoteEndpoint,
-        RemoteProtocol, Server, ServerTimes, StdioLaunch, ToolMode, Toolbox, Transport, Unset,
-    },
-    schema::json_schema,
-    secrets::{REDACTED, Secrets},
-    sources::MissingValue,
-    watch::{FileWatch, Fingerprint, wait_for_writer},
-    written::Written,
+pub(crate) use access::{AccessFault, foreign_writer};
+pub(crate) use audit::{Audit, NotedArguments};
+pub(crate) use child_env::EnvFileError;
+pub(crate) use edit::{
+    ConfigText, EditError, JsoncText, WriteError, create_new, replace_unchanged, write_atomically,
 };
+pub use environment::Environment;
+pub(crate) use expand::escape_references;
+pub(crate) use filters::ToolFilters;
+pub(crate) use invocation::{Invocation, quoted};
+pub(crate) use literals::{LiteralPlace, literal_secrets, literal_values};
+pub(crate) use load::{LoadError, load, load_again, read_text};
+pub use load::{Loaded, parse};
+pub(crate) use locate::{CONFIG_FILE, CONFIG_VARIABLE, LocateError, locate, user_config_file};
+pub(crate) use meta_tools::MetaTool;
+pub(crate) use oauth::{OAuth, OAuthGrant, OAuthSettings, SigningAlgorithm};
+pub(crate) use permissions::{PermissionRule, Permissions, ToolHint};
+pub use problems::Problems;
+pub(crate) use problems::{Fault, Problem, ReferenceFault, Severity};
+pub use resolved::Transport;
+pub(crate) use resolved::{
+    ChildEnvironment, Config, Connect, ListBounds, PinMode, Purpose, RemoteEndpoint,
+    RemoteProtocol, Server, ServerTimes, StdioLaunch, ToolMode, Toolbox, Unset,
+};
+pub(crate) use schema::json_schema;
+pub(crate) use secrets::{REDACTED, Secrets};
+pub(crate) use sources::MissingValue;
+pub(crate) use watch::{FileWatch, Fingerprint, wait_for_writer};
+pub(crate) use written::Written;

@@ -3,7 +3,9 @@
 
 use std::{error::Error, fmt, path::Path, sync::Arc};
 
-pub use super::faults::{Fault, KeyFault, ReferenceFault, Scope, TransportFault, ValueFault};
+pub(crate) use super::faults::{
+    Fault, KeyFault, ReferenceFault, Scope, TransportFault, ValueFault,
+};
 
 /// How bad a problem is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

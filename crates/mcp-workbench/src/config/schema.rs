@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::raw::RawConfig;
 
 /// The schema as indented JSON, with a line break at its end.
-pub fn json_schema() -> String {
+pub(crate) fn json_schema() -> String {
     let generator = SchemaGenerator::new(SchemaSettings::draft2020_12());
     let mut schema = generator.into_root_schema_for::<RawConfig>();
     RecursiveTransform(tidy).transform(&mut schema);

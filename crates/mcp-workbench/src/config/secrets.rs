@@ -14,7 +14,7 @@ use memchr::memmem;
 use self::notation::{LONGEST_ESCAPE, Notation};
 
 /// What stands where a secret stood.
-pub const REDACTED: &str = "[redacted]";
+pub(crate) const REDACTED: &str = "[redacted]";
 
 /// A shorter value hides nothing: it would be found in every other word.
 const SHORTEST: usize = 4;

@@ -16,7 +16,7 @@ const DESCRIPTION: &str = "A clock, a calculator and a notes store that need not
 /// `program` is the `mcp-workbench` binary, best as an absolute path. The result is an ordinary
 /// configuration file: it can be saved and edited. Its member `_client`, which the workbench
 /// ignores, is what [`client_snippet`] returns.
-pub fn configuration(program: &str) -> String {
+pub(crate) fn configuration(program: &str) -> String {
     let servers: Map<String, Value> = DemoServer::ALL
         .into_iter()
         .map(|server| (server.name().to_owned(), entry(program, server)))
@@ -32,7 +32,7 @@ pub fn configuration(program: &str) -> String {
 
 /// What a person puts into the configuration of an MCP client to use the demonstration with an
 /// agent, pretty-printed, without a line feed at its end.
-pub fn client_snippet(program: &str) -> String {
+pub(crate) fn client_snippet(program: &str) -> String {
     format!("{:#}", client_configuration(program))
 }
 

@@ -17,7 +17,7 @@ const MAX_SHOWN: usize = 120;
 
 /// Why the demonstration did not come to its end.
 #[derive(Debug, thiserror::Error)]
-pub enum DemoError {
+pub(crate) enum DemoError {
     /// The program could not be started.
     #[error("cannot start `{program}`")]
     Start {

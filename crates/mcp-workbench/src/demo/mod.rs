@@ -13,17 +13,17 @@
 //! Nothing here reads the environment or prints by itself: callers hand in the program's path and
 //! the writers. The rest of the product does not depend on this module, only the commands do.
 
-pub mod config;
+pub(crate) mod config;
 mod connection;
 mod lines;
 mod process;
 mod reading;
 mod render;
-pub mod servers;
-pub mod session;
+pub(crate) mod servers;
+pub(crate) mod session;
 mod text;
 
-pub use config::{client_snippet, configuration};
-pub use connection::DemoError;
-pub use render::Style;
-pub use servers::{DemoServer, UnknownDemoServer};
+pub(crate) use config::configuration;
+pub(crate) use connection::DemoError;
+pub(crate) use render::Style;
+pub(crate) use servers::DemoServer;

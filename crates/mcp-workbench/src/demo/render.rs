@@ -14,7 +14,7 @@ const MAX_ANSWER: usize = 600;
 
 /// How the demonstration is shown. The caller decides, as it knows the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Style {
+pub(crate) struct Style {
     /// Whether headings and labels are coloured.
     pub colour: bool,
 }

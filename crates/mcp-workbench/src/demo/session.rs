@@ -29,7 +29,7 @@ const LOG_DEADLINE: Duration = Duration::from_secs(4);
 ///
 /// It never hangs: every wait has a deadline. Where something fails, `out` tells what happened and
 /// what the workbench logged last, and the error is returned.
-pub fn run(program: &Path, out: &mut impl Write, style: Style) -> Result<(), DemoError> {
+pub(crate) fn run(program: &Path, out: &mut impl Write, style: Style) -> Result<(), DemoError> {
     let mut page = Page::new(out, style);
     let (log_sender, log) = mpsc::channel();
     let outcome = play(program, log_sender, &mut page);

@@ -4,7 +4,7 @@ use tokio::time::Instant;
 
 /// How long opens have waited for a server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Awaited {
+pub(crate) enum Awaited {
     /// Not at all since it was last up.
     #[default]
     Never,

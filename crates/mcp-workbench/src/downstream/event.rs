@@ -4,7 +4,7 @@ use crate::{ident::ServerIdentifier, wire::RawJson};
 
 /// Something that a server has told.
 #[derive(Debug, Clone)]
-pub struct ServerEvent {
+pub(crate) struct ServerEvent {
     /// Which server.
     pub server: ServerIdentifier,
     /// What has changed.
@@ -13,7 +13,7 @@ pub struct ServerEvent {
 
 /// What can change on a server besides its tools.
 #[derive(Debug, Clone)]
-pub enum Change {
+pub(crate) enum Change {
     /// Its list of prompts.
     Prompts,
     /// Its list of resources or templates.

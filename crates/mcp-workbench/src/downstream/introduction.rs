@@ -10,7 +10,7 @@ use crate::{
 
 /// What a server said of itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Introduction {
+pub(crate) struct Introduction {
     /// The revision of the protocol that is spoken with it; empty where it was never met.
     pub revision: String,
     /// Its own name and version, as far as it tells them.
@@ -30,7 +30,7 @@ pub struct Introduction {
 /// A family of requests that a server may or may not answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum ServerFamily {
+pub(crate) enum ServerFamily {
     /// Prompts.
     Prompts,
     /// Resources and their templates.
@@ -43,7 +43,7 @@ pub enum ServerFamily {
 
 impl ServerFamily {
     /// All of them.
-    pub const ALL: [Self; 4] = [
+    pub(crate) const ALL: [Self; 4] = [
         Self::Prompts,
         Self::Resources,
         Self::Completions,
@@ -51,7 +51,7 @@ impl ServerFamily {
     ];
 
     /// Its capability on the wire.
-    pub fn capability(self) -> &'static str {
+    pub(crate) fn capability(self) -> &'static str {
         match self {
             Self::Prompts => "prompts",
             Self::Resources => "resources",
@@ -88,7 +88,7 @@ impl Introduction {
     }
 
     /// Whether the server answers requests of a family.
-    pub fn has(&self, family: ServerFamily) -> bool {
+    pub(crate) fn has(&self, family: ServerFamily) -> bool {
         self.families.contains(&family)
     }
 }

@@ -29,14 +29,14 @@ use crate::{
 };
 
 pub(crate) use pinned::PinRules;
-pub use walk::{ListWalk, Step};
+pub(crate) use walk::{ListWalk, Step};
 
 /// Why the second tool of one name is withheld.
 const LISTED_TWICE: &str = "the server lists this name twice; the first is kept";
 
 /// The tools of one server that are offered, as it described them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolList {
+pub(crate) struct ToolList {
     tools: Vec<ToolDefinition>,
     by_name: HashMap<ToolName, usize, foldhash::fast::RandomState>,
     /// Tools that the configuration does not permit, and why.
@@ -135,7 +135,7 @@ pub(crate) enum Marks {
 
 /// One tool, byte for byte as its server described it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToolDefinition {
+pub(crate) struct ToolDefinition {
     /// Its name.
     pub name: ToolName,
     /// The whole definition, an object.
@@ -150,7 +150,7 @@ pub struct ToolDefinition {
 
 impl ToolDefinition {
     /// Returns the digest by which a user's consent names this definition.
-    pub fn fingerprint(&self) -> Fingerprint {
+    pub(crate) fn fingerprint(&self) -> Fingerprint {
         // The canonical form, as for pins: a server that reorders its keys has not changed the tool.
         Sha256::digest(canonical(&self.definition)).into()
     }
@@ -167,7 +167,7 @@ impl ToolDefinition {
 
 /// A tool that is not offered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Withheld {
+pub(crate) struct Withheld {
     /// Its name, or its place where it has none, with nothing hidden in it.
     pub tool: String,
     /// Why it is not offered.
@@ -182,7 +182,7 @@ pub struct Withheld {
 
 /// Why a tool is not offered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cause {
+pub(crate) enum Cause {
     /// Its definition cannot be passed on.
     Definition,
     /// The scanner finds something in its definition that nobody has approved.
@@ -195,7 +195,7 @@ pub enum Cause {
 
 /// A definition with a finding, which somebody may approve.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reviewable {
+pub(crate) struct Reviewable {
     /// The whole definition, an object.
     pub definition: RawJson,
     /// The code of the finding.
@@ -204,18 +204,18 @@ pub struct Reviewable {
 
 impl ToolList {
     /// The tools in the server's order.
-    pub fn tools(&self) -> &[ToolDefinition] {
+    pub(crate) fn tools(&self) -> &[ToolDefinition] {
         &self.tools
     }
 
     /// Returns the size of the definitions of all tools.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let tools = self.tools.iter();
         tools.map(|tool| tool.definition.as_bytes().len()).sum()
     }
 
     /// The tool of this name.
-    pub fn get(&self, name: &str) -> Option<&ToolDefinition> {
+    pub(crate) fn get(&self, name: &str) -> Option<&ToolDefinition> {
         Some(&self.tools[*self.by_name.get(name)?])
     }
 

@@ -15,7 +15,7 @@ mod launch_hash;
 mod link;
 mod listing;
 mod pool;
-pub mod process;
+pub(crate) mod process;
 mod protocol;
 mod server;
 mod session;
@@ -31,14 +31,14 @@ mod verdicts;
 
 pub(crate) use access::Access;
 pub(crate) use asks::questions::{can_answer, fresh_id};
-pub use awaited::Awaited;
-pub use error::{
-    CallError, ConnectError, GiveUp, HttpFault, Lack, SignInNeeded, StartPhase, TimeLimit,
-};
-pub use event::{Change, ServerEvent};
-pub use introduction::{Introduction, ServerFamily};
-pub use kept::{KeptSize, KeptTools, NotKept, ToolCache, folder_in as catalogue_folder};
-pub use listing::{Cause, ListWalk, Reviewable, Step, ToolDefinition, ToolList, Withheld};
-pub use pool::{Pool, Renewal};
-pub use server::{CallTicket, Phase, ServerHandle, Status, Urgency};
-pub use session::reply::{CallEnd, CallResult, Outdated, Unfinished};
+pub(crate) use awaited::Awaited;
+#[cfg(test)]
+pub(crate) use error::StartPhase;
+pub(crate) use error::{CallError, ConnectError, GiveUp, HttpFault, SignInNeeded};
+pub(crate) use event::{Change, ServerEvent};
+pub(crate) use introduction::ServerFamily;
+pub(crate) use kept::{KeptSize, KeptTools, NotKept, ToolCache, folder_in as catalogue_folder};
+pub(crate) use listing::{Cause, ListWalk, Reviewable, Step, ToolDefinition, ToolList, Withheld};
+pub(crate) use pool::{Pool, Renewal};
+pub(crate) use server::{CallTicket, Phase, ServerHandle, Status, Urgency};
+pub(crate) use session::reply::{CallEnd, CallResult, Outdated, Unfinished};

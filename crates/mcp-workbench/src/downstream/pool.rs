@@ -43,7 +43,7 @@ const EVENTS: usize = 256;
 
 /// Whether a server whose entry is as before is left alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Renewal {
+pub(crate) enum Renewal {
     /// It is.
     IfNeeded,
     /// It is not: something has changed that its entry only names.
@@ -51,7 +51,7 @@ pub enum Renewal {
 }
 
 /// The tasks of all servers.
-pub struct Pool {
+pub(crate) struct Pool {
     tasks: TaskTracker,
     /// What the configuration says about questions of servers.
     questions: Mutex<QuestionRules>,
@@ -60,7 +60,7 @@ pub struct Pool {
 
 impl Pool {
     /// A pool for a configuration, without servers.
-    pub fn new(config: &Config) -> Self {
+    pub(crate) fn new(config: &Config) -> Self {
         let tasks = TaskTracker::new();
         let shutdown = Arc::new(Shutdown::default());
         let processes = ProcessTable::new(tasks.clone());
@@ -91,13 +91,13 @@ impl Pool {
 
     /// Makes the task of a server. Nothing is started before it is asked for something, and it ends when its handle is
     /// dropped everywhere: whoever makes a call holds one.
-    pub fn add(&self, toolbox: &ToolboxName, server: &Arc<Server>) -> ServerHandle {
+    pub(crate) fn add(&self, toolbox: &ToolboxName, server: &Arc<Server>) -> ServerHandle {
         self.run(toolbox, server, Status::default())
     }
 
     /// Has a server take up its entry as it is now, if it is reached as before; else makes another one that takes its
     /// place. Calls of the old one are not touched.
-    pub fn renew(
+    pub(crate) fn renew(
         &self,
         toolbox: &ToolboxName,
         handle: &ServerHandle,
@@ -124,7 +124,7 @@ impl Pool {
 
     /// Takes up what a changed configuration says that holds for all servers. Servers that run are told at their
     /// next start.
-    pub fn adapt(&self, config: &Config) {
+    pub(crate) fn adapt(&self, config: &Config) {
         *self.questions() = QuestionRules::of(config);
         self.context.pins.adapt(config);
     }
@@ -155,7 +155,7 @@ impl Pool {
 
     /// The server of a task and its own name for it, from the name that was given out to this principal; nothing
     /// if it was not.
-    pub fn open_task(
+    pub(crate) fn open_task(
         &self,
         sealed: &str,
         principal: Principal,
@@ -164,12 +164,12 @@ impl Pool {
     }
 
     /// What servers tell everybody from now on.
-    pub fn events(&self) -> broadcast::Receiver<ServerEvent> {
+    pub(crate) fn events(&self) -> broadcast::Receiver<ServerEvent> {
         self.context.events.subscribe()
     }
 
     /// Tells everybody that what a server has may be different now.
-    pub fn announce(&self, server: &ServerIdentifier) {
+    pub(crate) fn announce(&self, server: &ServerIdentifier) {
         for change in [Change::Prompts, Change::Resources] {
             // Nobody listens in a mode that has no use for it.
             let _ = self.context.events.send(ServerEvent {
@@ -180,12 +180,12 @@ impl Pool {
     }
 
     /// What is pinned of servers.
-    pub fn pins(&self) -> &Arc<Pins> {
+    pub(crate) fn pins(&self) -> &Arc<Pins> {
         &self.context.pins
     }
 
     /// Has first contacts written, and what has changed and was told, when nobody waits for it.
-    pub fn record_soon(&self) {
+    pub(crate) fn record_soon(&self) {
         let pins = Arc::clone(&self.context.pins);
         if pins.has_news() {
             self.context.later.add(move || pins.record());
@@ -193,12 +193,12 @@ impl Pool {
     }
 
     /// Runs something beside the servers that ends when they do.
-    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(task);
     }
 
     /// Ends all servers. Their time counts from `since`, when the end of the workbench began.
-    pub async fn shut_down(&self, since: Instant) {
+    pub(crate) async fn shut_down(&self, since: Instant) {
         self.context.links.processes.closing_since(since);
         self.context.shutdown.begin(since);
         let pins = Arc::clone(&self.context.pins);

@@ -41,7 +41,7 @@ use crate::{
 
 /// The way to one server. Cheap to clone.
 #[derive(Clone)]
-pub struct ServerHandle {
+pub(crate) struct ServerHandle {
     pub(crate) commands: mpsc::UnboundedSender<Command>,
     pub(crate) status: watch::Receiver<Status>,
     pub(crate) about: Arc<About>,
@@ -78,7 +78,7 @@ impl About {
 
 /// What is known of a server without asking it.
 #[derive(Debug, Clone, Default)]
-pub struct Status {
+pub(crate) struct Status {
     /// Whether it runs.
     pub phase: Phase,
     /// The tools it offered when it was last asked.
@@ -91,7 +91,7 @@ pub struct Status {
 
 /// Where a server stands.
 #[derive(Debug, Clone, Default)]
-pub enum Phase {
+pub(crate) enum Phase {
     /// Nobody has needed it yet.
     #[default]
     Untried,
@@ -141,7 +141,7 @@ pub(crate) enum Following {
 
 /// Who needs a server to be up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Urgency {
+pub(crate) enum Urgency {
     /// Somebody asks for the server itself: a pause after a failed start does not hold for them.
     AskedFor,
     /// A call needs it, or an open that retries it: the pause holds.
@@ -152,7 +152,7 @@ pub(crate) type ConnectReply = oneshot::Sender<Result<Arc<ToolList>, Arc<Connect
 
 /// Tells the calls of one server apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct CallTicket(pub(crate) u64);
+pub(crate) struct CallTicket(pub(crate) u64);
 
 /// A call that has not been answered. It is moved often, and so on the heap.
 pub(crate) struct QueuedCall {
@@ -201,12 +201,12 @@ impl QueuedCall {
 
 impl ServerHandle {
     /// Where the server stands.
-    pub fn identifier(&self) -> &ServerIdentifier {
+    pub(crate) fn identifier(&self) -> &ServerIdentifier {
         &self.about.identifier
     }
 
     /// What is known of the server now.
-    pub fn status(&self) -> Status {
+    pub(crate) fn status(&self) -> Status {
         let mut status = self.status.borrow().clone();
         if status.tools.is_none() {
             status.tools = self.about.memory.remembered();
@@ -217,28 +217,23 @@ impl ServerHandle {
 
     /// The tools of the server as far as they are known without starting it: from this run, else from an earlier one.
     /// They are read from disk once, and known from then on.
-    pub fn recall(&self) -> Option<Arc<ToolList>> {
+    pub(crate) fn recall(&self) -> Option<Arc<ToolList>> {
         let known = self.status.borrow().tools.clone();
         known.or_else(|| self.about.memory.recall(&self.about.entry().server))
     }
 
-    /// Whether the server has not told its tools in this run.
-    pub fn is_unmet(&self) -> bool {
-        self.status.borrow().tools.is_none()
-    }
-
     /// Why what the server told last is not kept for other runs, if it is not.
-    pub fn not_kept(&self) -> Option<Arc<NotKept>> {
+    pub(crate) fn not_kept(&self) -> Option<Arc<NotKept>> {
         self.about.memory.not_kept()
     }
 
     /// Returns the bounds of the lists of the server.
-    pub fn list_bounds(&self) -> ListBounds {
+    pub(crate) fn list_bounds(&self) -> ListBounds {
         self.about.entry().server.list_bounds
     }
 
     /// Returns the first line that the server wrote to stdout during a start and that is not a message.
-    pub fn stray_text(&self) -> Option<&str> {
+    pub(crate) fn stray_text(&self) -> Option<&str> {
         self.about.stray.get()
     }
 
@@ -258,18 +253,18 @@ impl ServerHandle {
     }
 
     /// What is known of the server, to be followed. It does not keep the server.
-    pub fn updates(&self) -> watch::Receiver<Status> {
+    pub(crate) fn updates(&self) -> watch::Receiver<Status> {
         self.status.clone()
     }
 
     /// Whether nobody has said before that they follow the server's list of tools.
-    pub fn is_first_to_follow(&self) -> bool {
+    pub(crate) fn is_first_to_follow(&self) -> bool {
         !self.about.is_followed.swap(true, Ordering::Relaxed)
     }
 
     /// Asks the server to be up with a current list, for a client. The request is made now; the future only waits,
     /// and dropping it does not stop the start.
-    pub fn connect(
+    pub(crate) fn connect(
         &self,
         urgency: Urgency,
         client: Arc<dyn ClientHandle>,
@@ -291,23 +286,23 @@ impl ServerHandle {
     /// Makes a call, starting the server for it if need be. What the server asks in place of an answer is asked
     /// of the client, where the client does not take such questions as answers. Dropping the future cancels the
     /// call.
-    pub async fn call(&self, call: Call) -> Result<RawJson, CallError> {
+    pub(crate) async fn call(&self, call: Call) -> Result<RawJson, CallError> {
         self.send(call).await?.result(self).await
     }
 
     /// Sends a call once, starting the server for it if need be. Dropping the future cancels the call.
-    pub async fn send(&self, call: Call) -> Result<CallEnd, CallError> {
+    pub(crate) async fn send(&self, call: Call) -> Result<CallEnd, CallError> {
         Ok(CallEnd::of(self.call_once(call).await?))
     }
 
     /// A ticket for a call.
-    pub fn ticket(&self) -> CallTicket {
+    pub(crate) fn ticket(&self) -> CallTicket {
         CallTicket(self.about.tickets.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Makes a call, starting the server for it if need be. What comes of it is given to `then`, once and as soon
     /// as it is known, by the task of the server: that must not take long.
-    pub fn call_then(
+    pub(crate) fn call_then(
         &self,
         ticket: CallTicket,
         call: Call,
@@ -322,7 +317,7 @@ impl ServerHandle {
     }
 
     /// Takes a call back. What comes of it is still told.
-    pub fn cancel(&self, ticket: CallTicket) {
+    pub(crate) fn cancel(&self, ticket: CallTicket) {
         // Without a task the call is over anyway.
         let _ = self.commands.send(Command::Cancel(ticket));
     }
@@ -379,7 +374,7 @@ impl ServerHandle {
     }
 
     /// Has the server's tools compared with the lock file again.
-    pub fn recheck(&self) {
+    pub(crate) fn recheck(&self) {
         self.about.memory.renew(&self.about.entry().server);
         let _ = self.commands.send(Command::Recheck);
     }
@@ -395,13 +390,13 @@ impl ServerHandle {
     }
 
     /// Returns since when opens wait for the server, beginning now if none does; nothing if they have waited long enough.
-    pub fn awaited_since(&self, now: Instant) -> Option<Instant> {
+    pub(crate) fn awaited_since(&self, now: Instant) -> Option<Instant> {
         let awaited = self.about.awaited.lock();
         awaited.unwrap_or_else(PoisonError::into_inner).since(now)
     }
 
     /// Records whether an open found the server up, or gave it a reason to wait for it again.
-    pub fn set_awaited(&self, awaited: Awaited) {
+    pub(crate) fn set_awaited(&self, awaited: Awaited) {
         *self
             .about
             .awaited

@@ -9,7 +9,7 @@ pub(super) const SCOPE: &str = "cacheScope";
 
 /// Who may be given a result that was kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CacheScope {
+pub(crate) enum CacheScope {
     /// Anybody.
     Public,
     /// Whoever it was made for.
@@ -18,7 +18,7 @@ pub enum CacheScope {
 
 /// How long a result may be kept, and for whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CacheHints {
+pub(crate) struct CacheHints {
     /// For how many milliseconds.
     pub ttl_ms: u64,
     /// For whom.
@@ -27,13 +27,13 @@ pub struct CacheHints {
 
 impl CacheHints {
     /// What is said of a result whose server says nothing.
-    pub const NONE: Self = Self {
+    pub(crate) const NONE: Self = Self {
         ttl_ms: 0,
         scope: CacheScope::Private,
     };
 
     /// What a result says; what it does not say is assumed to be nothing.
-    pub fn of(result: &RawJson) -> Self {
+    pub(crate) fn of(result: &RawJson) -> Self {
         let ttl = result.member(TTL).filter(|it| it.kind() == Kind::Number);
         let scope = result.member(SCOPE);
         let public = scope.is_some_and(|it| it.as_text().is_some_and(|it| it == "public"));
@@ -49,7 +49,7 @@ impl CacheHints {
 
     /// What holds for something that was made of two results.
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub(crate) fn and(self, other: Self) -> Self {
         Self {
             ttl_ms: self.ttl_ms.min(other.ttl_ms),
             scope: match (self.scope, other.scope) {
@@ -61,7 +61,7 @@ impl CacheHints {
 
     /// A result with these hints in place of its own.
     #[must_use]
-    pub fn put_on(self, result: &RawJson) -> RawJson {
+    pub(crate) fn put_on(self, result: &RawJson) -> RawJson {
         let scope = match self.scope {
             CacheScope::Public => "public",
             CacheScope::Private => "private",
@@ -79,7 +79,7 @@ impl Default for CacheHints {
 }
 
 /// Whether the results of a method say how long they may be kept.
-pub fn is_cacheable(method: &str) -> bool {
+pub(crate) fn is_cacheable(method: &str) -> bool {
     matches!(
         method,
         "server/discover"

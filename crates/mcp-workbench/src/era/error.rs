@@ -4,11 +4,11 @@ use super::input::{InputRequest, InputRequired};
 use crate::wire::{Kind, ObjectText, RawJson, code};
 
 /// A header and the body of a request contradict each other, or a required header is missing.
-pub const HEADER_MISMATCH: i64 = -32020;
+pub(crate) const HEADER_MISMATCH: i64 = -32020;
 /// The client cannot do what the request needs.
-pub const MISSING_CAPABILITY: i64 = -32021;
+pub(crate) const MISSING_CAPABILITY: i64 = -32021;
 /// The revision is not one that is spoken.
-pub const UNSUPPORTED_VERSION: i64 = -32022;
+pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
 
 /// No such resource, in the legacy era.
 const RESOURCE_NOT_FOUND: &str = "-32002";
@@ -16,7 +16,7 @@ const RESOURCE_NOT_FOUND: &str = "-32002";
 const URL_ELICITATION_REQUIRED: &str = "-32042";
 
 /// Whether an error is one by which a modern server is known.
-pub fn is_modern_code(error: &RawJson) -> bool {
+pub(crate) fn is_modern_code(error: &RawJson) -> bool {
     let code = error.member("code");
     let code = code.and_then(|code| code.as_str().parse::<i64>().ok());
     matches!(
@@ -26,7 +26,7 @@ pub fn is_modern_code(error: &RawJson) -> bool {
 }
 
 /// The error of a legacy server as a modern client gets it.
-pub fn to_modern_error(error: &RawJson) -> RawJson {
+pub(crate) fn to_modern_error(error: &RawJson) -> RawJson {
     if has_code(error, RESOURCE_NOT_FOUND) {
         error.with_member("code", &RawJson::of(&code::INVALID_PARAMS))
     } else {
@@ -36,7 +36,7 @@ pub fn to_modern_error(error: &RawJson) -> RawJson {
 
 /// What a legacy server wants the user to follow before it answers, as a modern client is asked for it.
 /// Nothing if the error says no such thing. The call is simply made again once that is done.
-pub fn url_elicitations(error: &RawJson) -> Option<InputRequired> {
+pub(crate) fn url_elicitations(error: &RawJson) -> Option<InputRequired> {
     if !has_code(error, URL_ELICITATION_REQUIRED) {
         return None;
     }
@@ -68,7 +68,7 @@ fn has_code(error: &RawJson, code: &str) -> bool {
 }
 
 /// What an error says of the versions that could be spoken.
-pub fn unsupported_version_data(requested: &str, supported: &[&str]) -> RawJson {
+pub(crate) fn unsupported_version_data(requested: &str, supported: &[&str]) -> RawJson {
     ObjectText::new()
         .member("supported", supported)
         .member("requested", requested)

@@ -9,13 +9,13 @@ use thiserror::Error;
 use crate::wire::{Kind, RawJson};
 
 /// The method of the body.
-pub const METHOD: &str = "mcp-method";
+pub(crate) const METHOD: &str = "mcp-method";
 /// What the body is about.
-pub const NAME: &str = "mcp-name";
+pub(crate) const NAME: &str = "mcp-name";
 /// The revision of the body.
-pub const PROTOCOL_VERSION: &str = "mcp-protocol-version";
+pub(crate) const PROTOCOL_VERSION: &str = "mcp-protocol-version";
 /// What the headers of arguments begin with.
-pub const PARAMETER_PREFIX: &str = "mcp-param-";
+pub(crate) const PARAMETER_PREFIX: &str = "mcp-param-";
 
 /// What marks an argument in a schema.
 const MARK: &str = "x-mcp-header";
@@ -26,7 +26,7 @@ const ENCODED_END: &str = "?=";
 const MAX_DEPTH: usize = 32;
 
 /// The member of the parameters that `Mcp-Name` repeats, where a method has one.
-pub fn name_member(method: &str) -> Option<&'static str> {
+pub(crate) fn name_member(method: &str) -> Option<&'static str> {
     match method {
         "tools/call" | "prompts/get" => Some("name"),
         "resources/read" => Some("uri"),
@@ -36,7 +36,7 @@ pub fn name_member(method: &str) -> Option<&'static str> {
 }
 
 /// A text as the value of a header.
-pub fn encode(text: &str) -> String {
+pub(crate) fn encode(text: &str) -> String {
     let edge = |c: char| matches!(c, ' ' | '\t');
     let looks_encoded = text.starts_with(ENCODED_BEGIN) && text.ends_with(ENCODED_END);
     let cut_off = text.starts_with(edge) || text.ends_with(edge);
@@ -49,7 +49,7 @@ pub fn encode(text: &str) -> String {
 }
 
 /// The text that the value of a header stands for; nothing if it is not written as it must be.
-pub fn decode(value: &str) -> Option<String> {
+pub(crate) fn decode(value: &str) -> Option<String> {
     let encoded = value
         .strip_prefix(ENCODED_BEGIN)
         .and_then(|rest| rest.strip_suffix(ENCODED_END));
@@ -62,7 +62,7 @@ pub fn decode(value: &str) -> Option<String> {
 
 /// An argument that also stands in a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ParameterHeader {
+pub(crate) struct ParameterHeader {
     /// Where it stands in the arguments.
     path: Vec<String>,
     /// Whether it is a whole number: then it is compared as one.
@@ -73,7 +73,7 @@ pub struct ParameterHeader {
 
 /// Why the marks in a schema cannot be followed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum MarkProblem {
+pub(crate) enum MarkProblem {
     /// It is not where an argument is.
     #[error("x-mcp-header stands where no argument is")]
     Misplaced,
@@ -90,7 +90,7 @@ pub enum MarkProblem {
 
 impl ParameterHeader {
     /// The arguments that a tool's input schema marks.
-    pub fn all_in(schema: &RawJson) -> Result<Vec<Self>, MarkProblem> {
+    pub(crate) fn all_in(schema: &RawJson) -> Result<Vec<Self>, MarkProblem> {
         // Almost no schema has one, and looking for the word costs next to nothing.
         if memchr::memmem::find(schema.as_bytes(), MARK.as_bytes()).is_none() {
             return Ok(Vec::new());
@@ -107,7 +107,7 @@ impl ParameterHeader {
     }
 
     /// The value of the argument in a call, as text; nothing if the call has none that is plain.
-    pub fn value(&self, arguments: &RawJson) -> Option<String> {
+    pub(crate) fn value(&self, arguments: &RawJson) -> Option<String> {
         let mut value = arguments.clone();
         for key in &self.path {
             value = value.member(key)?;
@@ -121,7 +121,7 @@ impl ParameterHeader {
 
     /// Whether a header says what a call says. `given` is the header as it was sent. None agrees with an
     /// argument that stands twice: who reads which of them is not known.
-    pub fn agrees(&self, given: Option<&str>, arguments: &RawJson) -> bool {
+    pub(crate) fn agrees(&self, given: Option<&str>, arguments: &RawJson) -> bool {
         if self.stands_twice(arguments) {
             return false;
         }

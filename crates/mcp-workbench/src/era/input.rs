@@ -3,15 +3,15 @@
 use crate::wire::{ObjectText, RawJson};
 
 /// The member of a repeated request that holds the answers.
-pub const INPUT_RESPONSES: &str = "inputResponses";
+pub(crate) const INPUT_RESPONSES: &str = "inputResponses";
 /// The member of a result, and of the repeated request, that the server finds its place by.
-pub const REQUEST_STATE: &str = "requestState";
+pub(crate) const REQUEST_STATE: &str = "requestState";
 /// The member of a result that holds the questions.
-pub const INPUT_REQUESTS: &str = "inputRequests";
+pub(crate) const INPUT_REQUESTS: &str = "inputRequests";
 
 /// A result that asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InputRequired {
+pub(crate) struct InputRequired {
     /// The questions, in their order.
     pub requests: Vec<InputRequest>,
     /// What is to be sent back as it is; nothing if nothing was given.
@@ -20,7 +20,7 @@ pub struct InputRequired {
 
 /// One question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InputRequest {
+pub(crate) struct InputRequest {
     /// What the answer is found by.
     pub key: String,
     /// What is asked: the method of the same question in the legacy era.
@@ -32,7 +32,7 @@ pub struct InputRequest {
 impl InputRequired {
     /// Reads the questions of a result, or of a task that waits for input; nothing if it is not as it must
     /// be.
-    pub fn read(result: &RawJson) -> Option<Self> {
+    pub(crate) fn read(result: &RawJson) -> Option<Self> {
         let requests = match result.member(INPUT_REQUESTS) {
             None => Vec::new(),
             Some(requests) => {
@@ -52,7 +52,7 @@ impl InputRequired {
     }
 
     /// The result that asks.
-    pub fn to_result(&self) -> RawJson {
+    pub(crate) fn to_result(&self) -> RawJson {
         let mut result = ObjectText::new().member("resultType", "input_required");
         if !self.requests.is_empty() {
             let requests = self.requests.iter();

@@ -9,17 +9,17 @@ use super::MODERN_REVISION;
 use crate::wire::{CallOutline, Kind, Level, Outlined, RawJson};
 
 /// Names the revision of a request.
-pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+pub(crate) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 /// Names what the client can do, for this request.
-pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+pub(crate) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// Names the program of the client.
-pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+pub(crate) const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 /// Names the least urgent log messages that the client wants for this request.
-pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+pub(crate) const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// Names the program of the server, on results.
-pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 /// Names the subscription that a notification belongs to.
-pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+pub(crate) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
 /// Finds what all of them begin with.
 static KEY_BEGIN: LazyLock<Finder<'static>> =
@@ -30,7 +30,7 @@ static ESCAPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\\u"));
 /// The `_meta` of a request, taken apart in one pass: what makes the request modern, its progress token, and what is
 /// relayed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RequestMeta {
+pub(crate) struct RequestMeta {
     version: Option<RawJson>,
     capabilities: Option<RawJson>,
     client_info: Option<RawJson>,
@@ -45,7 +45,7 @@ pub struct RequestMeta {
 
 /// What a modern request says of its client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ModernMeta {
+pub(crate) struct ModernMeta {
     /// The revision that the client speaks, a string.
     pub version: RawJson,
     /// What the client can do, as it wrote it.
@@ -58,7 +58,7 @@ pub struct ModernMeta {
 
 /// What is wrong with the `_meta` of a modern request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum MetaProblem {
+pub(crate) enum MetaProblem {
     /// A member is missing.
     #[error("_meta: {0} is required")]
     Missing(&'static str),
@@ -72,7 +72,7 @@ pub enum MetaProblem {
 
 impl RequestMeta {
     /// Takes the `_meta` of a request apart. Anything but an object says nothing.
-    pub fn read(meta: &RawJson) -> Self {
+    pub(crate) fn read(meta: &RawJson) -> Self {
         let mut read = Self::default();
         let (mut taken, mut others) = (false, Vec::new());
         meta.visit_members(|key, member, value| {
@@ -105,7 +105,7 @@ impl RequestMeta {
     }
 
     /// The same for the `_meta` of a call with an outline.
-    pub fn of_call(params: &RawJson, outline: &CallOutline) -> Option<Self> {
+    pub(crate) fn of_call(params: &RawJson, outline: &CallOutline) -> Option<Self> {
         let get = |member| outline.get(params, member);
         let meta = get(Outlined::Meta)?;
         Some(if outline.has_others(Level::Meta) {
@@ -124,7 +124,7 @@ impl RequestMeta {
     }
 
     /// Returns whether it makes its request a modern one.
-    pub fn is_modern(&self) -> bool {
+    pub(crate) fn is_modern(&self) -> bool {
         [
             &self.version,
             &self.capabilities,
@@ -136,7 +136,7 @@ impl RequestMeta {
     }
 
     /// Returns what it says of its client.
-    pub fn modern(&self) -> Result<ModernMeta, MetaProblem> {
+    pub(crate) fn modern(&self) -> Result<ModernMeta, MetaProblem> {
         if let Some(name) = self.duplicate.filter(|name| *name != "progressToken") {
             return Err(MetaProblem::Doubled(name));
         }
@@ -171,12 +171,12 @@ impl RequestMeta {
 
 impl ModernMeta {
     /// Reads the `_meta` of a request that is modern.
-    pub fn read(meta: Option<&RawJson>) -> Result<Self, MetaProblem> {
+    pub(crate) fn read(meta: Option<&RawJson>) -> Result<Self, MetaProblem> {
         meta.map(RequestMeta::read).unwrap_or_default().modern()
     }
 
     /// Returns whether the revision is the one that is spoken here.
-    pub fn is_current(&self) -> bool {
+    pub(crate) fn is_current(&self) -> bool {
         // Almost always written without escapes.
         let quoted = self.version.as_bytes();
         let plain = quoted

@@ -5,33 +5,37 @@
 
 mod cache;
 mod error;
-pub mod headers;
+pub(crate) mod headers;
 mod input;
 mod meta;
 mod result;
 #[cfg(test)]
 mod tests;
 
-pub use cache::{CacheHints, CacheScope, is_cacheable};
-pub use error::{
+pub(crate) use cache::{CacheHints, CacheScope};
+pub(crate) use error::{
     HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION, is_modern_code, to_modern_error,
     unsupported_version_data, url_elicitations,
 };
-pub use input::{INPUT_REQUESTS, INPUT_RESPONSES, InputRequest, InputRequired, REQUEST_STATE};
-pub use meta::{
-    CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, MetaProblem, ModernMeta, PROTOCOL_VERSION,
-    RequestMeta, SERVER_INFO, SUBSCRIPTION_ID, are_modern,
+pub(crate) use input::{
+    INPUT_REQUESTS, INPUT_RESPONSES, InputRequest, InputRequired, REQUEST_STATE,
 };
-pub use result::{ResultType, result_type, to_legacy_result, to_modern_result};
+pub use meta::are_modern;
+pub(crate) use meta::{
+    CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, MetaProblem, ModernMeta, PROTOCOL_VERSION,
+    RequestMeta, SERVER_INFO, SUBSCRIPTION_ID,
+};
+pub(crate) use result::{ResultType, result_type, to_legacy_result, to_modern_result};
 
 /// The revision that is spoken in the modern era.
-pub const MODERN_REVISION: &str = "2026-07-28";
+pub(crate) const MODERN_REVISION: &str = "2026-07-28";
 
 /// The revisions of the legacy era, oldest first.
-pub const LEGACY_REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+pub(crate) const LEGACY_REVISIONS: [&str; 4] =
+    ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
 /// The extension for calls that outlive their request.
-pub const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
+pub(crate) const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
 /// How a client or a server speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ const COMPLETE: &str = "complete";
 
 /// What a modern result is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ResultType {
+pub(crate) enum ResultType {
     /// The answer.
     Complete,
     /// Questions that come before the answer.
@@ -21,7 +21,7 @@ pub enum ResultType {
 }
 
 /// What a result of a modern server is; one that does not say is the answer.
-pub fn result_type(result: &RawJson) -> ResultType {
+pub(crate) fn result_type(result: &RawJson) -> ResultType {
     let Some(name) = result.member(RESULT_TYPE) else {
         return ResultType::Complete;
     };
@@ -35,7 +35,7 @@ pub fn result_type(result: &RawJson) -> ResultType {
 
 /// A result as a modern client gets it: with what the modern era requires and the result lacks. Nothing that
 /// is there is changed.
-pub fn to_modern_result(method: &str, result: &RawJson) -> RawJson {
+pub(crate) fn to_modern_result(method: &str, result: &RawJson) -> RawJson {
     let members = result.members().unwrap_or_default();
     let has = |name: &str| members.iter().any(|member| member.key == name);
     let lacks_type = !has(RESULT_TYPE);
@@ -60,7 +60,7 @@ pub fn to_modern_result(method: &str, result: &RawJson) -> RawJson {
 }
 
 /// The answer of a modern server as a legacy client gets it: without what only the modern era has.
-pub fn to_legacy_result(method: &str, result: &RawJson) -> RawJson {
+pub(crate) fn to_legacy_result(method: &str, result: &RawJson) -> RawJson {
     let mut modern = vec![RESULT_TYPE];
     if is_cacheable(method) {
         modern.extend([TTL, SCOPE]);

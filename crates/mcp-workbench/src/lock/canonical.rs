@@ -60,7 +60,7 @@ impl fmt::Display for Digest {
 }
 
 /// The canonical form of a value.
-pub fn canonical(value: &RawJson) -> String {
+pub(crate) fn canonical(value: &RawJson) -> String {
     let mut text = Vec::with_capacity(value.as_bytes().len());
     if write_at(&mut text, &mut Cursor::new(value)).is_none() {
         // A key is written with escapes.

@@ -28,7 +28,7 @@ use crate::{
 
 /// The lock file of a configuration.
 #[derive(Debug)]
-pub struct Pins {
+pub(crate) struct Pins {
     /// The file; nothing where there is no place for one.
     file: Option<PathBuf>,
     /// How the program is called for the configuration.
@@ -44,7 +44,7 @@ pub struct Pins {
 
 /// Why the lock file was not written. It is as it was.
 #[derive(Debug, Error)]
-pub enum RecordError {
+pub(crate) enum RecordError {
     /// There is no place for it.
     #[error("there is no place for a lock file\n  hint: put the configuration into a plain file")]
     NoPlace,
@@ -75,7 +75,7 @@ pub struct Lowered {
 
 impl Pins {
     /// The lock file beside a configuration. Nothing is read yet.
-    pub fn new(config: &Config) -> Self {
+    pub(crate) fn new(config: &Config) -> Self {
         // Beside a pipe there is no place for a file.
         let is_plain = !fs::metadata(&config.file).is_ok_and(|it| !it.is_file());
         let file = config.lock.clone().filter(|_| is_plain);
@@ -91,12 +91,12 @@ impl Pins {
     }
 
     /// Takes up another configuration.
-    pub fn adapt(&self, config: &Config) {
+    pub(crate) fn adapt(&self, config: &Config) {
         *self.policy() = policy_of(config);
     }
 
     /// Returns the mode that holds for a server for which the configuration has this one.
-    pub fn mode(&self, place: &ServerIdentifier, configured: PinMode) -> PinMode {
+    pub(crate) fn mode(&self, place: &ServerIdentifier, configured: PinMode) -> PinMode {
         let is_review = self.policy().is_none();
         match &self.fresh().disk {
             Disk::Known(lock) if !is_review => lock.policy.mode(place, configured),
@@ -105,7 +105,7 @@ impl Pins {
     }
 
     /// Returns the servers whose `"pin"` the configuration lowers below what the lock file has.
-    pub fn lowered(&self, config: &Config) -> Vec<Lowered> {
+    pub(crate) fn lowered(&self, config: &Config) -> Vec<Lowered> {
         let servers = config.toolboxes.values().flat_map(|toolbox| {
             let servers = toolbox.servers.values();
             servers.map(|server| Lowered {
@@ -122,7 +122,7 @@ impl Pins {
     }
 
     /// Returns whether the lock file enforces for all servers what this policy does not.
-    pub fn is_lowered_by(&self, policy: &PinPolicy) -> Result<bool, RecordError> {
+    pub(crate) fn is_lowered_by(&self, policy: &PinPolicy) -> Result<bool, RecordError> {
         let lock = self.lock()?.unwrap_or_default();
         Ok(lock.policy.is_enforced && !policy.is_enforced)
     }
@@ -137,7 +137,7 @@ impl Pins {
     }
 
     /// Returns what is said of a server whose `"pin"` is lowered to a mode.
-    pub fn held_words(&self, place: &ServerIdentifier, mode: PinMode) -> String {
+    pub(crate) fn held_words(&self, place: &ServerIdentifier, mode: PinMode) -> String {
         words::held(&self.program, place, mode)
     }
 
@@ -158,12 +158,12 @@ impl Pins {
     }
 
     /// The file; nothing where there is no place for one.
-    pub fn file(&self) -> Option<&Path> {
+    pub(crate) fn file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
 
     /// What the file holds now; nothing where it is not there.
-    pub fn lock(&self) -> Result<Option<Arc<Lock>>, RecordError> {
+    pub(crate) fn lock(&self) -> Result<Option<Arc<Lock>>, RecordError> {
         let state = self.fresh();
         match (&state.disk, &self.file) {
             (_, None) => Err(RecordError::NoPlace),
@@ -175,7 +175,7 @@ impl Pins {
 
     /// Reads the file if it may have changed; returns whether somebody else has changed it since this was asked the last
     /// time. No lock is held while the file is read, so that nobody waits for a slow disk.
-    pub fn is_changed(&self) -> bool {
+    pub(crate) fn is_changed(&self) -> bool {
         let Some(file) = &self.file else {
             return false;
         };
@@ -196,29 +196,29 @@ impl Pins {
     }
 
     /// Whether a server was met before: if so, how it is started has to be compared with how it was.
-    pub fn is_met(&self, place: &ServerIdentifier) -> bool {
+    pub(crate) fn is_met(&self, place: &ServerIdentifier) -> bool {
         let state = self.fresh();
         let is_pinned = matches!(&state.disk, Disk::Known(lock) if lock.server(place).is_some());
         is_pinned || state.first.contains_key(&key(place))
     }
 
     /// Returns how a server is started now. Files may be read, which takes a moment.
-    pub fn launch(&self, server: &Server, recall: Recall) -> Launch {
+    pub(crate) fn launch(&self, server: &Server, recall: Recall) -> Launch {
         Launch::of(server, &self.programs, recall)
     }
 
     /// Returns how a server is started now, if no file has to be read for it.
-    pub fn launch_at_once(&self, server: &Server, recall: Recall) -> Option<Launch> {
+    pub(crate) fn launch_at_once(&self, server: &Server, recall: Recall) -> Option<Launch> {
         Launch::at_once(server, &self.programs, recall)
     }
 
     /// Returns how a server is started now, for somebody who approves it: every file is read.
-    pub fn launch_to_approve(&self, server: &Server) -> Launch {
+    pub(crate) fn launch_to_approve(&self, server: &Server) -> Launch {
         self.launch(server, Recall::of(PinMode::Enforce))
     }
 
     /// Keeps what was read of programs for later runs.
-    pub fn keep_programs(&self) {
+    pub(crate) fn keep_programs(&self) {
         self.programs.keep();
     }
 
@@ -375,7 +375,7 @@ impl Pins {
     }
 
     /// The canonical definition of this digest that a server had, if it was kept.
-    pub fn text(&self, place: &ServerIdentifier, digest: Digest) -> Option<String> {
+    pub(crate) fn text(&self, place: &ServerIdentifier, digest: Digest) -> Option<String> {
         self.texts.get(place, digest)
     }
 
@@ -421,7 +421,7 @@ impl Pins {
     }
 
     /// The command that shows how a server would be started, and approves it.
-    pub fn approve_command(&self, place: &ServerIdentifier) -> String {
+    pub(crate) fn approve_command(&self, place: &ServerIdentifier) -> String {
         self.program.about(APPROVE, place, None)
     }
 

@@ -43,7 +43,7 @@ pub(super) struct Programs {
 
 /// Which digests are good enough.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recall {
+pub(crate) enum Recall {
     /// Those of an earlier run too.
     Kept,
     /// Those of files that were read after this moment, so that servers which are started together read a file once.
@@ -52,7 +52,7 @@ pub enum Recall {
 
 impl Recall {
     /// Returns which digests are good enough from now on for a server.
-    pub fn of(mode: PinMode) -> Self {
+    pub(crate) fn of(mode: PinMode) -> Self {
         match mode {
             PinMode::Off | PinMode::Notice => Self::Kept,
             PinMode::Enforce => Self::Since(Instant::now()),

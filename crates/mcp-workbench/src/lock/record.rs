@@ -20,12 +20,12 @@ use crate::{config::write_atomically, ident::ServerIdentifier, visible::visible}
 
 impl Pins {
     /// Notes that somebody was told what has changed.
-    pub fn tell(&self, scope: Scope<'_>) {
+    pub(crate) fn tell(&self, scope: Scope<'_>) {
         self.state().tell(scope);
     }
 
     /// Whether there is something to write.
-    pub fn has_news(&self) -> bool {
+    pub(crate) fn has_news(&self) -> bool {
         let has_found = {
             let state = self.state();
             !(state.first.is_empty() && state.told.is_empty())
@@ -35,7 +35,7 @@ impl Pins {
 
     /// Writes what was met for the first time, and what has changed and was told. Files are read and written. That
     /// it cannot be written is told once, and no error.
-    pub fn record(&self) {
+    pub(crate) fn record(&self) {
         let _turn = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let (news, told) = {
             let state = self.state();
@@ -79,7 +79,7 @@ impl Pins {
     }
 
     /// Makes a change in what others may have written meanwhile.
-    pub fn change<T>(
+    pub(crate) fn change<T>(
         &self,
         change: impl FnOnce(&mut Lock) -> T,
     ) -> Result<(Arc<Lock>, T), RecordError> {
@@ -119,7 +119,7 @@ impl Pins {
     }
 
     /// Keeps definitions of a server, as far as the lock file has them.
-    pub fn keep_texts(
+    pub(crate) fn keep_texts(
         &self,
         lock: &Lock,
         place: &ServerIdentifier,

@@ -15,7 +15,7 @@ use crate::{
 
 /// The pins of a server that is being started, or runs.
 #[derive(Debug, Clone)]
-pub struct ServerPins {
+pub(crate) struct ServerPins {
     pins: Arc<Pins>,
     place: ServerIdentifier,
     /// How it is started; nothing where it is not, and what it told in an earlier run is at hand.
@@ -26,7 +26,7 @@ pub struct ServerPins {
 
 /// What may be offered of a list of tools.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Ruling {
+pub(crate) struct Ruling {
     /// Tools that may not be offered, and why.
     pub denied: Vec<(String, String)>,
     /// What is to be told about the others.
@@ -44,7 +44,7 @@ impl Ruling {
 
 impl ServerPins {
     /// The pins of a server that is started in this way.
-    pub fn new(pins: Arc<Pins>, place: ServerIdentifier, launch: Launch) -> Self {
+    pub(crate) fn new(pins: Arc<Pins>, place: ServerIdentifier, launch: Launch) -> Self {
         let start = Some(Start::Known(Arc::new(launch)));
         Self {
             start,
@@ -54,7 +54,7 @@ impl ServerPins {
 
     /// The pins of a server that is started by this entry. In which way that is, is looked at when somebody wants to
     /// know.
-    pub fn unlooked(pins: Arc<Pins>, place: ServerIdentifier, server: Arc<Server>) -> Self {
+    pub(crate) fn unlooked(pins: Arc<Pins>, place: ServerIdentifier, server: Arc<Server>) -> Self {
         let start = Some(Start::Unlooked(server, Arc::clone(&pins.programs)));
         Self {
             start,
@@ -63,7 +63,7 @@ impl ServerPins {
     }
 
     /// The pins of a server that is not started: how it would be is looked at when it is.
-    pub fn at_rest(pins: Arc<Pins>, place: ServerIdentifier) -> Self {
+    pub(crate) fn at_rest(pins: Arc<Pins>, place: ServerIdentifier) -> Self {
         Self {
             pins,
             place,
@@ -74,17 +74,17 @@ impl ServerPins {
 
     /// The same for a server whose definitions are not kept where they repeat one of these.
     #[must_use]
-    pub fn without_secrets(self, secrets: Secrets) -> Self {
+    pub(crate) fn without_secrets(self, secrets: Secrets) -> Self {
         Self { secrets, ..self }
     }
 
     /// Returns the mode that holds where the configuration has this one.
-    pub fn mode(&self, configured: PinMode) -> PinMode {
+    pub(crate) fn mode(&self, configured: PinMode) -> PinMode {
         self.pins.mode(&self.place, configured)
     }
 
     /// Returns an error if the server may not be started. The mode is that of the configuration.
-    pub fn admit(&self, configured: PinMode) -> Result<(), Denial> {
+    pub(crate) fn admit(&self, configured: PinMode) -> Result<(), Denial> {
         let mode = self.mode(configured);
         if mode != configured {
             self.pins.held(&self.place, configured);
@@ -103,23 +103,23 @@ impl ServerPins {
 
     /// Returns whether somebody has approved exactly this definition of a tool with its finding. That counts whatever is
     /// done about changes. `code` is that of the finding.
-    pub fn releases(&self, tool: (&str, &RawJson), code: &str) -> bool {
+    pub(crate) fn releases(&self, tool: (&str, &RawJson), code: &str) -> bool {
         self.pins.releases(&self.place, tool, code)
     }
 
     /// Returns why a tool with a finding is withheld, with the commands that show and approve it.
-    pub fn finding_reason(&self, tool: &str, finding: &str) -> String {
+    pub(crate) fn finding_reason(&self, tool: &str, finding: &str) -> String {
         words::finding_reason(self.pins.program(), &self.place, tool, finding)
     }
 
     /// Returns why a tool is withheld that nobody can approve, with the command that lists it.
-    pub fn fault_reason(&self, fault: &str) -> String {
+    pub(crate) fn fault_reason(&self, fault: &str) -> String {
         words::fault_reason(self.pins.program(), &self.place, fault)
     }
 
     /// Returns which tools of a server that calls itself so may be offered, by the mode of the configuration. What is found
     /// is remembered.
-    pub fn rule<'t>(
+    pub(crate) fn rule<'t>(
         &self,
         configured: PinMode,
         product: Option<&str>,

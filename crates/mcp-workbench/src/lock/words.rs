@@ -29,7 +29,7 @@ const MOST_NAMES: usize = 5;
 
 /// Why a server may not be started, or nothing of it be offered.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Denial {
+pub(crate) enum Denial {
     /// There is no lock file.
     #[error(
         "it is not approved, since there is no lock file '{}'; `{approve}` shows what it is and approves it",
@@ -192,7 +192,7 @@ pub(super) fn not_pinned(file: &str, fault: &LockFault) -> String {
 }
 
 /// The parts of a launch, by names that a person understands.
-pub fn launch_parts(parts: &[String]) -> String {
+pub(crate) fn launch_parts(parts: &[String]) -> String {
     let shown = parts.iter().map(|part| match part.as_str() {
         SAYS => "its own name or version".to_owned(),
         INPUTS => "'inputs' (files among its arguments, 'envFile' or loader variables)".to_owned(),

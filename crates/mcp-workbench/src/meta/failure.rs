@@ -329,7 +329,7 @@ fn common_code(error: &OpenError) -> &'static str {
 }
 
 /// Why a page of a result that was cut cannot be read, for programs.
-pub fn page_error_code(error: PageError) -> &'static str {
+pub(crate) fn page_error_code(error: PageError) -> &'static str {
     match error {
         PageError::Gone => "result_gone",
         PageError::Unknown { .. } => "page_unknown",
@@ -337,7 +337,7 @@ pub fn page_error_code(error: PageError) -> &'static str {
 }
 
 /// The same in words. What is gone, what never was and what is another client's are one.
-pub fn page_error_text(result: &str, page: usize, error: PageError) -> String {
+pub(crate) fn page_error_text(result: &str, page: usize, error: PageError) -> String {
     let result = visible(result);
     match error {
         PageError::Gone => format!(

@@ -17,7 +17,7 @@ const MOST_TOOLBOXES: usize = 20;
 const OTHER_WORDS: &str = "Try other words: what the tool does and to what, one step at a time, in the language of the tools.";
 
 /// The answer to a search.
-pub fn text(search: &Search, query: &str, detail: Detail) -> String {
+pub(crate) fn text(search: &Search, query: &str, detail: Detail) -> String {
     if search.hits.is_empty() {
         return nothing(search, query);
     }

@@ -24,19 +24,18 @@ use crate::{
     workbench::{CallFailure, Workbench},
 };
 
-pub use crate::config::MetaTool;
+pub(crate) use crate::config::MetaTool;
 use failure::Failure;
-pub use failure::{page_error_code, page_error_text};
+pub(crate) use failure::{page_error_code, page_error_text};
 pub use fitting::MAX_CHARACTERS;
-pub use found::text as found_text;
 pub use instructions::instructions;
-pub use search_tools::{MOST_HITS, USUAL_HITS};
-pub use use_tool::UseToolParams;
+pub(crate) use search_tools::{MOST_HITS, USUAL_HITS};
+pub(crate) use use_tool::UseToolParams;
 
 impl MetaTool {
     /// Runs a meta-tool that is no call: `use_tool` goes through the call pipeline. A failure is a result that a model
     /// can read.
-    pub async fn run(
+    pub(crate) async fn run(
         self,
         workbench: &Workbench,
         arguments: &RawJson,
@@ -55,19 +54,19 @@ impl MetaTool {
 }
 
 /// Returns the result of a call that failed, for a model to read.
-pub fn failed_call(tool: ToolIdentifier, failure: CallFailure) -> RawJson {
+pub(crate) fn failed_call(tool: ToolIdentifier, failure: CallFailure) -> RawJson {
     Failure::of_call(tool, failure).to_result()
 }
 
 /// Returns the result of a call by a name that nothing is registered under.
-pub fn not_registered(name: &str) -> RawJson {
+pub(crate) fn not_registered(name: &str) -> RawJson {
     let name = name.to_owned();
     Failure::NotRegistered { name }.to_result()
 }
 
 /// Returns the message for a request other than `tools/call` that did not reach its server or got no answer. `subject` is the
 /// prompt or the URI.
-pub fn failed_request_text(
+pub(crate) fn failed_request_text(
     method: &str,
     subject: &str,
     server: &ServerIdentifier,
@@ -93,7 +92,7 @@ fn read_only() -> Value {
 }
 
 /// The definitions of the meta-tools that are on, as `tools/list` shows them.
-pub fn definitions(workbench: &Workbench) -> Vec<RawJson> {
+pub(crate) fn definitions(workbench: &Workbench) -> Vec<RawJson> {
     let config = workbench.config();
     let definitions = config.meta_tools.iter().map(|tool| match tool {
         MetaTool::OpenToolbox => open_toolbox::definition(workbench),

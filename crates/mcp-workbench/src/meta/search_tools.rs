@@ -34,9 +34,9 @@ const LIMIT: Key = Key {
 const KEYS: [Key; 4] = [QUERY, TOOLBOX, DETAIL, LIMIT];
 
 /// How many tools are shown at most.
-pub const MOST_HITS: usize = 50;
+pub(crate) const MOST_HITS: usize = 50;
 /// How many are shown where nothing is said about it.
-pub const USUAL_HITS: usize = 5;
+pub(crate) const USUAL_HITS: usize = 5;
 
 /// The longest query.
 const LONGEST_QUERY: usize = 4096;

@@ -75,7 +75,7 @@ pub(super) fn definition(workbench: &Workbench) -> RawJson {
 }
 
 /// The parameters of `use_tool`.
-pub struct UseToolParams<'a> {
+pub(crate) struct UseToolParams<'a> {
     toolbox: Cow<'a, str>,
     server: Cow<'a, str>,
     tool: Cow<'a, str>,
@@ -86,7 +86,7 @@ pub struct UseToolParams<'a> {
 impl<'a> UseToolParams<'a> {
     /// Reads the parameters; `call` are those of `tools/call`, with their outline. A failure is a result that a model can
     /// read.
-    pub fn read(
+    pub(crate) fn read(
         parameters: &'a RawJson,
         call: Option<(&'a RawJson, &CallOutline)>,
     ) -> Result<Self, RawJson> {
@@ -97,7 +97,7 @@ impl<'a> UseToolParams<'a> {
     }
 
     /// The tool that they name.
-    pub fn names(&self) -> ToolNames<'_> {
+    pub(crate) fn names(&self) -> ToolNames<'_> {
         ToolNames {
             toolbox: &self.toolbox,
             server: &self.server,

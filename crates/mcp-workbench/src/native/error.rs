@@ -3,7 +3,7 @@
 use crate::{downstream::CallError, ident::ServerName, wire::RawJson};
 
 /// Why a request got no result.
-pub enum NativeError {
+pub(crate) enum NativeError {
     /// No server has this family of requests.
     NotOffered,
     /// The parameters are not usable, or name something that is not there; this is why, in words.

@@ -32,17 +32,17 @@ use crate::{
     wire::RawJson,
 };
 
-pub use error::NativeError;
+pub(crate) use error::NativeError;
 pub(crate) use merged::Route;
 use merged::{Family, Listed, Merged};
 #[cfg(test)]
 pub(crate) use nobody::Nobody;
 use shown_tools::ShownTools;
 use subscriptions::{Subscriber, Subscriptions, resource_of};
-pub use watch::{Changes, Watch};
+pub(crate) use watch::{Changes, Watch};
 
 /// The transparent view of one toolbox.
-pub struct Native {
+pub(crate) struct Native {
     toolbox: Arc<Toolbox>,
     /// The longest name that is given to what another server has under the same name.
     name_limit: usize,
@@ -68,7 +68,7 @@ struct Kept {
 }
 
 /// What a client is told at its start.
-pub struct Introduced {
+pub(crate) struct Introduced {
     /// The capabilities of all servers together.
     pub capabilities: Value,
     /// What the servers say of themselves.
@@ -77,7 +77,7 @@ pub struct Introduced {
 
 impl Native {
     /// The view of a toolbox whose servers announce their changes on `events`.
-    pub fn new(
+    pub(crate) fn new(
         toolbox: Arc<Toolbox>,
         name_limit: usize,
         events: broadcast::Receiver<ServerEvent>,
@@ -97,13 +97,13 @@ impl Native {
     }
 
     /// The toolbox that is shown.
-    pub fn toolbox(&self) -> &Arc<Toolbox> {
+    pub(crate) fn toolbox(&self) -> &Arc<Toolbox> {
         &self.toolbox
     }
 
     /// What the servers of the open toolbox have, for the answer to `server/discover`: also what is beyond
     /// the legacy era.
-    pub fn discover(&self) -> Introduced {
+    pub(crate) fn discover(&self) -> Introduced {
         let mut introduced = self.introduce();
         if self.has_tasks() {
             introduced.capabilities["extensions"] = json!({ TASKS_EXTENSION: {} });
@@ -112,14 +112,14 @@ impl Native {
     }
 
     /// Whether a server of the open toolbox may run calls as tasks.
-    pub fn has_tasks(&self) -> bool {
+    pub(crate) fn has_tasks(&self) -> bool {
         let catalogue = self.toolbox.catalogue();
         let mut lists = catalogue.lists().iter();
         lists.any(|(_, list)| list.introduction.tasks)
     }
 
     /// What the servers of the open toolbox have, for the answer to `initialize`.
-    pub fn introduce(&self) -> Introduced {
+    pub(crate) fn introduce(&self) -> Introduced {
         let catalogue = self.toolbox.catalogue();
         let catalogue = catalogue.lists();
         let mut capabilities = Map::new();
@@ -153,7 +153,7 @@ impl Native {
     }
 
     /// Returns the definition of a tool as a client sees it.
-    pub fn shown_tool(&self, name: &str) -> Option<RawJson> {
+    pub(crate) fn shown_tool(&self, name: &str) -> Option<RawJson> {
         self.tools().item(name).cloned()
     }
 
@@ -172,7 +172,7 @@ impl Native {
     }
 
     /// Answers a request of a client.
-    pub async fn answer(
+    pub(crate) async fn answer(
         &self,
         method: &str,
         params: &RawJson,
@@ -259,7 +259,7 @@ impl Native {
     }
 
     /// Whether a client wants to hear of a change; what it makes untrue is forgotten.
-    pub fn concerns(&self, event: &ServerEvent, client: &dyn ClientHandle) -> bool {
+    pub(crate) fn concerns(&self, event: &ServerEvent, client: &dyn ClientHandle) -> bool {
         if event.server.toolbox != *self.toolbox.name() {
             return false;
         }
@@ -275,7 +275,7 @@ impl Native {
     }
 
     /// Forgets what a client that has gone wanted to hear of, and tells the servers.
-    pub fn forget_client(&self, client: ClientId) {
+    pub(crate) fn forget_client(&self, client: ClientId) {
         self.subscriptions.release(Subscriber::Client(client));
     }
 

@@ -15,7 +15,7 @@ use crate::{
 
 /// Changes that somebody wants to hear of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Changes {
+pub(crate) struct Changes {
     /// Of the list of tools.
     pub tools: bool,
     /// Of the list of prompts.
@@ -27,7 +27,7 @@ pub struct Changes {
 }
 
 /// Changes that somebody hears of until this is dropped.
-pub struct Watch {
+pub(crate) struct Watch {
     toolbox: ToolboxName,
     subscriptions: Arc<Subscriptions>,
     subscriber: Subscriber,
@@ -37,7 +37,11 @@ pub struct Watch {
 
 impl Watch {
     /// Begins to watch what of these changes can be told. What a server tells from now on counts.
-    pub async fn begin(native: &Native, wanted: &Changes, client: &Arc<dyn ClientHandle>) -> Self {
+    pub(crate) async fn begin(
+        native: &Native,
+        wanted: &Changes,
+        client: &Arc<dyn ClientHandle>,
+    ) -> Self {
         let has = |family| !native.servers_with(family).is_empty();
         let mut watch = Self {
             toolbox: native.toolbox.name().clone(),
@@ -73,7 +77,7 @@ impl Watch {
     }
 
     /// Whether an event is one of the changes.
-    pub fn concerns(&self, event: &ServerEvent) -> bool {
+    pub(crate) fn concerns(&self, event: &ServerEvent) -> bool {
         if event.server.toolbox != self.toolbox {
             return false;
         }

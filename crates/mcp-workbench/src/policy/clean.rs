@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The value without hidden characters.
-pub fn cleaned(json: RawJson) -> RawJson {
+pub(crate) fn cleaned(json: RawJson) -> RawJson {
     match replaced(json.as_str()) {
         None => json,
         // Parsing it again proves what the writing of it promises.
@@ -21,13 +21,13 @@ pub fn cleaned(json: RawJson) -> RawJson {
 }
 
 /// Whether a value has no hidden characters.
-pub fn is_clean(json: &RawJson) -> bool {
+pub(crate) fn is_clean(json: &RawJson) -> bool {
     hidden(json.as_str()).is_empty()
 }
 
 /// A message of a server without hidden characters, as far as it is text for a client; `is_for_client` tells of the
 /// id of an answer whether it is one to a client's call. What we asked ourselves stays as it is.
-pub fn cleaned_message(message: Message, is_for_client: impl Fn(u64) -> bool) -> Message {
+pub(crate) fn cleaned_message(message: Message, is_for_client: impl Fn(u64) -> bool) -> Message {
     match message {
         Message::Response(mut response) => {
             let id = response.id.as_ref().and_then(RequestId::as_u64);

@@ -6,6 +6,6 @@
 //! - `clean`: results with hidden characters shown, where the configuration says so.
 //! - `permissions`: whether a tool may be called, and what the user is asked.
 
-pub mod clean;
-pub mod permissions;
-pub mod scan;
+pub(crate) mod clean;
+pub(crate) mod permissions;
+pub(crate) mod scan;

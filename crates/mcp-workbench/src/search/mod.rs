@@ -20,10 +20,10 @@ mod text;
 mod tokens;
 mod weights;
 
-pub use explain::{Explanation, How, MatchedWord};
+pub(crate) use explain::{Explanation, MatchedWord};
 pub use index::Index;
-pub use key::Exact;
-pub use weights::{FieldWeight, Weights};
+pub(crate) use key::Exact;
+pub use weights::Weights;
 
 use crate::{
     ident::{ServerName, ToolIdentifier, ToolName, ToolboxName},

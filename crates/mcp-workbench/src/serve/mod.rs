@@ -14,7 +14,7 @@ mod calls;
 mod changes;
 mod connection;
 mod exchange;
-pub mod http;
+pub(crate) mod http;
 mod in_flight;
 mod listen;
 mod log_level;
@@ -28,7 +28,7 @@ mod questions;
 mod results;
 mod revision;
 mod standard_streams;
-pub mod stdio;
+pub(crate) mod stdio;
 mod tasks;
 #[cfg(test)]
 mod test_pipe;

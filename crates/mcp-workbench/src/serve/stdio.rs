@@ -18,7 +18,7 @@ use crate::{call::Principal, pipe::LineReader, rare::Rare, workbench::Workbench}
 
 /// How serving over stdin and stdout ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub(crate) enum Ended {
     /// The client closed stdin or stdout, or `stop` was done.
     AsAsked,
     /// The client left stdout unread for too long.
@@ -26,7 +26,7 @@ pub enum Ended {
 }
 
 /// Serves until stdin ends, stdout is closed or not read, or `stop` is done; then ends all servers.
-pub async fn serve(workbench: Arc<Workbench>, stop: impl Future<Output = ()>) -> Ended {
+pub(crate) async fn serve(workbench: Arc<Workbench>, stop: impl Future<Output = ()>) -> Ended {
     let (output, frames) = PipeOutput::channel();
     let closed = CancellationToken::new();
     let writer = write(frames, standard_streams::output(), closed.clone());

@@ -23,7 +23,7 @@ const MOST_NEEDED: usize = 100;
 
 /// A server that can be signed in to. Cheap to clone.
 #[derive(Debug, Clone)]
-pub struct Account(Arc<Inner>);
+pub(crate) struct Account(Arc<Inner>);
 
 #[derive(Debug, Clone)]
 struct Inner {
@@ -39,7 +39,7 @@ struct Inner {
 
 impl Account {
     /// The account of an entry; none where nobody signs in to its server.
-    pub fn of(endpoint: &RemoteEndpoint, state: Option<&Path>) -> Option<Self> {
+    pub(crate) fn of(endpoint: &RemoteEndpoint, state: Option<&Path>) -> Option<Self> {
         let OAuth::On(settings) = &endpoint.oauth else {
             return None;
         };
@@ -59,7 +59,7 @@ impl Account {
     }
 
     /// The same account, which asks for more scopes when somebody signs in; none if one of them can be no scope.
-    pub fn asking_for(&self, scopes: &[String]) -> Option<Self> {
+    pub(crate) fn asking_for(&self, scopes: &[String]) -> Option<Self> {
         if !scopes.iter().all(|scope| is_scope(scope)) {
             return None;
         }
@@ -69,12 +69,12 @@ impl Account {
     }
 
     /// Returns true if the entry says something about signing in.
-    pub fn is_configured(&self) -> bool {
+    pub(crate) fn is_configured(&self) -> bool {
         self.0.settings != OAuthSettings::default()
     }
 
     /// What is stored of it, if that is of this server.
-    pub fn load(&self) -> Result<Option<Record>, StoreFault> {
+    pub(crate) fn load(&self) -> Result<Option<Record>, StoreFault> {
         let Some(store) = &self.0.store else {
             return Ok(None);
         };
@@ -83,7 +83,7 @@ impl Account {
     }
 
     /// Removes what is stored, and has the authorization server forget the token where it can. False if there was nothing.
-    pub async fn sign_out(&self) -> Result<bool, SignInError> {
+    pub(crate) async fn sign_out(&self) -> Result<bool, SignInError> {
         let Some(store) = &self.0.store else {
             return Ok(false);
         };
@@ -96,7 +96,7 @@ impl Account {
     }
 
     /// Has the next sign-in ask for these scopes too. Best effort: without a record there is nothing to add to.
-    pub fn note_needed_scopes(&self, scopes: &[String]) {
+    pub(crate) fn note_needed_scopes(&self, scopes: &[String]) {
         let Ok(Some(_)) = self.load() else {
             return;
         };
@@ -123,7 +123,7 @@ impl Account {
     }
 
     /// [`Self::load`], without holding anybody up.
-    pub async fn read(&self) -> Result<Option<Record>, StoreFault> {
+    pub(crate) async fn read(&self) -> Result<Option<Record>, StoreFault> {
         let account = self.clone();
         let read = blocking::run(move || account.load()).await;
         read.unwrap_or(Err(StoreFault::Unreadable))
@@ -153,22 +153,22 @@ impl Account {
     }
 
     /// Whether somebody has to sign in; else tokens are got with the credentials of the entry.
-    pub fn needs_person(&self) -> bool {
+    pub(crate) fn needs_person(&self) -> bool {
         self.0.settings.grant == OAuthGrant::AuthorizationCode
     }
 
     /// The port that the browser is to come back to, if the entry says one.
-    pub fn callback_port(&self) -> Option<u16> {
+    pub(crate) fn callback_port(&self) -> Option<u16> {
         self.0.settings.callback_port
     }
 
     /// What tells the account from all others, the same in every run: a digest that gives nothing away.
-    pub fn key(&self) -> &str {
+    pub(crate) fn key(&self) -> &str {
         &self.0.key
     }
 
     /// Where it is kept, for a person.
-    pub fn stored_in(&self) -> Option<String> {
+    pub(crate) fn stored_in(&self) -> Option<String> {
         self.0.store.as_ref().map(Store::place)
     }
 

@@ -4,11 +4,9 @@ use std::fmt;
 
 use hyper::header::HeaderValue;
 
-use crate::config::Secrets;
-
 /// The value of an `Authorization` header. It is shown nowhere.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Bearer(HeaderValue);
+pub(crate) struct Bearer(HeaderValue);
 
 impl Bearer {
     /// The bearer of a token; none where it cannot stand in a header.
@@ -19,16 +17,8 @@ impl Bearer {
     }
 
     /// The value of the header.
-    pub fn header(&self) -> &HeaderValue {
+    pub(crate) fn header(&self) -> &HeaderValue {
         &self.0
-    }
-
-    /// What must not appear in any text, since the server may say it back.
-    pub fn secrets(&self) -> Secrets {
-        let mut secrets = Secrets::default();
-        let value = self.0.to_str().unwrap_or_default();
-        secrets.add("token", value.trim_start_matches("Bearer "));
-        secrets
     }
 }
 

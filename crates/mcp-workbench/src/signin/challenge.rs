@@ -11,18 +11,18 @@ const MOST_SCOPE_BYTES: usize = 256;
 
 /// The value of a `WWW-Authenticate` header, bounded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Challenge(String);
+pub(crate) struct Challenge(String);
 
 impl Challenge {
     /// A challenge; none where it says nothing of bearer tokens or is too long.
-    pub fn new(header: &str) -> Option<Self> {
+    pub(crate) fn new(header: &str) -> Option<Self> {
         let is_bearer = header.to_ascii_lowercase().contains("bearer");
         (is_bearer && header.len() <= MOST_BYTES).then(|| Self(header.to_owned()))
     }
 
     /// The challenge of a response, from all of its headers of this name: the one that says where to sign in, if there
     /// are several.
-    pub fn of<'a>(headers: impl Iterator<Item = &'a str>) -> Option<Self> {
+    pub(crate) fn of<'a>(headers: impl Iterator<Item = &'a str>) -> Option<Self> {
         let challenges: Vec<Self> = headers.filter_map(Self::new).collect();
         let is_pointed = |it: &&Self| it.0.to_ascii_lowercase().contains("resource_metadata");
         let pointed = challenges.iter().find(is_pointed);
@@ -30,12 +30,12 @@ impl Challenge {
     }
 
     /// Whether the token is good but not for this request.
-    pub fn is_insufficient_scope(&self) -> bool {
+    pub(crate) fn is_insufficient_scope(&self) -> bool {
         self.parameters().is_insufficient_scope()
     }
 
     /// The scopes that it names.
-    pub fn scopes(&self) -> Vec<String> {
+    pub(crate) fn scopes(&self) -> Vec<String> {
         let scope = self.parameters().scope.unwrap_or_default();
         let scopes = scope.split_ascii_whitespace();
         let scopes = scopes.filter(|it| is_scope(it)).take(MOST_SCOPES);

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 /// Why a request to an authorization server got no answer.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum FetchFault {
+pub(crate) enum FetchFault {
     /// Only https is asked, and http only on this machine for a server that is on this machine.
     #[error("the address on '{host}' is not https")]
     Insecure {
@@ -58,7 +58,7 @@ pub enum FetchFault {
 
 /// The codes of the standards for a request that is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum OAuthCode {
+pub(crate) enum OAuthCode {
     /// The person, or the server's rules, said no.
     #[error("access_denied")]
     AccessDenied,
@@ -132,7 +132,7 @@ impl OAuthCode {
 
 /// Why what is stored cannot be read or written.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum StoreFault {
+pub(crate) enum StoreFault {
     /// There is no state directory.
     #[error("there is no state directory to keep it in (hint: set XDG_STATE_HOME or HOME)")]
     NoPlace,
@@ -141,6 +141,7 @@ pub enum StoreFault {
     Io(io::ErrorKind),
     /// The keyring refused.
     #[error("the keyring cannot be used: {0}")]
+    #[cfg(all(feature = "keyring", not(test)))]
     Keyring(String),
     /// What is there is not ours or is broken.
     #[error("what is stored cannot be read (hint: sign in again)")]
@@ -155,7 +156,7 @@ impl From<io::Error> for StoreFault {
 
 /// Why signing in, or getting a token, failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum SignInError {
+pub(crate) enum SignInError {
     /// A request got no answer.
     #[error(transparent)]
     Fetch(#[from] FetchFault),
@@ -231,7 +232,7 @@ pub enum SignInError {
 
 impl SignInError {
     /// Whether it may be different in a while, without anybody doing anything.
-    pub fn is_transient(&self) -> bool {
+    pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Fetch(fault) => !matches!(
                 fault,
@@ -246,7 +247,7 @@ impl SignInError {
 
 /// Why there is no token although the server wants one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum SignedOut {
+pub(crate) enum SignedOut {
     /// Nobody has signed in.
     #[error("nobody has signed in")]
     Never,
@@ -263,7 +264,7 @@ pub enum SignedOut {
 
 /// Why there is no token.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum TokenFault {
+pub(crate) enum TokenFault {
     /// Somebody has to sign in.
     #[error(transparent)]
     SignedOut(#[from] SignedOut),

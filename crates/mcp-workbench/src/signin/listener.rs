@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const MOST_AT_ONCE: usize = 32;
 
 /// Waits for the browser, on this machine only.
-pub struct Listener {
+pub(crate) struct Listener {
     socket: TcpListener,
     redirect_uri: String,
     /// Connections whose request has not come yet.
@@ -30,7 +30,7 @@ pub struct Listener {
 }
 
 /// A browser that was sent back to us, and waits for a page.
-pub struct Redirected {
+pub(crate) struct Redirected {
     /// The whole address that it was sent to.
     pub address: String,
     stream: TcpStream,
@@ -38,7 +38,7 @@ pub struct Redirected {
 
 /// What the page says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// Somebody is signed in.
     SignedIn,
     /// The person, or the server, said no.
@@ -51,7 +51,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// The outcome of an attempt.
-    pub fn of<T>(result: &Result<T, SignInError>) -> Self {
+    pub(crate) fn of<T>(result: &Result<T, SignInError>) -> Self {
         match result {
             Ok(_) => Self::SignedIn,
             Err(SignInError::Denied { .. }) => Self::Refused,
@@ -88,7 +88,7 @@ impl Outcome {
 
 impl Listener {
     /// Listens on a port, or on any that is free.
-    pub async fn bind(port: Option<u16>) -> io::Result<Self> {
+    pub(crate) async fn bind(port: Option<u16>) -> io::Result<Self> {
         let address = (Ipv4Addr::LOCALHOST, port.unwrap_or(0));
         let socket = TcpListener::bind(address).await?;
         let port = socket.local_addr()?.port();
@@ -100,13 +100,13 @@ impl Listener {
     }
 
     /// The address that the browser is to be sent back to.
-    pub fn redirect_uri(&self) -> &str {
+    pub(crate) fn redirect_uri(&self) -> &str {
         &self.redirect_uri
     }
 
     /// The next browser that comes with the right path. Requests for anything else are answered here. Cancel-safe: what has
     /// begun goes on at the next call.
-    pub async fn next(&mut self) -> Redirected {
+    pub(crate) async fn next(&mut self) -> Redirected {
         loop {
             tokio::select! {
                 accepted = self.socket.accept(), if self.readers.len() < MOST_AT_ONCE => {
@@ -131,7 +131,7 @@ impl Listener {
 
 impl Redirected {
     /// Shows the browser the outcome.
-    pub async fn say(mut self, outcome: Outcome) {
+    pub(crate) async fn say(mut self, outcome: Outcome) {
         let (status, title, text) = outcome.words();
         let page = page(title, text);
         answer(&mut self.stream, status, &page).await;

@@ -18,12 +18,12 @@ mod sign_in;
 mod store;
 mod tokens;
 
-pub use self::{
+pub(crate) use self::{
     account::Account,
     bearer::Bearer,
     challenge::Challenge,
-    error::{FetchFault, OAuthCode, SignInError, SignedOut, StoreFault, TokenFault},
-    listener::{Listener, Outcome, Redirected},
+    error::{FetchFault, OAuthCode, SignInError, SignedOut, TokenFault},
+    listener::{Listener, Outcome},
     record::Record,
     sign_in::{Granted, SignIn},
     tokens::Tokens,

@@ -19,7 +19,7 @@ const LONGEST_LIFE: u64 = 365 * 24 * 60 * 60;
 
 /// What is stored of one account at one server. It shows no secrets.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
+pub(crate) struct Record {
     pub(super) layout: u32,
     /// The address of the server, without its fragment.
     pub(super) server: String,
@@ -96,63 +96,48 @@ impl Token {
 }
 
 impl Record {
-    /// The address of the server.
-    pub fn server(&self) -> &str {
-        &self.server
-    }
-
     /// The authorization server that gave the token; none where it does not say who it is.
-    pub fn issuer(&self) -> Option<&str> {
+    pub(crate) fn issuer(&self) -> Option<&str> {
         self.issuer.as_deref()
     }
 
-    /// The id of the workbench there.
-    pub fn client_id(&self) -> &str {
-        &self.client.id
-    }
-
     /// The scopes that were granted.
-    pub fn scopes(&self) -> &[String] {
+    pub(crate) fn scopes(&self) -> &[String] {
         &self.scopes
     }
 
     /// The scopes that the server has asked for since.
-    pub fn needed_scopes(&self) -> &[String] {
+    pub(crate) fn needed_scopes(&self) -> &[String] {
         &self.needed
     }
 
     /// What tells this sign-in from all others.
-    pub fn grant_id(&self) -> &str {
+    pub(crate) fn grant_id(&self) -> &str {
         &self.grant
     }
 
-    /// When somebody signed in.
-    pub fn signed_in_at(&self) -> SystemTime {
-        UNIX_EPOCH + Duration::from_secs(self.signed_in_at)
-    }
-
     /// When the token is over; none if that is not known.
-    pub fn expires_at(&self) -> Option<SystemTime> {
+    pub(crate) fn expires_at(&self) -> Option<SystemTime> {
         let token = self.token.as_ref()?;
         let received = UNIX_EPOCH + Duration::from_secs(token.received_at);
         received.checked_add(token.life()?)
     }
 
     /// Whether a new token can be got without anybody.
-    pub fn can_refresh(&self) -> bool {
+    pub(crate) fn can_refresh(&self) -> bool {
         let token = self.token.as_ref();
         token.is_some_and(|token| token.refresh.is_some())
     }
 
     /// Whether there is a token that may be good: one that is not over, or that can be made new.
-    pub fn is_signed_in(&self) -> bool {
+    pub(crate) fn is_signed_in(&self) -> bool {
         let now = SystemTime::now();
         let token = self.token.as_ref();
         token.is_some_and(|it| it.refresh.is_some() || it.left(now) != Some(Duration::ZERO))
     }
 
     /// What must not appear in any text.
-    pub fn secrets(&self) -> Secrets {
+    pub(crate) fn secrets(&self) -> Secrets {
         let mut secrets = Secrets::default();
         let token = self.token.as_ref();
         let values = [

@@ -22,7 +22,7 @@ use crate::{alarm::timeout_at, private_files};
 const PATIENCE: Duration = Duration::from_mins(10);
 
 /// An attempt that is under way. It can be finished once, within ten minutes.
-pub struct SignIn {
+pub(crate) struct SignIn {
     account: Account,
     authority: Authority,
     client: RegisteredClient,
@@ -38,7 +38,7 @@ pub struct SignIn {
 
 /// What came of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Granted {
+pub(crate) struct Granted {
     /// The scopes that were granted.
     pub scopes: Vec<String>,
     /// The authorization server; none where it does not say who it is.
@@ -54,7 +54,7 @@ struct Answer {
 
 impl SignIn {
     /// Finds out where to sign in, registers the workbench there if need be, and makes the address.
-    pub async fn begin(
+    pub(crate) async fn begin(
         account: &Account,
         redirect_uri: &str,
         challenge: Option<&Challenge>,
@@ -96,12 +96,12 @@ impl SignIn {
     }
 
     /// The address to open in a browser: https, or http to this machine.
-    pub fn address(&self) -> &Url {
+    pub(crate) fn address(&self) -> &Url {
         &self.address
     }
 
     /// Finishes it with the address that the browser was sent back to, and stores what was granted.
-    pub async fn finish(&self, redirected: &str) -> Result<Granted, SignInError> {
+    pub(crate) async fn finish(&self, redirected: &str) -> Result<Granted, SignInError> {
         let answer = Answer::of(redirected)?;
         if answer.state != self.state {
             return Err(SignInError::WrongState);
@@ -136,7 +136,7 @@ impl SignIn {
 
     /// Waits until the browser comes back, tells it the outcome, and finishes. What belongs to another attempt is told so and
     /// ends nothing. Not cancel-safe while a code is exchanged.
-    pub async fn wait(&self, listener: &mut Listener) -> Result<Granted, SignInError> {
+    pub(crate) async fn wait(&self, listener: &mut Listener) -> Result<Granted, SignInError> {
         loop {
             let redirected = timeout_at(self.until, listener.next()).await;
             let redirected = redirected.map_err(|_| SignInError::Over)?;

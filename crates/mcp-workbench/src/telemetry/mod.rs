@@ -25,7 +25,7 @@ use crate::visible::visible_lines;
 const OURS: &str = env!("CARGO_CRATE_NAME");
 
 /// Starts logging at a level. Colour is used on a terminal, unless it is not wanted.
-pub fn start_logging(level: LevelFilter, colour_wanted: bool) {
+pub(crate) fn start_logging(level: LevelFilter, colour_wanted: bool) {
     let colour = colour_wanted && io::stderr().is_terminal();
     subscriber(level, colour, io::stderr).init();
     std::panic::set_hook(Box::new(|panic| {

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The tools that the servers of a toolbox had at one moment, in the order of the file.
-pub struct Catalogue {
+pub(crate) struct Catalogue {
     lists: Vec<(ServerName, Arc<ToolList>)>,
     /// What it was read from; nothing if the toolbox was not open.
     sources: Option<Sources>,
@@ -51,12 +51,12 @@ impl Catalogue {
     }
 
     /// The servers whose tools are known, with them.
-    pub fn lists(&self) -> &[(ServerName, Arc<ToolList>)] {
+    pub(crate) fn lists(&self) -> &[(ServerName, Arc<ToolList>)] {
         &self.lists
     }
 
     /// Whether nothing can have changed since. That costs next to nothing to find out.
-    pub fn is_current(&self) -> bool {
+    pub(crate) fn is_current(&self) -> bool {
         // A source that will not change any more has been replaced.
         self.sources.as_ref().is_some_and(|sources| {
             let servers = &sources.servers;
@@ -68,7 +68,7 @@ impl Catalogue {
     }
 
     /// Whether both have the same lists. A list that has not changed keeps its identity.
-    pub fn has_lists_of(&self, other: &Self) -> bool {
+    pub(crate) fn has_lists_of(&self, other: &Self) -> bool {
         let (ours, theirs) = (&self.lists, &other.lists);
         let mut pairs = ours.iter().zip(theirs);
         ours.len() == theirs.len()

@@ -17,10 +17,10 @@ use crate::{
 };
 
 /// The servers of a toolbox, by name, in the order of the file.
-pub type Servers = IndexMap<ServerName, Arc<ServerHandle>>;
+pub(crate) type Servers = IndexMap<ServerName, Arc<ServerHandle>>;
 
 /// A toolbox as the configuration has it.
-pub struct Contents {
+pub(crate) struct Contents {
     /// What the configuration says.
     pub config: Arc<config::Toolbox>,
     pool: Arc<Pool>,
@@ -39,7 +39,7 @@ impl Contents {
     }
 
     /// The servers.
-    pub fn servers(&self) -> &Servers {
+    pub(crate) fn servers(&self) -> &Servers {
         self.servers.get_or_init(|| {
             let servers = self.config.servers.iter();
             let added = servers.map(|(name, server)| {
@@ -51,7 +51,7 @@ impl Contents {
     }
 
     /// Has the servers that there are compared with the lock file again.
-    pub fn recheck(&self) {
+    pub(crate) fn recheck(&self) {
         for server in self.servers.get().into_iter().flat_map(IndexMap::values) {
             server.recheck();
         }
@@ -87,11 +87,11 @@ impl Contents {
 
 /// Files that the configuration only names, and that have changed.
 #[derive(Debug, Default)]
-pub struct ChangedFiles(HashSet<PathBuf>);
+pub(crate) struct ChangedFiles(HashSet<PathBuf>);
 
 impl ChangedFiles {
     /// These have changed.
-    pub fn new(files: impl IntoIterator<Item = PathBuf>) -> Self {
+    pub(crate) fn new(files: impl IntoIterator<Item = PathBuf>) -> Self {
         Self(files.into_iter().collect())
     }
 
@@ -105,7 +105,7 @@ impl ChangedFiles {
 
 /// What is different in a toolbox.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Difference {
+pub(crate) struct Difference {
     /// Servers that were not there.
     pub added: Vec<ServerName>,
     /// Servers with another entry.
@@ -149,12 +149,12 @@ impl Difference {
     }
 
     /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
     /// The servers that it concerns.
-    pub fn servers(&self) -> impl Iterator<Item = &ServerName> {
+    pub(crate) fn servers(&self) -> impl Iterator<Item = &ServerName> {
         let servers = self.added.iter().chain(&self.changed);
         servers.chain(&self.removed)
     }

@@ -2,7 +2,7 @@
 
 /// How much is said of each tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Detail {
+pub(crate) enum Detail {
     /// Its name.
     Names,
     /// Its name and what it does, in a sentence.
@@ -15,8 +15,8 @@ pub enum Detail {
 
 impl Detail {
     /// All of them, from the least to the most.
-    pub const ALL: [Self; 4] = [Self::Names, Self::Brief, Self::Signature, Self::Full];
+    pub(crate) const ALL: [Self; 4] = [Self::Names, Self::Brief, Self::Signature, Self::Full];
 
     /// The words for them, in the same order.
-    pub const WORDS: &'static [&'static str] = &["names", "brief", "signature", "full"];
+    pub(crate) const WORDS: &'static [&'static str] = &["names", "brief", "signature", "full"];
 }

@@ -18,7 +18,7 @@ use crate::{
 const HASH_CHARACTERS: usize = 9;
 
 /// The names that have been given.
-pub struct Registry {
+pub(crate) struct Registry {
     limit: usize,
     names: Mutex<Names>,
 }
@@ -31,7 +31,7 @@ struct Names {
 
 impl Registry {
     /// An empty registry for names of at most `limit` characters.
-    pub fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self {
             limit,
             names: Mutex::default(),
@@ -40,7 +40,7 @@ impl Registry {
 
     /// The name of a tool, given now if it has none. The names of the meta-tools are never given: they
     /// have no two double underscores.
-    pub fn register(&self, tool: &ToolIdentifier) -> Arc<str> {
+    pub(crate) fn register(&self, tool: &ToolIdentifier) -> Arc<str> {
         let mut names = self.names();
         if let Some(name) = names.by_tool.get(tool) {
             return Arc::clone(name);
@@ -54,24 +54,19 @@ impl Registry {
     }
 
     /// The tool that was registered under a name.
-    pub fn lookup(&self, name: &str) -> Option<ToolIdentifier> {
+    pub(crate) fn lookup(&self, name: &str) -> Option<ToolIdentifier> {
         self.names().by_name.get(name).cloned()
     }
 
     /// Returns whether a tool that has no name could have been given this one.
-    pub fn could_name(&self, tool: &ToolIdentifier, name: &str) -> bool {
+    pub(crate) fn could_name(&self, tool: &ToolIdentifier, name: &str) -> bool {
         let names = possible_registered_names(tool, self.limit);
         names.iter().any(|it| it == name)
     }
 
     /// How many names have been given.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.names().by_name.len()
-    }
-
-    /// Whether no name has been given yet.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     fn names(&self) -> MutexGuard<'_, Names> {
@@ -81,13 +76,13 @@ impl Registry {
 
 /// Returns the names that a tool may have in a [`Registry`]. Which of them it has depends on the tools that were
 /// registered before it.
-pub fn possible_registered_names(tool: &ToolIdentifier, limit: usize) -> Vec<String> {
+pub(crate) fn possible_registered_names(tool: &ToolIdentifier, limit: usize) -> Vec<String> {
     possible_names(&joined(tool), &fields(tool), limit)
 }
 
 /// Returns what [`unique_name`] may return: the plain name where it fits, and the one with a hash. A name with a salted
 /// hash is left out, since it is given only where another tool has taken the unsalted one on purpose.
-pub fn possible_names(plain: &str, fields: &[&str], limit: usize) -> Vec<String> {
+pub(crate) fn possible_names(plain: &str, fields: &[&str], limit: usize) -> Vec<String> {
     let plain_name = fits(plain, limit).then(|| plain.to_owned());
     let hashed_name = hashed(plain, fields, limit, 0);
     plain_name.into_iter().chain([hashed_name]).collect()
@@ -115,7 +110,7 @@ fn is_plain(character: char) -> bool {
 
 /// A name that every client accepts: the plain one where it fits and is free, else cleaned, cut, and
 /// told apart by a hash of the fields that it stands for.
-pub fn unique_name(
+pub(crate) fn unique_name(
     plain: &str,
     fields: &[&str],
     limit: usize,
@@ -153,7 +148,11 @@ fn hashed(plain: &str, fields: &[&str], limit: usize, salt: u32) -> String {
 
 /// A tool's definition as it is registered: our name, the place in front of the description and in
 /// `_meta`, everything else as the server said it.
-pub fn registered_definition(name: &str, tool: &ToolIdentifier, definition: &RawJson) -> RawJson {
+pub(crate) fn registered_definition(
+    name: &str,
+    tool: &ToolIdentifier,
+    definition: &RawJson,
+) -> RawJson {
     let members = definition.members().unwrap_or_default();
     let mut text = ObjectText::new().member("name", name);
     let place = format!("[{}/{}]", tool.toolbox, tool.server);

@@ -16,7 +16,7 @@ use crate::{
 const INSTRUCTIONS: usize = 160;
 
 /// A tool as it stands in a line: its name, and what the level of detail adds.
-pub fn line(tool: &ToolDefinition, detail: Detail) -> String {
+pub(crate) fn line(tool: &ToolDefinition, detail: Detail) -> String {
     let mut text = shown_name(tool.name.as_str()).into_owned();
     if detail == Detail::Signature {
         text.push_str(&parameters(&tool.definition));
@@ -31,14 +31,18 @@ pub fn line(tool: &ToolDefinition, detail: Detail) -> String {
 }
 
 /// A definition as `open_toolbox` has it, minified, with its server and toolbox.
-pub fn full_line(toolbox: &ToolboxName, server: &ServerName, tool: &ToolDefinition) -> String {
+pub(crate) fn full_line(
+    toolbox: &ToolboxName,
+    server: &ServerName,
+    tool: &ToolDefinition,
+) -> String {
     let mut text = Vec::new();
     write_tool(&mut text, toolbox, server, tool);
     String::from_utf8(text).expect("made of valid JSON")
 }
 
 /// An open toolbox: its servers, and under each its tools.
-pub fn opened_text(opened: &Opened, detail: Detail) -> String {
+pub(crate) fn opened_text(opened: &Opened, detail: Detail) -> String {
     let tools: usize = opened
         .catalogue
         .iter()
@@ -75,7 +79,7 @@ pub fn opened_text(opened: &Opened, detail: Detail) -> String {
 }
 
 /// The tools of an open toolbox that match a query, best first.
-pub fn matching_text(
+pub(crate) fn matching_text(
     opened: &Opened,
     query: &str,
     matching: &[(ServerName, &ToolDefinition)],
@@ -151,7 +155,7 @@ fn remarks(opened: &Opened) -> String {
 }
 
 /// The three names of a tool, to be copied one by one.
-pub fn shown_identifier(tool: &ToolIdentifier) -> String {
+pub(crate) fn shown_identifier(tool: &ToolIdentifier) -> String {
     let names = [
         tool.toolbox.as_str(),
         tool.server.as_str(),
@@ -161,7 +165,7 @@ pub fn shown_identifier(tool: &ToolIdentifier) -> String {
 }
 
 /// A number with what it counts.
-pub fn counted(count: usize, what: &str) -> String {
+pub(crate) fn counted(count: usize, what: &str) -> String {
     match count {
         1 => format!("1 {what}"),
         count => format!("{count} {what}s"),

@@ -28,7 +28,7 @@ static MENTION: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RESOURC
 
 /// The links of all clients.
 #[derive(Default)]
-pub struct Links {
+pub(crate) struct Links {
     table: Mutex<Table>,
 }
 
@@ -42,7 +42,12 @@ struct Table {
 
 impl Links {
     /// Records the links in a result of a tool. `owner` returns the client that the result is sent to.
-    pub fn record(&self, owner: impl FnOnce() -> Owner, tool: &ToolIdentifier, result: &RawJson) {
+    pub(crate) fn record(
+        &self,
+        owner: impl FnOnce() -> Owner,
+        tool: &ToolIdentifier,
+        result: &RawJson,
+    ) {
         // Almost no result has one, and looking for the word costs next to nothing.
         if MENTION.find(result.as_bytes()).is_none() {
             return;
@@ -60,17 +65,17 @@ impl Links {
     }
 
     /// Returns the server that a client reads a linked resource from.
-    pub fn server(&self, owner: Owner, uri: &str) -> Option<ServerIdentifier> {
+    pub(crate) fn server(&self, owner: Owner, uri: &str) -> Option<ServerIdentifier> {
         self.table().servers.get(&(owner, uri.into())).cloned()
     }
 
     /// Removes the links of a client that has gone.
-    pub fn forget_client(&self, client: Owner) {
+    pub(crate) fn forget_client(&self, client: Owner) {
         self.table().remove_where(|owner, _| owner == client);
     }
 
     /// Removes the links of servers that are not configured any more, so that others can link the same resources.
-    pub fn retain_servers(&self, is_configured: impl Fn(&ServerIdentifier) -> bool) {
+    pub(crate) fn retain_servers(&self, is_configured: impl Fn(&ServerIdentifier) -> bool) {
         self.table()
             .remove_where(|_, server| !is_configured(server));
     }

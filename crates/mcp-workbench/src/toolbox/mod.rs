@@ -13,15 +13,15 @@ mod opened;
 mod render;
 mod signature;
 
-pub use catalogue::Catalogue;
-pub use contents::{ChangedFiles, Contents, Difference, Servers};
-pub use detail::Detail;
-pub use dynamic::{
+pub(crate) use catalogue::Catalogue;
+pub(crate) use contents::{ChangedFiles, Difference};
+pub(crate) use detail::Detail;
+pub(crate) use dynamic::{
     Registry, possible_names, possible_registered_names, registered_definition, unique_name,
 };
-pub use lean::{counted, full_line, line, matching_text, opened_text, shown_identifier};
-pub use links::Links;
-pub use open::{OpenError, Toolbox};
-pub use opened::{Opened, ServerFailure};
-pub use render::{render_matching, text_result};
-pub use signature::{parameters, sentence, sentence_of, shown_name};
+pub(crate) use lean::{counted, full_line, line, matching_text, opened_text, shown_identifier};
+pub(crate) use links::Links;
+pub(crate) use open::{OpenError, Toolbox};
+pub(crate) use opened::{Opened, ServerFailure};
+pub(crate) use render::{render_matching, text_result};
+pub(crate) use signature::{parameters, sentence, shown_name};

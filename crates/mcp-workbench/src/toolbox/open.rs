@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// A toolbox of the configuration, and what has become of it.
-pub struct Toolbox {
+pub(crate) struct Toolbox {
     name: ToolboxName,
     pool: Arc<Pool>,
     /// Replaced whole when the configuration changes.
@@ -39,14 +39,14 @@ pub struct Toolbox {
 
 /// Why a toolbox could not be opened: all of its servers have failed or are still starting.
 #[derive(Debug)]
-pub struct OpenError {
+pub(crate) struct OpenError {
     /// Each server with its reason.
     pub failures: Vec<ServerFailure>,
 }
 
 impl Toolbox {
     /// A toolbox that nobody has opened.
-    pub fn new(config: Arc<config::Toolbox>, pool: Arc<Pool>) -> Self {
+    pub(crate) fn new(config: Arc<config::Toolbox>, pool: Arc<Pool>) -> Self {
         Self {
             name: config.name.clone(),
             contents: watch::channel(Arc::new(Contents::new(config, Arc::clone(&pool)))).0,
@@ -58,23 +58,23 @@ impl Toolbox {
     }
 
     /// Its name.
-    pub fn name(&self) -> &ToolboxName {
+    pub(crate) fn name(&self) -> &ToolboxName {
         &self.name
     }
 
     /// What it holds now.
-    pub fn contents(&self) -> Arc<Contents> {
+    pub(crate) fn contents(&self) -> Arc<Contents> {
         Arc::clone(&self.contents.borrow())
     }
 
     /// The server of this name.
-    pub fn server(&self, name: &ServerName) -> Option<Arc<ServerHandle>> {
+    pub(crate) fn server(&self, name: &ServerName) -> Option<Arc<ServerHandle>> {
         self.contents.borrow().servers().get(name).cloned()
     }
 
     /// Takes up another configuration. It stays open if it is; calls under way stay with the servers that they
     /// are on.
-    pub fn renew(&self, config: &Arc<config::Toolbox>, files: &ChangedFiles) -> Difference {
+    pub(crate) fn renew(&self, config: &Arc<config::Toolbox>, files: &ChangedFiles) -> Difference {
         let contents = self.contents();
         let difference = Difference::between(&contents.config, config, files);
         // What holds for all servers may have changed even if this has not.
@@ -86,24 +86,24 @@ impl Toolbox {
     }
 
     /// Whether the configuration has changed since it was last opened.
-    pub fn is_outdated(&self) -> bool {
+    pub(crate) fn is_outdated(&self) -> bool {
         let contents = self.contents();
         let opened = self.opened();
         opened.is_some_and(|opened| !Arc::ptr_eq(&opened.config, &contents.config))
     }
 
     /// Whether somebody is opening it.
-    pub fn is_being_opened(&self) -> bool {
+    pub(crate) fn is_being_opened(&self) -> bool {
         *self.opening.borrow() > 0
     }
 
     /// Runs something beside its servers that ends when they do.
-    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.pool.spawn(task);
     }
 
     /// What was found when it was last opened.
-    pub fn opened(&self) -> Option<Arc<Opened>> {
+    pub(crate) fn opened(&self) -> Option<Arc<Opened>> {
         self.last_opened().clone()
     }
 
@@ -112,7 +112,7 @@ impl Toolbox {
     }
 
     /// The tools of its servers as they are known now; nothing while it is not open.
-    pub fn catalogue(&self) -> Catalogue {
+    pub(crate) fn catalogue(&self) -> Catalogue {
         match self.opened() {
             Some(_) => Catalogue::read(self.contents.subscribe()),
             None => Catalogue::empty(),
@@ -120,17 +120,17 @@ impl Toolbox {
     }
 
     /// Notes that a search has found tools in it: they can be used.
-    pub fn note_found(&self) {
+    pub(crate) fn note_found(&self) {
         self.is_found.store(true, Ordering::Relaxed);
     }
 
     /// Whether its tools can be used: it was opened, or a search has found some of them.
-    pub fn is_usable(&self) -> bool {
+    pub(crate) fn is_usable(&self) -> bool {
         self.is_found.load(Ordering::Relaxed) || self.last_opened().is_some()
     }
 
     /// Whether its tools can be used; waits for an open that is under way.
-    pub async fn is_open(&self) -> bool {
+    pub(crate) async fn is_open(&self) -> bool {
         if !self.is_usable() {
             let mut opening = self.opening.subscribe();
             // The sender lives as long as the toolbox.
@@ -141,7 +141,7 @@ impl Toolbox {
 
     /// Connects to the servers that are not connected, and returns what is up in time: it waits for `open_wait` at most once
     /// a server is up. Two callers at the same time connect once, because each server's task does.
-    pub async fn open(
+    pub(crate) async fn open(
         &self,
         client: &Arc<dyn ClientHandle>,
         open_wait: Duration,

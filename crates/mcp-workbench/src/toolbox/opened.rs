@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// What was found when a toolbox was opened.
-pub struct Opened {
+pub(crate) struct Opened {
     /// What the configuration said of the toolbox.
     pub(super) config: Arc<config::Toolbox>,
     /// How many servers were connected.
@@ -27,7 +27,7 @@ pub struct Opened {
 
 impl Opened {
     /// The picture of what was found, with how many servers connected.
-    pub fn new(
+    pub(crate) fn new(
         config: Arc<config::Toolbox>,
         catalogue: Vec<(ServerName, Arc<ToolList>)>,
         connected: usize,
@@ -43,18 +43,18 @@ impl Opened {
     }
 
     /// The toolbox.
-    pub fn name(&self) -> &ToolboxName {
+    pub(crate) fn name(&self) -> &ToolboxName {
         &self.config.name
     }
 
     /// Returns the size of the definitions of all tools.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let lists = self.catalogue.iter();
         lists.map(|(_, list)| list.bytes()).sum()
     }
 
     /// A tool of a server that is up.
-    pub fn tool(&self, server: &ServerName, tool: &str) -> Option<&ToolDefinition> {
+    pub(crate) fn tool(&self, server: &ServerName, tool: &str) -> Option<&ToolDefinition> {
         let mut servers = self.catalogue.iter();
         let (_, list) = servers.find(|(name, _)| name == server)?;
         list.get(tool)
@@ -63,7 +63,7 @@ impl Opened {
 
 /// A server that is not up, and the words for it.
 #[derive(Debug, Clone)]
-pub struct ServerFailure {
+pub(crate) struct ServerFailure {
     /// The toolbox.
     pub toolbox: ToolboxName,
     /// The server.

@@ -52,7 +52,10 @@ pub(super) fn render(
 }
 
 /// The same with only the tools that match a query, best first, and how many there are in all.
-pub fn render_matching(opened: &Opened, matching: &[(ServerName, &ToolDefinition)]) -> RawJson {
+pub(crate) fn render_matching(
+    opened: &Opened,
+    matching: &[(ServerName, &ToolDefinition)],
+) -> RawJson {
     let catalogue = &opened.catalogue;
     let fitting = within(matching.iter().map(|(_, tool)| *tool), MAX_LISTED_BYTES).count();
     let shown = Shown {
@@ -101,7 +104,7 @@ fn share(sizes: &[usize], bytes: usize) -> usize {
 }
 
 /// A result that holds one text.
-pub fn text_result(text: &str) -> RawJson {
+pub(crate) fn text_result(text: &str) -> RawJson {
     RawJson::of(&json!({ "content": [{ "type": "text", "text": text }] }))
 }
 

@@ -9,7 +9,7 @@ use super::{
 };
 
 /// Returns the ASCII character in lower case that a character is or looks like; other characters in lower case.
-pub fn folded(character: char) -> char {
+pub(crate) fn folded(character: char) -> char {
     if character.is_ascii() {
         return character.to_ascii_lowercase();
     }
@@ -23,7 +23,7 @@ pub fn folded(character: char) -> char {
 }
 
 /// Returns how a name looks to somebody who reads fast: names with equal skeletons can be mistaken for each other.
-pub fn skeleton(name: &str) -> String {
+pub(crate) fn skeleton(name: &str) -> String {
     let seen = name.chars().filter(|it| !is_unseen(*it));
     let folded = seen.map(|it| match folded(it) {
         '0' => 'o',
@@ -34,7 +34,7 @@ pub fn skeleton(name: &str) -> String {
 }
 
 /// Returns the first word of Latin letters in which another alphabet's letter looks like one of them.
-pub fn imitation(text: &str) -> Option<&str> {
+pub(crate) fn imitation(text: &str) -> Option<&str> {
     if text.is_ascii() {
         return None;
     }
@@ -43,7 +43,7 @@ pub fn imitation(text: &str) -> Option<&str> {
 
 /// Returns a name with everything shown by number that can be mistaken for something else: invisible characters and, in
 /// every word, lookalikes.
-pub fn told_apart(name: &str) -> String {
+pub(crate) fn told_apart(name: &str) -> String {
     let mut text = String::new();
     for character in name.chars() {
         let is_other = !character.is_ascii() && folded(character).is_ascii();

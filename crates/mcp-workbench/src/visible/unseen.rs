@@ -8,7 +8,7 @@
 use super::table::{INVISIBLE, PRIVATE_USE, SPACES};
 
 /// How many stray characters a definition or a message may have. With more of them, they could be the bits of a text.
-pub const MAX_STRAYS: usize = 3;
+pub(crate) const MAX_STRAYS: usize = 3;
 
 /// Characters that are drawn as nothing without a property that says so: the blank Braille pattern, the null notehead
 /// and the filler of the Khitan script.
@@ -25,7 +25,7 @@ const TAG_END: u32 = 0xE007F;
 
 /// A character without a visible form in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unseen {
+pub(crate) struct Unseen {
     /// Its position.
     pub at: usize,
     /// The character.
@@ -36,7 +36,7 @@ pub struct Unseen {
 
 /// Whether a character without a visible form belongs where it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub(crate) enum Standing {
     /// A language or an emoji needs it there.
     InPlace,
     /// Nothing needs it there, but honest text has such characters by accident, for example from a web page.
@@ -46,7 +46,7 @@ pub enum Standing {
 }
 
 /// Returns whether a character has no visible form, wherever it is. Tabs and line feeds are among them.
-pub fn is_unseen(character: char) -> bool {
+pub(crate) fn is_unseen(character: char) -> bool {
     if character < '\u{7F}' {
         return character < ' ';
     }
@@ -57,22 +57,22 @@ pub fn is_unseen(character: char) -> bool {
 }
 
 /// Returns whether a character looks like a plain space and is another.
-pub fn is_other_space(character: char) -> bool {
+pub(crate) fn is_other_space(character: char) -> bool {
     is_in(SPACES, character)
 }
 
 /// Returns whether Unicode leaves the meaning of a character to private agreement.
-pub fn is_private_use(character: char) -> bool {
+pub(crate) fn is_private_use(character: char) -> bool {
     is_in(PRIVATE_USE, character)
 }
 
 /// Returns whether a character is of the TAG block, which repeats ASCII invisibly.
-pub fn is_tag(character: char) -> bool {
+pub(crate) fn is_tag(character: char) -> bool {
     matches!(character, '\u{E0000}'..='\u{E007F}')
 }
 
 /// Returns whether a character is a bidirectional embedding, override or isolate, or ends one.
-pub fn is_bidi_control(character: char) -> bool {
+pub(crate) fn is_bidi_control(character: char) -> bool {
     matches!(character, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
@@ -88,7 +88,7 @@ fn is_in(ranges: &[(char, char)], character: char) -> bool {
 
 /// Finds the characters of a text that have no visible form, except tabs and line feeds. Takes the characters with their
 /// positions.
-pub fn unseen(characters: impl Iterator<Item = (usize, char)>) -> Vec<Unseen> {
+pub(crate) fn unseen(characters: impl Iterator<Item = (usize, char)>) -> Vec<Unseen> {
     let mut found = Vec::new();
     let mut in_place = Vec::new();
     let mut flag: Option<Vec<(usize, char)>> = None;

@@ -38,7 +38,7 @@ pub struct Frame {
 
 /// A message that is sent. The usual ones are written where they are sent from, and are no frame before.
 #[derive(Debug)]
-pub enum Outgoing<'a> {
+pub(crate) enum Outgoing<'a> {
     /// The answer to a request.
     Result {
         /// The sender's id for the request.
@@ -69,7 +69,7 @@ impl From<Frame> for Outgoing<'_> {
 
 impl<'a> Outgoing<'a> {
     /// The answer to a request.
-    pub fn result(id: &'a RequestId, result: &'a RawJson) -> Self {
+    pub(crate) fn result(id: &'a RequestId, result: &'a RawJson) -> Self {
         Self::Result {
             id,
             lead: b"",
@@ -78,7 +78,7 @@ impl<'a> Outgoing<'a> {
     }
 
     /// The same with a result in two parts.
-    pub fn spliced(id: &'a RequestId, result: &'a Spliced) -> Self {
+    pub(crate) fn spliced(id: &'a RequestId, result: &'a Spliced) -> Self {
         Self::Result {
             id,
             lead: &result.lead,
@@ -87,7 +87,7 @@ impl<'a> Outgoing<'a> {
     }
 
     /// The message as a frame.
-    pub fn into_frame(self) -> Frame {
+    pub(crate) fn into_frame(self) -> Frame {
         if let Self::Frame(frame) = self {
             return frame;
         }
@@ -278,7 +278,7 @@ pub fn error(id: Option<&RequestId>, code: i64, message: &str) -> Frame {
 }
 
 /// The refusal of a request in somebody else's words.
-pub fn error_as_sent(id: &RequestId, error: &RawJson) -> Frame {
+pub(crate) fn error_as_sent(id: &RequestId, error: &RawJson) -> Frame {
     let head = head(id.as_json().as_bytes(), ERROR, error);
     Frame::spliced(head, error)
 }

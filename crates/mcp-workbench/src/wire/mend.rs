@@ -22,7 +22,7 @@ pub fn parse_mended(frame: &Bytes) -> Result<Message, ParseError> {
 
 /// Parses a message of a server. What is relayed of it has to fit on one line, so white space between tokens
 /// goes if there is a line end in it; otherwise every byte stays.
-pub fn parse_on_one_line(text: &Bytes) -> Result<Message, ParseError> {
+pub(crate) fn parse_on_one_line(text: &Bytes) -> Result<Message, ParseError> {
     let marked = text.starts_with(BYTE_ORDER_MARK);
     let unmarked = marked.then(|| text.slice(BYTE_ORDER_MARK.len()..));
     let text = unmarked.as_ref().unwrap_or(text);

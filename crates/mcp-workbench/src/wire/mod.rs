@@ -2,7 +2,7 @@
 //! scanned once; what is relayed stays the bytes that came. The members of a tool call and of its result are found in that same
 //! pass (`outline.rs`, `marks.rs`); no other method is known here.
 
-pub mod code;
+pub(crate) mod code;
 mod compose;
 mod cursor;
 mod json;
@@ -18,24 +18,23 @@ mod recover;
 mod scan;
 mod sse;
 
-pub use compose::{
-    Frame, MetaText, ObjectText, Outgoing, Params, Spliced, error, error_as_sent, notification,
-    request, result,
-};
-pub use cursor::{Cursor, once};
-pub use json::{Insertion, Kind, Member, RawJson};
+pub use compose::{Frame, ObjectText, error, notification, request, result};
+pub(crate) use compose::{MetaText, Outgoing, Params, Spliced, error_as_sent};
+pub(crate) use cursor::Cursor;
+pub use json::RawJson;
+pub(crate) use json::{Insertion, Kind, Member};
 pub use lines::{Line, LineFramer, MAX_FRAME_BYTES};
-pub use marks::ResultMarks;
-pub use mend::{parse_mended, parse_on_one_line};
-pub use message::{
-    Answer, InvalidMessage, Message, Notification, ParseError, Request, RequestId, Response,
-};
-pub use outbox::{FrameTicket, Outbox};
-pub use outline::{CallOutline, Level, Outlined};
-pub use own::own;
-pub use recover::{id_from_head, id_from_tail, recover_answer_id, recover_id};
+pub(crate) use marks::ResultMarks;
+pub use mend::parse_mended;
+pub(crate) use mend::parse_on_one_line;
+pub use message::{Answer, Message, ParseError, Request, RequestId, Response};
+pub(crate) use message::{InvalidMessage, Notification};
+pub(crate) use outbox::{FrameTicket, Outbox};
+pub(crate) use outline::{CallOutline, Level, Outlined};
+pub(crate) use own::own;
+pub(crate) use recover::{id_from_head, id_from_tail, recover_answer_id, recover_id};
 pub use scan::{MAX_DEPTH, ScanError};
-pub use sse::{EventParser, EventTooLarge, StreamEvent};
+pub(crate) use sse::{EventParser, StreamEvent};
 
 #[cfg(test)]
 pub(crate) mod tests;

@@ -9,7 +9,7 @@ use super::compose::{END, Outgoing};
 
 /// Names one frame of an outbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FrameTicket(u64);
+pub(crate) struct FrameTicket(u64);
 
 /// The ticket of a carrier that numbers its frames itself.
 impl From<u64> for FrameTicket {
@@ -21,7 +21,7 @@ impl From<u64> for FrameTicket {
 /// The frames that are still to be written. Their text stands in one piece, so that one system call writes many and
 /// none of them keeps memory of its own; only long bodies are written from where they are.
 #[derive(Debug, Default)]
-pub struct Outbox {
+pub(crate) struct Outbox {
     frames: VecDeque<QueuedFrame>,
     /// The texts of the frames, the first of which begins at `first_at`.
     text: Vec<u8>,
@@ -57,7 +57,7 @@ const KEPT_BYTES: usize = 64 * 1024;
 
 impl Outbox {
     /// Puts a message at the end.
-    pub fn push<'a>(&mut self, message: impl Into<Outgoing<'a>>) -> FrameTicket {
+    pub(crate) fn push<'a>(&mut self, message: impl Into<Outgoing<'a>>) -> FrameTicket {
         let ticket = FrameTicket(self.next);
         self.next += 1;
         let start = self.text.len();
@@ -80,17 +80,17 @@ impl Outbox {
     }
 
     /// Whether everything has been written.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
 
     /// How many bytes wait.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.bytes
     }
 
     /// Whether a byte of the frame has been written.
-    pub fn has_started(&self, ticket: FrameTicket) -> bool {
+    pub(crate) fn has_started(&self, ticket: FrameTicket) -> bool {
         match self.find(ticket) {
             Some(index) => self.is_begun(index),
             None => true,
@@ -98,7 +98,7 @@ impl Outbox {
     }
 
     /// Takes a frame out again; false if it is too late for that.
-    pub fn remove(&mut self, ticket: FrameTicket) -> bool {
+    pub(crate) fn remove(&mut self, ticket: FrameTicket) -> bool {
         match self.find(ticket) {
             Some(index) if !self.is_begun(index) => {
                 let before = self.frames.range(..index).map(|frame| frame.text);
@@ -114,7 +114,7 @@ impl Outbox {
     }
 
     /// Fills `slices` with what is to be written next; returns how many were filled.
-    pub fn fill<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+    pub(crate) fn fill<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
         let mut from = self.written;
         let parts = self.bodies.iter().flat_map(|LongBody { at, body }| {
             let before = &self.text[from..*at];
@@ -132,7 +132,7 @@ impl Outbox {
     }
 
     /// Notes that `written` bytes have gone out.
-    pub fn advance(&mut self, written: usize) {
+    pub(crate) fn advance(&mut self, written: usize) {
         self.bytes -= written;
         self.begun += written;
         self.pass(written);

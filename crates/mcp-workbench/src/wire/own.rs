@@ -7,7 +7,7 @@ const SMALL: usize = 2048;
 
 /// Bytes that were read into the buffer of a connection, without it if they are few: the connection uses its buffer
 /// again if nobody holds a part of it.
-pub fn own(bytes: Bytes) -> Bytes {
+pub(crate) fn own(bytes: Bytes) -> Bytes {
     if bytes.len() < SMALL {
         Bytes::copy_from_slice(&bytes)
     } else {

@@ -12,7 +12,7 @@ const REACH: usize = 4096;
 
 /// The id of the request that a line answers which is no message: it must look like an answer, because
 /// some servers log JSON with ids of their own on the same stream.
-pub fn recover_answer_id(line: &[u8]) -> Option<RequestId> {
+pub(crate) fn recover_answer_id(line: &[u8]) -> Option<RequestId> {
     let head = &line[..line.len().min(REACH)];
     let tail = &line[line.len().saturating_sub(REACH)..];
     let has = |word: &str| {
@@ -25,12 +25,12 @@ pub fn recover_answer_id(line: &[u8]) -> Option<RequestId> {
 }
 
 /// The id of a message that is there from end to end.
-pub fn recover_id(message: &[u8]) -> Option<RequestId> {
+pub(crate) fn recover_id(message: &[u8]) -> Option<RequestId> {
     id_from_head(message).or_else(|| id_from_tail(message))
 }
 
 /// The id of a message of which the beginning is there.
-pub fn id_from_head(head: &[u8]) -> Option<RequestId> {
+pub(crate) fn id_from_head(head: &[u8]) -> Option<RequestId> {
     let head = &head[..head.len().min(REACH)];
     let mut scanner = Scanner::new(head);
     let mut at = scanner.blanks(0);
@@ -51,7 +51,7 @@ pub fn id_from_head(head: &[u8]) -> Option<RequestId> {
 
 /// The id of a message of which the end is there: a member `id` behind which only plain members and the
 /// end of the object follow.
-pub fn id_from_tail(tail: &[u8]) -> Option<RequestId> {
+pub(crate) fn id_from_tail(tail: &[u8]) -> Option<RequestId> {
     let tail = &tail[tail.len().saturating_sub(REACH)..];
     memchr::memmem::rfind_iter(tail, b"\"id\"").find_map(|at| last_members(&tail[at..]))
 }

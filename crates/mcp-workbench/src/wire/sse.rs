@@ -8,7 +8,7 @@ use thiserror::Error;
 
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StreamEvent {
+pub(crate) struct StreamEvent {
     /// Its type; empty where the server named none, which means `message`.
     pub name: String,
     /// Its data, lines joined by line feeds.
@@ -18,14 +18,14 @@ pub struct StreamEvent {
 /// An event is larger than a message may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("an event is larger than {limit} bytes")]
-pub struct EventTooLarge {
+pub(crate) struct EventTooLarge {
     /// The limit.
     pub limit: usize,
 }
 
 /// Splits a stream of bytes into events.
 #[derive(Debug)]
-pub struct EventParser {
+pub(crate) struct EventParser {
     buffer: BytesMut,
     /// The bytes at the start of the buffer that are known to hold no line end.
     searched: usize,
@@ -48,7 +48,7 @@ struct PartialEvent {
 
 impl EventParser {
     /// A parser for events of at most `limit` bytes.
-    pub fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         Self {
             buffer: BytesMut::new(),
             searched: 0,
@@ -62,12 +62,12 @@ impl EventParser {
     }
 
     /// Takes what has been read.
-    pub fn push(&mut self, chunk: &[u8]) {
+    pub(crate) fn push(&mut self, chunk: &[u8]) {
         self.buffer.extend_from_slice(chunk);
     }
 
     /// The next event that is complete and has data.
-    pub fn next_event(&mut self) -> Result<Option<StreamEvent>, EventTooLarge> {
+    pub(crate) fn next_event(&mut self) -> Result<Option<StreamEvent>, EventTooLarge> {
         while let Some(line) = self.next_line() {
             if !line.is_empty() {
                 self.take_line(&line);
@@ -81,12 +81,12 @@ impl EventParser {
     }
 
     /// The id of the last event that came as a whole.
-    pub fn last_id(&self) -> Option<&str> {
+    pub(crate) fn last_id(&self) -> Option<&str> {
         self.last_id.as_deref()
     }
 
     /// How long the server wants a client to wait before it connects again.
-    pub fn retry(&self) -> Option<Duration> {
+    pub(crate) fn retry(&self) -> Option<Duration> {
         self.retry
     }
 

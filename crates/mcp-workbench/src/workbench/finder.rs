@@ -59,7 +59,7 @@ struct Indexed {
 }
 
 /// What a search has found, and where it has looked.
-pub struct Search {
+pub(crate) struct Search {
     /// The best, best first.
     pub hits: Vec<FoundTool>,
     /// How many tools match in all.
@@ -78,7 +78,7 @@ pub struct Search {
 
 impl Search {
     /// Returns the hits to show: without a good match only the nearest.
-    pub fn shown(&self) -> &[FoundTool] {
+    pub(crate) fn shown(&self) -> &[FoundTool] {
         if self.is_good {
             &self.hits
         } else {
@@ -88,7 +88,7 @@ impl Search {
 }
 
 /// A tool that was found.
-pub struct FoundTool {
+pub(crate) struct FoundTool {
     /// Its names.
     pub tool: ToolIdentifier,
     /// As its server described it.

@@ -4,7 +4,7 @@
 //! What the configuration says is a [`Snapshot`], which is replaced whole when the file has changed. Readers take
 //! what is there and never wait.
 
-pub mod call;
+pub(crate) mod call;
 mod finder;
 mod renew;
 mod results;
@@ -37,19 +37,19 @@ use crate::{
 };
 
 pub(crate) use call::Sent;
-pub use call::{
+pub(crate) use call::{
     CallFailure, CallReply, CallStart, LookupError, Mode, ReadyCall, Settled, ToolCall, ToolNames,
     WaitingCall,
     budget::{Origin, count, fit},
 };
 use call::{consent::Consents, sign_in::open_signing_in};
 use finder::{Finder, SEARCH_WAIT};
-pub use finder::{FoundTool, Search};
-pub use renew::{RenewError, Renewed};
-pub use results::{KeptResult, PageError, Results};
+pub(crate) use finder::{FoundTool, Search};
+pub(crate) use renew::{RenewError, Renewed};
+pub(crate) use results::{KeptResult, PageError, Results};
 
 /// Everything that one process serves.
-pub struct Workbench {
+pub(crate) struct Workbench {
     this: Weak<Self>,
     now: watch::Sender<Arc<Snapshot>>,
     pool: Arc<Pool>,
@@ -84,7 +84,7 @@ struct Snapshot {
 
 impl Workbench {
     /// A workbench at rest: nothing is started.
-    pub fn new(config: Arc<Config>) -> Arc<Self> {
+    pub(crate) fn new(config: Arc<Config>) -> Arc<Self> {
         let pool = Arc::new(Pool::new(&config));
         let toolboxes = config.toolboxes.iter().map(|(name, toolbox)| {
             let toolbox = Toolbox::new(Arc::clone(toolbox), Arc::clone(&pool));
@@ -124,27 +124,27 @@ impl Workbench {
     }
 
     /// The configuration as it is now.
-    pub fn config(&self) -> Arc<Config> {
+    pub(crate) fn config(&self) -> Arc<Config> {
         Arc::clone(&self.now.borrow().config)
     }
 
     /// The toolbox of this name.
-    pub fn toolbox(&self, name: &str) -> Option<Arc<Toolbox>> {
+    pub(crate) fn toolbox(&self, name: &str) -> Option<Arc<Toolbox>> {
         self.now.borrow().toolboxes.get(name).cloned()
     }
 
     /// The names of all toolboxes, in the order of the file.
-    pub fn toolbox_names(&self) -> Vec<ToolboxName> {
+    pub(crate) fn toolbox_names(&self) -> Vec<ToolboxName> {
         self.now.borrow().toolboxes.keys().cloned().collect()
     }
 
     /// Whether a meta-tool is on.
-    pub fn has(&self, tool: MetaTool) -> bool {
+    pub(crate) fn has(&self, tool: MetaTool) -> bool {
         self.now.borrow().config.meta_tools.contains(&tool)
     }
 
     /// Opens a toolbox. In dynamic mode its tools are registered.
-    pub async fn open(
+    pub(crate) async fn open(
         &self,
         toolbox: &Toolbox,
         client: &Arc<dyn ClientHandle>,
@@ -168,7 +168,7 @@ impl Workbench {
     }
 
     /// Opens a toolbox for a client, and offers its user to sign in to the servers that want it.
-    pub async fn open_signing_in(
+    pub(crate) async fn open_signing_in(
         &self,
         toolbox: &Toolbox,
         client: &Arc<dyn ClientHandle>,
@@ -178,7 +178,7 @@ impl Workbench {
 
     /// Opens the toolbox of native mode. The servers that did not come up are in the log; the next request tries them
     /// again if none did.
-    pub async fn open_native(&self, client: &Arc<dyn ClientHandle>) {
+    pub(crate) async fn open_native(&self, client: &Arc<dyn ClientHandle>) {
         let Some(native) = &self.native else { return };
         let opened = self.open(native.toolbox(), client).await;
         let failures = match &opened {
@@ -218,18 +218,18 @@ impl Workbench {
     }
 
     /// Takes the first steps of a call, up to where it can be sent or has to wait.
-    pub fn start_call(self: &Arc<Self>, call: ToolCall<'_>) -> CallStart {
+    pub(crate) fn start_call(self: &Arc<Self>, call: ToolCall<'_>) -> CallStart {
         call::start(self, call)
     }
 
     /// Searches one toolbox or all. Only servers of which nothing is known are started for it. The toolboxes of what
     /// is found count as open. Dropping the future leaves servers that were started to come up.
-    pub async fn search(&self, query: &Query<'_>, client: &Arc<dyn ClientHandle>) -> Search {
+    pub(crate) async fn search(&self, query: &Query<'_>, client: &Arc<dyn ClientHandle>) -> Search {
         finder::search(self, query, client, SEARCH_WAIT).await
     }
 
     /// Searches like [`search`](Self::search), and waits for at most `wait` for servers that have to be started.
-    pub async fn search_within(
+    pub(crate) async fn search_within(
         &self,
         query: &Query<'_>,
         client: &Arc<dyn ClientHandle>,
@@ -239,7 +239,7 @@ impl Workbench {
     }
 
     /// Returns why tools are found by a query, from what was last searched.
-    pub async fn explain(
+    pub(crate) async fn explain(
         &self,
         query: &Query<'_>,
         tools: Vec<ToolIdentifier>,
@@ -248,12 +248,12 @@ impl Workbench {
     }
 
     /// Returns what is kept of results that were over their budget.
-    pub fn results(&self) -> &Results {
+    pub(crate) fn results(&self) -> &Results {
         &self.results
     }
 
     /// Returns the most characters of a result of this server that a client is sent at once, if there is such a bound.
-    pub fn budget(&self, server: &ServerIdentifier) -> Option<usize> {
+    pub(crate) fn budget(&self, server: &ServerIdentifier) -> Option<usize> {
         let config = self.config();
         let toolbox = config.toolboxes.get(&server.toolbox)?;
         toolbox.servers.get(&server.server)?.max_result_chars
@@ -261,23 +261,27 @@ impl Workbench {
 
     /// Takes up a configuration. Servers whose entries are as before are not touched; of the others, calls under way
     /// are finished where they are, and new ones go by the new configuration.
-    pub fn renew(&self, config: Config, files: &ChangedFiles) -> Result<Renewed, RenewError> {
+    pub(crate) fn renew(
+        &self,
+        config: Config,
+        files: &ChangedFiles,
+    ) -> Result<Renewed, RenewError> {
         renew::renew(self, config, files)
     }
 
     /// The lock file's pins.
-    pub fn pins(&self) -> &Arc<Pins> {
+    pub(crate) fn pins(&self) -> &Arc<Pins> {
         self.pool.pins()
     }
 
     /// Records that the changes in a toolbox have been reported, so that they are not reported again.
-    pub fn told(&self, toolbox: &Toolbox) {
+    pub(crate) fn told(&self, toolbox: &Toolbox) {
         self.pool.pins().tell(Scope::Toolbox(toolbox.name()));
         self.pool.record_soon();
     }
 
     /// Takes up a lock file that may have changed. Servers that run are compared with it at once, others at their next start.
-    pub async fn take_up_lock(&self) {
+    pub(crate) async fn take_up_lock(&self) {
         let pins = Arc::clone(self.pool.pins());
         let is_changed = blocking::run(move || pins.is_changed()).await;
         if is_changed.unwrap_or_default() {
@@ -290,18 +294,18 @@ impl Workbench {
     }
 
     /// Removes what is recorded for a client that has gone: its consents and its links.
-    pub fn forget_client(&self, client: ClientId) {
+    pub(crate) fn forget_client(&self, client: ClientId) {
         self.consents.forget(client);
         self.links.forget_client(Owner::Session(client));
     }
 
     /// Returns the links to resources in results.
-    pub fn links(&self) -> &Links {
+    pub(crate) fn links(&self) -> &Links {
         &self.links
     }
 
     /// The server at a place of a toolbox that is open.
-    pub fn server(&self, place: &ServerIdentifier) -> Option<Arc<ServerHandle>> {
+    pub(crate) fn server(&self, place: &ServerIdentifier) -> Option<Arc<ServerHandle>> {
         let toolbox = self.toolbox(place.toolbox.as_str())?;
         if !toolbox.is_usable() {
             return None;
@@ -310,29 +314,33 @@ impl Workbench {
     }
 
     /// The server of a task and its own name for the task, by the name that somebody was given for it.
-    pub fn task(&self, sealed: &str, principal: Principal) -> Option<(Arc<ServerHandle>, String)> {
+    pub(crate) fn task(
+        &self,
+        sealed: &str,
+        principal: Principal,
+    ) -> Option<(Arc<ServerHandle>, String)> {
         let (place, inner) = self.pool.open_task(sealed, principal)?;
         Some((self.server(&place)?, inner))
     }
 
     /// The toolbox that is shown as it is, in native mode.
-    pub fn native(&self) -> Option<&Native> {
+    pub(crate) fn native(&self) -> Option<&Native> {
         self.native.as_ref()
     }
 
     /// What servers tell everybody from now on.
-    pub fn events(&self) -> broadcast::Receiver<ServerEvent> {
+    pub(crate) fn events(&self) -> broadcast::Receiver<ServerEvent> {
         self.pool.events()
     }
 
     /// Whether tools are registered on the workbench itself.
-    pub fn is_dynamic(&self) -> bool {
+    pub(crate) fn is_dynamic(&self) -> bool {
         self.registry.is_some()
     }
 
     /// The tool that was registered under a name, or the withheld one that would have it, so that a call can be told
     /// why it is withheld.
-    pub fn registered(&self, name: &str) -> Option<ToolIdentifier> {
+    pub(crate) fn registered(&self, name: &str) -> Option<ToolIdentifier> {
         let registry = self.registry.as_ref()?;
         registry.lookup(name).or_else(|| {
             let now = Arc::clone(&self.now.borrow());
@@ -342,7 +350,7 @@ impl Workbench {
     }
 
     /// Returns the definition of the tool that is registered under a name, as its server sent it.
-    pub fn registered_tool(&self, name: &str) -> Option<RawJson> {
+    pub(crate) fn registered_tool(&self, name: &str) -> Option<RawJson> {
         let tool = self.registry.as_ref()?.lookup(name)?;
         let catalogue = self.toolbox(tool.toolbox.as_str())?.catalogue();
         let mut lists = catalogue.lists().iter();
@@ -351,7 +359,7 @@ impl Workbench {
     }
 
     /// Returns the definitions of all registered tools, in the order of the file.
-    pub async fn registered_definitions(&self) -> Vec<RawJson> {
+    pub(crate) async fn registered_definitions(&self) -> Vec<RawJson> {
         let Some(registry) = &self.registry else {
             return Vec::new();
         };
@@ -373,32 +381,32 @@ impl Workbench {
     }
 
     /// Tells when `tools/list` has changed.
-    pub fn tools_changed(&self) -> watch::Receiver<u64> {
+    pub(crate) fn tools_changed(&self) -> watch::Receiver<u64> {
         self.tools_changed.subscribe()
     }
 
     /// Tells when the definitions of the meta-tools have changed.
-    pub fn definitions_changed(&self) -> watch::Receiver<u64> {
+    pub(crate) fn definitions_changed(&self) -> watch::Receiver<u64> {
         self.definitions_changed.subscribe()
     }
 
     /// Runs something beside the servers, which must end when nothing more is told.
-    pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.pool.spawn(task);
     }
 
     /// Stops to tell changes to those who listen: the end has come.
-    pub fn fall_silent(&self) {
+    pub(crate) fn fall_silent(&self) {
         self.silence.cancel();
     }
 
     /// Waits until nothing more is told. Cancel-safe.
-    pub async fn silent(&self) {
+    pub(crate) async fn silent(&self) {
         self.silence.cancelled().await;
     }
 
     /// Ends everything. The servers' time counts from `since`.
-    pub async fn shut_down(&self, since: Instant) {
+    pub(crate) async fn shut_down(&self, since: Instant) {
         self.fall_silent();
         self.pool.shut_down(since).await;
         self.audit.close().await;

@@ -16,7 +16,7 @@ use crate::{
 
 /// Why a configuration cannot be taken up while the workbench runs.
 #[derive(Debug, Error)]
-pub enum RenewError {
+pub(crate) enum RenewError {
     /// There is nothing left to show.
     #[error(
         "toolbox `{0}` is shown natively and is not in the file any more\n  \
@@ -27,7 +27,7 @@ pub enum RenewError {
 
 /// What has become of a changed configuration.
 #[derive(Debug, Default)]
-pub struct Renewed {
+pub(crate) struct Renewed {
     /// Toolboxes that were not there.
     added: Vec<ToolboxName>,
     /// Toolboxes that are not there any more.
@@ -43,11 +43,6 @@ pub struct Renewed {
 }
 
 impl Renewed {
-    /// Whether nothing of a toolbox is different.
-    pub fn is_empty(&self) -> bool {
-        self.has_same_names() && self.changed.is_empty()
-    }
-
     /// Whether the toolboxes have the same names in the same order.
     fn has_same_names(&self) -> bool {
         self.added.is_empty() && self.removed.is_empty() && !self.is_reordered

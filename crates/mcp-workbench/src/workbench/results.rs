@@ -31,7 +31,7 @@ const MAX_AGE: Duration = Duration::from_hours(1);
 const ID_BYTES: usize = 12;
 
 /// The results that are kept.
-pub struct Results {
+pub(crate) struct Results {
     /// The least budget of all servers, in characters: what has no more bytes is within all of them.
     least_budget: AtomicUsize,
     kept: Mutex<Kept>,
@@ -56,7 +56,7 @@ struct Kept {
 
 /// A result that is kept.
 #[derive(Debug, PartialEq, Eq)]
-pub struct KeptResult {
+pub(crate) struct KeptResult {
     /// Its name.
     pub id: String,
     /// The most characters of a page.
@@ -71,7 +71,7 @@ pub struct KeptResult {
 
 /// Why a page cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PageError {
+pub(crate) enum PageError {
     /// No such result is kept, or it is not this client's.
     Gone,
     /// The result does not have so many pages.
@@ -97,17 +97,17 @@ impl KeptResult {
     }
 
     /// The text that a model reads.
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
     /// The page on which a byte of the text stands.
-    pub fn page_at(&self, at: usize) -> usize {
+    pub(crate) fn page_at(&self, at: usize) -> usize {
         self.text_pages.page_at(at)
     }
 
     /// How many pages it has.
-    pub fn pages(&self, view: View) -> usize {
+    pub(crate) fn pages(&self, view: View) -> usize {
         match view {
             View::Text => self.text_pages.count(),
             View::Json => self.json_pages.count(),
@@ -115,7 +115,7 @@ impl KeptResult {
     }
 
     /// One of its pages.
-    pub fn page(&self, view: View, page: usize) -> Result<&str, PageError> {
+    pub(crate) fn page(&self, view: View, page: usize) -> Result<&str, PageError> {
         let found = match view {
             View::Text => self.text_pages.page(&self.text, page),
             View::Json => self.json_pages.page(&self.json, page),
@@ -187,7 +187,7 @@ impl Results {
 
     /// Whether a result could be over the budget of its server: by far most are not, and nothing more is done for
     /// them.
-    pub fn could_be_over(&self, result: &RawJson) -> bool {
+    pub(crate) fn could_be_over(&self, result: &RawJson) -> bool {
         result.as_bytes().len() > self.least_budget.load(Ordering::Relaxed)
     }
 
@@ -234,7 +234,11 @@ impl Results {
     }
 
     /// The result of an address, if it is kept for this owner. What is another's is as if it were not there.
-    pub fn find(&self, address: &Address, owner: Owner) -> Result<Arc<KeptResult>, PageError> {
+    pub(crate) fn find(
+        &self,
+        address: &Address,
+        owner: Owner,
+    ) -> Result<Arc<KeptResult>, PageError> {
         let mut kept = self.kept();
         kept.forget_old(Instant::now(), self.bounds.age);
         let found = kept.by_id.get(&address.id);

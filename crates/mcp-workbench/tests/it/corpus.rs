@@ -6,7 +6,7 @@
 use std::{fs, path::Path};
 
 use bytes::Bytes;
-use mcp_workbench::{
+use mcp_workbench::internal::{
     config::{self, Environment, Loaded, Problems, Transport},
     meta,
     wire::{

@@ -1,6 +1,6 @@
 //! The instructions, word for word.
 
-use mcp_workbench::{
+use mcp_workbench::internal::{
     clients::{CLIENTS, limits},
     meta::MAX_CHARACTERS,
 };

@@ -9,7 +9,7 @@ use icu_properties::{
         PrependedConcatenationMark, Script,
     },
 };
-use mcp_workbench::config::Environment;
+use mcp_workbench::internal::config::Environment;
 use unicode_security::{GeneralSecurityProfile, confusable_detection::skeleton};
 
 /// The width of a line of the table, as rustfmt fills it.

@@ -1,7 +1,7 @@
 //! The scanner against the definitions of published servers, as they are sent today.
 
 use bytes::Bytes;
-use mcp_workbench::{
+use mcp_workbench::internal::{
     policy::scan::{Listed, across, hard, instructions, scan},
     wire::RawJson,
 };

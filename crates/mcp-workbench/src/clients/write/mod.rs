@@ -17,7 +17,7 @@ use crate::config::{EditError, JsoncText};
 
 /// A client's file as text.
 #[derive(Debug)]
-pub struct ClientText {
+pub(crate) struct ClientText {
     client: &'static Client,
     text: Text,
 }
@@ -31,7 +31,7 @@ enum Text {
 
 /// Why a client's file cannot be changed.
 #[derive(Debug, thiserror::Error)]
-pub enum ClientEditError {
+pub(crate) enum ClientEditError {
     /// It is no JSON, or has something else where the servers should be.
     #[error("{0}")]
     Json(#[from] EditError),
@@ -53,7 +53,7 @@ pub enum ClientEditError {
 
 impl ClientText {
     /// The text of a file; an empty one is as good as none.
-    pub fn parse(client: &'static Client, text: &str) -> Result<Self, ClientEditError> {
+    pub(crate) fn parse(client: &'static Client, text: &str) -> Result<Self, ClientEditError> {
         let text = match client.format {
             Format::Json
                 if text
@@ -70,7 +70,7 @@ impl ClientText {
     }
 
     /// Sets the entry of a server, in the section of a project if one is named.
-    pub fn set(
+    pub(crate) fn set(
         &mut self,
         name: &str,
         section: Option<&Path>,
@@ -91,7 +91,11 @@ impl ClientText {
     }
 
     /// Takes a server out, of the section of a project if one is named. Says whether it was there.
-    pub fn remove(&mut self, name: &str, section: Option<&Path>) -> Result<bool, ClientEditError> {
+    pub(crate) fn remove(
+        &mut self,
+        name: &str,
+        section: Option<&Path>,
+    ) -> Result<bool, ClientEditError> {
         let key = self.client.key;
         match &mut self.text {
             Text::Json(text) => {
@@ -104,7 +108,7 @@ impl ClientText {
     }
 
     /// The text, as changed.
-    pub fn finish(self) -> String {
+    pub(crate) fn finish(self) -> String {
         match self.text {
             Text::Json(text) => text.finish(),
             Text::Toml(text) => text.finish(),

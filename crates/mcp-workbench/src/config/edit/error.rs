@@ -9,7 +9,7 @@ use crate::{
 
 /// Why an edit is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum EditError {
+pub(crate) enum EditError {
     /// The text is no JSON, or something in it is not the object that it should be. It shows itself as
     /// `LINE:COLUMN: PATH: what is wrong`, so that the name of the file can be put before it.
     #[error("{}", Located(.place, .fault))]

@@ -14,7 +14,7 @@ mod toolboxes;
 mod trivia;
 mod write;
 
-pub use self::{
+pub(crate) use self::{
     error::EditError,
     text::JsoncText,
     toolboxes::ConfigText,

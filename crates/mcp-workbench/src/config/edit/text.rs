@@ -27,7 +27,7 @@ const BOM: char = '\u{feff}';
 /// that a change does not concern stay: comments, order, layout and line breaks. Where an object has a key
 /// twice, the first counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JsoncText {
+pub(crate) struct JsoncText {
     /// The text without its BOM.
     text: String,
     has_bom: bool,
@@ -35,7 +35,7 @@ pub struct JsoncText {
 
 impl JsoncText {
     /// A text that is an object.
-    pub fn parse(text: &str) -> Result<Self, EditError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, EditError> {
         let plain = text.strip_prefix(BOM);
         let parsed = Self {
             text: plain.unwrap_or(text).to_owned(),
@@ -46,7 +46,7 @@ impl JsoncText {
     }
 
     /// The keys of the object at a path; none where the path leads nowhere.
-    pub fn keys(&self, path: &[&str]) -> Result<Vec<String>, EditError> {
+    pub(crate) fn keys(&self, path: &[&str]) -> Result<Vec<String>, EditError> {
         let keys = self.with_object(path, |object, _| {
             let keys = object
                 .properties
@@ -59,7 +59,7 @@ impl JsoncText {
 
     /// Sets the member of the object at a path. A new one is put behind the others; objects on the way
     /// that are not there are made.
-    pub fn set(&mut self, path: &[&str], key: &str, value: &Value) -> Result<(), EditError> {
+    pub(crate) fn set(&mut self, path: &[&str], key: &str, value: &Value) -> Result<(), EditError> {
         let splices = self.with_object(path, |object, style| match find(object, key) {
             Some((_, property)) => vec![Splice {
                 part: property.value.start()..property.value.end(),
@@ -82,7 +82,7 @@ impl JsoncText {
     }
 
     /// Takes a member out of the object at a path, and says whether it was there.
-    pub fn remove(&mut self, path: &[&str], key: &str) -> Result<bool, EditError> {
+    pub(crate) fn remove(&mut self, path: &[&str], key: &str) -> Result<bool, EditError> {
         let splices = self.with_object(path, |object, _| {
             let (index, _) = find(object, key)?;
             Some(splice::remove(&self.text, object, index))
@@ -95,7 +95,7 @@ impl JsoncText {
     }
 
     /// The text, as changed.
-    pub fn finish(self) -> String {
+    pub(crate) fn finish(self) -> String {
         if self.has_bom {
             return format!("{BOM}{}", self.text);
         }
@@ -126,7 +126,11 @@ impl JsoncText {
     }
 
     /// The line, counted from 1, of the comment that stands right above a member of the object at a path.
-    pub fn comment_above(&self, path: &[&str], key: &str) -> Result<Option<usize>, EditError> {
+    pub(crate) fn comment_above(
+        &self,
+        path: &[&str],
+        key: &str,
+    ) -> Result<Option<usize>, EditError> {
         let line = self.with_object(path, |object, _| {
             let (index, property) = find(object, key)?;
             let before = index

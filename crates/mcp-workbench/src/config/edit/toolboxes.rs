@@ -13,29 +13,29 @@ const SERVERS: &str = "mcpServers";
 
 /// The text of a configuration file, to be changed in place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConfigText(JsoncText);
+pub(crate) struct ConfigText(JsoncText);
 
 impl ConfigText {
     /// The text of a file. Only its form is checked: JSON with comments, and an object.
-    pub fn parse(text: &str) -> Result<Self, EditError> {
+    pub(crate) fn parse(text: &str) -> Result<Self, EditError> {
         let text = JsoncText::parse(text)?;
         text.keys(&[TOOLBOXES])?;
         Ok(Self(text))
     }
 
     /// The names of the toolboxes, in the order of the file.
-    pub fn toolboxes(&self) -> Result<Vec<String>, EditError> {
+    pub(crate) fn toolboxes(&self) -> Result<Vec<String>, EditError> {
         self.0.keys(&[TOOLBOXES])
     }
 
     /// The names of the servers of a toolbox, in the order of the file, disabled ones included.
-    pub fn server_names(&self, toolbox: &str) -> Result<Vec<String>, EditError> {
+    pub(crate) fn server_names(&self, toolbox: &str) -> Result<Vec<String>, EditError> {
         self.known_toolbox(toolbox)?;
         self.0.keys(&[TOOLBOXES, toolbox, SERVERS])
     }
 
     /// Adds a toolbox without servers.
-    pub fn add_toolbox(&mut self, name: &str, description: &str) -> Result<(), EditError> {
+    pub(crate) fn add_toolbox(&mut self, name: &str, description: &str) -> Result<(), EditError> {
         if self.toolboxes()?.iter().any(|known| known == name) {
             return Err(EditError::ToolboxExists { name: name.into() });
         }
@@ -44,7 +44,7 @@ impl ConfigText {
     }
 
     /// Adds a server to a toolbox.
-    pub fn add_server(
+    pub(crate) fn add_server(
         &mut self,
         toolbox: &str,
         name: &str,
@@ -64,21 +64,21 @@ impl ConfigText {
     }
 
     /// Removes a toolbox with all its servers.
-    pub fn remove_toolbox(&mut self, name: &str) -> Result<(), EditError> {
+    pub(crate) fn remove_toolbox(&mut self, name: &str) -> Result<(), EditError> {
         self.known_toolbox(name)?;
         self.0.remove(&[TOOLBOXES], name)?;
         Ok(())
     }
 
     /// Removes a server from a toolbox.
-    pub fn remove_server(&mut self, toolbox: &str, name: &str) -> Result<(), EditError> {
+    pub(crate) fn remove_server(&mut self, toolbox: &str, name: &str) -> Result<(), EditError> {
         self.known_server(toolbox, name)?;
         self.0.remove(&[TOOLBOXES, toolbox, SERVERS], name)?;
         Ok(())
     }
 
     /// The line of the comment right above a server, or a toolbox, which stays when that is removed.
-    pub fn comment_above(
+    pub(crate) fn comment_above(
         &self,
         toolbox: &str,
         server: Option<&str>,
@@ -90,7 +90,7 @@ impl ConfigText {
     }
 
     /// Switches a server of a toolbox, or all of them, on or off. A toolbox itself has no such switch.
-    pub fn set_enabled(
+    pub(crate) fn set_enabled(
         &mut self,
         toolbox: &str,
         server: Option<&str>,
@@ -115,7 +115,7 @@ impl ConfigText {
     }
 
     /// The text, as changed.
-    pub fn finish(self) -> String {
+    pub(crate) fn finish(self) -> String {
         self.0.finish()
     }
 

@@ -16,7 +16,7 @@ const MOST_LINKS: usize = 40;
 
 /// Why a file was not written. It is as it was.
 #[derive(Debug, thiserror::Error)]
-pub enum WriteError {
+pub(crate) enum WriteError {
     /// It is there already, and was not to be.
     #[error("`{}` exists already\n  hint: choose another name", file.display())]
     Exists {
@@ -48,13 +48,13 @@ pub enum WriteError {
 
 /// Replaces the content of a file, or makes it. Whoever reads it meanwhile sees the old or the new text.
 /// Permissions stay, a symbolic link stays one, and a file that is read-only is refused.
-pub fn write_atomically(file: &Path, text: &str) -> Result<(), WriteError> {
+pub(crate) fn write_atomically(file: &Path, text: &str) -> Result<(), WriteError> {
     write_if(file, text, |_| Ok(()))
 }
 
 /// Like [`write_atomically`], for a file whose content was `before` when it was read. It is not touched if
 /// that is no longer so.
-pub fn replace_unchanged(file: &Path, before: &str, text: &str) -> Result<(), WriteError> {
+pub(crate) fn replace_unchanged(file: &Path, before: &str, text: &str) -> Result<(), WriteError> {
     write_if(file, text, |target| {
         match plain_file::read(target, before.len() as u64) {
             Ok(now) if now == before.as_bytes() => Ok(()),
@@ -67,7 +67,7 @@ pub fn replace_unchanged(file: &Path, before: &str, text: &str) -> Result<(), Wr
 }
 
 /// Makes a file, with the folders that it needs. One that exists is never touched.
-pub fn create_new(file: &Path, text: &str) -> Result<(), WriteError> {
+pub(crate) fn create_new(file: &Path, text: &str) -> Result<(), WriteError> {
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::AlreadyExists => WriteError::Exists { file: file.into() },
         _ => failed(file, source),

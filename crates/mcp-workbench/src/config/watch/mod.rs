@@ -13,7 +13,7 @@ use std::{path::PathBuf, time::Duration};
 
 use tokio::time::{Instant, sleep, timeout_at};
 
-pub use fingerprint::Fingerprint;
+pub(crate) use fingerprint::Fingerprint;
 #[cfg(target_os = "linux")]
 use linux::Notices;
 use polled::Polled;
@@ -24,7 +24,7 @@ const QUIET: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Some files that are watched.
-pub struct FileWatch(Means);
+pub(crate) struct FileWatch(Means);
 
 /// How it is found out that files have changed.
 enum Means {
@@ -35,7 +35,7 @@ enum Means {
 
 impl FileWatch {
     /// Begins to watch. What happens from now on counts.
-    pub fn new(files: Vec<PathBuf>) -> Self {
+    pub(crate) fn new(files: Vec<PathBuf>) -> Self {
         #[cfg(target_os = "linux")]
         match Notices::new(&files) {
             Ok(notices) => return Self(Means::Told(notices)),
@@ -45,13 +45,13 @@ impl FileWatch {
     }
 
     /// Whether somebody has to look again and again.
-    pub fn is_polled(&self) -> bool {
+    pub(crate) fn is_polled(&self) -> bool {
         matches!(self.0, Means::Polled(_))
     }
 
     /// Waits until something may have changed, and nothing happens any more for a moment. Cancel-safe: what was
     /// noticed and not told is seen by the next look at the files.
-    pub async fn changed(&mut self) {
+    pub(crate) async fn changed(&mut self) {
         self.noticed().await;
         let end = Instant::now() + PATIENCE;
         while Instant::now() < end {
@@ -72,7 +72,7 @@ impl FileWatch {
 }
 
 /// Gives a writer the time to finish what looks broken.
-pub async fn wait_for_writer() {
+pub(crate) async fn wait_for_writer() {
     sleep(QUIET * 4).await;
 }
 

@@ -15,5 +15,5 @@ mod protocol;
 mod server;
 mod tools;
 
-pub use protocol::run;
-pub use server::{DemoServer, UnknownDemoServer};
+pub(crate) use protocol::run;
+pub(crate) use server::DemoServer;

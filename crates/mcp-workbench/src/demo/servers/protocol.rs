@@ -20,7 +20,11 @@ const METHOD_NOT_FOUND: i32 = -32601;
 const INVALID_PARAMS: i32 = -32602;
 
 /// Plays `server` until `input` ends: reads MCP messages, one a line, and writes the answers.
-pub fn run(server: DemoServer, mut input: impl BufRead, mut output: impl Write) -> io::Result<()> {
+pub(crate) fn run(
+    server: DemoServer,
+    mut input: impl BufRead,
+    mut output: impl Write,
+) -> io::Result<()> {
     let mut session = Session::new(server);
     let mut line = Vec::new();
     loop {

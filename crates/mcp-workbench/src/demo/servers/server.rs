@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// One of the servers that are built into this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DemoServer {
+pub(crate) enum DemoServer {
     /// The time and date arithmetic.
     Clock,
     /// Arithmetic.
@@ -17,17 +17,17 @@ pub enum DemoServer {
 /// No demonstration server has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no demo server is called `{name}`: there are `clock`, `calculator` and `notes`")]
-pub struct UnknownDemoServer {
+pub(crate) struct UnknownDemoServer {
     /// The name that was asked for.
     pub name: String,
 }
 
 impl DemoServer {
     /// Every server, in the order of the demonstration's configuration.
-    pub const ALL: [Self; 3] = [Self::Clock, Self::Calculator, Self::Notes];
+    pub(crate) const ALL: [Self; 3] = [Self::Clock, Self::Calculator, Self::Notes];
 
     /// The name on the command line and in the configuration.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Clock => "clock",
             Self::Calculator => "calculator",

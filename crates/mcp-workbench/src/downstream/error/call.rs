@@ -15,7 +15,7 @@ use crate::{
 
 /// Why a call failed after its tool was found.
 #[derive(Debug, Error)]
-pub enum CallError {
+pub(crate) enum CallError {
     /// The server could not be started for it.
     #[error("failed to connect: {0}")]
     Connect(#[from] Arc<ConnectError>),
@@ -171,7 +171,7 @@ impl CallError {
     }
 
     /// The stable code for programs.
-    pub fn code(&self) -> &'static str {
+    pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::Connect(error) => error.code(),
             Self::ToolGone => "tool_unknown",
@@ -200,7 +200,7 @@ impl CallError {
     }
 
     /// What is known of the call's effects; nothing where the server answered.
-    pub fn outcome(&self) -> Option<Outcome> {
+    pub(crate) fn outcome(&self) -> Option<Outcome> {
         match self {
             Self::Connect(_)
             | Self::ToolGone
@@ -229,7 +229,7 @@ impl CallError {
     }
 
     /// The sign-in that would help a call that has not run.
-    pub fn sign_in(&self) -> Option<&SignInNeeded> {
+    pub(crate) fn sign_in(&self) -> Option<&SignInNeeded> {
         match self {
             Self::Connect(error) => error.sign_in(),
             Self::Http { fault, outcome } if *outcome != Outcome::Unknown => fault.sign_in(),
@@ -238,7 +238,7 @@ impl CallError {
     }
 
     /// The last lines of the server's stderr, where they help.
-    pub fn stderr(&self) -> &[String] {
+    pub(crate) fn stderr(&self) -> &[String] {
         match self {
             Self::Connect(error) => error.stderr(),
             Self::Exited { stderr, .. } | Self::GivenUp { stderr, .. } => stderr,
@@ -248,7 +248,7 @@ impl CallError {
     }
 
     /// When to try again, where that is known.
-    pub fn retry_after(&self) -> Option<Duration> {
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Connect(error) => error.retry_after(),
             Self::Http { fault, .. } => fault.retry_after(),

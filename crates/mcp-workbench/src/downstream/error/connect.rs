@@ -15,7 +15,7 @@ use crate::{
 
 /// Why a server is not up.
 #[derive(Debug, Error)]
-pub enum ConnectError {
+pub(crate) enum ConnectError {
     /// The entry names variables that are not set.
     #[error("{}", unset(.0))]
     Unset(Vec<Unset>),
@@ -151,7 +151,7 @@ pub enum ConnectError {
 
 /// The steps of a server's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum StartPhase {
+pub(crate) enum StartPhase {
     /// The handshake.
     #[error("initialize")]
     Initialize,
@@ -165,7 +165,7 @@ pub enum StartPhase {
 
 impl ConnectError {
     /// The stable code for programs.
-    pub fn code(&self) -> &'static str {
+    pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::Timeout(_) | Self::StillStarting => "server_start_timeout",
             Self::Unavailable { .. } => "server_unavailable",
@@ -178,7 +178,7 @@ impl ConnectError {
     }
 
     /// The last lines of the server's stderr, where they help.
-    pub fn stderr(&self) -> &[String] {
+    pub(crate) fn stderr(&self) -> &[String] {
         match self {
             Self::Exited { stderr, .. } | Self::GivenUp { stderr, .. } => stderr,
             Self::Unavailable { last, .. } => last.stderr(),
@@ -187,7 +187,7 @@ impl ConnectError {
     }
 
     /// When to try again, where that is known.
-    pub fn retry_after(&self) -> Option<Duration> {
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Unavailable { retry_after, .. } => Some(*retry_after),
             Self::Http { fault } => fault.retry_after(),
@@ -196,7 +196,7 @@ impl ConnectError {
     }
 
     /// The sign-in that would help.
-    pub fn sign_in(&self) -> Option<&SignInNeeded> {
+    pub(crate) fn sign_in(&self) -> Option<&SignInNeeded> {
         match self {
             Self::Http { fault } => fault.sign_in(),
             _ => None,

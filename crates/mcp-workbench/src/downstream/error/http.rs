@@ -14,7 +14,7 @@ use crate::{
 
 /// Why a request to a remote server failed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum HttpFault {
+pub(crate) enum HttpFault {
     /// No connection could be made.
     #[error("cannot connect: {}", visible(.reason))]
     Unreachable {
@@ -133,7 +133,7 @@ pub enum HttpFault {
 
 impl HttpFault {
     /// The stable code for programs.
-    pub fn code(&self) -> &'static str {
+    pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::Unreachable { .. } => "server_unreachable",
             Self::ConnectionLost { .. } | Self::StreamEnded => "connection_lost",
@@ -185,7 +185,7 @@ impl HttpFault {
     }
 
     /// The sign-in that would help.
-    pub fn sign_in(&self) -> Option<&SignInNeeded> {
+    pub(crate) fn sign_in(&self) -> Option<&SignInNeeded> {
         match self {
             Self::SignIn(needed) => Some(needed),
             _ => None,
@@ -193,7 +193,7 @@ impl HttpFault {
     }
 
     /// When to try again, where the server said it.
-    pub fn retry_after(&self) -> Option<Duration> {
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Status { retry_after, .. } => *retry_after,
             _ => None,

@@ -13,17 +13,17 @@ use thiserror::Error;
 use super::stdio::{BAD_LINES, WRITE_PATIENCE};
 use crate::{visible::visible, wire::MAX_FRAME_BYTES};
 
-pub use call::CallError;
-pub use connect::{ConnectError, StartPhase};
-pub use http::HttpFault;
-pub use sign_in::{Lack, SignInNeeded};
+pub(crate) use call::CallError;
+pub(crate) use connect::{ConnectError, StartPhase};
+pub(crate) use http::HttpFault;
+pub(crate) use sign_in::{Lack, SignInNeeded};
 
 /// How much of a server's stderr an error message shows.
 const STDERR_CHARACTERS: usize = 500;
 
 /// Why a server that still runs is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum GiveUp {
+pub(crate) enum GiveUp {
     /// It writes only what is no message.
     #[error("wrote {BAD_LINES} lines in a row that are no messages")]
     Nonsense,
@@ -50,7 +50,7 @@ impl GiveUp {
 
 /// A limit on the time of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum TimeLimit {
+pub(crate) enum TimeLimit {
     /// `callTimeoutMs`: neither an answer nor progress came.
     #[error("no answer within {}", seconds(*.0))]
     Silence(Duration),

@@ -12,7 +12,7 @@ const MOST_SCOPES: usize = 10;
 
 /// Somebody has to sign in before a server answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SignInNeeded {
+pub(crate) struct SignInNeeded {
     /// What is missing.
     pub lack: Lack,
     /// The command that signs in, as a shell takes it; none where the entry has credentials of its own.
@@ -23,7 +23,7 @@ pub struct SignInNeeded {
 
 /// What is missing for a server to answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Lack {
+pub(crate) enum Lack {
     /// A token that the server accepts.
     Token(SignedOut),
     /// A token, which could not be got now.

@@ -54,11 +54,11 @@ pub(crate) struct KeptLists {
 }
 
 /// The tool cache, for commands that start no server.
-pub struct ToolCache(KeptLists);
+pub(crate) struct ToolCache(KeptLists);
 
 /// Why the tools of a server are not kept.
 #[derive(Debug, Error)]
-pub enum NotKept {
+pub(crate) enum NotKept {
     /// There is no cache directory.
     #[error("there is no cache directory")]
     NoPlace,
@@ -83,7 +83,7 @@ pub enum NotKept {
 
 /// What the folder holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct KeptSize {
+pub(crate) struct KeptSize {
     /// How many servers.
     pub servers: usize,
     /// How many bytes.
@@ -92,7 +92,7 @@ pub struct KeptSize {
 
 /// What is kept of one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KeptTools {
+pub(crate) struct KeptTools {
     /// How many tools it offers by that, by the rules of its entry as it is now.
     pub tools: usize,
     /// How long ago it was written, or marked as still true, which is done once a day.
@@ -212,7 +212,7 @@ impl KeptLists {
 
 impl ToolCache {
     /// The tool cache that a configuration names.
-    pub fn of(config: &Config) -> Self {
+    pub(crate) fn of(config: &Config) -> Self {
         Self(KeptLists::new(
             config.cache.as_deref(),
             config.state.as_deref(),
@@ -221,7 +221,7 @@ impl ToolCache {
 
     /// Returns the names of the tools that a server listed and its filters let through, denied and withheld ones
     /// included; none where the cache does not have the server.
-    pub fn tool_names(&self, server: &Server) -> Vec<ToolName> {
+    pub(crate) fn tool_names(&self, server: &Server) -> Vec<ToolName> {
         let cached = self.0.told(server);
         cached.map_or_else(Vec::new, |(told, _)| listed_names(&told, &server.filters))
     }
@@ -229,7 +229,7 @@ impl ToolCache {
 
 impl KeptSize {
     /// Of the catalogue in a cache directory.
-    pub fn of(cache: &Path) -> Self {
+    pub(crate) fn of(cache: &Path) -> Self {
         let mut size = Self::default();
         for file in bounds::kept_files(&folder_in(cache)) {
             size.servers += 1;
@@ -241,14 +241,14 @@ impl KeptSize {
 
 impl KeptTools {
     /// Returns the names of the tools of a server.
-    pub fn names(config: &Config, server: &Server) -> Vec<String> {
+    pub(crate) fn names(config: &Config, server: &Server) -> Vec<String> {
         let lists = KeptLists::new(config.cache.as_deref(), config.state.as_deref());
         let list = lists.read(server).map(|(list, _)| list).unwrap_or_default();
         list.tools().iter().map(|it| it.name.to_string()).collect()
     }
 
     /// Of a server, in the catalogue that a configuration names.
-    pub fn of(config: &Config, server: &Server) -> Option<Self> {
+    pub(crate) fn of(config: &Config, server: &Server) -> Option<Self> {
         let lists = KeptLists::new(config.cache.as_deref(), config.state.as_deref());
         let (list, age) = lists.read(server)?;
         Some(Self {
@@ -259,7 +259,7 @@ impl KeptTools {
 }
 
 /// Where the catalogue is in a cache directory.
-pub fn folder_in(cache: &Path) -> PathBuf {
+pub(crate) fn folder_in(cache: &Path) -> PathBuf {
     cache.join(FOLDER)
 }
 

@@ -18,7 +18,7 @@ impl ToolList {
     }
 
     /// Why a tool that the server has is not permitted; nothing if that is not why it is missing.
-    pub fn denied(&self, name: &str) -> Option<NotPermitted> {
+    pub(crate) fn denied(&self, name: &str) -> Option<NotPermitted> {
         let reason = self.denied.get(name)?;
         Some(NotPermitted::Denied(reason.clone()))
     }

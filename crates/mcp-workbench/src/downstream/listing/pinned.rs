@@ -32,7 +32,7 @@ impl PinRules<'_> {
 
 impl ToolList {
     /// The tool of this name that is not offered; of several, the one that nobody has approved.
-    pub fn withheld_as(&self, name: &str) -> Option<&Withheld> {
+    pub(crate) fn withheld_as(&self, name: &str) -> Option<&Withheld> {
         let named = || { self.withheld.iter() }.filter(|it| it.name.as_str() == name);
         let denied = named().find(|it| it.cause == Cause::NotApproved);
         denied.or_else(|| named().next())

@@ -14,7 +14,7 @@ pub(super) const MAX_PAGES: usize = 100;
 
 /// A walk over the pages of a list.
 #[derive(Debug)]
-pub struct ListWalk {
+pub(crate) struct ListWalk {
     /// The member of a page that holds its items.
     items: &'static str,
     bounds: ListBounds,
@@ -33,7 +33,7 @@ pub struct ListWalk {
 
 /// What comes after a page.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Step {
+pub(crate) enum Step {
     /// There is another page: ask again.
     Next,
     /// The list is complete, or as complete as it will get.
@@ -47,7 +47,7 @@ impl ListWalk {
     }
 
     /// A walk over a list whose pages have their items in the member `items`.
-    pub fn new(items: &'static str, bounds: ListBounds) -> Self {
+    pub(crate) fn new(items: &'static str, bounds: ListBounds) -> Self {
         Self {
             items,
             bounds,
@@ -63,27 +63,27 @@ impl ListWalk {
     }
 
     /// How long what was read may be kept, and by whom.
-    pub fn hints(&self) -> CacheHints {
+    pub(crate) fn hints(&self) -> CacheHints {
         self.hints.unwrap_or(CacheHints::NONE)
     }
 
     /// Returns the size of the pages that were read.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Returns the bound at which reading stopped, in words.
-    pub fn incomplete(&self) -> Option<&str> {
+    pub(crate) fn incomplete(&self) -> Option<&str> {
         self.incomplete.as_deref()
     }
 
     /// All items that were read.
-    pub fn into_items(self) -> Vec<RawJson> {
+    pub(crate) fn into_items(self) -> Vec<RawJson> {
         self.definitions
     }
 
     /// The parameters of the next request.
-    pub fn params(&self) -> RawJson {
+    pub(crate) fn params(&self) -> RawJson {
         match &self.cursor {
             Some(cursor) => ObjectText::new().raw("cursor", cursor).finish(),
             None => ObjectText::new().finish(),
@@ -91,7 +91,7 @@ impl ListWalk {
     }
 
     /// Takes a page; `None` if it is no page of such a list.
-    pub fn accept(&mut self, page: &RawJson) -> Option<Step> {
+    pub(crate) fn accept(&mut self, page: &RawJson) -> Option<Step> {
         let tools = page.member(self.items)?.elements()?;
         self.pages += 1;
         let hints = CacheHints::of(page);

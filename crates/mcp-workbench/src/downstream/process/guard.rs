@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal};
 use super::sweep::{Found, QUIET_LOOKS, everybody};
 
 /// The first argument that makes this program a guard. It is no command for people.
-pub const GUARD_ARGUMENT: &str = "guard-process-trees";
+pub(crate) const GUARD_ARGUMENT: &str = "guard-process-trees";
 
 /// How long trees may take to end by themselves, now that nobody holds their stdin.
 const GRACE: Duration = Duration::from_secs(1);
@@ -83,7 +83,7 @@ impl Guard {
 }
 
 /// What the guard does: listens until its stdin ends, then ends what is left.
-pub fn run(marker: &str) {
+pub(crate) fn run(marker: &str) {
     let mut groups = HashSet::new();
     for line in io::stdin().lock().lines().map_while(Result::ok) {
         if line == DISMISSED {

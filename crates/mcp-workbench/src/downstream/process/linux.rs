@@ -37,7 +37,7 @@ const SWEEP_LOOKS: u32 = 100;
 const SWEEP_PAUSE: Duration = Duration::from_millis(5);
 
 /// All processes of this workbench.
-pub struct ProcessTable {
+pub(crate) struct ProcessTable {
     /// Random, so that two workbenches never take each other's processes for their own.
     run: String,
     tasks: TaskTracker,
@@ -61,7 +61,7 @@ struct TableState {
 
 impl ProcessTable {
     /// An empty table whose work runs on `tasks`.
-    pub fn new(tasks: TaskTracker) -> Arc<Self> {
+    pub(crate) fn new(tasks: TaskTracker) -> Arc<Self> {
         Arc::new(Self {
             run: random_word(),
             tasks,
@@ -252,7 +252,7 @@ impl ProcessTable {
 }
 
 /// One server's tree.
-pub struct Process {
+pub(crate) struct Process {
     child_ended: watch::Receiver<()>,
     /// Whether a child has ended since the last look at this one. Looking costs a system call.
     may_have_ended: bool,

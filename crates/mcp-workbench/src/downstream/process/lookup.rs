@@ -6,7 +6,7 @@ use std::{
 };
 
 /// The file to execute for `command`: itself if it is a path, else the first match in `path`.
-pub fn find_program(command: &str, path: Option<&OsStr>) -> Option<PathBuf> {
+pub(crate) fn find_program(command: &str, path: Option<&OsStr>) -> Option<PathBuf> {
     let given = Path::new(command);
     if given.components().count() > 1 || given.is_absolute() {
         return given.exists().then(|| given.to_owned());

@@ -4,7 +4,7 @@
 //! the group (Unix) or the process (Windows) is ended.
 
 #[cfg(target_os = "linux")]
-pub mod guard;
+pub(crate) mod guard;
 #[cfg(target_os = "linux")]
 mod linux;
 mod lookup;
@@ -21,10 +21,10 @@ use tokio::{
 };
 
 #[cfg(target_os = "linux")]
-pub use linux::{Process, ProcessTable};
-pub use lookup::find_program;
+pub(crate) use linux::{Process, ProcessTable};
+pub(crate) use lookup::find_program;
 #[cfg(not(target_os = "linux"))]
-pub use portable::{Process, ProcessTable};
+pub(crate) use portable::{Process, ProcessTable};
 
 /// When the group is asked to end, counted from the closing of its stdin.
 const TERMINATE_AFTER: Duration = Duration::from_secs(2);
@@ -41,7 +41,7 @@ pub(super) struct Spawned {
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
+pub(crate) enum Exit {
     /// By itself.
     Code(i32),
     /// By a signal.

@@ -13,13 +13,13 @@ use tokio_util::task::TaskTracker;
 use super::{Exit, Spawned, end};
 
 /// All processes of this workbench.
-pub struct ProcessTable {
+pub(crate) struct ProcessTable {
     tasks: TaskTracker,
 }
 
 impl ProcessTable {
     /// An empty table whose work runs on `tasks`.
-    pub fn new(tasks: TaskTracker) -> Arc<Self> {
+    pub(crate) fn new(tasks: TaskTracker) -> Arc<Self> {
         Arc::new(Self { tasks })
     }
 
@@ -59,7 +59,7 @@ impl ProcessTable {
 }
 
 /// One server's process.
-pub struct Process {
+pub(crate) struct Process {
     child: Child,
     /// The id of the process when it was started; the group has it for as long as it has members.
     #[cfg(unix)]

@@ -24,7 +24,7 @@ pub(crate) struct Answered {
 
 /// The end of a call at its server.
 #[expect(clippy::large_enum_variant, reason = "it is taken apart at once")]
-pub enum CallEnd {
+pub(crate) enum CallEnd {
     /// A result, or the reason why there is none.
     Over {
         /// The call, which can be made again if it did not run.
@@ -42,7 +42,7 @@ pub enum CallEnd {
 
 /// The part of a call that no longer matches its tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outdated {
+pub(crate) enum Outdated {
     /// The consent: the user has not permitted the definition that the server has now.
     Consent,
     /// The headers: a modern server has refused them.
@@ -50,7 +50,7 @@ pub enum Outdated {
 }
 
 /// The result of a call.
-pub struct CallResult {
+pub(crate) struct CallResult {
     /// The result as it came.
     pub json: RawJson,
     /// Its marks.
@@ -61,7 +61,7 @@ pub struct CallResult {
 
 impl CallResult {
     /// A result that the workbench made, in the era of its client.
-    pub fn new(json: RawJson, era: Era) -> Self {
+    pub(crate) fn new(json: RawJson, era: Era) -> Self {
         Self {
             marks: ResultMarks::of(&json),
             json,
@@ -70,7 +70,7 @@ impl CallResult {
     }
 
     /// Returns the result as a client of an era gets it.
-    pub fn for_client(&self, era: Era) -> Spliced {
+    pub(crate) fn for_client(&self, era: Era) -> Spliced {
         match (self.era, era) {
             (_, Era::Modern) => self.marks.with_type(&self.json),
             (Era::Modern, Era::Legacy) => self.marks.without_type(&self.json),
@@ -80,7 +80,7 @@ impl CallResult {
 }
 
 /// A call that its server has answered with a question or a task.
-pub struct Unfinished(pub(crate) Answered);
+pub(crate) struct Unfinished(pub(crate) Answered);
 
 impl CallEnd {
     /// Returns the meaning of an answer for the client.
@@ -109,7 +109,7 @@ impl CallEnd {
     }
 
     /// Waits for the result. Dropping the future cancels the call.
-    pub async fn result(self, server: &ServerHandle) -> Result<RawJson, CallError> {
+    pub(crate) async fn result(self, server: &ServerHandle) -> Result<RawJson, CallError> {
         match self {
             Self::Over { result, .. } => result.map(|result| result.json),
             Self::Dropped => Err(CallError::Internal),
@@ -150,7 +150,7 @@ impl Outdated {
 
 impl Unfinished {
     /// Follows the call until there is a result. Dropping the future cancels it.
-    pub async fn follow(self, server: &ServerHandle) -> Result<RawJson, CallError> {
+    pub(crate) async fn follow(self, server: &ServerHandle) -> Result<RawJson, CallError> {
         rounds::follow(server, self.0).await
     }
 }

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use crate::{
     era::{
         CLIENT_CAPABILITIES, CLIENT_INFO, CacheHints, InputRequest, InputRequired, LOG_LEVEL,
-        PROTOCOL_VERSION, RequestMeta, headers, is_cacheable, to_legacy_result, to_modern_error,
-        to_modern_result, url_elicitations,
+        PROTOCOL_VERSION, RequestMeta, cache::is_cacheable, headers, to_legacy_result,
+        to_modern_error, to_modern_result, url_elicitations,
     },
     wire::{
         RawJson,

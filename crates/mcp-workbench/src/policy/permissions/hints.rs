@@ -13,7 +13,7 @@ const MAX_TOOLS: usize = 20_000;
 
 /// What counts of a tool's annotations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hints {
+pub(crate) struct Hints {
     /// Its server says that it changes nothing.
     pub read_only: bool,
     /// It may destroy something, as far as its server says.
@@ -22,7 +22,7 @@ pub struct Hints {
 
 impl Hints {
     /// Every combination.
-    pub const ALL: [Self; 4] = [
+    pub(crate) const ALL: [Self; 4] = [
         Self::new(false, false),
         Self::new(false, true),
         Self::new(true, false),
@@ -30,7 +30,7 @@ impl Hints {
     ];
 
     /// What is thought of a tool of which nothing is said.
-    pub const WORST: Self = Self::new(false, true);
+    pub(crate) const WORST: Self = Self::new(false, true);
 
     const fn new(read_only: bool, destructive: bool) -> Self {
         Self {
@@ -41,7 +41,7 @@ impl Hints {
 
     /// The hints of a definition. As the protocol has it, a tool that does not say that it is read-only is not, and
     /// one that is not may be destructive unless it says otherwise. A tool that says both is not read-only.
-    pub fn of(definition: &RawJson) -> Self {
+    pub(crate) fn of(definition: &RawJson) -> Self {
         let annotations = definition.member("annotations");
         let annotations = annotations.filter(|it| it.kind() == Kind::Object);
         let said = |name: &str| {
@@ -57,7 +57,7 @@ impl Hints {
     }
 
     /// Whether a rule about this holds.
-    pub fn holds(self, hint: ToolHint) -> bool {
+    pub(crate) fn holds(self, hint: ToolHint) -> bool {
         match hint {
             ToolHint::ReadOnly => self.read_only,
             ToolHint::Destructive => self.destructive,
@@ -76,13 +76,13 @@ impl Hints {
 /// What a server has said of its tools so far, at its worst: a server that turns bad must not talk a tool through the
 /// rules by another word about it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Said {
+pub(crate) struct Said {
     tools: HashMap<ToolName, Hints>,
 }
 
 impl Said {
     /// Takes in what is said of a tool now; returns what counts.
-    pub fn note(&mut self, tool: &ToolName, hints: Hints) -> Hints {
+    pub(crate) fn note(&mut self, tool: &ToolName, hints: Hints) -> Hints {
         if let Some(known) = self.tools.get_mut(tool) {
             *known = known.and(hints);
             return *known;
@@ -95,19 +95,19 @@ impl Said {
     }
 
     /// Whether nothing was said yet.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.tools.is_empty()
     }
 
     /// Takes in all that was said before.
-    pub fn merge(&mut self, earlier: &Self) {
+    pub(crate) fn merge(&mut self, earlier: &Self) {
         for (tool, hints) in &earlier.tools {
             self.note(tool, *hints);
         }
     }
 
     /// What counts of a tool; nothing if it was never listed.
-    pub fn get(&self, tool: &ToolName) -> Option<Hints> {
+    pub(crate) fn get(&self, tool: &ToolName) -> Option<Hints> {
         self.tools.get(tool).copied()
     }
 }

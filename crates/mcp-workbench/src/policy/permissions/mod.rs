@@ -8,15 +8,15 @@ mod hints;
 mod question;
 mod refusal;
 
-pub use hints::{Hints, Said};
-pub use question::{Answered, Offer, answer, question};
-pub use refusal::{NoAnswer, NotPermitted, Reason};
+pub(crate) use hints::{Hints, Said};
+pub(crate) use question::{Answered, Offer, answer, question};
+pub(crate) use refusal::{NoAnswer, NotPermitted, Reason};
 
 use crate::config::{PermissionRule, Permissions};
 
 /// What is decided about a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// It runs.
     Allow,
     /// The user is asked first.
@@ -26,7 +26,7 @@ pub enum Verdict {
 }
 
 /// What the rules say of a tool of this name and with these hints.
-pub fn verdict(permissions: &Permissions, tool: &str, hints: Hints) -> Verdict {
+pub(crate) fn verdict(permissions: &Permissions, tool: &str, hints: Hints) -> Verdict {
     let first = |rules: &[PermissionRule]| {
         let mut rules = rules.iter();
         let found = rules.find(|rule| rule.matches(tool, |hint| hints.holds(hint)));
@@ -45,7 +45,7 @@ pub fn verdict(permissions: &Permissions, tool: &str, hints: Hints) -> Verdict {
 }
 
 /// What the rules say of a tool of which only the name is known; nothing if that depends on what its server says.
-pub fn verdict_by_name(permissions: &Permissions, tool: &str) -> Option<Verdict> {
+pub(crate) fn verdict_by_name(permissions: &Permissions, tool: &str) -> Option<Verdict> {
     let mut verdicts = Hints::ALL
         .map(|hints| verdict(permissions, tool, hints))
         .into_iter();

@@ -22,7 +22,7 @@ const NO: &str = "no";
 
 /// Which answers are offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Offer {
+pub(crate) enum Offer {
     /// Once or not.
     Once,
     /// Also for as long as the client's session.
@@ -31,7 +31,7 @@ pub enum Offer {
 
 /// What the user has permitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answered {
+pub(crate) enum Answered {
     /// This call.
     Once,
     /// All calls of the tool in this session.
@@ -40,7 +40,7 @@ pub enum Answered {
 
 /// The parameters of the question. Everything that is not ours stands on a line of its own, in quotes or as JSON, and
 /// without characters that could make it look otherwise.
-pub fn question(
+pub(crate) fn question(
     server: &ServerIdentifier,
     tool: &ToolName,
     arguments: &RawJson,
@@ -72,7 +72,7 @@ pub fn question(
 }
 
 /// What an answer means. Whatever is not clearly a yes is a no.
-pub fn answer(result: &RawJson, offer: Offer) -> Result<Answered, NotPermitted> {
+pub(crate) fn answer(result: &RawJson, offer: Offer) -> Result<Answered, NotPermitted> {
     let unusable = NotPermitted::Unanswered(NoAnswer::Unusable);
     let text = |value: Option<RawJson>| Some(value?.as_text()?.into_owned());
     match text(result.member("action")).as_deref() {

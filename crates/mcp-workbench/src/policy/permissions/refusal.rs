@@ -9,7 +9,7 @@ use crate::visible::visible;
 
 /// What has led to a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reason {
+pub(crate) enum Reason {
     /// This rule.
     Rule(String),
     /// No rule under `allow` names the tool.
@@ -37,7 +37,7 @@ impl Reason {
 
 /// Why a tool was not run.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum NotPermitted {
+pub(crate) enum NotPermitted {
     /// The configuration forbids it.
     #[error(
         "the configuration does not permit this tool ({0} under 'deny' of its server's permissions). Do not try to \
@@ -73,7 +73,7 @@ pub enum NotPermitted {
 
 /// Why there is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoAnswer {
+pub(crate) enum NoAnswer {
     /// The client has gone away, or answered with an error.
     None,
     /// The answer is not one of those that were offered.
@@ -94,7 +94,7 @@ impl fmt::Display for NoAnswer {
 
 impl NotPermitted {
     /// The stable code for programs.
-    pub fn code(&self) -> &'static str {
+    pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::Denied(_) => "permission_denied",
             Self::NotAskable(_) => "permission_required",

@@ -12,8 +12,10 @@ mod schema;
 mod texts;
 mod tree;
 
-pub use across::{CrossFinding, CrossProblem, Listed, across};
-pub use finding::{Finding, Instruction, Problem, Severity};
+pub(crate) use across::CrossFinding;
+pub use across::{Listed, across};
+pub use finding::Severity;
+pub(crate) use finding::{Finding, Instruction, Problem};
 
 use self::{
     characters::Strays,
@@ -22,15 +24,15 @@ use self::{
 use crate::{policy::clean, wire::RawJson};
 
 /// The largest definition that is offered.
-pub const MAX_DEFINITION_BYTES: usize = 256 * 1024;
+pub(crate) const MAX_DEFINITION_BYTES: usize = 256 * 1024;
 /// The deepest schema, counted from the schema itself.
-pub const MAX_SCHEMA_DEPTH: usize = 64;
+pub(crate) const MAX_SCHEMA_DEPTH: usize = 64;
 /// The most objects of one schema.
-pub const MAX_SUBSCHEMAS: usize = 10_000;
+pub(crate) const MAX_SUBSCHEMAS: usize = 10_000;
 /// The most objects and arrays that a schema may come to when its references are followed.
-pub const MAX_EXPANDED: u64 = 1_000_000;
+pub(crate) const MAX_EXPANDED: u64 = 1_000_000;
 /// The longest text of a definition about which nothing is said, in characters.
-pub const LONG_TEXT: usize = 4_096;
+pub(crate) const LONG_TEXT: usize = 4_096;
 /// How many soft findings of one definition are told.
 const MAX_FINDINGS: usize = 20;
 
@@ -100,7 +102,7 @@ pub fn instructions(text: &str) -> Vec<Finding> {
 }
 
 /// The first hard finding in what a server says of how it wants to be used.
-pub fn hard_in_instructions(text: &str) -> Option<Finding> {
+pub(crate) fn hard_in_instructions(text: &str) -> Option<Finding> {
     let mut strays = Strays::default();
     let problem = characters::hard(text, &mut strays, in_instructions);
     let hidden = problem.map(|problem| Finding::at(in_instructions(), problem));

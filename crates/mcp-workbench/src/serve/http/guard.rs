@@ -21,7 +21,7 @@ pub(super) struct Guard {
 
 /// A host by which the workbench may be reached, for instance the name that a proxy passes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AllowedHost {
+pub(crate) struct AllowedHost {
     name: String,
     port: Option<u16>,
 }
@@ -29,7 +29,7 @@ pub struct AllowedHost {
 /// Why a text is no host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected HOST or HOST:PORT")]
-pub struct InvalidHost;
+pub(crate) struct InvalidHost;
 
 impl std::str::FromStr for AllowedHost {
     type Err = InvalidHost;

@@ -46,7 +46,7 @@ use crate::{
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The workbench at its address, ready to serve.
-pub struct HttpListener {
+pub(crate) struct HttpListener {
     listener: TcpListener,
     address: SocketAddr,
     options: HttpOptions,
@@ -54,7 +54,7 @@ pub struct HttpListener {
 
 impl HttpListener {
     /// Takes the address.
-    pub async fn bind(options: HttpOptions) -> io::Result<Self> {
+    pub(crate) async fn bind(options: HttpOptions) -> io::Result<Self> {
         let listener = TcpListener::bind(options.address).await?;
         Ok(Self {
             address: listener.local_addr()?,
@@ -64,12 +64,12 @@ impl HttpListener {
     }
 
     /// The address, with its port.
-    pub fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Serves until `stop` is done; then ends all servers.
-    pub async fn serve(self, workbench: Arc<Workbench>, stop: impl Future<Output = ()>) {
+    pub(crate) async fn serve(self, workbench: Arc<Workbench>, stop: impl Future<Output = ()>) {
         // Where others may pass requests on, nobody knows where they come from.
         let whereabouts = if self.address.ip().is_loopback() && self.options.hosts.is_empty() {
             Whereabouts::Here

@@ -41,20 +41,20 @@ mod unread;
 
 use std::{net::SocketAddr, time::Duration};
 
-pub use guard::{AllowedHost, InvalidHost};
-pub use listener::HttpListener;
-pub use sessions::random_id;
+pub(crate) use guard::AllowedHost;
+pub(crate) use listener::HttpListener;
+pub(crate) use sessions::random_id;
 pub(super) use streams::EventStream;
-pub use tokens::{InvalidTokens, Tokens};
+pub(crate) use tokens::{InvalidTokens, Tokens};
 
 /// Where MCP is spoken.
-pub const ENDPOINT_PATH: &str = "/mcp";
+pub(crate) const ENDPOINT_PATH: &str = "/mcp";
 /// Where anybody may ask whether we are there.
 const HEALTH_PATH: &str = "/healthz";
 
 /// How the workbench is served over HTTP.
 #[derive(Debug)]
-pub struct HttpOptions {
+pub(crate) struct HttpOptions {
     /// Where to listen.
     pub address: SocketAddr,
     /// Further hosts by which we may be reached.

@@ -191,7 +191,7 @@ impl Sessions {
 }
 
 /// An id that nobody can guess: 256 bits, as hexadecimal digits.
-pub fn random_id() -> String {
+pub(crate) fn random_id() -> String {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes).expect("the system has random numbers");
     bytes.iter().fold(String::new(), |mut text, byte| {

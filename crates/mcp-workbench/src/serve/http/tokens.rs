@@ -12,7 +12,7 @@ use crate::call::Principal;
 const SHORTEST: usize = 16;
 
 /// The tokens that are valid, each a principal's.
-pub struct Tokens {
+pub(crate) struct Tokens {
     digests: Vec<[u8; 32]>,
     /// The length of the shortest.
     shortest: usize,
@@ -20,7 +20,7 @@ pub struct Tokens {
 
 /// Why a text holds no tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-pub enum InvalidTokens {
+pub(crate) enum InvalidTokens {
     /// There is nothing in it.
     #[error("there is no token in it")]
     Nothing,
@@ -31,7 +31,7 @@ pub enum InvalidTokens {
 
 impl Tokens {
     /// Reads tokens: one a line; empty lines and lines that begin with `#` do not count.
-    pub fn parse(text: &str) -> Result<Self, InvalidTokens> {
+    pub(crate) fn parse(text: &str) -> Result<Self, InvalidTokens> {
         let lines = text.lines().map(str::trim);
         let tokens = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
         let mut digests = Vec::new();
@@ -50,7 +50,7 @@ impl Tokens {
     }
 
     /// Returns the length of the shortest token if it is so short that it can be guessed.
-    pub fn guessable_length(&self) -> Option<usize> {
+    pub(crate) fn guessable_length(&self) -> Option<usize> {
         (self.shortest < SHORTEST).then_some(self.shortest)
     }
 

@@ -31,10 +31,9 @@ const GRACE: Duration = Duration::from_secs(3);
 
 /// Keeps the token of one server. Cheap to clone; its task ends with the last clone, or when it is told to.
 #[derive(Clone)]
-pub struct Tokens(Arc<Inner>);
+pub(crate) struct Tokens(Arc<Inner>);
 
 struct Inner {
-    account: Account,
     held: watch::Receiver<Held>,
     asks: mpsc::UnboundedSender<Ask>,
     /// Whether anybody wanted the token since it was last refreshed: nobody refreshes for a server that is not used.
@@ -96,15 +95,14 @@ impl Held {
 
 impl Tokens {
     /// Begins to keep the token of an account.
-    pub fn new(account: Account, tasks: &TaskTracker) -> Self {
+    pub(crate) fn new(account: Account, tasks: &TaskTracker) -> Self {
         let (publish, held) = watch::channel(Held::default());
         let (asks, asked) = mpsc::unbounded_channel();
         let is_wanted = Arc::new(AtomicBool::new(false));
         let end = CancellationToken::new();
-        let keeper = Keeper::new(account.clone(), publish, Arc::clone(&is_wanted));
+        let keeper = Keeper::new(account, publish, Arc::clone(&is_wanted));
         tasks.spawn(keeper.run(asked, end.clone()));
         Self(Arc::new(Inner {
-            account,
             held,
             asks,
             is_wanted,
@@ -114,23 +112,18 @@ impl Tokens {
     }
 
     /// Ends the task, for all clones: what is known stays known, and nothing is refreshed any more.
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         self.0.end.cancel();
     }
 
-    /// The account.
-    pub fn account(&self) -> &Account {
-        &self.0.account
-    }
-
     /// What is good for this moment, without waiting.
-    pub fn bearer(&self) -> Option<Bearer> {
+    pub(crate) fn bearer(&self) -> Option<Bearer> {
         self.want();
         self.0.held.borrow().good().cloned()
     }
 
     /// What is good for this moment; waits for a refresh if the token is over. None: nobody is signed in. Cancel-safe.
-    pub async fn ready(&self) -> Result<Option<Bearer>, TokenFault> {
+    pub(crate) async fn ready(&self) -> Result<Option<Bearer>, TokenFault> {
         self.want();
         let mut held = self.0.held.clone();
         let is_over = match held.wait_for(|held| held.is_read).await {
@@ -151,7 +144,7 @@ impl Tokens {
 
     /// After a 401: another token than the one that was refused, from the store or by a refresh, one for all who ask.
     /// Cancel-safe: what has begun goes on without the caller.
-    pub async fn cure(
+    pub(crate) async fn cure(
         &self,
         refused: Option<&Bearer>,
         challenge: Option<&Challenge>,
@@ -167,19 +160,19 @@ impl Tokens {
     }
 
     /// After a 403 for want of scopes: the next sign-in asks for them.
-    pub fn step_up(&self, challenge: &Challenge) {
+    pub(crate) fn step_up(&self, challenge: &Challenge) {
         // Without a task there is no server either.
         let _ = self.0.asks.send(Ask::StepUp(challenge.scopes()));
     }
 
     /// What tells the present sign-in from all others; none if nobody is signed in.
-    pub fn grant_id(&self) -> Option<Arc<str>> {
+    pub(crate) fn grant_id(&self) -> Option<Arc<str>> {
         let held = self.0.held.borrow();
         held.token.as_ref().map(|token| Arc::clone(&token.grant))
     }
 
     /// What a challenge asks for and the present token is not good for.
-    pub fn lacking(&self, challenge: &Challenge) -> Vec<String> {
+    pub(crate) fn lacking(&self, challenge: &Challenge) -> Vec<String> {
         let held = self.0.held.borrow();
         let token = held.token.as_ref();
         let mut asked = challenge.scopes();
@@ -188,7 +181,7 @@ impl Tokens {
     }
 
     /// What must not appear in any text of the server.
-    pub fn secrets(&self) -> Arc<Secrets> {
+    pub(crate) fn secrets(&self) -> Arc<Secrets> {
         Arc::clone(&self.0.held.borrow().secrets)
     }
 

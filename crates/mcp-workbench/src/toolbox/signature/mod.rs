@@ -7,13 +7,13 @@ mod schema;
 mod sentence;
 mod write;
 
-pub use name::shown_name;
-pub use sentence::{sentence, sentence_of};
+pub(crate) use name::shown_name;
+pub(crate) use sentence::{sentence, sentence_of};
 
 use crate::wire::RawJson;
 
 /// The parameters of a tool with their types in parentheses, by its definition.
-pub fn parameters(definition: &RawJson) -> String {
+pub(crate) fn parameters(definition: &RawJson) -> String {
     let schema = definition.member("inputSchema");
     write::parameters(&schema::read(schema.as_ref()))
 }

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use crate::visible::is_unseen;
 
 /// A name as it stands in a line.
-pub fn shown_name(name: &str) -> Cow<'_, str> {
+pub(crate) fn shown_name(name: &str) -> Cow<'_, str> {
     if !name.is_empty() && name.chars().all(is_plain) {
         Cow::Borrowed(name)
     } else {

@@ -12,7 +12,7 @@ const LOOKED_AT: usize = 4 * LONGEST;
 const SHORTENED: &[&str] = &["e.g", "i.e", "etc", "vs", "cf", "approx", "incl", "no"];
 
 /// What the tool of a definition does, in a sentence; nothing if it does not say.
-pub fn sentence(definition: &RawJson) -> Option<String> {
+pub(crate) fn sentence(definition: &RawJson) -> Option<String> {
     let said = |name: &str| {
         let value = definition.member(name)?;
         let text = sentence_of(&value.as_text()?, LONGEST);
@@ -22,7 +22,7 @@ pub fn sentence(definition: &RawJson) -> Option<String> {
 }
 
 /// The first sentence of a text on one line, cut where it is longer than so many characters.
-pub fn sentence_of(text: &str, longest: usize) -> String {
+pub(crate) fn sentence_of(text: &str, longest: usize) -> String {
     let text = without_headings(text.trim_start());
     let looked_at = text.char_indices().nth(LOOKED_AT.max(longest + 1));
     let text = &text[..looked_at.map_or(text.len(), |(end, _)| end)];

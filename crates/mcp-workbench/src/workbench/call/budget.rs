@@ -17,17 +17,17 @@ use crate::{
 const RESULT_KEY: &str = "mcp-workbench/result";
 
 /// Where a result comes from, and what may become of it.
-pub struct Origin<'a> {
+pub(crate) struct Origin<'a> {
     /// The server that has sent it.
     pub server: &'a ServerIdentifier,
     /// The tool that was called, where that is known.
     pub tool: Option<&'a ToolName>,
     /// Whether `structuredContent` may be left out.
-    pub structured: Structured,
+    pub(crate) structured: Structured,
 }
 
 /// A result as its client gets it: as it came if it is within the budget, or if it cannot be kept.
-pub fn fit(
+pub(crate) fn fit(
     workbench: &Workbench,
     origin: &Origin<'_>,
     recipient: impl FnOnce() -> Recipient,
@@ -165,7 +165,7 @@ impl Told<'_> {
 }
 
 /// A number of things.
-pub fn count(number: usize, thing: &str) -> String {
+pub(crate) fn count(number: usize, thing: &str) -> String {
     match number {
         1 => format!("1 {thing}"),
         _ if thing.ends_with("ch") => format!("{number} {thing}es"),

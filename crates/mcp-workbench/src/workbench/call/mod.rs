@@ -36,10 +36,10 @@ use crate::{
 };
 use budget::Origin;
 use consent::{Consent, Permit};
-pub use resolve::LookupError;
+pub(crate) use resolve::LookupError;
 use resolve::{Attempt, Lookup};
 use waiting::Step;
-pub use waiting::WaitingCall;
+pub(crate) use waiting::WaitingCall;
 
 /// How often a call is checked and sent again because its tool changed between the check and the moment of sending.
 const MAX_CHECKS: u32 = 3;
@@ -49,7 +49,7 @@ const MAX_HEADER_REPEATS: u32 = 1;
 
 /// The names by which a client means a tool.
 #[derive(Debug, Clone, Copy)]
-pub struct ToolNames<'a> {
+pub(crate) struct ToolNames<'a> {
     /// The toolbox; not used in native mode.
     pub toolbox: &'a str,
     /// The server; not used in native mode.
@@ -70,7 +70,7 @@ impl<'a> From<&'a ToolIdentifier> for ToolNames<'a> {
 
 /// The way in which a client calls a tool. It decides what the reply may look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub(crate) enum Mode {
     /// By `use_tool`, or from the command line.
     UseTool,
     /// By the name that the tool is registered under in dynamic mode.
@@ -80,9 +80,9 @@ pub enum Mode {
 }
 
 /// A tool call as a client makes it.
-pub struct ToolCall<'a> {
+pub(crate) struct ToolCall<'a> {
     /// The way in which it is made.
-    pub mode: Mode,
+    pub(crate) mode: Mode,
     /// The tool that it names.
     pub names: ToolNames<'a>,
     /// The arguments, byte for byte as the client wrote them.
@@ -94,7 +94,7 @@ pub struct ToolCall<'a> {
 }
 
 /// The reply to a call.
-pub enum CallReply {
+pub(crate) enum CallReply {
     /// The result of the server, within its budget and in the form of the client's era.
     Result(Spliced),
     /// A JSON-RPC error of the server that the client is to act on.
@@ -111,7 +111,7 @@ pub enum CallReply {
 }
 
 /// The reason why a call failed.
-pub enum CallFailure {
+pub(crate) enum CallFailure {
     /// The tool was not found.
     NotFound {
         /// The part that is missing.
@@ -125,7 +125,7 @@ pub enum CallFailure {
 
 impl CallFailure {
     /// The stable code for programs.
-    pub fn code(&self) -> &'static str {
+    pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::NotFound { error, .. } => error.code(),
             Self::Failed(error) => error.code(),
@@ -140,7 +140,7 @@ impl From<CallError> for CallFailure {
 }
 
 /// A call after its first steps.
-pub enum CallStart {
+pub(crate) enum CallStart {
     /// It is over.
     Over(CallReply),
     /// It can be sent at once.
@@ -151,7 +151,7 @@ pub enum CallStart {
 
 impl CallStart {
     /// Runs the call to its end. Dropping the future cancels it.
-    pub async fn run(self) -> CallReply {
+    pub(crate) async fn run(self) -> CallReply {
         match self {
             Self::Over(reply) => reply,
             Self::Ready(ready) => ready.run().await,
@@ -178,7 +178,7 @@ struct Run {
 }
 
 /// A call that can be sent.
-pub struct ReadyCall {
+pub(crate) struct ReadyCall {
     run: Run,
     server: Arc<ServerHandle>,
     call: Call,
@@ -189,7 +189,7 @@ pub struct ReadyCall {
 pub(crate) type Sent = Result<Settled, Panicked>;
 
 /// The end of a call at its server, as far as the pipeline is concerned.
-pub enum Settled {
+pub(crate) enum Settled {
     /// The call is over.
     Over(CallReply),
     /// It has to wait for something.
@@ -454,7 +454,7 @@ impl Run {
 
 impl ReadyCall {
     /// Returns the server that the call goes to.
-    pub fn server(&self) -> &Arc<ServerHandle> {
+    pub(crate) fn server(&self) -> &Arc<ServerHandle> {
         &self.server
     }
 

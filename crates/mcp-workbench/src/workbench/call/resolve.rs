@@ -15,7 +15,7 @@ use crate::{
 
 /// The reason why a tool could not be found.
 #[derive(Debug)]
-pub enum LookupError {
+pub(crate) enum LookupError {
     /// No such toolbox is configured.
     ToolboxUnknown,
     /// The toolbox is not open; this would open it.
@@ -42,7 +42,7 @@ pub enum LookupError {
 
 impl LookupError {
     /// The stable code for programs.
-    pub fn code(&self) -> &'static str {
+    pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::ToolboxUnknown => "toolbox_unknown",
             Self::ToolboxNotOpen(_) => "toolbox_not_open",

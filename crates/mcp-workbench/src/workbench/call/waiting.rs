@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// A call that has to wait for something.
-pub struct WaitingCall {
+pub(crate) struct WaitingCall {
     pub(super) run: Run,
     pub(super) step: Step,
 }
@@ -47,7 +47,7 @@ pub(super) enum Step {
 
 impl WaitingCall {
     /// Runs the call to its end. Dropping the future cancels it.
-    pub async fn run(self) -> CallReply {
+    pub(crate) async fn run(self) -> CallReply {
         let Self { mut run, mut step } = self;
         loop {
             let (server, call) = match step {

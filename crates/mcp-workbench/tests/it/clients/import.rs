@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use mcp_workbench::clients::{CLIENTS, Client, ClientName, Scope, client};
+use mcp_workbench::internal::clients::{CLIENTS, Client, ClientName, Scope, client};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 

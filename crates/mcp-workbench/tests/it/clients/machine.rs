@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use mcp_workbench::{
+use mcp_workbench::internal::{
     clients::{CLIENTS, Client, Format, Scope, System, client_paths},
     config::Environment,
 };

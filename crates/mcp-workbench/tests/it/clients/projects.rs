@@ -1,6 +1,6 @@
 //! `import` in a directory that somebody else may have written.
 
-use mcp_workbench::clients::{ClientName, Scope, client};
+use mcp_workbench::internal::clients::{ClientName, Scope, client};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 

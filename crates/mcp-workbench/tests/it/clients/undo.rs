@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mcp_workbench::clients::{ClientName, Format, Scope, client, servers_in};
+use mcp_workbench::internal::clients::{ClientName, Format, Scope, client, servers_in};
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsString, fs, path::Path};
 
-use mcp_workbench::{
+use mcp_workbench::internal::{
     config::{Environment, parse},
     lock::Lock,
 };

@@ -4,7 +4,7 @@
 use std::{collections::BTreeMap, fs, path::Path};
 
 use bytes::Bytes;
-use mcp_workbench::{
+use mcp_workbench::internal::{
     policy::scan::{Listed, Severity, across, hard, scan},
     wire::RawJson,
 };
@@ -166,7 +166,10 @@ fn the_page_about_the_scanner_has_the_rates() {
     }
     let row = format!("| all | | {} |", sums.map(|it| it.to_string()).join(" | "));
     assert!(page.contains(&row), "{row}");
-    let benign = format!("{} honest definitions of the project", self::shapes(BENIGN).len());
+    let benign = format!(
+        "{} honest definitions of the project",
+        self::shapes(BENIGN).len()
+    );
     assert!(page.contains(&benign), "{benign}");
     assert!(shapes.len() >= 60);
 }
