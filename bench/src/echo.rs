@@ -19,7 +19,6 @@ struct Incoming<'a> {
     params: Option<&'a RawValue>,
 }
 
-/// What a call says.
 #[derive(Deserialize)]
 struct CallParams {
     #[serde(default)]
@@ -44,13 +43,11 @@ struct ModernMeta<'a> {
     _capabilities: &'a RawValue,
 }
 
-/// What the tools take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 struct Arguments {
     /// How many bytes of text the result has.
     #[serde(default)]
     bytes: usize,
-    /// The kind of text.
     #[serde(default)]
     text: Text,
 }

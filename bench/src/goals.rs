@@ -34,7 +34,6 @@ struct Goal {
     measure: Measure,
     at_least: f64,
     aim: f64,
-    /// Whether more is better.
     more: bool,
 }
 
@@ -246,13 +245,11 @@ const HTTP_GOALS: &[Goal] = &[
 /// A row of the table.
 #[derive(Debug, Serialize)]
 pub struct Row {
-    /// What was measured.
     pub what: &'static str,
     /// For each column what was found.
     pub cells: Vec<Option<f64>>,
     /// The least that is acceptable.
     pub at_least: f64,
-    /// What is aimed at.
     pub goal: f64,
     /// For each column whether the goal is reached.
     pub verdicts: Vec<Verdict>,
@@ -261,11 +258,9 @@ pub struct Row {
 /// How a figure stands to its limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Verdict {
-    /// The goal is reached.
     Goal,
     /// What is acceptable is reached.
     Acceptable,
-    /// Neither is.
     Missed,
     /// There is no figure or no limit.
     None,

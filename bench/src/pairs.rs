@@ -17,7 +17,6 @@ const fn http(name: &'static str, kind: Kind, eras: (Era, Era)) -> Target {
 const LEGACY: (Era, Era) = (Legacy, Legacy);
 const MODERN: (Era, Era) = (Modern, Modern);
 
-/// The pairs over stdio.
 pub const STDIO: [Target; 13] = [
     stdio("direct-legacy", Kind::Direct, LEGACY),
     stdio("direct-modern", Kind::Direct, MODERN),

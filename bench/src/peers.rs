@@ -25,7 +25,6 @@ pub enum PeerError {
     Io(#[from] io::Error),
 }
 
-/// A peer.
 #[derive(Debug, PartialEq)]
 pub struct Peer {
     /// What it is called in results.
@@ -123,7 +122,6 @@ impl Peer {
         matches!(self.way, Way::StdioToHttp | Way::HttpToStdio)
     }
 
-    /// Writes its configuration.
     pub fn prepare(
         &self,
         programs: &Programs,

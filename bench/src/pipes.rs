@@ -24,7 +24,6 @@ pub struct Pipes {
 }
 
 impl Pipes {
-    /// Starts the process.
     pub fn spawn(prepared: &Prepared) -> io::Result<Self> {
         let mut child = prepared
             .command()
@@ -95,7 +94,6 @@ impl Pipes {
         Ok(done)
     }
 
-    /// Sends a request.
     pub(crate) fn request(
         &mut self,
         id: u64,

@@ -32,7 +32,6 @@ pub struct Prepared {
     /// The text of a call before and after its arguments.
     call: [String; 2],
     pub(crate) folder: TempDir,
-    /// What runs beside it.
     pub(crate) companion: Option<Companion>,
     /// Where it listens, if that is not for it to choose.
     pub(crate) address: Option<String>,

@@ -21,7 +21,6 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// This one.
     pub fn this() -> Self {
         let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let model = info
@@ -49,7 +48,6 @@ struct Results<'a> {
     records: Vec<Record<'a>>,
 }
 
-/// A table of goals.
 #[derive(Serialize)]
 struct Section {
     title: &'static str,
@@ -61,7 +59,6 @@ struct Section {
 
 /// Everything that a run leaves behind.
 pub struct Report<'a> {
-    /// Where it was measured.
     pub machine: &'a Machine,
     /// How the run was started.
     pub command: &'a str,
@@ -70,7 +67,6 @@ pub struct Report<'a> {
 }
 
 impl Report<'_> {
-    /// All tables.
     pub fn text(&self) -> String {
         let machine = self.machine;
         let mut text = format!(
@@ -312,7 +308,6 @@ fn with_part(page: &str, name: &str, part: &str) -> String {
     }
 }
 
-/// Three digits that count.
 pub(crate) fn digits(value: f64) -> String {
     match value.abs() {
         100.0.. => format!("{value:.0}"),

@@ -63,7 +63,6 @@ fn excerpt(message: &[u8]) -> String {
     String::from_utf8_lossy(&message[..message.len().min(300)]).into_owned()
 }
 
-/// Builds a request.
 pub(crate) fn write_request(out: &mut Vec<u8>, id: u64, method: &str, params: &Params) {
     let id = id.to_string();
     out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
@@ -75,11 +74,9 @@ pub(crate) fn write_request(out: &mut Vec<u8>, id: u64, method: &str, params: &P
     out.push(b'}');
 }
 
-/// How messages travel.
 pub enum Link {
     /// Over the pipes of the target's process.
     Pipes(Pipes),
-    /// Over HTTP.
     Http(Connections),
 }
 

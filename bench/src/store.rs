@@ -17,18 +17,14 @@ pub struct Store {
 /// One line of the results.
 #[derive(Debug, Serialize)]
 pub struct Record<'a> {
-    /// What was measured.
     pub case: &'a str,
-    /// Of whom.
     pub target: &'a str,
-    /// What the rounds say.
     pub figure: Figure,
     /// The values of the rounds, in their order.
     values: Vec<f64>,
 }
 
 impl Store {
-    /// Notes a value.
     pub fn put(&mut self, case: &str, target: &str, round: usize, value: f64) {
         let key = (case.to_owned(), target.to_owned());
         self.values.entry(key).or_default().insert(round, value);

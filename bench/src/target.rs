@@ -7,7 +7,6 @@ use crate::{era::Era, peers::Peer};
 /// What stands behind a target.
 #[derive(Debug, Clone, Copy)]
 pub struct Layout {
-    /// How many servers.
     pub servers: usize,
     /// How many tools each of them has.
     pub tools: usize,
@@ -27,9 +26,7 @@ impl Layout {
 /// The kind of a target.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
-    /// The echo server itself.
     Direct,
-    /// The relay.
     Relay,
     /// The workbench, with `use_tool`.
     Workbench,
@@ -42,9 +39,7 @@ pub enum Kind {
 /// The transport of one side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
-    /// Pipes.
     Stdio,
-    /// Streamable HTTP.
     Http,
 }
 
@@ -85,14 +80,12 @@ pub struct Target {
     pub(crate) extra: Extra,
 }
 
-/// Where the programs are.
 #[derive(Debug, Clone)]
 pub struct Programs {
     /// The folder of our own programs.
     pub own: PathBuf,
     /// The folder that peers are installed in.
     pub peers: PathBuf,
-    /// The workbench.
     pub workbench: PathBuf,
 }
 
@@ -110,7 +103,6 @@ impl Programs {
 impl Target {
     /// No gateway, over pipes.
     pub const DIRECT: Self = Self::stdio("direct", Kind::Direct);
-    /// The workbench over pipes.
     pub const WORKBENCH: Self = Self::stdio("workbench", Kind::Workbench);
     /// The targets over pipes that need nothing from elsewhere.
     pub const OWN: [Self; 4] = [
@@ -119,7 +111,6 @@ impl Target {
         Self::WORKBENCH,
         Self::stdio("native", Kind::Native),
     ];
-    /// Those over HTTP.
     pub const HTTP: [Self; 6] = [
         Self::http("direct-http", Kind::Direct, BOTH),
         Self::http("relay-http", Kind::Relay, BOTH),
@@ -192,12 +183,10 @@ impl Target {
         }
     }
 
-    /// The name in results.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// The kind of target.
     pub fn kind(&self) -> Kind {
         self.kind
     }

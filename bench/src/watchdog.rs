@@ -36,7 +36,6 @@ impl Watched {
         watched
     }
 
-    /// Its id.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }

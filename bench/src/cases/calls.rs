@@ -21,7 +21,6 @@ const LIMIT: Duration = Duration::from_mins(1);
 struct Extent {
     /// How many calls are in flight.
     in_flight: &'static [usize],
-    /// How large results are.
     sizes: &'static [usize],
 }
 

@@ -20,7 +20,6 @@ use crate::{
     target::{Layout, Programs, Target},
 };
 
-/// How much is measured.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan {
     /// How many rounds of calls.
@@ -36,7 +35,6 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// About three minutes.
     pub const QUICK: Self = Self {
         rounds: 7,
         starts: 7,
@@ -63,9 +61,7 @@ impl Plan {
 
 /// A run: what is measured, and what was found.
 pub struct Run {
-    /// Where the programs are.
     pub programs: Programs,
-    /// How much is measured.
     pub plan: Plan,
     /// What is compared over pipes.
     pub targets: Vec<Target>,
@@ -77,7 +73,6 @@ pub struct Run {
     pub http_pairs: Vec<Target>,
     /// After this no further round begins.
     pub deadline: Instant,
-    /// What was found.
     pub store: Store,
 }
 
@@ -96,7 +91,6 @@ pub const CASES: &[&str] = &[
 ];
 
 impl Run {
-    /// Runs one case.
     pub fn case(&mut self, name: &str) {
         // Whoever does not read the progress is not told.
         let _ = writeln!(io::stderr(), "bench: {name}");

@@ -17,7 +17,6 @@ const fn layout(servers: usize, tools: usize, start_delay: u64) -> Layout {
     }
 }
 
-/// What is opened.
 const LAYOUTS: [(&str, Layout); 8] = [
     ("open 1 server, ms", layout(1, 5, 0)),
     ("open 10 servers, ms", layout(10, 5, 0)),

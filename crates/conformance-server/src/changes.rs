@@ -16,14 +16,10 @@ use crate::{interview::is_modern, resources};
 /// How many changes a slow listener may be behind.
 const BACKLOG: usize = 64;
 
-/// Something that has changed.
 #[derive(Clone, Copy)]
 pub(crate) enum Change {
-    /// The list of tools.
     Tools,
-    /// The list of prompts.
     Prompts,
-    /// The watched resource.
     WatchedResource,
 }
 

@@ -41,7 +41,6 @@ pub(crate) enum State {
 pub(crate) struct Retry<'a> {
     /// The tool or prompt; a state is good for no other.
     pub(crate) name: &'a str,
-    /// The answers.
     pub(crate) responses: Option<&'a InputResponses>,
     /// The state that came with the questions.
     pub(crate) state: Option<&'a str>,

@@ -30,17 +30,22 @@ const BEFORE_FAILING: Duration = Duration::from_secs(1);
 /// What a tool does once it runs.
 enum Job {
     /// Sleeps, and then says so.
-    Compute { pause: Duration, label: String },
-    /// Fails as a tool.
+    Compute {
+        pause: Duration,
+        label: String,
+    },
     Fail,
-    /// Fails as a request.
     Break,
     /// Asks the user whether to go on.
-    Confirm { filename: String },
+    Confirm {
+        filename: String,
+    },
     /// Asks the user two things at once.
     AskTwice,
     /// Greets the user whose name was asked before the task began.
-    Greet { name: String },
+    Greet {
+        name: String,
+    },
 }
 
 /// The tools of this module.

@@ -172,7 +172,6 @@ pub(crate) fn text_argument<'a>(
         .ok_or_else(|| ErrorData::invalid_params(format!("Missing argument: {name}"), None))
 }
 
-/// A tool without arguments.
 pub(crate) fn plain(name: &'static str, description: &'static str) -> Tool {
     tool(
         name,

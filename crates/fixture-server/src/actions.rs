@@ -34,11 +34,9 @@ const FILL_CHUNK: usize = 64 * 1024;
 
 /// The surroundings of a list of actions.
 pub(crate) struct Stage<'a> {
-    /// The server that acts.
     pub(crate) server: &'a Server,
     /// The request or notification that is handled; none at the start.
     pub(crate) request: Option<&'a Request>,
-    /// Where messages go.
     pub(crate) output: Arc<Output>,
     /// The client's answers to what the server asked, each a whole message.
     pub(crate) replies: Vec<String>,
@@ -265,7 +263,6 @@ impl Stage<'_> {
         }
     }
 
-    /// Fills in the placeholders.
     fn fill_in(&self, text: &str) -> Vec<u8> {
         let raw = |part: Option<&RawValue>| part.map_or("null", RawValue::get).to_owned();
         let request = self.request;
@@ -295,7 +292,6 @@ fn bytes_of(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// Lets time pass.
 pub(crate) fn pause(time: Duration) {
     let end = Instant::now() + time;
     while let Some(left) = end.checked_duration_since(Instant::now()) {

@@ -20,18 +20,13 @@ struct Arguments {
     size: usize,
 }
 
-/// The built-in tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BuiltIn {
     /// Gives back the raw parameters of the call.
     Echo,
-    /// Gives the environment.
     Env,
-    /// Gives the working directory.
     Cwd,
-    /// Gives the process id.
     Pid,
-    /// Gives the command line.
     Args,
     /// Answers after `ms` milliseconds.
     Sleep,

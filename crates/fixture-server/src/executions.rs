@@ -38,7 +38,6 @@ impl Executions {
         Self { file }
     }
 
-    /// Appends a call.
     pub(crate) fn record(&self, call: &Request) {
         let Some(mut file) = self.file.as_ref() else {
             return;

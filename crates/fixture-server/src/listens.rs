@@ -13,7 +13,6 @@ use crate::{
     script::{ListenEnd, Raw},
 };
 
-/// Everybody who listens.
 #[derive(Debug, Default)]
 pub(crate) struct Listens {
     listens: Mutex<Vec<Listen>>,
@@ -99,7 +98,6 @@ impl Listens {
         self.lock().retain(|listen| listen.key != key);
     }
 
-    /// Whether a request listens.
     pub(crate) fn holds(&self, key: &str) -> bool {
         self.lock().iter().any(|listen| listen.key == key)
     }

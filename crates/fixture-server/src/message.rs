@@ -18,7 +18,6 @@ pub(crate) struct Message {
     pub(crate) params: Option<Raw>,
 }
 
-/// How a message speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Era {
     /// Up to 2025-11-25.
@@ -32,13 +31,11 @@ pub(crate) enum Era {
 pub(crate) struct Request {
     /// The id, where an answer is wanted.
     pub(crate) id: Option<Raw>,
-    /// The method.
     pub(crate) method: String,
     /// The raw parameters; `{}` when absent.
     pub(crate) params: Raw,
     /// The parts of the parameters that the server itself reads.
     pub(crate) known: KnownParams,
-    /// How it speaks.
     pub(crate) era: Era,
     /// What it is known by among all requests of all clients; over stdio its raw id.
     pub(crate) key: String,

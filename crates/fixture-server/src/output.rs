@@ -20,7 +20,6 @@ pub(crate) struct Output {
     sink: Sink,
 }
 
-/// Where an output goes.
 #[derive(Debug, Default)]
 enum Sink {
     #[default]
@@ -87,7 +86,6 @@ impl Output {
         }
     }
 
-    /// Answers a request.
     pub(crate) fn answer(&self, id: &RawValue, result: &str) {
         self.line(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#).as_bytes());
     }

@@ -22,7 +22,6 @@ struct Given {
     places: HashMap<String, Place>,
 }
 
-/// Where a call is.
 #[derive(Debug, Clone, Default)]
 struct Place {
     /// The tool, prompt or resource that was asked for.

@@ -35,7 +35,6 @@ const STDIO: &str = "stdio";
 /// The whole state of the process.
 #[derive(Debug)]
 pub(crate) struct Server {
-    /// What it does.
     pub(crate) script: Script,
     /// The command line without the program.
     pub(crate) arguments: Vec<String>,
@@ -45,13 +44,10 @@ pub(crate) struct Server {
     executions: Executions,
     /// Where messages are written that belong to no request.
     output: Arc<Output>,
-    /// What is under way.
     pub(crate) pending: Pending,
-    /// Who hears of changes.
     pub(crate) listens: Listens,
     /// What was given out to calls that were asked something.
     pub(crate) states: States,
-    /// The tasks.
     pub(crate) tasks: Tasks,
     /// The raw definitions, page by page.
     pages: Mutex<Vec<Vec<String>>>,

@@ -10,7 +10,6 @@ use serde_json::{json, value::RawValue};
 
 use crate::{message::Request, modern, script::TaskScript};
 
-/// When everything happens.
 const TIME: &str = "2026-07-28T00:00:00Z";
 
 /// All tasks by their ids.

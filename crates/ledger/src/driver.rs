@@ -30,10 +30,8 @@ pub(crate) const SILENCE: Duration = Duration::from_secs(30);
 /// How long to wait before a server that could not be reached is tried again.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// The client.
 #[derive(Debug)]
 pub(crate) struct Driver {
-    /// The process under test.
     pub workbench: Workbench,
     /// What happened since it was last taken.
     pub history: History,
@@ -57,7 +55,6 @@ struct OpenRequest {
 /// When the load is over.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Limit {
-    /// After so many steps.
     Steps(u64),
     /// After so many steps, or at this moment if that comes first.
     StepsUntil(u64, Instant),
@@ -66,15 +63,11 @@ pub(crate) enum Limit {
 /// The client cannot go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Stuck {
-    /// The workbench has ended.
     #[error("the workbench has ended")]
     Ended,
     /// The workbench says nothing, although answers are due.
     #[error("the workbench is silent, although {awaited} answers are due")]
-    Silent {
-        /// How many are due.
-        awaited: usize,
-    },
+    Silent { awaited: usize },
 }
 
 impl Driver {
@@ -107,7 +100,6 @@ impl Driver {
         self.settle()
     }
 
-    /// Carries out the plan.
     pub(crate) fn load(&mut self, limit: Limit) -> Result<(), Stuck> {
         let (steps, end) = match limit {
             Limit::Steps(steps) => (steps, None),

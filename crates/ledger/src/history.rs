@@ -5,7 +5,6 @@ use crate::identity::{Id, Nonce, ServerIndex};
 /// Everything that the client did and saw, in its order.
 #[derive(Debug, Default)]
 pub struct History {
-    /// The events.
     pub events: Vec<Event>,
 }
 
@@ -13,28 +12,20 @@ pub struct History {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// A request is about to be sent.
-    Sent {
-        /// Its id.
-        id: Id,
-        /// What it asks for.
-        request: Request,
-    },
+    Sent { id: Id, request: Request },
     /// A line that is no message is about to be sent.
     GarbageSent,
     /// The cancel of a request is about to be sent.
     Cancelled(Id),
     /// Stdin is about to be closed.
     Closing,
-    /// An answer came.
     Answered {
         /// The id that it names.
         id: Id,
-        /// What it says.
         answer: Answer,
     },
     /// An error without an id came, as it answers a line that is no message.
     GarbageRefused,
-    /// Progress came.
     Progress {
         /// The call whose token it names.
         call: Nonce,
@@ -68,7 +59,6 @@ pub struct SentCall {
 /// Where a call has to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Address {
-    /// On this server.
     Server(ServerIndex),
     /// Nowhere: it names something that is not there.
     Nothing,
@@ -77,39 +67,31 @@ pub enum Address {
 /// Whether a call wants to hear of its progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgressWish {
-    /// It carries a token.
     Wanted,
-    /// It does not.
     Unwanted,
 }
 
-/// What an answer says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// A server's result, which gives the call back.
     Echo {
-        /// The nonce in it.
         nonce: Nonce,
         /// Whether all else in it is what was sent.
         state: EchoState,
     },
     /// The workbench says that a call failed.
     Failed {
-        /// Its code.
         code: Box<str>,
         /// What it says about the call's effects.
         outcome: Outcome,
     },
-    /// Some other result.
     Result,
-    /// A JSON-RPC error.
     RpcError(i64),
 }
 
 /// What has become of what was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EchoState {
-    /// It is all there.
     Intact,
     /// Something is not as it was sent.
     Damaged,
@@ -118,11 +100,9 @@ pub enum EchoState {
 /// What a failed call says about its effects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// Nothing reached the server.
     NotSent,
     /// The server said that it did not run it.
     Rejected,
-    /// It reached the server.
     Unknown,
     /// None is named: the server answered.
     Answered,
@@ -131,10 +111,7 @@ pub enum Outcome {
 /// A call that a server ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Execution {
-    /// The server.
     pub server: ServerIndex,
-    /// Its process.
     pub pid: u32,
-    /// The call.
     pub nonce: Nonce,
 }

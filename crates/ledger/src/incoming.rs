@@ -87,7 +87,6 @@ struct EchoArguments<'a> {
     payload: Cow<'a, str>,
 }
 
-/// What a line tells.
 pub(crate) fn event(line: &[u8]) -> Event {
     let read = serde_json::from_slice::<Line>(line);
     let event = read

@@ -21,17 +21,13 @@ const LONGEST_STOP_MS: u64 = 400;
 /// Faults under way. Dropping it ends them too.
 #[derive(Debug)]
 pub(crate) struct Nemesis {
-    /// Dropped to end it.
     alive: Option<mpsc::Sender<()>>,
     thread: Option<JoinHandle<Deeds>>,
 }
 
-/// What it has done.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Deeds {
-    /// Processes killed.
     pub kills: u64,
-    /// Processes stopped.
     pub stops: u64,
 }
 

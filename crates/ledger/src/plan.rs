@@ -25,7 +25,6 @@ pub(crate) struct Plan {
     next_nonce: u64,
 }
 
-/// One step.
 #[derive(Debug)]
 pub(crate) enum Step {
     /// Send these, which share one id, at once, and cancel them so many steps later, if at all.
@@ -34,12 +33,9 @@ pub(crate) enum Step {
     Garbage,
 }
 
-/// A request to send.
 #[derive(Debug)]
 pub(crate) struct Planned {
-    /// Its id.
     pub id: Id,
-    /// What it asks for.
     pub ask: Ask,
 }
 
@@ -56,14 +52,11 @@ pub(crate) enum Ask {
     Open(usize),
 }
 
-/// A call to make.
 #[derive(Debug)]
 pub(crate) struct PlannedCall {
     /// What tells it from all others.
     pub nonce: Nonce,
-    /// Which tool.
     pub tool: Tool,
-    /// Of whom.
     pub target: Target,
     /// How long it takes, where the tool sleeps.
     pub ms: u64,
@@ -73,10 +66,8 @@ pub(crate) struct PlannedCall {
     pub progress: ProgressWish,
 }
 
-/// Whom a call names.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Target {
-    /// A server.
     Server(ServerIndex),
     /// A toolbox that is not there.
     MissingToolbox,
@@ -114,7 +105,6 @@ impl Plan {
         }
     }
 
-    /// The next step.
     pub(crate) fn step(&mut self) -> Step {
         let id = self.fresh_id();
         let one = |ask| Step::Requests(vec![Planned { id, ask }], None);

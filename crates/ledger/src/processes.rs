@@ -15,11 +15,8 @@ pub(crate) struct Mark(String);
 /// What one process takes up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Footprint {
-    /// Open descriptors.
     pub descriptors: u64,
-    /// Resident memory.
     pub resident_kib: u64,
-    /// Threads.
     pub threads: u64,
 }
 
@@ -30,7 +27,6 @@ pub(crate) struct MarkedProcess(OwnedFd);
 /// A process at a moment; the same number later may be another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Seen {
-    /// Its number.
     pub pid: u32,
     started: u64,
 }

@@ -10,9 +10,7 @@ const SHOWN: usize = 50;
 /// The figures and findings of a run.
 #[derive(Debug)]
 pub struct Report {
-    /// The seed.
     pub seed: u64,
-    /// How long it took.
     pub duration: Duration,
     /// How many times faults were stopped and everything was checked.
     pub rounds: u64,
@@ -20,7 +18,6 @@ pub struct Report {
     pub tally: Tally,
     /// How many calls the servers ran.
     pub executed: usize,
-    /// What the nemesis did.
     pub deeds: Deeds,
     /// The longest wait for an answer.
     pub slowest: Duration,

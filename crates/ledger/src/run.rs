@@ -48,29 +48,23 @@ const SHOWN_LOG_LINES: usize = 20;
 /// With so many violations a run is not worth going on with.
 const ENOUGH: usize = 100;
 
-/// What to run.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Determines what the client does and whom the nemesis hits.
     pub seed: u64,
-    /// How much.
     pub amount: Amount,
-    /// How many servers.
     pub servers: usize,
     /// The mean time between two faults.
     pub pace: Duration,
-    /// The program under test.
     pub workbench: PathBuf,
     /// The program of the servers.
     pub fixture_server: PathBuf,
 }
 
-/// How much to run.
 #[derive(Debug, Clone, Copy)]
 pub enum Amount {
     /// So many steps, most of which are calls.
     Steps(u64),
-    /// For so long.
     Time(Duration),
 }
 
@@ -86,7 +80,6 @@ pub enum RunError {
     /// The workbench did not come up.
     #[error("the workbench did not come up: {log}")]
     NotUp {
-        /// What went wrong.
         #[source]
         stuck: Stuck,
         /// The last lines that it wrote to stderr.
@@ -148,7 +141,6 @@ struct Run {
 }
 
 impl Run {
-    /// Opens the toolboxes.
     fn begin(&mut self) -> Result<(), RunError> {
         let up = self.driver.begin(TOOLBOXES.len());
         up.map_err(|stuck| {

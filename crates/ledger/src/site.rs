@@ -55,12 +55,10 @@ impl Site {
         Ok(site)
     }
 
-    /// The configuration file.
     pub(crate) fn config(&self) -> PathBuf {
         self.path("workbench.json")
     }
 
-    /// The directory.
     pub(crate) fn folder(&self) -> &Path {
         self.directory.path()
     }
@@ -91,7 +89,6 @@ impl Site {
         Ok(executions)
     }
 
-    /// All servers.
     pub(crate) fn servers(&self) -> impl Iterator<Item = ServerIndex> + use<> {
         (0..self.servers).map(ServerIndex)
     }

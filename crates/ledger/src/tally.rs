@@ -4,26 +4,20 @@ use std::{collections::HashSet, ops::AddAssign};
 
 use crate::history::{Answer, Event, History, Outcome, Request};
 
-/// How many of what.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Tally {
-    /// Requests that were sent.
     pub requests: u64,
     /// Calls of tools among them.
     pub calls: u64,
-    /// Answers to requests.
     pub answered: u64,
     /// Results of servers among them.
     pub results: u64,
-    /// Errors of servers.
     pub refused: u64,
     /// Failures after a server had died, or might have run the call.
     pub unknown: u64,
     /// Failures before anything was sent.
     pub not_sent: u64,
-    /// Ids that were cancelled.
     pub cancelled: u64,
-    /// Reports of progress.
     pub progress: u64,
 }
 

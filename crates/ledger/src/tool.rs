@@ -68,7 +68,6 @@ impl Tool {
         Self::Echo
     }
 
-    /// Its name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Echo => "echo",

@@ -6,17 +6,14 @@ use thiserror::Error;
 
 use crate::identity::{Id, Nonce, ServerIndex};
 
-/// A broken promise.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Violation {
     /// A request was not answered.
     #[error("lost: {id} was sent {sent} times, answered {answered} times and never cancelled")]
     Lost {
-        /// The request.
         id: Id,
         /// How many requests had this id.
         sent: usize,
-        /// How many answers.
         answered: usize,
     },
     /// Requests got no answer for so long that the client gave up; the end may still answer them.
@@ -30,11 +27,9 @@ pub enum Violation {
     /// A request was answered more than once.
     #[error("doubled: {id} was sent {sent} times and answered {answered} times")]
     Doubled {
-        /// The request.
         id: Id,
         /// How many requests had this id.
         sent: usize,
-        /// How many answers.
         answered: usize,
     },
     /// An answer to a request that was never made.
@@ -45,28 +40,15 @@ pub enum Violation {
     Stray(String),
     /// The number of refused lines is not the number of lines that were no message.
     #[error("garbage: {sent} lines that are no message, {refused} refusals")]
-    Garbage {
-        /// How many were sent.
-        sent: usize,
-        /// How many were refused.
-        refused: usize,
-    },
+    Garbage { sent: usize, refused: usize },
     /// An answer that holds somebody else's result.
     #[error("misrouted: the answer to {id} holds the result of {nonce}")]
-    ForeignResult {
-        /// The request.
-        id: Id,
-        /// Whose result it is.
-        nonce: Nonce,
-    },
+    ForeignResult { id: Id, nonce: Nonce },
     /// A call ran on another server than its own.
     #[error("misrouted: {nonce} ran on {ran_on} (process {pid})")]
     Misrouted {
-        /// The call.
         nonce: Nonce,
-        /// Where it ran.
         ran_on: ServerIndex,
-        /// In which process.
         pid: u32,
     },
     /// A result that is not what was sent.
@@ -74,34 +56,20 @@ pub enum Violation {
     Damaged(Nonce),
     /// An answer of a kind that does not fit its request.
     #[error("unfit: {id} was answered with {answer}")]
-    Unfit {
-        /// The request.
-        id: Id,
-        /// What it got.
-        answer: String,
-    },
+    Unfit { id: Id, answer: String },
     /// A call ran more than once.
     #[error("executed twice: {nonce} ran {times} times")]
-    ExecutedTwice {
-        /// The call.
-        nonce: Nonce,
-        /// How often.
-        times: usize,
-    },
+    ExecutedTwice { nonce: Nonce, times: usize },
     /// A call ran that nobody made, or that was over long before.
     #[error("executed unasked: {nonce} ran on {server} (process {pid})")]
     ExecutedUnasked {
-        /// The call.
         nonce: Nonce,
-        /// Where it ran.
         server: ServerIndex,
-        /// In which process.
         pid: u32,
     },
     /// More calls of this id ran than its answers allow.
     #[error("executed though not sent: {id} ran {ran} times, its answers allow {allowed}")]
     ExecutedThoughNotSent {
-        /// The request.
         id: Id,
         /// How many of its calls without a result ran.
         ran: usize,
@@ -111,7 +79,6 @@ pub enum Violation {
     /// A server's answer was given to a call that never ran.
     #[error("never executed: {id} has {answered} answers of its server, but ran {ran} times")]
     NeverExecuted {
-        /// The request.
         id: Id,
         /// How many answers came from the server.
         answered: usize,
@@ -121,23 +88,17 @@ pub enum Violation {
     /// Progress that nobody asked for.
     #[error("progress of {0}, which did not ask for it")]
     ProgressUnasked(Nonce),
-    /// Progress out of order.
     #[error("progress of {nonce} went from {before} to {after}")]
     ProgressDisorder {
-        /// The call.
         nonce: Nonce,
-        /// What came first.
         before: u64,
-        /// What came next.
         after: u64,
     },
-    /// Progress after the answer.
     #[error("progress of {0} after its answer")]
     ProgressAfterAnswer(Nonce),
     /// A server did not answer when the faults had stopped.
     #[error("not alive: {server} gave no result within {} s after the faults had stopped", .within.as_secs())]
     NotAlive {
-        /// The server.
         server: ServerIndex,
         /// How long it was tried.
         within: Duration,
@@ -145,7 +106,6 @@ pub enum Violation {
     /// The workbench holds more descriptors than at its start.
     #[error("descriptors: {start} at the start, {end} at the end")]
     Descriptors {
-        /// After the warm-up.
         start: u64,
         /// With the same servers up.
         end: u64,
@@ -162,7 +122,6 @@ pub enum Violation {
     /// The workbench ended in another way than with code 0.
     #[error("the workbench ended with {0}")]
     EndedBadly(String),
-    /// The workbench panicked somewhere.
     #[error("{0}")]
     Panicked(String),
     /// Processes that outlived the workbench.

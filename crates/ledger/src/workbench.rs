@@ -19,7 +19,6 @@ const READ_BYTES: usize = 256 * 1024;
 #[derive(Debug)]
 pub(crate) struct Workbench {
     child: Child,
-    /// Dropped to end stdin.
     lines: Option<mpsc::Sender<String>>,
     /// What it says. The channel ends with its stdout.
     pub events: mpsc::Receiver<Event>,
@@ -53,7 +52,6 @@ impl Workbench {
         })
     }
 
-    /// Its process.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -36,7 +36,6 @@ impl Alarm {
         }
     }
 
-    /// Waits for a deadline.
     pub(crate) fn poll_wait(&mut self, deadline: Instant, context: &mut Context<'_>) -> Poll<()> {
         loop {
             let moment = self.counts_at(deadline);

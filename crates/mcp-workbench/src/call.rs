@@ -26,11 +26,9 @@ pub(crate) struct Call {
 /// What a caller asks of a server.
 #[derive(Clone)]
 pub(crate) enum CallRequest {
-    /// To run a tool.
     Tool(ToolRequest),
     /// Something that is relayed with its parameters as they are.
     Relayed {
-        /// The method.
         method: &'static str,
         /// The parameters, an object.
         params: RawJson,
@@ -78,7 +76,6 @@ impl CallRequest {
 /// call runs goes through this; nothing reaches up.
 #[derive(Clone)]
 pub(crate) struct CallContext {
-    /// The caller's side.
     pub client: Arc<dyn ClientHandle>,
     /// The `_meta` of the caller's request.
     pub meta: Option<RawJson>,
@@ -152,7 +149,6 @@ pub(crate) trait ClientHandle: Send + Sync {
         ClientIdentity::default()
     }
 
-    /// How the client speaks.
     fn era(&self) -> Era;
 
     /// What the client says it can do.
@@ -213,7 +209,6 @@ pub(crate) type RoomFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// Who is behind a client, as far as that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Principal {
-    /// Whoever has started us.
     Local,
     /// Whoever comes over HTTP, where no token is required.
     Anybody,
@@ -255,7 +250,6 @@ pub(crate) struct Recipient {
 pub(crate) struct ClientIdentity {
     /// The name of the program.
     pub name: Option<String>,
-    /// Its version.
     pub version: Option<String>,
 }
 
@@ -290,7 +284,6 @@ pub(crate) enum Question {
 }
 
 impl Question {
-    /// All of them.
     pub(crate) const ALL: [Self; 3] = [Self::Elicitation, Self::Sampling, Self::Roots];
 
     /// The question with this method.
@@ -347,7 +340,6 @@ impl ClientCapabilities {
         extensions.is_some_and(|extensions| extensions.member(name).is_some())
     }
 
-    /// The whole declaration.
     pub(crate) fn declared(&self) -> RawJson {
         let nothing = || ObjectText::new().finish();
         self.declared.clone().unwrap_or_else(nothing)

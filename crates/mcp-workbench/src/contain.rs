@@ -10,7 +10,6 @@ use std::{
 
 use thiserror::Error;
 
-/// A future has panicked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("internal error")]
 pub(crate) struct Panicked;

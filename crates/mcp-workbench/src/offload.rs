@@ -27,11 +27,8 @@ pub(crate) async fn offload<T: Send + 'static>(
     }
 }
 
-/// Work that was started.
 pub(crate) enum Offloaded<T> {
-    /// It was small.
     Done(T),
-    /// A thread does it.
     Running(Running<T>),
 }
 

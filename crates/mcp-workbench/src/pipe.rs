@@ -20,7 +20,6 @@ pub(crate) struct LineReader<R> {
 }
 
 impl<R: AsyncRead + Unpin> LineReader<R> {
-    /// A reader of messages.
     pub(crate) fn new(pipe: R) -> Self {
         Self::with_limit(pipe, MAX_FRAME_BYTES)
     }
@@ -101,7 +100,6 @@ impl<W: AsyncWrite + Unpin> FrameWriter<W> {
         }
     }
 
-    /// Queues a message.
     pub(crate) fn push<'a>(&mut self, message: impl Into<Outgoing<'a>>) -> FrameTicket {
         self.outbox.push(message)
     }

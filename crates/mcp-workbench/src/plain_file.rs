@@ -16,7 +16,6 @@ pub(crate) enum PlainFileError {
     /// It has more bytes than this.
     #[error("larger than {0} bytes")]
     TooLarge(u64),
-    /// The system refused.
     #[error(transparent)]
     Io(#[from] io::Error),
 }

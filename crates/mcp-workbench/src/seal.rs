@@ -14,7 +14,6 @@ pub(crate) enum SealPurpose {
     Task,
 }
 
-/// Makes and opens seals.
 pub(crate) struct Sealer {
     key: [u8; 32],
 }
@@ -27,7 +26,6 @@ impl Sealer {
         Self { key }
     }
 
-    /// Seals a content.
     pub(crate) fn seal(&self, purpose: SealPurpose, content: &str) -> String {
         let mac = self.mac(purpose, content).finalize().into_bytes();
         let encode = |bytes: &[u8]| BASE64_URL_SAFE_NO_PAD.encode(bytes);

@@ -12,10 +12,8 @@ use crate::{
 /// So much may be lost before it counts.
 pub const TOLERANCE: f64 = 0.01;
 
-/// What was reached.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Baseline {
-    /// On our own set.
     pub own: Reached,
     /// The macro average of the development sets.
     pub development: Reached,

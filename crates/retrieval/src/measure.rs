@@ -17,7 +17,6 @@ const TIMES: usize = 5;
 /// What the index of a set costs.
 #[derive(Debug)]
 pub struct Cost {
-    /// To build it.
     pub build: Duration,
     /// To put a server in again: the median of all servers, and the worst.
     pub again: [Duration; 2],

@@ -21,20 +21,13 @@ use thiserror::Error;
 pub enum SetError {
     /// A file cannot be read.
     #[error("{path}: {error}")]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
+    File { path: PathBuf, error: io::Error },
     /// A line is not what it should be.
     #[error("{path}, line {line}: {error}")]
     Line {
-        /// The file.
         path: PathBuf,
         /// The line, counted from 1.
         line: usize,
-        /// Why.
         error: serde_json::Error,
     },
 }
@@ -44,7 +37,6 @@ pub enum SetError {
 pub struct Question {
     /// Its id in the set, as it is written there: mostly a text, sometimes a number.
     pub qid: Value,
-    /// What is asked.
     pub query: String,
     /// What kind of question it is.
     #[serde(default)]
@@ -57,7 +49,6 @@ pub struct Question {
 /// A server and its tools, ready to be put into an index.
 #[derive(Debug)]
 pub struct Shelf {
-    /// The server's name.
     pub server: ServerName,
     /// What is said of it.
     pub about: Vec<String>,
@@ -70,9 +61,7 @@ pub struct Shelf {
 pub struct Set {
     /// The name of its folder.
     pub name: String,
-    /// The servers.
     pub shelves: Vec<Shelf>,
-    /// The queries.
     pub questions: Vec<Question>,
     /// Queries that no tool answers.
     pub unanswered: Vec<Question>,

@@ -2,16 +2,13 @@
 
 use std::{collections::BTreeMap, io::BufRead};
 
-/// One request.
 #[derive(Debug)]
 pub(super) struct Incoming {
     /// `POST` and the like.
     pub(super) verb: String,
-    /// What is asked for.
     pub(super) path: String,
     /// The headers, their names in small letters.
     pub(super) headers: BTreeMap<String, String>,
-    /// The body.
     pub(super) body: String,
 }
 

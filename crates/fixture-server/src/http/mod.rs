@@ -35,7 +35,6 @@ use crate::{
     server::Server,
 };
 
-/// What all connections share.
 struct Endpoint {
     server: Arc<Server>,
     sessions: Sessions,

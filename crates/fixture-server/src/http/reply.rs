@@ -12,7 +12,6 @@ use serde_json::value::RawValue;
 
 use crate::{message::Message, script::Raw};
 
-/// An answer under way.
 #[derive(Debug, Clone)]
 pub(crate) struct Reply {
     shared: Arc<Shared>,
@@ -35,10 +34,8 @@ struct State {
 /// How far the answer is.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Nothing was written.
     #[default]
     Silent,
-    /// Events are being written.
     Streaming,
     /// There is no more to write.
     Over,

@@ -17,7 +17,6 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    /// Makes a session.
     pub(super) fn begin(&self) -> String {
         let mut sessions = self.lock();
         sessions.0 += 1;

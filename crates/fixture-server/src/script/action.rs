@@ -45,7 +45,6 @@ pub(crate) enum Action {
     Rounds(Rounds),
     /// Refuse the request with -32021 unless its client has declared these capabilities.
     Require(Raw),
-    /// Answer with a task.
     Task(TaskScript),
     /// Run the first list the first time, the second one the second time, and the last ever after.
     InTurn(InTurn),
@@ -57,7 +56,6 @@ pub(crate) enum Action {
     SleepMs(u64),
     /// Wait until this file exists.
     AwaitFile(PathBuf),
-    /// Create this file.
     Touch(PathBuf),
     /// Wait until the request is cancelled.
     AwaitCancel,
@@ -75,7 +73,6 @@ pub(crate) enum Action {
     BuiltIn,
     /// Read no further line of stdin; what runs goes on.
     StopReading,
-    /// Never go on.
     Hang,
     /// Over HTTP: close the connection of this request.
     CloseStream,
@@ -91,11 +88,8 @@ pub(crate) enum Action {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Fill {
-    /// Where it goes.
     pub(crate) stream: Stream,
-    /// The text.
     pub(crate) text: String,
-    /// How often.
     pub(crate) times: u64,
 }
 
@@ -103,9 +97,7 @@ pub(crate) struct Fill {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Stream {
-    /// The protocol's output.
     Stdout,
-    /// The log's output.
     Stderr,
 }
 
@@ -113,7 +105,6 @@ pub(crate) enum Stream {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Once {
-    /// The file that remembers.
     pub(crate) file: PathBuf,
     /// What to do the first time.
     pub(crate) actions: Vec<Action>,
@@ -126,7 +117,6 @@ pub(crate) struct Once {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Repeat {
-    /// How often.
     pub(crate) times: u64,
     /// What to do each time.
     pub(crate) actions: Vec<Action>,
@@ -138,7 +128,6 @@ pub(crate) struct Repeat {
 pub(crate) struct Spawn {
     /// Whether it leaves the server's process group.
     pub(crate) session: Session,
-    /// Whether it ignores SIGTERM.
     pub(crate) ignore_term: bool,
     /// Whether it holds the server's stdout and stderr open.
     pub(crate) hold_output: bool,
@@ -159,7 +148,6 @@ pub(crate) enum Session {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum ListenEnd {
-    /// With the empty result.
     Graceful,
     /// With `notifications/cancelled` that names the request.
     Cancelled,
@@ -179,7 +167,6 @@ pub(crate) struct Rounds {
     pub(crate) then: Vec<Action>,
 }
 
-/// One round of questions.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Round {
@@ -209,7 +196,6 @@ pub(crate) struct TaskScript {
 #[derive(Debug, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct InTurn {
-    /// The lists.
     pub(crate) turns: Vec<Vec<Action>>,
     /// How often one was run.
     #[serde(skip)]

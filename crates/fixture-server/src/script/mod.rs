@@ -29,7 +29,6 @@ pub(crate) use action::{
 /// A piece of JSON as it was written.
 pub(crate) type Raw = Box<RawValue>;
 
-/// A whole script.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(crate) struct Script {
@@ -37,7 +36,6 @@ pub(crate) struct Script {
     pub(crate) journal: Option<PathBuf>,
     /// The file to which every call with a nonce is appended.
     pub(crate) executions: Option<PathBuf>,
-    /// How the server speaks.
     pub(crate) era: ScriptEra,
     /// What becomes of a request whose method the server does not know.
     pub(crate) unknown: Unknown,
@@ -55,7 +53,6 @@ pub(crate) struct Script {
     pub(crate) pages: Option<Vec<Vec<Raw>>>,
     /// The resources. Without them and the templates the server knows no method of resources.
     pub(crate) resources: Option<Vec<Raw>>,
-    /// The templates of resources.
     pub(crate) resource_templates: Option<Vec<Raw>>,
     /// The prompts. Without them the server knows no method of prompts.
     pub(crate) prompts: Option<Vec<Raw>>,
@@ -81,7 +78,6 @@ pub(crate) struct Script {
     pub(crate) ignore_term: bool,
 }
 
-/// How the server speaks.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum ScriptEra {
@@ -90,7 +86,6 @@ pub(crate) enum ScriptEra {
     Legacy,
     /// Every request by itself, as of 2026-07-28.
     Modern,
-    /// As each message does.
     Both,
 }
 
@@ -116,14 +111,12 @@ pub(crate) enum OnEof {
     Exit,
     /// Finish the calls that run, then exit with code 0.
     Finish,
-    /// Live on.
     Ignore,
 }
 
 /// Why there is no script.
 #[derive(Debug)]
 pub(crate) enum ScriptError {
-    /// No script was named.
     Usage,
     /// The file cannot be read.
     Unreadable(PathBuf, std::io::Error),

@@ -73,7 +73,6 @@ impl Drop for Process {
     }
 }
 
-/// A server over stdio.
 pub(crate) struct Lines {
     pub(crate) process: Process,
     stdin: ChildStdin,
@@ -107,7 +106,6 @@ impl Lines {
     }
 }
 
-/// A request.
 pub(crate) fn request(id: u64, method: &str, params: Value) -> Value {
     let mut message = json!({"jsonrpc": "2.0", "id": id, "method": method});
     message["params"] = params;
@@ -121,7 +119,6 @@ pub(crate) fn modern(id: u64, method: &str, mut params: Value, capabilities: Val
     request(id, method, params)
 }
 
-/// A server over HTTP.
 pub(crate) struct Http {
     pub(crate) process: Process,
     address: SocketAddr,

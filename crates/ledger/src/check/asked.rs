@@ -16,13 +16,10 @@ const NOT_FOUND: [&str; 4] = [
     "tool_unknown",
 ];
 
-/// When an answer came.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Era {
-    /// While stdin was open.
     #[default]
     Open,
-    /// After its end.
     Closing,
 }
 

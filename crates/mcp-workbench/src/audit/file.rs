@@ -46,7 +46,6 @@ impl LogFile {
         Self { audit, open: None }
     }
 
-    /// Where it is.
     pub(super) fn path(&self) -> &Path {
         &self.audit.file
     }

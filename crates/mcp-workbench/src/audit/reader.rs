@@ -19,7 +19,6 @@ const MAX_LINE: usize = 1024 * 1024;
 pub(crate) struct Line {
     /// As it is in the file, without its end.
     pub text: String,
-    /// What it says.
     pub said: Value,
 }
 
@@ -35,14 +34,10 @@ impl Line {
     }
 }
 
-/// Which lines are wanted.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Filter {
-    /// Of this toolbox.
     pub toolbox: Option<String>,
-    /// Of this server.
     pub server: Option<String>,
-    /// Of this tool.
     pub tool: Option<String>,
     /// With this outcome or code.
     pub outcome: Option<String>,

@@ -25,7 +25,6 @@ const MAX_VALUES: usize = 16 * 1024;
 /// The largest request that a record holds a copy of. The line needs much less of a larger one.
 const MAX_COPY: usize = 64 * 1024;
 
-/// How a call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// With a result of so many bytes.
@@ -42,7 +41,6 @@ pub(crate) enum Ended {
     Cancelled,
 }
 
-/// How records become lines.
 #[derive(PartialEq, Eq)]
 pub(super) struct LineFormat {
     /// The values that must not be in the log.
@@ -51,7 +49,6 @@ pub(super) struct LineFormat {
     pub(super) arguments: NotedArguments,
 }
 
-/// A recorded call.
 pub(super) struct Record {
     time: SystemTime,
     began: Instant,
@@ -65,7 +62,6 @@ pub(super) struct Record {
 
 /// The tool and the arguments of a call.
 enum Request {
-    /// A copy of them.
     Copied {
         tool: ToolIdentifier,
         arguments: RawJson,

@@ -18,7 +18,6 @@ const MORE: &str = "…";
 
 /// The shape of a value.
 enum Shape<'a> {
-    /// Its type.
     Kind(Kind),
     /// The shapes of its members.
     Members(Vec<(Cow<'a, str>, Self)>),

@@ -20,9 +20,7 @@ pub(crate) enum View {
 /// The address of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Address {
-    /// The result.
     pub id: String,
-    /// How it is read.
     pub view: View,
     /// The page, from 1.
     pub page: usize,

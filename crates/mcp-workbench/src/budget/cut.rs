@@ -40,7 +40,6 @@ pub(crate) struct Cut<'a> {
     pub(crate) structured: usize,
     /// Where the head ends, in bytes of the text.
     head_end: usize,
-    /// Where the tail begins.
     tail_start: usize,
 }
 

@@ -36,7 +36,6 @@ impl Pages {
         Self { starts }
     }
 
-    /// How many there are.
     pub(crate) fn count(&self) -> usize {
         self.starts.len()
     }

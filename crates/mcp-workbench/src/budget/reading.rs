@@ -12,7 +12,6 @@ const BETWEEN: char = '\n';
 
 /// The member with the contents.
 pub(super) const CONTENT: &str = "content";
-/// The member for programs.
 pub(super) const STRUCTURED: &str = "structuredContent";
 /// The member of a content that has its text.
 const TEXT: &str = "text";
@@ -21,9 +20,7 @@ const RESOURCE: &str = "resource";
 
 /// A result, taken apart.
 pub(super) struct Reading<'a> {
-    /// All its members.
     pub(super) members: Vec<Member<'a>>,
-    /// Its contents.
     pub(super) pieces: Vec<Piece>,
     /// What it holds for programs.
     pub(super) structured: Option<RawJson>,
@@ -31,7 +28,6 @@ pub(super) struct Reading<'a> {
     pub(super) text: String,
 }
 
-/// A content.
 pub(super) struct Piece {
     item: RawJson,
     shape: Shape,
@@ -46,7 +42,6 @@ enum Shape {
     Text,
     /// A part of the text of its resource.
     Resource,
-    /// All or nothing.
     Whole,
 }
 

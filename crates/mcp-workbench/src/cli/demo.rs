@@ -9,7 +9,6 @@ use std::{
 use super::{Done, output};
 use crate::demo::{self, DemoError, DemoServer, Style};
 
-/// Shows a session.
 pub(super) fn run(colour_wanted: bool) -> Done {
     let style = Style {
         colour: colour_wanted && io::stdout().is_terminal(),
@@ -24,7 +23,6 @@ pub(super) fn run(colour_wanted: bool) -> Done {
     }
 }
 
-/// Prints the demo's configuration.
 pub(super) fn print_config() -> Done {
     output::data(&demo::configuration(&program()?));
     Ok(ExitCode::SUCCESS)

@@ -22,7 +22,6 @@ const FIRST_LOOK: Duration = Duration::from_millis(250);
 
 /// Where a configuration came from, so that it can be had again.
 pub(super) struct Source {
-    /// The file.
     pub(super) file: PathBuf,
     /// What it was read with.
     pub(super) environment: Environment,

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use super::output;
 use crate::config::json_schema;
 
-/// Prints the schema.
 pub(super) fn run() -> ExitCode {
     output::data(&json_schema());
     ExitCode::SUCCESS

@@ -30,19 +30,13 @@ pub(super) enum TokenError {
     /// A file holds no token.
     #[error("{}: {error}\n  hint: write one token a line", file.display())]
     File {
-        /// The file.
         file: PathBuf,
         /// What is wrong with it.
         error: InvalidTokens,
     },
     /// A file cannot be read or written.
     #[error("{}: {error}\n  hint: name a file with --token-file, or set {TOKEN_VARIABLE}", file.display())]
-    Unusable {
-        /// The file.
-        file: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
+    Unusable { file: PathBuf, error: io::Error },
     /// Others can read the token.
     #[error("{0}: others can read this file\n  hint: remove it, and a new token is made")]
     Exposed(String),

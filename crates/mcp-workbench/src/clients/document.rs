@@ -13,7 +13,6 @@ pub struct SyntaxError {
     pub line: usize,
     /// The column, from 1.
     pub column: usize,
-    /// What is wrong there.
     pub what: String,
 }
 

@@ -8,9 +8,7 @@ use crate::config::Environment;
 /// A place where a client looks for its servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientPath {
-    /// The file.
     pub path: PathBuf,
-    /// Whom it is for.
     pub scope: Scope,
 }
 

@@ -25,11 +25,8 @@ const LARGEST_FILE: u64 = 256 * 1024 * 1024;
 /// A file of a client that exists.
 #[derive(Debug)]
 pub(crate) struct FoundFile {
-    /// The client.
     pub client: &'static Client,
-    /// The file.
     pub path: PathBuf,
-    /// Whom it is for.
     pub scope: Scope,
     /// Its servers, or why they cannot be read.
     pub servers: Result<Vec<FoundServer>, ReadError>,
@@ -42,9 +39,7 @@ pub struct FoundServer {
     pub name: String,
     /// The directory that it is for, if it is for one.
     pub project: Option<PathBuf>,
-    /// What stands there.
     pub entry: Map<String, Value>,
-    /// What it is.
     pub reading: Reading,
 }
 
@@ -53,32 +48,16 @@ pub struct FoundServer {
 pub(crate) enum ReadError {
     /// It cannot be read.
     #[error("cannot read `{}`: {source}\n  hint: make it readable for this user", file.display())]
-    Unreadable {
-        /// The file.
-        file: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Unreadable { file: PathBuf, source: io::Error },
     /// It is larger than any configuration.
     #[error("`{}` is larger than {LARGEST_FILE} bytes\n  hint: check what it is", file.display())]
-    TooLarge {
-        /// The file.
-        file: PathBuf,
-    },
+    TooLarge { file: PathBuf },
     /// It is no UTF-8 text.
     #[error("`{}` is not UTF-8 text\n  hint: save it as UTF-8", file.display())]
-    NotText {
-        /// The file.
-        file: PathBuf,
-    },
+    NotText { file: PathBuf },
     /// It is not written as it should be.
     #[error("{}:{error}\n  hint: mend it there; the client probably cannot read it either", file.display())]
-    Syntax {
-        /// The file.
-        file: PathBuf,
-        /// What is wrong.
-        error: SyntaxError,
-    },
+    Syntax { file: PathBuf, error: SyntaxError },
 }
 
 /// The files of some clients that exist on this machine, with their servers.

@@ -10,18 +10,14 @@ use super::fields::Fields;
 /// address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Identity {
-    /// A program.
     Program {
         /// The program and its arguments.
         words: Vec<String>,
         /// The variables, sorted.
         env: Vec<(String, String)>,
-        /// Where it works.
         directory: Option<String>,
     },
-    /// A remote server.
     Remote {
-        /// The address.
         url: String,
     },
 }

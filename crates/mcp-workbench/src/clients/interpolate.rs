@@ -26,7 +26,6 @@ pub(super) struct Translated {
     pub(super) remarks: Vec<Remark>,
 }
 
-/// What a reference becomes.
 enum Meaning {
     /// The value of a variable.
     Variable {
@@ -36,9 +35,7 @@ enum Meaning {
     },
     /// A reference that means the same here.
     Same(&'static str),
-    /// Literal text.
     Text(String),
-    /// Nothing that we know.
     Unknown,
 }
 

@@ -7,7 +7,6 @@ use super::client::ClientName;
 /// What a client can take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The names of tools.
     pub name: Option<NameLimit>,
     /// A tool's description is cut after so many characters, without a word.
     pub description: Option<usize>,
@@ -35,7 +34,6 @@ pub struct NameLimit {
 /// What is counted beside a tool's own name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {
-    /// Nothing.
     Nothing,
     /// `mcp__<server>__`, which the client puts in front.
     McpPrefix,
@@ -50,7 +48,6 @@ pub enum Beyond {
     SessionFails,
     /// The tool is left out.
     LeftOut,
-    /// The name is shortened.
     Shortened,
     /// The tools are only found by a search of the client.
     Deferred,
@@ -61,30 +58,23 @@ pub enum Beyond {
 pub struct ToolLimit {
     /// The most tools of all servers.
     pub most: usize,
-    /// What becomes of more.
     pub beyond: Beyond,
 }
 
 /// A name that a client cannot take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameFault {
-    /// It is too long.
     TooLong {
         /// How long it is, with what is counted beside it.
         length: usize,
         /// How long it may be.
         longest: usize,
-        /// What becomes of it.
         beyond: Beyond,
     },
     /// It holds a character other than `A-Z a-z 0-9 _ -`.
-    Character {
-        /// The first such character.
-        character: char,
-    },
+    Character { character: char },
 }
 
-/// Nothing is known.
 const UNKNOWN: Limits = Limits {
     name: None,
     description: None,

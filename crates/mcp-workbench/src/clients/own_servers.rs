@@ -14,9 +14,7 @@ use super::{
 /// A server of our configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OwnServer {
-    /// Its toolbox.
     pub toolbox: String,
-    /// Its name.
     pub name: String,
     /// What it is, unless it is wrong.
     pub identity: Option<Identity>,

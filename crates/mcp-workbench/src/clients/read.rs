@@ -9,9 +9,7 @@ use super::client::{Client, Listing, Scope};
 /// A server of a client, as its file has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ClientEntry {
-    /// The name.
     pub name: String,
-    /// What stands there.
     pub entry: Map<String, Value>,
     /// The directory that the server is for, if it is for one.
     pub project: Option<PathBuf>,

@@ -9,21 +9,16 @@ use crate::visible::visible;
 pub enum Remark {
     /// A variable has to be set, because the client got its value from elsewhere.
     SetVariable {
-        /// The variable.
         variable: String,
         /// Where the client had it from.
         source: ValueSource,
     },
     /// The client passed `${VARIABLE}` on as it is; the workbench replaces it.
-    NowReplaced {
-        /// The variable.
-        variable: String,
-    },
+    NowReplaced { variable: String },
     /// A reference that the workbench does not have. It is imported as literal text, and the entry is disabled.
     Untranslatable {
         /// The key of the entry.
         key: String,
-        /// The reference.
         reference: String,
     },
     /// A value that looks like a secret stands in the file as it is.
@@ -43,18 +38,13 @@ pub enum Remark {
     /// Two clients have the server and allow different tools. The entry allows those that both allow.
     StricterTools,
     /// The server works in this directory, because it did so there.
-    WorksIn {
-        /// The directory.
-        directory: String,
-    },
+    WorksIn { directory: String },
 }
 
 /// Where a client has a value from that is not in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueSource {
-    /// It asks for it.
     Input,
-    /// It keeps secrets.
     SecretStore,
 }
 

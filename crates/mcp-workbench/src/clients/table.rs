@@ -5,7 +5,6 @@ use super::client::{
     Listing, Scope, Spelling, System,
 };
 
-/// Every system.
 const EVERYWHERE: &[System] = &[System::Linux, System::MacOs, System::Windows];
 
 /// The systems on which `~/.config` is usual.
@@ -31,7 +30,6 @@ const USUAL: Client = Client {
     link: None,
 };
 
-/// All known clients.
 pub const CLIENTS: &[Client] = &[
     Client {
         name: ClientName::ClaudeDesktop,

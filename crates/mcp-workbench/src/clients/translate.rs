@@ -18,7 +18,6 @@ use crate::config::{escape_references, literal_secrets};
 /// What an entry of a client is.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reading {
-    /// A server.
     Server(Imported),
     /// Nothing that can be started or reached: built into the client, or of a kind that nobody else has.
     NotAServer,
@@ -27,7 +26,6 @@ pub enum Reading {
 /// A server as an entry of ours.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
-    /// The entry.
     pub entry: Value,
     /// What has to be said of it.
     pub remarks: Vec<Remark>,

@@ -14,7 +14,6 @@ use crate::visible::visible;
 pub struct AccessFault {
     /// The file, or the folder in which it can be replaced.
     pub path: PathBuf,
-    /// Who.
     pub writer: Writer,
 }
 

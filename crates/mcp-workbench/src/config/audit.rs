@@ -25,8 +25,6 @@ pub struct Audit {
 /// What is noted of the arguments of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotedArguments {
-    /// Their names and types.
     Shape,
-    /// Their values too.
     Values,
 }

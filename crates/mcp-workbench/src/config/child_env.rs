@@ -105,9 +105,7 @@ const LARGEST_FILE: u64 = 1024 * 1024;
 /// What a child gets besides the safe set.
 #[derive(Debug)]
 pub(super) enum Inherit {
-    /// Nothing.
     SafeSet,
-    /// Everything.
     Everything,
     /// The variables with matching names.
     Names(Vec<Glob>),
@@ -119,22 +117,16 @@ pub enum EnvFileError {
     /// It cannot be read.
     #[error("cannot read the envFile `{}`", path.display())]
     Unreadable {
-        /// The file.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
     /// It is no text.
     #[error("the envFile `{}` is not UTF-8 text", path.display())]
-    NotText {
-        /// The file.
-        path: PathBuf,
-    },
+    NotText { path: PathBuf },
     /// It is larger than any list of variables.
     #[error("the envFile `{}` is larger than {limit} bytes", path.display())]
     TooLarge {
-        /// The file.
         path: PathBuf,
         /// The largest that is read.
         limit: u64,
@@ -142,7 +134,6 @@ pub enum EnvFileError {
     /// One of its lines is wrong.
     #[error("the envFile `{}` is malformed at line {line}: {fault}", path.display())]
     Malformed {
-        /// The file.
         path: PathBuf,
         /// The line, counted from 1.
         line: usize,

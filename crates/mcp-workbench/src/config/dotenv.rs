@@ -19,7 +19,6 @@ pub enum LineFault {
     /// Something follows the closing quote.
     #[error("unexpected text after the closing quote")]
     TextAfterQuote,
-    /// A NUL character.
     #[error("a NUL character")]
     NulCharacter,
 }

@@ -28,9 +28,7 @@ pub(super) struct Expanded {
 pub enum UsedFrom {
     /// The variable of this name.
     Variable(String),
-    /// A file.
     File,
-    /// The keyring.
     Keyring,
 }
 

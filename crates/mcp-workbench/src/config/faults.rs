@@ -18,7 +18,6 @@ pub enum Fault {
     Syntax {
         /// What the parser stumbled over.
         what: String,
-        /// What usually helps.
         remedy: &'static str,
     },
     /// Something is wrong with a key.
@@ -41,12 +40,9 @@ pub enum Fault {
 /// What is wrong with a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyFault {
-    /// Nobody knows the key.
     #[error("unknown key `{key}`")]
     Unknown {
-        /// The key as written.
         key: String,
-        /// Where it stands.
         scope: Scope,
         /// The known key that it resembles.
         near: Option<&'static str>,
@@ -54,7 +50,6 @@ pub enum KeyFault {
     /// The key stands twice in one object.
     #[error("duplicate key `{key}`, first given at line {line}, column {column}")]
     Duplicate {
-        /// The key as written.
         key: String,
         /// The line of the first.
         line: usize,
@@ -63,36 +58,23 @@ pub enum KeyFault {
     },
     /// A required key is not there.
     #[error("`{key}` is missing")]
-    Missing {
-        /// The key.
-        key: &'static str,
-    },
+    Missing { key: &'static str },
     /// Two spellings of one key stand in one entry.
     #[error("`{ignored}` is ignored, because `{kept}` says the same thing")]
     SpeltTwice {
-        /// The spelling that counts.
         kept: String,
         /// The spelling that does not.
         ignored: String,
     },
     /// A name that is empty or only white space.
     #[error("the name of a {named} is empty")]
-    EmptyName {
-        /// What it should name.
-        named: Named,
-    },
+    EmptyName { named: Named },
     /// A name that no variable can have.
     #[error("`{name}` cannot be the name of a variable")]
-    VariableName {
-        /// The name as written.
-        name: String,
-    },
+    VariableName { name: String },
     /// A name that no header can have.
     #[error("`{name}` cannot be the name of a header")]
-    HeaderName {
-        /// The name as written.
-        name: String,
-    },
+    HeaderName { name: String },
 }
 
 /// What is wrong with a value.
@@ -101,27 +83,18 @@ pub enum ValueFault {
     /// A value of another type.
     #[error("expected {expected}, found {found}")]
     WrongType {
-        /// What would be right.
         expected: &'static str,
-        /// What is there.
         found: JsonType,
     },
     /// A number or boolean where only strings can be.
     #[error("expected a string, found `{found}`")]
-    Unquoted {
-        /// The value as written.
-        found: String,
-    },
+    Unquoted { found: String },
     /// A number that is no positive integer.
     #[error("expected a positive integer, found `{found}`")]
-    NotPositive {
-        /// The number as written.
-        found: String,
-    },
+    NotPositive { found: String },
     /// A number outside of its bounds.
     #[error("`{found}` is not between {least} and {most}")]
     OutOfRange {
-        /// The number as written.
         found: String,
         /// The smallest that is allowed.
         least: u64,
@@ -131,9 +104,7 @@ pub enum ValueFault {
     /// A word that is none of the known ones.
     #[error("unknown word `{found}`")]
     UnknownWord {
-        /// The word as written.
         found: String,
-        /// The known ones.
         known: &'static [&'static str],
         /// The known word that it resembles.
         near: Option<&'static str>,
@@ -141,7 +112,6 @@ pub enum ValueFault {
     /// A word that will mean something in a later version.
     #[error("`{word}` is not available yet")]
     NotAvailable {
-        /// The word.
         word: String,
         /// What can be used today.
         instead: &'static [&'static str],
@@ -149,17 +119,13 @@ pub enum ValueFault {
     /// A toolbox that is not in the file.
     #[error("there is no toolbox `{found}`")]
     UnknownToolbox {
-        /// The name as written.
         found: String,
         /// The toolbox that it resembles.
         near: Option<String>,
     },
     /// A word that stands twice in a list.
     #[error("`{word}` stands twice")]
-    Repeated {
-        /// The word.
-        word: String,
-    },
+    Repeated { word: String },
     /// A list of meta-tools with which something cannot be done.
     #[error("no tool can be {what} without {}", alternatives(names))]
     NoMetaTool {
@@ -170,16 +136,10 @@ pub enum ValueFault {
     },
     /// A rule that takes something away, where lists do not.
     #[error("`{found}` cannot be a rule of `permissions`")]
-    Negated {
-        /// The rule as written.
-        found: String,
-    },
+    Negated { found: String },
     /// A file that is to be in a folder which there is not.
     #[error("there is no folder for the {what}")]
-    NoFolder {
-        /// What the file is.
-        what: &'static str,
-    },
+    NoFolder { what: &'static str },
     /// A text that is empty or only white space.
     #[error("the {what} is empty")]
     Empty {
@@ -194,10 +154,7 @@ pub enum ValueFault {
     LineBreak,
     /// An address that is none.
     #[error("`{url}` is not an http or https URL")]
-    Url {
-        /// The address as written.
-        url: String,
-    },
+    Url { url: String },
 }
 
 /// Why it is not clear how a server is reached.
@@ -212,19 +169,13 @@ pub enum TransportFault {
     /// The type needs a key that is not there.
     #[error("a server of type `{word}` needs `{key}`")]
     Needs {
-        /// The type as written.
         word: String,
         /// The key that is not there.
         key: &'static str,
     },
     /// `type` and `transport` contradict each other.
     #[error("`type` says `{kind}`, and `transport` says `{transport}`")]
-    Contradiction {
-        /// The type as written.
-        kind: String,
-        /// The transport as written.
-        transport: String,
-    },
+    Contradiction { kind: String, transport: String },
 }
 
 /// What is wrong with a reference to a variable.
@@ -258,9 +209,7 @@ pub enum ReferenceFault {
 /// An object of the file, by its keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// The whole file.
     File,
-    /// A toolbox.
     Toolbox,
     /// An entry of `mcpServers`.
     Server,
@@ -273,7 +222,6 @@ pub enum Scope {
 }
 
 impl Fault {
-    /// How bad it is.
     pub fn severity(&self) -> Severity {
         match self {
             Self::Key(

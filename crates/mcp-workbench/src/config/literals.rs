@@ -87,7 +87,6 @@ pub enum LiteralPlace {
     Header(String),
     /// The key of this name in `oauth`.
     OAuth(String),
-    /// The address.
     Url,
 }
 

@@ -22,7 +22,6 @@ const LARGEST_FILE: u64 = 16 * 1024 * 1024;
 /// A usable configuration and what is to be said about it.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The configuration.
     pub config: Config,
     /// The text that it was made of.
     pub fingerprint: Fingerprint,
@@ -38,35 +37,22 @@ pub struct Loaded {
 pub(crate) enum LoadError {
     /// It does not exist.
     #[error("the configuration file `{}` does not exist", file.display())]
-    Missing {
-        /// The file.
-        file: PathBuf,
-    },
-    /// It is a directory.
+    Missing { file: PathBuf },
     #[error("the configuration file `{}` is a directory", file.display())]
-    Directory {
-        /// The file.
-        file: PathBuf,
-    },
+    Directory { file: PathBuf },
     /// It cannot be read.
     #[error("cannot read the configuration file `{}`", file.display())]
     Unreadable {
-        /// The file.
         file: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
     /// It is a FIFO, a socket or a device, which can be read only once, and may block.
     #[error("the configuration file `{}` is not a regular file and is read only once", file.display())]
-    NotRegular {
-        /// The file.
-        file: PathBuf,
-    },
+    NotRegular { file: PathBuf },
     /// It is larger than any configuration.
     #[error("the configuration file `{}` is larger than {limit} bytes", file.display())]
     TooLarge {
-        /// The file.
         file: PathBuf,
         /// The largest that is read.
         limit: u64,
@@ -74,12 +60,10 @@ pub(crate) enum LoadError {
     /// It is no UTF-8 text.
     #[error("the configuration file `{}` is not UTF-8 text (line {line})", file.display())]
     NotText {
-        /// The file.
         file: PathBuf,
         /// The first line that is not.
         line: usize,
     },
-    /// Its content is wrong.
     #[error(transparent)]
     Invalid(#[from] Problems),
 }

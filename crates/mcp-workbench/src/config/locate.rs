@@ -21,7 +21,6 @@ const USER_FOLDER: &str = "mcp-workbench";
 pub(crate) struct Located {
     /// The file, as an absolute path.
     pub file: PathBuf,
-    /// How it was found.
     pub source: ConfigSource,
 }
 

@@ -26,7 +26,6 @@ impl OAuth {
 pub struct OAuthSettings {
     /// The id of a client that is registered already.
     pub client_id: Option<String>,
-    /// Its secret.
     pub client_secret: Option<String>,
     /// The scopes to ask for; the server's if there are none.
     pub scopes: Vec<String>,
@@ -42,7 +41,6 @@ pub struct OAuthSettings {
     pub grant: OAuthGrant,
     /// The private key of the client, in PEM form.
     pub private_key: Option<String>,
-    /// What it signs with.
     pub signing_algorithm: SigningAlgorithm,
     /// The keys of credentials that stand in the entry itself.
     pub literals: Vec<&'static str>,

@@ -6,7 +6,6 @@ use crate::near::nearest;
 
 /// What begins a word about what a server says of its tools. `\` before it makes it an ordinary character.
 const MARK: char = '@';
-/// The words.
 const WORDS: &[&str] = &["@readOnly", "@destructive"];
 
 /// The rules of one server. The default has none, and allows everything.
@@ -45,7 +44,6 @@ impl Permissions {
 /// One entry of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PermissionRule {
-    /// As it was written.
     written: String,
     target: Target,
 }
@@ -53,7 +51,6 @@ pub struct PermissionRule {
 /// What a rule is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Target {
-    /// Tools of these names.
     Name(Glob),
     /// Tools of which their server says this.
     Hint(ToolHint),
@@ -62,14 +59,11 @@ enum Target {
 /// What a server can say of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolHint {
-    /// It changes nothing.
     ReadOnly,
-    /// It may destroy something.
     Destructive,
 }
 
 impl PermissionRule {
-    /// Reads a rule.
     pub fn new(written: &str) -> Result<Self, ValueFault> {
         let target = match written {
             "@readOnly" => Target::Hint(ToolHint::ReadOnly),
@@ -97,7 +91,6 @@ impl PermissionRule {
         })
     }
 
-    /// As it was written.
     pub fn written(&self) -> &str {
         &self.written
     }

@@ -21,9 +21,7 @@ pub enum Severity {
 /// Things that have names of the user's choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
-    /// A toolbox.
     Toolbox,
-    /// A server.
     Server,
     /// A variable in `env`.
     Variable,
@@ -31,20 +29,15 @@ pub enum Named {
     Header,
 }
 
-/// The types of JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JsonType {
     /// `null`.
     Null,
     /// `true` or `false`.
     Boolean,
-    /// A number.
     Number,
-    /// A string.
     String,
-    /// An array.
     Array,
-    /// An object.
     Object,
 }
 
@@ -65,9 +58,7 @@ pub struct Place {
 pub struct Problem {
     /// The file, for messages.
     pub file: Arc<Path>,
-    /// Where in the file.
     pub place: Place,
-    /// What is wrong.
     pub fault: Fault,
 }
 
@@ -124,7 +115,6 @@ impl Problem {
         )
     }
 
-    /// How bad it is.
     pub fn severity(&self) -> Severity {
         self.fault.severity()
     }
@@ -143,7 +133,6 @@ impl Problems {
 }
 
 impl Findings {
-    /// Nothing found yet.
     pub(super) fn new(file: &Path) -> Self {
         Self {
             file: file.into(),

@@ -21,7 +21,6 @@ use crate::{
     ident::{ServerName, ToolboxName},
 };
 
-/// A whole configuration file.
 #[derive(Debug)]
 pub struct Config {
     /// The file it came from, for messages.
@@ -64,7 +63,6 @@ pub struct Config {
 /// What servers are started for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Purpose {
-    /// To be used.
     #[default]
     Use,
     /// To be looked at by `trust`, which shows what may not be offered.
@@ -82,7 +80,6 @@ impl Config {
 /// How tools are shown to the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolMode {
-    /// Only the meta-tools.
     Proxy,
     /// The meta-tools, and the tools of opened toolboxes under names of ours.
     Dynamic,
@@ -93,7 +90,6 @@ pub enum ToolMode {
 /// A named set of servers.
 #[derive(Debug)]
 pub struct Toolbox {
-    /// Its name.
     pub name: ToolboxName,
     /// What it is for, in the user's words; empty if they have not said it.
     pub description: String,
@@ -108,7 +104,6 @@ pub struct Toolbox {
 /// When the servers of a toolbox are started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Connect {
-    /// When it is opened.
     #[default]
     OnOpen,
     /// At the first use of one of their tools, if these are known from an earlier start.
@@ -118,7 +113,6 @@ pub enum Connect {
 /// One server of one toolbox.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Server {
-    /// Its name.
     pub name: ServerName,
     /// How it is reached, or why it cannot be.
     pub transport: Transport,
@@ -191,7 +185,6 @@ pub struct ServerTimes {
 /// The bounds of a list of a server. Reading stops at the first that is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ListBounds {
-    /// The number of tools.
     pub tools: usize,
     /// The size of all pages, in bytes.
     pub bytes: usize,
@@ -223,7 +216,6 @@ pub enum Transport {
 pub struct StdioLaunch {
     /// The program: a bare name to be looked up in the child's PATH, or an absolute path.
     pub command: String,
-    /// Its arguments.
     pub args: Vec<String>,
     /// Its arguments as the file has them, before variables were expanded.
     pub args_as_written: Vec<String>,
@@ -233,7 +225,6 @@ pub struct StdioLaunch {
     pub cwd: PathBuf,
     /// Whether the entry names that directory; else it is the one that the workbench was started in.
     pub names_cwd: bool,
-    /// The variables it gets.
     pub environment: ChildEnvironment,
     /// Values that came from variables and must not appear in messages.
     pub secrets: Secrets,
@@ -253,7 +244,6 @@ pub struct ChildEnvironment {
 /// What is needed to reach a remote server.
 #[derive(PartialEq, Eq)]
 pub struct RemoteEndpoint {
-    /// Its address.
     pub url: String,
     /// The headers that every request carries.
     pub headers: IndexMap<String, String>,

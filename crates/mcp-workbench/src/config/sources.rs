@@ -33,19 +33,9 @@ pub enum MissingValue {
     /// A variable that is not set.
     Variable(String),
     /// A file that cannot be read, and why.
-    File {
-        /// The path as written.
-        path: String,
-        /// Why.
-        why: String,
-    },
+    File { path: String, why: String },
     /// A secret that the keyring does not give, and why.
-    Keyring {
-        /// Its name.
-        name: String,
-        /// Why.
-        why: String,
-    },
+    Keyring { name: String, why: String },
 }
 
 impl fmt::Display for MissingValue {

@@ -12,9 +12,7 @@ const WORDS: &[&str] = &["stdio", "http", "sse", "streamable-http", "local", "re
 /// A way to reach a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// As a child process.
     Stdio,
-    /// At a URL.
     Remote(RemoteProtocol),
 }
 

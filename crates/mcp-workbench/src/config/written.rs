@@ -12,7 +12,6 @@ use super::{
 /// How a server is reached, as its entry has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Written {
-    /// The program.
     pub command: Option<String>,
     /// Its arguments, those of an array in `command` included.
     pub args: Vec<String>,
@@ -33,7 +32,6 @@ pub struct Written {
 }
 
 impl Written {
-    /// What an entry says.
     pub(super) fn of(raw: &RawServer) -> Self {
         let command = match &raw.command {
             Some(RawCommand::Program(program)) => Some(program),

@@ -20,36 +20,20 @@ const MAX_SHOWN: usize = 120;
 pub(crate) enum DemoError {
     /// The program could not be started.
     #[error("cannot start `{program}`")]
-    Start {
-        /// The program.
-        program: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
+    Start { program: PathBuf, source: io::Error },
     /// A message could not be sent.
     #[error("cannot send `{method}` to the workbench")]
-    Send {
-        /// The message's method.
-        method: String,
-        /// Why not.
-        source: io::Error,
-    },
+    Send { method: String, source: io::Error },
     /// The workbench's output could not be read.
     #[error("cannot read the answer to `{method}`")]
     Receive {
         /// The request that was waiting.
         method: String,
-        /// Why not.
         source: io::Error,
     },
     /// There was no answer in time.
     #[error("no answer to `{method}` within {} s", deadline.as_secs())]
-    NoAnswer {
-        /// The request.
-        method: String,
-        /// How long was waited.
-        deadline: Duration,
-    },
+    NoAnswer { method: String, deadline: Duration },
     /// The workbench closed its output.
     #[error("the workbench ended before it answered `{method}`")]
     Ended {
@@ -67,7 +51,6 @@ pub(crate) enum DemoError {
     /// A request was answered with a protocol error.
     #[error("`{method}` was refused with error {code}: {message}")]
     Refused {
-        /// The request.
         method: String,
         /// The code of the error.
         code: i64,
@@ -77,31 +60,20 @@ pub(crate) enum DemoError {
     /// An answer is not what this step of the demonstration shows.
     #[error("step `{step}` expected {expected}, and the answer was: {found}")]
     Unexpected {
-        /// The step's title.
         step: &'static str,
-        /// What it expected.
         expected: String,
         /// What came instead, shortened.
         found: String,
     },
     /// The workbench did not end when its input did.
     #[error("the workbench still runs {} s after its input was closed", deadline.as_secs())]
-    StillRunning {
-        /// How long was waited.
-        deadline: Duration,
-    },
+    StillRunning { deadline: Duration },
     /// The workbench ended with an error.
     #[error("the workbench ended with {status}")]
-    Exit {
-        /// How it ended.
-        status: ExitStatus,
-    },
+    Exit { status: ExitStatus },
     /// The system did not tell whether the workbench has ended.
     #[error("cannot wait for the workbench")]
-    Wait {
-        /// Why not.
-        source: io::Error,
-    },
+    Wait { source: io::Error },
     /// What the demonstration shows could not be written.
     #[error("cannot write what the demo shows")]
     Output(#[from] io::Error),
@@ -165,7 +137,6 @@ impl<W: Write> Connection<W> {
         }
     }
 
-    /// Sends a notification.
     pub(super) fn notify(&mut self, method: &str) -> Result<(), DemoError> {
         self.send(method, &json!({"jsonrpc": "2.0", "method": method}))
     }

@@ -22,24 +22,18 @@ pub(crate) struct Style {
 /// One step of the session.
 #[derive(Debug)]
 pub(super) struct Step<'a> {
-    /// A few words.
     pub(super) title: &'a str,
     /// Why a person should look at it.
     pub(super) note: &'a str,
-    /// What was sent.
     pub(super) sent: &'a str,
-    /// What came back.
     pub(super) received: Received<'a>,
-    /// How long that took.
     pub(super) took: Duration,
 }
 
 /// What came back, in the form in which it reads best.
 #[derive(Debug)]
 pub(super) enum Received<'a> {
-    /// An answer.
     Text(&'a str),
-    /// An error result.
     Error(&'a str),
     /// A summary and a text that is shown whole.
     Quote(String, &'a str),
@@ -63,7 +57,6 @@ pub(super) struct Page<'a, W> {
 }
 
 impl<'a, W: Write> Page<'a, W> {
-    /// An empty page.
     pub(super) fn new(out: &'a mut W, style: Style) -> Self {
         Self {
             out,

@@ -57,7 +57,6 @@ pub(crate) struct Connector {
 /// Whether the variables of the environment for proxies are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Proxies {
-    /// They are.
     Usual,
     /// They are not: the server is on this machine.
     None,
@@ -135,7 +134,6 @@ impl Connector {
         Ok(Box::new(stream))
     }
 
-    /// Makes a connection.
     pub(crate) async fn connect(&self) -> Result<Box<dyn Stream>, ConnectFault> {
         let made = timeout(PATIENCE, self.connect_patiently()).await;
         made.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()))

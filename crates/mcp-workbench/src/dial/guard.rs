@@ -33,10 +33,8 @@ pub(crate) struct Guard {
     own: Url,
 }
 
-/// Who looks names up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lookup {
-    /// We do.
     Ours,
     /// A proxy does: what a name leads to is not known here.
     Proxys,

@@ -26,11 +26,8 @@ const METADATA_ADDRESSES: &[IpAddr] = &[
 /// What kind of place an address is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// On the internet.
     Public,
-    /// In somebody's own network.
     Private,
-    /// This machine.
     Loopback,
     /// Nowhere that a server can be: link-local addresses, where clouds have their metadata, and those without a meaning.
     Never,

@@ -29,7 +29,6 @@ pub(crate) struct AccessContext {
 }
 
 impl AccessContext {
-    /// That of a configuration.
     pub(crate) fn of(config: &Config) -> Self {
         Self {
             state: config.state.clone(),
@@ -70,7 +69,6 @@ impl Access {
         &self.account
     }
 
-    /// Refreshes nothing any more.
     pub(crate) fn end(&self) {
         self.tokens.end();
     }

@@ -5,16 +5,13 @@ use crate::{ident::ServerIdentifier, wire::RawJson};
 /// Something that a server has told.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerEvent {
-    /// Which server.
     pub server: ServerIdentifier,
-    /// What has changed.
     pub change: Change,
 }
 
 /// What can change on a server besides its tools.
 #[derive(Debug, Clone)]
 pub(crate) enum Change {
-    /// Its list of prompts.
     Prompts,
     /// Its list of resources or templates.
     Resources,

@@ -31,18 +31,14 @@ pub(crate) struct Introduction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum ServerFamily {
-    /// Prompts.
     Prompts,
-    /// Resources and their templates.
     Resources,
-    /// Completion of arguments.
     Completions,
     /// Setting the level of log messages.
     Logging,
 }
 
 impl ServerFamily {
-    /// All of them.
     pub(crate) const ALL: [Self; 4] = [
         Self::Prompts,
         Self::Resources,

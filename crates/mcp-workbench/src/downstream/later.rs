@@ -34,7 +34,6 @@ struct Waiting {
 }
 
 impl Later {
-    /// Nothing yet.
     pub(crate) fn new(tasks: TaskTracker, shutdown: Arc<Shutdown>) -> Self {
         Self {
             tasks,

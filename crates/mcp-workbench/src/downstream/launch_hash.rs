@@ -53,7 +53,6 @@ impl LaunchHash {
         }
     }
 
-    /// The hash.
     pub(crate) fn finish(self) -> [u8; 32] {
         self.0.finalize().into()
     }

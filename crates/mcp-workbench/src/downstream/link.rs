@@ -24,7 +24,6 @@ use crate::{
 
 /// A connection to a server.
 pub(crate) enum Link {
-    /// A child process.
     Stdio(Box<StdioLink>),
     /// A server at an address.
     Http(Box<HttpLink>),
@@ -33,7 +32,6 @@ pub(crate) enum Link {
 /// What links have in common with the rest of the workbench.
 #[derive(Clone)]
 pub(crate) struct LinkContext {
-    /// Cares for child processes.
     pub(crate) processes: Arc<ProcessTable>,
     /// Runs what outlives a link for a moment.
     pub(crate) tasks: TaskTracker,
@@ -52,11 +50,8 @@ pub(crate) enum Origin {
 
 /// What a link has to tell.
 pub(crate) enum LinkEvent {
-    /// The server said something.
     Message {
-        /// What it said.
         message: Message,
-        /// Where it came from.
         origin: Origin,
     },
     /// The server wrote a line that is no message.
@@ -69,9 +64,7 @@ pub(crate) enum LinkEvent {
     TooLargeEnded(Bytes),
     /// A request has failed by itself; the connection goes on.
     Failed {
-        /// Its id.
         id: u64,
-        /// Why.
         fault: HttpFault,
         /// What is known of its effects.
         outcome: Outcome,
@@ -84,7 +77,6 @@ pub(crate) enum LinkEvent {
     Renewed(RawJson),
     /// Nothing more will come from a remote server.
     Lost(HttpFault),
-    /// Nothing more will come.
     Ended(Exit),
 }
 

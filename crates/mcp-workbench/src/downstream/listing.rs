@@ -74,7 +74,6 @@ impl Default for ToolList {
 /// The rules by which a list is made of what a server says.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ListRules<'a> {
-    /// Which tools are offered.
     pub(crate) filters: &'a ToolFilters,
     /// Which of them may be called.
     pub(crate) permissions: &'a Permissions,
@@ -136,7 +135,6 @@ pub(crate) enum Marks {
 /// One tool, byte for byte as its server described it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ToolDefinition {
-    /// Its name.
     pub name: ToolName,
     /// The whole definition, an object.
     pub definition: RawJson,

@@ -44,7 +44,6 @@ const EVENTS: usize = 256;
 /// Whether a server whose entry is as before is left alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Renewal {
-    /// It is.
     IfNeeded,
     /// It is not: something has changed that its entry only names.
     Always,

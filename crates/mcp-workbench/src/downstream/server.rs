@@ -79,7 +79,6 @@ impl About {
 /// What is known of a server without asking it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Status {
-    /// Whether it runs.
     pub phase: Phase,
     /// The tools it offered when it was last asked.
     pub tools: Option<Arc<ToolList>>,
@@ -89,13 +88,11 @@ pub(crate) struct Status {
     pub recalled: bool,
 }
 
-/// Where a server stands.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Phase {
     /// Nobody has needed it yet.
     #[default]
     Untried,
-    /// It is being started.
     Starting,
     /// It runs and has told its tools.
     Up,
@@ -114,7 +111,6 @@ pub(crate) enum Command {
         urgency: Urgency,
         client: Arc<dyn ClientHandle>,
     },
-    /// Run a tool.
     Call(Box<QueuedCall>),
     /// The caller is no longer interested.
     Cancel(CallTicket),
@@ -135,7 +131,6 @@ pub(crate) enum Command {
 pub(crate) enum Following {
     /// It will be gone on with: the server is not idle.
     Began,
-    /// It is over.
     Ended,
 }
 
@@ -200,7 +195,6 @@ impl QueuedCall {
 }
 
 impl ServerHandle {
-    /// Where the server stands.
     pub(crate) fn identifier(&self) -> &ServerIdentifier {
         &self.about.identifier
     }

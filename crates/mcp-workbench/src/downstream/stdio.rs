@@ -70,7 +70,6 @@ pub(crate) struct StdioLink {
 }
 
 impl StdioLink {
-    /// Starts the process.
     pub(crate) async fn start(
         launch: &StdioLaunch,
         table: &Arc<ProcessTable>,

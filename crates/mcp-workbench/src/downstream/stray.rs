@@ -23,7 +23,6 @@ impl StrayText {
         }
     }
 
-    /// Returns the line.
     pub(crate) fn get(&self) -> Option<&str> {
         self.0.get().map(String::as_str)
     }

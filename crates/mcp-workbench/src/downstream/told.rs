@@ -19,7 +19,6 @@ const TOOLS: &[u8] = b",\"tools\":[";
 /// Everything that was read of a server before its first call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Told {
-    /// How it speaks.
     pub(crate) era: Era,
     /// What it said of itself.
     pub(crate) introduction: Introduction,

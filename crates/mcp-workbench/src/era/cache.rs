@@ -10,7 +10,6 @@ pub(super) const SCOPE: &str = "cacheScope";
 /// Who may be given a result that was kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CacheScope {
-    /// Anybody.
     Public,
     /// Whoever it was made for.
     Private,
@@ -21,7 +20,6 @@ pub(crate) enum CacheScope {
 pub(crate) struct CacheHints {
     /// For how many milliseconds.
     pub ttl_ms: u64,
-    /// For whom.
     pub scope: CacheScope,
 }
 

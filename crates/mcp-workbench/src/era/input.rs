@@ -9,7 +9,6 @@ pub(crate) const REQUEST_STATE: &str = "requestState";
 /// The member of a result that holds the questions.
 pub(crate) const INPUT_REQUESTS: &str = "inputRequests";
 
-/// A result that asks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InputRequired {
     /// The questions, in their order.
@@ -18,14 +17,12 @@ pub(crate) struct InputRequired {
     pub state: Option<RawJson>,
 }
 
-/// One question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InputRequest {
     /// What the answer is found by.
     pub key: String,
     /// What is asked: the method of the same question in the legacy era.
     pub method: String,
-    /// Its parameters.
     pub params: Option<RawJson>,
 }
 
@@ -51,7 +48,6 @@ impl InputRequired {
         (!requests.is_empty() || state.is_some()).then_some(Self { requests, state })
     }
 
-    /// The result that asks.
     pub(crate) fn to_result(&self) -> RawJson {
         let mut result = ObjectText::new().member("resultType", "input_required");
         if !self.requests.is_empty() {

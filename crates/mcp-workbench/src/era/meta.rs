@@ -59,13 +59,11 @@ pub(crate) struct ModernMeta {
 /// What is wrong with the `_meta` of a modern request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum MetaProblem {
-    /// A member is missing.
     #[error("_meta: {0} is required")]
     Missing(&'static str),
     /// A member has the wrong type.
     #[error("_meta: {0} must be {1}")]
     WrongType(&'static str, &'static str),
-    /// A member appears twice.
     #[error("_meta: {0} appears twice")]
     Doubled(&'static str),
 }

@@ -10,7 +10,6 @@ const COMPLETE: &str = "complete";
 /// What a modern result is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResultType {
-    /// The answer.
     Complete,
     /// Questions that come before the answer.
     InputRequired,

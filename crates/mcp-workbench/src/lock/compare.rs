@@ -7,7 +7,6 @@ use super::{Digest, Launch, PinnedServer, PinnedTool};
 /// What was found of a server when it was met.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Observation {
-    /// How it was started.
     pub launch: Launch,
     /// The tools that it offers, with the digests of their definitions.
     pub tools: Vec<(String, Digest)>,
@@ -30,7 +29,6 @@ pub enum Base {
 pub struct Differences {
     /// The parts of the launch that are others.
     pub launch: Vec<String>,
-    /// Tools with another definition.
     pub changed: Vec<String>,
     /// Tools that were not there.
     pub new: Vec<String>,
@@ -41,9 +39,7 @@ pub struct Differences {
 /// What of a server a person means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Selection<'a> {
-    /// All of it.
     Whole,
-    /// One tool.
     Tool(&'a str),
 }
 

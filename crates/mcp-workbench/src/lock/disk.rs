@@ -11,17 +11,14 @@ use crate::{
 /// The largest lock file that is read.
 const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// What is on disk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) enum Disk {
-    /// Nobody has looked yet.
     #[default]
     Unread,
     /// There is no file.
     Missing,
     /// There is one that cannot be used.
     Unusable(LockFault),
-    /// There is one.
     Known(Arc<Lock>),
 }
 
@@ -38,7 +35,6 @@ pub(super) fn stamp(file: &Path) -> Option<Stamp> {
     Some((metadata.len(), metadata.modified().ok(), node))
 }
 
-/// Reads a file.
 pub(super) fn read(file: &Path) -> Disk {
     let text = plain_file::read(file, MAX_FILE_BYTES);
     // What others could have written approves nothing.

@@ -25,7 +25,6 @@ pub struct PinnedServer {
     pub launch: Launch,
     /// How it was started when it was last met, if that is another way, and it was told.
     pub seen: Option<Launch>,
-    /// Its tools by name.
     pub tools: BTreeMap<String, PinnedTool>,
 }
 

@@ -17,9 +17,7 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) place: ServerIdentifier,
-    /// How it was started.
     pub(super) start: Start,
-    /// What it calls itself.
     pub(super) product: Option<String>,
     /// The names and definitions of its tools. The definitions are those of its list, and no copies.
     pub(super) tools: Vec<(String, RawJson)>,
@@ -34,7 +32,6 @@ pub(super) struct Found {
 /// How a server was started.
 #[derive(Debug, Clone)]
 pub(super) enum Start {
-    /// In this way.
     Known(Arc<Launch>),
     /// In a way that nobody has looked at, by this entry; the programs are those that it may name.
     Unlooked(Arc<Server>, Arc<Programs>),

@@ -54,12 +54,10 @@ pub(crate) enum RecordError {
         file.display()
     )]
     Unusable {
-        /// The file.
         file: PathBuf,
         /// What is wrong with it.
         fault: LockFault,
     },
-    /// The system refused.
     #[error(transparent)]
     Write(#[from] WriteError),
 }
@@ -67,7 +65,6 @@ pub(crate) enum RecordError {
 /// A server whose `"pin"` the configuration lowers below what the lock file has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lowered {
-    /// The server.
     pub place: ServerIdentifier,
     /// The mode that the configuration has.
     pub mode: PinMode,
@@ -90,7 +87,6 @@ impl Pins {
         }
     }
 
-    /// Takes up another configuration.
     pub(crate) fn adapt(&self, config: &Config) {
         *self.policy() = policy_of(config);
     }

@@ -33,7 +33,6 @@ const MAX_FILE_BYTES: u64 = 1024 * 1024;
 #[cfg(unix)]
 const STEP: i64 = 2;
 
-/// The digests of programs.
 #[derive(Debug)]
 pub(super) struct Programs {
     /// Where they are kept between runs, if anywhere.
@@ -71,7 +70,6 @@ struct Known {
     new: HashMap<String, Digest>,
 }
 
-/// What the file holds.
 #[derive(Serialize, Deserialize)]
 struct Stored {
     layout: u32,

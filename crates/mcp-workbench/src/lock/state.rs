@@ -43,9 +43,7 @@ pub(super) type Place = (String, String);
 /// Where something has changed that was told.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Scope<'a> {
-    /// In a toolbox.
     Toolbox(&'a ToolboxName),
-    /// Everywhere.
     Everything,
 }
 

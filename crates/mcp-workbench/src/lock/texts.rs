@@ -36,7 +36,6 @@ pub(super) struct Texts {
     lock: Digest,
 }
 
-/// What a file holds.
 #[derive(Deserialize)]
 struct Stored {
     layout: u32,

@@ -36,7 +36,6 @@ pub(crate) enum Denial {
         visible(&.file.display().to_string())
     )]
     NoLock {
-        /// Where it would be.
         file: PathBuf,
         /// The command that approves it.
         approve: String,
@@ -54,7 +53,6 @@ pub(crate) enum Denial {
         visible(&.file.display().to_string())
     )]
     Unusable {
-        /// The file.
         file: PathBuf,
         /// What is wrong with it.
         fault: LockFault,

@@ -5,13 +5,11 @@ use serde_json::{Value, json};
 use super::parameters::{Key, ParameterProblem, ParameterReader};
 use crate::toolbox::Detail;
 
-/// Its key.
 pub(super) const DETAIL: Key = Key {
     name: "detail",
     path: "detail",
 };
 
-/// Its schema.
 pub(super) fn detail_schema(usual: Detail) -> Value {
     let usual = Detail::ALL.iter().position(|it| *it == usual);
     let usual = Detail::WORDS[usual.expect("it is one of all")];

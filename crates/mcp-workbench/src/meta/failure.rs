@@ -28,7 +28,6 @@ pub(super) enum Failure {
         /// The toolboxes to choose from, where that is what was missing.
         available: Option<Vec<String>>,
     },
-    /// No such toolbox.
     ToolboxUnknown {
         toolbox: ToolboxName,
         available: Vec<String>,

@@ -10,7 +10,6 @@ const AROUND: usize = 200;
 /// A place that holds what was looked for.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FoundPlace<'t> {
-    /// Where that begins.
     pub(super) at: usize,
     /// The line, or of a long one the part around it.
     line: &'t str,

@@ -144,7 +144,6 @@ fn lead(path: &str) -> String {
 
 /// A key that a tool takes.
 pub(super) struct Key {
-    /// Its name.
     pub(super) name: &'static str,
     /// Where it stands, for messages.
     pub(super) path: &'static str,

@@ -38,7 +38,6 @@ const KEYS: [Key; 3] = [RESULT, PAGE, QUERY];
 /// More pages than any result has.
 const MOST_PAGES: usize = 1_000_000;
 
-/// The definition.
 pub(super) fn definition() -> RawJson {
     RawJson::of(&json!({
         "name": MetaTool::ReadResult.name(),

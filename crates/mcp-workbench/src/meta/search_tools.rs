@@ -38,7 +38,6 @@ pub(crate) const MOST_HITS: usize = 50;
 /// How many are shown where nothing is said about it.
 pub(crate) const USUAL_HITS: usize = 5;
 
-/// The longest query.
 const LONGEST_QUERY: usize = 4096;
 
 /// The definition, with the toolboxes of this configuration where nothing else names them.
@@ -99,7 +98,6 @@ pub(super) async fn run(
     Ok(text_result(&text))
 }
 
-/// What is asked for.
 #[derive(Debug, PartialEq, Eq)]
 struct Wanted {
     query: String,

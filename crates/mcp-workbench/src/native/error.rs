@@ -14,11 +14,9 @@ pub(crate) enum NativeError {
     Refused(RawJson),
     /// The server did not answer.
     Failed {
-        /// The server.
         server: ServerName,
         /// The tool, prompt or resource.
         what: String,
-        /// Why.
         error: CallError,
     },
 }

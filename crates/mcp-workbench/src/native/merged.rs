@@ -46,7 +46,6 @@ impl Family {
     }
 }
 
-/// A merged list.
 #[derive(Debug)]
 pub(super) struct Merged {
     /// What the client is shown.
@@ -66,7 +65,6 @@ pub(super) struct Listed {
     pub(super) hints: CacheHints,
 }
 
-/// Whose something is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Route {
     /// The name, URI or template that the client uses.

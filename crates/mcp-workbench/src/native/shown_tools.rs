@@ -25,7 +25,6 @@ impl ShownTools {
         }
     }
 
-    /// The merged tools.
     pub(super) fn merged(&self) -> &Arc<Merged> {
         &self.merged
     }

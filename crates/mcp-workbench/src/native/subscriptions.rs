@@ -23,7 +23,6 @@ pub(super) const UNSUBSCRIBE: &str = "resources/unsubscribe";
 /// How long servers may take to hear that somebody who has gone wants nothing more.
 const FAREWELL: Duration = Duration::from_secs(30);
 
-/// Who has subscribed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Subscriber {
     /// A client that says so for each resource.
@@ -39,7 +38,6 @@ pub(super) struct Resource {
     pub(super) uri: String,
 }
 
-/// The subscriptions of everybody.
 pub(super) struct Subscriptions {
     toolbox: Arc<Toolbox>,
     table: Mutex<Table>,
@@ -69,7 +67,6 @@ impl Subscriptions {
         Subscriber::Watch(table.watches)
     }
 
-    /// Notes a subscription.
     pub(super) fn add(&self, subscriber: Subscriber, resource: &Resource) {
         self.table().add(subscriber, resource);
     }

@@ -22,7 +22,6 @@ pub(crate) struct Changes {
     pub prompts: bool,
     /// Of the lists of resources and templates.
     pub resources: bool,
-    /// Of single resources.
     pub uris: Vec<String>,
 }
 
@@ -31,7 +30,6 @@ pub(crate) struct Watch {
     toolbox: ToolboxName,
     subscriptions: Arc<Subscriptions>,
     subscriber: Subscriber,
-    /// What is told of.
     pub changes: Changes,
 }
 

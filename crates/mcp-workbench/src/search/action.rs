@@ -8,16 +8,11 @@ use super::{
     tokens::{Style, Word, each_term},
 };
 
-/// What is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Action {
-    /// Something is looked at.
     See,
-    /// Something is made.
     Create,
-    /// Something is made different.
     Change,
-    /// Something is taken away.
     Delete,
     /// Something is told to somebody.
     Send,

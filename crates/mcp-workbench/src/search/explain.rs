@@ -37,7 +37,6 @@ pub struct MatchedWord {
 /// Why a word of the index stands for a word of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// It is the word.
     Same,
     /// It is a part of the word.
     Part,
@@ -45,7 +44,6 @@ pub enum How {
     Joined,
     /// It is the word without a slip.
     Slip,
-    /// It means the same.
     Synonym,
     /// It is the subject of the word.
     Broader,

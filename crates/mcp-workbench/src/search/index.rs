@@ -139,7 +139,6 @@ impl Index {
         self.drop_unused(shared.found.iter().map(|(term, _)| *term));
     }
 
-    /// Takes a server out.
     pub fn remove(&mut self, server: &ServerIdentifier) {
         let Some(entry) = self.servers.remove(server) else {
             return;

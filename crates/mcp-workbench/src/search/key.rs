@@ -5,7 +5,6 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 /// What a tool is called, folded and hashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Keys {
-    /// Its name.
     pub name: u64,
     /// Its server's name and its own.
     pub full: u64,

@@ -44,16 +44,13 @@ pub struct ServerText<'a> {
 /// A tool, as far as it is searched.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolText<'a> {
-    /// Its name.
     pub name: &'a ToolName,
     /// Its definition, as its server sent it.
     pub definition: &'a RawJson,
 }
 
-/// What is looked for.
 #[derive(Debug, Clone, Copy)]
 pub struct Query<'a> {
-    /// The words.
     pub text: &'a str,
     /// Only tools of this toolbox.
     pub toolbox: Option<&'a ToolboxName>,
@@ -61,7 +58,6 @@ pub struct Query<'a> {
     pub limit: usize,
 }
 
-/// What was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     /// The best tools, the best one first.
@@ -75,7 +71,6 @@ pub struct Found {
 /// A tool that was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
-    /// The tool.
     pub tool: ToolIdentifier,
     /// How well it fits; only good to compare hits of one query.
     pub score: f32,
@@ -90,7 +85,6 @@ pub enum Field {
     Name,
     /// The name of its server.
     Server,
-    /// Its description.
     Description,
     /// The names of its parameters.
     Parameter,

@@ -51,7 +51,6 @@ pub(super) struct Asked {
     is_action: bool,
 }
 
-/// A query taken apart.
 #[derive(Debug)]
 pub(super) struct Request {
     /// The words that say something.
@@ -63,7 +62,6 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Takes a query apart.
     pub(super) fn new(index: &Index, text: &str) -> Self {
         let words = words(&text[..text.floor_char_boundary(LONGEST_QUERY)]);
         let asked = asked(index, &words);

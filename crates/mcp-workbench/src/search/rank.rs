@@ -53,11 +53,9 @@ fn names(tool: &ToolIdentifier) -> (&str, &str, &str) {
 /// The best candidates so far, and how many there were.
 struct Best<'a> {
     candidates: Vec<Candidate<'a>>,
-    /// So many are kept.
     most: usize,
     /// Whoever has less is not among the best.
     least: f32,
-    /// How many there were.
     seen: usize,
 }
 

@@ -10,7 +10,6 @@ use super::stem::stemmed;
 pub(super) enum Nearness {
     /// It is the subject of the other.
     Broader,
-    /// It means the same.
     Same,
 }
 

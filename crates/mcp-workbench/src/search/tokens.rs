@@ -119,7 +119,6 @@ fn word(run: &str) -> Word {
 
 /// A run of characters without anything between them.
 enum Run<'a> {
-    /// Letters and digits.
     Letters(&'a str),
     /// Characters of a script without spaces.
     Ideographs(&'a [char]),

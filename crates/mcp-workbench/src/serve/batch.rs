@@ -33,7 +33,6 @@ impl ReplyPlace {
         }
     }
 
-    /// Gives the answer.
     pub(super) fn answer<'a>(self, message: impl Into<Outgoing<'a>>) {
         match self {
             Self::Line(output) => output.answer(message),

@@ -114,7 +114,6 @@ fn boxed(retry: Retry) -> Option<Box<Retry>> {
 /// A `tools/call` that was read.
 #[expect(clippy::large_enum_variant, reason = "it is taken apart at once")]
 pub(super) enum Begun {
-    /// It is answered.
     Over(Reply),
     /// It calls a tool of a server.
     Call(CallStart),
@@ -130,7 +129,6 @@ pub(super) struct MetaRun {
 }
 
 impl MetaRun {
-    /// Runs the meta-tool.
     pub(super) fn into_reply(self, workbench: Arc<Workbench>) -> ReplyFuture {
         Box::pin(async move {
             let result = self.tool.run(&workbench, &self.arguments, &self.context);

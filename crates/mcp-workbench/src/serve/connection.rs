@@ -61,7 +61,6 @@ pub(super) struct Connection {
 enum Speaker {
     /// As part of what was agreed on at the start.
     Legacy,
-    /// By itself.
     Modern(ModernRequest),
 }
 
@@ -101,17 +100,14 @@ impl Connection {
         })
     }
 
-    /// Which client it is.
     pub(super) fn id(&self) -> ClientId {
         self.id
     }
 
-    /// What is served.
     pub(super) fn workbench(&self) -> &Arc<Workbench> {
         &self.context.workbench
     }
 
-    /// The requests that run.
     pub(super) fn in_flight(&self) -> &InFlight {
         &self.in_flight
     }

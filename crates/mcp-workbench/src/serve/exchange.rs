@@ -36,7 +36,6 @@ use crate::{
 /// How long to wait for more questions after one, so that those which belong together are asked together.
 const GATHERING: Duration = Duration::from_millis(5);
 
-/// One exchange.
 pub(super) struct Exchange {
     id: ClientId,
     pub(super) principal: Principal,
@@ -213,7 +212,6 @@ impl Exchange {
         }
     }
 
-    /// Ends without a reply.
     fn end(&self) {
         let state = std::mem::take(&mut *self.state());
         if let Some(attached) = state.attached {

@@ -21,7 +21,6 @@ use crate::{
 pub(super) const MAX_REQUESTS: usize = 4096;
 const REQUEST_BYTES: usize = 64 * 1024;
 
-/// The running requests.
 #[derive(Default)]
 pub(super) struct InFlight {
     running: Mutex<Slab<Running>>,
@@ -33,7 +32,6 @@ pub(super) struct InFlight {
     fewer: Notify,
 }
 
-/// A request that runs.
 struct Running {
     id: RequestId,
     runs: Runs,
@@ -42,7 +40,6 @@ struct Running {
     is_cancelled: bool,
 }
 
-/// Where a request runs.
 pub(super) enum Runs {
     /// In a task of its own, which watches this.
     InTask(CancellationToken),
@@ -53,7 +50,6 @@ pub(super) enum Runs {
 }
 
 impl Runs {
-    /// Cancels the request.
     pub(super) fn cancel(&self) {
         match self {
             Self::InTask(cancelled) => cancelled.cancel(),
@@ -159,7 +155,6 @@ impl InFlight {
         }
     }
 
-    /// Cancels everything that runs.
     pub(super) fn cancel_all(&self) {
         for (_, request) in self.running().iter_mut() {
             request.cancel();

@@ -17,7 +17,6 @@ use crate::{
 
 /// The first message to a request that listens.
 const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
-/// What is told.
 const TOOLS_CHANGED: &str = "notifications/tools/list_changed";
 const PROMPTS_CHANGED: &str = "notifications/prompts/list_changed";
 const RESOURCES_CHANGED: &str = "notifications/resources/list_changed";

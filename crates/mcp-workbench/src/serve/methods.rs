@@ -24,7 +24,6 @@ use crate::{
     workbench::Workbench,
 };
 
-/// Who makes a request.
 pub(super) enum Requester {
     /// A client that we have agreed on something with.
     Legacy(Caller),
@@ -81,9 +80,7 @@ pub(super) enum Reply {
     Own(RawJson),
     /// The result of a call, which has the form of its client's era already.
     Called(Spliced),
-    /// A refusal.
     Error {
-        /// The JSON-RPC code.
         code: i64,
         /// Why, in words.
         message: String,
@@ -134,7 +131,6 @@ impl Reply {
         Self::ErrorAsSent(RawJson::of(&error))
     }
 
-    /// The refusal of parameters.
     pub(super) fn invalid_params(message: impl Into<String>) -> Self {
         Self::Error {
             code: code::INVALID_PARAMS,
@@ -178,7 +174,6 @@ async fn initialize(workbench: &Workbench, caller: Caller, revision: Revision) -
     Reply::Result(RawJson::of(&result))
 }
 
-/// Who we are.
 pub(super) fn identity() -> Value {
     json!({
         "name": "mcp-workbench",

@@ -42,16 +42,13 @@ struct ServeContext {
     parked: Arc<ParkedCalls>,
     /// A permit for every request that may listen: those never end by themselves, and must leave room for others.
     listeners: Arc<Semaphore>,
-    /// Where clients are.
     whereabouts: Whereabouts,
 }
 
 /// Where the clients of a transport are, as far as that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Whereabouts {
-    /// On this machine.
     Here,
-    /// Anywhere.
     Anywhere,
 }
 

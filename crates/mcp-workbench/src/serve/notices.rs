@@ -37,7 +37,6 @@ impl Notices {
         }
     }
 
-    /// Takes the first one.
     pub(super) fn pop(&mut self) -> Option<Frame> {
         let Notice { frame, .. } = self.waiting.pop_front()?;
         self.bytes -= frame.len();

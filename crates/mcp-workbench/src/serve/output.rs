@@ -155,7 +155,6 @@ struct Queue {
     frames: Mutex<Frames>,
     /// How many bytes wait. It changes only while the frames are locked.
     bytes: AtomicUsize,
-    /// Counts requests.
     requests: AtomicU64,
     /// Tells the writer that something waits, or that nothing more will come.
     more: Notify,
@@ -296,7 +295,6 @@ impl PipeOutput {
         }
     }
 
-    /// Whether too much waits.
     fn is_full(&self) -> bool {
         self.queue().bytes.load(Ordering::Relaxed) > MAX_QUEUED_BYTES
     }

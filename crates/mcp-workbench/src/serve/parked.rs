@@ -35,7 +35,6 @@ struct Parked {
     until: Instant,
 }
 
-/// All exchanges that wait.
 #[derive(Default)]
 pub(super) struct ParkedCalls {
     sealer: Sealer,
@@ -69,7 +68,6 @@ impl Table {
 
 /// The state that a client sends back to continue a call.
 pub(super) enum Handle {
-    /// A handle of ours.
     Ours(u64),
     /// Something that a server has given out, if anything.
     NotOurs,

@@ -5,12 +5,9 @@ use std::io;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// Where requests come from.
 pub(super) type Input = Box<dyn AsyncRead + Send + Unpin>;
-/// Where answers go.
 pub(super) type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// Our stdin.
 pub(super) fn input() -> Input {
     #[cfg(unix)]
     if let Some(input) = unix::input() {
@@ -19,7 +16,6 @@ pub(super) fn input() -> Input {
     Box::new(tokio::io::stdin())
 }
 
-/// Our stdout.
 pub(super) fn output() -> Output {
     #[cfg(unix)]
     if let Some(output) = unix::output() {

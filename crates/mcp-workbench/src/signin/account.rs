@@ -177,7 +177,6 @@ impl Account {
         &self.0.url
     }
 
-    /// What the entry says.
     pub(super) fn settings(&self) -> &OAuthSettings {
         &self.0.settings
     }

@@ -20,7 +20,6 @@ const LIFE: u64 = 300;
 pub(super) struct Signer<'a> {
     /// The private key in PEM form.
     pub(super) key: &'a str,
-    /// How it signs.
     pub(super) algorithm: SigningAlgorithm,
 }
 

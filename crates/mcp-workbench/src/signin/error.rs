@@ -10,50 +10,27 @@ use thiserror::Error;
 pub(crate) enum FetchFault {
     /// Only https is asked, and http only on this machine for a server that is on this machine.
     #[error("the address on '{host}' is not https")]
-    Insecure {
-        /// The host.
-        host: String,
-    },
+    Insecure { host: String },
     /// It is an address inside of a network that the server itself is not in.
     #[error("'{host}' is an internal address, which this server may not name")]
-    Internal {
-        /// The host.
-        host: String,
-    },
-    /// No connection.
+    Internal { host: String },
     #[error("'{host}' cannot be reached: {reason}")]
     Unreachable {
-        /// The host.
         host: String,
         /// Why, in the words of the system.
         reason: String,
     },
-    /// It took too long.
     #[error("'{host}' did not answer in time")]
-    TooSlow {
-        /// The host.
-        host: String,
-    },
+    TooSlow { host: String },
     /// The answer is too long.
     #[error("the answer of '{host}' is too long")]
-    TooLarge {
-        /// The host.
-        host: String,
-    },
+    TooLarge { host: String },
     /// The connection broke, or what came is not HTTP.
     #[error("the answer of '{host}' broke off")]
-    Broken {
-        /// The host.
-        host: String,
-    },
+    Broken { host: String },
     /// It answered that it cannot answer now.
     #[error("'{host}' answered with status {status}")]
-    Status {
-        /// The host.
-        host: String,
-        /// The status.
-        status: u16,
-    },
+    Status { host: String, status: u16 },
 }
 
 /// The codes of the standards for a request that is refused.
@@ -136,10 +113,8 @@ pub(crate) enum StoreFault {
     /// There is no state directory.
     #[error("there is no state directory to keep it in (hint: set XDG_STATE_HOME or HOME)")]
     NoPlace,
-    /// The system refused.
     #[error("the state directory cannot be used: {0}")]
     Io(io::ErrorKind),
-    /// The keyring refused.
     #[error("the keyring cannot be used: {0}")]
     #[cfg(all(feature = "keyring", not(test)))]
     Keyring(String),
@@ -194,22 +169,13 @@ pub(crate) enum SignInError {
     #[error(
         "the authorization server refused to register the workbench: {code} (hint: register a client there, and set `clientId` in `oauth` of the entry)"
     )]
-    RegistrationRefused {
-        /// Its reason.
-        code: OAuthCode,
-    },
+    RegistrationRefused { code: OAuthCode },
     /// The person, or the server, said no.
     #[error("signing in was refused: {code}")]
-    Denied {
-        /// The reason.
-        code: OAuthCode,
-    },
+    Denied { code: OAuthCode },
     /// It gave no token for the code, or for the credentials.
     #[error("the authorization server gave no token: {code}")]
-    NoToken {
-        /// Its reason.
-        code: OAuthCode,
-    },
+    NoToken { code: OAuthCode },
     /// What was pasted is no address that the browser was sent back to.
     #[error("this is not the address that the browser was sent back to")]
     NotARedirect,
@@ -248,7 +214,6 @@ impl SignInError {
 /// Why there is no token although the server wants one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum SignedOut {
-    /// Nobody has signed in.
     #[error("nobody has signed in")]
     Never,
     /// The token is over or was taken back, and there is no way to another.

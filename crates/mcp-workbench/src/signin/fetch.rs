@@ -35,7 +35,6 @@ use crate::{
     visible::visible,
 };
 
-/// The longest answer.
 const MOST_BYTES: usize = 64 * 1024;
 /// How long a request may take in all.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -73,7 +72,6 @@ impl Fetcher {
         }
     }
 
-    /// Makes one request.
     pub(super) async fn fetch(
         &self,
         request: Request<Vec<u8>>,

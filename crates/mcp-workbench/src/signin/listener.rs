@@ -12,7 +12,6 @@ use tokio::{
 use super::SignInError;
 use crate::alarm::timeout;
 
-/// The path that counts.
 const PATH: &str = "/callback";
 /// The longest head of a request.
 const MOST_BYTES: usize = 16 * 1024;
@@ -36,10 +35,8 @@ pub(crate) struct Redirected {
     stream: TcpStream,
 }
 
-/// What the page says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Somebody is signed in.
     SignedIn,
     /// The person, or the server, said no.
     Refused,

@@ -25,7 +25,6 @@ pub(crate) struct Record {
     pub(super) server: String,
     /// The authorization server that gave the token; none where it has no metadata (2025-03-26).
     pub(super) issuer: Option<String>,
-    /// Who we are there.
     pub(super) client: RegisteredClient,
     /// The token, while it is good.
     pub(super) token: Option<Token>,
@@ -89,7 +88,6 @@ impl Token {
         Some(life.saturating_sub(age))
     }
 
-    /// What requests carry.
     pub(super) fn bearer(&self) -> Option<Bearer> {
         Bearer::new(&self.access)
     }

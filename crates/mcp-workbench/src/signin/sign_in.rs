@@ -29,7 +29,6 @@ pub(crate) struct SignIn {
     address: Url,
     /// What the browser has to bring back.
     state: String,
-    /// What was asked for.
     scopes: Vec<String>,
     resource_metadata: Option<String>,
     until: Instant,

@@ -32,7 +32,6 @@ impl Catalogue {
         }
     }
 
-    /// What is known now.
     pub(super) fn read(mut contents: watch::Receiver<Arc<Contents>>) -> Self {
         let held = Arc::clone(&contents.borrow_and_update());
         let mut lists = Vec::new();

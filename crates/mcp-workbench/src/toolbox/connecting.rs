@@ -26,7 +26,6 @@ type Answer = Result<Arc<ToolList>, Arc<ConnectError>>;
 pub(super) struct Found {
     /// The tools of those that are up, in the order of the file.
     pub(super) catalogue: Vec<(ServerName, Arc<ToolList>)>,
-    /// Those that are not.
     pub(super) failures: Vec<ServerFailure>,
 }
 

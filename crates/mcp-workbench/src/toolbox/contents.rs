@@ -21,7 +21,6 @@ pub(crate) type Servers = IndexMap<ServerName, Arc<ServerHandle>>;
 
 /// A toolbox as the configuration has it.
 pub(crate) struct Contents {
-    /// What the configuration says.
     pub config: Arc<config::Toolbox>,
     pool: Arc<Pool>,
     /// Made when the toolbox is first opened: what nobody opens costs nothing.
@@ -38,7 +37,6 @@ impl Contents {
         }
     }
 
-    /// The servers.
     pub(crate) fn servers(&self) -> &Servers {
         self.servers.get_or_init(|| {
             let servers = self.config.servers.iter();
@@ -90,7 +88,6 @@ impl Contents {
 pub(crate) struct ChangedFiles(HashSet<PathBuf>);
 
 impl ChangedFiles {
-    /// These have changed.
     pub(crate) fn new(files: impl IntoIterator<Item = PathBuf>) -> Self {
         Self(files.into_iter().collect())
     }
@@ -108,7 +105,6 @@ impl ChangedFiles {
 pub(crate) struct Difference {
     /// Servers that were not there.
     pub added: Vec<ServerName>,
-    /// Servers with another entry.
     pub changed: Vec<ServerName>,
     /// Servers that are not there any more.
     pub removed: Vec<ServerName>,

@@ -3,7 +3,6 @@
 /// How much is said of each tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
-    /// Its name.
     Names,
     /// Its name and what it does, in a sentence.
     Brief,

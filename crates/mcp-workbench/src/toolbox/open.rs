@@ -57,12 +57,10 @@ impl Toolbox {
         }
     }
 
-    /// Its name.
     pub(crate) fn name(&self) -> &ToolboxName {
         &self.name
     }
 
-    /// What it holds now.
     pub(crate) fn contents(&self) -> Arc<Contents> {
         Arc::clone(&self.contents.borrow())
     }

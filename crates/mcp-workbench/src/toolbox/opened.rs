@@ -42,7 +42,6 @@ impl Opened {
         }
     }
 
-    /// The toolbox.
     pub(crate) fn name(&self) -> &ToolboxName {
         &self.config.name
     }
@@ -64,9 +63,7 @@ impl Opened {
 /// A server that is not up, and the words for it.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerFailure {
-    /// The toolbox.
     pub toolbox: ToolboxName,
-    /// The server.
     pub server: ServerName,
     /// Why it is not up.
     pub error: Arc<ConnectError>,

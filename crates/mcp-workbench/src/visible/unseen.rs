@@ -26,11 +26,8 @@ const TAG_END: u32 = 0xE007F;
 /// A character without a visible form in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unseen {
-    /// Its position.
     pub at: usize,
-    /// The character.
     pub character: char,
-    /// Whether it belongs there.
     pub standing: Standing,
 }
 

@@ -48,16 +48,11 @@ pub(crate) enum Outgoing<'a> {
         /// The result, or the rest of it.
         result: &'a Bytes,
     },
-    /// A request of ours.
     Request {
-        /// Our id for it.
         id: u64,
-        /// What is asked for.
         method: &'a str,
-        /// Its parameters.
         params: Params<'a>,
     },
-    /// Anything else.
     Frame(Frame),
 }
 
@@ -138,7 +133,6 @@ impl Frame {
         }
     }
 
-    /// A batch of answers.
     pub fn batch(answers: &[Self]) -> Self {
         let mut text = vec![b'['];
         for (index, answer) in answers.iter().enumerate() {
@@ -199,7 +193,6 @@ impl Frame {
 pub struct ObjectText(Vec<u8>);
 
 impl ObjectText {
-    /// An object without members.
     pub fn new() -> Self {
         Self::with_room(0)
     }
@@ -237,7 +230,6 @@ impl ObjectText {
         self
     }
 
-    /// The finished object.
     pub fn finish(mut self) -> RawJson {
         self.0.push(b'}');
         RawJson::trusted(self.0.into())
@@ -283,7 +275,6 @@ pub(crate) fn error_as_sent(id: &RequestId, error: &RawJson) -> Frame {
     Frame::spliced(head, error)
 }
 
-/// A request of ours.
 pub fn request<'a>(id: u64, method: &'a str, params: impl Into<Params<'a>>) -> Frame {
     let params = params.into();
     Outgoing::Request { id, method, params }.into_frame()
@@ -312,13 +303,10 @@ fn write_request(text: &mut Vec<u8>, id: u64, method: &str, params: &Params<'_>)
 /// The parameters of a request of ours.
 #[derive(Debug, Clone)]
 pub enum Params<'a> {
-    /// A value.
     Value(Cow<'a, RawJson>),
     /// Those of a call of a tool, which are written where they are needed.
     Tool {
-        /// The tool.
         name: &'a str,
-        /// Its arguments.
         arguments: &'a RawJson,
         /// Its `_meta`.
         meta: MetaText<'a>,
@@ -332,13 +320,12 @@ pub struct MetaText<'a> {
     pub own: &'a [u8],
     /// An object whose members are relayed.
     pub relayed: Option<&'a RawJson>,
-    /// The progress token.
     pub progress: Option<u64>,
 }
 
 impl MetaText<'_> {
     /// Returns the object; nothing if it has no members.
-    pub fn to_json(&self) -> Option<RawJson> {
+    pub fn to_json(self) -> Option<RawJson> {
         let mut text = vec![b'{'];
         self.write_to(&mut text);
         text.push(b'}');
@@ -514,7 +501,6 @@ fn copied(body: &Bytes) -> usize {
     if body < COPY_BELOW { body } else { 0 }
 }
 
-/// A notification of ours.
 pub fn notification(method: &str, params: Option<&RawJson>) -> Frame {
     let mut head = br#"{"jsonrpc":"2.0","method":"#.to_vec();
     write_string(&mut head, method);

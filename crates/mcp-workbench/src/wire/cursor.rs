@@ -15,7 +15,6 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// Before the value.
     pub(crate) fn new(value: &'a RawJson) -> Self {
         Self {
             value,

@@ -19,11 +19,9 @@ pub struct RawJson(Bytes);
 /// A member of an object.
 #[derive(Debug, Clone)]
 pub struct Member<'a> {
-    /// Its key.
     pub key: Cow<'a, str>,
     /// Its key as JSON text, byte for byte.
     pub key_as_sent: &'a [u8],
-    /// Its value.
     pub value: RawJson,
 }
 
@@ -41,9 +39,7 @@ pub enum Kind {
     Null,
     /// `true` or `false`
     Boolean,
-    /// Any number.
     Number,
-    /// Any string.
     String,
     /// `[…]`
     Array,
@@ -85,7 +81,6 @@ impl RawJson {
         Self(text.into())
     }
 
-    /// An array of values.
     pub fn array(elements: &[Self]) -> Self {
         let mut text = vec![b'['];
         for (index, element) in elements.iter().enumerate() {
@@ -327,7 +322,6 @@ pub(super) struct Key<'a> {
 }
 
 impl<'a> Key<'a> {
-    /// What the key means.
     pub(super) fn text(self) -> Cow<'a, str> {
         if self.is_plain {
             as_it_stands(self.inner())

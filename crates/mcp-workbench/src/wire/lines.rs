@@ -25,7 +25,6 @@ const LARGE_READ: usize = 256 * 1024;
 const HUGE_LINE: usize = 1024 * 1024;
 const HUGE_GROWTH: usize = 4;
 
-/// What the framer found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
     /// A line without its end, never blank.

@@ -16,11 +16,9 @@ use super::{
 /// A message of the protocol.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
-    /// Wants an answer.
     Request(Request),
     /// Wants none.
     Notification(Notification),
-    /// Is one.
     Response(Response),
 }
 
@@ -29,18 +27,14 @@ pub enum Message {
 pub struct Request {
     /// The sender's id for it.
     pub id: RequestId,
-    /// What is asked for.
     pub method: Cow<'static, str>,
-    /// Its parameters.
     pub params: Option<RawJson>,
 }
 
 /// A message that wants no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notification {
-    /// What is said.
     pub method: Cow<'static, str>,
-    /// Its parameters.
     pub params: Option<RawJson>,
 }
 
@@ -49,13 +43,11 @@ pub struct Notification {
 pub struct Response {
     /// The id of the request; errors about unreadable messages have none.
     pub id: Option<RequestId>,
-    /// What was answered.
     pub answer: Answer,
     /// The members of a result that decide what becomes of it.
     pub marks: ResultMarks,
 }
 
-/// What a response holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
     /// The `result`.
@@ -119,7 +111,6 @@ pub struct InvalidMessage {
 /// What keeps a JSON value from being a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum MessageFault {
-    /// Another type of value.
     #[error("a message is an object, not {}", article(*.0))]
     NotAnObject(Kind),
     /// A member of the envelope stands twice.

@@ -34,9 +34,7 @@ pub enum Outlined {
     ProgressToken,
     /// The revision that the request is written in.
     Version,
-    /// The client's capabilities.
     Capabilities,
-    /// The client's program.
     ClientInfo,
     /// The least urgent log messages that the client wants.
     LogLevel,
@@ -47,11 +45,9 @@ const MEMBERS: usize = Outlined::LogLevel as usize + 1;
 /// An object that an outline goes into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
-    /// The parameters.
     Params,
     /// `_meta`
     Meta,
-    /// The arguments.
     Arguments,
     /// The tool in the arguments.
     Tool,

@@ -29,7 +29,6 @@ pub(super) struct Flaws {
 }
 
 impl Flaws {
-    /// Whether there is one.
     pub(super) fn any(self) -> bool {
         self != Self::default()
     }
@@ -71,7 +70,6 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// What is looked at.
     pub(super) fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
@@ -357,7 +355,6 @@ impl Containers {
 
 /// A container that has been begun.
 enum Opened {
-    /// It is over already.
     Empty(usize),
     /// Its first value comes here.
     Entered(usize),
@@ -367,7 +364,6 @@ enum Opened {
 enum Closed {
     /// Every container that was entered is over.
     Over(usize),
-    /// Another value comes here.
     More(usize),
 }
 

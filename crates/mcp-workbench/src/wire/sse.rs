@@ -6,7 +6,6 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use thiserror::Error;
 
-/// One event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StreamEvent {
     /// Its type; empty where the server named none, which means `message`.
@@ -19,7 +18,6 @@ pub(crate) struct StreamEvent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("an event is larger than {limit} bytes")]
 pub(crate) struct EventTooLarge {
-    /// The limit.
     pub limit: usize,
 }
 

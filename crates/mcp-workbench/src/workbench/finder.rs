@@ -89,13 +89,11 @@ impl Search {
 
 /// A tool that was found.
 pub(crate) struct FoundTool {
-    /// Its names.
     pub tool: ToolIdentifier,
     /// As its server described it.
     pub definition: ToolDefinition,
     /// Tools that are nearly the same.
     pub alike: Vec<ToolIdentifier>,
-    /// How well it matches.
     pub score: f32,
 }
 
@@ -386,7 +384,6 @@ impl Known {
         self.servers.insert(place.identifier.clone(), indexed);
     }
 
-    /// Asks the index.
     fn search(
         &self,
         query: &Query<'_>,

@@ -63,7 +63,6 @@ pub(crate) struct Workbench {
     finder: Finder,
     /// What is kept of results that were over their budget.
     results: Results,
-    /// Where calls are noted.
     audit: AuditLog,
     /// The consents that hold for longer than one call.
     consents: Consents,
@@ -269,7 +268,6 @@ impl Workbench {
         renew::renew(self, config, files)
     }
 
-    /// The lock file's pins.
     pub(crate) fn pins(&self) -> &Arc<Pins> {
         self.pool.pins()
     }

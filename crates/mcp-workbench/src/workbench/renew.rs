@@ -76,7 +76,6 @@ impl fmt::Display for Renewed {
     }
 }
 
-/// Takes up a configuration.
 pub(super) fn renew(
     workbench: &Workbench,
     mut config: Config,

@@ -40,7 +40,6 @@ pub(crate) struct Results {
     is_watched: AtomicBool,
 }
 
-/// How much is kept.
 struct Bounds {
     results: usize,
     bytes: usize,
@@ -57,7 +56,6 @@ struct Kept {
 /// A result that is kept.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct KeptResult {
-    /// Its name.
     pub id: String,
     /// The most characters of a page.
     pub page_size: usize,
@@ -75,10 +73,7 @@ pub(crate) enum PageError {
     /// No such result is kept, or it is not this client's.
     Gone,
     /// The result does not have so many pages.
-    Unknown {
-        /// How many it has.
-        pages: usize,
-    },
+    Unknown { pages: usize },
 }
 
 impl KeptResult {
@@ -114,7 +109,6 @@ impl KeptResult {
         }
     }
 
-    /// One of its pages.
     pub(crate) fn page(&self, view: View, page: usize) -> Result<&str, PageError> {
         let found = match view {
             View::Text => self.text_pages.page(&self.text, page),
@@ -165,7 +159,6 @@ async fn forget_old(workbench: &Workbench) {
 }
 
 impl Results {
-    /// Nothing is kept yet.
     pub(super) fn new(config: &Config) -> Self {
         Self {
             least_budget: AtomicUsize::new(least_budget(config)),

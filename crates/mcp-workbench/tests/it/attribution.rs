@@ -31,7 +31,6 @@ enum Way {
     Request,
     /// With an answer that says that input is required.
     InputRequired,
-    /// In a task.
     Task,
 }
 

@@ -71,7 +71,6 @@ struct User {
     config: ConfigFile,
 }
 
-/// How a command ended.
 #[derive(Debug)]
 struct Ended {
     status: i32,

@@ -23,7 +23,6 @@ pub(crate) enum Language {
     Python,
 }
 
-/// How one speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Era {
     Legacy,

@@ -124,7 +124,6 @@ impl ConfigFile {
     }
 }
 
-/// The binary under test.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_mcp-workbench");
 
 /// The arguments of a `use_tool` call in the one toolbox.

@@ -24,7 +24,6 @@ pub(super) struct Target {
 
 /// How the workbench is known to a server.
 pub(super) enum Access<'a> {
-    /// Somebody signs in.
     Person(Account),
     /// It gets tokens by itself, with credentials of the entry.
     Credentials(Account),

@@ -22,7 +22,6 @@ pub(super) enum Trouble {
     /// Its entry is not complete.
     #[error("{server} cannot be reached: {missing}\n  hint: set what is missing")]
     Unset {
-        /// The server.
         server: String,
         /// What is not there.
         missing: String,
@@ -33,16 +32,13 @@ pub(super) enum Trouble {
          hint: take that out of the entry to sign in instead"
     )]
     Own(String),
-    /// Its entry says so.
     #[error("nobody signs in to {0}: its entry says so\n  hint: take `\"oauth\": false` out of it")]
     Off(String),
-    /// It needs nobody.
     #[error(
         "nobody has to sign in to {server}: it gets its tokens with the credentials of its entry\n  \
          hint: `{doctor}` tries them"
     )]
     Credentials {
-        /// The server.
         server: String,
         /// The command that tries it.
         doctor: String,
@@ -57,7 +53,6 @@ pub(super) enum Trouble {
     Port {
         /// The port, if the entry says one.
         port: Option<u16>,
-        /// Why not.
         error: io::Error,
     },
     /// It did not work.
@@ -65,9 +60,7 @@ pub(super) enum Trouble {
     Failed {
         /// What did not, up to the name of the server.
         what: &'static str,
-        /// The server.
         server: String,
-        /// Why.
         error: SignInError,
     },
     /// Nobody came back from the browser.

@@ -43,19 +43,15 @@ pub(super) enum ArgumentError {
         instead(.near.as_deref(), .known)
     )]
     Unknown {
-        /// The key.
         key: String,
         /// The key that was perhaps meant.
         near: Option<String>,
-        /// Those that there are.
         known: Vec<String>,
     },
     /// A value of another type than the schema says.
     #[error("{}: {error}{}", visible(.key), meant(.near.as_deref()))]
     WrongType {
-        /// The key.
         key: String,
-        /// What was expected.
         error: WrongType,
         /// The key that was perhaps meant.
         near: Option<String>,
@@ -82,9 +78,7 @@ fn instead(near: Option<&str>, known: &[String]) -> String {
 /// The arguments as they were given.
 #[derive(Debug)]
 pub(super) enum Given {
-    /// A whole object.
     Object {
-        /// The object.
         object: RawJson,
         /// Whether it came from stdin.
         from_stdin: bool,
@@ -104,7 +98,6 @@ pub(super) struct Word {
 enum WordValue {
     /// To be read as the schema says.
     Text(String),
-    /// As it is.
     Json(RawJson),
 }
 

@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use crate::{cli::terminal::grouped, visible::visible, wire::RawJson};
 
-/// Who reads a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reader {
     /// Somebody at a terminal, which must not obey what a server writes.
@@ -71,7 +70,6 @@ fn push(text: &mut String, part: &str) {
     }
 }
 
-/// One content.
 fn described(item: &RawJson, reader: Reader) -> String {
     let text = |of: &RawJson, key: &str| {
         let member = of.member(key);

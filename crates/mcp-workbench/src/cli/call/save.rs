@@ -29,12 +29,9 @@ pub(super) enum SaveError {
     /// There is such a file.
     #[error("{} exists\n  hint: name another file, or move it away", .0.display())]
     Exists(PathBuf),
-    /// The system refuses it.
     #[error("{} cannot be written", file.display())]
     Unwritable {
-        /// The file.
         file: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },

@@ -35,10 +35,8 @@ pub(super) enum Level {
     Remark,
 }
 
-/// Something that was found.
 #[derive(Debug)]
 pub(super) enum Finding {
-    /// About the configuration file.
     File(FileFinding),
     /// About the start of a server.
     Start(StartFinding),
@@ -80,13 +78,15 @@ pub(super) enum StartFinding {
         by_hand: String,
     },
     /// It wrote a line to stdout that is not a message.
-    StrayText { text: String },
-    /// It took long.
-    Slow { took: Duration },
+    StrayText {
+        text: String,
+    },
+    Slow {
+        took: Duration,
+    },
 }
 
 impl Finding {
-    /// How bad it is.
     pub(super) fn level(&self) -> Level {
         let is_wrong = match self {
             Self::File(FileFinding::Problem(problem)) => problem.severity() == Severity::Error,
@@ -308,7 +308,6 @@ fn first_part(error: &ConnectError) -> String {
     }
 }
 
-/// Some of the names.
 pub(super) fn listed(names: &[String]) -> String {
     let shown: Vec<_> = names
         .iter()

@@ -11,11 +11,8 @@ use crate::{
     visible::visible,
 };
 
-/// Everything that was found.
 pub(super) struct Report {
-    /// The configuration file.
     pub(super) file: String,
-    /// What concerns the file.
     pub(super) configuration: Vec<Finding>,
     /// What concerns toolboxes, in the order of the file.
     pub(super) toolboxes: Vec<ToolboxReport>,
@@ -67,7 +64,6 @@ impl Report {
         self.toolboxes.iter().flat_map(|it| &it.servers)
     }
 
-    /// The report in words.
     pub(super) fn render(&self, look: Look) -> String {
         let mut text = format!("{}\n", visible(&self.file));
         push_findings(&mut text, &self.configuration, look, "  ");

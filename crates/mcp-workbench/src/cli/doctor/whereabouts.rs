@@ -39,7 +39,6 @@ const IN_HOME: &[&str] = &[
     "scoop/shims",
 ];
 
-/// Folders of the system.
 const IN_SYSTEM: &[&str] = &[
     "/opt/homebrew/bin",
     "/usr/local/bin",

@@ -26,7 +26,6 @@ const NAMED_CLIENTS: usize = 3;
 
 /// The file that gets the servers.
 pub(super) struct Destination {
-    /// The file.
     pub(super) file: PathBuf,
     /// Its text, if it is there.
     before: Option<String>,
@@ -181,7 +180,6 @@ fn clients(inside: &[&Addition<'_>]) -> String {
     }
 }
 
-/// Makes an empty file.
 fn create(file: &Path, private: bool) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

@@ -26,9 +26,7 @@ pub(super) struct Finding {
 /// Where a server was found.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
-    /// The client.
     pub(super) client: &'static Client,
-    /// The file.
     pub(super) file: PathBuf,
     /// The directory that the server is for, if it is for one.
     pub(super) project: Option<PathBuf>,
@@ -57,16 +55,11 @@ pub(super) enum Kind {
     New(New),
     /// We do not have it, and it comes from a file of a project that nobody has agreed to.
     Skipped,
-    /// We have it.
     Present {
-        /// In this toolbox.
         toolbox: String,
-        /// Under this name.
         name: String,
-        /// What it is.
         identity: Identity,
     },
-    /// It is the workbench.
     Ourselves,
     /// It is no server that anybody else could use.
     NotAServer,
@@ -77,7 +70,6 @@ pub(super) enum Kind {
 /// A server that we do not have.
 #[derive(Debug, PartialEq)]
 pub(super) struct New {
-    /// What it is.
     pub(super) identity: Identity,
     /// The entry for our file.
     pub(super) entry: Value,
@@ -89,7 +81,6 @@ pub(super) struct New {
     pub(super) from_project: bool,
 }
 
-/// How servers become toolboxes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Grouping {
     /// One toolbox for each topic.
@@ -99,20 +90,15 @@ pub(super) enum Grouping {
     },
     /// One toolbox for each client.
     ByClient,
-    /// All in one.
     One(String),
 }
 
 /// A new server with its place in our file.
 #[derive(Debug)]
 pub(super) struct Addition<'f> {
-    /// The toolbox.
     pub(super) toolbox: String,
-    /// The name.
     pub(super) name: String,
-    /// Where it was found.
     pub(super) finding: &'f Finding,
-    /// What is added.
     pub(super) new: &'f New,
 }
 

@@ -8,7 +8,6 @@ use crate::visible::visible;
 /// The servers of a topic.
 #[derive(Debug)]
 pub(super) struct Group {
-    /// The topic.
     topic: &'static str,
     /// The names of the servers.
     servers: Vec<String>,

@@ -21,13 +21,10 @@ use crate::{
 
 /// Everything that is to be said.
 pub(super) struct Report<'r> {
-    /// Our file.
     pub(super) file: &'r Path,
     /// The files that were read.
     pub(super) searched: &'r [Searched],
-    /// The servers.
     pub(super) findings: &'r [Finding],
-    /// Those that are new.
     pub(super) additions: &'r [Addition<'r>],
     /// The files that could not be read.
     pub(super) unreadable: &'r [ReadError],
@@ -243,7 +240,6 @@ impl Report<'_> {
         text
     }
 
-    /// What to do now.
     pub(super) fn next_steps(&self, environment: &Environment) -> String {
         let option = Destination::option(self.file, environment);
         let option = option.map_or_else(String::new, |file| {
@@ -314,7 +310,6 @@ impl Report<'_> {
             && !additions.any(|it| is_there(it.finding))
     }
 
-    /// Everything for a program.
     pub(super) fn json(&self) -> String {
         let files = self
             .searched

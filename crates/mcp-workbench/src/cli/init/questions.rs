@@ -40,7 +40,6 @@ pub(super) fn ask(input: &mut impl BufRead, say: impl Fn(&str)) -> io::Result<Op
     Ok(Some(first))
 }
 
-/// A person who answers.
 struct Questions<'i, I, S> {
     input: &'i mut I,
     say: S,

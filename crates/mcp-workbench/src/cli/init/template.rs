@@ -58,7 +58,6 @@ const BEHIND: &[&str] = &["-mcp-server", "-server", "-mcp"];
 pub(super) struct First {
     /// The name of the toolbox.
     pub(super) toolbox: String,
-    /// What it is for.
     pub(super) description: String,
     /// The name of a server and the words that start it.
     pub(super) server: Option<(String, Vec<String>)>,

@@ -25,11 +25,9 @@ const REPLACED: &str = "-replaced";
 /// A copy of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Backup {
-    /// The copy.
     pub(super) path: PathBuf,
     /// When it was made, in seconds.
     time: u64,
-    /// What the file became.
     became: String,
     /// Whether there was no file.
     was_absent: bool,

@@ -17,7 +17,6 @@ use crate::{
 /// A change of a client's file.
 #[derive(Debug)]
 pub(super) struct Change {
-    /// The text after it.
     pub(super) text: String,
     /// Whether it differs from what is there.
     differs: bool,
@@ -40,7 +39,6 @@ pub(super) struct Change {
 /// What a server in the client's file is to us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Relation {
-    /// It is the workbench.
     Ours,
     /// The workbench has it too.
     Doubled,
@@ -53,7 +51,6 @@ enum Relation {
 }
 
 impl Change {
-    /// Works out the change.
     pub(super) fn of(
         target: &Target,
         own: &OwnEntry<'_>,

@@ -9,14 +9,10 @@ use crate::{
     config::Environment,
 };
 
-/// A client's file.
 #[derive(Debug)]
 pub(super) struct Target {
-    /// The client.
     pub(super) client: &'static Client,
-    /// The file.
     pub(super) path: PathBuf,
-    /// Whom it is for.
     pub(super) scope: Scope,
     /// Its text, if it is there.
     pub(super) text: Option<String>,

@@ -18,7 +18,6 @@ use crate::{
     visible::visible,
 };
 
-/// Puts the file back.
 pub(super) fn run(
     target: &Target,
     arguments: &InstallArguments,
@@ -158,7 +157,6 @@ fn is_same_place(one: &FoundServer, other: &FoundServer) -> bool {
 /// The servers of a copy, by what became of them.
 #[derive(Default)]
 struct Outcome {
-    /// Put back.
     restored: Vec<String>,
     /// In the file, with a different entry.
     changed: Vec<String>,

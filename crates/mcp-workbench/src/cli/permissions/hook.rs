@@ -19,7 +19,6 @@ use crate::{
 /// What is done about tools that the user is to be asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Questions {
-    /// The client asks.
     Asked,
     /// The workbench does, so that the client need not.
     Left,

@@ -14,9 +14,7 @@ use crate::{
 pub(super) struct Place<'a> {
     /// The name that the client calls it by.
     pub(super) name: &'a str,
-    /// This program.
     pub(super) program: &'a str,
-    /// The configuration file.
     pub(super) config: &'a str,
     /// The toolbox that is shown natively, if one is.
     pub(super) native: Option<&'a str>,

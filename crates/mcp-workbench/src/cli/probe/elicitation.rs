@@ -20,7 +20,6 @@ use crate::{
 pub(super) enum Asker {
     /// A server, whose words are its own.
     Server,
-    /// We.
     Workbench,
 }
 

@@ -21,9 +21,7 @@ const AT_ONCE: usize = 8;
 
 /// What was found of a server.
 pub(in crate::cli) struct Probed {
-    /// Its toolbox.
     pub(in crate::cli) toolbox: ToolboxName,
-    /// Its entry.
     pub(in crate::cli) server: Arc<Server>,
     /// Its tools, or why it is not up.
     pub(in crate::cli) tools: Result<Arc<ToolList>, Arc<ConnectError>>,

@@ -11,7 +11,6 @@ use crate::{
     workbench::FoundTool,
 };
 
-/// A search.
 #[derive(Serialize)]
 pub(super) struct Document<'a> {
     query: &'a str,
@@ -24,7 +23,6 @@ pub(super) struct Document<'a> {
     failed: Vec<Failed<'a>>,
 }
 
-/// What was looked at.
 #[derive(Serialize)]
 struct Searched<'a> {
     tools: usize,

@@ -15,7 +15,6 @@ const USUAL_WIDTH: usize = 80;
 pub(in crate::cli) enum Ink {
     /// Something is as it should be.
     Good,
-    /// Something is wrong.
     Bad,
     /// Something is worth a look.
     Notable,
@@ -53,7 +52,6 @@ impl Look {
         width: None,
     };
 
-    /// What stdout can show.
     pub(in crate::cli) fn of_stdout(environment: &Environment) -> Self {
         let stdout = io::stdout();
         if !stdout.is_terminal() {

@@ -33,7 +33,6 @@ pub(in crate::cli) struct Progress {
     state: Option<Arc<Mutex<State>>>,
 }
 
-/// What the display shows.
 struct State {
     title: String,
     since: Instant,
@@ -49,7 +48,6 @@ struct State {
     paused: bool,
 }
 
-/// Something that goes on.
 struct Item {
     number: usize,
     label: String,
@@ -105,7 +103,6 @@ impl Progress {
         }
     }
 
-    /// Ends an item.
     pub(in crate::cli) fn done(&self, number: usize) {
         if let Some(mut state) = self.state() {
             state.items.retain(|item| item.number != number);

@@ -43,7 +43,6 @@ pub(in crate::cli) struct Table {
 }
 
 impl Table {
-    /// A table without rows.
     pub(in crate::cli) fn new(columns: impl Into<Vec<Column>>) -> Self {
         Self {
             columns: columns.into(),

@@ -20,9 +20,7 @@ const READ_BY_MODELS: [&str; 3] = ["name", "description", "inputSchema"];
 /// The tokens of the first line of an answer of `search_tools`.
 const HEADING: usize = 22;
 
-/// What was counted.
 pub(super) struct Costs {
-    /// The configuration file.
     pub(super) file: String,
     /// What a model has to read of the workbench before anything is opened.
     pub(super) start: Start,
@@ -37,11 +35,9 @@ pub(super) struct Costs {
 pub(super) struct Start {
     /// The definitions of the meta-tools.
     pub(super) definitions: usize,
-    /// The instructions.
     pub(super) instructions: usize,
 }
 
-/// What a toolbox costs.
 pub(super) struct ToolboxCost {
     pub(super) name: ToolboxName,
     /// What `open_toolbox` answers; nothing if it cannot be opened.
@@ -58,7 +54,6 @@ pub(super) struct OpenCost {
     pub(super) names: usize,
 }
 
-/// What a server costs.
 pub(super) struct ServerCost {
     pub(super) name: String,
     /// Each tool with its tokens, or why the server is not up.
@@ -80,7 +75,6 @@ impl Start {
         }
     }
 
-    /// All of it.
     pub(super) fn total(self) -> usize {
         self.definitions + self.instructions
     }

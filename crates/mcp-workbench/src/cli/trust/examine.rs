@@ -23,7 +23,6 @@ use crate::{
 
 /// The lock file and the servers that are meant.
 pub(super) struct Subject {
-    /// The lock file.
     pub(super) pins: Pins,
     /// What it holds; nothing where it is not there.
     pub(super) lock: Arc<Lock>,
@@ -51,7 +50,6 @@ pub(super) struct Examined {
     pub(super) mode: PinMode,
     pub(super) pinned: Option<PinnedServer>,
     pub(super) found: Found,
-    /// How it is started.
     pub(super) launch: Launch,
     /// What no definition may hold that is kept.
     pub(super) secrets: Secrets,
@@ -61,7 +59,6 @@ pub(super) struct Examined {
 
 /// What was found of a server.
 pub(super) enum Found {
-    /// It is up.
     Up {
         observation: Observation,
         /// The canonical definitions of its tools by name.

@@ -16,7 +16,6 @@ pub(super) fn definition(canonical: &str) -> String {
     text
 }
 
-/// A launch as text.
 pub(super) fn launch(launch: &Launch) -> String {
     let parts = launch.parts().iter();
     parts.map(|(name, part)| member(name, part)).collect()

@@ -19,7 +19,6 @@ pub(super) struct Remark {
     /// The tool; nothing where it is about the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tool: Option<String>,
-    /// What is said.
     pub(super) text: String,
 }
 

@@ -4,7 +4,6 @@ use serde_json::{Map, Value, json};
 
 use super::{super::fields::Fields, Translation, literals};
 
-/// What clients call it.
 const AROUND: [&str; 2] = ["oauth", "auth"];
 /// Our names of the texts in it, and theirs.
 const TEXTS: [(&str, &[&str]); 2] = [

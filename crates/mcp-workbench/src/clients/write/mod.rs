@@ -40,10 +40,7 @@ pub(crate) enum ClientEditError {
     Syntax(#[from] SyntaxError),
     /// There is something else where the servers should be.
     #[error("`{key}` is not a table of servers\n  hint: mend it, or put the entry in by hand")]
-    NoServers {
-        /// The key.
-        key: String,
-    },
+    NoServers { key: String },
     /// It is YAML in a layout that cannot be changed line by line.
     #[error(
         "the servers cannot be changed without changing other lines\n  hint: change them by hand"

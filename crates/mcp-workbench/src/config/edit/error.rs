@@ -13,12 +13,7 @@ pub(crate) enum EditError {
     /// The text is no JSON, or something in it is not the object that it should be. It shows itself as
     /// `LINE:COLUMN: PATH: what is wrong`, so that the name of the file can be put before it.
     #[error("{}", Located(.place, .fault))]
-    Unusable {
-        /// Where.
-        place: Place,
-        /// What is wrong there.
-        fault: Fault,
-    },
+    Unusable { place: Place, fault: Fault },
     /// There is no such toolbox.
     #[error("there is no toolbox `{}`\n  hint: {}", visible(.name), hint(.near.as_deref(), "toolboxes", .known))]
     UnknownToolbox {
@@ -26,7 +21,6 @@ pub(crate) enum EditError {
         name: String,
         /// The toolbox that was probably meant.
         near: Option<String>,
-        /// All that there are.
         known: Vec<String>,
     },
     /// There is no such server in the toolbox.
@@ -35,7 +29,6 @@ pub(crate) enum EditError {
         visible(.name), visible(.toolbox), hint(.near.as_deref(), "servers", .known)
     )]
     UnknownServer {
-        /// The toolbox.
         toolbox: String,
         /// The name that was given.
         name: String,
@@ -44,19 +37,13 @@ pub(crate) enum EditError {
         /// All that there are in the toolbox.
         known: Vec<String>,
     },
-    /// The toolbox exists already.
     #[error("there is a toolbox `{}` already\n  hint: choose another name, or remove it first", visible(.name))]
-    ToolboxExists {
-        /// Its name.
-        name: String,
-    },
-    /// The server exists already.
+    ToolboxExists { name: String },
     #[error(
         "there is a server `{}` in the toolbox `{}` already\n  hint: choose another name, or remove it first",
         visible(.name), visible(.toolbox)
     )]
     ServerExists {
-        /// The toolbox.
         toolbox: String,
         /// The name of the server.
         name: String,

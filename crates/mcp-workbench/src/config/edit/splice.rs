@@ -15,19 +15,15 @@ use super::{
 /// A part of the text and what takes its place.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Splice {
-    /// The part.
     pub(super) part: Range<usize>,
-    /// The new text.
     pub(super) by: String,
 }
 
 impl Splice {
-    /// Nothing is taken away.
     fn insert(at: usize, by: String) -> Self {
         Self { part: at..at, by }
     }
 
-    /// Nothing comes instead.
     fn delete(part: Range<usize>) -> Self {
         let by = String::new();
         Self { part, by }

@@ -14,7 +14,6 @@ const USUAL_STEP: &str = "  ";
 /// The habits of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Style {
-    /// What ends a line.
     pub(super) line_break: &'static str,
     /// What a line is further in than the one around it.
     pub(super) step: String,

@@ -6,11 +6,9 @@ use std::ops::Range;
 /// One piece of what stands between values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// Space within a line.
     Space,
     /// The end of a line.
     Break,
-    /// A comma.
     Comma,
     /// A comment up to the end of its line.
     LineComment,

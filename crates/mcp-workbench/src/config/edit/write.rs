@@ -19,28 +19,16 @@ const MOST_LINKS: usize = 40;
 pub(crate) enum WriteError {
     /// It is there already, and was not to be.
     #[error("`{}` exists already\n  hint: choose another name", file.display())]
-    Exists {
-        /// The file.
-        file: PathBuf,
-    },
+    Exists { file: PathBuf },
     /// Somebody else has changed it since it was read.
     #[error("`{}` was changed meanwhile by somebody else\n  hint: try again", file.display())]
-    Changed {
-        /// The file.
-        file: PathBuf,
-    },
+    Changed { file: PathBuf },
     /// Its permissions say that it is not to be changed.
     #[error("`{}` is read-only\n  hint: make it writable first", file.display())]
-    ReadOnly {
-        /// The file.
-        file: PathBuf,
-    },
-    /// The system refused.
+    ReadOnly { file: PathBuf },
     #[error("cannot write `{}`\n  hint: check that its folder exists and is writable", file.display())]
     Failed {
-        /// The file.
         file: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },

@@ -9,7 +9,6 @@ pub(super) const LONGEST_ESCAPE: usize = 6;
 /// A way to write a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Notation {
-    /// As it is.
     Plain,
     /// `%41`.
     Percent,

@@ -40,7 +40,6 @@ pub(super) struct Notices {
 }
 
 impl Notices {
-    /// Asks to be told.
     pub(super) fn new(files: &[PathBuf]) -> io::Result<Self> {
         let queue = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
         let mut names: HashMap<i32, HashSet<OsString>> = HashMap::new();

@@ -16,7 +16,6 @@ const MOST_LINKS: usize = 40;
 pub(super) struct FolderEntry {
     /// The folder, without links.
     pub(super) folder: PathBuf,
-    /// The name in it.
     pub(super) name: OsString,
 }
 

@@ -4,7 +4,6 @@ use std::{fs, path::PathBuf, time::Duration, time::SystemTime};
 
 use tokio::time::sleep;
 
-/// How often is looked.
 const INTERVAL: Duration = Duration::from_secs(2);
 
 /// Files that are looked at.

@@ -11,26 +11,18 @@ pub(super) struct Arguments(Map<String, Value>);
 pub(super) enum ArgumentError {
     /// `arguments` as a whole is something else.
     #[error("`arguments` must be an object, not {found}")]
-    NotAnObject {
-        /// What it is.
-        found: &'static str,
-    },
+    NotAnObject { found: &'static str },
     /// A required argument is not there.
     #[error("argument `{name}` is required: it must be {expected}")]
     Missing {
-        /// The argument.
         name: &'static str,
-        /// What it must be.
         expected: &'static str,
     },
     /// An argument has the wrong type.
     #[error("argument `{name}` must be {expected}, not {found}")]
     WrongType {
-        /// The argument.
         name: &'static str,
-        /// What it must be.
         expected: &'static str,
-        /// What it is.
         found: &'static str,
     },
     /// The tool knows no such argument.

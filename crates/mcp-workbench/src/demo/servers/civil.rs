@@ -21,33 +21,21 @@ const WEEKDAYS: [&str; 7] = [
 pub(super) enum TimeError {
     /// It is not written as a date.
     #[error("`{text}` is not a date: write it as YYYY-MM-DD, such as 2026-02-28")]
-    Date {
-        /// What was given.
-        text: String,
-    },
+    Date { text: String },
     /// It is written as a date, but the calendar has no such day.
     #[error(
         "`{text}` is not in the calendar: the years are 0001 to 9999, and a month has its days"
     )]
-    NoSuchDate {
-        /// What was given.
-        text: String,
-    },
+    NoSuchDate { text: String },
     /// It is not written as a moment.
     #[error(
         "`{text}` is not a time with an offset: write it as 2026-02-28T14:30:00+02:00, \
          or with Z at the end for UTC"
     )]
-    Moment {
-        /// What was given.
-        text: String,
-    },
+    Moment { text: String },
     /// It is not an offset.
     #[error("`{text}` is not an offset: write it as +02:00 or -05:30, or Z for UTC")]
-    Offset {
-        /// What was given.
-        text: String,
-    },
+    Offset { text: String },
     /// The moment is outside of the years that can be written.
     #[error("that time is outside of the years 0001 to 9999")]
     OutOfRange,
@@ -61,7 +49,6 @@ pub(super) struct Date {
     day: i64,
 }
 
-/// Minutes east of UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Offset {
     minutes: i64,
@@ -77,7 +64,6 @@ pub(super) struct Moment {
 /// A moment as a clock with a certain offset shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LocalTime {
-    /// The day.
     pub(super) date: Date,
     second_of_day: i64,
     offset: Offset,
@@ -155,7 +141,6 @@ impl Date {
 }
 
 impl Offset {
-    /// UTC itself.
     pub(super) const UTC: Self = Self { minutes: 0 };
 
     /// Reads `+HH:MM`, `-HH:MM` or `Z`.

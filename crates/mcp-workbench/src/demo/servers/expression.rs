@@ -18,7 +18,6 @@ pub(super) enum Expression {
     Binary {
         /// What is left of the operator.
         left: Box<Self>,
-        /// The operator.
         operator: Operator,
         /// What is right of it.
         right: Box<Self>,
@@ -45,19 +44,10 @@ pub(super) enum Operator {
 pub(super) enum ExpressionError {
     /// It is longer than what is read.
     #[error("the expression has {length} characters, and at most {limit} are read")]
-    TooLong {
-        /// Its length.
-        length: usize,
-        /// The bound.
-        limit: usize,
-    },
+    TooLong { length: usize, limit: usize },
     /// Its parentheses, signs and powers stand too deep in each other.
     #[error("the expression is nested more than {limit} deep: evaluate its parts one by one")]
-    TooDeep {
-        /// The bound.
-        limit: usize,
-    },
-    /// It ends too early.
+    TooDeep { limit: usize },
     #[error("the expression ends where a number, `(` or `-` must follow")]
     Incomplete,
     /// A parenthesis is open at its end.
@@ -69,7 +59,6 @@ pub(super) enum ExpressionError {
     /// Something stands where a number or the like must stand.
     #[error("`{found}` at character {position} stands where a number, `(` or `-` must stand")]
     NoOperand {
-        /// The character.
         found: char,
         /// Where it stands, from 1 on.
         position: usize,
@@ -79,7 +68,6 @@ pub(super) enum ExpressionError {
         "`{found}` at character {position} stands where one of + - * / ^ or the end must stand"
     )]
     NoOperator {
-        /// The character.
         found: char,
         /// Where it stands, from 1 on.
         position: usize,
@@ -87,29 +75,19 @@ pub(super) enum ExpressionError {
     /// A number is not written as one.
     #[error("`{text}` at character {position} is not a number")]
     BadNumber {
-        /// What was written.
         text: String,
         /// Where it begins, from 1 on.
         position: usize,
     },
     /// Something is divided by zero.
     #[error("division by zero: `{divisor}` is 0; check it, or leave this division out")]
-    DivisionByZero {
-        /// What is zero.
-        divisor: String,
-    },
+    DivisionByZero { divisor: String },
     /// A root of a negative number.
     #[error("`{part}` is not a real number: a negative number has only whole powers")]
-    NotReal {
-        /// The power.
-        part: String,
-    },
+    NotReal { part: String },
     /// The value does not fit.
     #[error("`{part}` is too large: values reach to about 1.8e308")]
-    TooLarge {
-        /// What is too large.
-        part: String,
-    },
+    TooLarge { part: String },
 }
 
 /// How tightly an expression holds together; the tighter, the later in this order.

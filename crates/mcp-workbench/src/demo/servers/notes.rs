@@ -22,29 +22,17 @@ struct Note {
     text: String,
 }
 
-/// Why the notebook refused.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NotesError {
     /// There is nothing to note or to search for.
     #[error("argument `{name}` must not be empty")]
-    Empty {
-        /// The argument.
-        name: &'static str,
-    },
+    Empty { name: &'static str },
     /// The text does not fit.
     #[error("the note has {length} characters, and at most {limit} fit: split it")]
-    TooLong {
-        /// Its length.
-        length: usize,
-        /// The bound.
-        limit: usize,
-    },
+    TooLong { length: usize, limit: usize },
     /// There are too many notes.
     #[error("there are {limit} notes already: remove one first")]
-    Full {
-        /// The bound.
-        limit: usize,
-    },
+    Full { limit: usize },
     /// No note has this number.
     #[error("there is no note {id}: `list` tells the ids")]
     NotFound {

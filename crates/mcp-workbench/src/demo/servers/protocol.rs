@@ -44,7 +44,6 @@ pub(crate) fn run(
     }
 }
 
-/// One connection's state.
 struct Session {
     server: DemoServer,
     tools: Tools,

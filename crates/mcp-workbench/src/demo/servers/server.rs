@@ -8,7 +8,6 @@ use std::str::FromStr;
 pub(crate) enum DemoServer {
     /// The time and date arithmetic.
     Clock,
-    /// Arithmetic.
     Calculator,
     /// Notes that are kept in memory.
     Notes,

@@ -32,7 +32,6 @@ pub(super) enum ToolError {
     /// An expression cannot be read or has no value.
     #[error(transparent)]
     Expression(#[from] ExpressionError),
-    /// The notebook refused.
     #[error(transparent)]
     Notes(#[from] NotesError),
 }

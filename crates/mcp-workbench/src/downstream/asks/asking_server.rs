@@ -12,7 +12,6 @@ use crate::{
     wire::{Insertion, Kind, ObjectText, RawJson, code},
 };
 
-/// The server that asks.
 #[derive(Debug, Clone)]
 pub(crate) struct AskingServer {
     /// The line that names it, as JSON text without quotes; nothing if questions are relayed as they are.

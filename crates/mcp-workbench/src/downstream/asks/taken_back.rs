@@ -16,7 +16,6 @@ const MEMORY: Duration = Duration::from_mins(1);
 /// The calls of one connection that were taken back.
 #[derive(Default)]
 pub(crate) struct TakenBack {
-    /// By their ids.
     calls: HashMap<u64, TakenCall>,
 }
 

@@ -6,7 +6,6 @@ use crate::call::ClientHandle;
 
 /// The clients that have used a server since its start.
 pub(crate) enum Users {
-    /// Nobody that is known.
     Nobody,
     /// One, to whom everything that the server says belongs.
     One(Arc<dyn ClientHandle>),

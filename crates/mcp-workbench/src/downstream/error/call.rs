@@ -46,9 +46,7 @@ pub(crate) enum CallError {
     /// The server answered with a JSON-RPC error.
     #[error("{}", refusal(.code, .message))]
     Refused {
-        /// Its error code.
         code: String,
-        /// Its words.
         message: String,
         /// The whole error, as the server sent it.
         error: RawJson,
@@ -56,7 +54,6 @@ pub(crate) enum CallError {
     /// The server's process ended during the call.
     #[error("the server {exit} during the call{}", stderr_part(.stderr))]
     Exited {
-        /// How it ended.
         exit: Exit,
         /// The last lines that it wrote to stderr.
         stderr: Vec<String>,
@@ -66,7 +63,6 @@ pub(crate) enum CallError {
     /// The server was stopped during the call.
     #[error("the server {why} and was stopped{}", stderr_part(.stderr))]
     GivenUp {
-        /// What it did.
         why: GiveUp,
         /// The last lines that it wrote to stderr.
         stderr: Vec<String>,
@@ -76,12 +72,10 @@ pub(crate) enum CallError {
     /// The request to a remote server failed.
     #[error("{fault}")]
     Http {
-        /// What happened.
         fault: Box<HttpFault>,
         /// Whether the call had reached the server.
         outcome: Outcome,
     },
-    /// A bug of ours.
     #[error("internal error of the workbench")]
     Internal,
     /// The call took too long.
@@ -100,10 +94,7 @@ pub(crate) enum CallError {
     UnknownAnswer,
     /// The server asks again and again.
     #[error("the server asked for input {rounds} times without coming to an answer")]
-    EndlessQuestions {
-        /// How often.
-        rounds: usize,
-    },
+    EndlessQuestions { rounds: usize },
     /// The client did not answer what the server asked.
     #[error("the client did not answer the server's question {question}")]
     Unanswered {
@@ -130,11 +121,7 @@ pub(crate) enum CallError {
     },
     /// Too many calls wait for this server.
     #[error("the server already has {waiting} calls waiting; try again later")]
-    Overloaded {
-        /// How many wait.
-        waiting: usize,
-    },
-    /// The workbench is ending.
+    Overloaded { waiting: usize },
     #[error("the workbench is shutting down")]
     ShuttingDown {
         /// Whether the call had reached the server.

@@ -30,7 +30,6 @@ pub(crate) enum ConnectError {
     NotStarted {
         /// The program as it was looked for.
         command: String,
-        /// What the system said.
         error: std::io::Error,
     },
     /// The directory to run in is not there.
@@ -51,7 +50,6 @@ pub(crate) enum ConnectError {
     /// Its process ended before it was up.
     #[error("{exit} before answering {phase}{}", stderr_part(.stderr))]
     Exited {
-        /// How it ended.
         exit: Exit,
         /// What it had been asked.
         phase: StartPhase,
@@ -63,9 +61,7 @@ pub(crate) enum ConnectError {
     Refused {
         /// What it had been asked.
         phase: StartPhase,
-        /// Its error code.
         code: String,
-        /// Its words.
         message: String,
     },
     /// It answered a step of the start with something else than the protocol says.
@@ -84,14 +80,10 @@ pub(crate) enum ConnectError {
     },
     /// Its entry says that it is modern, and it is not.
     #[error("{}", not_modern(.reason))]
-    NotModern {
-        /// What it did.
-        reason: String,
-    },
+    NotModern { reason: String },
     /// Its process was given up before it was up.
     #[error("{why} before answering {phase}{}", stderr_part(.stderr))]
     GivenUp {
-        /// What it did.
         why: GiveUp,
         /// What it had been asked.
         phase: StartPhase,
@@ -104,14 +96,11 @@ pub(crate) enum ConnectError {
         retry_after.as_secs() + 1
     )]
     Unavailable {
-        /// How often.
         failures: usize,
-        /// The last failure.
         last: Arc<Self>,
         /// When it may be tried again.
         retry_after: Duration,
     },
-    /// A bug of ours.
     #[error("internal error of the workbench")]
     Internal,
     /// The address of a remote server is none.
@@ -122,29 +111,19 @@ pub(crate) enum ConnectError {
     },
     /// A header of the entry cannot be sent.
     #[error("header '{}' cannot be sent: its name or its value has characters that HTTP forbids", visible(.name))]
-    UnusableHeader {
-        /// Its name.
-        name: String,
-    },
+    UnusableHeader { name: String },
     /// There is no way to speak HTTP on this machine.
     #[error("the HTTP client cannot be set up: {}", visible(.reason))]
-    NoHttpClient {
-        /// What is missing.
-        reason: String,
-    },
+    NoHttpClient { reason: String },
     /// A request of the start to a remote server failed.
     #[error("{fault}")]
-    Http {
-        /// What happened.
-        fault: HttpFault,
-    },
+    Http { fault: HttpFault },
     /// It is not what was approved, and so was not started.
     #[error(transparent)]
     NotApproved(#[from] Denial),
     /// It was taken out of the configuration before it was up.
     #[error("it is no longer configured")]
     Retired,
-    /// The workbench is ending.
     #[error("the workbench is shutting down")]
     ShuttingDown,
 }
@@ -152,7 +131,6 @@ pub(crate) enum ConnectError {
 /// The steps of a server's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum StartPhase {
-    /// The handshake.
     #[error("initialize")]
     Initialize,
     /// The question how it speaks, and what it has.

@@ -23,10 +23,7 @@ pub(crate) enum HttpFault {
     },
     /// The connection ended before an answer.
     #[error("the connection was lost before the answer: {}", visible(.reason))]
-    ConnectionLost {
-        /// What the system said.
-        reason: String,
-    },
+    ConnectionLost { reason: String },
     /// The stream ended before the answer and could not be resumed.
     #[error("the server's stream ended before the answer")]
     StreamEnded,
@@ -51,17 +48,13 @@ pub(crate) enum HttpFault {
     Forbidden,
     /// The server no longer knows our session, or could not make another one.
     #[error("HTTP {status}: the server no longer knows the session")]
-    SessionLost {
-        /// What it answered.
-        status: u16,
-    },
+    SessionLost { status: u16 },
     /// The token belongs to another account now.
     #[error("the sign-in has changed to another account")]
     AccountChanged,
     /// Another status than one of success.
     #[error("HTTP {status}{}", described(.content_type.as_deref(), .excerpt))]
     Status {
-        /// The status.
         status: u16,
         /// The content type of the answer.
         content_type: Option<String>,
@@ -75,19 +68,13 @@ pub(crate) enum HttpFault {
         "HTTP {status}: the server redirects to {}, which is not followed; if that is right, correct \
          \"url\"", visible(.target)
     )]
-    Redirect {
-        /// The status.
-        status: u16,
-        /// Where to.
-        target: String,
-    },
+    Redirect { status: u16, target: String },
     /// A success whose body is no answer.
     #[error(
         "HTTP {status} with {} instead of JSON or an event stream{}",
         named_type(.content_type.as_deref()), quoted(.excerpt)
     )]
     NotMcp {
-        /// The status.
         status: u16,
         /// The content type of the answer.
         content_type: Option<String>,
@@ -96,18 +83,10 @@ pub(crate) enum HttpFault {
     },
     /// A compressed body, which was not asked for.
     #[error("HTTP {status} with content encoding {}, which was not asked for", visible(.encoding))]
-    Encoded {
-        /// The status.
-        status: u16,
-        /// The encoding.
-        encoding: String,
-    },
+    Encoded { status: u16, encoding: String },
     /// A success without an answer.
     #[error("HTTP {status} without an answer to the request")]
-    NoAnswer {
-        /// The status.
-        status: u16,
-    },
+    NoAnswer { status: u16 },
     /// The answer of a server that knows only older revisions.
     #[error("the server does not speak revision {MODERN_REVISION} of the protocol: {excerpt}")]
     NotModern {
@@ -126,7 +105,6 @@ pub(crate) enum HttpFault {
         /// The origin that it named.
         target: String,
     },
-    /// A bug of ours.
     #[error("internal error of the workbench")]
     Internal,
 }

@@ -59,7 +59,6 @@ pub(crate) enum TimeLimit {
     Total(Duration),
 }
 
-/// Seconds without needless decimals.
 fn seconds(duration: Duration) -> String {
     format!("{} s", duration.as_secs_f64())
 }

@@ -13,7 +13,6 @@ const MOST_SCOPES: usize = 10;
 /// Somebody has to sign in before a server answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SignInNeeded {
-    /// What is missing.
     pub lack: Lack,
     /// The command that signs in, as a shell takes it; none where the entry has credentials of its own.
     pub command: Option<Arc<str>>,

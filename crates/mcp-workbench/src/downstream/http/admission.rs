@@ -25,7 +25,6 @@ pub(super) struct Admission<'a> {
 
 /// What a response says of the token.
 pub(super) enum Judged {
-    /// Nothing.
     Other,
     /// It was refused, and there is another: the request is to be sent again.
     Again,

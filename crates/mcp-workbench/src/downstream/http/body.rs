@@ -115,7 +115,6 @@ pub(super) struct MessageBody<'a> {
 }
 
 impl<'a> MessageBody<'a> {
-    /// Nothing.
     pub(super) fn empty() -> Self {
         Self {
             parts: [&[]; 3],
@@ -141,7 +140,6 @@ impl<'a> MessageBody<'a> {
 pub(super) struct OutgoingRequest<'a> {
     /// The head, and a small body.
     first: Vec<u8>,
-    /// A large body.
     rest: [&'a [u8]; 3],
     written: usize,
     is_flushed: bool,

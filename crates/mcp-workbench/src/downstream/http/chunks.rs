@@ -17,7 +17,6 @@ pub(super) enum Chunks {
     DataEnd,
     /// Fields behind the last chunk, of which so many bytes were read.
     Trailer(usize),
-    /// Nothing more.
     Over,
 }
 
@@ -28,7 +27,6 @@ pub(super) enum Step {
     Skip(usize),
     /// So many of them are.
     Take(usize),
-    /// More are needed.
     Wait,
 }
 

@@ -49,7 +49,6 @@ pub(super) enum SendError {
 pub(super) struct Target(Arc<(Url, Uri)>);
 
 impl Target {
-    /// The address.
     pub(super) fn url(&self) -> &Url {
         &self.0.0
     }
@@ -86,7 +85,6 @@ pub(super) struct Client {
     connector: Connector,
     /// Lanes that are not in use, the one that was used last at the end.
     idle: Mutex<Vec<Lane>>,
-    /// There are some.
     has_idle: Notify,
 }
 
@@ -207,17 +205,14 @@ pub(super) struct Response {
 }
 
 impl Response {
-    /// Its status.
     pub(super) fn status(&self) -> StatusCode {
         self.head.status
     }
 
-    /// Its headers.
     pub(super) fn headers(&self) -> &Fields {
         &self.head.fields
     }
 
-    /// Where the request went.
     pub(super) fn url(&self) -> &Url {
         self.target.url()
     }

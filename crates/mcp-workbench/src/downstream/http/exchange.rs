@@ -29,9 +29,7 @@ const DISCARD_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What came back with a status of success.
 pub(super) enum Reply {
-    /// One message.
     Message(Bytes),
-    /// A stream of events.
     Stream(Response),
     /// Nothing, with this status.
     Nothing(u16),

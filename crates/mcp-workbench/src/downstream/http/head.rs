@@ -31,7 +31,6 @@ pub(super) enum Ending {
     Length(u64),
     /// With a chunk of nothing.
     Chunks,
-    /// With the connection.
     Close,
 }
 

@@ -32,7 +32,6 @@ pub(super) enum LaneError {
     /// The server closed the connection.
     #[error("connection closed before message completed")]
     Ended,
-    /// The connection broke.
     #[error(transparent)]
     Broken(#[from] io::Error),
     /// What came is not HTTP.
@@ -49,7 +48,6 @@ pub(super) enum LaneError {
     Withdrawn,
 }
 
-/// A connection.
 pub(super) struct Lane {
     stream: Box<dyn Stream>,
     /// What was read and is not used yet.
@@ -69,7 +67,6 @@ enum Left {
     Bytes(u64),
     /// Chunks, from here on.
     Chunks(Chunks),
-    /// All that comes.
     All,
 }
 

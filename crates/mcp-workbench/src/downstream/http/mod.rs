@@ -71,7 +71,6 @@ pub(super) struct HttpLink {
     era: Era,
     /// What runs beside the requests.
     tasks: JoinSet<()>,
-    /// Runs the requests.
     requests: TaskTracker,
     /// The requests that are not answered.
     running: Running,

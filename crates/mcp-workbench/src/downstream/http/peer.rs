@@ -59,7 +59,6 @@ pub(super) enum Event {
     Renewed(RawJson),
 }
 
-/// Where messages go.
 #[derive(Debug, Clone)]
 pub(super) enum Route {
     /// Streamable HTTP: the answer to a POST holds the answer to its message. A modern server is reached the
@@ -71,12 +70,10 @@ pub(super) enum Route {
     Sse(Target),
 }
 
-/// Where the handshake stands.
 #[derive(Debug, Clone)]
 pub(super) enum Stage {
     /// It is under way; the server may have given a session already.
     Opening(Option<HeaderValue>),
-    /// It is complete.
     Open(Agreed),
 }
 
@@ -307,7 +304,6 @@ impl Peer {
         }
     }
 
-    /// Ends a session.
     pub(super) async fn delete(
         self: Arc<Self>,
         target: Target,

@@ -106,7 +106,6 @@ enum Cure {
     NewSession,
     /// Send it again over the older transport.
     FallBack,
-    /// Nothing helps.
     None,
 }
 

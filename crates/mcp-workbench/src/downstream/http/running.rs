@@ -74,7 +74,6 @@ impl Running {
         request.map_or(Outcome::Unknown, |request| request.sending.outcome())
     }
 
-    /// Ends all of them.
     pub(super) fn abort_all(&mut self) {
         for (_, request) in self.requests.drain() {
             request.task.abort();

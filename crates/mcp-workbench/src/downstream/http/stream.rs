@@ -21,7 +21,6 @@ const MAX_RESUMES: usize = 5;
 /// again.
 const END_PATIENCE: Duration = Duration::from_millis(250);
 
-/// A stream of events.
 pub(super) struct EventStream {
     response: Response,
     parser: EventParser,
@@ -117,7 +116,6 @@ impl<'a> ResumableStream<'a> {
         }
     }
 
-    /// The next event.
     pub(super) async fn next(&mut self) -> Result<StreamEvent, HttpFault> {
         loop {
             match self.stream.next().await {

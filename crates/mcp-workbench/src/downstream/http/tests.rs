@@ -61,7 +61,6 @@ fn json(text: &str) -> RawJson {
     RawJson::parse(&Bytes::copy_from_slice(text.as_bytes())).unwrap()
 }
 
-/// A whole HTTP answer.
 fn reply(head: &str, body: &str) -> String {
     let head = head.replace('\n', "\r\n");
     let length = body.len();

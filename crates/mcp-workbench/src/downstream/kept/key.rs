@@ -12,7 +12,6 @@ use crate::{
 
 /// The file that holds the salt.
 const SALT_FILE: &str = "salt";
-/// How long it is.
 const SALT_BYTES: usize = 32;
 /// How much of an `envFile` counts.
 const MAX_ENV_FILE_BYTES: u64 = 1024 * 1024;

@@ -68,7 +68,6 @@ pub(crate) enum NotKept {
     /// There is too much of it.
     #[error("its list has {0} bytes, and at most {MAX_FILE_BYTES} are kept")]
     TooLarge(usize),
-    /// It tells a secret.
     #[error("its list repeats a value that may be a secret")]
     Secret,
     /// The file cannot be written.
@@ -76,15 +75,12 @@ pub(crate) enum NotKept {
     Unwritable {
         /// The file or the folder.
         path: PathBuf,
-        /// Why not.
         reason: io::Error,
     },
 }
 
-/// What the folder holds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct KeptSize {
-    /// How many servers.
     pub servers: usize,
     /// How many bytes.
     pub bytes: u64,

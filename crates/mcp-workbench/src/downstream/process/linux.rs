@@ -251,7 +251,6 @@ impl ProcessTable {
     }
 }
 
-/// One server's tree.
 pub(crate) struct Process {
     child_ended: watch::Receiver<()>,
     /// Whether a child has ended since the last look at this one. Looking costs a system call.

@@ -28,7 +28,6 @@ pub(crate) use portable::{Process, ProcessTable};
 
 /// When the group is asked to end, counted from the closing of its stdin.
 const TERMINATE_AFTER: Duration = Duration::from_secs(2);
-/// When it is killed.
 const KILL_AFTER: Duration = Duration::from_millis(3500);
 
 /// A process that was just started, and its pipes.
@@ -39,12 +38,9 @@ pub(super) struct Spawned {
     pub(super) stderr: ChildStderr,
 }
 
-/// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// By itself.
     Code(i32),
-    /// By a signal.
     Signal(i32),
     /// It stopped talking, and how it ended is not known yet.
     Closed,

@@ -58,7 +58,6 @@ impl ProcessTable {
     pub(crate) async fn sweep_all(&self) {}
 }
 
-/// One server's process.
 pub(crate) struct Process {
     child: Child,
     /// The id of the process when it was started; the group has it for as long as it has members.

@@ -185,7 +185,6 @@ pub(crate) fn answer_server(
 pub(crate) enum Taken {
     /// It is answered, or will never be.
     Done,
-    /// The client was asked.
     Asked,
 }
 

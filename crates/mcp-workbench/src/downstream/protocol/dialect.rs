@@ -21,7 +21,6 @@ const EXTENSIONS: &str = "extensions";
 /// How requests are written for one server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Dialect {
-    /// How the server speaks.
     pub(crate) era: Era,
     /// Whether the configuration answers questions for roots.
     has_roots: bool,
@@ -30,7 +29,6 @@ pub(crate) struct Dialect {
 }
 
 impl Dialect {
-    /// For a legacy server.
     pub(crate) const LEGACY: Self = Self {
         era: Era::Legacy,
         has_roots: false,
@@ -177,7 +175,6 @@ impl Dialect {
     }
 }
 
-/// What we call ourselves.
 pub(crate) fn own_identity() -> RawJson {
     RawJson::of(&json!({ "name": "mcp-workbench", "version": env!("CARGO_PKG_VERSION") }))
 }

@@ -39,7 +39,6 @@ pub(crate) struct Met {
 /// How certain it is how a server speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Certainty {
-    /// It has shown it.
     Shown,
     /// Something stood in the way of the question: another time it may answer otherwise.
     Guessed,
@@ -47,7 +46,6 @@ pub(crate) enum Certainty {
 
 /// What came of meeting a server of which nothing is known.
 pub(crate) enum Probed {
-    /// It is met.
     Met(Met),
     /// It has ended because of a question that it does not know.
     Ended,

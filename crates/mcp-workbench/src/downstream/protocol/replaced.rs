@@ -35,9 +35,7 @@ enum Known {
     /// As it did, as far as is known.
     #[default]
     AsMet,
-    /// It is being asked.
     Asked,
-    /// It speaks otherwise.
     Otherwise,
 }
 

@@ -71,9 +71,7 @@ pub(crate) struct Subscription {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Listening {
     pub(crate) id: u64,
-    /// Its frame.
     pub(crate) frame: FrameTicket,
-    /// When it was made.
     pub(crate) since: Instant,
 }
 

@@ -110,7 +110,6 @@ pub(crate) async fn follow(
     follower.run(task).await
 }
 
-/// Follows one task.
 struct Follower<'a> {
     server: &'a ServerHandle,
     /// The call that became the task.

@@ -87,12 +87,10 @@ impl Calls {
         self.now = Instant::now();
     }
 
-    /// When the turn began.
     pub(crate) fn now(&self) -> Instant {
         self.now
     }
 
-    /// How the server speaks.
     pub(crate) fn era(&self) -> Era {
         self.dialect.era
     }

@@ -96,7 +96,6 @@ impl Health {
             .is_some_and(|oversized| !oversized.has_owner)
     }
 
-    /// When to look again.
     pub(crate) fn due(&self) -> Option<Instant> {
         let oversized = self.oversized.as_ref().map(|it| it.measure_at);
         self.ping_until.into_iter().chain(oversized).min()

@@ -60,7 +60,6 @@ use crate::{
 
 /// Why a session is over.
 pub(crate) enum SessionEnd {
-    /// The server ended.
     Exited(Exit),
     /// The connection to a remote server is over.
     Lost(HttpFault),

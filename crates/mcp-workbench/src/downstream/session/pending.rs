@@ -25,7 +25,6 @@ pub(crate) enum Asked {
     Call(PendingCall),
     /// A page of the list of tools.
     List,
-    /// A sign of life.
     Ping,
     /// Something whose answer is of no concern: what held before the server came back, or a cancel.
     Again,
@@ -240,7 +239,6 @@ impl Pending {
         self.next_report = self.calls().filter_map(|call| call.progress.due()).min();
     }
 
-    /// All calls.
     pub(crate) fn calls_mut(&mut self) -> impl Iterator<Item = &mut PendingCall> {
         self.asked.values_mut().filter_map(|asked| match asked {
             Asked::Call(call) => Some(call),

@@ -72,7 +72,6 @@ pub(crate) enum Page {
 
 /// How a list is read.
 pub(crate) struct Reading<'a> {
-    /// How the server speaks.
     pub(crate) era: Era,
     pub(crate) permissions: &'a Permissions,
     /// Makes the list of what the server has told.
@@ -86,7 +85,6 @@ pub(crate) type MakeList = Box<dyn FnOnce(&Told) -> ToolList + Send>;
 
 /// A page that was checked.
 enum CheckedPage {
-    /// Another page follows.
     Next(Box<ListWalk>),
     /// It was the last one.
     Last(Box<(Told, ToolList)>),
@@ -212,7 +210,6 @@ impl Refresh {
         self.waiting.push(reply);
     }
 
-    /// Those who still wait.
     pub(crate) fn into_waiting(self) -> Vec<ConnectReply> {
         self.waiting
     }

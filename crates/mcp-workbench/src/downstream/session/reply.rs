@@ -53,7 +53,6 @@ pub(crate) enum Outdated {
 pub(crate) struct CallResult {
     /// The result as it came.
     pub json: RawJson,
-    /// Its marks.
     pub marks: ResultMarks,
     /// The era that it is written in.
     pub era: Era,
@@ -164,7 +163,6 @@ pub(crate) enum AnswerReceiver {
 }
 
 impl AnswerReceiver {
-    /// Gives the answer.
     pub(crate) fn give(self, answered: Answered) {
         match self {
             Self::Waiting(reply) => {

@@ -22,10 +22,8 @@ pub(crate) struct StartLimiter {
     open_until: Option<Instant>,
 }
 
-/// What the limiter says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Go ahead.
     Now,
     /// Not before this; somebody who asks for the server itself need not wait.
     NotBefore(Instant),

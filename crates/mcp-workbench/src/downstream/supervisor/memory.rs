@@ -34,12 +34,9 @@ struct State {
 /// What is on disk, as far as that is known.
 #[derive(Default)]
 enum Kept {
-    /// Nobody has asked.
     #[default]
     Unread,
-    /// Nothing.
     Nothing,
-    /// These tools.
     Tools(Arc<ToolList>),
 }
 
@@ -115,7 +112,6 @@ pub(crate) struct Keeper {
 }
 
 impl Keeper {
-    /// That of a server.
     pub(crate) fn new(about: &Arc<About>, context: &SupervisorContext) -> Self {
         Self {
             about: Arc::clone(about),

@@ -58,7 +58,6 @@ pub(crate) struct Started {
 /// What became of the question how a server speaks, while nothing is known for certain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Question {
-    /// It can be asked.
     #[default]
     Harmless,
     /// The server has ended when it was asked. It may end in any case, so it is not started twice each time.

@@ -22,7 +22,6 @@ impl Place {
         self.folder.path().join("cache")
     }
 
-    /// What another run knows.
     fn run(&self) -> Programs {
         Programs::new(Some(&self.cache()))
     }

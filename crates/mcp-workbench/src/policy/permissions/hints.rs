@@ -21,7 +21,6 @@ pub(crate) struct Hints {
 }
 
 impl Hints {
-    /// Every combination.
     pub(crate) const ALL: [Self; 4] = [
         Self::new(false, false),
         Self::new(false, true),
@@ -64,7 +63,6 @@ impl Hints {
         }
     }
 
-    /// The worse of both.
     fn and(self, other: Self) -> Self {
         Self::new(
             self.read_only && other.read_only,

@@ -17,7 +17,6 @@ use crate::config::{PermissionRule, Permissions};
 /// What is decided about a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It runs.
     Allow,
     /// The user is asked first.
     Ask(Reason),

@@ -20,10 +20,8 @@ const ONCE: &str = "once";
 const SESSION: &str = "for this session";
 const NO: &str = "no";
 
-/// Which answers are offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Offer {
-    /// Once or not.
     Once,
     /// Also for as long as the client's session.
     Session,
@@ -32,7 +30,6 @@ pub(crate) enum Offer {
 /// What the user has permitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answered {
-    /// This call.
     Once,
     /// All calls of the tool in this session.
     Session,

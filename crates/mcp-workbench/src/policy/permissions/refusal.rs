@@ -10,7 +10,6 @@ use crate::visible::visible;
 /// What has led to a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reason {
-    /// This rule.
     Rule(String),
     /// No rule under `allow` names the tool.
     NotListed,
@@ -38,7 +37,6 @@ impl Reason {
 /// Why a tool was not run.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum NotPermitted {
-    /// The configuration forbids it.
     #[error(
         "the configuration does not permit this tool ({0} under 'deny' of its server's permissions). Do not try to \
          reach the same by another way; tell the user, who can change the configuration"
@@ -52,7 +50,6 @@ pub(crate) enum NotPermitted {
         remedy = .0.remedy()
     )]
     NotAskable(Reason),
-    /// The user said no.
     #[error(
         "the user was asked and did not permit this call. Do not repeat it; ask the user what to do instead"
     )]
@@ -78,7 +75,6 @@ pub(crate) enum NoAnswer {
     None,
     /// The answer is not one of those that were offered.
     Unusable,
-    /// It took too long.
     Late,
 }
 

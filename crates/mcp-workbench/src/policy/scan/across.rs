@@ -30,15 +30,11 @@ pub struct Listed<'a> {
 /// Something about two tools. It is always soft.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CrossFinding {
-    /// The server.
     pub server: String,
-    /// Its tool.
     pub tool: String,
     /// What it is to the other.
     pub problem: CrossProblem,
-    /// The other server.
     pub other_server: String,
-    /// The other tool.
     pub other_tool: String,
 }
 

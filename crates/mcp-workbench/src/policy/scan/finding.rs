@@ -25,7 +25,6 @@ pub enum Severity {
 pub struct Finding {
     /// The JSON pointer of the string, key or schema.
     pub place: String,
-    /// What was found there.
     pub problem: Problem,
 }
 
@@ -38,7 +37,6 @@ pub enum Problem {
     Bidi(char),
     /// The beginning of an escape sequence for a terminal.
     Escape(char),
-    /// Another control character.
     Control(char),
     /// A character of private use, which means nothing that others know.
     PrivateUse(char),
@@ -46,9 +44,7 @@ pub enum Problem {
     Invisible(char),
     /// More stray characters without a visible form than get into a definition by accident.
     Strays {
-        /// The first of them.
         character: char,
-        /// How many there are.
         count: usize,
     },
     /// The definition is too large.
@@ -65,21 +61,16 @@ pub enum Problem {
     SelfReference,
     /// A schema refers to something that is not part of it.
     NonLocalReference {
-        /// What it refers to.
         reference: String,
     },
     /// A character without a look, where no language and no emoji needs it.
     ZeroWidth {
-        /// The first of them.
         character: char,
-        /// How many there are.
         count: usize,
     },
     /// Text that tells the model what to do.
     Instruction {
-        /// To do what.
         kind: Instruction,
-        /// The words.
         text: String,
     },
     /// A file in which secrets are kept.
@@ -94,12 +85,10 @@ pub enum Problem {
     },
     /// An address that runs or holds something, or an image that is fetched.
     Address {
-        /// Its beginning.
         address: String,
     },
     /// A shell command that runs what it fetches.
     Command {
-        /// The words.
         text: String,
     },
     /// A comment that a reader of the rendered text does not see.
@@ -113,7 +102,6 @@ pub enum Problem {
     },
     /// A word of letters that only look like those of one alphabet.
     MixedScripts {
-        /// The word.
         word: String,
     },
     /// The name of a tool of the workbench.
@@ -151,7 +139,6 @@ impl Finding {
         Self { place, problem }
     }
 
-    /// How bad it is.
     pub fn severity(&self) -> Severity {
         match self.problem {
             Problem::Tag(_)

@@ -7,7 +7,6 @@ use std::sync::LazyLock;
 use super::finding::{Instruction, Problem};
 use crate::visible::{folded, is_unseen};
 
-/// What is looked for.
 const RULES: &[(Instruction, &[&str])] = &[
     (
         Instruction::Secrecy,
@@ -157,7 +156,6 @@ const MARKS: &[&str] = &[
 
 /// Which words may stand at one place of a rule.
 enum Slot {
-    /// One of these.
     Any(Vec<&'static str>),
     /// One of these, or nothing.
     Optional(Vec<&'static str>),

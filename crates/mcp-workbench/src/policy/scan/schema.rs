@@ -12,7 +12,6 @@ use super::{
 
 /// The members of a definition that are schemas.
 const SCHEMAS: [&str; 2] = ["inputSchema", "outputSchema"];
-/// The keys of references.
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 /// The keys whose schemas are checked against the same value as the schema that holds them.
 const IN_PLACE: [&str; 4] = ["not", "if", "then", "else"];
@@ -214,7 +213,6 @@ struct Graph {
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Circle {
     None,
-    /// In one way.
     Single,
     /// In several, each of which doubles the others.
     Branching,

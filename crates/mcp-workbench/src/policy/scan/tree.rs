@@ -9,13 +9,11 @@ pub(super) struct Tree {
     pub(super) nodes: Vec<Node>,
 }
 
-/// One value.
 pub(super) struct Node {
     /// The value that holds it; the first is its own.
     parent: usize,
     label: Label,
     pub(super) content: Content,
-    /// The values in it.
     pub(super) children: Vec<usize>,
     /// How many values stand around it.
     pub(super) depth: usize,
@@ -28,7 +26,6 @@ enum Label {
     Index(usize),
 }
 
-/// What a value is.
 pub(super) enum Content {
     Text(String),
     Object,
@@ -114,7 +111,6 @@ impl Tree {
         node.is_some_and(|node| matches!(self.nodes[*node].content, Content::Object))
     }
 
-    /// All keys and strings.
     pub(super) fn texts(&self) -> impl Iterator<Item = Passage<'_>> {
         let nodes = self.nodes.iter().enumerate();
         nodes.flat_map(|(node, it)| {

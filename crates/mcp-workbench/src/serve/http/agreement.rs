@@ -16,10 +16,8 @@ use crate::{
 /// Why a request without a session is not taken.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(super) enum Disagreement {
-    /// A header is missing.
     #[error("Header mismatch: {0} is required")]
     Missing(String),
-    /// A header stands twice.
     #[error("Header mismatch: {0} stands twice")]
     Doubled(String),
     /// A header is not written as it must be.

@@ -31,7 +31,6 @@ pub(super) struct PartsBody {
 }
 
 impl PartsBody {
-    /// A message.
     pub(super) fn message(frame: Frame) -> Self {
         Self {
             parts: frame.into_parts(),
@@ -43,7 +42,6 @@ impl PartsBody {
         &self.parts
     }
 
-    /// A few words.
     pub(super) fn text(words: &'static str) -> Self {
         Self {
             parts: [

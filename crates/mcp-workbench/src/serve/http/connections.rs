@@ -112,7 +112,6 @@ impl Connections {
         held.collect()
     }
 
-    /// Closes a connection.
     pub(super) fn close(&self, number: u64) {
         let mut table = self.table();
         let entry = table.guests.remove(&number);

@@ -33,7 +33,6 @@ use crate::{
     wire::{CallOutline, Message, RawJson},
 };
 
-/// What all requests share.
 pub(super) struct Endpoint {
     pub(super) context: ServeContext,
     pub(super) sessions: Sessions,
@@ -163,7 +162,6 @@ async fn take_stateless(
     }
 }
 
-/// What a body holds.
 enum Posted {
     Message(Message, Box<CallOutline>),
     Batch(Vec<RawJson>),
@@ -297,7 +295,6 @@ fn take_get(
     }
 }
 
-/// Ends a session.
 fn take_delete(
     endpoint: &Endpoint,
     principal: Principal,

@@ -5,14 +5,11 @@ use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use super::{refusal::Refusal, streams::EventId};
 use crate::{era::headers::PROTOCOL_VERSION, serve::revision::Revision};
 
-/// Names the session.
 pub(super) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 /// Names the last event that the client got.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// One message.
 pub(super) const JSON: &str = "application/json";
-/// Several messages.
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
 
 /// What a client of the protocol accepts.

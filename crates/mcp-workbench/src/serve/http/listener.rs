@@ -53,7 +53,6 @@ pub(crate) struct HttpListener {
 }
 
 impl HttpListener {
-    /// Takes the address.
     pub(crate) async fn bind(options: HttpOptions) -> io::Result<Self> {
         let listener = TcpListener::bind(options.address).await?;
         Ok(Self {
@@ -102,14 +101,12 @@ impl HttpListener {
     }
 }
 
-/// What all connections share.
 struct Server {
     guard: Guard,
     endpoint: Arc<Endpoint>,
     connections: Arc<Connections>,
     /// The tasks of the connections.
     tasks: TaskTracker,
-    /// The end has begun.
     ending: CancellationToken,
 }
 

@@ -47,7 +47,6 @@ pub(crate) use sessions::random_id;
 pub(super) use streams::EventStream;
 pub(crate) use tokens::{InvalidTokens, Tokens};
 
-/// Where MCP is spoken.
 pub(crate) const ENDPOINT_PATH: &str = "/mcp";
 /// Where anybody may ask whether we are there.
 const HEALTH_PATH: &str = "/healthz";
@@ -55,7 +54,6 @@ const HEALTH_PATH: &str = "/healthz";
 /// How the workbench is served over HTTP.
 #[derive(Debug)]
 pub(crate) struct HttpOptions {
-    /// Where to listen.
     pub address: SocketAddr,
     /// Further hosts by which we may be reached.
     pub hosts: Vec<AllowedHost>,

@@ -125,7 +125,6 @@ fn is_clients(turn: u64) -> bool {
     turn.is_multiple_of(2)
 }
 
-/// Our turn.
 pub(super) struct Turn(Turns);
 
 impl Drop for Turn {

@@ -62,15 +62,12 @@ pub(super) struct PlainConnection {
 pub(super) enum Next {
     /// A request that is plain, and how many bytes it has.
     Plain(Request<Content>, usize),
-    /// Something else.
     Other,
-    /// Nothing.
     Over,
 }
 
 /// What became of an answer.
 pub(super) enum Answered {
-    /// It was written.
     Written,
     /// It is more than one message, and nothing of it was written.
     NotPlain(Box<Response>),

@@ -52,7 +52,6 @@ pub(super) enum Refusal {
     /// Its body took too long, or broke off.
     #[error("the body did not come in time")]
     BodyTimeout,
-    /// Its body broke off.
     #[error("the body could not be read")]
     BodyBroken,
     /// It is no message.
@@ -91,7 +90,6 @@ pub(super) enum Refusal {
     /// Too many bytes of requests are being read.
     #[error("too many large requests at once")]
     TooManyBytes,
-    /// The workbench ends.
     #[error("the workbench is shutting down")]
     ShuttingDown,
     /// The method has no meaning here.

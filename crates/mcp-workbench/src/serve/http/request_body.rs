@@ -25,7 +25,6 @@ const PERMIT_BYTES: usize = 1024 * 1024;
 
 /// The body of a request, as it comes to us.
 pub(super) enum Content {
-    /// It is there.
     Whole(Bytes),
     /// It is still to be read.
     Coming(Incoming),

@@ -95,7 +95,6 @@ impl Body for ResponseBody {
     }
 }
 
-/// A response without content.
 pub(super) fn empty(status: StatusCode) -> Response {
     with_status(status, PartsBody::default())
 }
@@ -112,7 +111,6 @@ pub(super) fn json(status: StatusCode, frame: Frame) -> Response {
     response
 }
 
-/// A few words.
 pub(super) fn text(words: &'static str) -> Response {
     let mut response = with_status(StatusCode::OK, PartsBody::text(words));
     response.headers_mut().insert(

@@ -22,11 +22,9 @@ use crate::{
     serve::{ServeContext, changes, connection::Connection, output::ClientOutput},
 };
 
-/// One client.
 pub(super) struct Session {
     /// What the client names it by.
     pub(super) id: String,
-    /// Whose it is.
     principal: Principal,
     /// What the client has said and asked.
     pub(super) connection: Arc<Connection>,
@@ -34,7 +32,6 @@ pub(super) struct Session {
     pub(super) streams: Arc<Streams>,
     /// When it was last used.
     used: Mutex<Instant>,
-    /// It is over.
     ended: CancellationToken,
 }
 
@@ -105,7 +102,6 @@ impl Session {
     }
 }
 
-/// All sessions.
 pub(super) struct Sessions {
     table: Mutex<HashMap<String, Arc<Session>>>,
     /// For how long a session may be idle.
@@ -156,7 +152,6 @@ impl Sessions {
         Ok(Arc::clone(session))
     }
 
-    /// Ends a session.
     pub(super) fn end(&self, session: &Session) {
         self.table().remove(&session.id);
         session.end();
@@ -180,7 +175,6 @@ impl Sessions {
         (self.idle_limit / 4).clamp(Duration::from_millis(100), Duration::from_mins(1))
     }
 
-    /// All of them.
     pub(super) fn all(&self) -> Vec<Arc<Session>> {
         self.table().values().cloned().collect()
     }

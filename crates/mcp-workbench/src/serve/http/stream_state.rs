@@ -37,7 +37,6 @@ pub(super) struct State {
     pub(super) notices: usize,
     /// Bytes that were sent and are kept.
     pub(super) kept: usize,
-    /// Counts readers.
     pub(super) readers: u64,
     /// The session is over: nothing more is said.
     pub(super) closed: bool,
@@ -83,7 +82,6 @@ pub(super) struct Stream {
     pub(super) unsent_from: u64,
     /// Nothing more will be said.
     pub(super) ended: bool,
-    /// Whoever reads it now.
     pub(super) reader: Option<Reader>,
 }
 
@@ -95,7 +93,6 @@ pub(super) struct Event {
 }
 
 impl Event {
-    /// Something that must arrive.
     pub(super) fn message(frame: Frame) -> Self {
         Self {
             frame,
@@ -116,7 +113,6 @@ impl Event {
     }
 }
 
-/// Whoever reads a stream.
 pub(super) struct Reader {
     pub(super) serial: u64,
     pub(super) waker: Option<Waker>,
@@ -293,7 +289,6 @@ impl State {
         stream.first += 1;
     }
 
-    /// Forgets a stream.
     pub(super) fn remove(&mut self, id: u64) {
         while self
             .streams

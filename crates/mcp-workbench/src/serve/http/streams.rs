@@ -23,7 +23,6 @@ pub(super) const STANDALONE: u64 = 0;
 /// Names an event: unique in its session, and says which stream it belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct EventId {
-    /// The stream.
     pub(super) stream: u64,
     /// The number of the event in its stream. The first message is 1.
     pub(super) number: u64,
@@ -56,7 +55,6 @@ const FIRST_WORD_READER: u64 = 0;
 
 /// What a reader finds next.
 pub(super) enum Next {
-    /// Something that was said.
     Event(EventId, Frame),
     /// Nothing more will come, or somebody else reads now.
     Ended,
@@ -113,7 +111,6 @@ impl EventStream {
         self.streams.is_full()
     }
 
-    /// Ends the stream.
     pub(in crate::serve) fn end(&self) {
         self.streams.state().end(self.id);
     }
@@ -125,7 +122,6 @@ impl EventStream {
         stream.is_none_or(|stream| stream.ended)
     }
 
-    /// Its number.
     pub(super) fn id(&self) -> u64 {
         self.id
     }
@@ -167,7 +163,6 @@ impl Streams {
         }
     }
 
-    /// How many requests run.
     pub(super) fn running(&self) -> usize {
         self.state().running
     }
@@ -320,7 +315,6 @@ impl Drop for Attached {
     }
 }
 
-/// Reads one stream.
 pub(super) struct StreamReader {
     attached: Attached,
     /// The number of the event that is read next.
@@ -336,7 +330,6 @@ impl StreamReader {
         }
     }
 
-    /// What comes next.
     pub(super) fn poll_next(&mut self, context: &Context<'_>) -> Poll<Next> {
         let Attached {
             streams,

@@ -69,7 +69,6 @@ pub(super) struct Held<Place> {
     /// Since when the client could have read it.
     pub(super) since: Instant,
     pub(super) bytes: usize,
-    /// Where it is held.
     pub(super) place: Place,
 }
 

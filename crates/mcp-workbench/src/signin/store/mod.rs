@@ -66,7 +66,6 @@ impl Store {
         parse(&text).map(Some)
     }
 
-    /// Stores a record.
     pub(super) fn save(&self, record: &Record) -> Result<(), StoreFault> {
         let text = serde_json::to_string(record).map_err(|_| StoreFault::Unreadable)?;
         if keyring::save(&self.0.key, &text) {

@@ -2,7 +2,6 @@
 
 use super::StoreFault;
 
-/// Nothing is there.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "where there is a keyring it may fail"
@@ -16,7 +15,6 @@ pub(super) fn save(_: &str, _: &str) -> bool {
     false
 }
 
-/// Nothing was there.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "where there is a keyring it may fail"

@@ -36,7 +36,6 @@ struct Shared {
     given: usize,
 }
 
-/// The running pair.
 pub(super) struct TestAuthority {
     base: String,
     shared: Arc<Mutex<Shared>>,

@@ -31,7 +31,6 @@ async fn signed_in(state: &Path) -> (TestAuthority, Account) {
     (authority, account)
 }
 
-/// Changes what is stored.
 fn change(account: &Account, change: impl FnOnce(&mut Record)) {
     let mut record = account.load().unwrap().unwrap();
     change(&mut record);

@@ -31,7 +31,6 @@ pub(super) fn pause(failures: u32) -> Duration {
     FIRST_PAUSE.saturating_mul(doubled).min(LONGEST_PAUSE)
 }
 
-/// A number by chance.
 pub(super) fn chance() -> u8 {
     private_files::random::<1>()[0]
 }

@@ -38,7 +38,6 @@ struct Inner {
     asks: mpsc::UnboundedSender<Ask>,
     /// Whether anybody wanted the token since it was last refreshed: nobody refreshes for a server that is not used.
     is_wanted: Arc<AtomicBool>,
-    /// Ends the task.
     end: CancellationToken,
     _ends_with_this: DropGuard,
 }

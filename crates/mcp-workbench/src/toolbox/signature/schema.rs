@@ -30,21 +30,20 @@ pub(super) enum Shape {
     /// Of a type that needs no more words.
     Word(String),
     /// These, and so many more.
-    Words { kept: Vec<String>, more: usize },
-    /// A list.
+    Words {
+        kept: Vec<String>,
+        more: usize,
+    },
     Array(Box<Self>),
     /// A list with a shape for each place.
     Tuple(Vec<Self>),
-    /// An object.
     Object(Members),
-    /// Any of these.
     Union(Vec<Self>),
 }
 
 /// The members of an object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Members {
-    /// Those that are known.
     pub(super) known: Vec<Member>,
     /// How many further ones there are, all optional.
     pub(super) more: usize,

@@ -138,7 +138,6 @@ impl Told<'_> {
         }))
     }
 
-    /// What programs read.
     fn about(&self) -> RawJson {
         let mut about = Map::new();
         let mut put = |name: &str, value: Value| about.insert(name.to_owned(), value);
@@ -164,7 +163,6 @@ impl Told<'_> {
     }
 }
 
-/// A number of things.
 pub(crate) fn count(number: usize, thing: &str) -> String {
     match number {
         1 => format!("1 {thing}"),

@@ -99,13 +99,11 @@ pub(crate) enum CallReply {
     Result(Spliced),
     /// A JSON-RPC error of the server that the client is to act on.
     Refused(RawJson),
-    /// The call failed.
     Failed {
         /// The tool that was called.
         tool: ToolIdentifier,
         /// The way in which it was called.
         mode: Mode,
-        /// The reason.
         failure: CallFailure,
     },
 }
@@ -141,7 +139,6 @@ impl From<CallError> for CallFailure {
 
 /// A call after its first steps.
 pub(crate) enum CallStart {
-    /// It is over.
     Over(CallReply),
     /// It can be sent at once.
     Ready(ReadyCall),
@@ -190,7 +187,6 @@ pub(crate) type Sent = Result<Settled, Panicked>;
 
 /// The end of a call at its server, as far as the pipeline is concerned.
 pub(crate) enum Settled {
-    /// The call is over.
     Over(CallReply),
     /// It has to wait for something.
     Waits(WaitingCall),
@@ -294,7 +290,6 @@ fn renamed(params: &RawJson, shown: &str, original: &ToolName) -> RawJson {
 }
 
 impl Run {
-    /// Checks consent.
     fn check(self, server: Arc<ServerHandle>, mut call: Call) -> CallStart {
         let CallRequest::Tool(request) = &mut call.request else {
             return CallStart::Over(self.finish(None, Err(CallError::Internal.into())));

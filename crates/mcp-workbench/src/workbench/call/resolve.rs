@@ -75,7 +75,6 @@ pub(super) enum Lookup {
 /// How often a call has waited for its tool to be found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Attempt {
-    /// Not yet.
     First,
     /// It has: what is known now counts.
     Again,

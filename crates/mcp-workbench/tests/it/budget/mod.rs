@@ -10,7 +10,6 @@ use crate::harness::{HttpClient, Message, ModernClient, ModernRequest, Script, S
 
 /// A client that reads resources.
 trait Reader {
-    /// Reads a resource.
     fn read(&mut self, uri: &str) -> Message;
 
     /// Reads a result from a page to its end.

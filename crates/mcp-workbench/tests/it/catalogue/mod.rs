@@ -85,7 +85,6 @@ fn folder(setup: &Setup) -> PathBuf {
     setup.path("cache/mcp-workbench/catalogue")
 }
 
-/// The lists in it.
 fn lists(setup: &Setup) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder(setup)) else {
         return Vec::new();

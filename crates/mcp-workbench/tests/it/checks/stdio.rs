@@ -13,7 +13,6 @@ use crate::harness::{Journal, Message, Script, Setup};
 
 const DONE: &str = r#"{"answer":{"content":[{"type":"text","text":"done"}]}}"#;
 
-/// The fixture servers.
 pub(super) struct StdioServers {
     servers: Vec<StdioServer>,
 }

@@ -8,9 +8,7 @@
 pub(super) enum Mode {
     /// `use_tool`.
     Proxy,
-    /// The registered name.
     Dynamic,
-    /// The server's own name.
     Native,
 }
 
@@ -26,9 +24,7 @@ pub(super) enum ClientEra {
 pub(super) enum ServerKind {
     LegacyStdio,
     ModernStdio,
-    /// Streamable HTTP with sessions.
     LegacyHttp,
-    /// Streamable HTTP without sessions.
     ModernHttp,
     /// HTTP+SSE of 2024-11-05.
     Sse,
@@ -55,7 +51,6 @@ pub(super) enum Change {
     Reformatted,
     /// The same definition of a server that names a different version of itself.
     NewVersion,
-    /// A different description.
     Described,
     /// No longer read-only but destructive.
     Destructive,
@@ -242,7 +237,6 @@ enum Effect {
     NewServer,
     /// It is different, with the same annotations.
     Different,
-    /// It is destructive now.
     Destructive,
     /// It cannot be offered, whatever the rules say.
     Withheld,

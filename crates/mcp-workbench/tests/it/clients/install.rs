@@ -26,7 +26,6 @@ pub(super) fn with_a_namesake() -> Machine {
     machine
 }
 
-/// Writes our file.
 pub(super) fn configure(machine: &Machine) {
     let config = json!({"toolboxes": {"t": {"description": "d", "mcpServers": {
         "s": {"command": "npx", "args": ["-y", "shared-server"], "env": {"KEY": "${SHARED_KEY}"}},

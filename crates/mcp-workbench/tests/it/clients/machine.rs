@@ -15,12 +15,10 @@ use tempfile::TempDir;
 
 const WORKBENCH: &str = env!("CARGO_BIN_EXE_mcp-workbench");
 
-/// A machine.
 pub(super) struct Machine {
     directory: TempDir,
 }
 
-/// What a command left.
 pub(super) struct Ran {
     pub(super) code: i32,
     pub(super) stdout: String,
@@ -126,7 +124,6 @@ impl Ran {
         format!("exit code {}\n{}\n{}", self.code, self.stdout, self.stderr)
     }
 
-    /// Checks the exit code.
     #[track_caller]
     pub(super) fn ends_with(self, code: i32) -> Self {
         assert_eq!(self.code, code, "{}", self.all());

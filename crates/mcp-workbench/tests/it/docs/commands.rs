@@ -96,7 +96,6 @@ fn stays(line: &str) -> bool {
     NOT_RUN.iter().any(|(begin, _)| line.starts_with(begin))
 }
 
-/// Tests a line.
 fn test(line: &str) -> Result<(), String> {
     let ours = line.starts_with("mcp-workbench");
     match line.strip_prefix("./") {

@@ -5,7 +5,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A page.
 pub(super) struct Page {
     /// Its path from the root of the repository.
     pub(super) path: String,
@@ -78,7 +77,6 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 }
 
 impl Page {
-    /// Its fenced blocks.
     pub(super) fn blocks(&self) -> Vec<Block> {
         let mut blocks: Vec<Block> = Vec::new();
         let mut open: Option<(usize, Block)> = None;

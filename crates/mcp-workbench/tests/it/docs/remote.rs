@@ -58,7 +58,6 @@ impl Reader {
     }
 }
 
-/// The blocks of commands.
 fn commands() -> Vec<Block> {
     let blocks = page(GUIDE).blocks().into_iter();
     blocks.filter(|block| block.language == "sh").collect()

@@ -32,12 +32,10 @@ const TOOLS: &str = r#"[
     {"name":"screenshot","inputSchema":{"type":"object"}}
 ]"#;
 
-/// A machine.
 pub(super) struct World {
     directory: TempDir,
 }
 
-/// What a command left.
 pub(super) struct Ran {
     pub(super) code: i32,
     pub(super) stdout: String,
@@ -138,14 +136,12 @@ impl World {
             .join(relative)
     }
 
-    /// Writes a file.
     pub(super) fn write(&self, relative: &str, text: &str) {
         let path = self.path(relative);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
-    /// Writes a program.
     pub(super) fn program(&self, relative: &str, line: &str) {
         self.write(relative, &format!("#!/bin/sh\n{line}\n"));
         let mode = fs::Permissions::from_mode(0o755);

@@ -20,7 +20,6 @@ const KEPT: &str = "\u{feff}// Ours.\r\n{\r\n\t\"_note\": 1,\r\n\t\"toolboxes\":
 struct Account(TempDir);
 
 impl Account {
-    /// Without any files.
     fn new() -> Self {
         let account = Self(TempDir::new().unwrap());
         for folder in ["home", "work"] {

@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use super::{document, exit_code, run, start};
 use crate::harness::{Script, Setup, TIMEOUT, poll};
 
-/// The codes of findings.
 fn codes(findings: &Value) -> Vec<&str> {
     let findings = findings.as_array().expect("findings").iter();
     findings.map(|it| it["code"].as_str().unwrap()).collect()

@@ -35,7 +35,6 @@ fn run(setup: Setup, arguments: &[&str]) -> (Finished, Workbench) {
     (finished, command)
 }
 
-/// How a command ended.
 fn exit_code(finished: &Finished) -> i32 {
     finished.status.code().expect("it was not killed")
 }

@@ -71,14 +71,12 @@ impl OnTerminal {
         assert!(seen.is_some(), "no {part:?} in {}", self.text());
     }
 
-    /// Types a line.
     pub(crate) fn type_line(&mut self, line: &str) {
         self.keyboard
             .write_all(format!("{line}\n").as_bytes())
             .unwrap();
     }
 
-    /// Waits for the end.
     pub(crate) fn finish(&mut self) -> ExitStatus {
         let status = poll(TIMEOUT, || self.child.try_wait().unwrap());
         status.unwrap_or_else(|| panic!("it does not end: {}", self.text()))

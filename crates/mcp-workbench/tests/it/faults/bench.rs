@@ -55,7 +55,6 @@ impl Failed {
         }
     }
 
-    /// Never sent.
     pub(super) const fn not_sent(code: &'static str) -> Self {
         Self {
             code,

@@ -5,13 +5,10 @@ use std::time::{Duration, Instant};
 use super::Bench;
 use crate::harness::{Fault, Script, Setup};
 
-/// One fault.
 pub(super) struct Row {
     /// Its number: F and T as in the fault table, others as docs/reliability.md says.
     pub(super) number: &'static str,
-    /// What goes wrong.
     pub(super) fault: &'static str,
-    /// What is observed.
     pub(super) outcome: &'static str,
     /// The longest time that it may take, with room for a busy machine.
     pub(super) bound: Duration,

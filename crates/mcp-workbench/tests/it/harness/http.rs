@@ -71,7 +71,6 @@ impl HttpRequest {
 /// The head of a response.
 #[derive(Debug, Clone)]
 pub(crate) struct Head {
-    /// The status.
     pub(crate) status: u16,
     headers: Vec<(String, String)>,
 }
@@ -94,12 +93,9 @@ impl Head {
     }
 }
 
-/// A whole response.
 #[derive(Debug, Clone)]
 pub(crate) struct HttpResponse {
-    /// Status and headers.
     pub(crate) head: Head,
-    /// The body.
     pub(crate) body: String,
 }
 
@@ -120,7 +116,6 @@ impl HttpResponse {
 /// An event of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Event {
-    /// Its id.
     pub(crate) id: String,
     /// Its data; empty where it only says where to resume.
     pub(crate) data: String,
@@ -152,7 +147,6 @@ impl Event {
     }
 }
 
-/// A connection.
 #[derive(Debug)]
 pub(crate) struct HttpConnection {
     stream: BufReader<TcpStream>,
@@ -161,7 +155,6 @@ pub(crate) struct HttpConnection {
 }
 
 impl HttpConnection {
-    /// Connects.
     pub(crate) fn open(address: SocketAddr) -> Self {
         let stream = TcpStream::connect_timeout(&address, TIMEOUT).expect("a connection");
         stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
@@ -177,7 +170,6 @@ impl HttpConnection {
         self.stream.get_mut().write_all(bytes)
     }
 
-    /// Sends a request.
     pub(crate) fn send(&mut self, request: &HttpRequest) {
         let _answered_before = self.send_bytes(request.text().as_bytes());
     }
@@ -203,7 +195,6 @@ impl HttpConnection {
         }
     }
 
-    /// Reads a whole response.
     pub(crate) fn response(&mut self) -> HttpResponse {
         let head = self.head();
         let mut body = String::new();

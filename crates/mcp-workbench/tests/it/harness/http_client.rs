@@ -13,9 +13,7 @@ pub(crate) const TOKEN: &str = "the-token-of-the-tests";
 /// A workbench that serves over HTTP.
 #[derive(Debug)]
 pub(crate) struct Served {
-    /// The process.
     pub(crate) workbench: Workbench,
-    /// Where it listens.
     pub(crate) address: SocketAddr,
 }
 
@@ -45,7 +43,6 @@ impl Setup {
 }
 
 impl Served {
-    /// A connection.
     pub(crate) fn connection(&self) -> HttpConnection {
         HttpConnection::open(self.address)
     }

@@ -6,7 +6,6 @@ use serde_json::{Value, value::RawValue};
 /// A message and the line that it came in.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Message {
-    /// The line.
     #[serde(skip)]
     pub(crate) line: String,
     jsonrpc: Option<String>,
@@ -14,14 +13,12 @@ pub(crate) struct Message {
     id: Option<Box<RawValue>>,
     /// The method of a request or of a notification.
     pub(crate) method: Option<String>,
-    /// The raw parameters.
     pub(crate) params: Option<Box<RawValue>>,
     #[serde(default, deserialize_with = "present")]
     result: Option<Box<RawValue>>,
     error: Option<RpcError>,
 }
 
-/// A JSON-RPC error.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct RpcError {
     /// The number that a program reads.

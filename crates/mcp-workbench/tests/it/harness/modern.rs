@@ -17,7 +17,6 @@ const KEY: &str = "io.modelcontextprotocol/";
 /// A request without its id. Parameters and `_meta` are raw members, in order.
 #[derive(Debug, Clone)]
 pub(crate) struct ModernRequest {
-    /// The method.
     pub(crate) method: String,
     params: Vec<(String, String)>,
     meta: Vec<(String, String)>,
@@ -123,7 +122,6 @@ impl ModernRequest {
         request
     }
 
-    /// The raw parameters.
     pub(crate) fn params(&self) -> String {
         let mut members = self.params.clone();
         members.push(("_meta".to_owned(), object(&self.meta)));
@@ -155,7 +153,6 @@ impl ModernRequest {
     }
 }
 
-/// An answer that asks.
 #[derive(Debug, Clone)]
 pub(crate) struct InputRequired {
     /// The whole result as it came.
@@ -198,7 +195,6 @@ impl InputRequired {
     }
 }
 
-/// Whether an answer asks.
 pub(crate) fn asks(answer: &Message) -> bool {
     !answer.is_error() && answer.result()["resultType"] == "input_required"
 }

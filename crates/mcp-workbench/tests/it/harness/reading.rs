@@ -58,7 +58,6 @@ impl Reading {
         self.wish.set(Mode::Rest);
     }
 
-    /// Reads again.
     pub(crate) fn go_on(&self) {
         self.wish.set(Mode::Read);
     }

@@ -16,7 +16,6 @@ use super::{
 #[derive(Debug)]
 pub(crate) struct RemoteFixture {
     child: Child,
-    /// Where it listens.
     pub(crate) address: SocketAddr,
     journal: Journal,
     _directory: TempDir,
@@ -67,7 +66,6 @@ impl RemoteFixture {
         format!("http://{}/mcp", self.address)
     }
 
-    /// What it saw.
     pub(crate) fn journal(&self) -> &Journal {
         &self.journal
     }

@@ -52,7 +52,6 @@ impl Seen {
         serde_json::from_str(&self.body).unwrap_or_default()
     }
 
-    /// A header.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
         let found = headers.find(|(known, _)| known.eq_ignore_ascii_case(name));
@@ -80,7 +79,6 @@ struct Envelope {
 pub(crate) enum Then {
     /// It waits for the next request.
     Keep,
-    /// It is closed.
     Close,
 }
 
@@ -113,7 +111,6 @@ impl Out {
         Then::Keep
     }
 
-    /// A JSON answer.
     pub(crate) fn json(&mut self, body: &str) -> Then {
         self.reply("200 OK\nContent-Type: application/json", body)
     }
@@ -123,7 +120,6 @@ impl Out {
         self.raw("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n");
     }
 
-    /// An event.
     pub(crate) fn event(&mut self, data: &str) {
         self.raw(&format!("data: {data}\n\n"));
     }
@@ -182,17 +178,14 @@ impl RemoteServer {
         self.accepting.join().unwrap();
     }
 
-    /// Its address.
     pub(crate) fn url(&self) -> String {
         format!("http://{}/mcp", self.address)
     }
 
-    /// Its host and port.
     pub(crate) fn authority(&self) -> String {
         self.address.to_string()
     }
 
-    /// All requests so far.
     pub(crate) fn seen(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
     }

@@ -76,7 +76,6 @@ impl Setup {
             .server("fs", script)
     }
 
-    /// Adds a toolbox.
     pub(crate) fn toolbox(mut self, name: &str, description: &str) -> Self {
         let toolbox = json!({"description": description, "mcpServers": {}});
         self.toolboxes.insert(name.to_owned(), toolbox);
@@ -158,7 +157,6 @@ impl Setup {
         self.directory.path().join(relative)
     }
 
-    /// The configuration file.
     pub(crate) fn config(&self) -> PathBuf {
         self.path("config/workbench.json")
     }
@@ -204,7 +202,6 @@ impl Setup {
         workbench
     }
 
-    /// Writes the configuration file.
     pub(crate) fn write_config(&self) {
         let text = self.text.clone().unwrap_or_else(|| self.config_text());
         fs::write(self.config(), text).expect("the configuration can be written");

@@ -13,12 +13,10 @@ pub(crate) struct Transcript {
 }
 
 impl Transcript {
-    /// Everything so far.
     pub(crate) fn text(&self) -> String {
         self.lock().clone()
     }
 
-    /// Adds a line.
     pub(crate) fn add(&self, line: &str) {
         let mut text = self.lock();
         text.push_str(line);

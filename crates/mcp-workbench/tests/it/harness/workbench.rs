@@ -36,16 +36,13 @@ pub(crate) struct Workbench {
 /// What is left of a workbench that has ended.
 #[derive(Debug)]
 pub(crate) struct Finished {
-    /// How it ended.
     pub(crate) status: ExitStatus,
     /// The lines of stdout that nobody had read.
     pub(crate) stdout: Vec<String>,
-    /// All of stderr.
     pub(crate) stderr: String,
 }
 
 impl Workbench {
-    /// Starts the program.
     pub(crate) fn spawn(mut command: Command, setup: Setup) -> Self {
         command
             .stdin(Stdio::piped())
@@ -155,7 +152,6 @@ impl Workbench {
         self.message(|message| message.answers(id))
     }
 
-    /// Waits for a notification.
     pub(crate) fn notification(&mut self, method: &str) -> Message {
         self.message(|message| message.method.as_deref() == Some(method))
     }
@@ -200,7 +196,6 @@ impl Workbench {
         ToolResult::of(&self.response(id))
     }
 
-    /// Opens a toolbox.
     pub(crate) fn open(&mut self, toolbox: &str) -> ToolResult {
         self.call("open_toolbox", &json!({"toolbox": toolbox}).to_string())
     }
@@ -246,7 +241,6 @@ impl Workbench {
         assert!(seen.is_some(), "stderr never said {text:?}");
     }
 
-    /// Ends the workbench's stdin.
     pub(crate) fn close_stdin(&mut self) {
         self.stdin = None;
     }
@@ -256,7 +250,6 @@ impl Workbench {
         &self.reading
     }
 
-    /// Its process id.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }

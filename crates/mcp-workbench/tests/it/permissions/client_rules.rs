@@ -160,7 +160,6 @@ fn a_hook_has_no_opinion_on_a_server_without_permissions() {
     }
 }
 
-/// Fills the tool cache.
 fn warmed(setup: Setup) -> Setup {
     setup.write_config();
     let mut command = setup.command();

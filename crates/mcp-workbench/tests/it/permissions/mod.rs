@@ -63,7 +63,6 @@ fn answer(workbench: &mut Workbench, result: &str) -> Message {
     question
 }
 
-/// What a question asks.
 fn message(question: &Message) -> String {
     question.params()["message"].as_str().unwrap().to_owned()
 }

@@ -275,7 +275,6 @@ const ROWS: &[Row] = &[
     ),
 ];
 
-/// The outcome in words.
 fn told(code: &str, outcome: &str, count: usize) -> String {
     let comma = if outcome.is_empty() { "" } else { ", " };
     let times = ["never", "once", "twice", "three times", "four times"][count];

@@ -11,7 +11,6 @@ use crate::harness::Fault;
 /// What comes on the stream.
 enum Says {
     Message(String),
-    /// Its end.
     Goodbye,
 }
 

@@ -19,7 +19,6 @@ const WEATHER: &str = r#"[{"name":"forecast","description":"Forecast the weather
 /// What each call is answered with.
 const DONE: &str = r#"{"content":[]}"#;
 
-/// A server for files.
 fn files() -> Script {
     let script = Script::new().tools(FILES);
     script
@@ -45,7 +44,6 @@ fn two_toolboxes() -> Setup {
         .top("metaTools", all_three())
 }
 
-/// What a search answers.
 fn search(workbench: &mut Workbench, query: &str) -> String {
     let arguments = json!({ "query": query }).to_string();
     workbench.call("search_tools", &arguments).text().to_owned()

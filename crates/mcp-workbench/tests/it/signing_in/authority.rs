@@ -32,7 +32,6 @@ fn send(verb: &str, url: &str, headers: &[(&str, &str)], body: &str) -> HttpResp
     HttpConnection::open(address).ask(&request.body(body))
 }
 
-/// Asks for a token.
 fn token(authority: &Authority, parameters: &[(&str, &str)]) -> (u16, Value) {
     let form = form_urlencoded::Serializer::new(String::new())
         .extend_pairs(parameters)

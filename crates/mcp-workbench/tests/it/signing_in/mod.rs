@@ -42,7 +42,6 @@ impl Login {
         Self::start_with(setup, &names)
     }
 
-    /// Begins to sign in.
     fn start_with(setup: Setup, arguments: &[&str]) -> Self {
         let browser = Browser::new(&setup);
         let setup = setup.env("BROWSER", browser.program.to_str().unwrap());
@@ -81,7 +80,6 @@ impl Login {
         follow(&self.printed(), is_callback).last().to_owned()
     }
 
-    /// Waits for its end.
     fn ended(&mut self) -> Finished {
         let finished = self.workbench.finish();
         let said = format!("{}\n{}", finished.stdout.join("\n"), finished.stderr);

@@ -54,7 +54,6 @@ pub(crate) fn address(offer: &Message) -> String {
     offer.params()["url"].as_str().unwrap().to_owned()
 }
 
-/// Answers an offer.
 pub(crate) fn answer(workbench: &mut Workbench, offer: &Message, result: &str) {
     let id = offer.id().unwrap();
     workbench.send_line(&format!(

@@ -62,7 +62,6 @@ impl World {
         self.edit(|config| config["pin"] = json!(pin));
     }
 
-    /// Changes the configuration.
     fn edit(&self, edit: impl FnOnce(&mut Value)) {
         let text = fs::read_to_string(self.setup.config()).unwrap();
         let mut config = serde_json::from_str(&text).unwrap();

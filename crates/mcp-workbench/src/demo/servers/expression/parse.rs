@@ -18,7 +18,6 @@ const MAX_DEPTH: usize = 64;
 type Parsed = Result<Expression, ExpressionError>;
 
 impl Expression {
-    /// Reads an expression.
     pub(in super::super) fn parse(text: &str) -> Parsed {
         let characters: Vec<char> = text.chars().collect();
         if characters.len() > MAX_LENGTH {

@@ -48,13 +48,11 @@ pub(super) enum Script {
     Cut(String),
 }
 
-/// A server.
 pub(super) struct Remote {
     pub(super) address: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
     /// Hears of each connection that was left open and that the client has closed.
     closed: mpsc::UnboundedReceiver<()>,
-    /// Hears of each request.
     came: mpsc::UnboundedReceiver<()>,
 }
 
@@ -94,7 +92,6 @@ impl Remote {
         }
     }
 
-    /// All requests so far.
     pub(super) fn seen(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
     }

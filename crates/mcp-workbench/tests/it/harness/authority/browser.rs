@@ -17,7 +17,6 @@ const MAX_REDIRECTS: usize = 5;
 /// A browser for `$BROWSER`.
 #[derive(Debug)]
 pub(crate) struct Browser {
-    /// The program.
     pub(crate) program: PathBuf,
     noted: PathBuf,
 }

@@ -40,7 +40,6 @@ pub(super) struct Grants {
     pub(super) codes: HashMap<String, Grant>,
     pub(super) access: HashMap<String, Grant>,
     pub(super) refresh: HashMap<String, Grant>,
-    /// All secrets so far.
     pub(super) given: Vec<String>,
 }
 

@@ -18,11 +18,8 @@ pub(crate) enum User {
 /// What is said to be the issuer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Issuer {
-    /// The authority itself.
     Right,
-    /// Somebody else.
     Other(String),
-    /// Nothing is said.
     Unsaid,
 }
 
@@ -35,7 +32,6 @@ pub(crate) struct Knobs {
     pub(crate) metadata: Vec<(&'static str, Value)>,
     /// A status and a body instead of the metadata.
     pub(crate) metadata_answer: Option<(&'static str, String)>,
-    /// What the user does.
     pub(crate) user: User,
     /// The `iss` of the redirect.
     pub(crate) redirect_issuer: Issuer,

@@ -53,7 +53,6 @@ impl Shared {
     }
 }
 
-/// An authorization server.
 pub(crate) struct Authority {
     server: RemoteServer,
     shared: Arc<Shared>,
@@ -106,7 +105,6 @@ impl Authority {
         self.shared.grants().refresh.len()
     }
 
-    /// All requests so far.
     pub(crate) fn seen(&self) -> Vec<Seen> {
         self.server.seen()
     }

@@ -14,7 +14,6 @@ use crate::harness::{
     remote_server::{Out, RemoteServer, Seen, Then, usual},
 };
 
-/// Where its metadata are.
 const RESOURCE_METADATA: &str = "/.well-known/oauth-protected-resource/mcp";
 
 /// A server that answers with 401 until a request carries a token that its authority has given out for it, and
@@ -51,7 +50,6 @@ impl Protected {
         turn(&mut self.knobs.lock().unwrap());
     }
 
-    /// Its address.
     pub(crate) fn url(&self) -> String {
         self.server.url()
     }
@@ -61,7 +59,6 @@ impl Protected {
         &self.server
     }
 
-    /// All requests so far.
     pub(crate) fn seen(&self) -> Vec<Seen> {
         self.server.seen()
     }
