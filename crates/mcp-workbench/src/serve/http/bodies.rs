@@ -37,11 +37,6 @@ impl PartsBody {
         }
     }
 
-    /// The bytes.
-    pub(super) fn as_parts(&self) -> &[Bytes; 3] {
-        &self.parts
-    }
-
     pub(super) fn text(words: &'static str) -> Self {
         Self {
             parts: [

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hyper::{HeaderMap, Method, Request, StatusCode, header::HeaderValue};
+use hyper::{HeaderMap, Method, Request, StatusCode, body::Incoming, header::HeaderValue};
 use tokio::{sync::Semaphore, time::Instant};
 
 use super::{
@@ -13,7 +13,7 @@ use super::{
     limits::FIRST_WORD,
     patience::Patience,
     refusal::Refusal,
-    request_body::{self, Content},
+    request_body,
     response::{self, Response, empty},
     sessions::{Session, Sessions},
     stateless::Stateless,
@@ -56,7 +56,7 @@ impl Endpoint {
     /// Answers a request. Who may come here at all has been checked before.
     pub(super) async fn take(
         &self,
-        request: Request<Content>,
+        request: Request<Incoming>,
         principal: Principal,
         waits: &Waits,
     ) -> Result<Response, Refusal> {
@@ -87,7 +87,7 @@ async fn take_post(
     endpoint: &Endpoint,
     (principal, waits): (Principal, &Waits),
     headers: &HeaderMap,
-    body: Content,
+    body: Incoming,
 ) -> Result<Response, Refusal> {
     headers::check_content_type(headers)?;
     headers::check_accept(headers, &[JSON, EVENT_STREAM])?;

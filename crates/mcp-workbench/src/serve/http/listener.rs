@@ -1,14 +1,6 @@
 //! Accepting connections, each a task of its own, and the order of the end.
 
-use std::{
-    convert::Infallible,
-    future::poll_fn,
-    io,
-    net::SocketAddr,
-    pin::pin,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{convert::Infallible, future::poll_fn, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use hyper::{
     Request, body::Incoming, header::CONNECTION, server::conn::http1, service::service_fn,
@@ -28,9 +20,7 @@ use super::{
     guard::Guard,
     limits::{MAX_BODIES_MIB, MAX_HEADER_BYTES, MAX_HEADERS},
     patient_stream::PatientStream,
-    plain::{Answered, Next, PlainConnection},
     refusal::Refusal,
-    request_body::Content,
     response::Response,
     sessions::Sessions,
     stateless::Stateless,
@@ -169,64 +159,10 @@ impl Server {
     async fn serve_connection(&self, stream: TcpStream, peer: Peer) {
         let unread = Arc::clone(&self.endpoint.unread);
         let stream = PatientStream::new(stream, peer.place.turns().clone(), unread);
-        let mut plain = PlainConnection::new(stream);
-        let Some(answer) = self.serve_plain(&mut plain, &peer).await else {
-            return;
-        };
-        let stream = plain.into_stream();
-        // On the heap: most connections never come here.
-        Box::pin(self.serve_others(stream, answer, &peer)).await;
-    }
-
-    /// Serves plain requests. At the first other one it gives the answer to what was not plain in its answer only, or
-    /// none; at the end of the connection nothing.
-    async fn serve_plain(
-        &self,
-        connection: &mut PlainConnection,
-        peer: &Peer,
-    ) -> Option<Option<Box<Response>>> {
-        let mut ending = pin!(self.ending.cancelled());
-        loop {
-            let next = tokio::select! {
-                biased;
-                next = connection.next() => next,
-                () = ending.as_mut() => return None,
-            };
-            let (request, length) = match next {
-                Next::Plain(request, length) => (request, length),
-                Next::Other => return Some(None),
-                Next::Over => return None,
-            };
-            let turn = peer.place.turns().take();
-            let response = self.respond(request, peer);
-            let response = connection.wait(response).await?;
-            if self.ending.is_cancelled() {
-                return Some(Some(Box::new(response)));
-            }
-            match connection.answer(response, length).await {
-                Answered::Written => drop(turn),
-                Answered::NotPlain(response) => return Some(Some(response)),
-                Answered::Gone => return None,
-            }
-        }
-    }
-
-    /// Serves whatever comes. The first request may have been answered already.
-    async fn serve_others(
-        &self,
-        stream: PatientStream,
-        answer: Option<Box<Response>>,
-        peer: &Peer,
-    ) {
-        let answer = Mutex::new(answer);
         let service = service_fn(|request: Request<Incoming>| {
             let turn = peer.place.turns().take();
-            let answered = answer.lock().unwrap_or_else(PoisonError::into_inner).take();
             async {
-                let mut response = match answered {
-                    Some(response) => *response,
-                    None => self.respond(request.map(Content::Coming), peer).await,
-                };
+                let mut response = self.respond(request, &peer).await;
                 if response.headers().contains_key(CONNECTION) {
                     peer.place.turns().refuse_body();
                 }
@@ -252,7 +188,7 @@ impl Server {
             served
         });
         let served = tokio::select! {
-            // First, so that what was answered already is not taken for a request that has not come.
+            // First, so that a request that was read is answered.
             biased;
             served = watched => served,
             () = self.ending.cancelled() => {
@@ -266,7 +202,7 @@ impl Server {
     }
 
     /// Checks a request, and passes it on.
-    async fn respond(&self, request: Request<Content>, peer: &Peer) -> Response {
+    async fn respond(&self, request: Request<Incoming>, peer: &Peer) -> Response {
         let principal = match self.guard.check(&request, peer.local) {
             Ok(principal) => principal,
             Err(refusal) => return refusal.into_response(),

@@ -8,7 +8,6 @@
 //! ```
 //!
 //! - [`listener`] accepts connections and knows the order of the end, [`connections`] bounds their number;
-//! - [`plain`] reads and answers the requests that almost all are, and hyper the others;
 //! - [`guard`] and [`tokens`] say who may come in, before anything of a body is read;
 //! - [`endpoint`] gives POST, GET and DELETE their meaning, [`headers`] and [`request_body`] read what
 //!   they need, and [`refusal`] has every reason why not;
@@ -28,7 +27,6 @@ mod limits;
 mod listener;
 mod patience;
 mod patient_stream;
-mod plain;
 mod refusal;
 mod request_body;
 mod response;

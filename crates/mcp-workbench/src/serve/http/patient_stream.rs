@@ -11,7 +11,6 @@ use std::{
     task::{Context, Poll, ready},
 };
 
-use bytes::Bytes;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
@@ -136,8 +135,6 @@ impl Drop for Turn {
 /// A TCP connection with bounded patience.
 pub(super) struct PatientStream {
     stream: TcpStream,
-    /// What was read before and is to be read again.
-    unread: Bytes,
     turns: Turns,
     /// The turn that `ends` belongs to.
     turn: u64,
@@ -173,7 +170,6 @@ impl PatientStream {
     pub(super) fn new(stream: TcpStream, turns: Turns, budget: Arc<UnreadBudget>) -> Self {
         Self {
             stream,
-            unread: Bytes::new(),
             turns,
             turn: 0,
             ends: None,
@@ -183,12 +179,6 @@ impl PatientStream {
             discard: None,
             write_timer: Alarm::default(),
         }
-    }
-
-    /// The same stream, on which these bytes come first.
-    pub(super) fn with_unread(mut self, unread: Bytes) -> Self {
-        self.unread = unread;
-        self
     }
 
     /// Looks at the clock while the client has its turn and has sent nothing more.
@@ -295,11 +285,6 @@ impl AsyncRead for PatientStream {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if !self.unread.is_empty() {
-            let count = self.unread.len().min(buffer.remaining());
-            buffer.put_slice(&self.unread.split_to(count));
-            return Poll::Ready(Ok(()));
-        }
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         match read {
             Poll::Ready(_) => {

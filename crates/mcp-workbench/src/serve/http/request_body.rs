@@ -23,13 +23,6 @@ use crate::wire::{MAX_FRAME_BYTES, own};
 /// How many bytes one permit stands for.
 const PERMIT_BYTES: usize = 1024 * 1024;
 
-/// The body of a request, as it comes to us.
-pub(super) enum Content {
-    Whole(Bytes),
-    /// It is still to be read.
-    Coming(Incoming),
-}
-
 /// A body that was read, and its share of the bytes that all bodies may have.
 pub(super) struct RequestBody {
     /// The bytes.
@@ -40,19 +33,10 @@ pub(super) struct RequestBody {
 /// Reads a body. `room` holds a permit for every MiB of all bodies.
 pub(super) async fn read(
     headers: &HeaderMap,
-    content: Content,
+    mut body: Incoming,
     room: &Arc<Semaphore>,
     patience: &Patience,
 ) -> Result<RequestBody, Refusal> {
-    let mut body = match content {
-        Content::Coming(body) => body,
-        Content::Whole(bytes) => {
-            return Ok(RequestBody {
-                bytes,
-                _room: Vec::new(),
-            });
-        }
-    };
     let end = Instant::now() + BODY_TIMEOUT;
     let length = declared_length(headers);
     if length.is_some_and(|length| length > MAX_FRAME_BYTES) {

@@ -49,14 +49,6 @@ impl ResponseBody {
         self.turn = Some(turn);
     }
 
-    /// All of it, if it is there; else the same again.
-    pub(super) fn into_whole(self) -> Result<PartsBody, Self> {
-        match self.content {
-            Content::Parts(parts) => Ok(parts),
-            Content::Events(_) => Err(self),
-        }
-    }
-
     /// Bytes that are all there.
     pub(super) fn parts(parts: PartsBody) -> Self {
         Self {
