@@ -32,7 +32,6 @@ const COMPARED: &[Compared] = &[
         "INFO",
         taken_up,
     ),
-    ("docs/configuration.md", "2 of 2 matches", searched),
     ("docs/overview.md", "2 of 2 matches", searched),
     ("docs/guides/everyday-commands.md", "dev\n", examined),
     ("docs/guides/everyday-commands.md", "dev/files: ", warmed),
