@@ -50,7 +50,7 @@ struct Arguments {
     /// The workbench that is measured, if not the one in the folder of this program
     #[arg(long, value_name = "PROGRAM")]
     workbench: Option<PathBuf>,
-    /// Measure nothing; put the results of the last run into docs/benchmarks.md
+    /// Measure nothing; put the results of the last run into docs/evidence/benchmarks.md
     #[arg(long)]
     publish: bool,
 }
@@ -58,7 +58,7 @@ struct Arguments {
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments = Arguments::parse();
     if arguments.publish {
-        return Ok(publish(&arguments.output, Path::new("docs"))?);
+        return Ok(publish(&arguments.output, Path::new("docs/evidence"))?);
     }
     let machine = Machine::this();
     let mut cpus = CpuSet::new();

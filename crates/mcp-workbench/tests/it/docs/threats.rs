@@ -5,7 +5,10 @@ use std::{fs, path::Path};
 use super::none;
 
 const TESTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it");
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/threats.md");
+const PAGE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../docs/evidence/threats.md"
+);
 
 /// What stands between backticks and looks like the path of a test.
 fn named(text: &str) -> Vec<&str> {

@@ -6,7 +6,7 @@ use super::Bench;
 use crate::harness::{Fault, Script, Setup};
 
 pub(super) struct Row {
-    /// Its number: F and T as in the fault table, others as docs/reliability.md says.
+    /// Its number: F and T as in the fault table, others as docs/evidence/reliability.md says.
     pub(super) number: &'static str,
     pub(super) fault: &'static str,
     pub(super) outcome: &'static str,
