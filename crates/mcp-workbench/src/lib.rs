@@ -21,9 +21,8 @@
 //!
 //! In native mode `native` maps names and URIs to servers, and there are no meta-tools.
 //!
-//! A module uses only what stands below it: `cli`, `demo`, `serve`, `meta`, `workbench`, `native`, `toolbox`,
-//! `downstream`, `signin`, `audit`, `lock`, `policy`, `search`, `clients`, `config`, `call`, `budget`, `era`, `dial`, `pipe`, `wire`,
-//! `alarm`, `offload`, `rare`, `contain`, `blocking`, `seal`, `private_files`, `plain_file`, `telemetry`, `near`, `visible`, `ident`.
+//! A module uses only modules below it; `tests/it/architecture.rs` has the list and enforces it. ARCHITECTURE.md explains
+//! the layers.
 
 mod alarm;
 mod audit;

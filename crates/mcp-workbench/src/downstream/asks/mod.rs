@@ -1,6 +1,10 @@
 //! What a server asks its client while it works: elicitation, sampling, roots. A question goes to the
 //! client whose call it belongs to, or to another call of the same principal, and its answer comes back under the
 //! server's own id. A question that could belong to several principals is refused, never given to the wrong one.
+//!
+//! A legacy server learns the client's capabilities once, from the client that it is started for. If that client is
+//! modern, its next request may declare more, so roots are added, and forms where it declares no elicitation. With
+//! `roots` in the configuration, `roots/list` of a legacy server is answered from there.
 
 pub(crate) mod asking_server;
 pub(crate) mod attribution;

@@ -1,5 +1,10 @@
 //! Streamable HTTP: many clients of one workbench, each with a session, or with requests that stand for themselves.
 //!
+//! `initialize` makes a session: an unguessable id and the principal that made it. For another principal it does not
+//! exist. A stream is a log with positions, so reading it live, later or again is the same, and a disconnect cancels
+//! nothing. A modern request has no session but a connection object and a stream of its own; dropping the response
+//! cancels it.
+//!
 //! ```text
 //! connection ─► guard ─► endpoint ─► session ─► Connection, as over stdio
 //!               host,    POST, GET,   one a       │
