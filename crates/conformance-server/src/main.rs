@@ -5,6 +5,25 @@
 //! and resources that it calls and says what each must do; [`fixture`] has them all, and scores full
 //! marks when the suite talks to it directly. What the suite finds when the workbench stands between is
 //! therefore the doing of the workbench.
+//!
+//! On purpose it behaves as follows:
+//!
+//! - It asks the client back (sampling, elicitation, roots) only if the client has declared that it can be asked.
+//!   Otherwise a client of 2026-07-28 gets -32021, and for an older one the tool fails and says so.
+//! - Every tool that asks does so in both eras: it returns its questions to a client of 2026-07-28 and sends them to an
+//!   older one, so the tools of either revision work for clients of the other.
+//! - The state that a client brings back with its answers is sealed with a key of the process.
+//! - `--era legacy` answers what is newer than 2025-11-25 with -32601 (over HTTP with status 400) and has no tasks.
+//!   `--era modern` answers `initialize` with -32022 and the revision that it speaks.
+//! - Over HTTP in a session, log messages and resource updates go out on the stream of the client's GET, also during a
+//!   call, because rmcp sends all notifications there except progress and cancellation.
+//! - `test_reconnection` drops the response stream over HTTP and answers 2 s later, on the stream of a client that has
+//!   returned with `Last-Event-ID` by then; rmcp stores no answer for one that comes later. Such a client gets the event
+//!   that it names once more. Over stdio and without sessions the tool just answers.
+//! - `test_update_watched_resource` is an addition: it announces a change of `test://watched-resource` to subscribers.
+//! - `test_trigger_tool_change` and `test_trigger_prompt_change` make `test_extra_tool` and `test_extra_prompt` come and
+//!   go for all clients of the process, and notify the streams that listen and the caller in a session.
+//! - Tasks send no `notifications/tasks`: rmcp's filter of `subscriptions/listen` has no `taskIds`.
 
 mod changes;
 mod completions;

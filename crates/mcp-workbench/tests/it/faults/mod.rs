@@ -1,5 +1,5 @@
-//! The fault suite: one row a fault, with the outcome that can be observed and the time that it may
-//! take. `./scripts/faults` runs it and prints the table; docs/evidence/reliability.md keeps the last one.
+//! The fault suite: one row per fault, with the outcome that can be observed and the time that it may
+//! take. `./scripts/faults` runs it and prints the table; docs/evidence/faults.csv has the last one.
 //!
 //! Every row has two servers in one toolbox: `fs`, to which the fault happens, and `ok`, which must
 //! answer meanwhile and afterwards. What holds for every row besides is in [`table::check`].
