@@ -12,6 +12,11 @@ use crate::{
     target::Target,
 };
 
+/// The name of the file with all figures.
+const FIGURES: &str = "figures.tsv";
+/// A value with more leading zeros than this is written as 0.
+const MOST_DECIMALS: usize = 6;
+
 /// The machine, as far as it matters.
 #[derive(Debug, Serialize)]
 pub struct Machine {
@@ -99,12 +104,9 @@ impl Report<'_> {
             serde_json::to_string_pretty(&results)?,
         )?;
         fs::write(folder.join("tables.md"), self.text())?;
-        fs::write(folder.join("figures.md"), self.figures())?;
-        let names: Vec<_> = self.run.targets.iter().map(Target::name).collect();
-        for (name, svg) in plot::plots(&self.run.store, &names) {
-            fs::write(folder.join(name), svg)?;
-        }
-        Ok(())
+        let figures = self.figures();
+        fs::write(folder.join(FIGURES), &figures)?;
+        draw(&figures, folder)
     }
 
     /// The tables of which something was measured.
@@ -141,11 +143,10 @@ impl Report<'_> {
         sections.filter(|it| !it.rows.is_empty()).collect()
     }
 
-    /// Medians with the middle half of the rounds, for every case and target.
+    /// Returns the medians with the middle half of the rounds, for every case and target, as tab-separated values: the
+    /// names of cases contain commas.
     fn figures(&self) -> String {
-        let mut table = String::from(
-            "| case | target | median | middle half | x direct |\n| --- | --- | --- | --- | --- |\n",
-        );
+        let mut table = String::from("case\ttarget\tmedian\tlow\thigh\tx direct\n");
         let store = &self.run.store;
         for record in store.records() {
             let mut targets = self.run.all_targets();
@@ -156,13 +157,13 @@ impl Report<'_> {
             });
             let figure = record.figure;
             table += &format!(
-                "| {} | {} | {} | {} to {} | {} |\n",
+                "{}\t{}\t{}\t{}\t{}\t{}\n",
                 record.case,
                 record.target,
                 digits(figure.median),
                 digits(figure.low),
                 digits(figure.high),
-                ratio.map_or("–".to_owned(), |ratio| digits(ratio.median)),
+                ratio.map_or_else(String::new, |ratio| digits(ratio.median)),
             );
         }
         table
@@ -266,7 +267,8 @@ fn cell_text(cell: Option<f64>, verdict: Verdict) -> String {
     format!("{}{mark}", digits(value))
 }
 
-/// Puts the results of the last run, and the instructions if they were counted, into the page about them.
+/// Puts the results of the last run, and the instructions if they were counted, into the page about them, and redraws the
+/// charts. Without a last run it only redraws them, from the figures that were published.
 pub fn publish(results: &Path, docs: &Path) -> io::Result<()> {
     let page = docs.join("benchmarks.md");
     let mut text = fs::read_to_string(&page)?;
@@ -278,20 +280,17 @@ pub fn publish(results: &Path, docs: &Path) -> io::Result<()> {
     }
     fs::write(page, text)?;
     let folder = docs.join("benchmarks");
-    fs::create_dir_all(&folder)?;
-    let figures = fs::read_to_string(results.join("figures.md"))?;
-    fs::write(
-        folder.join("figures.md"),
-        format!("# All figures of the run\n\n{figures}"),
-    )?;
-    for entry in fs::read_dir(results)? {
-        let path = entry?.path();
-        if let Some(name) = path
-            .file_name()
-            .filter(|_| path.extension() == Some("svg".as_ref()))
-        {
-            fs::copy(&path, folder.join(name))?;
-        }
+    let last = results.join(FIGURES);
+    if last.exists() {
+        fs::copy(last, folder.join(FIGURES))?;
+    }
+    draw(&fs::read_to_string(folder.join(FIGURES))?, &folder)
+}
+
+/// Draws the charts of the figures into a folder.
+fn draw(figures: &str, folder: &Path) -> io::Result<()> {
+    for (name, svg) in plot::plots(figures) {
+        fs::write(folder.join(name), svg)?;
     }
     Ok(())
 }
@@ -308,11 +307,24 @@ fn with_part(page: &str, name: &str, part: &str) -> String {
     }
 }
 
+/// Writes a value with three digits, or two below 0.1, where a fixed number of decimals would leave none.
 pub(crate) fn digits(value: f64) -> String {
     match value.abs() {
         100.0.. => format!("{value:.0}"),
         10.0.. => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
+        0.1.. => format!("{value:.2}"),
+        small => {
+            let mut decimals = 2;
+            let mut scaled = small * 10.0;
+            while scaled < 1.0 && decimals < MOST_DECIMALS {
+                scaled *= 10.0;
+                decimals += 1;
+            }
+            if scaled < 1.0 {
+                return "0".to_owned();
+            }
+            format!("{value:.decimals$}")
+        }
     }
 }
 
@@ -355,5 +367,11 @@ mod tests {
     fn figures_have_three_digits() {
         let texts = [0.123_4, 1.234, 12.34, 123.4, 12_340.0].map(digits);
         assert_eq!(texts, ["0.12", "1.23", "12.3", "123", "12340"]);
+    }
+
+    #[test]
+    fn small_figures_are_never_written_as_zero() {
+        let texts = [0.031, 0.001_1, -0.05, 0.000_08, 0.0].map(digits);
+        assert_eq!(texts, ["0.031", "0.0011", "-0.050", "0.000080", "0"]);
     }
 }
