@@ -11,6 +11,7 @@
 mod access;
 mod audit;
 mod child_env;
+mod detail;
 mod dotenv;
 mod edit;
 mod environment;
@@ -40,6 +41,7 @@ mod written;
 pub(crate) use access::{AccessFault, foreign_writer};
 pub(crate) use audit::{Audit, NotedArguments};
 pub(crate) use child_env::EnvFileError;
+pub(crate) use detail::Detail;
 pub(crate) use edit::{
     ConfigText, EditError, JsoncText, WriteError, create_new, replace_unchanged, write_atomically,
 };

@@ -17,6 +17,7 @@ use indexmap::IndexMap;
 
 use super::{
     child_env::{self, Inherit},
+    detail::Detail,
     environment::{Environment, clean},
     filters::ToolFilters,
     glob::Glob,
@@ -95,6 +96,7 @@ pub(super) fn resolve(
             .meta_tools
             .clone()
             .unwrap_or_else(|| MetaTool::USUAL.to_vec()),
+        open_detail: raw.open_detail.unwrap_or(Detail::Full),
         watch: raw.watch.unwrap_or(true),
         cache: environment.cache_directory(),
         state: environment.state_directory(),

@@ -13,7 +13,7 @@ use std::{
 use indexmap::IndexMap;
 
 use super::{
-    audit::Audit, filters::ToolFilters, meta_tools::MetaTool, oauth::OAuth,
+    audit::Audit, detail::Detail, filters::ToolFilters, meta_tools::MetaTool, oauth::OAuth,
     permissions::Permissions, secrets::Secrets, sources::MissingValue, written::Written,
 };
 use crate::{
@@ -44,6 +44,8 @@ pub struct Config {
     pub open_wait: Duration,
     /// The tools of our own that clients see, in the order of the file.
     pub meta_tools: Vec<MetaTool>,
+    /// How much `open_toolbox` says of each tool if a call does not choose.
+    pub open_detail: Detail,
     /// Whether changes of the file are taken up while the workbench runs.
     pub watch: bool,
     /// Where the workbench keeps what it could find out again, if there is such a place.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::parameters::{Key, ParameterProblem, ParameterReader};
-use crate::toolbox::Detail;
+use crate::config::Detail;
 
 pub(super) const DETAIL: Key = Key {
     name: "detail",
@@ -11,9 +11,7 @@ pub(super) const DETAIL: Key = Key {
 };
 
 pub(super) fn detail_schema(usual: Detail) -> Value {
-    let usual = Detail::ALL.iter().position(|it| *it == usual);
-    let usual = Detail::WORDS[usual.expect("it is one of all")];
-    json!({ "enum": Detail::WORDS, "default": usual })
+    json!({ "enum": Detail::WORDS, "default": usual.word() })
 }
 
 /// Its value, if it is there.

@@ -1,8 +1,9 @@
 //! What a search has found, as a model reads it: a line about it, then a line a tool.
 
 use crate::{
+    config::Detail,
     ident::{ToolIdentifier, ToolboxName},
-    toolbox::{Detail, counted, full_line, line, shown_identifier, shown_name},
+    toolbox::{counted, definition_line, line, shown_identifier, shown_name},
     visible::visible,
     workbench::{FoundTool, Search},
 };
@@ -48,7 +49,7 @@ fn heading(search: &Search, query: &str, detail: Detail) -> String {
             "as toolbox server tool; detail \"signature\" shows parameters"
         }
         Detail::Signature => "as toolbox server tool(parameters, ? = optional)",
-        Detail::Full => "with toolbox and server",
+        Detail::Compact | Detail::Full => "with toolbox and server",
     };
     if !search.is_good {
         let query = visible(query.trim());
@@ -75,8 +76,8 @@ fn hit_line(hit: &FoundTool, detail: Detail) -> String {
         toolbox, server, ..
     } = &hit.tool;
     let mut text = match detail {
-        Detail::Full => full_line(toolbox, server, &hit.definition),
-        _ => {
+        Detail::Compact | Detail::Full => definition_line(toolbox, server, &hit.definition, detail),
+        Detail::Names | Detail::Brief | Detail::Signature => {
             let (toolbox, server) = (shown_name(toolbox.as_str()), shown_name(server.as_str()));
             format!("{toolbox} {server} {}", line(&hit.definition, detail))
         }

@@ -15,11 +15,11 @@ use super::{
 };
 use crate::{
     call::CallContext,
-    config::MetaTool,
+    config::{Detail, MetaTool},
     ident::ToolboxName,
     offload::offload,
     search::{Explanation, Field, Query},
-    toolbox::{Detail, Opened, matching_text, opened_text, render_matching, text_result},
+    toolbox::{Opened, render_matching, render_opened},
     wire::{Kind, RawJson},
     workbench::Workbench,
 };
@@ -53,7 +53,7 @@ pub(super) fn definition(workbench: &Workbench) -> RawJson {
             "type": "object",
             "properties": {
                 "toolbox": Value::Object(toolbox),
-                "detail": detail_schema(Detail::Full),
+                "detail": detail_schema(workbench.config().open_detail),
                 "query": { "type": "string", "description": "Only matching tools, best first" },
             },
             "required": ["toolbox"],
@@ -77,7 +77,7 @@ pub(super) async fn run(
         Kind::Object => reader.name(&TOOLBOX, &mut problems),
         _ => None,
     };
-    let detail = read_detail(&reader, &mut problems).unwrap_or(Detail::Full);
+    let detail = read_detail(&reader, &mut problems);
     let query = read_query(&reader, &mut problems);
     let found = toolbox.as_deref().and_then(|it| workbench.toolbox(it));
     let (toolbox, found) = match (toolbox, found) {
@@ -95,15 +95,13 @@ pub(super) async fn run(
             available: available(),
         });
     };
+    let detail = detail.unwrap_or_else(|| workbench.config().open_detail);
     match workbench.open_signing_in(&found, &context.client).await {
         Ok(opened) => {
             let result = match query {
                 Some(query) => matching(workbench, opened, &query, detail, context).await,
                 None if detail == Detail::Full => opened.result.clone(),
-                None => {
-                    let bytes = opened.bytes();
-                    offload(bytes, move || text_result(&opened_text(&opened, detail))).await
-                }
+                None => offload(opened.bytes(), move || render_opened(&opened, detail)).await,
             };
             workbench.told(&found);
             Ok(result)
@@ -146,10 +144,7 @@ async fn matching(
             Some((tool.server.clone(), definition))
         });
         let matching: Vec<_> = matching.collect();
-        match detail {
-            Detail::Full => render_matching(&opened, &matching),
-            detail => text_result(&matching_text(&opened, &query, &matching, detail)),
-        }
+        render_matching(&opened, &query, &matching, detail)
     })
     .await
 }

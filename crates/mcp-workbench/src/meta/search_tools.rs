@@ -11,10 +11,10 @@ use super::{
 };
 use crate::{
     call::CallContext,
-    config::MetaTool,
+    config::{Detail, MetaTool},
     ident::ToolboxName,
     search::Query,
-    toolbox::{Detail, text_result},
+    toolbox::text_result,
     wire::{Kind, RawJson},
     workbench::Workbench,
 };

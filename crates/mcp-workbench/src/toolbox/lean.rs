@@ -1,12 +1,12 @@
 //! Tools in as few words as a model needs: a line a tool, and no JSON around it.
 
 use super::{
-    detail::Detail,
     opened::Opened,
     render::{incomplete_lists, write_tool},
     signature::{parameters, sentence, sentence_of, shown_name},
 };
 use crate::{
+    config::Detail,
     downstream::ToolDefinition,
     ident::{ServerName, ToolIdentifier, ToolboxName},
     visible::visible,
@@ -30,19 +30,20 @@ pub(crate) fn line(tool: &ToolDefinition, detail: Detail) -> String {
     text
 }
 
-/// A definition as `open_toolbox` has it, minified, with its server and toolbox.
-pub(crate) fn full_line(
+/// Returns a definition as `open_toolbox` has it in the detail `compact` or `full`, with its server and toolbox.
+pub(crate) fn definition_line(
     toolbox: &ToolboxName,
     server: &ServerName,
     tool: &ToolDefinition,
+    detail: Detail,
 ) -> String {
     let mut text = Vec::new();
-    write_tool(&mut text, toolbox, server, tool);
+    write_tool(&mut text, toolbox, server, tool, detail);
     String::from_utf8(text).expect("made of valid JSON")
 }
 
 /// An open toolbox: its servers, and under each its tools.
-pub(crate) fn opened_text(opened: &Opened, detail: Detail) -> String {
+pub(super) fn opened_text(opened: &Opened, detail: Detail) -> String {
     let tools: usize = opened
         .catalogue
         .iter()
@@ -79,7 +80,7 @@ pub(crate) fn opened_text(opened: &Opened, detail: Detail) -> String {
 }
 
 /// The tools of an open toolbox that match a query, best first.
-pub(crate) fn matching_text(
+pub(super) fn matching_text(
     opened: &Opened,
     query: &str,
     matching: &[(ServerName, &ToolDefinition)],
@@ -128,7 +129,9 @@ fn title(opened: &Opened) -> String {
 fn how_to_go_on(detail: Detail) -> &'static str {
     match detail {
         Detail::Names | Detail::Brief => "For parameters use detail \"signature\".",
-        Detail::Signature | Detail::Full => "Run them with use_tool (? = optional).",
+        Detail::Signature | Detail::Compact | Detail::Full => {
+            "Run them with use_tool (? = optional)."
+        }
     }
 }
 

@@ -2,9 +2,9 @@
 //! open belongs to the workbench and not to a connection.
 
 mod catalogue;
+mod compact;
 mod connecting;
 mod contents;
-mod detail;
 mod dynamic;
 mod lean;
 mod links;
@@ -15,13 +15,12 @@ mod signature;
 
 pub(crate) use catalogue::Catalogue;
 pub(crate) use contents::{ChangedFiles, Difference};
-pub(crate) use detail::Detail;
 pub(crate) use dynamic::{
     Registry, possible_names, possible_registered_names, registered_definition, unique_name,
 };
-pub(crate) use lean::{counted, full_line, line, matching_text, opened_text, shown_identifier};
+pub(crate) use lean::{counted, definition_line, line, shown_identifier};
 pub(crate) use links::Links;
 pub(crate) use open::{OpenError, Toolbox};
 pub(crate) use opened::{Opened, ServerFailure};
-pub(crate) use render::{render_matching, text_result};
+pub(crate) use render::{render_matching, render_opened, text_result};
 pub(crate) use signature::{parameters, sentence, shown_name};

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 
 use super::render::render;
 use crate::{
-    config,
+    config::{self, Detail},
     downstream::{ConnectError, ToolDefinition, ToolList},
     ident::{ServerName, ToolboxName},
     wire::RawJson,
@@ -34,7 +34,7 @@ impl Opened {
         failures: Vec<ServerFailure>,
     ) -> Self {
         Self {
-            result: render(&config, &catalogue, connected, &failures),
+            result: render(&config, &catalogue, connected, &failures, Detail::Full),
             config,
             connected,
             catalogue,

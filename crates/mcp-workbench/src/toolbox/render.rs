@@ -7,9 +7,13 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::json;
 
-use super::opened::{Opened, ServerFailure};
+use super::{
+    compact::write_input_schema,
+    lean::{matching_text, opened_text},
+    opened::{Opened, ServerFailure},
+};
 use crate::{
-    config::Toolbox,
+    config::{Detail, Toolbox},
     downstream::{ToolDefinition, ToolList},
     ident::{ServerName, ToolboxName},
     wire::RawJson,
@@ -26,12 +30,33 @@ struct WithheldTool<'a> {
 /// The size of the definitions that one answer lists. Servers share it, so that none can push out the tools of another.
 const MAX_LISTED_BYTES: usize = 16 * 1024 * 1024;
 
-/// The result of `open_toolbox`.
+/// The members of a definition that the detail `compact` has.
+const COMPACT_MEMBERS: [&str; 3] = ["name", "description", "inputSchema"];
+
+/// Returns the result of `open_toolbox` in any detail.
+pub(crate) fn render_opened(opened: &Opened, detail: Detail) -> RawJson {
+    match detail {
+        Detail::Full => opened.result.clone(),
+        Detail::Compact => render(
+            &opened.config,
+            &opened.catalogue,
+            opened.connected,
+            &opened.failures,
+            detail,
+        ),
+        Detail::Names | Detail::Brief | Detail::Signature => {
+            text_result(&opened_text(opened, detail))
+        }
+    }
+}
+
+/// Returns the result of `open_toolbox` as JSON, with definitions in the detail `compact` or `full`.
 pub(super) fn render(
     toolbox: &Toolbox,
     catalogue: &[(ServerName, Arc<ToolList>)],
     connected: usize,
     failures: &[ServerFailure],
+    detail: Detail,
 ) -> RawJson {
     let sizes: Vec<usize> = catalogue.iter().map(|(_, list)| list.bytes()).collect();
     let share = share(&sizes, MAX_LISTED_BYTES);
@@ -47,15 +72,22 @@ pub(super) fn render(
         left_out: count(catalogue) - tools.len(),
         in_all: None,
         failures,
+        detail,
     };
     text_result(&render_text(&shown, tools.into_iter()))
 }
 
-/// The same with only the tools that match a query, best first, and how many there are in all.
+/// Returns the result of `open_toolbox` with only the tools that match a query, best first, and how many there are in
+/// all.
 pub(crate) fn render_matching(
     opened: &Opened,
+    query: &str,
     matching: &[(ServerName, &ToolDefinition)],
+    detail: Detail,
 ) -> RawJson {
+    if !matches!(detail, Detail::Compact | Detail::Full) {
+        return text_result(&matching_text(opened, query, matching, detail));
+    }
     let catalogue = &opened.catalogue;
     let fitting = within(matching.iter().map(|(_, tool)| *tool), MAX_LISTED_BYTES).count();
     let shown = Shown {
@@ -65,6 +97,7 @@ pub(crate) fn render_matching(
         left_out: matching.len() - fitting,
         in_all: Some(count(catalogue)),
         failures: &opened.failures,
+        detail,
     };
     let tools = matching[..fitting].iter();
     let tools = tools.map(|(server, tool)| (server, *tool));
@@ -119,6 +152,7 @@ struct Shown<'a> {
     /// How many tools there are, where not all are shown.
     in_all: Option<usize>,
     failures: &'a [ServerFailure],
+    detail: Detail,
 }
 
 fn render_text<'a>(
@@ -132,6 +166,7 @@ fn render_text<'a>(
         left_out: _,
         in_all,
         failures: _,
+        detail,
     } = *shown;
     let mut text = Vec::with_capacity(4096);
     text.extend_from_slice(b"{\"toolbox\":");
@@ -145,7 +180,7 @@ fn render_text<'a>(
         if index > 0 {
             text.push(b',');
         }
-        write_tool(&mut text, &toolbox.name, server, tool);
+        write_tool(&mut text, &toolbox.name, server, tool, detail);
     }
     text.push(b']');
     if let Some(in_all) = in_all {
@@ -157,22 +192,30 @@ fn render_text<'a>(
     String::from_utf8(text).expect("made of valid JSON")
 }
 
-/// A definition with its place added. A server's own members of these names are left out, so that none
-/// can pose as another.
+/// Appends a definition with its place, in the detail `compact` or `full`. A server's own members of these names are left
+/// out, so that none can pose as another.
 pub(super) fn write_tool(
     text: &mut Vec<u8>,
     toolbox: &ToolboxName,
     server: &ServerName,
     tool: &ToolDefinition,
+    detail: Detail,
 ) {
+    let is_compact = detail == Detail::Compact;
     text.push(b'{');
     for member in tool.definition.members().unwrap_or_default() {
-        if member.key != "server" && member.key != "toolbox" {
-            text.extend_from_slice(member.key_as_sent);
-            text.push(b':');
-            member.value.minify_into(text);
-            text.push(b',');
+        let key = &*member.key;
+        if matches!(key, "server" | "toolbox") || is_compact && !COMPACT_MEMBERS.contains(&key) {
+            continue;
         }
+        text.extend_from_slice(member.key_as_sent);
+        text.push(b':');
+        if is_compact && key == "inputSchema" {
+            write_input_schema(text, &member.value, tool.name.as_str());
+        } else {
+            member.value.minify_into(text);
+        }
+        text.push(b',');
     }
     text.extend_from_slice(b"\"server\":");
     write(text, server.as_str());

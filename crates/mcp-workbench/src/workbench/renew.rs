@@ -36,7 +36,7 @@ pub(crate) struct Renewed {
     changed: Vec<(ToolboxName, Difference)>,
     /// Whether the toolboxes that stayed stand in another order.
     is_reordered: bool,
-    /// Whether other meta-tools are on.
+    /// Other meta-tools are on, or their definitions are different.
     has_other_meta_tools: bool,
     /// The keys whose new values hold from the next start on.
     pub needs_restart: Vec<&'static str>,
@@ -89,7 +89,8 @@ pub(super) fn renew(
     }
     let mut renewed = Renewed {
         has_other_meta_tools: workbench.native.is_none()
-            && before.config.meta_tools != config.meta_tools,
+            && (before.config.meta_tools != config.meta_tools
+                || before.config.open_detail != config.open_detail),
         needs_restart: keep_fixed(&before.config, &mut config),
         ..Renewed::default()
     };

@@ -169,7 +169,7 @@ fn errors_are_told_word_for_word() {
         ),
         (
             r#"{"toolbox":"development","detail":"all"}"#,
-            "Invalid parameters: detail: Expected 'names' | 'brief' | 'signature' | 'full', received 'all'",
+            "Invalid parameters: detail: Expected 'names' | 'brief' | 'signature' | 'compact' | 'full', received 'all'",
         ),
         (
             r#"{"toolbox_name":"development"}"#,

@@ -17,6 +17,9 @@ const TEMPLATE: &str = r#"// The configuration of MCP Workbench: toolboxes, and 
   // The tools that a model sees instead of those of all servers.
   "metaTools": ["open_toolbox", "use_tool", "search_tools"],
 
+  // What `open_toolbox` returns of each tool: name, description and input schema. "full" adds all that servers send.
+  "openDetail": "compact",
+
   "toolboxes": {
     // A toolbox is a set of servers that are opened together.
     @toolbox: {

@@ -1,13 +1,14 @@
 //! What was found, for a program.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::{Result, report::fields};
 use crate::{
+    config::Detail,
     ident::{ToolIdentifier, ToolboxName},
     search::{Exact, Explanation, MatchedWord},
-    toolbox::{Detail, parameters, sentence},
+    toolbox::{definition_line, parameters, sentence},
     workbench::FoundTool,
 };
 
@@ -56,7 +57,7 @@ struct HitDocument<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    definition: Option<Value>,
+    definition: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     also: Vec<Names<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -120,11 +121,7 @@ fn hit_document<'a>(
         score: hit.score,
         parameters: (detail == Detail::Signature).then(|| parameters(definition)),
         summary: is_summed_up.then(|| sentence(definition)).flatten(),
-        // What is no Unicode text is not parsed, and stays the text that it is.
-        definition: (detail == Detail::Full).then(|| {
-            let text = definition.as_str();
-            serde_json::from_str(text).unwrap_or_else(|_| text.into())
-        }),
+        definition: shown_definition(hit, detail),
         also: hit.alike.iter().map(names).collect(),
         explanation: explanation.map(|it| ExplanationDocument {
             exact: it.exact.map(code),
@@ -132,6 +129,19 @@ fn hit_document<'a>(
             missing: &it.missing,
         }),
     }
+}
+
+/// Returns the definition as its text, because parsing would round numbers.
+fn shown_definition(hit: &FoundTool, detail: Detail) -> Option<Box<RawValue>> {
+    let text = match detail {
+        Detail::Full => hit.definition.definition.minified().as_str().to_owned(),
+        Detail::Compact => {
+            let (toolbox, server) = (&hit.tool.toolbox, &hit.tool.server);
+            definition_line(toolbox, server, &hit.definition, detail)
+        }
+        Detail::Names | Detail::Brief | Detail::Signature => return None,
+    };
+    Some(RawValue::from_string(text).expect("a definition is valid JSON"))
 }
 
 fn names(tool: &ToolIdentifier) -> Names<'_> {

@@ -17,11 +17,10 @@ use super::{
 };
 use crate::{
     call::ClientHandle,
-    config::{Environment, ToolMode},
+    config::{Detail, Environment, ToolMode},
     ident::ToolboxName,
     meta::{MOST_HITS, USUAL_HITS},
     search::{Explanation, Query},
-    toolbox::Detail,
     visible::visible,
     workbench::{FoundTool, Search, Workbench},
 };
@@ -67,6 +66,8 @@ enum ShownDetail {
     Brief,
     /// And its parameters
     Signature,
+    /// Its name, description and input schema, as JSON
+    Compact,
     /// Its definition
     Full,
 }
@@ -77,6 +78,7 @@ impl From<ShownDetail> for Detail {
             ShownDetail::Names => Self::Names,
             ShownDetail::Brief => Self::Brief,
             ShownDetail::Signature => Self::Signature,
+            ShownDetail::Compact => Self::Compact,
             ShownDetail::Full => Self::Full,
         }
     }

@@ -3,8 +3,9 @@
 use super::Result;
 use crate::{
     cli::terminal::{Column, Ink, Look, Table, count},
+    config::Detail,
     search::{Exact, Explanation, MatchedWord},
-    toolbox::{Detail, full_line, parameters, sentence, shown_identifier},
+    toolbox::{definition_line, parameters, sentence, shown_identifier},
     visible::visible,
     workbench::FoundTool,
 };
@@ -51,12 +52,10 @@ fn rendered(hit: &FoundTool, detail: Detail, look: Look) -> String {
     let definition = &hit.definition.definition;
     let name = look.paint(Ink::Strong, &shown_identifier(&hit.tool));
     let mut text = match detail {
-        Detail::Full => {
+        Detail::Compact | Detail::Full => {
             let (toolbox, server) = (&hit.tool.toolbox, &hit.tool.server);
-            format!(
-                "\n{}\n",
-                visible(&full_line(toolbox, server, &hit.definition))
-            )
+            let line = definition_line(toolbox, server, &hit.definition, detail);
+            format!("\n{}\n", visible(&line))
         }
         Detail::Signature => format!("\n{name}{}\n", parameters(definition)),
         Detail::Names | Detail::Brief => format!("\n{name}\n"),

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use super::estimate::tokens;
 use crate::{
     cli::probe::Probed,
-    config::{Config, ToolMode, Toolbox},
+    config::{Config, Detail, ToolMode, Toolbox},
     downstream::{ToolDefinition, ToolList},
     ident::ToolboxName,
     meta::{self, USUAL_HITS},
-    toolbox::{Detail, Opened, ServerFailure, line, opened_text, shown_name},
+    toolbox::{Opened, ServerFailure, line, render_opened, shown_name},
     wire::{ObjectText, RawJson},
     workbench::Workbench,
 };
@@ -26,6 +26,8 @@ pub(super) struct Costs {
     pub(super) start: Start,
     /// The toolboxes, in the order of the file.
     pub(super) toolboxes: Vec<ToolboxCost>,
+    /// The detail in which toolboxes are opened unless a call chooses.
+    pub(super) open_detail: Detail,
     /// The toolbox that native mode shows as it is.
     native: Option<ToolboxName>,
 }
@@ -47,12 +49,7 @@ pub(super) struct ToolboxCost {
 
 /// What opening a toolbox costs, by level of detail.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct OpenCost {
-    pub(super) full: usize,
-    pub(super) signature: usize,
-    pub(super) brief: usize,
-    pub(super) names: usize,
-}
+pub(super) struct OpenCost([usize; Detail::ALL.len()]);
 
 pub(super) struct ServerCost {
     pub(super) name: String,
@@ -87,6 +84,7 @@ impl Costs {
             file: config.file.display().to_string(),
             start,
             toolboxes: Vec::new(),
+            open_detail: config.open_detail,
             native: match &config.tool_mode {
                 ToolMode::Native(toolbox) => Some(toolbox.clone()),
                 ToolMode::Proxy | ToolMode::Dynamic => None,
@@ -197,17 +195,18 @@ fn opened(toolbox: &Arc<Toolbox>, found: &[&Probed]) -> Option<Opened> {
 
 impl OpenCost {
     fn of(opened: &Opened) -> Self {
-        let content = opened.result.member("content");
-        let content = content.and_then(|it| it.elements()).unwrap_or_default();
-        let text = content.first().and_then(|it| it.member("text"));
-        let text = text.as_ref().and_then(RawJson::as_text);
-        let lean = |detail: Detail| tokens(&opened_text(opened, detail));
-        Self {
-            full: tokens(&text.unwrap_or_default()),
-            signature: lean(Detail::Signature),
-            brief: lean(Detail::Brief),
-            names: lean(Detail::Names),
-        }
+        Self(Detail::ALL.map(|detail| {
+            let content = render_opened(opened, detail).member("content");
+            let content = content.and_then(|it| it.elements()).unwrap_or_default();
+            let text = content.first().and_then(|it| it.member("text"));
+            let text = text.as_ref().and_then(RawJson::as_text);
+            tokens(&text.unwrap_or_default())
+        }))
+    }
+
+    /// Returns the cost in a detail.
+    pub(super) fn in_detail(self, detail: Detail) -> usize {
+        self.0[detail as usize]
     }
 }
 

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::cost::{Costs, LargeTool, ServerCost};
 use crate::{
     cli::terminal::{Column, Ink, Look, Table, bar, count, cut, grouped},
+    config::Detail,
     visible::visible,
 };
 
@@ -102,9 +103,10 @@ fn compared(costs: &Costs) -> Vec<Line> {
     if !costs.is_native() {
         for toolbox in &costs.toolboxes {
             if let Some(opened) = toolbox.opened {
-                lines.push(line(&format!("opening {}", toolbox.name), opened.full));
+                let usual = opened.in_detail(costs.open_detail);
+                lines.push(line(&format!("opening {}", toolbox.name), usual));
                 let signatures = format!("opening {}, signatures", toolbox.name);
-                lines.push(line(&signatures, opened.signature));
+                lines.push(line(&signatures, opened.in_detail(Detail::Signature)));
             }
         }
         if let Some(searched) = costs.searched() {
@@ -207,6 +209,8 @@ struct ToolboxDocument<'a> {
     name: &'a str,
     flat_tokens: usize,
     open_tokens: Option<usize>,
+    open_full_tokens: Option<usize>,
+    open_compact_tokens: Option<usize>,
     open_signature_tokens: Option<usize>,
     open_brief_tokens: Option<usize>,
     open_names_tokens: Option<usize>,
@@ -225,14 +229,19 @@ struct ServerDocument<'a> {
 
 /// The costs as a document.
 pub(super) fn document(costs: &Costs) -> Document<'_> {
-    let toolboxes = costs.toolboxes.iter().map(|toolbox| ToolboxDocument {
-        name: toolbox.name.as_str(),
-        flat_tokens: toolbox.flat(),
-        open_tokens: toolbox.opened.map(|it| it.full),
-        open_signature_tokens: toolbox.opened.map(|it| it.signature),
-        open_brief_tokens: toolbox.opened.map(|it| it.brief),
-        open_names_tokens: toolbox.opened.map(|it| it.names),
-        servers: toolbox.servers.iter().map(server_document).collect(),
+    let toolboxes = costs.toolboxes.iter().map(|toolbox| {
+        let opened = |detail| toolbox.opened.map(|it| it.in_detail(detail));
+        ToolboxDocument {
+            name: toolbox.name.as_str(),
+            flat_tokens: toolbox.flat(),
+            open_tokens: opened(costs.open_detail),
+            open_full_tokens: opened(Detail::Full),
+            open_compact_tokens: opened(Detail::Compact),
+            open_signature_tokens: opened(Detail::Signature),
+            open_brief_tokens: opened(Detail::Brief),
+            open_names_tokens: opened(Detail::Names),
+            servers: toolbox.servers.iter().map(server_document).collect(),
+        }
     });
     Document {
         file: &costs.file,

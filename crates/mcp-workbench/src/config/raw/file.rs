@@ -20,6 +20,7 @@ use super::{
 };
 use crate::{
     config::{
+        detail::Detail,
         meta_tools,
         problems::{Fault, Findings, KeyFault, Named, Scope, ValueFault},
     },
@@ -97,6 +98,7 @@ fn config(reader: &mut Reader<'_>, value: &Value<'_>) -> RawConfig {
                 config.open_wait_ms = reader.positive(&entry.node, least, most);
             }
             "metaTools" => config.meta_tools = meta_tools::read(reader, &entry.node),
+            "openDetail" => config.open_detail = Detail::read(reader, &entry.node),
             "connect" => config.connect = connect(reader, &entry.node),
             "watch" => config.watch = reader.flag(&entry.node),
             "maxResultChars" => config.max_result_chars = reader.budget(&entry.node),

@@ -11,6 +11,7 @@ pub(super) const FILE_KEYS: &[&str] = &[
     "autoOpen",
     "openWaitMs",
     "metaTools",
+    "openDetail",
     "connect",
     "watch",
     "maxResultChars",

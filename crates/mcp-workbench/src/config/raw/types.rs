@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use super::oauth::RawOAuth;
-use crate::config::{meta_tools::MetaTool, problems::Place};
+use crate::config::{detail::Detail, meta_tools::MetaTool, problems::Place};
 
 /// The bounds of `toolNameLimit`: room for a hash, and what the protocol allows.
 pub(super) const NAME_LIMITS: RangeInclusive<u64> = 16..=128;
@@ -76,6 +76,10 @@ pub(in crate::config) struct RawConfig {
         extend("uniqueItems" = true, "default" = ["open_toolbox", "use_tool"])
     )]
     pub(in crate::config) meta_tools: Option<Vec<MetaTool>>,
+    /// How much `open_toolbox` says of each tool if a call does not name a `detail`. `compact` has what a model needs
+    /// for a call, `full` has everything that the servers send.
+    #[schemars(extend("default" = "full"))]
+    pub(in crate::config) open_detail: Option<Detail>,
     /// When servers are started, for toolboxes that do not say it themselves.
     #[schemars(extend("default" = "on-open"))]
     pub(in crate::config) connect: Option<RawConnect>,

@@ -111,6 +111,7 @@ fn defaults() {
     assert_eq!(loaded.config.tool_mode, ToolMode::Proxy);
     assert_eq!(loaded.config.tool_name_limit, 64);
     assert_eq!(loaded.config.meta_tools, MetaTool::USUAL);
+    assert_eq!(loaded.config.open_detail, Detail::Full);
     assert_eq!(server.max_result_chars, None);
     let bounds = ListBounds {
         tools: 10_000,

@@ -59,6 +59,7 @@ fn config(toolboxes: &[Written]) -> Config {
         auto_open: false,
         open_wait: std::time::Duration::from_secs(15),
         meta_tools: MetaTool::USUAL.to_vec(),
+        open_detail: config::Detail::Full,
         watch: true,
         cache: None,
         state: None,

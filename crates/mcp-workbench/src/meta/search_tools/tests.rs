@@ -47,7 +47,7 @@ fn every_problem_is_told_in_fixed_words() {
         ),
         (
             r#"{"query":"x","detail":"signatur"}"#,
-            "Invalid parameters: detail: Expected 'names' | 'brief' | 'signature' | 'full', received 'signatur' \
+            "Invalid parameters: detail: Expected 'names' | 'brief' | 'signature' | 'compact' | 'full', received 'signatur' \
              (did you mean 'signature'?)",
         ),
         (

@@ -51,6 +51,7 @@ fn a_definition_is_minified_and_gets_its_place() {
             &toolbox().name,
             &"f\"s".into(),
             &tool(definition),
+            Detail::Full,
         );
         assert_eq!(String::from_utf8(text).unwrap(), expected);
     }
@@ -58,7 +59,13 @@ fn a_definition_is_minified_and_gets_its_place() {
 
 /// The text of a result, which is its only content.
 fn text(catalogue: &[(ServerName, Arc<ToolList>)], failures: &[ServerFailure]) -> String {
-    let result = render(&toolbox(), catalogue, catalogue.len(), failures);
+    let result = render(
+        &toolbox(),
+        catalogue,
+        catalogue.len(),
+        failures,
+        Detail::Full,
+    );
     let result: Value = serde_json::from_slice(result.as_bytes()).unwrap();
     let text = result["content"][0]["text"].as_str().unwrap().to_owned();
     assert_eq!(
@@ -139,7 +146,7 @@ fn tools_that_have_no_room_in_an_answer_are_counted() {
     let matching: Vec<(ServerName, &ToolDefinition)> = [&large, &large, &large, &large, &small]
         .map(|tool| (server.clone(), tool))
         .to_vec();
-    let result = render_matching(&opened, &matching);
+    let result = render_matching(&opened, "x", &matching, Detail::Full);
     let result: Value = serde_json::from_slice(result.as_bytes()).unwrap();
     let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
     assert_eq!(text["tools"].as_array().unwrap().len(), 3);

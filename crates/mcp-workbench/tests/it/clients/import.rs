@@ -124,6 +124,7 @@ fn servers_are_grouped_by_what_they_do() {
     let init = read(&machine.path("work/workbench-config.json"));
     for text in [init, read(&machine.config())] {
         assert!(text.contains(meta_tools), "{text}");
+        assert!(text.contains("\"openDetail\": \"compact\","), "{text}");
     }
 }
 

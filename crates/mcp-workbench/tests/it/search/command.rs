@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::two_toolboxes;
-use crate::harness::{Finished, Setup, TIMEOUT};
+use crate::harness::{Finished, Script, Setup, TIMEOUT};
 
 /// Runs the command to its end; nothing of its servers is left.
 fn run(setup: Setup, arguments: &[&str]) -> (i32, Finished) {
@@ -111,6 +111,32 @@ fn full_detail_is_the_definition() {
     let document: Value = serde_json::from_str(&finished.stdout.join("\n")).unwrap();
     let definition = &document["hits"][0]["definition"];
     assert_eq!(definition["inputSchema"]["required"], json!(["city"]));
+}
+
+#[test]
+fn definitions_are_printed_as_their_text() {
+    let tools = r#"[{"name":"scale","title":"Scale","inputSchema":{"type":"object","properties":{"by":{"title":"By","default":1e400,"maximum":1.0}}}}]"#;
+    let expected = [
+        (
+            "compact",
+            r#"{"name":"scale","inputSchema":{"type":"object","properties":{"by":{"default":1e400,"maximum":1.0}}},"server":"fs","toolbox":"dev"}"#,
+        ),
+        (
+            "full",
+            r#"{"name":"scale","title":"Scale","inputSchema":{"type":"object","properties":{"by":{"title":"By","default":1e400,"maximum":1.0}}}}"#,
+        ),
+    ];
+    for (detail, definition) in expected {
+        let setup = Setup::one(&Script::new().tools(tools));
+        let (code, finished) = run(setup, &["scale", "--json", "--detail", detail]);
+        assert_eq!(code, 0, "{}", finished.stderr);
+        let document = finished.stdout.join("\n");
+        let member = format!("\"definition\": {definition}");
+        assert!(document.contains(&member), "no {member} in {document}");
+    }
+    let setup = Setup::one(&Script::new().tools(tools));
+    let (_, finished) = run(setup, &["scale", "--detail", "compact"]);
+    assert_eq!(finished.stdout.last().unwrap(), expected[0].1);
 }
 
 #[test]

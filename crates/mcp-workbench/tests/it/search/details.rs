@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 
 use super::FILES;
-use crate::harness::{Script, Setup, ToolResult, Workbench};
+use crate::harness::{ModernClient, ModernRequest, Script, Setup, ToolResult, Workbench};
 
 fn open(workbench: &mut Workbench, more: &serde_json::Value) -> ToolResult {
     let mut arguments = json!({"toolbox": "dev"});
@@ -30,6 +30,63 @@ fn full_is_what_an_open_without_a_word_about_it_answers() {
         open(&mut workbench, &json!({})).json()["servers_connected"],
         2
     );
+}
+
+/// A tool as SDKs describe it, with everything that the detail `compact` leaves out.
+const WORDY: &str = r#"[{"name":"set_title","title":"Set title","description":"Set  the title","icons":[],"server":"evil",
+    "inputSchema":{ "$schema":"http://json-schema.org/draft-07/schema#", "type":"object", "title":"set_titleArguments",
+        "properties":{ "title":{ "title":"Title", "type":"string", "default":{ "title":"title" } },
+                       "max_size":{ "title":"Max Size", "maximum":1.0 } }, "required":[ "title" ] },
+    "outputSchema":{"type":"object"},"annotations":{"readOnlyHint":true},"_meta":{"a":1}}]"#;
+
+const COMPACT: &str = r#"{"name":"set_title","description":"Set  the title","inputSchema":{"type":"object","properties":{"title":{"type":"string","default":{"title":"title"}},"max_size":{"maximum":1.0}},"required":["title"]},"server":"fs","toolbox":"dev"}"#;
+
+fn wordy() -> Setup {
+    let script = Script::new()
+        .tools(&WORDY.replace('\n', ""))
+        .set("instructions", r#""Ask first.""#);
+    Setup::one(&script)
+}
+
+/// The text of an open toolbox with the tool in the detail `compact`.
+fn compact(more: &str) -> String {
+    format!(
+        r#"{{"toolbox":"dev","description":"Development tools","servers_connected":1,"tools":[{COMPACT}]{more},"instructions":{{"fs":"Ask first."}}}}"#
+    )
+}
+
+#[test]
+fn compact_has_the_shape_of_full_with_what_a_call_needs() {
+    for mode in ["proxy", "dynamic"] {
+        let mut workbench = wordy().top("toolMode", json!(mode)).connect();
+        let opened = open(&mut workbench, &json!({"detail": "compact"}));
+        assert_eq!(opened.text(), compact(""), "{mode}");
+        let found = open(
+            &mut workbench,
+            &json!({"detail": "compact", "query": "set the title"}),
+        );
+        assert_eq!(found.text(), compact(r#","tools_in_all":1"#), "{mode}");
+        let arguments = r#"{"toolbox":"dev","detail":"compact"}"#;
+        let modern = workbench.call_modern(&ModernRequest::call("open_toolbox", arguments));
+        assert_eq!(modern.text(), compact(""), "{mode}");
+    }
+}
+
+#[test]
+fn the_configured_detail_is_the_default_and_a_call_may_choose() {
+    let mut workbench = wordy().top("openDetail", json!("compact")).connect();
+    let listed = workbench.ask("tools/list", "{}").result();
+    let default = "/tools/0/inputSchema/properties/detail/default";
+    assert_eq!(listed.pointer(default), Some(&json!("compact")));
+    assert_eq!(open(&mut workbench, &json!({})).text(), compact(""));
+    let found = open(&mut workbench, &json!({"query": "set the title"}));
+    assert_eq!(found.text(), compact(r#","tools_in_all":1"#));
+    let full = open(&mut workbench, &json!({"detail": "full"})).json();
+    assert_eq!(full["tools"][0]["annotations"]["readOnlyHint"], true);
+
+    let mut lines = wordy().top("openDetail", json!("names")).connect();
+    let names = open(&mut lines, &json!({}));
+    assert!(names.text().ends_with("\nfs: set_title\n"), "{}", names.raw);
 }
 
 #[test]
@@ -125,7 +182,7 @@ fn wrong_values_are_told_with_what_would_be_right() {
     let rows = [
         (
             json!({"detail": "sigature"}),
-            "Invalid parameters: detail: Expected 'names' | 'brief' | 'signature' | 'full', received 'sigature' \
+            "Invalid parameters: detail: Expected 'names' | 'brief' | 'signature' | 'compact' | 'full', received 'sigature' \
              (did you mean 'signature'?)",
         ),
         (

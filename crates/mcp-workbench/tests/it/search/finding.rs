@@ -75,6 +75,10 @@ fn the_limit_holds_and_each_level_says_as_much_as_it_should() {
             "dev fs delete_file(path: string) — Delete a file for good",
         ),
         (
+            "compact",
+            r#"{"name":"delete_file","description":"Delete a file for good","inputSchema":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]},"server":"fs","toolbox":"dev"}"#,
+        ),
+        (
             "full",
             r#"{"name":"delete_file","description":"Delete a file for good","inputSchema":{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]},"server":"fs","toolbox":"dev"}"#,
         ),
@@ -123,7 +127,7 @@ fn wrong_parameters_are_told_all_at_once_and_nothing_is_started() {
     assert_eq!(
         failed.error(),
         "Invalid parameters: Unrecognized key: 'querry' (did you mean 'query'?); query: Required; \
-         detail: Expected 'names' | 'brief' | 'signature' | 'full', received 'all'; \
+         detail: Expected 'names' | 'brief' | 'signature' | 'compact' | 'full', received 'all'; \
          limit: Expected integer from 1 to 50, received 0"
     );
     assert_eq!(failed.failure()["code"], "invalid_parameters");

@@ -107,6 +107,20 @@ fn they_can_be_switched_while_the_workbench_runs() {
 }
 
 #[test]
+fn another_default_detail_is_taken_up_while_the_workbench_runs() {
+    let setup = Setup::one(&Script::new());
+    let compact = setup
+        .config_text()
+        .replacen('{', r#"{"openDetail":"compact","#, 1);
+    let mut workbench = setup.connect();
+    std::fs::write(workbench.setup.config(), compact).unwrap();
+    workbench.notification(LIST_CHANGED);
+    let listed = workbench.ask("tools/list", "{}").result();
+    let default = "/tools/0/inputSchema/properties/detail/default";
+    assert_eq!(listed.pointer(default), Some(&json!("compact")));
+}
+
+#[test]
 fn native_mode_has_none_of_them() {
     let setup = two_toolboxes()
         .top("toolMode", json!("native"))

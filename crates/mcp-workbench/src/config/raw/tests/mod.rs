@@ -181,7 +181,7 @@ fn unknown_keys_above_the_servers_are_errors() {
         errors(text),
         [
             "1:2 toolbxes: unknown key `toolbxes` (did you mean `toolboxes`?)",
-            "1:46 zzz: unknown key `zzz` (remove it, or begin it with `_` if it is a note; known are `toolboxes`, `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `openWaitMs`, `metaTools`, `connect`, `watch`, `maxResultChars`, `sanitize`, `attributeQuestions`, `pin`, `audit` and `$schema`)",
+            "1:46 zzz: unknown key `zzz` (remove it, or begin it with `_` if it is a note; known are `toolboxes`, `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `openWaitMs`, `metaTools`, `openDetail`, `connect`, `watch`, `maxResultChars`, `sanitize`, `attributeQuestions`, `pin`, `audit` and `$schema`)",
             "1:76 toolboxes.t.descripton: unknown key `descripton` (did you mean `description`?)",
             "1:94 toolboxes.t.icon: unknown key `icon` (remove it, or begin it with `_` if it is a note; known are `description`, `mcpServers` and `connect`)",
         ]
@@ -267,6 +267,27 @@ fn assert_first_error(setting: &str, expected: Option<&str>) {
         .first()
         .map(|line| line.split_once(' ').expect("a place").1);
     assert_eq!(found, expected, "{setting}");
+}
+
+#[test]
+fn the_default_detail_is_one_of_the_levels() {
+    let cases = [
+        (r#""openDetail": "compact""#, None),
+        (r#""openDetail": null"#, None),
+        (
+            r#""openDetail": "compct""#,
+            Some("openDetail: unknown word `compct` (did you mean `compact`?)"),
+        ),
+        (
+            r#""openDetail": "x""#,
+            Some(
+                "openDetail: unknown word `x` (use `names`, `brief`, `signature`, `compact` or `full`)",
+            ),
+        ),
+    ];
+    for (setting, expected) in cases {
+        assert_first_error(setting, expected);
+    }
 }
 
 #[test]
