@@ -12,7 +12,7 @@ use crate::workbench::ConfigFile;
 /// How many tokens `o200k_base` makes of what models read of the tools of each server, in the versions that the tests
 /// install. `scripts/count-tokens` counts them.
 const COUNTED: [(&str, u64); 5] = [
-    ("everything", 1084),
+    ("everything", 1586),
     ("filesystem", 1664),
     ("git", 1149),
     ("memory", 900),

@@ -88,13 +88,23 @@ impl ClientHandle for Shell {
     }
 
     fn capabilities(&self) -> ClientCapabilities {
-        let can_be_asked = self.role == Role::Caller { can_be_asked: true };
-        let declared = if can_be_asked {
-            json!({ "elicitation": { "form": {} } })
-        } else {
-            json!({})
+        let declared = match self.role {
+            // Some servers list a tool only for clients that it could ask. An onlooker declares everything, because a tool
+            // that is missing in the first list would be reported as new when a client is shown it.
+            Role::Onlooker => {
+                json!({ "elicitation": { "form": {}, "url": {} }, "sampling": {}, "roots": {} })
+            }
+            Role::Caller { can_be_asked: true } => json!({ "elicitation": { "form": {} } }),
+            Role::Caller {
+                can_be_asked: false,
+            } => json!({}),
         };
         ClientCapabilities::of(Some(RawJson::of(&declared)))
+    }
+
+    fn can_answer(&self, question: Question) -> bool {
+        let can_be_asked = self.role == Role::Caller { can_be_asked: true };
+        can_be_asked && question == Question::Elicitation
     }
 
     fn log_level(&self) -> Option<&'static str> {

@@ -5,7 +5,7 @@ use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::{World, names, tool};
-use crate::harness::{Script, TIMEOUT, poll};
+use crate::harness::{Script, Setup, TIMEOUT, Workbench, poll};
 
 /// What is told of the server: this, and the command that shows it.
 fn notice(world: &World, what: &str) -> String {
@@ -209,4 +209,46 @@ fn a_tool_that_comes_back_as_it_was_is_no_change() {
     world.set_tools(&json!([tool("add", "Adds"), tool("sub", "Subtracts")]));
     assert_eq!(world.open().get("notices"), None);
     assert_eq!(world.lock(), lock);
+}
+
+/// A server in the shell that lists a tool for each of three capabilities of its client.
+const ASKING: &str = r#"
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  case $line in
+    *'"method":"initialize"'*)
+      tools='{"name":"plain","inputSchema":{"type":"object"}}'
+      for capability in elicitation sampling roots; do
+        case $line in *"\"$capability\":"*) tools="$tools,{\"name\":\"$capability\",\"inputSchema\":{\"type\":\"object\"}}" ;; esac
+      done
+      result='{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"asking","version":"1"}}' ;;
+    *'"method":"tools/list"'*) result="{\"tools\":[$tools]}" ;;
+    *) continue ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"#;
+
+#[test]
+fn tools_that_need_capabilities_of_a_client_are_not_new_after_doctor() {
+    let world = World::new("notice", &json!([]));
+    let entry = json!({"command": "sh", "args": ["-c", ASKING], "era": "legacy"});
+    world.edit(|config| *World::entry(config) = entry);
+    world.run(&["doctor"]);
+    let mut command = world.setup.command();
+    command.arg("--config").arg(world.setup.config());
+    let mut workbench = Workbench::spawn(command, Setup::new());
+    let params = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"elicitation": {}, "sampling": {}, "roots": {}},
+        "clientInfo": {"name": "it", "version": "1"},
+    });
+    workbench.ask("initialize", &params.to_string());
+    workbench.notify("notifications/initialized", "{}");
+    let opened = workbench.open("dev").json();
+    assert_eq!(
+        names(&opened),
+        ["plain", "elicitation", "sampling", "roots"]
+    );
+    assert_eq!(opened.get("notices"), None);
 }
