@@ -10,6 +10,7 @@ mod clients;
 mod eras;
 mod everything;
 mod examples;
+mod figures;
 mod inspector;
 mod large_results;
 mod listening;
