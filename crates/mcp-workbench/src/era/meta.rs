@@ -102,6 +102,21 @@ impl RequestMeta {
         read
     }
 
+    /// Returns the `_meta` of a request, by its outline where it has one.
+    pub(crate) fn of_request(params: Option<&RawJson>, outline: &CallOutline) -> Option<Self> {
+        let params = params?;
+        if outline.is_usual() {
+            Self::of_call(params, outline)
+        } else {
+            params.member("_meta").map(|meta| Self::read(&meta))
+        }
+    }
+
+    /// The revision that the request names, if it names one.
+    pub(crate) fn version(&self) -> Option<&RawJson> {
+        self.version.as_ref()
+    }
+
     /// The same for the `_meta` of a call with an outline.
     pub(crate) fn of_call(params: &RawJson, outline: &CallOutline) -> Option<Self> {
         let get = |member| outline.get(params, member);
@@ -168,11 +183,6 @@ impl RequestMeta {
 }
 
 impl ModernMeta {
-    /// Reads the `_meta` of a request that is modern.
-    pub(crate) fn read(meta: Option<&RawJson>) -> Result<Self, MetaProblem> {
-        meta.map(RequestMeta::read).unwrap_or_default().modern()
-    }
-
     /// Returns whether the revision is the one that is spoken here.
     pub(crate) fn is_current(&self) -> bool {
         // Almost always written without escapes.

@@ -22,8 +22,8 @@ pub(crate) use input::{
 };
 pub use meta::are_modern;
 pub(crate) use meta::{
-    CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, MetaProblem, ModernMeta, PROTOCOL_VERSION,
-    RequestMeta, SERVER_INFO, SUBSCRIPTION_ID,
+    CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, MetaProblem, PROTOCOL_VERSION, RequestMeta,
+    SERVER_INFO, SUBSCRIPTION_ID,
 };
 pub(crate) use result::{ResultType, result_type, to_legacy_result, to_modern_result};
 

@@ -293,7 +293,7 @@ impl Connection {
         };
         let speaker = match &call {
             Some(call) => self.caller_of(call),
-            None => self.speaker(&request),
+            None => self.speaker(&request, outline),
         };
         match (speaker, call) {
             (Ok(Speaker::Modern(said)), call) => {
@@ -348,8 +348,8 @@ impl Connection {
 
     /// How a request is to be understood. Every request says that by itself: a client may speak in both
     /// ways on one connection.
-    fn speaker(&self, request: &Request) -> Result<Speaker, Reply> {
-        if modern::is_modern(request) {
+    fn speaker(&self, request: &Request, outline: &CallOutline) -> Result<Speaker, Reply> {
+        if modern::is_modern(request, outline) {
             let said = ModernRequest::read(request)?;
             return Ok(Speaker::Modern(said));
         }

@@ -26,7 +26,7 @@ use crate::{
     },
     meta,
     native::Native,
-    wire::{Kind, ObjectText, RawJson, Request},
+    wire::{CallOutline, Kind, ObjectText, RawJson, Request},
     workbench::{CallStart, Workbench},
 };
 
@@ -46,9 +46,10 @@ const NATIVE_HINTS: CacheHints = CacheHints {
     scope: CacheScope::Private,
 };
 
-/// Whether a request is of the modern era.
-pub(super) fn is_modern(request: &Request) -> bool {
-    request.method == DISCOVER || era::are_modern(request.params.as_ref())
+/// Returns whether a request is of the modern era.
+pub(super) fn is_modern(request: &Request, outline: &CallOutline) -> bool {
+    let meta = || RequestMeta::of_request(request.params.as_ref(), outline);
+    request.method == DISCOVER || meta().is_some_and(|meta| meta.is_modern())
 }
 
 /// The part of a modern request that is about its client, and the call that it continues.

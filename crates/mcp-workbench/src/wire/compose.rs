@@ -34,6 +34,8 @@ pub struct Frame {
     head: Vec<u8>,
     /// Where it is not copied: then [`END`] follows it.
     body: Option<Bytes>,
+    /// The code of an error response, which decides the status of an HTTP response.
+    error_code: Option<i64>,
 }
 
 /// A message that is sent. The usual ones are written where they are sent from, and are no frame before.
@@ -88,7 +90,11 @@ impl<'a> Outgoing<'a> {
         }
         let mut head = Vec::with_capacity(self.room());
         let body = self.write_to(&mut head);
-        Frame { head, body }
+        Frame {
+            head,
+            body,
+            error_code: None,
+        }
     }
 
     /// Appends the text, up to a body that is not copied: [`END`] is to follow that.
@@ -123,13 +129,22 @@ impl<'a> Outgoing<'a> {
 impl Frame {
     fn spliced(mut head: Vec<u8>, body: &RawJson) -> Self {
         let body = splice(&mut head, body.as_bytes());
-        Self { head, body }
+        Self {
+            head,
+            body,
+            error_code: None,
+        }
+    }
+
+    pub(crate) fn error_code(&self) -> Option<i64> {
+        self.error_code
     }
 
     fn whole(text: Vec<u8>) -> Self {
         Self {
             head: text,
             body: None,
+            error_code: None,
         }
     }
 
@@ -159,6 +174,15 @@ impl Frame {
         match &self.body {
             Some(body) => [&self.head, body, END],
             None => [&self.head, &[], &[]],
+        }
+    }
+
+    /// Returns the parts, sharing the body.
+    pub(crate) fn to_parts(&self) -> [Bytes; 3] {
+        let head = Bytes::copy_from_slice(&self.head);
+        match &self.body {
+            Some(body) => [head, body.clone(), Bytes::from_static(END)],
+            None => [head, Bytes::new(), Bytes::new()],
         }
     }
 
@@ -266,13 +290,20 @@ pub fn error(id: Option<&RequestId>, code: i64, message: &str) -> Frame {
         .member("message", message)
         .finish();
     let id: &[u8] = id.map_or(b"null", |id| id.as_json().as_bytes());
-    Frame::spliced(head(id, ERROR, &error), &error)
+    Frame {
+        error_code: Some(code),
+        ..Frame::spliced(head(id, ERROR, &error), &error)
+    }
 }
 
 /// The refusal of a request in somebody else's words.
 pub(crate) fn error_as_sent(id: &RequestId, error: &RawJson) -> Frame {
     let head = head(id.as_json().as_bytes(), ERROR, error);
-    Frame::spliced(head, error)
+    let code = error.member("code");
+    Frame {
+        error_code: code.and_then(|code| code.as_str().parse().ok()),
+        ..Frame::spliced(head, error)
+    }
 }
 
 pub fn request<'a>(id: u64, method: &'a str, params: impl Into<Params<'a>>) -> Frame {

@@ -2,7 +2,7 @@
 
 use crate::{
     era::{
-        CacheHints, CacheScope, InputRequired, MetaProblem, ModernMeta, RequestMeta, ResultType,
+        CacheHints, CacheScope, InputRequired, MetaProblem, RequestMeta, ResultType,
         is_modern_code, result_type, to_legacy_result, to_modern_error, to_modern_result,
         url_elicitations,
     },
@@ -213,7 +213,14 @@ fn a_modern_request_must_say_who_sends_it() {
             MetaProblem::Doubled(VERSION),
         ),
     ] {
-        assert_eq!(ModernMeta::read(Some(&json(&meta))), Err(problem), "{meta}");
+        assert_eq!(
+            RequestMeta::read(&json(&meta)).modern(),
+            Err(problem),
+            "{meta}"
+        );
     }
-    assert_eq!(ModernMeta::read(None), Err(MetaProblem::Missing(VERSION)));
+    assert_eq!(
+        RequestMeta::default().modern(),
+        Err(MetaProblem::Missing(VERSION))
+    );
 }

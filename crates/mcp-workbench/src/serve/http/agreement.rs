@@ -1,16 +1,18 @@
 //! Whether the headers of a request without a session say what its body says. Whoever stands between a client
 //! and us may have looked at the headers alone, so a contradiction is refused before anything is done.
 
+use std::borrow::Cow;
+
 use hyper::HeaderMap;
 use thiserror::Error;
 
 use crate::{
     era::{
-        self, HEADER_MISMATCH, MODERN_REVISION, MetaProblem, ModernMeta, UNSUPPORTED_VERSION,
+        self, HEADER_MISMATCH, MODERN_REVISION, MetaProblem, RequestMeta, UNSUPPORTED_VERSION,
         headers::{METHOD, NAME, PROTOCOL_VERSION, ParameterHeader, decode, name_member},
     },
     serve::log_level::LogLevel,
-    wire::{self, Frame, ObjectText, RawJson, Request, RequestId, code},
+    wire::{self, CallOutline, Frame, ObjectText, Outlined, RawJson, Request, RequestId, code},
 };
 
 /// Why a request without a session is not taken.
@@ -64,12 +66,40 @@ impl Disagreement {
     }
 }
 
+/// A request that was posted, with the outline of its parameters.
+pub(super) struct PostedRequest<'a> {
+    pub(super) request: &'a Request,
+    pub(super) outline: &'a CallOutline,
+}
+
+impl<'a> PostedRequest<'a> {
+    /// Returns the member `name` of the parameters.
+    pub(super) fn name(&self) -> Option<Cow<'a, str>> {
+        let params = self.request.params.as_ref()?;
+        match self.outline.text(params, Outlined::Name) {
+            Some(name) if self.outline.is_usual() => Some(Cow::Borrowed(name)),
+            _ => Some(Cow::Owned(params.member("name")?.as_text()?.into_owned())),
+        }
+    }
+
+    /// Returns the text of a member that may appear once. Duplicates have no outline.
+    fn sole_text(&self, member: &str) -> Result<Option<Cow<'a, str>>, Disagreement> {
+        if member == "name" && self.outline.is_usual() {
+            return Ok(self.name());
+        }
+        let value = sole(self.request.params.as_ref(), member, NAME)?;
+        let text = value.as_ref().and_then(RawJson::as_text);
+        Ok(text.map(|text| Cow::Owned(text.into_owned())))
+    }
+}
+
 /// Checks what every request without a session has to say, in headers and body.
-pub(super) fn check(headers: &HeaderMap, request: &Request) -> Result<(), Disagreement> {
-    let params = request.params.as_ref();
-    let meta = params.and_then(|params| params.member("_meta"));
-    check_version(headers, meta.as_ref())?;
-    let said = ModernMeta::read(meta.as_ref())?;
+pub(super) fn check(headers: &HeaderMap, posted: &PostedRequest<'_>) -> Result<(), Disagreement> {
+    let request = posted.request;
+    let meta = RequestMeta::of_request(request.params.as_ref(), posted.outline);
+    let meta = meta.unwrap_or_default();
+    check_version(headers, &meta)?;
+    let said = meta.modern()?;
     if said
         .log_level
         .is_some_and(|it| LogLevel::named(&it).is_none())
@@ -78,8 +108,7 @@ pub(super) fn check(headers: &HeaderMap, request: &Request) -> Result<(), Disagr
     }
     check_value(headers, METHOD, Some(&request.method))?;
     if let Some(member) = name_member(&request.method) {
-        let name = sole(params, member, NAME)?;
-        let name = name.as_ref().and_then(RawJson::as_text);
+        let name = posted.sole_text(member)?;
         check_value(headers, NAME, name.as_deref())?;
     }
     Ok(())
@@ -109,11 +138,10 @@ pub(super) fn check_parameters(
 }
 
 /// Checks the revision. What the body lacks is the body's fault, and found later.
-fn check_version(headers: &HeaderMap, meta: Option<&RawJson>) -> Result<(), Disagreement> {
+fn check_version(headers: &HeaderMap, meta: &RequestMeta) -> Result<(), Disagreement> {
     let named = only(headers, PROTOCOL_VERSION)?;
     let named = named.ok_or_else(|| Disagreement::Missing(PROTOCOL_VERSION.to_owned()))?;
-    let in_body = meta.and_then(|meta| meta.member(era::PROTOCOL_VERSION));
-    let in_body = in_body.as_ref().and_then(RawJson::as_text);
+    let in_body = meta.version().and_then(RawJson::as_text);
     if in_body.is_some_and(|version| version != named) {
         return Err(Disagreement::Contradicts(PROTOCOL_VERSION.to_owned()));
     }

@@ -1,8 +1,8 @@
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use pretty_assertions::assert_eq;
 
-use super::{Disagreement, check, check_parameters};
-use crate::wire::{Message, RawJson, Request};
+use super::{Disagreement, PostedRequest, check, check_parameters};
+use crate::wire::{CallOutline, Message, RawJson, Request};
 
 const META: &str = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
 
@@ -21,19 +21,23 @@ fn headers(text: &str) -> HeaderMap {
     headers
 }
 
-fn request(method: &str, members: &str, meta: &str) -> Request {
+fn request(method: &str, members: &str, meta: &str) -> (Request, CallOutline) {
     let text = format!(
         r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{{{members}"_meta":{meta}}}}}"#
     );
-    match Message::parse(&text.into()) {
-        Ok(Message::Request(request)) => request,
+    let mut outline = CallOutline::default();
+    match Message::parse_outlined(&text.into(), &mut outline) {
+        Ok(Message::Request(request)) => (request, outline),
         other => panic!("{other:?}"),
     }
 }
 
-/// The code that a request is refused with; 0 if it is not.
-fn refused(given: &str, request: &Request) -> String {
-    match check(&headers(given), request) {
+/// Returns the code that a request is refused with, 0 if it is not. Its outline decides nothing.
+fn refused(given: &str, (request, outline): &(Request, CallOutline)) -> String {
+    let checked = |outline| check(&headers(given), &PostedRequest { request, outline });
+    let none = CallOutline::default();
+    assert_eq!(checked(outline), checked(&none));
+    match checked(outline) {
         Ok(()) => "0".to_owned(),
         Err(problem) => {
             let frame = problem.frame(&request.id).to_vec();
@@ -158,7 +162,7 @@ fn the_name_stands_in_a_header() {
 #[test]
 fn an_unknown_revision_is_told_the_known_ones() {
     let problem = Disagreement::Version("v999".to_owned());
-    let request = request("tools/list", "", META);
+    let (request, _) = request("tools/list", "", META);
     let frame = problem.frame(&request.id).to_vec();
     assert_eq!(
         String::from_utf8(frame).unwrap(),

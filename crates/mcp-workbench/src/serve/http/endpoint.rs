@@ -99,7 +99,7 @@ async fn take_post(
     drop(body);
     match (session, posted) {
         (session, Posted::Message(message, outline))
-            if is_stateless(&message, session.as_deref(), revision) =>
+            if is_stateless(&message, &outline, session.as_deref(), revision) =>
         {
             let message = (message, outline, size);
             take_stateless(endpoint, (principal, waits), headers, message).await
@@ -129,11 +129,16 @@ fn find_posted(
 
 /// Whether a message stands for itself: by what its body says, and outside of sessions also by the revision
 /// that its headers name. `initialize` begins a session whatever they name.
-fn is_stateless(message: &Message, session: Option<&Session>, revision: NamedRevision) -> bool {
+fn is_stateless(
+    message: &Message,
+    outline: &CallOutline,
+    session: Option<&Session>,
+    revision: NamedRevision,
+) -> bool {
     let by_header = session.is_none() && revision == NamedRevision::Other;
     match message {
         Message::Request(request) => {
-            modern::is_modern(request) || (by_header && request.method != "initialize")
+            modern::is_modern(request, outline) || (by_header && request.method != "initialize")
         }
         Message::Notification(notification) => {
             by_header || (session.is_none() && era::are_modern(notification.params.as_ref()))

@@ -20,7 +20,7 @@ use hyper::{
 use tokio::time::Instant;
 
 use super::{
-    agreement::{self, Disagreement},
+    agreement::{self, Disagreement, PostedRequest},
     bodies::{EventBody, Opening, event_response},
     limits::{FIRST_WORD, MAX_STATELESS},
     patience::Patience,
@@ -62,7 +62,11 @@ impl Stateless {
         headers: &HeaderMap,
         (request, outline, size): (Request, Box<CallOutline>, usize),
     ) -> Result<Exchange, Refusal> {
-        if let Err(problem) = check(&context.workbench, headers, &request) {
+        let posted = PostedRequest {
+            request: &request,
+            outline: &outline,
+        };
+        if let Err(problem) = check(&context.workbench, headers, &posted) {
             return Err(Refusal::Disagrees(Box::new(problem.frame(&request.id))));
         }
         let exchange = self.begin(context, principal)?;
@@ -122,18 +126,18 @@ impl Stateless {
 fn check(
     workbench: &Workbench,
     headers: &HeaderMap,
-    request: &Request,
+    posted: &PostedRequest<'_>,
 ) -> Result<(), Disagreement> {
-    agreement::check(headers, request)?;
-    let params = request
-        .params
-        .as_ref()
-        .filter(|_| request.method == "tools/call");
-    let name = params.and_then(|params| params.member("name"));
-    let name = name.as_ref().and_then(RawJson::as_text);
+    agreement::check(headers, posted)?;
+    if posted.request.method != "tools/call" {
+        return Ok(());
+    }
+    let name = posted.name();
     let schema = name.and_then(|name| input_schema(workbench, &name));
     match schema {
-        Some(schema) => agreement::check_parameters(headers, &schema, params),
+        Some(schema) => {
+            agreement::check_parameters(headers, &schema, posted.request.params.as_ref())
+        }
         None => Ok(()),
     }
 }
@@ -210,24 +214,11 @@ impl Body for ExchangeBody {
 
 /// The status of an answer.
 fn status(answer: &Frame) -> StatusCode {
-    match error_code(answer) {
+    match answer.error_code() {
         Some(code::METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
         Some(HEADER_MISMATCH | MISSING_CAPABILITY | UNSUPPORTED_VERSION) => StatusCode::BAD_REQUEST,
         _ => StatusCode::OK,
     }
-}
-
-/// The code of an answer that is an error. A large result is not looked into.
-fn error_code(answer: &Frame) -> Option<i64> {
-    let [head, body, _] = answer.clone().into_parts();
-    let error = if body.is_empty() {
-        RawJson::parse(&head).ok()?.member("error")?
-    } else if head.ends_with(br#""error":"#) {
-        RawJson::parse(&body).ok()?
-    } else {
-        return None;
-    };
-    error.member("code")?.as_str().parse().ok()
 }
 
 #[cfg(test)]
