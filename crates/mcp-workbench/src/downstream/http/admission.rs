@@ -72,7 +72,8 @@ impl<'a> Admission<'a> {
         let status = response.status();
         let is_about_tokens = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
         let judged = self.access.filter(|_| is_about_tokens).map(|access| {
-            let challenge = Challenge::of(response.headers().all(&WWW_AUTHENTICATE));
+            let values = response.headers().get_all(WWW_AUTHENTICATE).iter();
+            let challenge = Challenge::of(values.filter_map(|value| value.to_str().ok()));
             // On the heap: it is large and rare.
             Box::pin(self.judge_refusal(access, status, challenge))
         });

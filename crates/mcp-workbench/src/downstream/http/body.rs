@@ -2,19 +2,20 @@
 //! of it went out, or if the server proved that it did not run it.
 
 use std::{
-    io::{self, IoSlice},
+    convert::Infallible,
     pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicU8, AtomicUsize, Ordering},
     },
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
 };
 
-use tokio::io::AsyncWrite;
+use bytes::Bytes;
+use hyper::body::{Body, Frame as BodyFrame, SizeHint};
 
-use super::lane::LaneError;
-use crate::{call::Outcome, dial::Stream, wire::Frame};
+use super::watched_stream::Watcher;
+use crate::{call::Outcome, wire::Frame};
 
 const WAITING: u8 = 0;
 const BEGUN: u8 = 1;
@@ -56,12 +57,16 @@ impl Sending {
     }
 
     /// Notes that a byte is about to go out; false if the request was taken back.
-    fn begin(&self) -> bool {
-        let withdrawn = self.0.load(Ordering::Relaxed) == WITHDRAWN;
-        if !withdrawn {
-            self.0.store(BEGUN, Ordering::Relaxed);
+    pub(super) fn begin(&self) -> bool {
+        if self.is_withdrawn() {
+            return false;
         }
-        !withdrawn
+        self.0.store(BEGUN, Ordering::Relaxed);
+        true
+    }
+
+    fn is_withdrawn(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == WITHDRAWN
     }
 
     /// Notes that no byte went out after all; false if the request was taken back.
@@ -104,124 +109,78 @@ impl Drop for Share {
     }
 }
 
-/// How large a message may be that is copied behind its head, so that both are one piece.
-const COPY_BELOW: usize = 16 * 1024;
-
-/// The message of a request, as long as it is not written.
+/// The message of a request, which may have to be sent more than once.
 pub(super) struct MessageBody<'a> {
-    parts: [&'a [u8]; 3],
-    sending: Option<&'a Sending>,
+    frame: Option<&'a Frame>,
+    sending: Option<&'a Arc<Sending>>,
     share: Option<Share>,
 }
 
 impl<'a> MessageBody<'a> {
     pub(super) fn empty() -> Self {
         Self {
-            parts: [&[]; 3],
+            frame: None,
             sending: None,
             share: None,
         }
     }
 
-    pub(super) fn new(frame: &'a Frame, sending: &'a Sending, share: Option<Share>) -> Self {
+    pub(super) fn new(frame: &'a Frame, sending: &'a Arc<Sending>, share: Option<Share>) -> Self {
         Self {
-            parts: frame.parts(),
+            frame: Some(frame),
             sending: Some(sending),
             share,
         }
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.parts.iter().map(|part| part.len()).sum()
+    /// Returns the body for an exchange on the connection of `watcher`.
+    pub(super) fn begin(&mut self, watcher: &Arc<Watcher>) -> RequestBody {
+        watcher.watch(self.sending.cloned(), self.share.take());
+        RequestBody {
+            parts: self.frame.map(Frame::to_parts).unwrap_or_default(),
+            watcher: Arc::clone(watcher),
+        }
+    }
+
+    /// Takes the request back from a connection that took no byte of it; false if it was withdrawn.
+    pub(super) fn take_back(&mut self, watcher: &Watcher) -> bool {
+        self.share = watcher.take_share();
+        self.sending.is_none_or(|sending| sending.unbegin())
+    }
+
+    pub(super) fn is_withdrawn(&self) -> bool {
+        self.sending.is_some_and(|sending| sending.is_withdrawn())
     }
 }
 
-/// A request on its way out.
-pub(super) struct OutgoingRequest<'a> {
-    /// The head, and a small body.
-    first: Vec<u8>,
-    rest: [&'a [u8]; 3],
-    written: usize,
-    is_flushed: bool,
-    sending: Option<&'a Sending>,
-    share: Option<Share>,
+/// The body of a request as hyper sends it.
+pub(super) struct RequestBody {
+    /// Those that were given out are empty.
+    parts: [Bytes; 3],
+    watcher: Arc<Watcher>,
 }
 
-impl<'a> OutgoingRequest<'a> {
-    pub(super) fn new(mut head: Vec<u8>, body: MessageBody<'a>) -> Self {
-        let mut rest = body.parts;
-        if body.len() < COPY_BELOW {
-            for part in &mut rest {
-                head.extend_from_slice(std::mem::take(part));
-            }
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<BodyFrame<Bytes>, Infallible>>> {
+        let part = self.parts.iter_mut().find(|part| !part.is_empty());
+        let part = part.map(std::mem::take);
+        if self.is_end_stream() {
+            self.watcher.set_taken();
         }
-        Self {
-            first: head,
-            rest,
-            written: 0,
-            is_flushed: false,
-            sending: body.sending,
-            share: body.share,
-        }
+        Poll::Ready(part.map(|part| Ok(BodyFrame::data(part))))
     }
 
-    /// Whether all of it went out.
-    pub(super) fn is_written(&self) -> bool {
-        self.is_flushed
+    fn is_end_stream(&self) -> bool {
+        self.parts.iter().all(Bytes::is_empty)
     }
 
-    /// Lets it go to another stream; false if the first one took a byte of it, or if the request was taken back.
-    pub(super) fn unbegin(&self) -> bool {
-        self.written == 0 && self.sending.is_none_or(Sending::unbegin)
-    }
-
-    /// Writes what the stream takes. Whoever is asked has begun with it from then on.
-    pub(super) fn poll_write(
-        &mut self,
-        stream: &mut Box<dyn Stream>,
-        context: &mut Context<'_>,
-    ) -> Poll<Result<(), LaneError>> {
-        if self.is_flushed {
-            return Poll::Ready(Ok(()));
-        }
-        if self.sending.is_some_and(|sending| !sending.begin()) {
-            return Poll::Ready(Err(LaneError::Withdrawn));
-        }
-        let mut stream = Pin::new(stream);
-        loop {
-            let mut left = [IoSlice::new(&[]); 4];
-            let count = self.fill(&mut left);
-            if count == 0 {
-                break;
-            }
-            // One piece needs no list of pieces.
-            let written = match left[..count] {
-                [ref only] => stream.as_mut().poll_write(context, only),
-                ref several => stream.as_mut().poll_write_vectored(context, several),
-            };
-            match ready!(written)? {
-                0 => return Poll::Ready(Err(io::Error::from(io::ErrorKind::WriteZero).into())),
-                written => self.written += written,
-            }
-        }
-        self.share = None;
-        ready!(stream.poll_flush(context))?;
-        self.is_flushed = true;
-        Poll::Ready(Ok(()))
-    }
-
-    /// Gives what is still to be written; returns how many pieces that is.
-    fn fill<'b>(&'b self, pieces: &mut [IoSlice<'b>; 4]) -> usize {
-        let mut skip = self.written;
-        let mut count = 0;
-        for part in [&self.first[..]].into_iter().chain(self.rest) {
-            let left = part.get(skip..).unwrap_or_default();
-            skip = skip.saturating_sub(part.len());
-            if !left.is_empty() {
-                pieces[count] = IoSlice::new(left);
-                count += 1;
-            }
-        }
-        count
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.parts.iter().map(|part| part.len() as u64).sum())
     }
 }

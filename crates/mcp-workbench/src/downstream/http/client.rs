@@ -1,15 +1,19 @@
-//! The way to one server: lanes that are kept between requests, as many as were needed lately, and new ones where
-//! none is free. Nothing is followed, repeated, unpacked or remembered here.
+//! The HTTP client of one server: connections are kept between requests, as many as were needed lately, and opened
+//! where none is free. Redirects, retries, compression and cookies are not handled here.
 
 use std::{
     future::poll_fn,
-    io::Write,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use bytes::Bytes;
-use hyper::{HeaderMap, Method, StatusCode, Uri, header::HeaderValue};
+use hyper::{
+    HeaderMap, Method, Request, StatusCode, Uri,
+    body::{Body, Incoming},
+    header::HeaderValue,
+    http::response::Parts,
+};
 use thiserror::Error;
 use tokio::{
     sync::Notify,
@@ -18,20 +22,16 @@ use tokio::{
 use url::{Position, Url};
 
 use super::{
-    body::{MessageBody, OutgoingRequest},
-    head::{Fields, Head},
-    lane::{Lane, LaneError},
+    body::MessageBody,
+    connection::{ExchangeError, HttpConnection},
 };
 use crate::dial::{ConnectFault, Connector};
 
-/// How many lanes are kept for the next request: as many as calls may run.
+/// How many connections are kept for the next request: as many as calls may run.
 const MOST_IDLE: usize = 64;
 /// How long they are kept: a little less than servers keep them (5 s is common), since a call that meets the end of
 /// its connection cannot be sent again.
 const IDLE_PATIENCE: Duration = Duration::from_secs(4);
-
-/// Room for the head of a request and a small message.
-const USUAL_BYTES: usize = 1024;
 
 /// Why there is no answer.
 #[derive(Debug, Error)]
@@ -41,7 +41,7 @@ pub(super) enum SendError {
     Connect(#[source] ConnectFault),
     /// The connection broke, or what came is not HTTP.
     #[error("no answer")]
-    Exchange(#[source] LaneError),
+    Exchange(#[source] ExchangeError),
 }
 
 /// An address of the server, with the form that it has in requests. Cheap to clone.
@@ -53,38 +53,30 @@ impl Target {
         &self.0.0
     }
 
-    /// A request to it, with all of these headers. The last of them take the place of others of their names.
-    pub(super) fn request<'a>(
-        &self,
-        method: &Method,
-        headers: &[&HeaderMap],
-        body: MessageBody<'a>,
-    ) -> OutgoingRequest<'a> {
-        let nothing = &HeaderMap::new();
-        let mut head = Vec::with_capacity(USUAL_BYTES);
-        // Writing to memory cannot fail.
-        let _ = write!(head, "{method} {} HTTP/1.1\r\n", self.0.1);
-        let (last, others) = headers.split_last().unwrap_or((&nothing, &[]));
+    /// Returns the head of a request with all of these headers. The last map replaces others of its names.
+    fn request(&self, method: &Method, headers: &[&HeaderMap]) -> Request<()> {
+        let mut request = Request::new(());
+        *request.method_mut() = method.clone();
+        *request.uri_mut() = self.0.1.clone();
+        let Some((last, others)) = headers.split_last() else {
+            return request;
+        };
+        let all = request.headers_mut();
+        all.reserve(headers.iter().map(|it| it.len()).sum());
         let others = others.iter().copied().flatten();
         let others = others.filter(|(name, _)| !last.contains_key(*name));
         for (name, value) in others.chain(*last) {
-            for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
-                head.extend_from_slice(part);
-            }
+            all.append(name, value.clone());
         }
-        if method == Method::POST {
-            let _ = write!(head, "content-length: {}\r\n", body.len());
-        }
-        head.extend_from_slice(b"\r\n");
-        OutgoingRequest::new(head, body)
+        request
     }
 }
 
 /// The way to one server.
 pub(super) struct Client {
     connector: Connector,
-    /// Lanes that are not in use, the one that was used last at the end.
-    idle: Mutex<Vec<Lane>>,
+    /// HttpConnections that are not in use, the one that was used last at the end.
+    idle: Mutex<Vec<HttpConnection>>,
     has_idle: Notify,
 }
 
@@ -115,37 +107,42 @@ impl Client {
         self.connector.proxy_credentials()
     }
 
-    /// Sends a request. One that a kept connection took nothing of, because it had ended, goes to another one.
+    /// Sends a request. If a kept connection has ended and took no byte of it, the request goes to another one.
     pub(super) async fn send(
         self: &Arc<Self>,
         target: Target,
-        mut request: OutgoingRequest<'_>,
+        method: Method,
+        headers: &[&HeaderMap],
+        mut body: MessageBody<'_>,
     ) -> Result<Response, SendError> {
-        let (head, lane) = loop {
+        loop {
             let kept = self.take_idle();
-            let tells_end = kept.is_some() && !self.connector.is_encrypted();
-            let mut lane = match kept {
-                Some(lane) => lane,
+            let is_repeatable = kept.is_some() && !self.connector.is_encrypted();
+            let mut connection = match kept {
+                Some(connection) => connection,
                 // On the heap: it is large and rare.
                 None => Box::pin(self.open()).await?,
             };
-            let head = lane.exchange(&mut request).await;
-            // What was said before the request belongs to none.
-            if !(tells_end && request.unbegin()) {
-                break (head, lane);
+            let head = target.request(&method, headers);
+            let exchanged = connection.exchange(head, &mut body).await;
+            // Whatever a dead connection has said was said before the request, and belongs to none.
+            if is_repeatable && connection.is_unwritten() && body.take_back(connection.watcher()) {
+                continue;
             }
-        };
-        let mut response = Response {
-            head: head.map_err(SendError::Exchange)?,
-            target,
-            lane: Some(lane),
-            client: Arc::clone(self),
-        };
-        response.end_if_over();
-        Ok(response)
+            let (head, body) = exchanged.map_err(SendError::Exchange)?.into_parts();
+            let mut response = Response {
+                head,
+                body,
+                target,
+                connection: Some(connection),
+                client: Arc::clone(self),
+            };
+            response.release_if_over();
+            return Ok(response);
+        }
     }
 
-    /// Ends the lanes that nobody needs any more, for as long as it runs.
+    /// Ends the connections that nobody needs any more, for as long as it runs.
     pub(super) async fn end_idle(self: Arc<Self>) {
         loop {
             self.has_idle.notified().await;
@@ -156,51 +153,53 @@ impl Client {
         }
     }
 
-    async fn open(&self) -> Result<Lane, SendError> {
+    async fn open(&self) -> Result<HttpConnection, SendError> {
         let stream = self.connector.connect().await.map_err(SendError::Connect)?;
-        Ok(Lane::new(stream))
+        let connection = HttpConnection::new(stream).await;
+        connection.map_err(|error| SendError::Exchange(error.into()))
     }
 
-    fn take_idle(&self) -> Option<Lane> {
+    fn take_idle(&self) -> Option<HttpConnection> {
         let mut idle = self.idle();
-        while let Some(mut lane) = idle.pop() {
-            if is_fresh(&lane) && lane.is_ready() {
-                return Some(lane);
+        while let Some(mut connection) = idle.pop() {
+            if is_fresh(&connection) && connection.is_ready() {
+                return Some(connection);
             }
         }
         None
     }
 
-    /// Keeps a lane for the next request, if it can have one.
-    pub(super) fn keep(&self, mut lane: Lane) {
-        if !lane.is_ready() {
+    /// Keeps a connection for the next request, if it can have one.
+    pub(super) fn keep(&self, mut connection: HttpConnection) {
+        if !connection.is_reusable() {
             return;
         }
-        lane.idle_since = Instant::now();
+        connection.idle_since = Instant::now();
         let mut idle = self.idle();
         if idle.is_empty() {
             self.has_idle.notify_one();
         }
         if idle.len() < MOST_IDLE {
-            idle.push(lane);
+            idle.push(connection);
         }
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<Lane>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<HttpConnection>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn is_fresh(lane: &Lane) -> bool {
-    lane.idle_since.elapsed() < IDLE_PATIENCE
+fn is_fresh(connection: &HttpConnection) -> bool {
+    connection.idle_since.elapsed() < IDLE_PATIENCE
 }
 
-/// An answer whose body is still to be read. Dropping it before that closes its connection.
+/// A response whose body is still to be read. Dropping it before that closes its connection.
 pub(super) struct Response {
-    head: Head,
+    head: Parts,
+    body: Incoming,
     target: Target,
     /// The connection, until the body is over.
-    lane: Option<Lane>,
+    connection: Option<HttpConnection>,
     client: Arc<Client>,
 }
 
@@ -209,38 +208,48 @@ impl Response {
         self.head.status
     }
 
-    pub(super) fn headers(&self) -> &Fields {
-        &self.head.fields
+    pub(super) fn headers(&self) -> &HeaderMap {
+        &self.head.headers
     }
 
     pub(super) fn url(&self) -> &Url {
         self.target.url()
     }
 
-    /// How long its body is, as far as that is known.
+    /// Returns the length of what is left of the body, as far as that is known.
     pub(super) fn content_length(&self) -> Option<u64> {
-        self.lane.as_ref().map_or(Some(0), Lane::content_length)
+        self.body.size_hint().exact()
     }
 
-    /// Whether all of the body was read.
+    /// Returns whether all of the body was read.
     pub(super) fn is_over(&self) -> bool {
-        self.lane.is_none()
+        self.connection.is_none()
     }
 
-    /// The next bytes of its body; none at its end. Cancel-safe.
-    pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, LaneError> {
-        let Some(lane) = &mut self.lane else {
+    /// Reads the next bytes of the body; none at its end. Cancel-safe.
+    pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, ExchangeError> {
+        let Some(connection) = &mut self.connection else {
             return Ok(None);
         };
-        let chunk = poll_fn(|context| lane.poll_chunk(context)).await?;
-        self.end_if_over();
+        let body = &mut self.body;
+        let chunk = poll_fn(|context| connection.poll_chunk(body, context)).await?;
+        if chunk.is_none() {
+            self.release();
+        }
+        self.release_if_over();
         Ok(chunk)
     }
 
-    /// Gives the connection back once the body is over.
-    fn end_if_over(&mut self) {
-        if let Some(lane) = self.lane.take_if(|lane| lane.is_over()) {
-            self.client.keep(lane);
+    fn release_if_over(&mut self) {
+        if self.body.is_end_stream() {
+            self.release();
+        }
+    }
+
+    /// Gives the connection back.
+    fn release(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            self.client.keep(connection);
         }
     }
 }

@@ -95,9 +95,9 @@ pub(super) async fn post(
             return Err(Setback { fault, outcome }.into());
         }
         let body = MessageBody::new(frame, sending, share.take());
-        let response = peer
-            .post(target.clone(), (agreed, *modern), &admission, body)
-            .await;
+        let (nothing, token) = (HeaderMap::new(), admission.headers());
+        let headers = [agreed.headers(), modern.unwrap_or(&nothing), &token];
+        let response = peer.post(target.clone(), headers, body).await;
         let response =
             response.map_err(|error| without_response(&error, sending, &peer.secrets))?;
         if response.status().is_success() {

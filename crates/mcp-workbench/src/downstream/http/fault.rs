@@ -201,7 +201,7 @@ fn retry_after(response: &Response) -> Option<Duration> {
 }
 
 fn text_of<'a>(response: &'a Response, name: &HeaderName) -> Option<&'a str> {
-    response.headers().text(name)
+    response.headers().get(name)?.to_str().ok()
 }
 
 async fn beginning(mut response: Response) -> Vec<u8> {

@@ -56,7 +56,7 @@ async fn handshake(
     generation: u64,
 ) -> Result<(Agreed, RawJson), HttpFault> {
     let response = send(peer, initialize, &peer.agreed_on_nothing()).await?;
-    let session = response.headers().get(&SESSION_ID);
+    let session = response.headers().get(&SESSION_ID).cloned();
     let result = result_of(peer, response).await?;
     let version = result.member("protocolVersion");
     let version = version.and_then(|it| HeaderValue::try_from(it.as_text()?.as_ref()).ok());

@@ -9,13 +9,11 @@
 mod address;
 mod admission;
 mod body;
-mod chunks;
 mod client;
+mod connection;
 mod exchange;
 mod fault;
 mod handshake;
-mod head;
-mod lane;
 mod listen;
 mod modern;
 mod peer;
@@ -24,6 +22,7 @@ mod running;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod watched_stream;
 
 use std::{borrow::Cow, sync::Arc, time::Duration};
 

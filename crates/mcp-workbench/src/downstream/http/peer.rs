@@ -88,6 +88,12 @@ pub(super) struct Agreed {
     headers: Arc<HeaderMap>,
 }
 
+impl Agreed {
+    pub(super) fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+}
+
 /// What all tasks of one connection share.
 pub(super) struct Peer {
     client: Arc<Client>,
@@ -263,19 +269,15 @@ impl Peer {
         }
     }
 
-    /// Posts a message. `more` are headers of its own.
-    pub(super) fn post<'a>(
+    /// Posts a message with these headers besides those of every message.
+    pub(super) async fn post(
         &self,
         target: Target,
-        (agreed, more): (&Agreed, Option<&HeaderMap>),
-        admission: &Admission<'_>,
-        body: MessageBody<'a>,
-    ) -> impl Future<Output = Result<Response, SendError>> + use<'_, 'a> {
-        let (nothing, token) = (HeaderMap::new(), admission.headers());
-        let more = more.unwrap_or(&nothing);
-        let headers = [&agreed.headers, &self.posted, more, &token];
-        let request = target.request(&Method::POST, &headers, body);
-        self.client.send(target, request)
+        [agreed, own, token]: [&HeaderMap; 3],
+        body: MessageBody<'_>,
+    ) -> Result<Response, SendError> {
+        let headers = [agreed, &self.posted, own, token];
+        self.client.send(target, Method::POST, &headers, body).await
     }
 
     /// Asks for a stream of events, from the event after `last_id` on if there is one.
@@ -292,9 +294,10 @@ impl Peer {
         }
         let mut admission = Admission::begin(self).await;
         loop {
-            let all = [&agreed.headers, &headers, &admission.headers()];
-            let request = target.request(&Method::GET, &all, MessageBody::empty());
-            let sent = self.client.send(target.clone(), request).await;
+            let all = [&*agreed.headers, &headers, &admission.headers()];
+            let body = MessageBody::empty();
+            let sent = self.client.send(target.clone(), Method::GET, &all, body);
+            let sent = sent.await;
             let response = sent.map_err(NoResponse::Send)?;
             match admission.judge(&response).await {
                 Judged::Other => return Ok(response),
@@ -310,9 +313,11 @@ impl Peer {
         agreed: Agreed,
     ) -> Result<Response, SendError> {
         let token = Admission::begin(&self).await.headers();
-        let headers = [&agreed.headers, &token];
-        let request = target.request(&Method::DELETE, &headers, MessageBody::empty());
-        self.client.send(target, request).await
+        let headers = [&*agreed.headers, &token];
+        let body = MessageBody::empty();
+        self.client
+            .send(target, Method::DELETE, &headers, body)
+            .await
     }
 
     /// The form of another address of this server; none if it cannot stand in a request.

@@ -296,7 +296,7 @@ impl RequestTask {
             posted => posted?,
         };
         if self.kind == Kind::Initialize {
-            let session = response.headers().get(&SESSION_ID);
+            let session = response.headers().get(&SESSION_ID).cloned();
             self.peer.stage.send_replace(Stage::Opening(session));
         }
         let taken = match reply(&self.peer, response).await {

@@ -1,7 +1,7 @@
 //! A link to a server of each kind of answer: what is sent in the modern era, what a probe finds out, and how
 //! requests end. The start of a server and its calls have tests of their own with the whole program.
 
-mod lanes;
+mod connections;
 mod modern;
 mod probe;
 mod remote;

@@ -3,6 +3,7 @@
 use std::{
     io,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -17,11 +18,12 @@ use url::Url;
 use super::{empty_result, json, remote::Remote};
 use crate::{
     call::Outcome,
+    dial::innermost,
     downstream::http::{
         address,
         body::{MessageBody, Sending},
         client::SendError,
-        lane::{Lane, LaneError},
+        connection::{ExchangeError, HttpConnection},
     },
     wire,
 };
@@ -73,7 +75,7 @@ impl AsyncWrite for Dead {
 }
 
 /// Sends a request to an address for which two such connections were kept: the status of the answer, or why there is none.
-async fn send(url: &str, sending: &Sending, takes: usize, said: &'static [u8]) -> String {
+async fn send(url: &str, sending: &Arc<Sending>, takes: usize, said: &'static [u8]) -> String {
     let url = Url::parse(url).unwrap();
     let client = address::client(&url).unwrap();
     for _ in 0..2 {
@@ -82,18 +84,18 @@ async fn send(url: &str, sending: &Sending, takes: usize, said: &'static [u8]) -
             said,
             shows: false,
         };
-        client.keep(Lane::new(Box::new(dead)));
+        let connection = HttpConnection::new(Box::new(dead)).await.unwrap();
+        client.keep(connection);
     }
     let target = client.target(url).unwrap();
     let frame = wire::request(1, "tools/call", json("{}"));
     let body = MessageBody::new(&frame, sending, None);
     let headers = HeaderMap::from_iter([(HOST, HeaderValue::from_static("localhost"))]);
-    let request = target.request(&Method::POST, &[&headers], body);
-    match client.send(target, request).await {
+    match client.send(target, Method::POST, &[&headers], body).await {
         Ok(response) => response.status().to_string(),
         Err(SendError::Connect(_)) => "not connected".to_owned(),
-        Err(SendError::Exchange(LaneError::Withdrawn)) => "withdrawn".to_owned(),
-        Err(SendError::Exchange(error)) => error.to_string(),
+        Err(SendError::Exchange(ExchangeError::Withdrawn)) => "withdrawn".to_owned(),
+        Err(SendError::Exchange(error)) => innermost(&error),
     }
 }
 
@@ -102,7 +104,10 @@ async fn what_a_dead_connection_took_nothing_of_goes_to_another() {
     const LATE: &[u8] = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n";
     for said in [b"".as_slice(), LATE] {
         let remote = Remote::start(empty_result);
-        let (url, sending) = (format!("http://{}/", remote.address), Sending::default());
+        let (url, sending) = (
+            format!("http://{}/", remote.address),
+            Arc::<Sending>::default(),
+        );
         assert_eq!(send(&url, &sending, 0, said).await, "200 OK");
         assert_eq!(remote.methods(), ["tools/call"]);
         assert_eq!(sending.outcome(), Outcome::Unknown);
@@ -112,7 +117,10 @@ async fn what_a_dead_connection_took_nothing_of_goes_to_another() {
 #[tokio::test]
 async fn what_a_dead_connection_took_a_byte_of_is_not_repeated() {
     let remote = Remote::start(empty_result);
-    let (url, sending) = (format!("http://{}/", remote.address), Sending::default());
+    let (url, sending) = (
+        format!("http://{}/", remote.address),
+        Arc::<Sending>::default(),
+    );
     assert_eq!(send(&url, &sending, 1, b"").await, "broken pipe");
     assert_eq!(remote.methods(), [""; 0]);
     assert_eq!(sending.outcome(), Outcome::Unknown);
@@ -121,7 +129,7 @@ async fn what_a_dead_connection_took_a_byte_of_is_not_repeated() {
 /// A failed write does not tell what of it went out.
 #[tokio::test]
 async fn what_is_encrypted_is_not_repeated() {
-    let sending = Sending::default();
+    let sending = Arc::<Sending>::default();
     let sent = send("https://127.0.0.1:1/", &sending, 0, b"").await;
     assert_eq!(sent, "broken pipe");
     assert_eq!(sending.outcome(), Outcome::Unknown);
@@ -129,7 +137,7 @@ async fn what_is_encrypted_is_not_repeated() {
 
 #[tokio::test]
 async fn what_was_not_sent_is_known_if_there_is_no_other_connection() {
-    let sending = Sending::default();
+    let sending = Arc::<Sending>::default();
     let sent = send("http://127.0.0.1:1/", &sending, 0, b"").await;
     assert_eq!(sent, "not connected");
     assert_eq!(sending.outcome(), Outcome::NotSent);
@@ -138,7 +146,10 @@ async fn what_was_not_sent_is_known_if_there_is_no_other_connection() {
 #[tokio::test]
 async fn what_was_taken_back_goes_nowhere() {
     let remote = Remote::start(empty_result);
-    let (url, sending) = (format!("http://{}/", remote.address), Sending::default());
+    let (url, sending) = (
+        format!("http://{}/", remote.address),
+        Arc::<Sending>::default(),
+    );
     sending.withdraw();
     assert_eq!(send(&url, &sending, 0, b"").await, "withdrawn");
     assert_eq!(remote.methods(), [""; 0]);
@@ -154,15 +165,18 @@ async fn the_last_headers_take_the_place_of_others() {
     let target = client.target(url).unwrap();
     let credentials =
         |text| HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_static(text))]);
-    let (frame, sending) = (wire::request(1, "ping", json("{}")), Sending::default());
+    let (frame, sending) = (
+        wire::request(1, "ping", json("{}")),
+        Arc::<Sending>::default(),
+    );
     let body = MessageBody::new(&frame, &sending, None);
     let headers = [
         &credentials("Basic x"),
         &HeaderMap::new(),
         &credentials("Bearer y"),
     ];
-    let request = target.request(&Method::POST, &headers, body);
-    assert!(client.send(target, request).await.is_ok());
+    let sent = client.send(target, Method::POST, &headers, body).await;
+    assert!(sent.is_ok());
     let seen = remote.seen();
     let seen = seen[0].headers("authorization");
     assert_eq!(seen, [("authorization", "Bearer y")]);

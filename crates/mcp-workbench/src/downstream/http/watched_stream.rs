@@ -1,0 +1,177 @@
+//! The stream below hyper, which sees what really goes out: a call may be sent again only if no byte of it was written.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, ready},
+};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::body::{Sending, Share};
+use crate::dial::Stream;
+
+/// The request that a connection carries, as its stream and its owner see it.
+#[derive(Default)]
+pub(super) struct Watcher(Mutex<Watched>);
+
+#[derive(Default)]
+struct Watched {
+    sending: Option<Arc<Sending>>,
+    /// Its share of the bytes that wait to be sent.
+    share: Option<Share>,
+    /// hyper has taken the whole body.
+    is_taken: bool,
+    written: usize,
+}
+
+impl Watcher {
+    /// Begins with the next request.
+    pub(super) fn watch(&self, sending: Option<Arc<Sending>>, share: Option<Share>) {
+        *self.lock() = Watched {
+            sending,
+            share,
+            is_taken: false,
+            written: 0,
+        };
+    }
+
+    /// Records that hyper has taken the whole body of the request.
+    pub(super) fn set_taken(&self) {
+        self.lock().is_taken = true;
+    }
+
+    pub(super) fn written(&self) -> usize {
+        self.lock().written
+    }
+
+    /// Gives the share back if the request goes to another connection.
+    pub(super) fn take_share(&self) -> Option<Share> {
+        self.lock().share.take()
+    }
+
+    /// Records that a byte is about to go out; false if the request was withdrawn.
+    fn begin(&self) -> bool {
+        let watched = self.lock();
+        watched.sending.as_ref().is_none_or(|it| it.begin())
+    }
+
+    fn add_written(&self, bytes: usize) {
+        self.lock().written += bytes;
+    }
+
+    /// Records that nothing waits in front of the stream.
+    fn flushed(&self) {
+        let mut watched = self.lock();
+        if watched.is_taken {
+            watched.share = None;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Watched> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(super) struct WatchedStream {
+    stream: Box<dyn Stream>,
+    watcher: Arc<Watcher>,
+    /// Why nothing can be written any more. A server that reads no more may have said why.
+    failure: Option<io::Error>,
+}
+
+impl WatchedStream {
+    pub(super) fn new(stream: Box<dyn Stream>, watcher: Arc<Watcher>) -> Self {
+        Self {
+            stream,
+            watcher,
+            failure: None,
+        }
+    }
+
+    fn write(
+        &mut self,
+        length: usize,
+        context: &mut Context<'_>,
+        write: impl FnOnce(Pin<&mut Box<dyn Stream>>, &mut Context<'_>) -> Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        if self.failure.is_some() {
+            return Poll::Ready(Ok(length));
+        }
+        if !self.watcher.begin() {
+            return Poll::Ready(Err(io::Error::other("withdrawn")));
+        }
+        match ready!(write(Pin::new(&mut self.stream), context)) {
+            Ok(written) => {
+                self.watcher.add_written(written);
+                Poll::Ready(Ok(written))
+            }
+            // hyper would give up without a look at what the server has sent, so its next read fails instead.
+            Err(error) if self.watcher.written() > 0 => {
+                self.failure = Some(error);
+                context.waker().wake_by_ref();
+                Poll::Ready(Ok(length))
+            }
+            Err(error) => Poll::Ready(Err(error)),
+        }
+    }
+}
+
+impl AsyncRead for WatchedStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if self.failure.is_some() && buffer.filled().len() == before {
+            return Poll::Ready(Err(self.failure.take().unwrap_or_else(closed)));
+        }
+        read
+    }
+}
+
+fn closed() -> io::Error {
+    io::ErrorKind::BrokenPipe.into()
+}
+
+impl AsyncWrite for WatchedStream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.write(bytes.len(), context, |stream, context| {
+            stream.poll_write(context, bytes)
+        })
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let length = slices.iter().map(|slice| slice.len()).sum();
+        self.write(length, context, |stream, context| {
+            stream.poll_write_vectored(context, slices)
+        })
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.failure.is_none() {
+            ready!(Pin::new(&mut self.stream).poll_flush(context))?;
+        }
+        self.watcher.flushed();
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
