@@ -26,7 +26,6 @@
 
 mod alarm;
 mod audit;
-mod blocking;
 mod budget;
 mod call;
 mod cli;

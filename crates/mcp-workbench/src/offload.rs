@@ -1,7 +1,8 @@
-//! Work that would hold up everybody on the event loop, such as checking or indexing a large list of tools: it runs on a
-//! thread of its own instead.
+//! Work that must not run on the event loop, on a thread of its own: [`offload`] and [`Offloaded`] for computations on
+//! large JSON, such as checking or indexing a list of tools, and [`run_blocking`] for reading and writing files.
 
 use std::{
+    io,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     pin::Pin,
     sync::mpsc,
@@ -76,6 +77,21 @@ impl<T> Future for Running<T> {
     }
 }
 
+/// Runs work that may block, such as reading files. Fails if the system has no thread to give (`ulimit -u`), or if the work
+/// panics: tokio's pool of threads would panic in the first case. Dropping the future leaves the work running.
+pub(crate) async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
+    let (sender, receiver) = oneshot::channel();
+    let thread = thread::Builder::new().name("blocking".into());
+    thread.spawn(move || {
+        // Nobody waits if the future was dropped.
+        let _ = sender.send(work());
+    })?;
+    let panicked = |_| io::Error::other("the work on another thread panicked");
+    receiver.await.map_err(panicked)
+}
+
 #[cfg(test)]
 mod tests {
     use std::thread;
@@ -97,5 +113,16 @@ mod tests {
             let panics = offload(bytes, || panic!("a bug"));
             assert_eq!(contain(panics).await, Err::<(), _>(Panicked));
         }
+    }
+
+    #[tokio::test]
+    async fn blocking_work_runs_on_another_thread() {
+        let other = run_blocking(|| thread::current().id()).await.unwrap();
+        assert_ne!(other, thread::current().id());
+    }
+
+    #[tokio::test]
+    async fn blocking_work_that_panics_is_an_error() {
+        assert!(run_blocking(|| panic!("on purpose")).await.is_err());
     }
 }

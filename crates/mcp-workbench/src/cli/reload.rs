@@ -11,8 +11,8 @@ use super::{
     serve::show_natively,
 };
 use crate::{
-    blocking,
     config::{Environment, FileWatch, Fingerprint, Loaded, wait_for_writer},
+    offload::run_blocking,
     toolbox::ChangedFiles,
     workbench::{RenewError, Workbench},
 };
@@ -54,7 +54,7 @@ impl Source {
     /// Reads the file again, and the files that it refers to, off the event loop.
     async fn load(self: &Arc<Self>) -> Result<Loaded, ReloadError> {
         let source = Arc::clone(self);
-        blocking::run(move || {
+        run_blocking(move || {
             let loaded = load_file_again(&source.file, &source.environment)?;
             Ok(show_natively(loaded, source.native.as_deref())?)
         })
@@ -237,7 +237,7 @@ async fn fingerprints(files: Vec<PathBuf>) -> Vec<(PathBuf, Fingerprint)> {
     if files.is_empty() {
         return Vec::new();
     }
-    let read = blocking::run(move || {
+    let read = run_blocking(move || {
         let read = |file: PathBuf| {
             let fingerprint = Fingerprint::of_file(&file);
             (file, fingerprint)

@@ -8,7 +8,7 @@ use hyper::Uri;
 use thiserror::Error;
 use url::{Host, Url};
 
-use crate::blocking;
+use crate::offload::run_blocking;
 
 use super::{Connector, Place, Proxies, Stream, innermost, is_this_machine};
 
@@ -136,7 +136,7 @@ async fn addresses(url: &Url, lookup: Lookup) -> Result<Vec<SocketAddr>, DialFau
         Some(Host::Domain(name)) => {
             let name = name.to_owned();
             let look_up = move || (name.as_str(), port).to_socket_addrs();
-            let found = blocking::run(look_up).await.flatten();
+            let found = run_blocking(look_up).await.flatten();
             let found = found.map_err(|error| DialFault::Unreachable(error.to_string()))?;
             Ok(found.collect())
         }

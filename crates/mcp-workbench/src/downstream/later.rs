@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use tokio_util::task::TaskTracker;
 
 use super::pool::Shutdown;
-use crate::{blocking, contain::contain_now};
+use crate::{contain::contain_now, offload::run_blocking};
 
 /// For how long nothing may have been added. Whoever opens a toolbox has an answer by then.
 const QUIET: Duration = Duration::from_millis(100);
@@ -69,7 +69,7 @@ impl Later {
                     let _ = contain_now(work);
                 }
             };
-            if let Err(error) = blocking::run(run).await {
+            if let Err(error) = run_blocking(run).await {
                 tracing::warn!("tools and pins of servers are not written to disk: {error}");
             }
         }

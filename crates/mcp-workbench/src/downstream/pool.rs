@@ -27,11 +27,11 @@ use super::{
     verdicts::Verdicts,
 };
 use crate::{
-    blocking,
     call::Principal,
     config::{Config, Server},
     ident::{ServerIdentifier, ToolboxName},
     lock::Pins,
+    offload::run_blocking,
     wire::RawJson,
 };
 
@@ -203,7 +203,7 @@ impl Pool {
         let pins = Arc::clone(&self.context.pins);
         if pins.has_news() {
             self.tasks.spawn(async move {
-                if let Err(error) = blocking::run(move || pins.record()).await {
+                if let Err(error) = run_blocking(move || pins.record()).await {
                     tracing::warn!("the lock file is not written: {error}");
                 }
             });

@@ -21,8 +21,8 @@ use super::{
     process::{Exit, Process, ProcessTable, Spawned, find_program, spawn},
 };
 use crate::{
-    blocking,
     config::{ChildEnvironment, EnvFileError, Secrets, StdioLaunch},
+    offload::run_blocking,
     pipe::{FrameWriter, LineReader},
     visible::visible,
     wire::{FrameTicket, Line, Outbox, Outgoing, parse_on_one_line},
@@ -273,7 +273,7 @@ async fn variables(
         return Ok(environment.variables(secrets)?);
     };
     let (environment, mut known) = (environment.clone(), secrets.clone());
-    let read = blocking::run(move || {
+    let read = run_blocking(move || {
         let variables = environment.variables(&mut known);
         (variables, known)
     });

@@ -14,8 +14,8 @@ use super::{
     store::{Store, hexadecimal},
 };
 use crate::{
-    blocking,
     config::{OAuth, OAuthGrant, OAuthSettings, RemoteEndpoint},
+    offload::run_blocking,
 };
 
 /// How many scopes are remembered for the next sign-in.
@@ -125,7 +125,7 @@ impl Account {
     /// [`Self::load`], without holding anybody up.
     pub(crate) async fn read(&self) -> Result<Option<Record>, StoreFault> {
         let account = self.clone();
-        let read = blocking::run(move || account.load()).await;
+        let read = run_blocking(move || account.load()).await;
         read.unwrap_or(Err(StoreFault::Unreadable))
     }
 

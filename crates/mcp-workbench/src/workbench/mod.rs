@@ -23,14 +23,13 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     audit::AuditLog,
-    blocking,
     call::{ClientHandle, ClientId, Owner, Principal},
     config::{Config, MetaTool, ToolMode},
     downstream::{Pool, ServerEvent, ServerHandle, Status, ToolList},
     ident::{ServerIdentifier, ToolIdentifier, ToolboxName},
     lock::{Pins, Scope},
     native::Native,
-    offload::offload,
+    offload::{offload, run_blocking},
     search::{Explanation, Query},
     toolbox::{ChangedFiles, Links, OpenError, Opened, Registry, Toolbox, registered_definition},
     wire::RawJson,
@@ -281,7 +280,7 @@ impl Workbench {
     /// Takes up a lock file that may have changed. Servers that run are compared with it at once, others at their next start.
     pub(crate) async fn take_up_lock(&self) {
         let pins = Arc::clone(self.pool.pins());
-        let is_changed = blocking::run(move || pins.is_changed()).await;
+        let is_changed = run_blocking(move || pins.is_changed()).await;
         if is_changed.unwrap_or_default() {
             tracing::info!("the lock file has changed; tools are compared with it again");
             let now = Arc::clone(&self.now.borrow());

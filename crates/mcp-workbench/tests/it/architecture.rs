@@ -36,7 +36,6 @@ const LAYERS: &[&str] = &[
     "rare",
     "offload",
     "contain",
-    "blocking",
     "seal",
     "private_files",
     "plain_file",

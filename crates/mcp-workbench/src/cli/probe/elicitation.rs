@@ -5,12 +5,12 @@ use std::io::{self, BufRead};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    blocking,
     cli::{
         output,
         terminal::Progress,
         typed::{self, SchemaType},
     },
+    offload::run_blocking,
     visible::visible,
     wire::{Answer, RawJson},
 };
@@ -39,7 +39,7 @@ impl Asker {
 /// Asks the person at the terminal what a server wants to know, or what we do.
 pub(super) async fn ask(progress: Progress, params: RawJson, asker: Asker) -> Option<Answer> {
     progress.pause();
-    let answer = blocking::run(move || {
+    let answer = run_blocking(move || {
         // Whoever asks next waits until this form is filled in.
         let mut input = io::stdin().lock();
         let params = serde_json::from_str(params.as_str()).ok()?;

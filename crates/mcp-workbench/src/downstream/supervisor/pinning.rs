@@ -11,12 +11,12 @@ use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    blocking,
     config::{PinMode, Server},
     contain::contain_now,
     downstream::supervisor::{SupervisorContext, adapt::Entry},
     ident::ServerIdentifier,
     lock::{Launch, Pins, Recall, ServerPins},
+    offload::run_blocking,
 };
 
 /// How long a first contact waits for others, so that they are written and told together: an open does not wait for a
@@ -68,7 +68,7 @@ impl Looks {
             let (this, pins) = (Arc::clone(self), Arc::clone(pins));
             tasks.spawn(async move {
                 let looks = Arc::clone(&this);
-                if let Err(error) = blocking::run(move || looks.run(&pins)).await {
+                if let Err(error) = run_blocking(move || looks.run(&pins)).await {
                     tracing::warn!("cannot read the programs of servers: {error}");
                     this.give_up();
                 }

@@ -21,7 +21,7 @@ use super::{
     error::StoreFault,
     record::{LAYOUT, Record},
 };
-use crate::{blocking, private_files};
+use crate::{offload::run_blocking, private_files};
 
 /// The folder in the state directory.
 const FOLDER: &str = "signin";
@@ -97,14 +97,14 @@ impl Store {
     /// [`Self::save`], without holding anybody up.
     pub(super) async fn write(&self, record: Record) -> Result<(), StoreFault> {
         let store = self.clone();
-        let written = blocking::run(move || store.save(&record)).await;
+        let written = run_blocking(move || store.save(&record)).await;
         written.unwrap_or(Err(StoreFault::Unreadable))
     }
 
     /// [`Self::remove`], without holding anybody up.
     pub(super) async fn erase(&self) -> Result<bool, StoreFault> {
         let store = self.clone();
-        let erased = blocking::run(move || store.remove()).await;
+        let erased = run_blocking(move || store.remove()).await;
         erased.unwrap_or(Err(StoreFault::Unreadable))
     }
 

@@ -25,7 +25,7 @@ use super::{
     Ask, GRACE, Held, ahead,
     moments::{due, due_time, held_token, renewed},
 };
-use crate::{blocking, config::Secrets};
+use crate::{config::Secrets, offload::run_blocking};
 
 /// How long what was found out about the authorization server holds when a token is refused.
 const FRESH: Duration = Duration::from_mins(1);
@@ -165,7 +165,7 @@ impl Keeper {
     async fn step_up(&mut self, scopes: Vec<String>) {
         if self.account.needs_person() {
             let account = self.account.clone();
-            let noted = blocking::run(move || account.note_needed_scopes(&scopes));
+            let noted = run_blocking(move || account.note_needed_scopes(&scopes));
             if noted.await.is_ok() {
                 self.look().await;
             }
