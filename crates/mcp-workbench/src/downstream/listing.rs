@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::{introduction::Introduction, told::Told};
+use super::{introduction::Introduction, snapshot::ServerSnapshot};
 use crate::{
     call::Fingerprint,
     config::{Permissions, PinMode, Server, ToolFilters, Transport},
@@ -218,18 +218,18 @@ impl ToolList {
     }
 
     /// The list of what the server offers and the filters let through.
-    pub(crate) fn of(told: &Told, rules: &ListRules<'_>) -> Self {
+    pub(crate) fn of(snapshot: &ServerSnapshot, rules: &ListRules<'_>) -> Self {
         let filters = rules.filters;
         let mut list = Self {
-            hints: told.hints,
-            notices: told.notices.clone(),
-            incomplete: told.incomplete.clone(),
-            introduction: told.introduction.clone(),
+            hints: snapshot.hints,
+            notices: snapshot.notices.clone(),
+            incomplete: snapshot.incomplete.clone(),
+            introduction: snapshot.introduction.clone(),
             ..Self::default()
         };
         list.notices.extend(list.introduction.left_out.clone());
         let mut names = HashSet::new();
-        for (index, definition) in told.definitions.iter().enumerate() {
+        for (index, definition) in snapshot.definitions.iter().enumerate() {
             match check_definition(definition) {
                 Ok(name) if !filters.allows(name.as_str()) => {
                     names.insert(name);
@@ -314,8 +314,8 @@ impl ToolList {
 }
 
 /// Returns the names of the tools that filters let through, whatever else is wrong with their definitions.
-pub(crate) fn listed_names(told: &Told, filters: &ToolFilters) -> Vec<ToolName> {
-    let names = told.definitions.iter().filter_map(|definition| {
+pub(crate) fn listed_names(snapshot: &ServerSnapshot, filters: &ToolFilters) -> Vec<ToolName> {
+    let names = snapshot.definitions.iter().filter_map(|definition| {
         let name = definition.member("name")?;
         Some(ToolName::from(name.as_text()?.as_ref()))
     });

@@ -5,12 +5,12 @@
 mod access;
 mod asks;
 mod awaited;
+mod deferred_writes;
 mod error;
 mod event;
 mod http;
 mod introduction;
 mod kept;
-mod later;
 mod launch_hash;
 mod link;
 mod listing;
@@ -19,6 +19,7 @@ pub(crate) mod process;
 mod protocol;
 mod server;
 mod session;
+mod snapshot;
 mod stdio;
 mod stray;
 mod supervisor;
@@ -26,7 +27,6 @@ mod supervisor;
 pub(crate) mod test_client;
 #[cfg(test)]
 pub(crate) mod test_server;
-mod told;
 mod verdicts;
 
 pub(crate) use access::Access;

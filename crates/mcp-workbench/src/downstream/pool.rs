@@ -16,9 +16,9 @@ use tracing::Instrument;
 
 use super::{
     access::AccessContext,
+    deferred_writes::DeferredWrites,
     event::{Change, ServerEvent},
     kept::KeptLists,
-    later::Later,
     link::LinkContext,
     process::ProcessTable,
     protocol::tasks::open_task,
@@ -73,8 +73,11 @@ impl Pool {
             questions: Mutex::new(QuestionRules::of(config)),
             context: SupervisorContext {
                 links,
-                later: Arc::new(Later::new(tasks.clone(), Arc::clone(&shutdown))),
-                looks: Arc::default(),
+                deferred_writes: Arc::new(DeferredWrites::new(
+                    tasks.clone(),
+                    Arc::clone(&shutdown),
+                )),
+                inspector: Arc::default(),
                 shutdown,
                 events: broadcast::channel(EVENTS).0,
                 verdicts: Arc::new(Verdicts::new(config.cache.clone())),
@@ -187,7 +190,7 @@ impl Pool {
     pub(crate) fn record_soon(&self) {
         let pins = Arc::clone(&self.context.pins);
         if pins.has_news() {
-            self.context.later.add(move || pins.record());
+            self.context.deferred_writes.add(move || pins.record());
         }
     }
 

@@ -24,8 +24,8 @@ use crate::{
         kept::NotKept,
         listing::ToolList,
         session::{
-            lasting::Lasting,
             reply::{AnswerReceiver, Answered, CallEnd, Then},
+            resubscriptions::Resubscriptions,
         },
         stray::StrayText,
         supervisor::{
@@ -123,7 +123,7 @@ pub(crate) enum Command {
     /// Another server takes this one's place: it is to be told what must hold for it too.
     HandOver(mpsc::UnboundedSender<Self>),
     /// What held for the server whose place this one has taken.
-    Inherit(Lasting),
+    Inherit(Resubscriptions),
 }
 
 /// Where a call stands that takes several requests.

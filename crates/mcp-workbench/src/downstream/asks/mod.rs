@@ -8,9 +8,9 @@
 
 pub(crate) mod asking_server;
 pub(crate) mod attribution;
-pub(crate) mod held;
 pub(crate) mod questions;
 pub(crate) mod taken_back;
+pub(crate) mod unattributed;
 pub(crate) mod users;
 
 use std::{collections::HashMap, sync::Arc};

@@ -23,7 +23,7 @@ use thiserror::Error;
 use super::{
     access::stored_grant,
     listing::{ListRules, ToolList, listed_names},
-    told::Told,
+    snapshot::ServerSnapshot,
 };
 use crate::{
     config::{Config, Secrets, Server, Transport},
@@ -108,20 +108,20 @@ impl KeptLists {
 
     /// The tools of a server as it last told them, by the rules of its entry as it is now and by what is pinned.
     pub(crate) fn recall_pinned(&self, server: &Server, pins: &ServerPins) -> Option<ToolList> {
-        let (told, _) = self.told(server)?;
-        let rules = ListRules::of(server, told.era).with_pins(pins, server.pin);
-        Some(ToolList::of(&told, &rules))
+        let (snapshot, _) = self.snapshot(server)?;
+        let rules = ListRules::of(server, snapshot.era).with_pins(pins, server.pin);
+        Some(ToolList::of(&snapshot, &rules))
     }
 
     /// The same without what is pinned, and with its age.
     fn read(&self, server: &Server) -> Option<(ToolList, Duration)> {
-        let (told, age) = self.told(server)?;
-        let tools = ToolList::of(&told, &ListRules::of(server, told.era));
+        let (snapshot, age) = self.snapshot(server)?;
+        let tools = ToolList::of(&snapshot, &ListRules::of(server, snapshot.era));
         Some((tools, age))
     }
 
     /// Reads what a server said in an earlier run, with the age of that.
-    fn told(&self, server: &Server) -> Option<(Told, Duration)> {
+    fn snapshot(&self, server: &Server) -> Option<(ServerSnapshot, Duration)> {
         let folder = self.folder.as_deref().filter(|it| is_safe(it))?;
         let grant = match &server.transport {
             Transport::Remote(endpoint) => stored_grant(endpoint, self.state.as_deref()),
@@ -133,14 +133,14 @@ impl KeptLists {
         if age > LIFETIME {
             return None;
         }
-        Some((Told::of_text(text, key.as_str())?, age))
+        Some((ServerSnapshot::of_text(text, key.as_str())?, age))
     }
 
     /// Keeps what a server has told under a sign-in. A file that says the same is not written again.
     pub(crate) fn keep(
         &self,
         (server, grant): (&Server, Option<&str>),
-        told: &Told,
+        snapshot: &ServerSnapshot,
         secrets: &Secrets,
     ) -> Result<(), NotKept> {
         let folder = self.folder.as_deref().ok_or(NotKept::NoPlace)?;
@@ -152,7 +152,7 @@ impl KeptLists {
         let Some(key) = ListKey::of(server, grant, &salt) else {
             return Err(NotKept::NoPlace);
         };
-        let text = told.to_text(key.as_str());
+        let text = snapshot.to_text(key.as_str());
         let fit = check(server, &text, secrets);
         if fit.is_err() {
             // What was kept before is not what the server tells now.
@@ -218,8 +218,10 @@ impl ToolCache {
     /// Returns the names of the tools that a server listed and its filters let through, denied and withheld ones
     /// included; none where the cache does not have the server.
     pub(crate) fn tool_names(&self, server: &Server) -> Vec<ToolName> {
-        let cached = self.0.told(server);
-        cached.map_or_else(Vec::new, |(told, _)| listed_names(&told, &server.filters))
+        let cached = self.0.snapshot(server);
+        cached.map_or_else(Vec::new, |(snapshot, _)| {
+            listed_names(&snapshot, &server.filters)
+        })
     }
 }
 

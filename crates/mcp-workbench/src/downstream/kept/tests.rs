@@ -74,12 +74,12 @@ fn program(own: &[(&str, &str)]) -> Server {
     server(Transport::Stdio(launch(&["a"], own)))
 }
 
-fn told(tools: &[&str]) -> Told {
+fn snapshot(tools: &[&str]) -> ServerSnapshot {
     let tools = tools.iter().map(|name| {
         let text = format!("{{ \"name\":\"{name}\", \"inputSchema\":{{}}, \"x\":1.0e400 }}");
         RawJson::parse(&Bytes::from(text)).unwrap()
     });
-    Told {
+    ServerSnapshot {
         era: Era::Legacy,
         introduction: Introduction {
             left_out: None,
@@ -106,7 +106,7 @@ fn kept() -> (TempDir, KeptLists, Server, PathBuf) {
     let lists = KeptLists::new(Some(folder.path()), None);
     let server = program(&[]);
     lists
-        .keep((&server, None), &told(&["a", "b"]), &Secrets::default())
+        .keep((&server, None), &snapshot(&["a", "b"]), &Secrets::default())
         .unwrap();
     let file = only_file(&folder);
     (folder, lists, server, file)
@@ -133,8 +133,8 @@ fn names(list: Option<ToolList>) -> Option<Vec<String>> {
 #[test]
 fn a_list_comes_back_as_it_was_told() {
     let (folder, lists, server, _) = kept();
-    let told = told(&["a", "b"]);
-    let expected = ToolList::of(&told, &ListRules::of(&server, Era::Legacy));
+    let snapshot = snapshot(&["a", "b"]);
+    let expected = ToolList::of(&snapshot, &ListRules::of(&server, Era::Legacy));
     assert_eq!(lists.recall(&server), Some(expected));
     let other = KeptLists::new(Some(folder.path()), None);
     assert_eq!(
@@ -149,7 +149,7 @@ fn filters_are_applied_when_a_list_is_read() {
     server.filters = ToolFilters::new(Some(vec!["b".into()]), None, Vec::new());
     assert_eq!(names(lists.recall(&server)), Some(vec!["b".into()]));
     let list = lists.recall(&server).unwrap();
-    assert_eq!(list.introduction, told(&[]).introduction);
+    assert_eq!(list.introduction, snapshot(&[]).introduction);
 }
 
 #[test]
@@ -192,9 +192,9 @@ fn no_two_that_differ_in_a_value_share_a_list() {
     ];
     for other in &others {
         assert_eq!(lists.recall(other), None, "{other:?}");
-        let told = told(&["own"]);
+        let snapshot = snapshot(&["own"]);
         lists
-            .keep((other, None), &told, &Secrets::default())
+            .keep((other, None), &snapshot, &Secrets::default())
             .unwrap();
     }
     assert_eq!(
@@ -217,7 +217,7 @@ fn the_content_of_an_env_file_counts() {
     launch.environment.file = Some(file.clone());
     let server = server(Transport::Stdio(launch));
     lists
-        .keep((&server, None), &told(&["a"]), &Secrets::default())
+        .keep((&server, None), &snapshot(&["a"]), &Secrets::default())
         .unwrap();
     assert!(lists.recall(&server).is_some());
     fs::write(&file, "TOKEN=two").unwrap();
@@ -253,7 +253,7 @@ fn what_is_broken_or_foreign_is_not_read_and_is_replaced() {
         fs::write(&file, text).unwrap();
         assert_eq!(lists.recall(&server), None, "{what}");
         lists
-            .keep((&server, None), &told(&["a", "b"]), &Secrets::default())
+            .keep((&server, None), &snapshot(&["a", "b"]), &Secrets::default())
             .unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), good, "{what}");
     }
@@ -272,7 +272,7 @@ fn the_list_of_another_server_under_this_name_is_not_read() {
     let (folder, lists, server, file) = kept();
     let other = program(&[("TOKEN", "other")]);
     lists
-        .keep((&other, None), &told(&["secret"]), &Secrets::default())
+        .keep((&other, None), &snapshot(&["secret"]), &Secrets::default())
         .unwrap();
     let theirs = files(&folder).into_iter().find(|it| *it != file).unwrap();
     fs::copy(theirs, &file).unwrap();
@@ -289,7 +289,7 @@ fn a_list_that_nobody_has_confirmed_for_long_does_not_count() {
     assert_eq!(lists.recall(&server), None);
     // Saying it again makes it count again.
     lists
-        .keep((&server, None), &told(&["a", "b"]), &Secrets::default())
+        .keep((&server, None), &snapshot(&["a", "b"]), &Secrets::default())
         .unwrap();
     assert!(lists.recall(&server).is_some());
 }
@@ -300,11 +300,11 @@ fn a_list_that_is_the_same_is_not_written_again() {
     let written = SystemTime::now() - Duration::from_mins(1);
     mark(&file, written).unwrap();
     lists
-        .keep((&server, None), &told(&["a", "b"]), &Secrets::default())
+        .keep((&server, None), &snapshot(&["a", "b"]), &Secrets::default())
         .unwrap();
     assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), written);
     lists
-        .keep((&server, None), &told(&["b"]), &Secrets::default())
+        .keep((&server, None), &snapshot(&["b"]), &Secrets::default())
         .unwrap();
     assert!(fs::metadata(&file).unwrap().modified().unwrap() > written);
     assert_eq!(names(lists.recall(&server)), Some(vec!["b".into()]));
@@ -324,11 +324,13 @@ fn what_tells_a_secret_or_is_too_much_is_not_kept_and_what_was_goes() {
     for (server, description, secrets) in cases {
         let folder = TempDir::new().unwrap();
         let lists = KeptLists::new(Some(folder.path()), None);
-        lists.keep((&server, None), &told(&["a"]), secrets).unwrap();
+        lists
+            .keep((&server, None), &snapshot(&["a"]), secrets)
+            .unwrap();
         let text = format!(r#"{{"name":"a","inputSchema":{{}},"description":"{description}"}}"#);
-        let mut told = told(&[]);
-        told.definitions = vec![RawJson::parse(&Bytes::from(text)).unwrap()];
-        let refused = lists.keep((&server, None), &told, secrets).unwrap_err();
+        let mut snapshot = snapshot(&[]);
+        snapshot.definitions = vec![RawJson::parse(&Bytes::from(text)).unwrap()];
+        let refused = lists.keep((&server, None), &snapshot, secrets).unwrap_err();
         assert!(
             matches!(refused, NotKept::Secret | NotKept::TooLarge(_)),
             "{refused}"
@@ -343,7 +345,7 @@ fn everything_may_be_deleted_while_it_is_used() {
     fs::remove_dir_all(folder.path().join(FOLDER)).unwrap();
     assert_eq!(lists.recall(&server), None);
     lists
-        .keep((&server, None), &told(&["a"]), &Secrets::default())
+        .keep((&server, None), &snapshot(&["a"]), &Secrets::default())
         .unwrap();
     assert!(lists.recall(&server).is_some());
     // Whoever runs next finds it too.
@@ -356,14 +358,14 @@ fn without_a_place_nothing_is_kept_and_nothing_fails() {
     let server = program(&[]);
     let nowhere = KeptLists::new(None, None);
     assert_eq!(nowhere.recall(&server), None);
-    let refused = nowhere.keep((&server, None), &told(&["a"]), &Secrets::default());
+    let refused = nowhere.keep((&server, None), &snapshot(&["a"]), &Secrets::default());
     assert!(matches!(refused, Err(NotKept::NoPlace)));
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
     let blocked = KeptLists::new(Some(&file), None);
     assert_eq!(blocked.recall(&server), None);
-    let refused = blocked.keep((&server, None), &told(&["a"]), &Secrets::default());
+    let refused = blocked.keep((&server, None), &snapshot(&["a"]), &Secrets::default());
     assert!(matches!(refused, Err(NotKept::Unwritable { .. })));
 }
 
@@ -373,18 +375,18 @@ fn two_workbenches_agree_on_the_salt_whoever_is_first() {
     let one = KeptLists::new(Some(folder.path()), None);
     let other = KeptLists::new(Some(folder.path()), None);
     let server = program(&[]);
-    one.keep((&server, None), &told(&["a"]), &Secrets::default())
+    one.keep((&server, None), &snapshot(&["a"]), &Secrets::default())
         .unwrap();
     other
-        .keep((&server, None), &told(&["b"]), &Secrets::default())
+        .keep((&server, None), &snapshot(&["b"]), &Secrets::default())
         .unwrap();
     assert_eq!(names(one.recall(&server)), Some(vec!["b".into()]));
     // One that was broken is made anew, and everybody goes on with that.
     fs::write(folder.path().join(FOLDER).join("salt"), "short").unwrap();
     other
-        .keep((&server, None), &told(&["c"]), &Secrets::default())
+        .keep((&server, None), &snapshot(&["c"]), &Secrets::default())
         .unwrap();
-    one.keep((&server, None), &told(&["c"]), &Secrets::default())
+    one.keep((&server, None), &snapshot(&["c"]), &Secrets::default())
         .unwrap();
     let third = KeptLists::new(Some(folder.path()), None);
     assert_eq!(names(third.recall(&server)), Some(vec!["c".into()]));

@@ -33,7 +33,7 @@ static NO_PERMISSIONS: Permissions = Permissions {
 };
 
 fn finish(walk: ListWalk, rules: &ListRules<'_>, introduction: Introduction) -> ToolList {
-    ToolList::of(&walk.told(Era::Legacy, introduction), rules)
+    ToolList::of(&walk.into_snapshot(Era::Legacy, introduction), rules)
 }
 
 fn rules(filters: &ToolFilters) -> ListRules<'_> {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::{
     config::ListBounds,
-    downstream::{introduction::Introduction, told::Told},
+    downstream::{introduction::Introduction, snapshot::ServerSnapshot},
     era::{CacheHints, Era},
     wire::{Kind, ObjectText, RawJson},
 };
@@ -157,8 +157,8 @@ impl ListWalk {
     }
 
     /// What the server has told, with what it said of itself.
-    pub(crate) fn told(self, era: Era, introduction: Introduction) -> Told {
-        Told {
+    pub(crate) fn into_snapshot(self, era: Era, introduction: Introduction) -> ServerSnapshot {
+        ServerSnapshot {
             era,
             introduction,
             hints: self.hints(),

@@ -37,9 +37,9 @@ impl Local {
         match self {
             Self::LogLevel => {}
             Self::Subscription if session.subscription.announced().subscriptions => {
-                let before = session.calls.lasting().subscribed();
-                session.calls.lasting().note(&call.call.request);
-                if session.calls.lasting().subscribed() != before {
+                let before = session.calls.resubscriptions().subscribed();
+                session.calls.resubscriptions().note(&call.call.request);
+                if session.calls.resubscriptions().subscribed() != before {
                     session.listen();
                 }
             }

@@ -9,7 +9,7 @@ use crate::{
     downstream::{
         link::Link,
         protocol::conversation::error_code,
-        session::{calls::Calls, lasting::Lasting, pending::Asked},
+        session::{calls::Calls, pending::Asked, resubscriptions::Resubscriptions},
     },
     wire::{Answer, FrameTicket, ObjectText, RawJson, code},
 };
@@ -90,13 +90,13 @@ impl Subscription {
     }
 
     /// The parameters of the request; nothing if there is nothing to be told.
-    pub(crate) fn params(&self, lasting: &Lasting) -> Option<RawJson> {
+    pub(crate) fn params(&self, resubscriptions: &Resubscriptions) -> Option<RawJson> {
         let lists = &self.announced.lists;
         let mut filter = lists
             .iter()
             .fold(ObjectText::new(), |filter, list| filter.member(list, &true));
         let resources = if self.announced.subscriptions {
-            lasting.subscribed()
+            resubscriptions.subscribed()
         } else {
             Vec::new()
         };
@@ -111,7 +111,7 @@ impl Subscription {
     /// Asks the server to tell what it tells of and somebody wants to hear. What it was asked before is taken back
     /// after that, so that nothing is missed.
     pub(crate) fn listen(&mut self, calls: &mut Calls, link: &mut Link) {
-        let params = self.params(calls.lasting());
+        let params = self.params(calls.resubscriptions());
         let open = params.map(|params| {
             let method = "subscriptions/listen";
             let (id, frame) = calls.ask(link, Asked::Listen, method, &params);
@@ -196,14 +196,14 @@ mod tests {
 
     fn params(capabilities: &str, subscribed: &[&str]) -> Option<String> {
         let said = json(&format!(r#"{{"capabilities":{capabilities}}}"#));
-        let mut lasting = Lasting::default();
+        let mut resubscriptions = Resubscriptions::default();
         for uri in subscribed {
-            lasting.note(&CallRequest::Relayed {
+            resubscriptions.note(&CallRequest::Relayed {
                 method: "resources/subscribe",
                 params: json(&format!(r#"{{"uri":"{uri}"}}"#)),
             });
         }
-        let params = Subscription::new(Announced::of(&said)).params(&lasting);
+        let params = Subscription::new(Announced::of(&said)).params(&resubscriptions);
         params.map(|params| params.as_str().to_owned())
     }
 

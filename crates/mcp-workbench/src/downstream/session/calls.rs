@@ -18,9 +18,9 @@ use crate::{
         protocol::{conversation::call_answer, dialect::Dialect, tasks},
         server::{CallTicket, QueuedCall, Status},
         session::{
-            lasting::Lasting,
             pending::{Asked, Pending, PendingCall},
             progress::report,
+            resubscriptions::Resubscriptions,
         },
     },
     era::Era,
@@ -44,7 +44,7 @@ pub(crate) struct Calls {
     times: ServerTimes,
     taken_back: TakenBack,
     /// What must hold when the server has come back.
-    lasting: Lasting,
+    resubscriptions: Resubscriptions,
     /// How the server is spoken to.
     dialect: Dialect,
     client_meta: ClientMeta,
@@ -64,7 +64,7 @@ impl Calls {
     pub(crate) fn new(
         next_id: u64,
         times: ServerTimes,
-        lasting: Lasting,
+        resubscriptions: Resubscriptions,
         dialect: Dialect,
         status: watch::Receiver<Status>,
     ) -> Self {
@@ -74,7 +74,7 @@ impl Calls {
             queued_bytes: 0,
             times,
             taken_back: TakenBack::default(),
-            lasting,
+            resubscriptions,
             dialect,
             client_meta: ClientMeta::default(),
             status,
@@ -123,8 +123,8 @@ impl Calls {
     }
 
     /// Makes hold again what held before the server came back.
-    pub(crate) fn repeat_lasting(&mut self, link: &mut Link) {
-        for (method, params) in self.lasting.requests() {
+    pub(crate) fn resubscribe(&mut self, link: &mut Link) {
+        for (method, params) in self.resubscriptions.requests() {
             self.ask(link, Asked::Again, method, &params);
         }
     }
@@ -136,13 +136,13 @@ impl Calls {
     }
 
     /// What must hold when the server has come back.
-    pub(crate) fn lasting(&mut self) -> &mut Lasting {
-        &mut self.lasting
+    pub(crate) fn resubscriptions(&mut self) -> &mut Resubscriptions {
+        &mut self.resubscriptions
     }
 
     /// Whether the server is of use to somebody even without calls.
     pub(crate) fn is_waited_for(&self) -> bool {
-        self.lasting.is_waited_for()
+        self.resubscriptions.is_waited_for()
     }
 
     /// A client is asked something for the server.
@@ -279,7 +279,7 @@ impl Calls {
             Asked::Call(mut call) => {
                 let answer = call_answer(answer, link);
                 if answer.is_ok() {
-                    self.lasting.note(&call.queued.call.request);
+                    self.resubscriptions.note(&call.queued.call.request);
                 }
                 call.queued.answered_by = Some(self.dialect.era);
                 call.queued.marks = marks;
@@ -434,7 +434,7 @@ impl Calls {
         mut self,
         link: &mut Link,
         error: impl Fn(Outcome) -> CallError,
-    ) -> (VecDeque<Box<QueuedCall>>, Lasting) {
+    ) -> (VecDeque<Box<QueuedCall>>, Resubscriptions) {
         let mut unsent = VecDeque::new();
         for id in self.pending.call_ids() {
             match self.pending.remove(id) {
@@ -452,7 +452,7 @@ impl Calls {
             }
         }
         unsent.extend(self.queue.into_iter().map(|call| call.queued));
-        (unsent, self.lasting)
+        (unsent, self.resubscriptions)
     }
 
     fn leave_queue(&mut self, at: usize) -> Option<Box<QueuedCall>> {

@@ -4,11 +4,11 @@
 
 pub(crate) mod calls;
 pub(crate) mod health;
-pub(crate) mod lasting;
 pub(crate) mod pending;
 pub(crate) mod progress;
 pub(crate) mod refresh;
 pub(crate) mod reply;
+pub(crate) mod resubscriptions;
 pub(crate) mod unreadable;
 
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::{
     downstream::{
         asks::{
             Asks,
-            held::{self, HeldQuestions},
+            unattributed::{self, UnattributedQuestions},
             users::{Users, wait_for_room},
         },
         error::{CallError, GiveUp, HttpFault},
@@ -44,12 +44,12 @@ use crate::{
         session::{
             calls::Calls,
             health::Health,
-            lasting::Lasting,
             pending::Asked,
             refresh::{Page, Reading, Refresh},
+            resubscriptions::Resubscriptions,
         },
+        snapshot::ServerSnapshot,
         supervisor::{adapt, memory::Keeper, start::Started, waiting::Waiting},
-        told::Told,
     },
     era::Era,
     lock::ServerPins,
@@ -84,7 +84,7 @@ pub(crate) struct Session {
     pub(crate) health: Health,
     pub(crate) asks: Asks,
     /// Its questions that could belong to several principals.
-    pub(crate) held: HeldQuestions,
+    pub(crate) unattributed: UnattributedQuestions,
     pub(crate) users: Users,
     /// What a modern server is asked to tell.
     pub(crate) subscription: Subscription,
@@ -113,7 +113,7 @@ impl Session {
         server: &Arc<Server>,
         started: Started,
         client: Option<Arc<dyn ClientHandle>>,
-        lasting: Lasting,
+        resubscriptions: Resubscriptions,
         status: watch::Receiver<Status>,
     ) -> Self {
         let mut session = Self {
@@ -122,13 +122,13 @@ impl Session {
             calls: Calls::new(
                 started.next_id,
                 server.times,
-                lasting,
+                resubscriptions,
                 started.dialect,
                 status,
             ),
             subscription: Subscription::new(started.announced),
             asks: started.asks,
-            held: HeldQuestions::default(),
+            unattributed: UnattributedQuestions::default(),
             users: client.map_or(Users::Nobody, |client| Users::One(client.lasting())),
             refresh: Refresh::default(),
             health: Health::default(),
@@ -138,7 +138,7 @@ impl Session {
             lost: None,
         };
         match session.calls.era() {
-            Era::Legacy => session.calls.repeat_lasting(&mut session.link),
+            Era::Legacy => session.calls.resubscribe(&mut session.link),
             Era::Modern => session.listen(),
         }
         session
@@ -157,7 +157,7 @@ impl Session {
             if replaced::is_replaced(self) {
                 return SessionEnd::Replaced;
             }
-            held::release(self);
+            unattributed::release(self);
             if replaced::is_replaced(self) {
                 return SessionEnd::Replaced;
             }
@@ -176,7 +176,7 @@ impl Session {
                 () = alarm.wait(due) => if let Some(end) = self.take_time(surroundings) {
                     return end;
                 },
-                closed = self.asks.next_answer() => held::take_answer(self, closed),
+                closed = self.asks.next_answer() => unattributed::take_answer(self, closed),
                 () = self.refresh.check_ended(), if self.refresh.is_in_work() => {
                     self.take_checked_page(surroundings);
                 }
@@ -240,7 +240,7 @@ impl Session {
             self.health.due(),
             self.link.stalls_at(),
             self.subscription.due(),
-            self.held.due(),
+            self.unattributed.due(),
             self.idle_at(),
         ];
         moments.into_iter().flatten().min()
@@ -254,7 +254,7 @@ impl Session {
             self.forget_page(page);
             self.settle_page(outcome);
         }
-        held::refuse_due(self, now);
+        unattributed::refuse_due(self, now);
         self.calls.release_progress(now);
         let timeouts = self.calls.expire(now, &mut self.link);
         if timeouts > 0 && self.health.timed_out(timeouts, now) {
@@ -296,7 +296,7 @@ impl Session {
             Command::Cancel(ticket) => self.calls.cancel(ticket, &mut self.link),
             Command::Follow(following) => {
                 self.used_at = self.calls.now();
-                self.calls.lasting().follow(following);
+                self.calls.resubscriptions().follow(following);
             }
             change => adapt::take_change(self, change, status),
         }
@@ -354,7 +354,7 @@ impl Session {
                 surroundings.status.send_modify(|it| it.stale = true);
             }
             LinkEvent::AccountChanged => {
-                self.calls.repeat_lasting(&mut self.link);
+                self.calls.resubscribe(&mut self.link);
                 let known = surroundings.status.borrow().tools.clone();
                 let introduction = known.unwrap_or_default().introduction.clone();
                 let page = self.refresh.require(introduction);
@@ -362,7 +362,7 @@ impl Session {
                 self.announce_everything(surroundings);
             }
             LinkEvent::Renewed(said) => {
-                self.calls.repeat_lasting(&mut self.link);
+                self.calls.resubscribe(&mut self.link);
                 let introduction = Introduction::of(&said, self.calls.era());
                 let page = self.refresh.require(introduction);
                 self.forget_page(page);
@@ -393,7 +393,7 @@ impl Session {
             }
             // A modern server has no business to ask like this, and must not be answered.
             Message::Request(_) if self.calls.era() == Era::Modern => {}
-            Message::Request(request) => held::take_question(self, request, origin),
+            Message::Request(request) => unattributed::take_question(self, request, origin),
         }
     }
 
@@ -454,7 +454,7 @@ impl Session {
                 self.calls.forget(ours);
                 self.subscription.ended(ours, Instant::now());
             }
-            _ => held::cancel_question(self, id),
+            _ => unattributed::cancel_question(self, id),
         }
     }
 
@@ -497,11 +497,11 @@ impl Session {
         let reading = Reading {
             era,
             permissions: &self.server.permissions,
-            make_list: Box::new(move |told| {
+            make_list: Box::new(move |snapshot| {
                 let rules = ListRules::of(&server, era).with_pins(&pins, server.pin);
-                ToolList::of(told, &rules)
+                ToolList::of(snapshot, &rules)
             }),
-            keep: &|told| keep_soon(&self.server, &self.link, told, surroundings),
+            keep: &|snapshot| keep_soon(&self.server, &self.link, snapshot, surroundings),
         };
         let status = surroundings.status;
         let page = self.refresh.take_page(id, answer, reading, status);
@@ -511,7 +511,8 @@ impl Session {
     /// Takes a page that was checked on a thread.
     fn take_checked_page(&mut self, surroundings: &Surroundings<'_>) {
         self.calls.begin_turn();
-        let keep = |told: &Told| keep_soon(&self.server, &self.link, told, surroundings);
+        let keep =
+            |snapshot: &ServerSnapshot| keep_soon(&self.server, &self.link, snapshot, surroundings);
         let permissions = &self.server.permissions;
         let status = surroundings.status;
         let page = self.refresh.take_checked(permissions, &keep, status);
@@ -550,11 +551,11 @@ impl Session {
     /// Fails the calls that have reached the server; returns what has to wait for the next start. The
     /// link is dropped, and the process with it.
     pub(crate) fn end(mut self, error: impl Fn(Outcome) -> CallError) -> Waiting {
-        let (calls, lasting) = self.calls.end(&mut self.link, error);
+        let (calls, resubscriptions) = self.calls.end(&mut self.link, error);
         Waiting {
             connects: self.refresh.into_waiting(),
             calls,
-            lasting,
+            resubscriptions,
             asked_for: false,
             asker: None,
         }
@@ -562,7 +563,12 @@ impl Session {
 }
 
 /// Keeps what a server has told for later runs.
-fn keep_soon(server: &Arc<Server>, link: &Link, told: &Told, surroundings: &Surroundings<'_>) {
+fn keep_soon(
+    server: &Arc<Server>,
+    link: &Link,
+    snapshot: &ServerSnapshot,
+    surroundings: &Surroundings<'_>,
+) {
     let secrets = link.secrets();
-    surroundings.keeper.keep_soon(server, told, &secrets);
+    surroundings.keeper.keep_soon(server, snapshot, &secrets);
 }

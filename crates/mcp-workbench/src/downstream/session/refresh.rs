@@ -11,7 +11,7 @@ use crate::{
         introduction::Introduction,
         listing::{ListWalk, Step, ToolList},
         server::{ConnectReply, Status},
-        told::Told,
+        snapshot::ServerSnapshot,
     },
     era::Era,
     offload::{Offloaded, Running},
@@ -77,17 +77,17 @@ pub(crate) struct Reading<'a> {
     /// Makes the list of what the server has told.
     pub(crate) make_list: MakeList,
     /// Keeps what the server has told.
-    pub(crate) keep: &'a dyn Fn(&Told),
+    pub(crate) keep: &'a dyn Fn(&ServerSnapshot),
 }
 
 /// Makes a list of tools, by the rules for its server. For a large list that is done on a thread.
-pub(crate) type MakeList = Box<dyn FnOnce(&Told) -> ToolList + Send>;
+pub(crate) type MakeList = Box<dyn FnOnce(&ServerSnapshot) -> ToolList + Send>;
 
 /// A page that was checked.
 enum CheckedPage {
     Next(Box<ListWalk>),
     /// It was the last one.
-    Last(Box<(Told, ToolList)>),
+    Last(Box<(ServerSnapshot, ToolList)>),
     /// It is no page of such a list.
     Invalid,
 }
@@ -103,9 +103,9 @@ fn check(
     match walk.accept(page) {
         Some(Step::Next) => CheckedPage::Next(Box::new(walk)),
         Some(Step::Done) => {
-            let told = walk.told(era, introduction);
-            let list = make_list(&told);
-            CheckedPage::Last(Box::new((told, list)))
+            let snapshot = walk.into_snapshot(era, introduction);
+            let list = make_list(&snapshot);
+            CheckedPage::Last(Box::new((snapshot, list)))
         }
         None => CheckedPage::Invalid,
     }
@@ -283,15 +283,15 @@ impl Refresh {
     pub(crate) fn take_checked(
         &mut self,
         permissions: &Permissions,
-        keep: &dyn Fn(&Told),
+        keep: &dyn Fn(&ServerSnapshot),
         status: &watch::Sender<Status>,
     ) -> Page {
         match self.checked.take() {
             Some(CheckedPage::Next(walk)) => return Page::Next(self.walk.insert(*walk).params()),
             Some(CheckedPage::Last(last)) => {
-                let (told, list) = *last;
+                let (snapshot, list) = *last;
                 self.renewed = None;
-                keep(&told);
+                keep(&snapshot);
                 publish(list, permissions, status);
             }
             Some(CheckedPage::Invalid) => return self.unreadable(status),

@@ -10,7 +10,7 @@ use crate::{
     downstream::{
         listing::PinRules,
         server::{Command, Status},
-        session::{Session, lasting::Lasting},
+        session::{Session, resubscriptions::Resubscriptions},
     },
     era::Era,
     ident::ToolboxName,
@@ -73,8 +73,8 @@ impl Adaption {
 pub(crate) fn take_change(session: &mut Session, change: Command, status: &watch::Sender<Status>) {
     match change {
         Command::Adapt(adaption) => adapt(session, &adaption, status),
-        Command::HandOver(heir) => session.calls.lasting().hand_over(&heir),
-        Command::Inherit(lasting) => inherit(session, lasting),
+        Command::HandOver(heir) => session.calls.resubscriptions().hand_over(&heir),
+        Command::Inherit(resubscriptions) => inherit(session, resubscriptions),
         Command::Recheck => recheck(session, status),
         _ => {}
     }
@@ -103,10 +103,10 @@ fn recheck(session: &mut Session, status: &watch::Sender<Status>) {
 }
 
 /// Makes hold what held for the server before.
-fn inherit(session: &mut Session, lasting: Lasting) {
-    session.calls.lasting().inherit(lasting);
+fn inherit(session: &mut Session, resubscriptions: Resubscriptions) {
+    session.calls.resubscriptions().inherit(resubscriptions);
     match session.calls.era() {
-        Era::Legacy => session.calls.repeat_lasting(&mut session.link),
+        Era::Legacy => session.calls.resubscribe(&mut session.link),
         Era::Modern => session.listen(),
     }
 }

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::{
     config::{Secrets, Server},
     downstream::{
+        deferred_writes::DeferredWrites,
         kept::{KeptLists, NotKept},
-        later::Later,
         listing::{PinRules, ToolList},
         server::About,
+        snapshot::ServerSnapshot,
         supervisor::SupervisorContext,
-        told::Told,
     },
     lock::ServerPins,
 };
@@ -87,8 +87,8 @@ impl Memory {
     }
 
     /// Keeps what the server has told for later runs.
-    fn keep(&self, server: (&Server, Option<&str>), told: &Told, secrets: &Secrets) {
-        let kept = self.lists.keep(server, told, secrets);
+    fn keep(&self, server: (&Server, Option<&str>), snapshot: &ServerSnapshot, secrets: &Secrets) {
+        let kept = self.lists.keep(server, snapshot, secrets);
         if let Err(reason) = &kept {
             tracing::debug!("its tools are not kept: {reason}");
         }
@@ -108,26 +108,31 @@ impl Memory {
 /// Keeps what a server tells.
 pub(crate) struct Keeper {
     about: Arc<About>,
-    later: Arc<Later>,
+    deferred_writes: Arc<DeferredWrites>,
 }
 
 impl Keeper {
     pub(crate) fn new(about: &Arc<About>, context: &SupervisorContext) -> Self {
         Self {
             about: Arc::clone(about),
-            later: Arc::clone(&context.later),
+            deferred_writes: Arc::clone(&context.deferred_writes),
         }
     }
 
     /// Keeps what the server has told when whoever waits for it has it, and at the latest at the end.
-    pub(crate) fn keep_soon(&self, server: &Arc<Server>, told: &Told, secrets: &Secrets) {
+    pub(crate) fn keep_soon(
+        &self,
+        server: &Arc<Server>,
+        snapshot: &ServerSnapshot,
+        secrets: &Secrets,
+    ) {
         let about = Arc::clone(&self.about);
-        let (server, told, secrets) = (Arc::clone(server), told.clone(), secrets.clone());
+        let (server, snapshot, secrets) = (Arc::clone(server), snapshot.clone(), secrets.clone());
         // Whoever signs in meanwhile may see others.
         let grant = self.about.access.grant();
-        self.later.add(move || {
+        self.deferred_writes.add(move || {
             let whose = (&*server, grant.as_deref());
-            about.memory.keep(whose, &told, &secrets);
+            about.memory.keep(whose, &snapshot, &secrets);
         });
     }
 }

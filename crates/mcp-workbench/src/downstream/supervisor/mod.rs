@@ -27,10 +27,10 @@ use crate::{
     contain::{Panicked, contain},
     downstream::{
         access::ServerAccess,
+        deferred_writes::DeferredWrites,
         error::{CallError, ConnectError},
         event::{Change, ServerEvent},
         kept::KeptLists,
-        later::Later,
         link::LinkContext,
         listing::ToolList,
         pool::Shutdown,
@@ -41,7 +41,7 @@ use crate::{
             adapt::{Adaption, Entry},
             limiter::{StartLimiter, Verdict},
             memory::{Keeper, Memory},
-            pinning::{Looks, record_later},
+            pinning::{LaunchInspector, record_later},
             start::{Question, Started, start},
             waiting::Waiting,
         },
@@ -71,9 +71,9 @@ pub(crate) struct SupervisorContext {
     /// What is pinned of servers.
     pub(crate) pins: Arc<Pins>,
     /// Who looks at how servers are started.
-    pub(crate) looks: Arc<Looks>,
+    pub(crate) inspector: Arc<LaunchInspector>,
     /// What is written when nobody waits.
-    pub(crate) later: Arc<Later>,
+    pub(crate) deferred_writes: Arc<DeferredWrites>,
 }
 
 /// The owner of one server.
@@ -274,15 +274,15 @@ impl Supervisor {
         let tools = self.publish_up(&mut started);
         record_later(&self.context);
         self.waiting.tell(&tools);
-        let lasting = std::mem::take(&mut self.waiting.lasting);
+        let resubscriptions = std::mem::take(&mut self.waiting.resubscriptions);
         let entry = self.about.entry();
         let keeper = Keeper::new(&self.about, &self.context);
-        keeper.keep_soon(&entry.server, &started.told, &started.link.secrets());
+        keeper.keep_soon(&entry.server, &started.snapshot, &started.link.secrets());
         let mut session = Session::new(
             &entry.server,
             started,
             client,
-            lasting,
+            resubscriptions,
             self.status.subscribe(),
         );
         if let Some(adaption) = self.adapted.take() {

@@ -26,7 +26,7 @@ const RECORD_AFTER: Duration = Duration::from_secs(50);
 /// Looks at how servers are started, at one after the other. Many servers may be one program, and a thread for each would
 /// wait for the first.
 #[derive(Default)]
-pub(crate) struct Looks {
+pub(crate) struct LaunchInspector {
     queue: Mutex<Queue>,
 }
 
@@ -44,7 +44,7 @@ struct Wanted {
     found: watch::Sender<Option<Launch>>,
 }
 
-impl Looks {
+impl LaunchInspector {
     /// Begins to look at how a server is started.
     fn begin(
         self: &Arc<Self>,
@@ -162,7 +162,7 @@ fn begin(
     mode: PinMode,
     context: &SupervisorContext,
 ) -> watch::Receiver<Option<Launch>> {
-    let (looks, tasks) = (&context.looks, &context.links.tasks);
+    let (looks, tasks) = (&context.inspector, &context.links.tasks);
     looks.begin(Arc::clone(server), Recall::of(mode), &context.pins, tasks)
 }
 
@@ -171,7 +171,10 @@ pub(crate) fn record_later(context: &SupervisorContext) {
     if !context.pins.has_news() {
         return;
     }
-    let (pins, later) = (Arc::clone(&context.pins), Arc::clone(&context.later));
+    let (pins, later) = (
+        Arc::clone(&context.pins),
+        Arc::clone(&context.deferred_writes),
+    );
     let shutdown = Arc::clone(&context.shutdown);
     context.links.tasks.spawn(async move {
         tokio::select! {

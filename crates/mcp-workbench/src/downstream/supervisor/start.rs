@@ -21,9 +21,9 @@ use crate::{
             subscription::Announced,
         },
         server::About,
+        snapshot::ServerSnapshot,
         stray::StrayText,
         supervisor::{SupervisorContext, adapt::Entry, pinning::Pinning},
-        told::Told,
         verdicts::{Verdict, VerdictKey},
     },
     era::Era,
@@ -44,7 +44,7 @@ pub(crate) struct Started {
     pub(crate) asks: Asks,
     pub(crate) tools: ToolList,
     /// What that list was made of.
-    pub(crate) told: Told,
+    pub(crate) snapshot: ServerSnapshot,
     /// The first id that the start has not used.
     pub(crate) next_id: u64,
     /// How it is spoken to.
@@ -254,7 +254,7 @@ impl<'a> Start<'a> {
             Err(error) => Err(error),
         };
         let (met, walk) = listed.map_err(|error| error.redacted(&conversation.link.secrets()))?;
-        let told = walk.told(met.era, Introduction::of(&met.said, met.era));
+        let snapshot = walk.into_snapshot(met.era, Introduction::of(&met.said, met.era));
         let mut secrets = conversation.link.secrets().into_owned();
         secrets.merge(&self.server.literal_credentials());
         let pins = self
@@ -263,14 +263,14 @@ impl<'a> Start<'a> {
             .await
             .without_secrets(secrets);
         let (server, era) = (Arc::clone(self.server), met.era);
-        let checked = Box::pin(offload(told.bytes(), move || {
+        let checked = Box::pin(offload(snapshot.bytes(), move || {
             let rules = ListRules::of(&server, era).with_pins(&pins, server.pin);
-            (ToolList::of(&told, &rules), told, pins)
+            (ToolList::of(&snapshot, &rules), snapshot, pins)
         }));
-        let (tools, told, pins) = checked.await;
+        let (tools, snapshot, pins) = checked.await;
         let started = Started {
             tools,
-            told,
+            snapshot,
             announced: Announced::of(&met.said),
             pins,
             dialect: conversation.dialect,

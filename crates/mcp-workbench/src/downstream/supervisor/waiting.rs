@@ -8,7 +8,7 @@ use crate::{
         error::{CallError, ConnectError},
         listing::ToolList,
         server::{Command, ConnectReply, QueuedCall, Urgency},
-        session::lasting::Lasting,
+        session::resubscriptions::Resubscriptions,
     },
 };
 
@@ -20,7 +20,7 @@ pub(crate) struct Waiting {
     /// Whether somebody asks for the server itself and not only for a call.
     pub(crate) asked_for: bool,
     /// What must hold when the server has come back.
-    pub(crate) lasting: Lasting,
+    pub(crate) resubscriptions: Resubscriptions,
     /// The last client that asked for the server itself.
     pub(crate) asker: Option<Arc<dyn ClientHandle>>,
 }
@@ -39,11 +39,11 @@ impl Waiting {
             }
             Command::Call(call) => self.calls.push_back(call),
             Command::Cancel(ticket) => self.calls.retain(|call| call.ticket != ticket),
-            Command::Follow(following) => self.lasting.follow(following),
+            Command::Follow(following) => self.resubscriptions.follow(following),
             // What is adapted to is read at every start.
             Command::Adapt(_) | Command::Recheck => {}
-            Command::HandOver(heir) => self.lasting.hand_over(&heir),
-            Command::Inherit(lasting) => self.lasting.inherit(lasting),
+            Command::HandOver(heir) => self.resubscriptions.hand_over(&heir),
+            Command::Inherit(resubscriptions) => self.resubscriptions.inherit(resubscriptions),
         }
     }
 

@@ -16,7 +16,7 @@ fn many_that_write_at_once_leave_a_whole_list() {
                     let count = 1 + (writer + round) % many.len();
                     let tools: Vec<&str> = many[..count].iter().map(String::as_str).collect();
                     lists
-                        .keep((server, None), &told(&tools), &Secrets::default())
+                        .keep((server, None), &snapshot(&tools), &Secrets::default())
                         .unwrap();
                     let read = names(lists.recall(server)).expect("a whole list");
                     assert_eq!(read, many[..read.len()]);

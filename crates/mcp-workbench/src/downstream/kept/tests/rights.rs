@@ -28,7 +28,7 @@ fn what_others_could_have_written_is_not_read() {
         set_mode(&file, open);
         assert_eq!(lists.recall(&server), None, "{open:o}");
         lists
-            .keep((&server, None), &told(&["a", "b"]), &Secrets::default())
+            .keep((&server, None), &snapshot(&["a", "b"]), &Secrets::default())
             .unwrap();
         assert_eq!(mode(&file), 0o600);
         assert!(lists.recall(&server).is_some());
@@ -40,7 +40,7 @@ fn a_folder_that_others_can_write_to_is_not_used() {
     let (folder, lists, server, _) = kept();
     set_mode(&folder.path().join(FOLDER), 0o777);
     assert_eq!(lists.recall(&server), None);
-    let refused = lists.keep((&server, None), &told(&["a"]), &Secrets::default());
+    let refused = lists.keep((&server, None), &snapshot(&["a"]), &Secrets::default());
     assert!(matches!(refused, Err(NotKept::Open(_))));
 }
 
@@ -52,7 +52,7 @@ fn a_salt_that_others_could_read_is_made_anew() {
     set_mode(&salt, 0o644);
     let next = KeptLists::new(Some(folder.path()), None);
     assert_eq!(next.recall(&server), None);
-    next.keep((&server, None), &told(&["a"]), &Secrets::default())
+    next.keep((&server, None), &snapshot(&["a"]), &Secrets::default())
         .unwrap();
     assert_ne!(fs::read(&salt).unwrap(), before);
     assert_eq!(mode(&salt), 0o600);

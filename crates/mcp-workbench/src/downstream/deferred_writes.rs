@@ -1,5 +1,5 @@
-//! What is written when nobody waits for it: on one thread for all, when nothing was added for a moment, and at the
-//! latest at the end.
+//! Writes to disk that nobody waits for. They run on one thread when nothing was added for a moment, and at the latest when
+//! the workbench ends.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -12,41 +12,41 @@ use tokio_util::task::TaskTracker;
 use super::pool::Shutdown;
 use crate::{contain::contain_now, offload::run_blocking};
 
-/// For how long nothing may have been added. Whoever opens a toolbox has an answer by then.
-const QUIET: Duration = Duration::from_millis(100);
-/// How often that is waited for at most.
-const PATIENCE: usize = 20;
+/// Writes begin when nothing was added for this long. An open that caused them has its answer by then.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Bound on the waiting while writes keep being added.
+const MAX_PAUSES: usize = 20;
 
-/// What is to be done later.
-pub(crate) struct Later {
+/// The queue of writes.
+pub(crate) struct DeferredWrites {
     tasks: TaskTracker,
     shutdown: Arc<Shutdown>,
-    waiting: Mutex<Waiting>,
+    pending: Mutex<Pending>,
 }
 
-type Work = Box<dyn FnOnce() + Send>;
+type Write = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]
-struct Waiting {
-    works: Vec<Work>,
-    /// Whether there is a task that will do it.
-    is_seen_to: bool,
+struct Pending {
+    writes: Vec<Write>,
+    /// Whether a task runs that will do them.
+    has_task: bool,
 }
 
-impl Later {
+impl DeferredWrites {
     pub(crate) fn new(tasks: TaskTracker, shutdown: Arc<Shutdown>) -> Self {
         Self {
             tasks,
             shutdown,
-            waiting: Mutex::default(),
+            pending: Mutex::default(),
         }
     }
 
-    /// Has something done later. It may read and write files.
+    /// Adds a write, which may also read files.
     pub(crate) fn add(self: &Arc<Self>, work: impl FnOnce() + Send + 'static) {
-        let mut waiting = self.waiting();
-        waiting.works.push(Box::new(work));
-        if !std::mem::replace(&mut waiting.is_seen_to, true) {
+        let mut pending = self.pending();
+        pending.writes.push(Box::new(work));
+        if !std::mem::replace(&mut pending.has_task, true) {
             let this = Arc::clone(self);
             self.tasks.spawn(async move { this.run().await });
         }
@@ -55,35 +55,35 @@ impl Later {
     async fn run(&self) {
         loop {
             self.quiet().await;
-            let works = {
-                let mut waiting = self.waiting();
-                waiting.is_seen_to = !waiting.works.is_empty();
-                std::mem::take(&mut waiting.works)
+            let writes = {
+                let mut pending = self.pending();
+                pending.has_task = !pending.writes.is_empty();
+                std::mem::take(&mut pending.writes)
             };
-            if works.is_empty() {
+            if writes.is_empty() {
                 return;
             }
-            // One that panics has been told of, and leaves the others alone.
+            // A panic is logged by the panic hook and must not prevent the other writes.
             let run = move || {
-                for work in works {
-                    let _ = contain_now(work);
+                for write in writes {
+                    let _ = contain_now(write);
                 }
             };
             if let Err(error) = run_blocking(run).await {
-                tracing::warn!("tools and pins of servers are not written to disk: {error}");
+                tracing::warn!("failed to write the server cache: {error}");
             }
         }
     }
 
-    /// Waits until nothing was added for a while, or the end has begun.
+    /// Waits until nothing was added for a while, or the workbench ends.
     async fn quiet(&self) {
-        let mut known = self.waiting().works.len();
-        for _ in 0..PATIENCE {
+        let mut known = self.pending().writes.len();
+        for _ in 0..MAX_PAUSES {
             tokio::select! {
-                () = sleep(QUIET) => {}
+                () = sleep(PAUSE) => {}
                 () = self.shutdown.begun() => return,
             }
-            let now = self.waiting().works.len();
+            let now = self.pending().writes.len();
             if now == known {
                 return;
             }
@@ -91,8 +91,8 @@ impl Later {
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -106,11 +106,11 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn everything_is_done_at_once_when_nothing_was_added_for_a_while() {
-        let later = Arc::new(Later::new(TaskTracker::new(), Arc::default()));
+        let deferred = Arc::new(DeferredWrites::new(TaskTracker::new(), Arc::default()));
         let (done, mut dones) = mpsc::unbounded_channel();
         let add = |number: usize| {
             let done = done.clone();
-            later.add(move || {
+            deferred.add(move || {
                 assert_ne!(number, 1, "one that panics");
                 let _ = done.send((number, thread::current().id()));
             });
@@ -118,10 +118,10 @@ mod tests {
         let began = Instant::now();
         add(0);
         add(1);
-        sleep(QUIET * 3 / 4).await;
+        sleep(PAUSE * 3 / 4).await;
         add(2);
         let (first, thread) = dones.recv().await.unwrap();
-        assert!(began.elapsed() >= QUIET * 2, "{:?}", began.elapsed());
+        assert!(began.elapsed() >= PAUSE * 2, "{:?}", began.elapsed());
         assert_eq!((first, dones.recv().await), (0, Some((2, thread))));
         assert_ne!(thread, thread::current().id());
         add(3);

@@ -1,5 +1,5 @@
-//! What was asked of a server that must still hold when it has ended and come back: the resources that
-//! clients have subscribed to, the level of its log messages, and how many calls will be gone on with.
+//! The requests that a server gets again when it has been restarted: subscriptions to resources and the level of its log
+//! messages; and the number of calls that will be continued.
 
 use std::collections::HashMap;
 
@@ -15,9 +15,9 @@ const SUBSCRIBE: &str = "resources/subscribe";
 const UNSUBSCRIBE: &str = "resources/unsubscribe";
 const SET_LEVEL: &str = "logging/setLevel";
 
-/// What must hold after a restart.
+/// The subscriptions and the log level that a restart must not lose.
 #[derive(Default)]
-pub(crate) struct Lasting {
+pub(crate) struct Resubscriptions {
     /// The parameters of the subscriptions, by what they subscribe to.
     subscriptions: HashMap<RawJson, RawJson>,
     log_level: Option<RawJson>,
@@ -25,7 +25,7 @@ pub(crate) struct Lasting {
     followed: usize,
 }
 
-impl Lasting {
+impl Resubscriptions {
     /// Notes a request that the server has granted.
     pub(crate) fn note(&mut self, request: &CallRequest) {
         let CallRequest::Relayed { method, params } = request else {

@@ -24,25 +24,25 @@ use crate::{
 };
 
 /// How long a question waits. The asking call fails after that, so it must not be long.
-const HOLD_TIME: Duration = Duration::from_millis(750);
+const WAIT: Duration = Duration::from_millis(750);
 /// How many of them wait.
-const MAX_HELD: usize = 32;
+const MAX_WAITING: usize = 32;
 
 /// The questions that wait, oldest first.
 #[derive(Default)]
-pub(crate) struct HeldQuestions {
-    held: Vec<Held>,
+pub(crate) struct UnattributedQuestions {
+    waiting: Vec<UnattributedQuestion>,
 }
 
-struct Held {
+struct UnattributedQuestion {
     request: Request,
     until: Instant,
 }
 
-impl HeldQuestions {
+impl UnattributedQuestions {
     /// When the next of them is refused.
     pub(crate) fn due(&self) -> Option<Instant> {
-        self.held.iter().map(|held| held.until).min()
+        self.waiting.iter().map(|question| question.until).min()
     }
 }
 
@@ -50,9 +50,9 @@ impl HeldQuestions {
 pub(crate) fn take_question(session: &mut Session, request: Request, origin: Origin) {
     let addressee = addressee(session, &request, origin);
     if addressee.is_none() && may_be_told_later(session, &request, origin) {
-        session.held.held.push(Held {
+        session.unattributed.waiting.push(UnattributedQuestion {
             request,
-            until: Instant::now() + HOLD_TIME,
+            until: Instant::now() + WAIT,
         });
         return;
     }
@@ -83,7 +83,10 @@ pub(crate) fn take_answer(session: &mut Session, closed: ClosedQuestion) {
 
 /// Forgets a question that the server has cancelled.
 pub(crate) fn cancel_question(session: &mut Session, id: &RequestId) {
-    session.held.held.retain(|held| held.request.id != *id);
+    session
+        .unattributed
+        .waiting
+        .retain(|question| question.request.id != *id);
     let asker = session.asks.cancel(id);
     close_question(session, asker);
 }
@@ -114,31 +117,34 @@ fn may_be_told_later(session: &Session, request: &Request, origin: Origin) -> bo
     let from_configuration = question == Question::Roots && session.asks.has_roots();
     origin == Origin::Connection
         && !from_configuration
-        && session.held.held.len() < MAX_HELD
+        && session.unattributed.waiting.len() < MAX_WAITING
         && session.calls.somebody_can_answer(question)
 }
 
 /// Takes the questions that can now belong to one principal only.
 pub(crate) fn release(session: &mut Session) {
-    if session.held.held.is_empty() {
+    if session.unattributed.waiting.is_empty() {
         return;
     }
-    for held in std::mem::take(&mut session.held.held) {
-        let is_told = addressee(session, &held.request, Origin::Connection).is_some();
-        if is_told || !may_be_told_later(session, &held.request, Origin::Connection) {
-            take_question(session, held.request, Origin::Connection);
+    for question in std::mem::take(&mut session.unattributed.waiting) {
+        let is_told = addressee(session, &question.request, Origin::Connection).is_some();
+        if is_told || !may_be_told_later(session, &question.request, Origin::Connection) {
+            take_question(session, question.request, Origin::Connection);
         } else {
-            session.held.held.push(held);
+            session.unattributed.waiting.push(question);
         }
     }
 }
 
 /// Refuses the questions that have waited for too long.
 pub(crate) fn refuse_due(session: &mut Session, now: Instant) {
-    let due = session.held.held.extract_if(.., |held| held.until <= now);
-    for held in due {
+    let due = session
+        .unattributed
+        .waiting
+        .extract_if(.., |question| question.until <= now);
+    for question in due {
         let words = "this question could belong to several clients, and none of them was asked";
-        let id = Some(&held.request.id);
+        let id = Some(&question.request.id);
         session
             .link
             .send(wire::error(id, code::INTERNAL_ERROR, words));

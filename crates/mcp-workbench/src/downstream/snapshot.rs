@@ -18,7 +18,7 @@ const TOOLS: &[u8] = b",\"tools\":[";
 
 /// Everything that was read of a server before its first call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct ServerSnapshot {
     pub(crate) era: Era,
     /// What it said of itself.
     pub(crate) introduction: Introduction,
@@ -46,7 +46,7 @@ struct Head {
     incomplete: Option<String>,
 }
 
-impl Told {
+impl ServerSnapshot {
     /// Returns the size of all definitions.
     pub(crate) fn bytes(&self) -> usize {
         let definitions = self.definitions.iter();
