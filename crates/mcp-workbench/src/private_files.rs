@@ -31,14 +31,23 @@ pub(crate) fn read(file: &Path, max_bytes: u64) -> Option<(Vec<u8>, Metadata)> {
 
 /// Writes a new file and puts it in the place of the old one, so that nobody ever reads half of it.
 pub(crate) fn replace(folder: &Path, name: &str, text: &[u8]) -> io::Result<()> {
-    place(folder, name, text, |temporary, file| {
+    replace_pieces(folder, name, &[text])
+}
+
+/// Does the same with a text that is given in pieces.
+pub(crate) fn replace_pieces(
+    folder: &Path,
+    name: &str,
+    pieces: &[impl AsRef<[u8]>],
+) -> io::Result<()> {
+    place(folder, name, pieces, |temporary, file| {
         fs::rename(temporary, file)
     })
 }
 
 /// Writes a file, unless there is one already.
 pub(crate) fn create(folder: &Path, name: &str, text: &[u8]) -> io::Result<()> {
-    place(folder, name, text, |temporary, file| {
+    place(folder, name, &[text], |temporary, file| {
         match fs::hard_link(temporary, file) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
             Ok(()) => fs::remove_file(temporary),
@@ -51,12 +60,15 @@ pub(crate) fn create(folder: &Path, name: &str, text: &[u8]) -> io::Result<()> {
 fn place(
     folder: &Path,
     name: &str,
-    text: &[u8],
+    pieces: &[impl AsRef<[u8]>],
     put: impl FnOnce(&Path, &Path) -> io::Result<()>,
 ) -> io::Result<()> {
     make_folder(folder)?;
     let temporary = folder.join(format!("{name}.{:016x}", u64::from_ne_bytes(random())));
-    let written = open_new(&temporary).and_then(|mut file| file.write_all(text));
+    let written = open_new(&temporary).and_then(|mut file| {
+        let mut pieces = pieces.iter();
+        pieces.try_for_each(|piece| file.write_all(piece.as_ref()))
+    });
     let written = written.and_then(|()| put(&temporary, &folder.join(name)));
     if written.is_err() {
         let _ = fs::remove_file(&temporary);

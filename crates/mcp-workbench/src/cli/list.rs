@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     config::{Config, Environment, RemoteProtocol, Server, ToolMode, Toolbox, Transport},
-    downstream::{KeptTools, ToolDefinition},
+    downstream::{CachedTools, ToolCache, ToolDefinition},
     ident::{ServerName, ToolboxName},
     visible::visible,
     wire::RawJson,
@@ -129,6 +129,7 @@ enum Found {
 
 impl Listing {
     fn of(config: &Config) -> Self {
+        let cache = ToolCache::of(config);
         Self {
             file: config.file.display().to_string(),
             tool_mode: match config.tool_mode {
@@ -137,7 +138,7 @@ impl Listing {
                 ToolMode::Native(_) => "native",
             },
             toolboxes: { config.toolboxes.values() }
-                .map(|it| listed(config, it))
+                .map(|it| listed(&cache, it))
                 .collect(),
         }
     }
@@ -193,12 +194,12 @@ impl Listing {
     }
 }
 
-fn listed(config: &Config, toolbox: &Toolbox) -> ListedToolbox {
+fn listed(cache: &ToolCache, toolbox: &Toolbox) -> ListedToolbox {
     let servers = toolbox.servers.values().map(|server| ListedServer {
         name: server.name.clone(),
         transport: transport_word(server),
         target: how_reached(server),
-        kept: KeptTools::of(config, server).map(Kept::of),
+        kept: cache.tools(server).map(Kept::of),
         found: None,
     });
     ListedToolbox {
@@ -239,7 +240,7 @@ fn server_table(servers: &[ListedServer], look: Look) -> String {
 }
 
 impl Kept {
-    fn of(kept: KeptTools) -> Self {
+    fn of(kept: CachedTools) -> Self {
         Self {
             tools: kept.tools,
             age_seconds: kept.age.as_secs(),

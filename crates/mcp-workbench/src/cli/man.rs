@@ -54,8 +54,8 @@ const FILES: &[(&str, &str)] = &[
          On Windows it is below %APPDATA%.",
     ),
     (
-        "~/.cache/mcp-workbench/eras.json",
-        "How each server speaks. It may be deleted at any time.",
+        "~/.cache/mcp-workbench/servers",
+        "The server cache: protocols, tools and approved definitions. It may be deleted at any time.",
     ),
     (
         "~/.local/state/mcp-workbench/token",

@@ -18,7 +18,8 @@ use super::{
 };
 use crate::{
     config::{Config, Environment},
-    downstream::{KeptSize, NotKept, catalogue_folder},
+    downstream::ToolCache,
+    server_cache::{CacheSize, NotCached},
     visible::visible,
 };
 
@@ -41,7 +42,7 @@ pub(super) fn run(
 ) -> Done {
     let mut config = load_configuration(config, environment)?.config;
     choose(&mut config, &arguments.toolboxes)?;
-    let (file, cache) = (config.file.clone(), config.cache.clone());
+    let (file, cache) = (config.file.clone(), ToolCache::of(&config));
     let progress = Progress::on_stderr(environment, "starting servers");
     let servers = with_workbench(config, async |workbench| {
         let found = look_at(&workbench, None, &progress).await;
@@ -52,15 +53,15 @@ pub(super) fn run(
         });
         handles.collect::<Vec<_>>()
     })?;
-    // At the end everything that was told has been kept.
+    // The shutdown has written everything to the cache.
     let servers = servers.into_iter().map(|(probed, handle)| {
-        let not_kept = handle.and_then(|handle| handle.not_kept());
-        Warmed::of(probed, not_kept.as_deref())
+        let not_cached = handle.and_then(|handle| handle.not_cached());
+        Warmed::of(probed, not_cached.as_deref())
     });
     let report = Report {
         file,
         servers: servers.collect(),
-        place: cache.map(|cache| (catalogue_folder(&cache), KeptSize::of(&cache))),
+        place: cache.folder().map(|it| (it.to_owned(), cache.size())),
     };
     if arguments.json {
         output::json(&report.document());
@@ -107,12 +108,12 @@ struct Report {
     file: PathBuf,
     servers: Vec<Warmed>,
     /// Where tools are kept, and how much there is.
-    place: Option<(PathBuf, KeptSize)>,
+    place: Option<(PathBuf, CacheSize)>,
 }
 
 impl Warmed {
-    fn of(probed: Probed, not_kept: Option<&NotKept>) -> Self {
-        let kept = match (&probed.tools, not_kept) {
+    fn of(probed: Probed, not_cached: Option<&NotCached>) -> Self {
+        let kept = match (&probed.tools, not_cached) {
             (Err(error), _) => Err(error.to_string()),
             (Ok(_), Some(reason)) => Err(format!("not kept: {reason}")),
             (Ok(_), None) => Ok(()),
@@ -176,7 +177,7 @@ impl Report {
     fn document(&self) -> ReportDocument<'_> {
         let (folder, size) = match &self.place {
             Some((folder, size)) => (Some(folder.as_path()), *size),
-            None => (None, KeptSize::default()),
+            None => (None, CacheSize::default()),
         };
         let servers = self.servers.iter().map(|it| ServerDocument {
             toolbox: &it.toolbox,

@@ -10,8 +10,6 @@ mod error;
 mod event;
 mod http;
 mod introduction;
-mod kept;
-mod launch_hash;
 mod link;
 mod listing;
 mod pool;
@@ -27,7 +25,7 @@ mod supervisor;
 pub(crate) mod test_client;
 #[cfg(test)]
 pub(crate) mod test_server;
-mod verdicts;
+mod tool_cache;
 
 pub(crate) use access::Access;
 pub(crate) use asks::questions::{can_answer, fresh_id};
@@ -37,8 +35,9 @@ pub(crate) use error::StartPhase;
 pub(crate) use error::{CallError, ConnectError, GiveUp, HttpFault, SignInNeeded};
 pub(crate) use event::{Change, ServerEvent};
 pub(crate) use introduction::ServerFamily;
-pub(crate) use kept::{KeptSize, KeptTools, NotKept, ToolCache, folder_in as catalogue_folder};
 pub(crate) use listing::{Cause, ListWalk, Reviewable, Step, ToolDefinition, ToolList, Withheld};
 pub(crate) use pool::{Pool, Renewal};
 pub(crate) use server::{CallTicket, Phase, ServerHandle, Status, Urgency};
 pub(crate) use session::reply::{CallEnd, CallResult, Outdated, Unfinished};
+pub(crate) use supervisor::cached_list::load_cached_lists;
+pub(crate) use tool_cache::{CachedTools, ToolCache};

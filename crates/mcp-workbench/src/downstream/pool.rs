@@ -18,13 +18,12 @@ use super::{
     access::AccessContext,
     deferred_writes::DeferredWrites,
     event::{Change, ServerEvent},
-    kept::KeptLists,
     link::LinkContext,
     process::ProcessTable,
     protocol::tasks::open_task,
     server::{ServerHandle, Status},
     supervisor::{Supervisor, SupervisorContext, adapt::Entry},
-    verdicts::Verdicts,
+    tool_cache::ToolCache,
 };
 use crate::{
     call::Principal,
@@ -63,6 +62,7 @@ impl Pool {
         let tasks = TaskTracker::new();
         let shutdown = Arc::new(Shutdown::default());
         let processes = ProcessTable::new(tasks.clone());
+        let pins = Arc::new(Pins::new(config));
         let links = LinkContext {
             processes,
             tasks: tasks.clone(),
@@ -80,13 +80,12 @@ impl Pool {
                 inspector: Arc::default(),
                 shutdown,
                 events: broadcast::channel(EVENTS).0,
-                verdicts: Arc::new(Verdicts::new(config.cache.clone())),
-                lists: Arc::new(KeptLists::new(
-                    config.cache.as_deref(),
+                tool_cache: Arc::new(ToolCache::new(
+                    Arc::clone(pins.cache()),
                     config.state.as_deref(),
                 )),
                 sealer: Arc::default(),
-                pins: Arc::new(Pins::new(config)),
+                pins,
             },
         }
     }

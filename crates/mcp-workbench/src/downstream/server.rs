@@ -21,7 +21,6 @@ use crate::{
         access::ServerAccess,
         awaited::Awaited,
         error::{CallError, ConnectError},
-        kept::NotKept,
         listing::ToolList,
         session::{
             reply::{AnswerReceiver, Answered, CallEnd, Then},
@@ -30,12 +29,13 @@ use crate::{
         stray::StrayText,
         supervisor::{
             adapt::{Adaption, Entry},
-            memory::Memory,
+            cached_list::CachedList,
         },
     },
     era::Era,
     ident::ServerIdentifier,
     seal::Sealer,
+    server_cache::NotCached,
     wire::{RawJson, ResultMarks},
 };
 
@@ -54,8 +54,8 @@ pub(crate) struct About {
     pub(crate) entry: Mutex<Arc<Entry>>,
     /// Whether somebody follows its list of tools.
     pub(crate) is_followed: AtomicBool,
-    /// What is known of its tools from earlier runs.
-    pub(crate) memory: Memory,
+    /// Its tools from earlier runs.
+    pub(crate) cached_list: CachedList,
     /// Seals the names of tasks.
     pub(crate) sealer: Arc<Sealer>,
     /// How it is signed in to.
@@ -84,8 +84,8 @@ pub(crate) struct Status {
     pub tools: Option<Arc<ToolList>>,
     /// Whether it has said that its tools have changed, and was not asked again yet.
     pub stale: bool,
-    /// Whether these tools are what it offered in an earlier run, and it was not up since.
-    pub recalled: bool,
+    /// Whether the tools are those of an earlier run, and the server was not up since.
+    pub from_cache: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -203,22 +203,15 @@ impl ServerHandle {
     pub(crate) fn status(&self) -> Status {
         let mut status = self.status.borrow().clone();
         if status.tools.is_none() {
-            status.tools = self.about.memory.remembered();
-            status.recalled = status.tools.is_some();
+            status.tools = self.about.cached_list.get();
+            status.from_cache = status.tools.is_some();
         }
         status
     }
 
-    /// The tools of the server as far as they are known without starting it: from this run, else from an earlier one.
-    /// They are read from disk once, and known from then on.
-    pub(crate) fn recall(&self) -> Option<Arc<ToolList>> {
-        let known = self.status.borrow().tools.clone();
-        known.or_else(|| self.about.memory.recall(&self.about.entry().server))
-    }
-
-    /// Why what the server told last is not kept for other runs, if it is not.
-    pub(crate) fn not_kept(&self) -> Option<Arc<NotKept>> {
-        self.about.memory.not_kept()
+    /// Returns why the last snapshot of the server is not in the cache, if it is not.
+    pub(crate) fn not_cached(&self) -> Option<Arc<NotCached>> {
+        self.about.cached_list.not_cached()
     }
 
     /// Returns the bounds of the lists of the server.
@@ -350,7 +343,7 @@ impl ServerHandle {
         let before = std::mem::replace(&mut *known, Arc::new(entry));
         let before = Arc::clone(&before.server);
         drop(known);
-        self.about.memory.renew(&now);
+        self.about.cached_list.renew(&now);
         let adaption = Adaption::new(before, now);
         let _ = self.commands.send(Command::Adapt(adaption));
     }
@@ -362,22 +355,27 @@ impl ServerHandle {
         Status {
             phase: Phase::Untried,
             stale: tools.is_some(),
-            tools: tools.map(|tools| self.about.memory.ruled(server, &tools.narrowed(server))),
-            recalled: false,
+            tools: tools.map(|tools| {
+                self.about
+                    .cached_list
+                    .ruled(server, &tools.narrowed(server))
+            }),
+            from_cache: false,
         }
     }
 
     /// Has the server's tools compared with the lock file again.
     pub(crate) fn recheck(&self) {
-        self.about.memory.renew(&self.about.entry().server);
+        self.about.cached_list.renew(&self.about.entry().server);
         let _ = self.commands.send(Command::Recheck);
     }
 
     /// Has the server tell another one, which takes its place, what must hold for it too. If its tools are known from
     /// an earlier run only, the heir's are read from there too.
     pub(crate) fn hand_over_to(&self, heir: &Self) {
-        if self.status().recalled {
-            heir.recall();
+        if self.status().from_cache {
+            // The only read of the cache on the event loop: a reload replaces all servers in one step and cannot wait.
+            heir.about.cached_list.load(&heir.entry().server);
         }
         let heir = heir.commands.clone();
         let _ = self.commands.send(Command::HandOver(heir));

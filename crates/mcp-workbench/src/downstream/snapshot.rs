@@ -1,43 +1,36 @@
-//! What a server has told of itself and its tools: the one thing that lists are made of, whether it was told just now
-//! or in an earlier run. Filters and checks are no part of it.
+//! The snapshot of a server: what it said about itself and its tools, now or in an earlier run. Lists of tools are made of
+//! it. It is not filtered or checked yet, so other rules need no start of the server.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-use super::{introduction::Introduction, verdicts::EraWord};
+use super::introduction::Introduction;
 use crate::{
     era::{CacheHints, Era},
+    server_cache::EraWord,
     wire::{ObjectText, RawJson},
 };
 
-/// The layout of the text; one of another layout is not read.
-const LAYOUT: u32 = 1;
-
-/// What stands between the head and the tools, which may be many and are written without a copy.
+/// The text between the head and the definitions, which may be many and are copied once.
 const TOOLS: &[u8] = b",\"tools\":[";
 
-/// Everything that was read of a server before its first call.
+/// Everything that is read from a server before its first call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServerSnapshot {
     pub(crate) era: Era,
-    /// What it said of itself.
     pub(crate) introduction: Introduction,
     /// The definitions of its tools, as they came.
     pub(crate) definitions: Vec<RawJson>,
-    /// What else a reader should know of the list.
+    /// Remarks on the list for its readers.
     pub(crate) notices: Vec<String>,
     /// The bound at which reading the list stopped, with the number of tools that fit.
     pub(crate) incomplete: Option<String>,
-    /// How long the list may be kept, and by whom.
     pub(crate) hints: CacheHints,
 }
 
-/// What stands before the tools.
+/// The parts before the definitions.
 #[derive(Serialize, Deserialize)]
 struct Head {
-    layout: u32,
-    /// What the text is kept under, so that a file under another's name is not taken for that.
-    key: String,
     #[serde(with = "EraWord")]
     era: Era,
     introduction: Introduction,
@@ -53,11 +46,9 @@ impl ServerSnapshot {
         definitions.map(|it| it.as_bytes().len()).sum()
     }
 
-    /// All of it as a text to be kept under a key.
-    pub(crate) fn to_text(&self, key: &str) -> Vec<u8> {
+    /// Returns the snapshot as JSON for the cache.
+    pub(crate) fn to_json(&self) -> RawJson {
         let head = Head {
-            layout: LAYOUT,
-            key: key.to_owned(),
             era: self.era,
             introduction: self.introduction.clone(),
             notices: self.notices.clone(),
@@ -82,18 +73,14 @@ impl ServerSnapshot {
             text.extend_from_slice(definition.as_bytes());
         }
         text.extend_from_slice(b"]}");
-        text
+        RawJson::parse(&Bytes::from(text)).expect("made of JSON")
     }
 
-    /// Reads such a text; nothing if it is not one, or is kept under another key.
-    pub(crate) fn of_text(text: Vec<u8>, key: &str) -> Option<Self> {
-        let text = RawJson::parse(&Bytes::from(text)).ok()?;
-        let members = text.members()?;
+    /// Reads such JSON; none if it is something else.
+    pub(crate) fn from_json(json: &RawJson) -> Option<Self> {
+        let members = json.members()?;
         let member = |name: &str| Some(&members.iter().find(|it| it.key == name)?.value);
         let head: Head = serde_json::from_str(member("head")?.as_str()).ok()?;
-        if head.layout != LAYOUT || head.key != key {
-            return None;
-        }
         Some(Self {
             era: head.era,
             introduction: head.introduction,

@@ -18,12 +18,13 @@ use tokio::{
 use super::{
     error::ConnectError,
     link::{LinkEvent, Origin},
-    process::{Exit, Process, ProcessTable, Spawned, find_program, spawn},
+    process::{Exit, Process, ProcessTable, Spawned, spawn},
 };
 use crate::{
     config::{ChildEnvironment, EnvFileError, Secrets, StdioLaunch},
     offload::run_blocking,
     pipe::{FrameWriter, LineReader},
+    program_lookup::find_program,
     visible::visible,
     wire::{FrameTicket, Line, Outbox, Outgoing, parse_on_one_line},
 };

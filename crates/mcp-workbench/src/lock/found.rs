@@ -46,7 +46,7 @@ impl Found {
                 launch: match &self.start {
                     Start::Known(launch) => launch.saying(product),
                     Start::Unlooked(server, programs) => {
-                        Launch::of(server, programs, Recall::Kept).saying(product)
+                        Launch::of(server, programs, Recall::Cached).saying(product)
                     }
                 },
                 ..self.tools_only().clone()

@@ -106,6 +106,15 @@ pub(super) fn are_known(server: &Server, programs: &Programs, recall: Recall) ->
     })
 }
 
+/// Returns the files among the inputs.
+pub(super) fn files(server: &Server) -> impl Iterator<Item = PathBuf> {
+    let sources = sources(server).into_iter().flatten();
+    sources.filter_map(|(_, source)| match source {
+        Source::File(file) => Some(file),
+        Source::Value(_) => None,
+    })
+}
+
 fn sources(server: &Server) -> Option<impl Iterator<Item = (String, Source<'_>)>> {
     let Transport::Stdio(launch) = &server.transport else {
         return None;

@@ -3,7 +3,7 @@
 //! A definition is compared by the SHA-256 of its [`canonical`] form, a server by its [`Launch`]. The [`Lock`] is the
 //! file's content; [`Observation`] is what was found of a server, and comparing the two gives [`Differences`]. All of
 //! that is plain data. What touches disks is [`Pins`], the one owner of the file in a process, with `texts`, which
-//! keeps definitions so that a difference can be shown, and `programs`, which has the digests of files.
+//! stores definitions in the server cache so that a difference can be shown, and `programs`, which has the digests of files.
 //! [`ServerPins`] is what the task of a server holds: whether it may start, and which of its tools may be offered.
 //!
 //! Only `mcp-workbench trust` approves anything. A running workbench writes first contacts, and changes as `seen`.

@@ -14,6 +14,7 @@ use super::{
     Base, Denial, Digest, Launch, Lock, LockFault, Observation, PinPolicy, PinnedServer, canonical,
     disk::{Disk, read, stamp},
     found::Found,
+    inputs, program_files,
     programs::{Programs, Recall},
     server_pins::Ruling,
     state::{Place, State, key},
@@ -21,8 +22,9 @@ use super::{
     words::{self, APPROVE, DIFF, Standing},
 };
 use crate::{
-    config::{Config, Invocation, PinMode, Purpose, Server, WriteError},
+    config::{Config, Invocation, PinMode, Purpose, Secrets, Server, WriteError},
     ident::ServerIdentifier,
+    server_cache::{CachedServer, ServerCache, Subject},
     wire::RawJson,
 };
 
@@ -33,8 +35,11 @@ pub(crate) struct Pins {
     file: Option<PathBuf>,
     /// How the program is called for the configuration.
     program: Invocation,
+    cache: Arc<ServerCache>,
     pub(super) texts: Texts,
     pub(super) programs: Arc<Programs>,
+    /// Servers whose program files were read since their digests were last stored.
+    pub(super) inspected: Mutex<Vec<Arc<Server>>>,
     state: Mutex<State>,
     /// The policy of the configuration; nothing where servers are started for a review.
     policy: Mutex<Option<PinPolicy>>,
@@ -76,9 +81,12 @@ impl Pins {
         // Beside a pipe there is no place for a file.
         let is_plain = !fs::metadata(&config.file).is_ok_and(|it| !it.is_file());
         let file = config.lock.clone().filter(|_| is_plain);
+        let cache = Arc::new(ServerCache::new(config.cache.as_deref()));
         Self {
-            texts: Texts::new(config.cache.as_deref(), file.as_deref()),
-            programs: Arc::new(Programs::new(config.cache.as_deref())),
+            texts: Texts::new(Arc::clone(&cache), file.as_deref()),
+            programs: Arc::default(),
+            inspected: Mutex::default(),
+            cache,
             file,
             program: Invocation::of(config),
             state: Mutex::default(),
@@ -198,9 +206,22 @@ impl Pins {
         is_pinned || state.first.contains_key(&key(place))
     }
 
-    /// Returns how a server is started now. Files may be read, which takes a moment.
-    pub(crate) fn launch(&self, server: &Server, recall: Recall) -> Launch {
-        Launch::of(server, &self.programs, recall)
+    /// Returns the server cache.
+    pub(crate) fn cache(&self) -> &Arc<ServerCache> {
+        &self.cache
+    }
+
+    /// Returns how a server is started now. Files may be read, which takes a moment. Their digests are stored by the next
+    /// [`Self::store_programs`].
+    pub(crate) fn launch(&self, server: &Arc<Server>, recall: Recall) -> Launch {
+        let launch = Launch::of(server, &self.programs, recall);
+        self.inspected().push(Arc::clone(server));
+        launch
+    }
+
+    /// Takes up the digests of program files that the cache has of a server.
+    pub(crate) fn add_cached_programs(&self, cached: &CachedServer) {
+        self.programs.add_cached(cached.programs());
     }
 
     /// Returns how a server is started now, if no file has to be read for it.
@@ -210,12 +231,32 @@ impl Pins {
 
     /// Returns how a server is started now, for somebody who approves it: every file is read.
     pub(crate) fn launch_to_approve(&self, server: &Server) -> Launch {
-        self.launch(server, Recall::of(PinMode::Enforce))
+        Launch::of(server, &self.programs, Recall::of(PinMode::Enforce))
     }
 
-    /// Keeps what was read of programs for later runs.
-    pub(crate) fn keep_programs(&self) {
-        self.programs.keep();
+    /// Stores the digests of the program files that were read, for later runs. Files are read and written.
+    pub(crate) fn store_programs(&self) {
+        let inspected = std::mem::take(&mut *self.inspected());
+        for server in inspected {
+            let files = program_files::named(&server).map(|(_, file)| file);
+            let programs = self.programs.cacheable(files.chain(inputs::files(&server)));
+            // A program has no sign-in.
+            let subject = Subject::Launch {
+                server: &server,
+                grant: None,
+            };
+            let stored = self.cache.update(&subject, &Secrets::default(), |record| {
+                record.set_programs(programs);
+            });
+            if let Err(error) = stored {
+                tracing::debug!("digests of programs are not cached: {error}");
+            }
+        }
+    }
+
+    pub(super) fn inspected(&self) -> MutexGuard<'_, Vec<Arc<Server>>> {
+        let inspected = self.inspected.lock();
+        inspected.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a server may be started in this way, where only what is approved may be.

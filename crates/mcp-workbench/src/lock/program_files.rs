@@ -43,8 +43,8 @@ pub(super) fn are_known(server: &Server, programs: &Programs, recall: Recall) ->
     named(server).all(|(_, file)| programs.is_known(&file, recall))
 }
 
-/// The names of files as they are written, and where they are.
-fn named(server: &Server) -> impl Iterator<Item = (&str, PathBuf)> {
+/// Returns the names of files as they are written, and their paths.
+pub(super) fn named(server: &Server) -> impl Iterator<Item = (&str, PathBuf)> {
     let launch = match &server.transport {
         Transport::Stdio(launch) => Some(launch),
         Transport::Remote(_) | Transport::Unset(_) => None,

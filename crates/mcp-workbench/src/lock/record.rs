@@ -12,7 +12,7 @@ use std::{
 use super::{
     Digest, Lock, PinnedServer, Pins, RecordError,
     disk::{Disk, read, stamp},
-    found::Found,
+    found::{Found, Start},
     pins::unusable,
     state::Scope,
 };
@@ -47,8 +47,11 @@ impl Pins {
         // What takes long is done before others have to wait for the file.
         for found in &news {
             found.observation();
+            if let Start::Unlooked(server, _) = &found.start {
+                self.inspected().push(Arc::clone(server));
+            }
         }
-        self.programs.keep();
+        self.store_programs();
         let written = self.change(|lock| {
             let mut pinned = (0, 0);
             for found in &news {
@@ -58,7 +61,7 @@ impl Pins {
         });
         match written {
             Ok((lock, (servers, tools))) => {
-                self.keep(&lock, &news);
+                self.store_texts(&lock, &news);
                 if servers > 0 {
                     let file = self.file().unwrap_or(Path::new(""));
                     tracing::info!(
@@ -110,26 +113,14 @@ impl Pins {
         Ok((lock, done))
     }
 
-    /// Keeps the definitions of what was found, as far as the lock file has them.
-    fn keep(&self, lock: &Lock, news: &[Arc<Found>]) {
+    fn store_texts(&self, lock: &Lock, news: &[Arc<Found>]) {
         for found in news {
-            self.write_texts(lock, &found.place, found.texts());
+            self.keep_texts(lock, &found.place, found.texts());
         }
-        self.texts.forget_oldest();
     }
 
-    /// Keeps definitions of a server, as far as the lock file has them.
+    /// Stores definitions of a server, as far as the lock file has them.
     pub(crate) fn keep_texts(
-        &self,
-        lock: &Lock,
-        place: &ServerIdentifier,
-        texts: impl Iterator<Item = (Digest, String)>,
-    ) {
-        self.write_texts(lock, place, texts);
-        self.texts.forget_oldest();
-    }
-
-    fn write_texts(
         &self,
         lock: &Lock,
         place: &ServerIdentifier,
@@ -140,7 +131,7 @@ impl Pins {
             .into_iter()
             .flat_map(PinnedServer::digests)
             .collect();
-        self.texts.keep(place, texts, &wanted);
+        self.texts.store(place, texts, &wanted);
     }
 }
 

@@ -9,7 +9,9 @@ use crate::{
     alarm::timeout_at,
     call::ClientHandle,
     config::Connect,
-    downstream::{Awaited, ConnectError, Phase, ServerHandle, Status, ToolList, Urgency},
+    downstream::{
+        Awaited, ConnectError, Phase, ServerHandle, Status, ToolList, Urgency, load_cached_lists,
+    },
     ident::ServerName,
 };
 
@@ -36,6 +38,11 @@ pub(super) async fn connect_all(
     client: &Arc<dyn ClientHandle>,
     open_wait: Duration,
 ) -> Found {
+    if contents.config.connect == Connect::OnUse {
+        let servers = contents.servers().values().map(Arc::as_ref);
+        let untried = servers.filter(|it| it.inspect(|status| is_untried(&status.phase)));
+        load_cached_lists(untried).await;
+    }
     let mut connecting = Connecting::begin(contents, client, open_wait);
     connecting.wait().await;
     connecting.finish(contents)
@@ -169,12 +176,17 @@ fn known_tools(server: &ServerHandle, connect: Connect) -> Option<Arc<ToolList>>
             ..
         } => Some(tools),
         Status {
-            phase: Phase::Untried | Phase::Starting,
+            phase,
+            tools,
             stale: false,
             ..
-        } if connect == Connect::OnUse => server.recall(),
+        } if connect == Connect::OnUse && is_untried(&phase) => tools,
         _ => None,
     }
+}
+
+fn is_untried(phase: &Phase) -> bool {
+    matches!(phase, Phase::Untried | Phase::Starting)
 }
 
 #[cfg(test)]

@@ -18,7 +18,9 @@ use crate::{
     alarm::timeout_at,
     call::ClientHandle,
     config,
-    downstream::{ConnectError, Phase, ServerHandle, ToolDefinition, ToolList, Urgency},
+    downstream::{
+        ConnectError, Phase, ServerHandle, ToolDefinition, ToolList, Urgency, load_cached_lists,
+    },
     ident::{ServerIdentifier, ToolIdentifier, ToolboxName},
     offload::offload,
     search::{Explanation, Index, Query, ServerText, ToolText},
@@ -232,11 +234,12 @@ impl Finder {
         client: &Arc<dyn ClientHandle>,
         deadline: Instant,
     ) -> Vec<ServerFailure> {
+        load_cached_lists(places.iter().map(|place| &*place.server)).await;
         let turns = Arc::new(Semaphore::new(AT_ONCE));
         let mut meeting = JoinSet::new();
         let mut answers = HashMap::new();
         for (number, place) in places.iter().enumerate() {
-            if place.server.recall().is_some() {
+            if place.server.status().tools.is_some() {
                 continue;
             }
             match place.server.status().phase {
@@ -297,10 +300,11 @@ impl Finder {
         configured: Vec<ToolboxName>,
         failures: Vec<ServerFailure>,
     ) -> Search {
+        load_cached_lists(places.iter().map(|place| &*place.server)).await;
         let searched = places.iter().map(|place| Searched {
             identifier: place.identifier.clone(),
             config: Arc::clone(&place.config),
-            tools: place.server.recall(),
+            tools: place.server.status().tools,
         });
         let searched: Vec<Searched> = searched.collect();
         {

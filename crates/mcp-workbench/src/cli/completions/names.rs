@@ -12,7 +12,7 @@ use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use crate::{
     cli::{Arguments, configuration::load_file_again},
     config::{Config, Environment, Toolbox, locate, quoted},
-    downstream::KeptTools,
+    downstream::ToolCache,
     visible::visible,
 };
 
@@ -100,8 +100,9 @@ impl Names {
         };
         let servers = self.chosen().flat_map(|toolbox| toolbox.servers.values());
         let wanted = self.server.as_deref();
+        let cache = ToolCache::of(config);
         let servers = servers.filter(|it| wanted.is_none_or(|name| name == it.name.as_str()));
-        let names = servers.flat_map(|server| KeptTools::names(config, server));
+        let names = servers.flat_map(|server| cache.offered_names(server));
         names.filter_map(|name| candidate(&name)).collect()
     }
 }

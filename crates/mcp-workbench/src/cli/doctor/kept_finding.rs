@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use super::finding::listed;
-use crate::downstream::NotKept;
+use crate::server_cache::NotCached;
 
 /// Something about what is kept of servers.
 #[derive(Debug)]
@@ -11,7 +11,7 @@ pub(super) enum KeptFinding {
     /// Of these servers of a toolbox nothing was kept before.
     Cold { servers: Vec<String> },
     /// The tools of a server cannot be kept.
-    NotKept(Arc<NotKept>),
+    NotCached(Arc<NotCached>),
 }
 
 impl KeptFinding {
@@ -19,7 +19,7 @@ impl KeptFinding {
     pub(super) fn code(&self) -> &'static str {
         match self {
             Self::Cold { .. } => "not_warmed",
-            Self::NotKept(_) => "tools_not_kept",
+            Self::NotCached(_) => "tools_not_kept",
         }
     }
 
@@ -31,15 +31,15 @@ impl KeptFinding {
                                   or another login, `mcp-workbench warm` asks them again"
                     .to_owned()
             }
-            Self::NotKept(reason) => match &**reason {
-                NotKept::NoPlace => {
+            Self::NotCached(reason) => match &**reason {
+                NotCached::NoFolder => {
                     "set HOME or XDG_CACHE_HOME where the workbench is started".to_owned()
                 }
-                NotKept::Open(_) => "delete it: it is made anew, for you alone".to_owned(),
-                NotKept::Unwritable { .. } => {
+                NotCached::Exposed(_) => "delete it: it is made anew, for you alone".to_owned(),
+                NotCached::Unwritable { .. } => {
                     "make room for it, or delete what stands there: it is made anew".to_owned()
                 }
-                NotKept::TooLarge(_) | NotKept::Secret => {
+                NotCached::TooLarge(_) | NotCached::Secret => {
                     "nothing has to be done: it is started when the toolbox is opened".to_owned()
                 }
             },
@@ -56,7 +56,7 @@ impl fmt::Display for KeptFinding {
                  did not know",
                 listed(servers)
             ),
-            Self::NotKept(reason) => write!(f, "its tools cannot be kept: {reason}"),
+            Self::NotCached(reason) => write!(f, "its tools cannot be kept: {reason}"),
         }
     }
 }

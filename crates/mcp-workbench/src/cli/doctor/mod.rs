@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     config::{Config, Connect, Environment, Loaded, Toolbox, Transport},
-    downstream::{KeptTools, ServerHandle},
+    downstream::{ServerHandle, ToolCache},
     ident::{ServerName, ToolboxName},
     lock::Scope,
 };
@@ -135,9 +135,10 @@ fn cold_servers(config: &Config) -> Vec<(ToolboxName, ServerName)> {
         let servers = toolbox.servers.values();
         servers.map(|server| (toolbox.name.clone(), server))
     });
+    let cache = ToolCache::of(config);
     let cold = servers.filter(|(_, server)| {
         let can_start = !matches!(server.transport, Transport::Unset(_));
-        can_start && KeptTools::of(config, server).is_none()
+        can_start && cache.tools(server).is_none()
     });
     cold.map(|(toolbox, server)| (toolbox, server.name.clone()))
         .collect()
@@ -163,10 +164,10 @@ fn examine_toolbox(
             let text = text.to_owned();
             findings.push(Finding::Start(StartFinding::StrayText { text }));
         }
-        let not_kept = handle.and_then(|handle| handle.not_kept());
-        if let Some(reason) = not_kept.filter(|_| toolbox.connect == Connect::OnUse) {
+        let not_cached = handle.and_then(|handle| handle.not_cached());
+        if let Some(reason) = not_cached.filter(|_| toolbox.connect == Connect::OnUse) {
             cold.retain(|server| *server != probed.server.name.as_str());
-            findings.push(Finding::Kept(KeptFinding::NotKept(reason)));
+            findings.push(Finding::Kept(KeptFinding::NotCached(reason)));
         }
         findings.sort_by_key(Finding::level);
         servers.push(ServerReport { probed, findings });

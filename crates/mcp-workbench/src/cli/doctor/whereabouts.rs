@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{config::Environment, downstream::process::find_program};
+use crate::{config::Environment, program_lookup::find_program};
 
 /// Folders in the home directory; `*` stands for any one folder.
 const IN_HOME: &[&str] = &[

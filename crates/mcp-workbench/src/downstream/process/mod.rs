@@ -7,7 +7,6 @@
 pub(crate) mod guard;
 #[cfg(target_os = "linux")]
 mod linux;
-mod lookup;
 #[cfg(not(target_os = "linux"))]
 mod portable;
 #[cfg(target_os = "linux")]
@@ -22,7 +21,6 @@ use tokio::{
 
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{Process, ProcessTable};
-pub(crate) use lookup::find_program;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use portable::{Process, ProcessTable};
 

@@ -12,11 +12,11 @@ use crate::{
             conversation::{Conversation, refused},
             dialect::{Dialect, own_identity},
         },
-        verdicts::ServerIdentity,
     },
     era::{
         Era, LEGACY_REVISIONS, MODERN_REVISION, SERVER_INFO, UNSUPPORTED_VERSION, is_modern_code,
     },
+    server_cache::ServerIdentity,
     wire::{Answer, ObjectText, RawJson},
 };
 

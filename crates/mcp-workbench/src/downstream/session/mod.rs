@@ -49,7 +49,7 @@ use crate::{
             resubscriptions::Resubscriptions,
         },
         snapshot::ServerSnapshot,
-        supervisor::{adapt, memory::Keeper, start::Started, waiting::Waiting},
+        supervisor::{adapt, cached_list::CacheWriter, start::Started, waiting::Waiting},
     },
     era::Era,
     lock::ServerPins,
@@ -103,8 +103,7 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) shutdown: &'a Shutdown,
     /// Tells everybody what has changed.
     pub(crate) tell: &'a (dyn Fn(Change) + Sync),
-    /// Keeps what the server tells.
-    pub(crate) keeper: &'a Keeper,
+    pub(crate) cache_writer: &'a CacheWriter,
 }
 
 impl Session {
@@ -501,7 +500,7 @@ impl Session {
                 let rules = ListRules::of(&server, era).with_pins(&pins, server.pin);
                 ToolList::of(snapshot, &rules)
             }),
-            keep: &|snapshot| keep_soon(&self.server, &self.link, snapshot, surroundings),
+            keep: &|snapshot| cache_snapshot(&self.server, &self.link, snapshot, surroundings),
         };
         let status = surroundings.status;
         let page = self.refresh.take_page(id, answer, reading, status);
@@ -511,8 +510,9 @@ impl Session {
     /// Takes a page that was checked on a thread.
     fn take_checked_page(&mut self, surroundings: &Surroundings<'_>) {
         self.calls.begin_turn();
-        let keep =
-            |snapshot: &ServerSnapshot| keep_soon(&self.server, &self.link, snapshot, surroundings);
+        let keep = |snapshot: &ServerSnapshot| {
+            cache_snapshot(&self.server, &self.link, snapshot, surroundings);
+        };
         let permissions = &self.server.permissions;
         let status = surroundings.status;
         let page = self.refresh.take_checked(permissions, &keep, status);
@@ -562,13 +562,13 @@ impl Session {
     }
 }
 
-/// Keeps what a server has told for later runs.
-fn keep_soon(
+/// Has a snapshot of the server written to the cache.
+fn cache_snapshot(
     server: &Arc<Server>,
     link: &Link,
     snapshot: &ServerSnapshot,
     surroundings: &Surroundings<'_>,
 ) {
     let secrets = link.secrets();
-    surroundings.keeper.keep_soon(server, snapshot, &secrets);
+    surroundings.cache_writer.write(server, snapshot, &secrets);
 }

@@ -3,8 +3,8 @@
 //! reason.
 
 pub(crate) mod adapt;
+pub(crate) mod cached_list;
 pub(crate) mod limiter;
-pub(crate) mod memory;
 pub(crate) mod pinning;
 pub(crate) mod start;
 pub(crate) mod waiting;
@@ -30,7 +30,6 @@ use crate::{
         deferred_writes::DeferredWrites,
         error::{CallError, ConnectError},
         event::{Change, ServerEvent},
-        kept::KeptLists,
         link::LinkContext,
         listing::ToolList,
         pool::Shutdown,
@@ -39,13 +38,13 @@ use crate::{
         stray::StrayText,
         supervisor::{
             adapt::{Adaption, Entry},
+            cached_list::{CacheWriter, CachedList},
             limiter::{StartLimiter, Verdict},
-            memory::{Keeper, Memory},
             pinning::{LaunchInspector, record_later},
-            start::{Question, Started, start},
+            start::{KnownProtocol, Started, start},
             waiting::Waiting,
         },
-        verdicts::{VerdictKey, Verdicts},
+        tool_cache::ToolCache,
     },
     ident::{ServerIdentifier, ToolboxName},
     lock::{Pins, ServerPins},
@@ -62,17 +61,13 @@ pub(crate) struct SupervisorContext {
     pub(crate) shutdown: Arc<Shutdown>,
     /// Where servers tell what concerns everybody.
     pub(crate) events: broadcast::Sender<ServerEvent>,
-    /// What was found out of servers before.
-    pub(crate) verdicts: Arc<Verdicts>,
-    /// The tools of servers that were started before.
-    pub(crate) lists: Arc<KeptLists>,
+    pub(crate) tool_cache: Arc<ToolCache>,
     /// Seals the names of tasks.
     pub(crate) sealer: Arc<Sealer>,
     /// What is pinned of servers.
     pub(crate) pins: Arc<Pins>,
-    /// Who looks at how servers are started.
+    /// Inspects how servers are launched.
     pub(crate) inspector: Arc<LaunchInspector>,
-    /// What is written when nobody waits.
     pub(crate) deferred_writes: Arc<DeferredWrites>,
 }
 
@@ -84,8 +79,7 @@ pub(crate) struct Supervisor {
     status: watch::Sender<Status>,
     waiting: Waiting,
     limiter: StartLimiter,
-    /// Whether the server can be asked how it speaks.
-    question: Question,
+    protocol: KnownProtocol,
     /// What has changed in its entry while it was being started.
     adapted: Option<Adaption>,
 }
@@ -110,7 +104,7 @@ impl Supervisor {
             identifier,
             entry: Mutex::new(Arc::new(entry)),
             is_followed: AtomicBool::new(false),
-            memory: Memory::new(Arc::clone(&context.lists), pins),
+            cached_list: CachedList::new(Arc::clone(&context.tool_cache), pins),
             sealer: Arc::clone(&context.sealer),
             access: ServerAccess::default(),
             awaited: Mutex::default(),
@@ -124,7 +118,7 @@ impl Supervisor {
             status,
             waiting: Waiting::default(),
             limiter: StartLimiter::default(),
-            question: Question::default(),
+            protocol: KnownProtocol::default(),
             adapted: None,
         };
         let handle = ServerHandle {
@@ -224,9 +218,13 @@ impl Supervisor {
         tracing::warn!("not started: {error}");
         if error.is_failed_start() {
             self.limiter.failed(Instant::now());
-            if let Some(key) = VerdictKey::of(&self.about.entry().server) {
-                // What was thought to be known of it may be the reason.
-                self.context.verdicts.forget(&key);
+            // A protocol that is wrong may be the reason.
+            if self.protocol.forget() {
+                let cache = Arc::clone(&self.context.tool_cache);
+                let (about, server) = (Arc::clone(&self.about), self.about.entry());
+                self.context.deferred_writes.add(move || {
+                    cache.forget_protocol(&server.server, about.access.grant().as_deref());
+                });
             }
         }
         let error = Arc::new(error);
@@ -245,7 +243,7 @@ impl Supervisor {
             &self.context,
             &self.about,
             client.as_ref(),
-            &mut self.question,
+            &mut self.protocol,
         );
         let started = timeout(limit, started);
         tokio::pin!(started);
@@ -276,8 +274,9 @@ impl Supervisor {
         self.waiting.tell(&tools);
         let resubscriptions = std::mem::take(&mut self.waiting.resubscriptions);
         let entry = self.about.entry();
-        let keeper = Keeper::new(&self.about, &self.context);
-        keeper.keep_soon(&entry.server, &started.snapshot, &started.link.secrets());
+        let protocol = self.protocol.get().cloned();
+        let cache_writer = CacheWriter::new(&self.about, &self.context, protocol);
+        cache_writer.write(&entry.server, &started.snapshot, &started.link.secrets());
         let mut session = Session::new(
             &entry.server,
             started,
@@ -307,7 +306,7 @@ impl Supervisor {
             status: &self.status,
             shutdown: &self.context.shutdown,
             tell: &tell,
-            keeper: &keeper,
+            cache_writer: &cache_writer,
         };
         let end = session.run(&mut self.commands, &surroundings).await;
         self.waiting = end_session(session, end).await;
@@ -318,7 +317,7 @@ impl Supervisor {
     fn publish_up(&self, started: &mut Started) -> Arc<ToolList> {
         let tools = std::mem::take(&mut started.tools);
         let known = self.status.borrow().tools.clone();
-        let known = known.or_else(|| self.about.memory.remembered());
+        let known = known.or_else(|| self.about.cached_list.get());
         let tools = match &known {
             Some(known) => tools.after(known, &self.about.entry().server.permissions),
             None => tools,
@@ -331,7 +330,7 @@ impl Supervisor {
             phase: Phase::Up,
             tools: Some(Arc::clone(&tools)),
             stale: false,
-            recalled: false,
+            from_cache: false,
         });
         tools
     }
@@ -343,7 +342,7 @@ impl Supervisor {
         self.status.send_modify(|status| {
             status.stale = status.tools.is_some();
             let tools = status.tools.take();
-            status.tools = tools.map(|tools| self.about.memory.ruled(&entry.server, &tools));
+            status.tools = tools.map(|tools| self.about.cached_list.ruled(&entry.server, &tools));
         });
     }
 

@@ -1,6 +1,6 @@
-//! What is pinned of a server that is being started, and when that is written. How a server is started is looked at while
-//! it comes up, and where files have to be read for that, for all servers on one thread. Of one that is met for the first
-//! time it is looked at when it is written.
+//! The pins of a server that is being started, and when first contacts are written. How a server is launched is inspected
+//! while it comes up; where program files have to be read for that, all servers share one thread. A server that is met for
+//! the first time is inspected when its pins are written.
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -8,7 +8,6 @@ use std::{
 };
 
 use tokio::sync::watch;
-use tokio_util::task::TaskTracker;
 
 use crate::{
     config::{PinMode, Server},
@@ -17,13 +16,14 @@ use crate::{
     ident::ServerIdentifier,
     lock::{Launch, Pins, Recall, ServerPins},
     offload::run_blocking,
+    server_cache::{CacheKey, CachedProtocol},
 };
 
 /// How long a first contact waits for others, so that they are written and told together: an open does not wait for a
 /// server any longer.
 const RECORD_AFTER: Duration = Duration::from_secs(50);
 
-/// Looks at how servers are started, at one after the other. Many servers may be one program, and a thread for each would
+/// Inspects how servers are launched, one after the other. Many servers may be one program, and a thread for each would
 /// wait for the first.
 #[derive(Default)]
 pub(crate) struct LaunchInspector {
@@ -33,8 +33,7 @@ pub(crate) struct LaunchInspector {
 #[derive(Default)]
 struct Queue {
     wanted: Vec<Wanted>,
-    /// Whether a thread is at it.
-    is_seen_to: bool,
+    has_thread: bool,
 }
 
 /// A server whose launch somebody waits for.
@@ -45,33 +44,30 @@ struct Wanted {
 }
 
 impl LaunchInspector {
-    /// Begins to look at how a server is started.
+    /// Begins to inspect how a server is launched.
     fn begin(
         self: &Arc<Self>,
         server: Arc<Server>,
         recall: Recall,
-        pins: &Arc<Pins>,
-        tasks: &TaskTracker,
+        context: &SupervisorContext,
     ) -> watch::Receiver<Option<Launch>> {
-        let (found, launch) = watch::channel(pins.launch_at_once(&server, recall));
-        // A thread for nothing would cost more than all the rest.
-        if launch.borrow().is_some() {
-            return launch;
-        }
+        let (found, launch) = watch::channel(None);
         let mut queue = self.queue();
         queue.wanted.push(Wanted {
             server,
             recall,
             found,
         });
-        if !std::mem::replace(&mut queue.is_seen_to, true) {
-            let (this, pins) = (Arc::clone(self), Arc::clone(pins));
-            tasks.spawn(async move {
-                let looks = Arc::clone(&this);
-                if let Err(error) = run_blocking(move || looks.run(&pins)).await {
+        if !std::mem::replace(&mut queue.has_thread, true) {
+            let (this, pins) = (Arc::clone(self), Arc::clone(&context.pins));
+            let writes = Arc::clone(&context.deferred_writes);
+            context.links.tasks.spawn(async move {
+                let (inspector, inspected) = (Arc::clone(&this), Arc::clone(&pins));
+                if let Err(error) = run_blocking(move || inspector.run(&inspected)).await {
                     tracing::warn!("cannot read the programs of servers: {error}");
                     this.give_up();
                 }
+                writes.add(move || pins.store_programs());
             });
         }
         launch
@@ -79,22 +75,21 @@ impl LaunchInspector {
 
     fn run(&self, pins: &Pins) {
         while let Some(next) = self.next() {
-            // Without a word of it, whoever waits is told that it is not known.
+            // After a panic the sender is dropped, and whoever waits learns that the launch is not known.
             if let Ok(launch) = contain_now(|| pins.launch(&next.server, next.recall)) {
                 next.found.send_replace(Some(launch));
             }
         }
-        pins.keep_programs();
     }
 
     fn next(&self) -> Option<Wanted> {
         let mut queue = self.queue();
         let next = queue.wanted.pop();
-        queue.is_seen_to = next.is_some();
+        queue.has_thread = next.is_some();
         next
     }
 
-    /// Drops what nobody can look at. Whoever waits learns that it is not known.
+    /// Drops the queue. Whoever waits learns that the launch is not known.
     fn give_up(&self) {
         *self.queue() = Queue::default();
     }
@@ -111,13 +106,14 @@ pub(crate) struct Pinning {
     server: Arc<Server>,
     /// What is done when it is not what the lock file has.
     pub(crate) mode: PinMode,
-    /// How it is started, where that has to be compared before its tools are told.
+    /// How it is launched, where that has to be compared before its tools are listed.
     launch: Option<watch::Receiver<Option<Launch>>>,
 }
 
 impl Pinning {
-    /// Begins to look at how a server is started, if somebody has to know that before it is up.
-    pub(crate) fn begin(entry: &Entry, context: &SupervisorContext) -> Self {
+    /// Reads the cache of a server that is about to be started, and begins to inspect its launch if that has to be known
+    /// before it is up. The files are read off the event loop.
+    pub(crate) async fn begin(entry: &Entry, context: &SupervisorContext) -> (Self, Cached) {
         let server = Arc::clone(&entry.server);
         let place = ServerIdentifier {
             toolbox: entry.toolbox.clone(),
@@ -129,22 +125,35 @@ impl Pinning {
             PinMode::Notice => context.pins.is_met(&place),
             PinMode::Enforce => true,
         };
-        Self {
-            launch: is_wanted.then(|| begin(&server, mode, context)),
+        let recall = is_wanted.then(|| Recall::of(mode));
+        let (cached, launch) = read_cache(&server, recall, context).await;
+        let launch = recall.map(|recall| match launch {
+            Some(launch) => watch::channel(Some(launch)).1,
+            None => context
+                .inspector
+                .begin(Arc::clone(&server), recall, context),
+        });
+        let pinning = Self {
+            launch,
             mode,
             pins: Arc::clone(&context.pins),
             place,
             server,
-        }
+        };
+        (pinning, cached)
     }
 
-    /// The pins, when the launch is known, if it has to be. Cancel-safe.
+    /// Returns the pins when the launch is known, if it has to be. Cancel-safe.
     pub(crate) async fn pins(&self, context: &SupervisorContext) -> ServerPins {
         let (pins, place) = (Arc::clone(&self.pins), self.place.clone());
         let launch = self.launch.clone().or_else(|| {
             // Another workbench may have met it meanwhile.
             let is_wanted = self.mode == PinMode::Notice && pins.is_met(&place);
-            is_wanted.then(|| begin(&self.server, self.mode, context))
+            let recall = Recall::of(self.mode);
+            is_wanted.then(|| {
+                let server = Arc::clone(&self.server);
+                context.inspector.begin(server, recall, context)
+            })
         });
         let Some(mut launch) = launch else {
             return ServerPins::unlooked(pins, place, Arc::clone(&self.server));
@@ -156,17 +165,43 @@ impl Pinning {
     }
 }
 
-/// Begins to look at how a server is started.
-fn begin(
-    server: &Arc<Server>,
-    mode: PinMode,
-    context: &SupervisorContext,
-) -> watch::Receiver<Option<Launch>> {
-    let (looks, tasks) = (&context.inspector, &context.links.tasks);
-    looks.begin(Arc::clone(server), Recall::of(mode), &context.pins, tasks)
+/// What the cache has about a server that is about to be started.
+#[derive(Default)]
+pub(crate) struct Cached {
+    /// The key of the launch; none if nothing can be cached about it.
+    pub(crate) key: Option<CacheKey>,
+    pub(crate) protocol: Option<CachedProtocol>,
 }
 
-/// Has a first contact written, if no open does it before.
+/// Reads the cache of a server, and inspects its launch if no program file has to be read for it.
+async fn read_cache(
+    server: &Arc<Server>,
+    recall: Option<Recall>,
+    context: &SupervisorContext,
+) -> (Cached, Option<Launch>) {
+    let cache = Arc::clone(&context.tool_cache);
+    // A thread for nothing would cost more than all the rest.
+    if recall.is_none() && (server.era.is_some() || cache.folder().is_none()) {
+        return Default::default();
+    }
+    let (server, pins) = (Arc::clone(server), Arc::clone(&context.pins));
+    let read = run_blocking(move || {
+        let (key, record) = cache.read(&server);
+        pins.add_cached_programs(&record);
+        let cached = Cached {
+            key,
+            protocol: record.protocol().cloned(),
+        };
+        let launch = recall.and_then(|recall| pins.launch_at_once(&server, recall));
+        (cached, launch)
+    });
+    read.await.unwrap_or_else(|error| {
+        tracing::warn!("failed to read the server cache: {error}");
+        Default::default()
+    })
+}
+
+/// Has a first contact written after a while, if no open does it before.
 pub(crate) fn record_later(context: &SupervisorContext) {
     if !context.pins.has_news() {
         return;
@@ -178,7 +213,7 @@ pub(crate) fn record_later(context: &SupervisorContext) {
     let shutdown = Arc::clone(&context.shutdown);
     context.links.tasks.spawn(async move {
         tokio::select! {
-            // What is left then is written at the end.
+            // The shutdown writes the rest.
             () = shutdown.begun() => {}
             () = tokio::time::sleep(RECORD_AFTER) => {
                 if pins.has_news() {

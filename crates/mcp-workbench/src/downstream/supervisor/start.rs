@@ -23,12 +23,16 @@ use crate::{
         server::About,
         snapshot::ServerSnapshot,
         stray::StrayText,
-        supervisor::{SupervisorContext, adapt::Entry, pinning::Pinning},
-        verdicts::{Verdict, VerdictKey},
+        supervisor::{
+            SupervisorContext,
+            adapt::Entry,
+            pinning::{Cached, Pinning},
+        },
     },
     era::Era,
     lock::ServerPins,
     offload::offload,
+    server_cache::{CacheKey, CachedProtocol},
     wire::{Answer, code},
 };
 
@@ -55,9 +59,39 @@ pub(crate) struct Started {
     pub(crate) pins: ServerPins,
 }
 
+/// What is known about the protocol of a server from the cache and from its earlier starts.
+#[derive(Default)]
+pub(crate) struct KnownProtocol {
+    question: Question,
+    is_read: bool,
+    /// The launch that it was read or found out for, if that can be cached.
+    launch: Option<CacheKey>,
+    protocol: Option<CachedProtocol>,
+}
+
+impl KnownProtocol {
+    pub(crate) fn get(&self) -> Option<&CachedProtocol> {
+        self.protocol.as_ref()
+    }
+
+    /// Forgets the protocol; returns whether there was one.
+    pub(crate) fn forget(&mut self) -> bool {
+        self.protocol.take().is_some()
+    }
+
+    /// Takes up what the cache has, unless this process knows the launch already: the cache is written later.
+    fn take_up(&mut self, cached: Cached) {
+        if !self.is_read || self.launch != cached.key {
+            self.is_read = true;
+            self.launch = cached.key;
+            self.protocol = cached.protocol;
+        }
+    }
+}
+
 /// What became of the question how a server speaks, while nothing is known for certain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Question {
+enum Question {
     #[default]
     Harmless,
     /// The server has ended when it was asked. It may end in any case, so it is not started twice each time.
@@ -70,10 +104,11 @@ pub(crate) async fn start(
     context: &SupervisorContext,
     about: &About,
     client: Option<&Arc<dyn ClientHandle>>,
-    question: &mut Question,
+    known: &mut KnownProtocol,
 ) -> Result<Started, ConnectError> {
     let server = &entry.server;
-    let pinning = Pinning::begin(entry, context);
+    let (pinning, cached) = Pinning::begin(entry, context).await;
+    known.take_up(cached);
     if pinning.mode == PinMode::Enforce {
         pinning.pins(context).await.admit(server.pin)?;
     }
@@ -86,14 +121,12 @@ pub(crate) async fn start(
             .get_or_make(&about.identifier, server, &context.links),
         stray: &about.stray,
         client,
-        question,
+        known,
         pinning,
     };
-    let key = VerdictKey::of(server);
-    match (server.era, key) {
-        (Some(era), _) => Ok(start.in_era(era).await.map_err(in_words(era))?.0),
-        (None, Some(key)) => start.as_known(key).await,
-        (None, None) => Ok(start.probing(start.probe_patience()).await?.0),
+    match server.era {
+        Some(era) => Ok(start.in_era(era).await.map_err(in_words(era))?.0),
+        None => start.as_known().await,
     }
 }
 
@@ -124,17 +157,16 @@ struct Start<'a> {
     access: Option<&'a Access>,
     stray: &'a StrayText,
     client: Option<&'a Arc<dyn ClientHandle>>,
-    question: &'a mut Question,
+    known: &'a mut KnownProtocol,
     /// What is pinned of it.
     pinning: Pinning,
 }
 
 impl<'a> Start<'a> {
-    /// As it was found out before, if it was; what turns out to be wrong is forgotten.
-    async fn as_known(&mut self, key: VerdictKey) -> Result<Started, ConnectError> {
-        let verdicts = &self.context.verdicts;
-        let known = verdicts.get(&key);
-        if let Some(Verdict {
+    /// Starts the server in the era that is known, and otherwise finds out its era. A known era that is wrong is forgotten.
+    async fn as_known(&mut self) -> Result<Started, ConnectError> {
+        let known = self.known.get().cloned();
+        if let Some(CachedProtocol {
             era: Era::Legacy,
             identity,
             ..
@@ -143,12 +175,14 @@ impl<'a> Start<'a> {
             match self.in_era(Era::Legacy).await {
                 Ok((started, met)) => {
                     if met.identity() != *identity {
-                        // Another version may speak otherwise: it is asked at its next start.
-                        verdicts.forget(&key);
+                        // A different version may speak another era: it is asked at its next start.
+                        self.known.forget();
                     }
                     return Ok(started);
                 }
-                Err(error) if error.may_be_the_era() => verdicts.forget(&key),
+                Err(error) if error.may_be_the_era() => {
+                    self.known.forget();
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -162,7 +196,7 @@ impl<'a> Start<'a> {
         let (started, met) = self.probing(patience).await?;
         let is_new = !is_modern || met.era != Era::Modern;
         if is_new && met.certainty == Certainty::Shown {
-            verdicts.put(&key, met.era, met.identity());
+            self.known.protocol = Some(CachedProtocol::new(met.era, met.identity()));
         }
         Ok(started)
     }
@@ -184,9 +218,9 @@ impl<'a> Start<'a> {
 
     /// Finds out how the server speaks. One that ends because of that is started again.
     async fn probing(&mut self, patience: Duration) -> Result<(Started, Met), ConnectError> {
-        if *self.question == Question::Deadly {
+        if self.known.question == Question::Deadly {
             match self.in_era(Era::Legacy).await {
-                Err(error) if error.is_refused() => *self.question = Question::Harmless,
+                Err(error) if error.is_refused() => self.known.question = Question::Harmless,
                 started => return started,
             }
         }
@@ -196,7 +230,7 @@ impl<'a> Start<'a> {
             Ok(Probed::Ended) => {
                 tracing::debug!("ended on server/discover; started again with initialize");
                 drop(conversation);
-                *self.question = Question::Deadly;
+                self.known.question = Question::Deadly;
                 match self.in_era(Era::Legacy).await {
                     Err(error) if error.is_refused() => self.modern_after_all(error).await,
                     started => started,
@@ -219,7 +253,7 @@ impl<'a> Start<'a> {
     ) -> Result<(Started, Met), ConnectError> {
         match timeout(SECOND_PATIENCE, self.in_era(Era::Modern)).await {
             Ok(Ok(started)) => {
-                *self.question = Question::Harmless;
+                self.known.question = Question::Harmless;
                 Ok(started)
             }
             // Its versions are more use than its refusal of the handshake.

@@ -12,9 +12,12 @@ use crate::{
 
 fn pins(folder: &TempDir) -> Arc<Pins> {
     let file = folder.path().join("workbench.lock");
+    let cache = Arc::new(ServerCache::new(Some(folder.path())));
     Arc::new(Pins {
-        texts: Texts::new(Some(folder.path()), Some(&file)),
-        programs: Arc::new(Programs::new(Some(folder.path()))),
+        texts: Texts::new(Arc::clone(&cache), Some(&file)),
+        programs: Arc::default(),
+        inspected: Mutex::default(),
+        cache,
         file: Some(file),
         program: Invocation::usual(),
         state: Mutex::default(),

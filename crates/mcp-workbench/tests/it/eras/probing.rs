@@ -1,6 +1,9 @@
-//! How it is found out how a server speaks, and what is remembered of it.
+//! Finding out which protocol a server speaks, and what the cache has of it.
 
-use std::fs;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
@@ -28,12 +31,22 @@ fn legacy() -> Script {
     Script::named(&["x"]).answers("x", r#"{"content":[]}"#)
 }
 
-/// The verdicts that were kept.
-fn kept(setup_path: &std::path::Path) -> Vec<Value> {
-    let text = fs::read_to_string(setup_path).unwrap_or_default();
-    let kept: Value = serde_json::from_str(&text).unwrap_or_default();
-    let verdicts = kept["verdicts"].as_object().cloned().unwrap_or_default();
-    verdicts.into_iter().map(|(_, verdict)| verdict).collect()
+/// Returns the only file of the cache about a launch.
+fn cache_file(cache: &Path) -> PathBuf {
+    let files = fs::read_dir(cache.join("mcp-workbench/servers")).unwrap();
+    let files = files.map(|it| it.unwrap().path());
+    let files: Vec<_> = files
+        .filter(|it| it.extension().is_some_and(|it| it == "json"))
+        .collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    files.into_iter().next().unwrap()
+}
+
+/// Returns the protocol in the cache after the workbench has ended, which writes it.
+fn cached_protocol(cache: &Path) -> Value {
+    let cached: Value = serde_json::from_slice(&fs::read(cache_file(cache)).unwrap()).unwrap();
+    assert!(cached.get("tools").is_some(), "{cached}");
+    cached["head"]["protocol"].clone()
 }
 
 #[test]
@@ -63,16 +76,15 @@ fn every_kind_of_server_is_met_in_its_own_way() {
     ];
     for (kind, script, expected, era) in cases {
         let setup = Setup::one(&script);
-        let cache = setup.path("cache/mcp-workbench/eras.json");
+        let cache = setup.path("cache");
         let mut workbench = setup.connect();
         workbench.open("dev");
         let journal = workbench.journal("dev", "fs");
         assert_eq!(greetings(&journal), expected, "{kind}");
-        let verdicts = kept(&cache);
-        assert_eq!(verdicts.len(), 1, "{kind}");
-        assert_eq!(verdicts[0]["era"], era, "{kind}");
         let result = workbench.use_tool("x", "{}");
         assert_eq!(result.raw, r#"{"content":[]}"#, "{kind}");
+        workbench.finish();
+        assert_eq!(cached_protocol(&cache)["era"], era, "{kind}");
     }
 }
 
@@ -90,12 +102,13 @@ fn a_server_that_is_slow_to_come_up_is_met_in_its_own_way_too() {
     ];
     for (script, era, starts) in cases {
         let setup = Setup::one(&script);
-        let cache = setup.path("cache/mcp-workbench/eras.json");
+        let cache = setup.path("cache");
         let mut workbench = setup.connect();
         assert_eq!(workbench.open("dev").tool_names(), ["x"], "{era}");
         assert_eq!(workbench.use_tool("x", "{}").raw, r#"{"content":[]}"#);
-        assert_eq!(kept(&cache)[0]["era"], era);
         assert_eq!(workbench.journal("dev", "fs").pids().len(), starts);
+        workbench.finish();
+        assert_eq!(cached_protocol(&cache)["era"], era);
     }
 }
 
@@ -109,12 +122,13 @@ fn an_entry_that_says_how_its_server_speaks_asks_nothing() {
         let setup = Setup::new()
             .toolbox("dev", "Development tools")
             .server_with("fs", &script, &json!({"era": era}));
-        let cache = setup.path("cache/mcp-workbench/eras.json");
+        let cache = setup.path("cache");
         let mut workbench = setup.connect();
         workbench.open("dev");
         let journal = workbench.journal("dev", "fs");
         assert_eq!(greetings(&journal), [greeting], "{era}");
-        assert!(kept(&cache).is_empty(), "{era}");
+        workbench.finish();
+        assert_eq!(cached_protocol(&cache), Value::Null, "{era}");
     }
 }
 
@@ -206,14 +220,16 @@ fn a_server_that_ends_for_other_reasons_is_not_started_twice_each_time() {
 }
 
 #[test]
-fn a_verdict_holds_for_the_next_start_and_is_forgotten_when_it_fails() {
+fn a_cached_protocol_is_used_at_the_next_start_and_replaced_when_it_is_wrong() {
     let directory = Setup::new();
     let cache = directory.path("shared");
-    let cache = cache.to_str().unwrap();
+    let folder = cache.to_str().unwrap();
     let script = directory.write("server.json", &modern().text());
     let run = || {
         let mut workbench = Setup::new()
-            .env("XDG_CACHE_HOME", cache)
+            .env("XDG_CACHE_HOME", folder)
+            // The environment of a server is part of its launch.
+            .env("HOME", folder)
             .toolbox("dev", "Development tools")
             .entry(
                 "fs",
@@ -221,22 +237,27 @@ fn a_verdict_holds_for_the_next_start_and_is_forgotten_when_it_fails() {
             )
             .connect();
         workbench.open("dev");
-        workbench.use_tool("x", "{}").raw
+        let result = workbench.use_tool("x", "{}").raw;
+        workbench.finish();
+        result
     };
     let result = r#"{"content":[]}"#;
     assert_eq!(run(), result);
-    let file = directory.path("shared/mcp-workbench/eras.json");
-    let before = fs::read_to_string(&file).unwrap();
+    let before = cached_protocol(&cache);
+    assert_eq!(before["era"], "modern");
     assert_eq!(run(), result);
-    assert_eq!(
-        fs::read_to_string(&file).unwrap(),
-        before,
-        "nothing was found out anew"
+    assert_eq!(cached_protocol(&cache), before, "it was found out again");
+    // The cache is wrong: the server is asked after all.
+    let file = cache_file(&cache);
+    let text = fs::read_to_string(&file).unwrap();
+    let wrong = text.replace(
+        r#""protocol":{"era":"modern""#,
+        r#""protocol":{"era":"legacy""#,
     );
-    // What is kept says the wrong thing: the server is asked after all.
-    fs::write(&file, before.replace("modern", "legacy")).unwrap();
+    assert_ne!(wrong, text);
+    fs::write(&file, wrong).unwrap();
     assert_eq!(run(), result);
-    assert_eq!(kept(&file)[0]["era"], "modern");
+    assert_eq!(cached_protocol(&cache)["era"], "modern");
 }
 
 #[test]
@@ -257,16 +278,18 @@ const SLOWLY: &str = r#"[{"sleepMs":2500},{"answer":{"supportedVersions":["2026-
 fn a_modern_server_that_thinks_for_long_is_met_after_it_has_refused_the_handshake() {
     let script = modern().on_method("server/discover", SLOWLY);
     let setup = Setup::one(&script);
-    let cache = setup.path("cache/mcp-workbench/eras.json");
+    let cache = setup.path("cache");
     let mut workbench = setup.connect();
     assert_eq!(workbench.open("dev").tool_names(), ["x"]);
-    assert_eq!(kept(&cache)[0]["era"], "modern");
+    workbench.finish();
+    assert_eq!(cached_protocol(&cache)["era"], "modern");
     let server = RemoteFixture::start(&script);
     let setup = server.setup();
-    let cache = setup.path("cache/mcp-workbench/eras.json");
+    let cache = setup.path("cache");
     let mut workbench = setup.connect();
     assert_eq!(workbench.open("dev").tool_names(), ["x"]);
-    assert_eq!(kept(&cache)[0]["era"], "modern");
+    workbench.finish();
+    assert_eq!(cached_protocol(&cache)["era"], "modern");
 }
 
 #[test]
@@ -276,9 +299,10 @@ fn what_a_remote_server_has_not_said_is_not_kept() {
         .on_method("server/discover", SLOWLY);
     let server = RemoteFixture::start(&script);
     let setup = server.setup();
-    let cache = setup.path("cache/mcp-workbench/eras.json");
+    let cache = setup.path("cache");
     let mut workbench = setup.connect();
     assert_eq!(workbench.open("dev").tool_names(), ["x"]);
     assert_eq!(server.journal().received("initialize").len(), 1);
-    assert_eq!(kept(&cache), Vec::<Value>::new());
+    workbench.finish();
+    assert_eq!(cached_protocol(&cache), Value::Null);
 }

@@ -343,9 +343,9 @@ fn a_toolbox_that_connects_on_use_and_was_never_warmed_is_told_of_once() {
 }
 
 #[test]
-fn a_catalogue_that_others_could_write_is_told_of_with_what_to_do() {
+fn a_cache_that_others_could_write_is_reported_with_what_to_do() {
     let setup = Setup::one(&Script::named(&["read"])).top("connect", json!("on-use"));
-    let folder = setup.path("cache/mcp-workbench/catalogue");
+    let folder = setup.path("cache/mcp-workbench/servers");
     fs::create_dir_all(&folder).unwrap();
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
     let report = report_on(&setup);
@@ -397,7 +397,7 @@ fn an_interrupt_prints_the_report_so_far() {
     for options in [&["doctor"][..], &["doctor", "--json"]] {
         let setup = Setup::one(&Script::named(&["read"])).entry("mute", silent("hello"));
         // The tools of a server are written there once it is up.
-        let cache = setup.path("cache/mcp-workbench/catalogue");
+        let cache = setup.path("cache/mcp-workbench/servers");
         let mut doctor = start(setup, options);
         let is_up = || fs::read_dir(&cache).ok()?.next().map(drop);
         poll(TIMEOUT, is_up).expect("a server comes up");

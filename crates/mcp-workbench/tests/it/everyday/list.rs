@@ -3,7 +3,7 @@
 use std::fs;
 
 use pretty_assertions::assert_eq;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{document, exit_code, run};
 use crate::harness::{Script, Setup};
@@ -148,11 +148,13 @@ fn what_is_kept_of_servers_is_listed_with_its_age() {
     let text = warmed(&setup, &["list"]);
     assert!(text.contains("fs      stdio      2 tools  "), "{text}");
 
-    let two_days = std::time::Duration::from_hours(50);
-    for entry in fs::read_dir(setup.path("cache/mcp-workbench/catalogue")).unwrap() {
-        let file = fs::File::options().write(true).open(entry.unwrap().path());
-        let then = std::time::SystemTime::now() - two_days;
-        file.unwrap().set_modified(then).unwrap();
+    let servers = fs::read_dir(setup.path("cache/mcp-workbench/servers")).unwrap();
+    let servers = servers.map(|it| it.unwrap().path());
+    for file in servers.filter(|it| it.extension().is_some_and(|it| it == "json")) {
+        let mut cached: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        let confirmed = cached["head"]["confirmed"].as_u64().unwrap();
+        cached["head"]["confirmed"] = json!(confirmed - 50 * 60 * 60);
+        fs::write(&file, cached.to_string()).unwrap();
     }
     let text = warmed(&setup, &["list"]);
     assert!(text.contains("  2 tools, 2 days old  "), "{text}");

@@ -96,7 +96,7 @@ fn serving_tells_it_nowhere() {
     assert!(!finished.stderr.contains(CANARY), "{}", finished.stderr);
     let kept = contents(&cache);
     assert!(
-        kept.contains("eras.json") && !kept.contains(CANARY),
+        kept.contains("/servers/") && !kept.contains(CANARY),
         "{kept}"
     );
     let locked = fs::read_to_string(lock).unwrap();

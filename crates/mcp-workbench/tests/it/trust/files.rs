@@ -128,7 +128,7 @@ fn a_link_stays_a_link_and_permissions_stay() {
 #[test]
 fn definitions_are_kept_for_the_user_alone_and_their_loss_is_no_error() {
     let world = World::pinned("notice", &tools());
-    let folder = world.setup.path("cache/mcp-workbench/pins");
+    let folder = world.setup.path("cache/mcp-workbench/servers");
     assert_eq!(mode(&folder), 0o700);
     let files = || fs::read_dir(&folder).unwrap().map(|it| it.unwrap().path());
     for file in files() {
@@ -146,11 +146,13 @@ fn definitions_are_kept_for_the_user_alone_and_their_loss_is_no_error() {
 #[test]
 fn kept_definitions_that_were_tampered_with_are_not_shown() {
     let world = World::pinned("notice", &tools());
-    let folder = world.setup.path("cache/mcp-workbench/pins");
-    for file in fs::read_dir(folder).unwrap().map(|it| it.unwrap().path()) {
-        let text = fs::read_to_string(&file).unwrap();
-        fs::write(file, text.replace("Adds", "Adds, and more")).unwrap();
-    }
+    let folder = world.setup.path("cache/mcp-workbench/servers");
+    let files = fs::read_dir(folder).unwrap().map(|it| it.unwrap().path());
+    let mut definitions = files.filter(|it| it.extension().is_some_and(|it| it == "pins"));
+    let file = definitions.next().unwrap();
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains("Adds"), "{text}");
+    fs::write(file, text.replace("Adds", "Adds, and more")).unwrap();
     world.set_tools(&json!([tool("add", "Adds, and more")]));
     let shown = String::from_utf8(world.trust(&["diff"]).stdout).unwrap();
     assert!(shown.contains("-was sha256-"), "{shown}");
@@ -206,7 +208,7 @@ fn no_file_is_named_after_what_others_say() {
     below(&world.setup.path(""), &mut found);
     let kept = |part: &str| found.iter().any(|it| it.contains(part));
     assert!(
-        kept("/pins/") && kept("/catalogue/") && kept("audit.jsonl"),
+        kept("/servers/") && kept(".pins") && kept("audit.jsonl"),
         "{found:?}"
     );
     assert!(!kept("escaped"), "{found:?}");

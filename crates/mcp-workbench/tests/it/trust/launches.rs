@@ -127,7 +127,14 @@ fn program(first: &str) -> String {
     format!("#!/bin/sh\n{first}exec '{}' \"$@\"\n", server.display())
 }
 
-/// Says in the cache directory that a program, as it is now, has a digest.
+/// Returns the files of the server cache about launches.
+fn cache_files(world: &World) -> impl Iterator<Item = PathBuf> {
+    let files = fs::read_dir(world.setup.path("cache/mcp-workbench/servers")).unwrap();
+    let files = files.map(|it| it.unwrap().path());
+    files.filter(|it| it.extension().is_some_and(|it| it == "json"))
+}
+
+/// Says in the cache that a program, as it is now, has a digest.
 #[cfg(unix)]
 fn plant(world: &World, path: &Path, digest: &str) {
     use std::os::unix::fs::MetadataExt;
@@ -143,10 +150,11 @@ fn plant(world: &World, path: &Path, digest: &str) {
         ctime.0,
         ctime.1
     );
-    let text = json!({"layout": 1, "programs": {stamp: digest}}).to_string();
-    world
-        .setup
-        .write("cache/mcp-workbench/programs.json", &text);
+    for file in cache_files(world) {
+        let mut cached: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        cached["head"]["programs"] = json!({&stamp: digest});
+        fs::write(file, cached.to_string()).unwrap();
+    }
 }
 
 /// The digest of the script that the lock file has.
@@ -183,6 +191,10 @@ fn a_kept_digest_is_no_approval() {
     world.open();
     let digest = pinned_digest(&world);
     fs::write(&script, program("touch ran\n")).unwrap();
+    // A start without pins makes the file of the cache that the changed program has.
+    world.set_pin("off");
+    world.open();
+    world.set_pin("notice");
     plant(&world, &script, &digest);
     assert_eq!(world.open().get("notices"), None, "it was not used");
     fs::remove_file(world.setup.path("config/ran")).unwrap();
@@ -197,7 +209,9 @@ fn a_kept_digest_is_no_approval() {
 
     world.set_pin("notice");
     world.trusted(&["pin", "--yes"]);
-    fs::remove_file(world.setup.path("cache/mcp-workbench/programs.json")).unwrap();
+    for file in cache_files(&world) {
+        fs::remove_file(file).unwrap();
+    }
     let notices = world.open()["notices"].to_string();
     assert!(notices.contains("'files' is another"), "{notices}");
 }

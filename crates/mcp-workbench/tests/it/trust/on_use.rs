@@ -77,10 +77,10 @@ fn native_mode_shows_and_sends_no_more_than_that() {
 }
 
 #[test]
-fn a_definition_that_was_changed_in_the_catalogue_is_not_shown() {
+fn a_definition_that_was_changed_in_the_cache_is_not_shown() {
     let world = World::pinned("enforce", &before());
     world.edit(|config| config["connect"] = json!("on-use"));
-    let folder = world.setup.path("cache/mcp-workbench/catalogue");
+    let folder = world.setup.path("cache/mcp-workbench/servers");
     let files = fs::read_dir(folder).unwrap().map(|it| it.unwrap().path());
     let mut files = files.filter(|it| it.extension().is_some_and(|it| it == "json"));
     let file = files.next().unwrap();

@@ -55,7 +55,7 @@ fn status() -> watch::Sender<Status> {
         phase: Phase::Up,
         tools: Some(Arc::new(tools)),
         stale: true,
-        recalled: false,
+        from_cache: false,
     };
     watch::channel(status).0
 }

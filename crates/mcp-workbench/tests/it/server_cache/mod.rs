@@ -1,4 +1,4 @@
-//! The catalogue on disk: what servers told in earlier runs, shown without starting them, and what happens when it is
+//! The server cache: the tools of servers from earlier runs, shown without starting them, and what happens when a file is
 //! wrong, broken, foreign or gone.
 
 mod faults;
@@ -80,9 +80,9 @@ fn replace_script(setup: &Setup, number: usize, script: &Script) {
     setup.write(&format!("fixtures/{number}.json"), &script.text());
 }
 
-/// The folder of the catalogue.
+/// The folder of the cache.
 fn folder(setup: &Setup) -> PathBuf {
-    setup.path("cache/mcp-workbench/catalogue")
+    setup.path("cache/mcp-workbench/servers")
 }
 
 fn lists(setup: &Setup) -> Vec<PathBuf> {

@@ -1,12 +1,10 @@
-//! A hash over what a server is: how it is started, and the version of its program as far as that can be seen from
-//! outside.
+//! A hash over how a server is launched, and over the version of its program as far as the size and times of files show it.
 
 use std::{ffi::OsStr, fs, path::Path, time::UNIX_EPOCH};
 
 use sha2::{Digest, Sha256};
 
-use super::process::find_program;
-use crate::config::StdioLaunch;
+use crate::{config::StdioLaunch, program_lookup::find_program};
 
 /// How the names of files end that interpreters run.
 const PROGRAMS: [&str; 15] = [
@@ -16,18 +14,18 @@ const PROGRAMS: [&str; 15] = [
 
 /// A hash that is being made.
 #[derive(Default)]
-pub(crate) struct LaunchHash(Sha256);
+pub(super) struct LaunchHash(Sha256);
 
 impl LaunchHash {
     /// Adds a part in a way that two parts never look like one.
-    pub(crate) fn add(&mut self, part: &[u8]) {
+    pub(super) fn add(&mut self, part: &[u8]) {
         self.0.update(part.len().to_le_bytes());
         self.0.update(part);
     }
 
     /// Adds a program: what the entry says, before variables were expanded, and what of its files changes with their
     /// content.
-    pub(crate) fn add_program(&mut self, launch: &StdioLaunch) {
+    pub(super) fn add_program(&mut self, launch: &StdioLaunch) {
         self.add(b"program");
         self.add(launch.command.as_bytes());
         if launch.names_cwd {
@@ -53,7 +51,7 @@ impl LaunchHash {
         }
     }
 
-    pub(crate) fn finish(self) -> [u8; 32] {
+    pub(super) fn finish(self) -> [u8; 32] {
         self.0.finalize().into()
     }
 

@@ -1,19 +1,28 @@
-//! What a list is kept under: a hash of what was started and with which values, made with a salt that only this user
-//! has. Two accounts never share a list, and the name of a file reveals nothing.
+//! The keys of the cache: hashes over how a server is launched with which values, or over its place in a lock file, made
+//! with a salt that only this user has. Two accounts never share a file, and the name of a file reveals nothing.
 
-use std::{fmt::Write, io, path::Path};
+use std::{
+    fmt::{self, Write},
+    io,
+    path::Path,
+};
 
+use super::launch_hash::LaunchHash;
 use crate::{
     config::{ChildEnvironment, Server, Transport},
-    downstream::launch_hash::LaunchHash,
     era::Era,
+    ident::ServerIdentifier,
     plain_file, private_files,
 };
 
 /// The file that holds the salt.
 const SALT_FILE: &str = "salt";
 const SALT_BYTES: usize = 32;
-/// How much of an `envFile` counts.
+/// The extension of the files about launches.
+pub(super) const LAUNCH_EXTENSION: &str = "json";
+/// The extension of the files about places in lock files.
+pub(super) const PLACE_EXTENSION: &str = "pins";
+/// The part of an `envFile` that counts.
 const MAX_ENV_FILE_BYTES: u64 = 1024 * 1024;
 
 /// Variables that are different in every terminal and session, and say nothing of an account. The path is one of them:
@@ -88,14 +97,14 @@ const OF_A_SESSION: &[&str] = &[
 pub(super) struct Salt([u8; SALT_BYTES]);
 
 impl Salt {
-    /// Reads it. One that others may know is none.
+    /// Reads the salt. One that others may know does not count.
     pub(super) fn read(folder: &Path) -> Option<Self> {
         let (salt, metadata) = private_files::read(&folder.join(SALT_FILE), SALT_BYTES as u64)?;
         let salt = salt.try_into().ok().map(Self)?;
         private_files::is_unread_by_others(&metadata).then_some(salt)
     }
 
-    /// Writes the one that is known, or another, unless somebody else is faster.
+    /// Writes the known salt or a new one, unless another process is faster.
     pub(super) fn make(folder: &Path, known: Option<Self>) -> io::Result<Self> {
         let salt = known.unwrap_or_else(|| Self(private_files::random()));
         match private_files::create(folder, SALT_FILE, &salt.0) {
@@ -103,7 +112,7 @@ impl Salt {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 match Self::read(folder) {
                     Some(other) => Ok(other),
-                    // What is there is no salt.
+                    // The file that is there is not a salt.
                     None => private_files::replace(folder, SALT_FILE, &salt.0).map(|()| salt),
                 }
             }
@@ -112,63 +121,106 @@ impl Salt {
     }
 }
 
-/// What the list of a server is kept under.
-pub(super) struct ListKey(String);
+impl fmt::Debug for Salt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Salt")
+    }
+}
 
-impl ListKey {
-    /// The key of a server as it would be started now, under a sign-in if there is one; a server that cannot be reached
-    /// has none.
-    pub(super) fn of(server: &Server, grant: Option<&str>, salt: &Salt) -> Option<Self> {
+/// Something that the cache has a file about.
+pub(crate) enum Subject<'a> {
+    /// A server as it would be launched now, with the sign-in whose answers it gives.
+    Launch {
+        server: &'a Server,
+        grant: Option<&'a str>,
+    },
+    /// A server of a lock file, however it is launched.
+    Place {
+        lock: &'a Path,
+        server: &'a ServerIdentifier,
+    },
+}
+
+/// The key of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CacheKey {
+    hash: String,
+    extension: &'static str,
+}
+
+impl CacheKey {
+    /// Returns the key of a subject; none for a server that cannot be reached.
+    pub(super) fn new(subject: &Subject<'_>, salt: &Salt) -> Option<Self> {
         let mut hash = LaunchHash::default();
         hash.add(&salt.0);
-        match &server.transport {
-            Transport::Stdio(launch) => {
-                hash.add_program(launch);
-                hash.add(&launch.args.len().to_le_bytes());
-                for argument in &launch.args {
-                    hash.add(argument.as_bytes());
-                }
-                add_environment(&mut hash, &launch.environment);
+        let extension = match subject {
+            Subject::Launch { server, grant } => {
+                add_launch(&mut hash, server, *grant)?;
+                LAUNCH_EXTENSION
             }
-            Transport::Remote(endpoint) => {
-                hash.add(b"remote");
-                hash.add(endpoint.url.as_bytes());
-                hash.add(format!("{:?}", endpoint.protocol).as_bytes());
-                for (name, value) in &endpoint.headers {
-                    hash.add(name.as_bytes());
-                    hash.add(value.as_bytes());
-                }
+            Subject::Place { lock, server } => {
+                hash.add(b"place");
+                hash.add(lock.as_os_str().as_encoded_bytes());
+                hash.add(server.toolbox.as_str().as_bytes());
+                hash.add(server.server.as_str().as_bytes());
+                PLACE_EXTENSION
             }
-            Transport::Unset(_) => return None,
-        }
-        if let Some(grant) = grant {
-            hash.add(b"grant");
-            hash.add(grant.as_bytes());
-        }
-        hash.add(match server.era {
-            None => b"any",
-            Some(Era::Legacy) => b"legacy",
-            Some(Era::Modern) => b"modern",
-        });
+        };
         let mut name = String::new();
         for byte in hash.finish() {
             write!(name, "{byte:02x}").expect("writing to a string cannot fail");
         }
-        Some(Self(name))
+        Some(Self {
+            hash: name,
+            extension,
+        })
     }
 
-    /// The key as it stands in the file.
     pub(super) fn as_str(&self) -> &str {
-        &self.0
+        &self.hash
     }
 
-    /// The name of the file.
+    /// Returns the name of the file.
     pub(super) fn file(&self) -> String {
-        format!("{}.json", self.0)
+        format!("{}.{}", self.hash, self.extension)
     }
 }
 
-/// Adds what makes the account of a program: all of its variables but those of a session.
+/// Adds how a server is launched; none if it cannot be.
+fn add_launch(hash: &mut LaunchHash, server: &Server, grant: Option<&str>) -> Option<()> {
+    match &server.transport {
+        Transport::Stdio(launch) => {
+            hash.add_program(launch);
+            hash.add(&launch.args.len().to_le_bytes());
+            for argument in &launch.args {
+                hash.add(argument.as_bytes());
+            }
+            add_environment(hash, &launch.environment);
+        }
+        Transport::Remote(endpoint) => {
+            hash.add(b"remote");
+            hash.add(endpoint.url.as_bytes());
+            hash.add(format!("{:?}", endpoint.protocol).as_bytes());
+            for (name, value) in &endpoint.headers {
+                hash.add(name.as_bytes());
+                hash.add(value.as_bytes());
+            }
+        }
+        Transport::Unset(_) => return None,
+    }
+    if let Some(grant) = grant {
+        hash.add(b"grant");
+        hash.add(grant.as_bytes());
+    }
+    hash.add(match server.era {
+        None => b"any",
+        Some(Era::Legacy) => b"legacy",
+        Some(Era::Modern) => b"modern",
+    });
+    Some(())
+}
+
+/// Adds the variables that can decide the account of a program: all but those of a session.
 fn add_environment(hash: &mut LaunchHash, environment: &ChildEnvironment) {
     hash.add(&environment.own.len().to_le_bytes());
     for (name, value) in &environment.own {
@@ -191,7 +243,7 @@ fn add_environment(hash: &mut LaunchHash, environment: &ChildEnvironment) {
     }
 }
 
-/// What an `envFile` says, as far as it can be read.
+/// Returns the content of an `envFile`, as far as it can be read.
 fn env_file(file: &Path) -> Vec<u8> {
     plain_file::read(file, MAX_ENV_FILE_BYTES).unwrap_or_default()
 }

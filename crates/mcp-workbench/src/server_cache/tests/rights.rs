@@ -14,59 +14,55 @@ fn mode(path: &Path) -> u32 {
 
 #[test]
 fn everything_is_for_the_user_alone() {
-    let (folder, _, _, file) = kept();
-    let catalogue = folder.path().join(FOLDER);
-    assert_eq!(mode(&catalogue), 0o700);
+    let (folder, _, _, file) = cached();
+    let servers = folder.path().join(FOLDER);
+    assert_eq!(mode(&servers), 0o700);
     assert_eq!(mode(&file), 0o600);
-    assert_eq!(mode(&catalogue.join("salt")), 0o600);
+    assert_eq!(mode(&servers.join("salt")), 0o600);
 }
 
 #[test]
 fn what_others_could_have_written_is_not_read() {
     for open in [0o666, 0o620, 0o602] {
-        let (_folder, lists, server, file) = kept();
+        let (_folder, cache, server, file) = cached();
         set_mode(&file, open);
-        assert_eq!(lists.recall(&server), None, "{open:o}");
-        lists
-            .keep((&server, None), &snapshot(&["a", "b"]), &Secrets::default())
-            .unwrap();
+        assert_eq!(cache.get(&server), None, "{open:o}");
+        cache.put(&server, TOOLS).unwrap();
         assert_eq!(mode(&file), 0o600);
-        assert!(lists.recall(&server).is_some());
+        assert!(cache.get(&server).is_some());
     }
 }
 
 #[test]
 fn a_folder_that_others_can_write_to_is_not_used() {
-    let (folder, lists, server, _) = kept();
+    let (folder, cache, server, _) = cached();
     set_mode(&folder.path().join(FOLDER), 0o777);
-    assert_eq!(lists.recall(&server), None);
-    let refused = lists.keep((&server, None), &snapshot(&["a"]), &Secrets::default());
-    assert!(matches!(refused, Err(NotKept::Open(_))));
+    assert_eq!(cache.get(&server), None);
+    let refused = cache.put(&server, TOOLS);
+    assert!(matches!(refused, Err(NotCached::Exposed(_))));
 }
 
 #[test]
-fn a_salt_that_others_could_read_is_made_anew() {
-    let (folder, lists, server, _) = kept();
+fn a_salt_that_others_could_read_is_replaced() {
+    let (folder, _, server, _) = cached();
     let salt = folder.path().join(FOLDER).join("salt");
     let before = fs::read(&salt).unwrap();
     set_mode(&salt, 0o644);
-    let next = KeptLists::new(Some(folder.path()), None);
-    assert_eq!(next.recall(&server), None);
-    next.keep((&server, None), &snapshot(&["a"]), &Secrets::default())
-        .unwrap();
+    let next = ServerCache::new(Some(folder.path()));
+    assert_eq!(next.get(&server), None);
+    next.put(&server, TOOLS).unwrap();
     assert_ne!(fs::read(&salt).unwrap(), before);
     assert_eq!(mode(&salt), 0o600);
-    drop(lists);
 }
 
 #[test]
 fn a_folder_or_a_link_in_the_place_of_a_file_is_not_read() {
-    let (folder, lists, server, file) = kept();
+    let (folder, cache, server, file) = cached();
     let elsewhere = folder.path().join("elsewhere");
     fs::rename(&file, &elsewhere).unwrap();
     std::os::unix::fs::symlink(&elsewhere, &file).unwrap();
-    assert_eq!(lists.recall(&server), None);
+    assert_eq!(cache.get(&server), None);
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
-    assert_eq!(lists.recall(&server), None);
+    assert_eq!(cache.get(&server), None);
 }

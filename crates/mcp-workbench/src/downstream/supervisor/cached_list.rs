@@ -1,0 +1,173 @@
+//! The list of a server's tools that the cache has: read once, when a toolbox is opened or searched without starting the
+//! server, and written when the server has listed its tools.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::{
+    config::{Secrets, Server},
+    downstream::{
+        deferred_writes::DeferredWrites,
+        listing::{PinRules, ToolList},
+        server::{About, ServerHandle},
+        snapshot::ServerSnapshot,
+        supervisor::SupervisorContext,
+        tool_cache::{Learned, ToolCache, pinned_list},
+    },
+    lock::ServerPins,
+    offload::run_blocking,
+    server_cache::{CachedProtocol, NotCached},
+};
+
+/// The cached list of one server.
+pub(crate) struct CachedList {
+    cache: Arc<ToolCache>,
+    /// What is pinned of the server, as far as that is known without starting it.
+    pins: ServerPins,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    list: Loaded,
+    /// Why the last snapshot of the server was not stored.
+    not_cached: Option<Arc<NotCached>>,
+}
+
+#[derive(Default)]
+enum Loaded {
+    #[default]
+    Unread,
+    Absent,
+    /// The snapshot stays, so that a change of the rules reads no file. It shares its text with the list.
+    List(Box<ServerSnapshot>, Arc<ToolList>),
+}
+
+impl CachedList {
+    pub(crate) fn new(cache: Arc<ToolCache>, pins: ServerPins) -> Self {
+        Self {
+            cache,
+            pins,
+            state: Mutex::default(),
+        }
+    }
+
+    /// Returns the list, if it was loaded.
+    pub(crate) fn get(&self) -> Option<Arc<ToolList>> {
+        match &self.state().list {
+            Loaded::Unread | Loaded::Absent => None,
+            Loaded::List(_, tools) => Some(Arc::clone(tools)),
+        }
+    }
+
+    fn is_unread(&self) -> bool {
+        matches!(self.state().list, Loaded::Unread)
+    }
+
+    /// Reads the list by the rules of the entry, unless it was read before. Files are read.
+    pub(crate) fn load(&self, server: &Server) {
+        if !self.is_unread() {
+            return;
+        }
+        let snapshot = self.cache.snapshot(server);
+        let loaded = snapshot.map_or(Loaded::Absent, |(snapshot, _)| {
+            let tools = Arc::new(pinned_list(&snapshot, server, &self.pins));
+            Loaded::List(Box::new(snapshot), tools)
+        });
+        let mut state = self.state();
+        // Whoever was faster has shown their list already.
+        if matches!(state.list, Loaded::Unread) {
+            state.list = loaded;
+        }
+    }
+
+    /// Returns a list without the tools that may not be offered any more. The server is not started for that; whether it
+    /// may be is seen when it is.
+    pub(crate) fn ruled(&self, server: &Server, tools: &Arc<ToolList>) -> Arc<ToolList> {
+        tools.ruled(&PinRules {
+            pins: &self.pins,
+            mode: server.pin,
+        })
+    }
+
+    /// Applies the rules of an entry that has changed, or of a lock file.
+    pub(crate) fn renew(&self, server: &Server) {
+        let mut state = self.state();
+        if let Loaded::List(snapshot, tools) = &mut state.list {
+            *tools = Arc::new(pinned_list(snapshot, server, &self.pins));
+        }
+    }
+
+    fn store(&self, server: &Server, grant: Option<&str>, learned: &Learned, secrets: &Secrets) {
+        let stored = self.cache.store(server, grant, learned, secrets);
+        if let Err(reason) = &stored {
+            tracing::debug!("its tools are not cached: {reason}");
+        }
+        self.state().not_cached = stored.err().map(Arc::new);
+    }
+
+    /// Returns why the last snapshot of the server was not stored.
+    pub(crate) fn not_cached(&self) -> Option<Arc<NotCached>> {
+        self.state().not_cached.clone()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Loads the cached lists of servers whose tools are not known, off the event loop and on one thread for all.
+pub(crate) async fn load_cached_lists(servers: impl Iterator<Item = &ServerHandle>) {
+    let unread = servers.filter(|server| {
+        server.about.cached_list.is_unread() && server.inspect(|status| status.tools.is_none())
+    });
+    let unread: Vec<Arc<About>> = unread.map(|server| Arc::clone(&server.about)).collect();
+    if unread.is_empty() {
+        return;
+    }
+    let load = move || {
+        for about in unread {
+            about.cached_list.load(&about.entry().server);
+        }
+    };
+    if let Err(error) = run_blocking(load).await {
+        tracing::warn!("failed to read the server cache: {error}");
+    }
+}
+
+/// Writes what a server says to the cache.
+pub(crate) struct CacheWriter {
+    about: Arc<About>,
+    deferred_writes: Arc<DeferredWrites>,
+    /// The protocol of the server, where it was found out.
+    protocol: Option<CachedProtocol>,
+}
+
+impl CacheWriter {
+    pub(crate) fn new(
+        about: &Arc<About>,
+        context: &SupervisorContext,
+        protocol: Option<CachedProtocol>,
+    ) -> Self {
+        Self {
+            about: Arc::clone(about),
+            deferred_writes: Arc::clone(&context.deferred_writes),
+            protocol,
+        }
+    }
+
+    /// Has a snapshot of the server written when whoever waits for its tools has them.
+    pub(crate) fn write(&self, server: &Arc<Server>, snapshot: &ServerSnapshot, secrets: &Secrets) {
+        let about = Arc::clone(&self.about);
+        let (server, secrets) = (Arc::clone(server), secrets.clone());
+        let learned = Learned {
+            snapshot: snapshot.clone(),
+            protocol: self.protocol.clone(),
+        };
+        // Whoever signs in before the write may see other tools.
+        let grant = self.about.access.grant();
+        self.deferred_writes.add(move || {
+            let list = &about.cached_list;
+            list.store(&server, grant.as_deref(), &learned, &secrets);
+        });
+    }
+}

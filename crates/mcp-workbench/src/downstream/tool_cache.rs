@@ -1,0 +1,156 @@
+//! The tool cache: the tools of servers in the [server cache](crate::server_cache), by the rules of their entries as they are
+//! now, so that they can be shown without starting a server.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use super::{
+    access::stored_grant,
+    listing::{ListRules, ToolList, listed_names},
+    snapshot::ServerSnapshot,
+};
+use crate::{
+    config::{Config, Secrets, Server, Transport},
+    ident::ToolName,
+    lock::ServerPins,
+    server_cache::{
+        CacheKey, CacheSize, CachedProtocol, CachedServer, NotCached, ServerCache, Subject,
+    },
+};
+
+/// The tools of all servers that were started in earlier runs.
+pub(crate) struct ToolCache {
+    cache: Arc<ServerCache>,
+    /// The state directory, where sign-ins are stored: the tools may depend on the account.
+    state: Option<PathBuf>,
+}
+
+/// The number of tools that the cache has of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CachedTools {
+    /// Counted by the rules of the server's entry as it is now.
+    pub tools: usize,
+    /// The time since a start confirmed them, to the day.
+    pub age: Duration,
+}
+
+/// What a start has learned about a server.
+pub(crate) struct Learned {
+    pub(crate) snapshot: ServerSnapshot,
+    /// The protocol, where it was found out.
+    pub(crate) protocol: Option<CachedProtocol>,
+}
+
+impl ToolCache {
+    pub(crate) fn new(cache: Arc<ServerCache>, state: Option<&Path>) -> Self {
+        Self {
+            cache,
+            state: state.map(Into::into),
+        }
+    }
+
+    /// Returns the tool cache of a configuration, for commands that start no server.
+    pub(crate) fn of(config: &Config) -> Self {
+        let cache = Arc::new(ServerCache::new(config.cache.as_deref()));
+        Self::new(cache, config.state.as_deref())
+    }
+
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        self.cache.folder()
+    }
+
+    pub(crate) fn size(&self) -> CacheSize {
+        self.cache.size()
+    }
+
+    /// Reads the record of a server, with its key if it can have one. Files are read.
+    pub(crate) fn read(&self, server: &Server) -> (Option<CacheKey>, CachedServer) {
+        let grant = match &server.transport {
+            Transport::Remote(endpoint) => stored_grant(endpoint, self.state.as_deref()),
+            Transport::Stdio(_) | Transport::Unset(_) => None,
+        };
+        let grant = grant.as_deref();
+        let key = self.cache.key(&Subject::Launch { server, grant });
+        let record = key.as_ref().map(|key| self.cache.read(key));
+        (key, record.unwrap_or_default())
+    }
+
+    /// Reads the snapshot of a server and its age. Files are read.
+    pub(crate) fn snapshot(&self, server: &Server) -> Option<(ServerSnapshot, Duration)> {
+        let (_, record) = self.read(server);
+        let (tools, age) = record.tools()?;
+        Some((ServerSnapshot::from_json(tools)?, age))
+    }
+
+    /// Returns the number of tools that a server offers by the rules of its entry, without those of pins.
+    pub(crate) fn tools(&self, server: &Server) -> Option<CachedTools> {
+        let (snapshot, age) = self.snapshot(server)?;
+        let list = ToolList::of(&snapshot, &ListRules::of(server, snapshot.era));
+        Some(CachedTools {
+            tools: list.tools().len(),
+            age,
+        })
+    }
+
+    /// Returns the names of the tools that a server offers by the rules of its entry, without those of pins.
+    pub(crate) fn offered_names(&self, server: &Server) -> Vec<String> {
+        let list = self
+            .snapshot(server)
+            .map(|(snapshot, _)| ToolList::of(&snapshot, &ListRules::of(server, snapshot.era)));
+        let list = list.unwrap_or_default();
+        list.tools().iter().map(|it| it.name.to_string()).collect()
+    }
+
+    /// Returns the names of the tools that a server listed and its filters let through, denied and withheld ones
+    /// included; none where the cache does not have the server.
+    pub(crate) fn tool_names(&self, server: &Server) -> Vec<ToolName> {
+        let cached = self.snapshot(server);
+        cached.map_or_else(Vec::new, |(snapshot, _)| {
+            listed_names(&snapshot, &server.filters)
+        })
+    }
+
+    /// Stores what was learned about a server under a sign-in. Files are read and written.
+    pub(crate) fn store(
+        &self,
+        server: &Server,
+        grant: Option<&str>,
+        learned: &Learned,
+        secrets: &Secrets,
+    ) -> Result<(), NotCached> {
+        let mut secrets = secrets.clone();
+        secrets.merge(&server.literal_credentials());
+        let subject = Subject::Launch { server, grant };
+        self.cache.update(&subject, &secrets, |record| {
+            record.set_tools(learned.snapshot.to_json());
+            record.set_protocol(learned.protocol.clone());
+        })
+    }
+
+    /// Removes the protocol of a server, which was wrong. Files are read and written.
+    pub(crate) fn forget_protocol(&self, server: &Server, grant: Option<&str>) {
+        let subject = Subject::Launch { server, grant };
+        let stored = self.cache.update(&subject, &Secrets::default(), |record| {
+            record.set_protocol(None);
+        });
+        if let Err(error) = stored {
+            tracing::debug!("the protocol of a server is not removed from the cache: {error}");
+        }
+    }
+}
+
+/// Returns the list of a snapshot, by the rules of the entry and by what is pinned.
+pub(crate) fn pinned_list(
+    snapshot: &ServerSnapshot,
+    server: &Server,
+    pins: &ServerPins,
+) -> ToolList {
+    let rules = ListRules::of(server, snapshot.era).with_pins(pins, server.pin);
+    ToolList::of(snapshot, &rules)
+}
+
+#[cfg(test)]
+mod tests;

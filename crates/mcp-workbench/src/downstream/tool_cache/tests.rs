@@ -1,0 +1,115 @@
+//! Snapshots come back as they were stored, and the rules are applied when they are read.
+
+use bytes::Bytes;
+use tempfile::TempDir;
+
+use super::*;
+use crate::{
+    config::ToolFilters,
+    downstream::introduction::{Introduction, ServerFamily},
+    era::{CacheHints, CacheScope, Era},
+    server_cache::tests::program,
+    wire::RawJson,
+};
+
+fn learned(tools: &[&str]) -> Learned {
+    let tools = tools.iter().map(|name| {
+        let text = format!("{{ \"name\":\"{name}\", \"inputSchema\":{{}}, \"x\":1.0e400 }}");
+        RawJson::parse(&Bytes::from(text)).unwrap()
+    });
+    let snapshot = ServerSnapshot {
+        era: Era::Legacy,
+        introduction: Introduction {
+            left_out: None,
+            revision: "2025-11-25".into(),
+            product: Some("files 1.0".into()),
+            instructions: Some("Read \"it\" first\n".into()),
+            families: vec![ServerFamily::Prompts],
+            subscriptions: true,
+            tasks: false,
+        },
+        definitions: tools.collect(),
+        notices: vec!["cut short".into()],
+        incomplete: Some("only the first 2 are listed".into()),
+        hints: CacheHints {
+            ttl_ms: 7,
+            scope: CacheScope::Public,
+        },
+    };
+    Learned {
+        snapshot,
+        protocol: None,
+    }
+}
+
+/// A cache with the tools `a` and `b` of a server.
+fn cached() -> (TempDir, ToolCache, Server) {
+    let folder = TempDir::new().unwrap();
+    let cache = Arc::new(ServerCache::new(Some(folder.path())));
+    let cache = ToolCache::new(cache, None);
+    let server = program(&[]);
+    let secrets = Secrets::default();
+    cache
+        .store(&server, None, &learned(&["a", "b"]), &secrets)
+        .unwrap();
+    (folder, cache, server)
+}
+
+#[test]
+fn a_snapshot_comes_back_as_it_was_stored() {
+    let (_folder, cache, server) = cached();
+    let (snapshot, _) = cache.snapshot(&server).unwrap();
+    assert_eq!(snapshot, learned(&["a", "b"]).snapshot);
+    assert_eq!(cache.offered_names(&server), ["a", "b"]);
+}
+
+#[test]
+fn filters_are_applied_when_a_list_is_read() {
+    let (_folder, cache, mut server) = cached();
+    server.filters = ToolFilters::new(Some(vec!["b".into()]), None, Vec::new());
+    assert_eq!(cache.offered_names(&server), ["b"]);
+    assert_eq!(cache.tools(&server).unwrap().tools, 1);
+}
+
+#[test]
+fn json_that_is_not_a_snapshot_counts_as_nothing() {
+    let (_folder, cache, server) = cached();
+    let subject = Subject::Launch {
+        server: &server,
+        grant: None,
+    };
+    let stored = cache.cache.update(&subject, &Secrets::default(), |record| {
+        record.set_tools(RawJson::of(&serde_json::json!({"tools": []})));
+    });
+    stored.unwrap();
+    assert_eq!(cache.tools(&server), None);
+}
+
+#[test]
+fn a_definition_that_was_broken_by_hand_is_withheld() {
+    let (_folder, cache, server) = cached();
+    let broken = r#"{"name":"a","inputSchema":1}"#;
+    let mut learned = learned(&["b"]);
+    let broken = RawJson::parse(&Bytes::from_static(broken.as_bytes())).unwrap();
+    learned.snapshot.definitions.push(broken);
+    let secrets = Secrets::default();
+    cache.store(&server, None, &learned, &secrets).unwrap();
+    let (snapshot, _) = cache.snapshot(&server).unwrap();
+    let list = ToolList::of(&snapshot, &ListRules::of(&server, Era::Legacy));
+    assert_eq!((list.tools().len(), list.withheld.len()), (1, 1));
+}
+
+#[test]
+fn a_credential_of_the_entry_is_not_stored() {
+    let (folder, cache, _) = cached();
+    let server = program(&[("API_TOKEN", "canary-in-the-file")]);
+    let refused = cache.store(
+        &server,
+        None,
+        &learned(&["canary-in-the-file"]),
+        &Secrets::default(),
+    );
+    assert!(matches!(refused, Err(NotCached::Secret)));
+    assert_eq!(cache.tools(&server), None);
+    drop(folder);
+}
