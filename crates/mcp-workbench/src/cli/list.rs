@@ -1,6 +1,6 @@
 //! `list`: the toolboxes, their servers, and with `--tools` what the servers have.
 
-use std::{path::Path, process::ExitCode};
+use std::{path::Path, process::ExitCode, time::Duration};
 
 use clap::Args;
 use serde::Serialize;
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     config::{Config, Environment, RemoteProtocol, Server, ToolMode, Toolbox, Transport},
-    downstream::{CachedTools, ToolCache, ToolDefinition},
+    downstream::{ToolCache, ToolDefinition, ToolList},
     ident::{ServerName, ToolboxName},
     visible::visible,
     wire::RawJson,
@@ -199,7 +199,7 @@ fn listed(cache: &ToolCache, toolbox: &Toolbox) -> ListedToolbox {
         name: server.name.clone(),
         transport: transport_word(server),
         target: how_reached(server),
-        kept: cache.tools(server).map(Kept::of),
+        kept: cache.list(server).map(|(list, age)| Kept::of(&list, age)),
         found: None,
     });
     ListedToolbox {
@@ -240,10 +240,10 @@ fn server_table(servers: &[ListedServer], look: Look) -> String {
 }
 
 impl Kept {
-    fn of(kept: CachedTools) -> Self {
+    fn of(list: &ToolList, age: Duration) -> Self {
         Self {
-            tools: kept.tools,
-            age_seconds: kept.age.as_secs(),
+            tools: list.tools().len(),
+            age_seconds: age.as_secs(),
         }
     }
 

@@ -40,4 +40,4 @@ pub(crate) use pool::{Pool, Renewal};
 pub(crate) use server::{CallTicket, Phase, ServerHandle, Status, Urgency};
 pub(crate) use session::reply::{CallEnd, CallResult, Outdated, Unfinished};
 pub(crate) use supervisor::cached_list::load_cached_lists;
-pub(crate) use tool_cache::{CachedTools, ToolCache};
+pub(crate) use tool_cache::ToolCache;

@@ -77,7 +77,6 @@ impl Pool {
                     tasks.clone(),
                     Arc::clone(&shutdown),
                 )),
-                inspector: Arc::default(),
                 shutdown,
                 events: broadcast::channel(EVENTS).0,
                 tool_cache: Arc::new(ToolCache::new(

@@ -28,15 +28,6 @@ pub(crate) struct ToolCache {
     state: Option<PathBuf>,
 }
 
-/// The number of tools that the cache has of a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct CachedTools {
-    /// Counted by the rules of the server's entry as it is now.
-    pub tools: usize,
-    /// The time since a start confirmed them, to the day.
-    pub age: Duration,
-}
-
 /// What a start has learned about a server.
 pub(crate) struct Learned {
     pub(crate) snapshot: ServerSnapshot,
@@ -85,23 +76,12 @@ impl ToolCache {
         Some((ServerSnapshot::from_json(tools)?, age))
     }
 
-    /// Returns the number of tools that a server offers by the rules of its entry, without those of pins.
-    pub(crate) fn tools(&self, server: &Server) -> Option<CachedTools> {
+    /// Returns the list of a server by the rules of its entry, without those of pins, and the time since a start confirmed it,
+    /// to the day. Files are read.
+    pub(crate) fn list(&self, server: &Server) -> Option<(ToolList, Duration)> {
         let (snapshot, age) = self.snapshot(server)?;
         let list = ToolList::of(&snapshot, &ListRules::of(server, snapshot.era));
-        Some(CachedTools {
-            tools: list.tools().len(),
-            age,
-        })
-    }
-
-    /// Returns the names of the tools that a server offers by the rules of its entry, without those of pins.
-    pub(crate) fn offered_names(&self, server: &Server) -> Vec<String> {
-        let list = self
-            .snapshot(server)
-            .map(|(snapshot, _)| ToolList::of(&snapshot, &ListRules::of(server, snapshot.era)));
-        let list = list.unwrap_or_default();
-        list.tools().iter().map(|it| it.name.to_string()).collect()
+        Some((list, age))
     }
 
     /// Returns the names of the tools that a server listed and its filters let through, denied and withheld ones

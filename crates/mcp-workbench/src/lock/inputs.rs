@@ -9,10 +9,12 @@ use std::{
 
 use super::{
     canonical::Digest,
-    program_files,
     programs::{Programs, Recall},
 };
-use crate::config::{Server, StdioLaunch, Transport};
+use crate::{
+    config::{Server, StdioLaunch, Transport},
+    server_cache::is_program,
+};
 
 /// Variables by which dynamic linkers, interpreters, shells and installers of packages find code.
 const LOADERS: &[&str] = &[
@@ -97,15 +99,6 @@ pub(super) fn digests(
     Some(digests.collect())
 }
 
-/// Returns whether no file has to be read for that.
-pub(super) fn are_known(server: &Server, programs: &Programs, recall: Recall) -> bool {
-    let mut sources = sources(server).into_iter().flatten();
-    sources.all(|(_, source)| match source {
-        Source::File(file) => programs.is_known(&file, recall),
-        Source::Value(_) => true,
-    })
-}
-
 /// Returns the files among the inputs.
 pub(super) fn files(server: &Server) -> impl Iterator<Item = PathBuf> {
     let sources = sources(server).into_iter().flatten();
@@ -141,7 +134,7 @@ fn arguments<'a>(
     let arguments = server.written.args.iter().zip(&launch.args_as_written);
     let arguments = arguments.zip(&launch.args);
     let files = arguments.filter(|((_, written), argument)| {
-        !written.contains("${") && !program_files::is_program(argument)
+        !written.contains("${") && !is_program(Path::new(argument))
     });
     files.map(|((kept, _), argument)| {
         let file = launch.cwd.join(file_name(argument, &launch.cwd));

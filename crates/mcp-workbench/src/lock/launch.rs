@@ -37,13 +37,6 @@ impl Launch {
         launch
     }
 
-    /// The same, where no file has to be read for it.
-    pub(super) fn at_once(server: &Server, programs: &Programs, recall: Recall) -> Option<Self> {
-        let is_known = program_files::are_known(server, programs, recall)
-            && inputs::are_known(server, programs, recall);
-        is_known.then(|| Self::of(server, programs, recall))
-    }
-
     /// The parts that stand in the entry.
     fn written(written: &Written) -> Self {
         let text = |text: &Option<String>| text.clone().map(Value::from);

@@ -3,6 +3,7 @@
 //! once.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -38,8 +39,6 @@ pub(crate) struct Pins {
     cache: Arc<ServerCache>,
     pub(super) texts: Texts,
     pub(super) programs: Arc<Programs>,
-    /// Servers whose program files were read since their digests were last stored.
-    pub(super) inspected: Mutex<Vec<Arc<Server>>>,
     state: Mutex<State>,
     /// The policy of the configuration; nothing where servers are started for a review.
     policy: Mutex<Option<PinPolicy>>,
@@ -85,7 +84,6 @@ impl Pins {
         Self {
             texts: Texts::new(Arc::clone(&cache), file.as_deref()),
             programs: Arc::default(),
-            inspected: Mutex::default(),
             cache,
             file,
             program: Invocation::of(config),
@@ -211,12 +209,9 @@ impl Pins {
         &self.cache
     }
 
-    /// Returns how a server is started now. Files may be read, which takes a moment. Their digests are stored by the next
-    /// [`Self::store_programs`].
-    pub(crate) fn launch(&self, server: &Arc<Server>, recall: Recall) -> Launch {
-        let launch = Launch::of(server, &self.programs, recall);
-        self.inspected().push(Arc::clone(server));
-        launch
+    /// Returns how a server is started now. Files may be read, which takes a moment.
+    pub(crate) fn launch(&self, server: &Server, recall: Recall) -> Launch {
+        Launch::of(server, &self.programs, recall)
     }
 
     /// Takes up the digests of program files that the cache has of a server.
@@ -224,39 +219,29 @@ impl Pins {
         self.programs.add_cached(cached.programs());
     }
 
-    /// Returns how a server is started now, if no file has to be read for it.
-    pub(crate) fn launch_at_once(&self, server: &Server, recall: Recall) -> Option<Launch> {
-        Launch::at_once(server, &self.programs, recall)
-    }
-
     /// Returns how a server is started now, for somebody who approves it: every file is read.
     pub(crate) fn launch_to_approve(&self, server: &Server) -> Launch {
-        Launch::of(server, &self.programs, Recall::of(PinMode::Enforce))
+        self.launch(server, Recall::of(PinMode::Enforce))
     }
 
-    /// Stores the digests of the program files that were read, for later runs. Files are read and written.
-    pub(crate) fn store_programs(&self) {
-        let inspected = std::mem::take(&mut *self.inspected());
-        for server in inspected {
-            let files = program_files::named(&server).map(|(_, file)| file);
-            let programs = self.programs.cacheable(files.chain(inputs::files(&server)));
-            // A program has no sign-in.
-            let subject = Subject::Launch {
-                server: &server,
-                grant: None,
-            };
-            let stored = self.cache.update(&subject, &Secrets::default(), |record| {
-                record.set_programs(programs);
-            });
-            if let Err(error) = stored {
-                tracing::debug!("digests of programs are not cached: {error}");
-            }
+    /// Returns the digests of the program files of a server that later runs may use.
+    pub(crate) fn cacheable_programs(&self, server: &Server) -> BTreeMap<String, String> {
+        let files = program_files::named(server).map(|(_, file)| file);
+        self.programs.cacheable(files.chain(inputs::files(server)))
+    }
+
+    /// Stores these digests. Files are read and written.
+    pub(crate) fn store_programs(&self, server: &Server) {
+        let programs = self.cacheable_programs(server);
+        // A program has no sign-in.
+        let grant = None;
+        let subject = Subject::Launch { server, grant };
+        let stored = self.cache.update(&subject, &Secrets::default(), |record| {
+            record.set_programs(programs);
+        });
+        if let Err(error) = stored {
+            tracing::debug!("digests of programs are not cached: {error}");
         }
-    }
-
-    pub(super) fn inspected(&self) -> MutexGuard<'_, Vec<Arc<Server>>> {
-        let inspected = self.inspected.lock();
-        inspected.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether a server may be started in this way, where only what is approved may be.

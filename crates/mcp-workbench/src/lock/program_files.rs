@@ -4,7 +4,6 @@
 
 use std::{
     collections::BTreeMap,
-    ffi::OsStr,
     path::{Path, PathBuf},
 };
 
@@ -12,13 +11,10 @@ use super::{
     canonical::Digest,
     programs::{Programs, Recall},
 };
-use crate::config::{Server, Transport};
-
-/// How the names of files end that interpreters run.
-const PROGRAMS: [&str; 15] = [
-    "cjs", "cts", "dll", "exe", "jar", "js", "mjs", "mts", "php", "ps1", "py", "pyz", "rb", "sh",
-    "ts",
-];
+use crate::{
+    config::{Server, Transport},
+    server_cache::is_program,
+};
 
 /// The files that a server is made of, by their names as they are written, with their digests. One that cannot be read
 /// is left out.
@@ -38,11 +34,6 @@ pub(super) fn digests(
     files
 }
 
-/// Whether no file has to be read for that.
-pub(super) fn are_known(server: &Server, programs: &Programs, recall: Recall) -> bool {
-    named(server).all(|(_, file)| programs.is_known(&file, recall))
-}
-
 /// Returns the names of files as they are written, and their paths.
 pub(super) fn named(server: &Server) -> impl Iterator<Item = (&str, PathBuf)> {
     let launch = match &server.transport {
@@ -55,15 +46,9 @@ pub(super) fn named(server: &Server) -> impl Iterator<Item = (&str, PathBuf)> {
         let command = command.filter(|(_, command)| Path::new(command).is_absolute());
         let arguments = launch.args_as_written.iter().zip(&launch.args);
         let arguments = arguments.map(|(written, argument)| (written.as_str(), argument.as_str()));
-        let scripts = arguments.filter(|(_, argument)| is_program(argument));
+        let scripts = arguments.filter(|(_, argument)| is_program(Path::new(argument)));
         let files = command.into_iter().chain(scripts);
         let files = files.filter(|(written, _)| !written.contains("${"));
         files.map(|(written, file)| (written, launch.cwd.join(file)))
     })
-}
-
-/// Whether an argument may be a file that is run, as far as its name tells.
-pub(super) fn is_program(argument: &str) -> bool {
-    let extension = Path::new(argument).extension().and_then(OsStr::to_str);
-    extension.is_some_and(|it| PROGRAMS.contains(&it.to_ascii_lowercase().as_str()))
 }

@@ -48,10 +48,9 @@ impl Pins {
         for found in &news {
             found.observation();
             if let Start::Unlooked(server, _) = &found.start {
-                self.inspected().push(Arc::clone(server));
+                self.store_programs(server);
             }
         }
-        self.store_programs();
         let written = self.change(|lock| {
             let mut pinned = (0, 0);
             for found in &news {

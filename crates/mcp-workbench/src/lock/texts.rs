@@ -2,6 +2,7 @@
 //! later. The lock file has only their digests. Losing them costs the old side of a difference.
 
 use std::{
+    borrow::Cow,
     collections::BTreeSet,
     fs::File,
     path::{Path, PathBuf},
@@ -9,15 +10,13 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
-
 use super::Digest;
 use crate::{
     config::Secrets,
     ident::ServerIdentifier,
     private_files,
     server_cache::{ServerCache, Subject},
-    wire::RawJson,
+    wire::ObjectText,
 };
 
 /// Upper bound on how long a write of the lock file waits for another process.
@@ -29,41 +28,6 @@ pub(super) struct Texts {
     cache: Arc<ServerCache>,
     /// The lock file; an empty path where there is none.
     lock: PathBuf,
-}
-
-/// A JSON object of texts, written as they are made.
-struct ObjectOfTexts {
-    text: Vec<u8>,
-    count: usize,
-}
-
-impl ObjectOfTexts {
-    fn new() -> Self {
-        Self {
-            text: b"{".to_vec(),
-            count: 0,
-        }
-    }
-
-    fn add(&mut self, digest: &str, definition: &str) {
-        if self.count > 0 {
-            self.text.push(b',');
-        }
-        self.string(digest);
-        self.text.push(b':');
-        self.string(definition);
-        self.count += 1;
-    }
-
-    fn string(&mut self, string: &str) {
-        serde_json::to_writer(&mut self.text, string).expect("writing to memory cannot fail");
-    }
-
-    fn finish(mut self) -> Option<RawJson> {
-        self.text.push(b'}');
-        let text = RawJson::parse(&Bytes::from(self.text)).expect("made of JSON");
-        (self.count > 0).then_some(text)
-    }
 }
 
 impl Texts {
@@ -95,19 +59,22 @@ impl Texts {
         let subject = self.subject(place);
         let stored = self.cache.update(&subject, &Secrets::default(), |record| {
             let known = record.definitions();
-            let mut text = ObjectOfTexts::new();
-            for (digest, definition) in &known {
-                if wanted.contains(digest) {
-                    text.add(digest, definition);
-                }
-            }
-            for (digest, definition) in added {
-                let digest = digest.to_string();
-                if wanted.contains(&digest) && !known.contains_key(&digest) {
-                    text.add(&digest, &definition);
-                }
-            }
-            record.set_definitions(text.finish());
+            let added = added.map(|(digest, definition)| (digest.to_string(), definition));
+            let added = added.filter(|(digest, _)| !known.contains_key(digest));
+            let known = known
+                .iter()
+                .map(|(digest, it)| (digest.clone(), Cow::from(it)));
+            let definitions = known.chain(added.map(|(digest, it)| (digest, Cow::from(it))));
+            let mut definitions = definitions
+                .filter(|(digest, _)| wanted.contains(digest))
+                .peekable();
+            let text = definitions.peek().is_some().then(|| {
+                let empty = ObjectText::new();
+                definitions
+                    .fold(empty, |text, (digest, it)| text.member(&digest, &it))
+                    .finish()
+            });
+            record.set_definitions(text);
         });
         if let Err(error) = stored {
             tracing::debug!("definitions are not cached: {error}");

@@ -69,9 +69,9 @@ impl LaunchHash {
     }
 }
 
-/// Whether a file among the arguments may be what is run, as far as its name tells. Others, such as a database,
-/// change while the server runs.
-fn is_program(file: &Path) -> bool {
+/// Returns whether a file among the arguments may be run, as far as its name shows. Others, such as a database, change while
+/// the server runs.
+pub(crate) fn is_program(file: &Path) -> bool {
     let extension = file.extension().and_then(OsStr::to_str);
     extension.is_some_and(|it| PROGRAMS.contains(&it.to_ascii_lowercase().as_str()))
 }

@@ -28,6 +28,7 @@ use crate::{config::Secrets, private_files};
 use eviction::MAX_FILE_BYTES;
 use key::Salt;
 pub(crate) use key::{CacheKey, Subject};
+pub(crate) use launch_hash::is_program;
 pub(crate) use record::{CachedProtocol, CachedServer, EraWord, ServerIdentity};
 
 /// The folder in the cache directory.

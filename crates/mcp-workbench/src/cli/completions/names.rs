@@ -102,8 +102,13 @@ impl Names {
         let wanted = self.server.as_deref();
         let cache = ToolCache::of(config);
         let servers = servers.filter(|it| wanted.is_none_or(|name| name == it.name.as_str()));
-        let names = servers.flat_map(|server| cache.offered_names(server));
-        names.filter_map(|name| candidate(&name)).collect()
+        let lists = servers.filter_map(|server| cache.list(server));
+        let names = lists.flat_map(|(list, _)| {
+            let tools = list.tools().iter();
+            let names = tools.filter_map(|tool| candidate(tool.name.as_str()));
+            names.collect::<Vec<_>>()
+        });
+        names.collect()
     }
 }
 

@@ -138,7 +138,7 @@ fn cold_servers(config: &Config) -> Vec<(ToolboxName, ServerName)> {
     let cache = ToolCache::of(config);
     let cold = servers.filter(|(_, server)| {
         let can_start = !matches!(server.transport, Transport::Unset(_));
-        can_start && cache.tools(server).is_none()
+        can_start && cache.list(server).is_none()
     });
     cold.map(|(toolbox, server)| (toolbox, server.name.clone()))
         .collect()

@@ -40,7 +40,7 @@ use crate::{
             adapt::{Adaption, Entry},
             cached_list::{CacheWriter, CachedList},
             limiter::{StartLimiter, Verdict},
-            pinning::{LaunchInspector, record_later},
+            pinning::record_later,
             start::{KnownProtocol, Started, start},
             waiting::Waiting,
         },
@@ -66,8 +66,6 @@ pub(crate) struct SupervisorContext {
     pub(crate) sealer: Arc<Sealer>,
     /// What is pinned of servers.
     pub(crate) pins: Arc<Pins>,
-    /// Inspects how servers are launched.
-    pub(crate) inspector: Arc<LaunchInspector>,
     pub(crate) deferred_writes: Arc<DeferredWrites>,
 }
 

@@ -1,17 +1,13 @@
 //! The pins of a server that is being started, and when first contacts are written. How a server is launched is inspected
-//! while it comes up; where program files have to be read for that, all servers share one thread. A server that is met for
-//! the first time is inspected when its pins are written.
+//! while it comes up, on the thread that reads its cache. A server that is met for the first time is inspected when its
+//! pins are written.
 
-use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 
 use crate::{
     config::{PinMode, Server},
-    contain::contain_now,
     downstream::supervisor::{SupervisorContext, adapt::Entry},
     ident::ServerIdentifier,
     lock::{Launch, Pins, Recall, ServerPins},
@@ -22,82 +18,6 @@ use crate::{
 /// How long a first contact waits for others, so that they are written and told together: an open does not wait for a
 /// server any longer.
 const RECORD_AFTER: Duration = Duration::from_secs(50);
-
-/// Inspects how servers are launched, one after the other. Many servers may be one program, and a thread for each would
-/// wait for the first.
-#[derive(Default)]
-pub(crate) struct LaunchInspector {
-    queue: Mutex<Queue>,
-}
-
-#[derive(Default)]
-struct Queue {
-    wanted: Vec<Wanted>,
-    has_thread: bool,
-}
-
-/// A server whose launch somebody waits for.
-struct Wanted {
-    server: Arc<Server>,
-    recall: Recall,
-    found: watch::Sender<Option<Launch>>,
-}
-
-impl LaunchInspector {
-    /// Begins to inspect how a server is launched.
-    fn begin(
-        self: &Arc<Self>,
-        server: Arc<Server>,
-        recall: Recall,
-        context: &SupervisorContext,
-    ) -> watch::Receiver<Option<Launch>> {
-        let (found, launch) = watch::channel(None);
-        let mut queue = self.queue();
-        queue.wanted.push(Wanted {
-            server,
-            recall,
-            found,
-        });
-        if !std::mem::replace(&mut queue.has_thread, true) {
-            let (this, pins) = (Arc::clone(self), Arc::clone(&context.pins));
-            let writes = Arc::clone(&context.deferred_writes);
-            context.links.tasks.spawn(async move {
-                let (inspector, inspected) = (Arc::clone(&this), Arc::clone(&pins));
-                if let Err(error) = run_blocking(move || inspector.run(&inspected)).await {
-                    tracing::warn!("cannot read the programs of servers: {error}");
-                    this.give_up();
-                }
-                writes.add(move || pins.store_programs());
-            });
-        }
-        launch
-    }
-
-    fn run(&self, pins: &Pins) {
-        while let Some(next) = self.next() {
-            // After a panic the sender is dropped, and whoever waits learns that the launch is not known.
-            if let Ok(launch) = contain_now(|| pins.launch(&next.server, next.recall)) {
-                next.found.send_replace(Some(launch));
-            }
-        }
-    }
-
-    fn next(&self) -> Option<Wanted> {
-        let mut queue = self.queue();
-        let next = queue.wanted.pop();
-        queue.has_thread = next.is_some();
-        next
-    }
-
-    /// Drops the queue. Whoever waits learns that the launch is not known.
-    fn give_up(&self) {
-        *self.queue() = Queue::default();
-    }
-
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// The pins of a server that is being started.
 pub(crate) struct Pinning {
@@ -126,15 +46,13 @@ impl Pinning {
             PinMode::Enforce => true,
         };
         let recall = is_wanted.then(|| Recall::of(mode));
-        let (cached, launch) = read_cache(&server, recall, context).await;
-        let launch = recall.map(|recall| match launch {
-            Some(launch) => watch::channel(Some(launch)).1,
-            None => context
-                .inspector
-                .begin(Arc::clone(&server), recall, context),
-        });
+        let inspection = Inspection::begin(&server, recall, context);
+        let cached = match inspection.cached {
+            Some(cached) => cached.await.unwrap_or_default(),
+            None => Cached::default(),
+        };
         let pinning = Self {
-            launch,
+            launch: recall.map(|_| inspection.launch),
             mode,
             pins: Arc::clone(&context.pins),
             place,
@@ -149,10 +67,9 @@ impl Pinning {
         let launch = self.launch.clone().or_else(|| {
             // Another workbench may have met it meanwhile.
             let is_wanted = self.mode == PinMode::Notice && pins.is_met(&place);
-            let recall = Recall::of(self.mode);
             is_wanted.then(|| {
-                let server = Arc::clone(&self.server);
-                context.inspector.begin(server, recall, context)
+                let recall = Recall::of(self.mode);
+                Inspection::begin(&self.server, Some(recall), context).launch
             })
         });
         let Some(mut launch) = launch else {
@@ -173,32 +90,55 @@ pub(crate) struct Cached {
     pub(crate) protocol: Option<CachedProtocol>,
 }
 
-/// Reads the cache of a server, and inspects its launch if no program file has to be read for it.
-async fn read_cache(
-    server: &Arc<Server>,
-    recall: Option<Recall>,
-    context: &SupervisorContext,
-) -> (Cached, Option<Launch>) {
-    let cache = Arc::clone(&context.tool_cache);
-    // A thread for nothing would cost more than all the rest.
-    if recall.is_none() && (server.era.is_some() || cache.folder().is_none()) {
-        return Default::default();
-    }
-    let (server, pins) = (Arc::clone(server), Arc::clone(&context.pins));
-    let read = run_blocking(move || {
-        let (key, record) = cache.read(&server);
-        pins.add_cached_programs(&record);
-        let cached = Cached {
-            key,
-            protocol: record.protocol().cloned(),
+/// The reading of a server's cache and of its program files, on a thread.
+struct Inspection {
+    /// None if there is nothing to read.
+    cached: Option<oneshot::Receiver<Cached>>,
+    launch: watch::Receiver<Option<Launch>>,
+}
+
+impl Inspection {
+    /// Begins to read the cache of a server, and then to inspect its launch if somebody has to know it. Servers that run the
+    /// same program wait for the first of them to read it.
+    fn begin(server: &Arc<Server>, recall: Option<Recall>, context: &SupervisorContext) -> Self {
+        let (found, launch) = watch::channel(None);
+        let cache = Arc::clone(&context.tool_cache);
+        // A thread for nothing would cost more than all the rest.
+        if recall.is_none() && (server.era.is_some() || cache.folder().is_none()) {
+            return Self {
+                cached: None,
+                launch,
+            };
+        }
+        let (sender, cached) = oneshot::channel();
+        let (server, pins) = (Arc::clone(server), Arc::clone(&context.pins));
+        let inspected = Arc::clone(&server);
+        let inspector = Arc::clone(&pins);
+        let inspect = move || {
+            let (key, record) = cache.read(&server);
+            // Nobody waits if the start was given up.
+            let _ = sender.send(Cached {
+                key,
+                protocol: record.protocol().cloned(),
+            });
+            inspector.add_cached_programs(&record);
+            let launch = recall.map(|recall| inspector.launch(&server, recall));
+            found.send_replace(launch);
+            recall.is_some() && inspector.cacheable_programs(&server) != *record.programs()
         };
-        let launch = recall.and_then(|recall| pins.launch_at_once(&server, recall));
-        (cached, launch)
-    });
-    read.await.unwrap_or_else(|error| {
-        tracing::warn!("failed to read the server cache: {error}");
-        Default::default()
-    })
+        let deferred_writes = Arc::clone(&context.deferred_writes);
+        context.links.tasks.spawn(async move {
+            match run_blocking(inspect).await {
+                Ok(true) => deferred_writes.add(move || pins.store_programs(&inspected)),
+                Ok(false) => {}
+                Err(error) => tracing::warn!("failed to read the cache of a server: {error}"),
+            }
+        });
+        Self {
+            cached: Some(cached),
+            launch,
+        }
+    }
 }
 
 /// Has a first contact written after a while, if no open does it before.
