@@ -10,7 +10,7 @@ use crate::visible::visible;
 
 /// Somebody else may write a file that says which programs are started, or put another in its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{writer} may write {}, and with it start programs as you", path.display())]
+#[error("{writer} can write to {}, and so run programs as you", path.display())]
 pub struct AccessFault {
     /// The file, or the folder in which it can be replaced.
     pub path: PathBuf,
@@ -31,7 +31,7 @@ pub enum Writer {
 impl fmt::Display for Writer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Everybody => f.write_str("everybody on this machine"),
+            Self::Everybody => f.write_str("every user of this machine"),
             Self::Owner(user) => write!(f, "another user (uid {user})"),
             Self::Group(group) => write!(f, "every member of the group {}", visible(group)),
         }
@@ -50,7 +50,7 @@ impl AccessFault {
         match self.writer {
             Writer::Everybody => format!("chmod o-w '{path}'"),
             Writer::Owner(_) => {
-                format!("read it with care, then take it over: chown \"$(id -u)\" '{path}'")
+                format!("review it, then make yourself its owner: chown \"$(id -u)\" '{path}'")
             }
             Writer::Group(_) => format!("chmod g-w '{path}'"),
         }

@@ -60,7 +60,7 @@ pub enum KeyFault {
     #[error("`{key}` is missing")]
     Missing { key: &'static str },
     /// Two spellings of one key stand in one entry.
-    #[error("`{ignored}` is ignored, because `{kept}` says the same thing")]
+    #[error("`{ignored}` is ignored because `{kept}` has the same meaning")]
     SpeltTwice {
         kept: String,
         /// The spelling that does not.
@@ -70,10 +70,10 @@ pub enum KeyFault {
     #[error("the name of a {named} is empty")]
     EmptyName { named: Named },
     /// A name that no variable can have.
-    #[error("`{name}` cannot be the name of a variable")]
+    #[error("`{name}` is not a valid variable name")]
     VariableName { name: String },
     /// A name that no header can have.
-    #[error("`{name}` cannot be the name of a header")]
+    #[error("`{name}` is not a valid header name")]
     HeaderName { name: String },
 }
 
@@ -102,7 +102,7 @@ pub enum ValueFault {
         most: u64,
     },
     /// A word that is none of the known ones.
-    #[error("unknown word `{found}`")]
+    #[error("unknown value `{found}`")]
     UnknownWord {
         found: String,
         known: &'static [&'static str],
@@ -124,7 +124,7 @@ pub enum ValueFault {
         near: Option<String>,
     },
     /// A word that stands twice in a list.
-    #[error("`{word}` stands twice")]
+    #[error("duplicate entry `{word}`")]
     Repeated { word: String },
     /// A list of meta-tools with which something cannot be done.
     #[error("no tool can be {what} without {}", alternatives(names))]
@@ -135,10 +135,10 @@ pub enum ValueFault {
         names: &'static [&'static str],
     },
     /// A rule that takes something away, where lists do not.
-    #[error("`{found}` cannot be a rule of `permissions`")]
+    #[error("`{found}` is not a valid rule for `permissions`")]
     Negated { found: String },
     /// A file that is to be in a folder which there is not.
-    #[error("there is no folder for the {what}")]
+    #[error("no folder found for the {what}")]
     NoFolder { what: &'static str },
     /// A text that is empty or only white space.
     #[error("the {what} is empty")]
@@ -147,7 +147,7 @@ pub enum ValueFault {
         what: &'static str,
     },
     /// A text with a NUL character.
-    #[error("the text contains a NUL character, which no program can be given")]
+    #[error("the text contains a NUL character, which cannot be passed to a program")]
     NulCharacter,
     /// A header whose value has several lines.
     #[error("the value of a header contains a line break")]
@@ -201,7 +201,7 @@ pub enum ReferenceFault {
     Empty(String),
     /// A secret in the arguments of a program.
     #[error(
-        "the value of {0} becomes an argument, which everybody on this machine can read while the server runs"
+        "the value of {0} is passed as an argument, which every user of this machine can read while the server runs"
     )]
     InArguments(UsedFrom),
 }

@@ -21,17 +21,20 @@ pub(super) fn secret(name: &str) -> Result<String, String> {
         let _ = answer.send(entry.and_then(|entry| entry.get_password()));
     };
     let asking = thread::Builder::new().name("keyring".into()).spawn(ask);
-    asking.map_err(|error| format!("cannot be asked for: {error}"))?;
+    asking.map_err(|error| format!("cannot be read from the keyring: {error}"))?;
     match answered.recv_timeout(PATIENCE) {
         Ok(Ok(secret)) => Ok(secret),
         Ok(Err(keyring::Error::NoEntry)) => Err("is not in the keyring".into()),
-        Ok(Err(error)) => Err(format!("cannot be taken from the keyring: {error}")),
-        Err(_) => Err("was not given out by the keyring in time".into()),
+        Ok(Err(error)) => Err(format!("cannot be read from the keyring: {error}")),
+        Err(_) => Err(format!(
+            "cannot be read: timed out after {} s waiting for the keyring",
+            PATIENCE.as_secs()
+        )),
     }
 }
 
 /// Without the feature there is none.
 #[cfg(not(feature = "keyring"))]
 pub(super) fn secret(_: &str) -> Result<String, String> {
-    Err("is asked of the keyring, which this build cannot reach".into())
+    Err("cannot be read: this build has no keyring support".into())
 }

@@ -41,13 +41,13 @@ pub(crate) enum ConfigSource {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum LocateError {
     /// `--config` names a file that is not there.
-    #[error("the configuration file `{}` of --config does not exist", file.display())]
+    #[error("the configuration file `{}` (from --config) does not exist", file.display())]
     FlagMissing {
         /// The file, as an absolute path.
         file: PathBuf,
     },
     /// `WORKBENCH_CONFIG` names a file that is not there.
-    #[error("the configuration file `{}` of {CONFIG_VARIABLE} does not exist", file.display())]
+    #[error("the configuration file `{}` (from {CONFIG_VARIABLE}) does not exist", file.display())]
     VariableMissing {
         /// The file, as an absolute path.
         file: PathBuf,

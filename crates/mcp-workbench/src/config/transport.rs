@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn unknown_words_are_refused() {
         let fault = decide(hints("studio", "", "c")).expect_err("no such type");
-        assert_eq!(fault.to_string(), "unknown word `studio`");
+        assert_eq!(fault.to_string(), "unknown value `studio`");
         assert_eq!(fault.remedy(), "did you mean `stdio`?");
         let fault = decide(hints("ws", "", "u")).expect_err("not yet");
         assert_eq!(fault.to_string(), "`ws` is not available yet");

@@ -75,16 +75,16 @@ pub(crate) struct ParameterHeader {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum MarkProblem {
     /// It is not where an argument is.
-    #[error("x-mcp-header stands where no argument is")]
+    #[error("x-mcp-header is not on an argument")]
     Misplaced,
     /// It is not the name of a header.
-    #[error("x-mcp-header is not the name of a header")]
+    #[error("x-mcp-header is not a valid header name")]
     NoName,
     /// Two arguments want one header.
-    #[error("x-mcp-header names {0} twice")]
+    #[error("x-mcp-header uses {0} for two arguments")]
     Doubled(String),
     /// The argument cannot be written in a header.
-    #[error("x-mcp-header is on an argument that is neither string, integer nor boolean")]
+    #[error("x-mcp-header is on an argument that is not a string, integer or boolean")]
     NotPlain,
 }
 

@@ -340,7 +340,7 @@ pub(crate) fn page_error_text(result: &str, page: usize, error: PageError) -> St
     let result = visible(result);
     match error {
         PageError::Gone => format!(
-            "Result '{result}' is not kept. Results are kept for an hour at most, and for less when they are \
+            "Result '{result}' is not available. Results are stored for an hour at most, and for less when they are \
              many or large. Call the tool again."
         ),
         PageError::Unknown { pages } => {

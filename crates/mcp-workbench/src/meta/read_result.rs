@@ -42,7 +42,7 @@ pub(super) fn definition() -> RawJson {
     RawJson::of(&json!({
         "name": MetaTool::ReadResult.name(),
         "title": "Read result",
-        "description": "Read more of a result that was cut: one page, or where a text stands in it.",
+        "description": "Read more of a result that was cut: one page, or the places where a text appears in it.",
         "inputSchema": {
             "type": "object",
             "properties": {

@@ -237,13 +237,13 @@ pub(super) async fn read_list(
             Some(Step::Next) => {}
             Some(Step::Done) => {
                 if let Some(incomplete) = walk.incomplete() {
-                    tracing::warn!("incomplete answer to {}: {incomplete}", family.method());
+                    tracing::warn!("incomplete response to {}: {incomplete}", family.method());
                 }
                 let hints = walk.hints();
                 return Some((walk.into_items(), hints));
             }
             None => {
-                tracing::warn!("a server's answer to {} cannot be read", family.method());
+                tracing::warn!("cannot parse a server's response to {}", family.method());
                 return None;
             }
         }

@@ -102,7 +102,10 @@ impl Subscriptions {
         self.toolbox.spawn(async move {
             let told = subscriptions.unsubscribe_all(&unwanted);
             if timeout(FAREWELL, told).await.is_err() {
-                tracing::warn!("a server does not take back a subscription");
+                tracing::warn!(
+                    "timed out after {} s waiting for a server to end a subscription",
+                    FAREWELL.as_secs()
+                );
             }
         });
     }

@@ -176,11 +176,11 @@ impl fmt::Display for Difference {
             }
         }
         if self.is_described_otherwise {
-            write!(f, "{separator}another description or order")?;
+            write!(f, "{separator}description or server order changed")?;
             separator = "; ";
         }
         if self.connects_otherwise {
-            write!(f, "{separator}servers are started at another moment")?;
+            write!(f, "{separator}`connect` changed")?;
         }
         Ok(())
     }

@@ -282,7 +282,7 @@ impl Workbench {
         let pins = Arc::clone(self.pool.pins());
         let is_changed = run_blocking(move || pins.is_changed()).await;
         if is_changed.unwrap_or_default() {
-            tracing::info!("the lock file has changed; tools are compared with it again");
+            tracing::info!("the lock file changed; comparing the tools with it again");
             let now = Arc::clone(&self.now.borrow());
             for toolbox in now.toolboxes.values() {
                 toolbox.contents().recheck();

@@ -19,8 +19,8 @@ use crate::{
 pub(crate) enum RenewError {
     /// There is nothing left to show.
     #[error(
-        "toolbox `{0}` is shown natively and is not in the file any more\n  \
-         hint: put it back, or restart the workbench to show another"
+        "toolbox `{0}` is served in native mode but is no longer in the file\n  \
+         hint: put it back, or restart the workbench with another toolbox"
     )]
     NativeToolboxGone(ToolboxName),
 }
@@ -62,15 +62,15 @@ impl fmt::Display for Renewed {
         });
         let meta_tools = self
             .has_other_meta_tools
-            .then(|| "other meta-tools".to_owned());
+            .then(|| "meta-tools changed".to_owned());
         let parts: Vec<String> = added
             .chain(removed)
             .chain(changed)
             .chain(meta_tools)
             .collect();
         match (&parts[..], self.is_reordered) {
-            ([], false) => f.write_str("no toolbox is different"),
-            ([], true) => f.write_str("another order of toolboxes"),
+            ([], false) => f.write_str("no toolbox changed"),
+            ([], true) => f.write_str("the order of toolboxes changed"),
             (parts, _) => f.write_str(&parts.join("; ")),
         }
     }

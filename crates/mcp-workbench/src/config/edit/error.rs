@@ -37,11 +37,11 @@ pub(crate) enum EditError {
         /// All that there are in the toolbox.
         known: Vec<String>,
     },
-    #[error("there is a toolbox `{}` already\n  hint: choose another name, or remove it first", visible(.name))]
+    #[error("the toolbox `{}` already exists\n  hint: choose another name, or remove it first", visible(.name))]
     ToolboxExists { name: String },
     #[error(
-        "there is a server `{}` in the toolbox `{}` already\n  hint: choose another name, or remove it first",
-        visible(.name), visible(.toolbox)
+        "the toolbox `{}` already has a server `{}`\n  hint: choose another name, or remove it first",
+        visible(.toolbox), visible(.name)
     )]
     ServerExists {
         toolbox: String,

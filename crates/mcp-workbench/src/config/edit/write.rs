@@ -18,10 +18,10 @@ const MOST_LINKS: usize = 40;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WriteError {
     /// It is there already, and was not to be.
-    #[error("`{}` exists already\n  hint: choose another name", file.display())]
+    #[error("`{}` already exists\n  hint: choose another name", file.display())]
     Exists { file: PathBuf },
     /// Somebody else has changed it since it was read.
-    #[error("`{}` was changed meanwhile by somebody else\n  hint: try again", file.display())]
+    #[error("`{}` was changed by another program while it was edited\n  hint: try again", file.display())]
     Changed { file: PathBuf },
     /// Its permissions say that it is not to be changed.
     #[error("`{}` is read-only\n  hint: make it writable first", file.display())]

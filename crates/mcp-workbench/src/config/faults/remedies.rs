@@ -46,7 +46,7 @@ impl ValueFault {
             Self::WrongType { expected, .. } => format!("write {expected} here"),
             Self::Unquoted { found } => format!("quote it: \"{found}\""),
             Self::NotPositive { .. } => "write a whole number of 1 or more, without quotes".into(),
-            Self::OutOfRange { least, most, .. } => format!("choose one from {least} to {most}"),
+            Self::OutOfRange { least, most, .. } => format!("use a number from {least} to {most}"),
             Self::UnknownWord {
                 near: Some(near), ..
             } => format!("did you mean `{near}`?"),
@@ -55,12 +55,12 @@ impl ValueFault {
             Self::UnknownToolbox {
                 near: Some(near), ..
             } => format!("did you mean `{near}`?"),
-            Self::UnknownToolbox { .. } => "name a toolbox of this file".into(),
+            Self::UnknownToolbox { .. } => "use the name of a toolbox in this file".into(),
             Self::Repeated { .. } => "remove one of the two".into(),
             Self::NoMetaTool { names, .. } => format!("add {}", alternatives(names)),
             Self::Negated { .. } => {
-                "put the tools into another of the lists, which `deny`, then `ask`, then \
-                 `allow` decide; for a tool whose name begins with `!` write `\\!`"
+                "put the tools into another list (`deny` is applied first, then `ask`, then `allow`); \
+                 for a tool whose name begins with `!` write `\\!`"
                     .into()
             }
             Self::NoFolder { .. } => "name a `file`, or set HOME".into(),
@@ -105,21 +105,21 @@ impl ReferenceFault {
                 format!("set it, or write `${{{variable}:-}}` if it may be empty")
             }
             Self::InArguments(_) => {
-                "give it to the server in `env`, if the server can take it from there".into()
+                "pass it in `env`, if the server can read it from there".into()
             }
         }
     }
 }
 
 /// What to do about a key that nobody knows, up to those that are known.
-const REMOVE: &str = "remove it, or begin it with `_` if it is a note; known are";
+const REMOVE: &str = "remove it, or begin it with `_` if it is a note; known keys:";
 
 impl Scope {
     /// What to do about a key that resembles no other.
     fn remedy(self, key: &str) -> String {
         match self {
             Self::File if matches!(key, "mcpServers" | "servers") => {
-                "servers stand in a toolbox: `\"toolboxes\": {\"NAME\": {\"description\": \"…\", \
+                "servers belong in a toolbox: `\"toolboxes\": {\"NAME\": {\"description\": \"…\", \
                  \"mcpServers\": …}}`"
                     .into()
             }
@@ -128,9 +128,9 @@ impl Scope {
                  `metaTools`, `openDetail`, `connect`, `watch`, `maxResultChars`, `sanitize`, `attributeQuestions`, `pin`, `audit` and `$schema`"
             ),
             Self::Toolbox => format!("{REMOVE} `description`, `mcpServers` and `connect`"),
-            Self::Permissions => "remove it; known are `allow`, `ask` and `deny`".into(),
+            Self::Permissions => "remove it; known keys: `allow`, `ask` and `deny`".into(),
             Self::Audit => {
-                "remove it; known are `file`, `maxBytes`, `files` and `arguments`".into()
+                "remove it; known keys: `file`, `maxBytes`, `files` and `arguments`".into()
             }
             Self::Server | Self::OAuth => "it is ignored; remove it, or begin it with `_`".into(),
         }

@@ -39,7 +39,7 @@ impl FileWatch {
         #[cfg(target_os = "linux")]
         match Notices::new(&files) {
             Ok(notices) => return Self(Means::Told(notices)),
-            Err(error) => tracing::debug!("files are looked at in intervals: {error}"),
+            Err(error) => tracing::debug!("cannot watch files for changes; polling them instead: {error}"),
         }
         Self(Means::Polled(Polled::new(files)))
     }

@@ -131,7 +131,7 @@ impl Told<'_> {
             "uri": address.to_string(),
             "name": format!("Result of {}", visible(&name)),
             "description": format!(
-                "{description}, in {}: {address}/2 is the second. Kept for a while.",
+                "{description}, in {}: {address}/2 is the second. Available for a while.",
                 count(pages, "page")
             ),
             "mimeType": mime,

@@ -80,7 +80,7 @@ pub(super) async fn offer_sign_in(
             true
         }
         Err(why) => {
-            tracing::warn!("not signed in to server '{name}' of toolbox '{toolbox}': {why}");
+            tracing::warn!("failed to sign in to server '{name}' of toolbox '{toolbox}': {why}");
             false
         }
     }

@@ -82,7 +82,7 @@ fn without_tokens_a_session_is_whose_a_result_is() {
     assert_eq!(first.read_on(&uri), lines(100));
     let refused = served.client().read(&uri);
     assert!(
-        refused.error().message.contains("is not kept"),
+        refused.error().message.contains("is not available"),
         "{}",
         refused.line
     );

@@ -84,7 +84,7 @@ fn a_text_over_the_budget_is_shown_with_head_tail_sizes_and_a_link() {
                 "type": "resource_link",
                 "uri": uri,
                 "name": "Result of dev/fs/tool",
-                "description": format!("The whole text, in 9 pages: {uri}/2 is the second. Kept for a while."),
+                "description": format!("The whole text, in 9 pages: {uri}/2 is the second. Available for a while."),
                 "mimeType": "text/plain",
             },
         ],

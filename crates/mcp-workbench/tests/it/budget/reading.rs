@@ -87,7 +87,7 @@ fn read_result_is_on_by_configuration_only() {
     assert_eq!(refused.error().message, "Unknown tool: read_result");
 }
 
-const GONE: &str = "is not kept. Results are kept for an hour at most, and for less when they are many or large. \
+const GONE: &str = "is not available. Results are stored for an hour at most, and for less when they are many or large. \
                     Call the tool again.";
 
 #[test]

@@ -142,7 +142,7 @@ fn what_would_be_wrong_is_refused_with_its_place() {
     let cases: [(&[&str], &str); 6] = [
         (
             &["git", "--", "x"],
-            "there is a server `git` in the toolbox `dev` already",
+            "the toolbox `dev` already has a server `git`",
         ),
         (
             &["x", "--url", "no"],
@@ -156,7 +156,7 @@ fn what_would_be_wrong_is_refused_with_its_place() {
         (&["x", "--", ""], "the command is empty"),
         (
             &["x", "--url", "http://a", "--header", "A B: c"],
-            "`A B` cannot be the name of a header",
+            "`A B` is not a valid header name",
         ),
     ];
     for (arguments, words) in cases {

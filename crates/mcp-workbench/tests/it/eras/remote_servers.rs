@@ -55,7 +55,7 @@ fn marked_arguments_stand_in_headers_and_tools_with_wrong_marks_are_left_out() {
     let server = RemoteFixture::start(&script);
     let mut workbench = server.setup().connect();
     assert_eq!(workbench.open("dev").tool_names(), ["good"]);
-    workbench.wait_stderr("x-mcp-header is not the name of a header");
+    workbench.wait_stderr("x-mcp-header is not a valid header name");
     let result = workbench.use_tool("good", r#"{"a":"eu"}"#);
     assert_eq!(result.raw, r#"{"content":[]}"#);
     let headers = server.headers();

@@ -70,9 +70,9 @@ fn rules_that_mean_nothing_are_problems_with_their_place() {
     assert!(!finished.status.success());
     let place = "toolboxes.dev.mcpServers.fs.permissions";
     let said = [
-        format!("{place}.deny[0]: unknown word `@readonly`"),
+        format!("{place}.deny[0]: unknown value `@readonly`"),
         "did you mean `@readOnly`?".to_owned(),
-        format!("{place}.deny[1]: `!x` cannot be a rule of `permissions`"),
+        format!("{place}.deny[1]: `!x` is not a valid rule for `permissions`"),
         format!("{place}.ask: expected an array of strings, found a string"),
         format!("{place}.alow: unknown key `alow`"),
     ];

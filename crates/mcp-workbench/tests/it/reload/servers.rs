@@ -327,7 +327,7 @@ fn when_servers_are_started_can_change() {
     edited.config["connect"] = json!("on-use");
     edited.servers()["two"]["env"]["OTHER"] = json!("value");
     edited.take_up(&workbench);
-    workbench.wait_stderr("servers are started at another moment");
+    workbench.wait_stderr("`connect` changed");
     // The one runs; the other was never seen as it is now.
     assert_eq!(workbench.open("dev").json()["servers_connected"], 2);
     assert_eq!(started(&workbench), [1, 2]);

@@ -103,7 +103,7 @@ fn they_can_be_switched_while_the_workbench_runs() {
         workbench.notification(LIST_CHANGED);
         assert_eq!(names(&mut workbench).len(), count);
     }
-    assert!(workbench.stderr().contains("other meta-tools"));
+    assert!(workbench.stderr().contains("meta-tools changed"));
 }
 
 #[test]
@@ -138,6 +138,6 @@ fn a_list_that_makes_no_sense_stops_the_start() {
     let finished = setup.start().finish();
     assert!(!finished.status.success());
     let said = &finished.stderr;
-    let expected = "metaTools[1]: unknown word `serch_tools`\n  hint: did you mean `search_tools`?";
+    let expected = "metaTools[1]: unknown value `serch_tools`\n  hint: did you mean `search_tools`?";
     assert!(said.contains(expected), "{said}");
 }

@@ -32,13 +32,13 @@ fn refused(change: impl FnOnce(&Path)) -> String {
 fn a_configuration_that_everybody_may_write_starts_nothing() {
     let words = refused(|config| set_mode(config, 0o666));
     assert!(
-        words.contains("everybody on this machine may write"),
+        words.contains("every user of this machine can write"),
         "{words}"
     );
     assert!(words.contains("hint: chmod o-w '"), "{words}");
     let words = refused(|config| set_mode(config.parent().unwrap(), 0o777));
     assert!(
-        words.contains("everybody on this machine may write"),
+        words.contains("every user of this machine can write"),
         "{words}"
     );
 }
@@ -52,7 +52,7 @@ fn a_configuration_of_somebody_else_starts_nothing() {
     }
     let words = refused(|config| std::os::unix::fs::chown(config, Some(12_345), None).unwrap());
     assert!(
-        words.contains("another user (uid 12345) may write"),
+        words.contains("another user (uid 12345) can write"),
         "{words}"
     );
     assert!(words.contains("chown"), "{words}");
@@ -71,7 +71,7 @@ fn a_group_that_may_write_is_warned_of_and_no_more() {
     // Whether the group has other members depends on the machine; the rule itself has a test of its own.
     let words = workbench.stderr();
     let warned = words.contains("every member of the group");
-    assert!(warned || !words.contains("may write"), "{words}");
+    assert!(warned || !words.contains("can write to"), "{words}");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_group_that_may_replace_the_file_is_warned_of() {
     workbench.open("dev");
     let words = workbench.finish().stderr;
     assert!(
-        words.contains("every member of the group 12345 may write"),
+        words.contains("every member of the group 12345 can write"),
         "{words}"
     );
     assert!(words.contains(&hint), "{words}");

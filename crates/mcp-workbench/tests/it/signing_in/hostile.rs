@@ -60,7 +60,7 @@ fn metadata_inside_of_networks_are_not_asked() {
         });
         is_not_offered(
             &mut showing(server.setup(&json!({}))),
-            "not signed in to server",
+            "failed to sign in to server",
         );
 
         server.set(|knobs| {
@@ -70,7 +70,7 @@ fn metadata_inside_of_networks_are_not_asked() {
         });
         is_not_offered(
             &mut showing(server.setup(&json!({}))),
-            "not signed in to server",
+            "failed to sign in to server",
         );
         assert_eq!(authority.asked("/authorize").len(), 0);
     }
@@ -86,13 +86,13 @@ fn a_redirect_into_a_network_is_not_followed() {
     });
     is_not_offered(
         &mut showing(server.setup(&json!({}))),
-        "not signed in to server",
+        "failed to sign in to server",
     );
     server.set(|knobs| knobs.redirects = Vec::new());
     authority.set(|knobs| knobs.redirects = vec![(METADATA, to)]);
     is_not_offered(
         &mut showing(server.setup(&json!({}))),
-        "not signed in to server",
+        "failed to sign in to server",
     );
 }
 
@@ -155,7 +155,7 @@ fn answers_of_another_authority_and_lesser_protection_are_refused() {
         authority.set(|knobs| knobs.metadata = vec![metadata.clone()]);
         is_not_offered(
             &mut showing(server.setup(&json!({}))),
-            "not signed in to server",
+            "failed to sign in to server",
         );
         assert_eq!(authority.asked("/token").len(), 0);
     }

@@ -287,11 +287,11 @@ fn names_that_are_taken_or_unknown_are_refused() {
     let cases = [
         (
             config.add_toolbox("dev", "d"),
-            "there is a toolbox `dev` already\n  hint: choose another name, or remove it first",
+            "the toolbox `dev` already exists\n  hint: choose another name, or remove it first",
         ),
         (
             config.add_server("dev", "git", &entry),
-            "there is a server `git` in the toolbox `dev` already\n  hint: choose another name, or remove it first",
+            "the toolbox `dev` already has a server `git`\n  hint: choose another name, or remove it first",
         ),
         (
             config.add_server("dve", "x", &entry),

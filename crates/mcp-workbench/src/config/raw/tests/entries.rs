@@ -52,7 +52,7 @@ fn two_spellings_of_one_key_are_warned_of() {
     assert_eq!(warnings.len(), 1);
     assert!(
         warnings[0].ends_with(
-            "s.url: `url` is ignored, because `httpUrl` says the same thing (remove `url`)"
+            "s.url: `url` is ignored because `httpUrl` has the same meaning (remove `url`)"
         ),
         "{warnings:?}"
     );
@@ -102,7 +102,7 @@ fn commands_and_arguments_of_the_wrong_kind_are_refused() {
         ),
         (
             r#"{"command": "x\u0000"}"#,
-            "s.command: the text contains a NUL character, which no program can be given (remove `\\u0000`)",
+            "s.command: the text contains a NUL character, which cannot be passed to a program (remove `\\u0000`)",
         ),
     ]);
 }
@@ -132,7 +132,7 @@ fn variables_of_the_wrong_kind_are_refused() {
         ),
         (
             r#"{"command": "x", "env": {"A=B": "1"}}"#,
-            "s.env.A=B: `A=B` cannot be the name of a variable (use letters, digits and `_`)",
+            "s.env.A=B: `A=B` is not a valid variable name (use letters, digits and `_`)",
         ),
     ]);
 }
@@ -166,7 +166,7 @@ fn other_values_of_the_wrong_kind_are_refused() {
         ),
         (
             r#"{"url": "https://x", "headers": {"A B": "1"}}"#,
-            "s.headers[\"A B\"]: `A B` cannot be the name of a header (use letters, digits and `-`)",
+            "s.headers[\"A B\"]: `A B` is not a valid header name (use letters, digits and `-`)",
         ),
         (
             r#"{"url": "https://x", "headers": {"A": "1\n2"}}"#,
@@ -174,15 +174,15 @@ fn other_values_of_the_wrong_kind_are_refused() {
         ),
         (
             r#"{"command": "x", "era": "modrn"}"#,
-            "s.era: unknown word `modrn` (did you mean `modern`?)",
+            "s.era: unknown value `modrn` (did you mean `modern`?)",
         ),
         (
             r#"{"command": "x", "pin": "enforced"}"#,
-            "s.pin: unknown word `enforced` (did you mean `enforce`?)",
+            "s.pin: unknown value `enforced` (did you mean `enforce`?)",
         ),
         (
             r#"{"url": "https://x", "era": "2026"}"#,
-            "s.era: unknown word `2026` (use `auto`, `legacy` or `modern`)",
+            "s.era: unknown value `2026` (use `auto`, `legacy` or `modern`)",
         ),
         (
             r#"{"url": "x.example/mcp"}"#,
@@ -228,7 +228,7 @@ fn budgets_of_results_are_zero_or_large_enough() {
         (
             r#""maxResultChars": 99"#,
             Some(
-                "maxResultChars: `99` is not between 100 and 100000000 (choose one from 100 to 100000000)",
+                "maxResultChars: `99` is not between 100 and 100000000 (use a number from 100 to 100000000)",
             ),
         ),
         (
@@ -260,13 +260,13 @@ fn bounds_of_tool_lists_are_within_their_ranges() {
         ),
         (
             r#""maxTools": 100001"#,
-            Some("maxTools: `100001` is not between 1 and 100000 (choose one from 1 to 100000)"),
+            Some("maxTools: `100001` is not between 1 and 100000 (use a number from 1 to 100000)"),
         ),
         (r#""maxToolListBytes": 1024"#, None),
         (
             r#""maxToolListBytes": 1023"#,
             Some(
-                "maxToolListBytes: `1023` is not between 1024 and 1073741824 (choose one from 1024 to 1073741824)",
+                "maxToolListBytes: `1023` is not between 1024 and 1073741824 (use a number from 1024 to 1073741824)",
             ),
         ),
         (

@@ -181,9 +181,9 @@ fn unknown_keys_above_the_servers_are_errors() {
         errors(text),
         [
             "1:2 toolbxes: unknown key `toolbxes` (did you mean `toolboxes`?)",
-            "1:46 zzz: unknown key `zzz` (remove it, or begin it with `_` if it is a note; known are `toolboxes`, `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `openWaitMs`, `metaTools`, `openDetail`, `connect`, `watch`, `maxResultChars`, `sanitize`, `attributeQuestions`, `pin`, `audit` and `$schema`)",
+            "1:46 zzz: unknown key `zzz` (remove it, or begin it with `_` if it is a note; known keys: `toolboxes`, `toolMode`, `nativeToolbox`, `toolNameLimit`, `roots`, `autoOpen`, `openWaitMs`, `metaTools`, `openDetail`, `connect`, `watch`, `maxResultChars`, `sanitize`, `attributeQuestions`, `pin`, `audit` and `$schema`)",
             "1:76 toolboxes.t.descripton: unknown key `descripton` (did you mean `description`?)",
-            "1:94 toolboxes.t.icon: unknown key `icon` (remove it, or begin it with `_` if it is a note; known are `description`, `mcpServers` and `connect`)",
+            "1:94 toolboxes.t.icon: unknown key `icon` (remove it, or begin it with `_` if it is a note; known keys: `description`, `mcpServers` and `connect`)",
         ]
     );
 }
@@ -194,7 +194,7 @@ fn a_pasted_client_configuration_is_told_where_to_go() {
     assert!(
         errors
             .iter()
-            .any(|line| line.contains("servers stand in a toolbox")),
+            .any(|line| line.contains("servers belong in a toolbox")),
         "{errors:?}"
     );
 }
@@ -212,7 +212,7 @@ fn settings_of_the_whole_file() {
         ),
         (
             r#""toolMode": "native", "nativeToolbox": "x""#,
-            Some("nativeToolbox: there is no toolbox `x` (name a toolbox of this file)"),
+            Some("nativeToolbox: there is no toolbox `x` (use the name of a toolbox in this file)"),
         ),
         (
             r#""roots": [""]"#,
@@ -221,11 +221,11 @@ fn settings_of_the_whole_file() {
         (r#""roots": ["/a", "file:///b"]"#, None),
         (
             r#""toolMode": "dynamc""#,
-            Some("toolMode: unknown word `dynamc` (did you mean `dynamic`?)"),
+            Some("toolMode: unknown value `dynamc` (did you mean `dynamic`?)"),
         ),
         (
             r#""toolMode": "x""#,
-            Some("toolMode: unknown word `x` (use `proxy`, `dynamic` or `native`)"),
+            Some("toolMode: unknown value `x` (use `proxy`, `dynamic` or `native`)"),
         ),
         (
             r#""toolMode": true"#,
@@ -235,11 +235,11 @@ fn settings_of_the_whole_file() {
         (r#""toolNameLimit": 128"#, None),
         (
             r#""toolNameLimit": 15"#,
-            Some("toolNameLimit: `15` is not between 16 and 128 (choose one from 16 to 128)"),
+            Some("toolNameLimit: `15` is not between 16 and 128 (use a number from 16 to 128)"),
         ),
         (
             r#""toolNameLimit": 129"#,
-            Some("toolNameLimit: `129` is not between 16 and 128 (choose one from 16 to 128)"),
+            Some("toolNameLimit: `129` is not between 16 and 128 (use a number from 16 to 128)"),
         ),
         (
             r#""toolNameLimit": 0"#,
@@ -276,12 +276,12 @@ fn the_default_detail_is_one_of_the_levels() {
         (r#""openDetail": null"#, None),
         (
             r#""openDetail": "compct""#,
-            Some("openDetail: unknown word `compct` (did you mean `compact`?)"),
+            Some("openDetail: unknown value `compct` (did you mean `compact`?)"),
         ),
         (
             r#""openDetail": "x""#,
             Some(
-                "openDetail: unknown word `x` (use `names`, `brief`, `signature`, `compact` or `full`)",
+                "openDetail: unknown value `x` (use `names`, `brief`, `signature`, `compact` or `full`)",
             ),
         ),
     ];
@@ -302,17 +302,17 @@ fn meta_tools_are_known_and_enough_to_find_and_to_call() {
         (r#""metaTools": null"#, None),
         (
             r#""metaTools": ["use_tool", "serch_tools"]"#,
-            Some("metaTools[1]: unknown word `serch_tools` (did you mean `search_tools`?)"),
+            Some("metaTools[1]: unknown value `serch_tools` (did you mean `search_tools`?)"),
         ),
         (
             r#""metaTools": ["use_tool", "x", "open_toolbox"]"#,
             Some(
-                "metaTools[1]: unknown word `x` (use `open_toolbox`, `use_tool`, `search_tools` or `read_result`)",
+                "metaTools[1]: unknown value `x` (use `open_toolbox`, `use_tool`, `search_tools` or `read_result`)",
             ),
         ),
         (
             r#""metaTools": ["use_tool", "open_toolbox", "use_tool"]"#,
-            Some("metaTools[2]: `use_tool` stands twice (remove one of the two)"),
+            Some("metaTools[2]: duplicate entry `use_tool` (remove one of the two)"),
         ),
         (
             r#""metaTools": ["open_toolbox", "search_tools"]"#,
@@ -367,7 +367,7 @@ fn all_problems_are_reported_at_once_in_the_order_of_the_file() {
       hint: quote it: "1"
     c.json:8:23: toolboxes["my.box"].mcpServers.c.type: a server of type `http` needs `url`
       hint: add `"url"`, or correct the type
-    c.json:12:15: toolMode: unknown word `x`
+    c.json:12:15: toolMode: unknown value `x`
       hint: use `proxy`, `dynamic` or `native`
     "#);
 }

@@ -95,8 +95,8 @@ fn what_cannot_work_is_told() {
             r#"{"grant": "client_credentials", "clientId": "x"}"#,
             "`clientSecret` is missing",
         ),
-        (r#"{"grant": "password"}"#, "unknown word `password`"),
-        (r#"{"signingAlgorithm": "HS256"}"#, "unknown word `HS256`"),
+        (r#"{"grant": "password"}"#, "unknown value `password`"),
+        (r#"{"signingAlgorithm": "HS256"}"#, "unknown value `HS256`"),
         (
             r#"{"callbackPort": 70000}"#,
             "`70000` is not between 1 and 65535",

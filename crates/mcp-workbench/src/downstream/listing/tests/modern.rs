@@ -61,10 +61,10 @@ fn marked_arguments_become_headers_and_wrong_marks_withhold_their_tool() {
     assert_eq!(
         withheld(&list),
         [
-            ("no-name", "x-mcp-header is not the name of a header"),
+            ("no-name", "x-mcp-header is not a valid header name"),
             (
                 "not-plain",
-                "x-mcp-header is on an argument that is neither string, integer nor boolean"
+                "x-mcp-header is on an argument that is not a string, integer or boolean"
             ),
         ]
     );
