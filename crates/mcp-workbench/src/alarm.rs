@@ -1,7 +1,7 @@
-//! Deadlines. Every wait that fails something when a client, a server or a user takes too long ends here, so that one rule
-//! holds for them: a deadline that is noticed late counts only if it is still due a moment later. The process may have been
-//! stopped (Ctrl-Z, a frozen machine), and what was waited for may be in a pipe that nobody has read meanwhile. Waits for
-//! our own end are not among them: those must not take longer.
+//! Deadlines. Every wait that fails when a client, a server or a user takes too long ends here, so that one rule
+//! applies to all: a deadline that is noticed late counts only if it is still due a moment later. The process may
+//! have been stopped (Ctrl-Z, a suspended machine), and the awaited message may be in a pipe that nobody has read.
+//! Waits during our own shutdown do not use this: they must not take longer.
 
 use std::{
     future::{pending, poll_fn},
@@ -12,23 +12,23 @@ use std::{
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// From this delay on a deadline is noticed late. On a busy machine the event loop is some milliseconds late.
+/// A deadline that is noticed after this delay is late. On a busy machine the event loop lags by some milliseconds.
 const LATE: Duration = Duration::from_millis(100);
-/// The time after a late wake-up in which everything that is ready is read and written before a deadline counts.
+/// The grace period after a late wake-up: everything that is ready is read and written before a deadline counts.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A timer for a loop that looks at its next deadline in every turn. It is set again only where it has to ring earlier, or
-/// has rung too early: a new timer in every turn would wake the event loop by a system call, and the deadline almost never
-/// comes, because it moves on with every message.
+/// A timer for a loop that checks its next deadline in every iteration. It is reset only if it has to fire earlier,
+/// or has fired too early. A new timer in every iteration would wake the event loop with a system call, and the
+/// deadline almost never expires, because every message moves it.
 #[derive(Default)]
 pub(crate) struct Alarm {
     set: Option<Pin<Box<Sleep>>>,
-    /// The last time that a deadline was noticed late. Deadlines before it count after the grace period.
+    /// The last time at which a deadline was noticed late. Deadlines before it count after the grace period.
     late_at: Option<Instant>,
 }
 
 impl Alarm {
-    /// Waits for a deadline; for ever if there is none. Cancel-safe.
+    /// Waits for a deadline, or forever if there is none. Cancel-safe.
     pub(crate) async fn wait(&mut self, deadline: Option<Instant>) {
         match deadline {
             Some(deadline) => poll_fn(|context| self.poll_wait(deadline, context)).await,
@@ -98,7 +98,7 @@ fn until<F: Future>(
     future: F,
 ) -> impl Future<Output = Result<F::Output, Elapsed>> {
     let mut alarm = Alarm::default();
-    // Boxed, because an async function would hold it twice.
+    // Boxed, because an async function would store the future twice.
     let mut future = Box::pin(future);
     poll_fn(move |context| {
         if let Poll::Ready(output) = future.as_mut().poll(context) {
@@ -121,8 +121,8 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// Whether the alarm rings when it should if it is asked in turns for these moments, each but the last
-    /// given up at once.
+    /// Returns whether the alarm fires on time if it is polled in turn for these moments, each but the last abandoned
+    /// at once.
     async fn rings_at(moments: &[u32]) -> bool {
         let start = Instant::now();
         let mut alarm = Alarm::default();

@@ -1,5 +1,5 @@
-//! One call to a server: what travels down to the server's task, the way back to the caller, and what is
-//! known when it fails.
+//! A call to a server: the request that the server's task gets, the way back to the caller, and the outcome of a call
+//! that fails.
 
 use std::{pin::Pin, sync::Arc};
 
@@ -11,23 +11,21 @@ use crate::{
     wire::{Answer, Frame, Kind, ObjectText, RawJson},
 };
 
-/// How much of what a client says that it is counts.
+/// The maximum length of the name and the version that a client reports for itself.
 const MAX_IDENTITY_CHARACTERS: usize = 100;
 
 /// A call on its way to a server.
 #[derive(Clone)]
 pub(crate) struct Call {
-    /// What is asked of the server.
     pub request: CallRequest,
-    /// Who is calling, and what they attached.
     pub context: CallContext,
 }
 
-/// What a caller asks of a server.
+/// The request of a caller to a server.
 #[derive(Clone)]
 pub(crate) enum CallRequest {
     Tool(ToolRequest),
-    /// Something that is relayed with its parameters as they are.
+    /// A request that is relayed with its parameters unchanged.
     Relayed {
         method: &'static str,
         /// The parameters, an object.
@@ -35,18 +33,18 @@ pub(crate) enum CallRequest {
     },
 }
 
-/// A tool call as its server gets it. A call is moved often, so what most calls do not have is boxed.
+/// A tool call as its server gets it. Calls are moved often, so members that most calls do not have are boxed.
 #[derive(Clone)]
 pub(crate) struct ToolRequest {
     /// The tool, by its server's own name for it.
     pub name: ToolName,
     /// The arguments, byte for byte as the caller wrote them.
     pub arguments: RawJson,
-    /// All parameters as the caller wrote them, with the server's name for the tool; nothing if only the name and the
+    /// All parameters as the caller wrote them, with the server's name for the tool; `None` if only the name and the
     /// arguments are sent.
     pub params: Option<Box<RawJson>>,
-    /// The definition that the user has permitted, where the user was asked. It is compared with the definition that
-    /// the server has announced when the call is sent.
+    /// The definition that the user permitted, if the user was asked. The server's task compares it with the
+    /// definition that the server has announced when it sends the call.
     pub consent: Option<Box<Fingerprint>>,
 }
 
@@ -54,7 +52,7 @@ pub(crate) struct ToolRequest {
 pub(crate) type Fingerprint = [u8; 32];
 
 impl CallRequest {
-    /// The method on the wire.
+    /// Returns the method on the wire.
     pub(crate) fn method(&self) -> &'static str {
         match self {
             Self::Tool(_) => "tools/call",
@@ -62,7 +60,7 @@ impl CallRequest {
         }
     }
 
-    /// How many bytes the caller sent for it.
+    /// Returns the number of bytes that the caller sent.
     pub(crate) fn size(&self) -> usize {
         let sent = match self {
             Self::Tool(tool) => tool.params.as_deref().unwrap_or(&tool.arguments),
@@ -72,41 +70,42 @@ impl CallRequest {
     }
 }
 
-/// What a call carries besides its arguments. Whatever a server has to say to the caller while the
-/// call runs goes through this; nothing reaches up.
+/// The parts of a call besides its arguments. Everything that a server sends to the caller while the call runs goes
+/// through the client handle in it.
 #[derive(Clone)]
 pub(crate) struct CallContext {
     pub client: Arc<dyn ClientHandle>,
     /// The `_meta` of the caller's request.
     pub meta: Option<RawJson>,
-    /// What the caller answers to questions that came in place of an earlier answer.
+    /// The caller's answers to the questions of an earlier attempt.
     pub retry: Option<Box<Retry>>,
-    /// How much progress the caller was told of.
+    /// The progress that was reported to the caller.
     pub progress: ToldProgress,
 }
 
-/// How much progress a caller was told of. A call that is made again because its server asked for something begins
-/// anew at its server; to the caller it is one call, whose progress only grows. Most calls tell of none, and take
-/// no room for it.
+/// The progress that was reported to a caller. A call that is repeated because its server asked for input starts from
+/// zero at its server. The caller sees one call, whose progress must only grow. Most calls report none, so it is
+/// boxed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct ToldProgress(Option<Box<Told>>);
 
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Told {
-    /// Before the call was made again.
+    /// The last progress before the call was repeated.
     before: Option<f64>,
     now: Option<f64>,
 }
 
 impl ToldProgress {
-    /// The call is made again.
+    /// Marks that the call is about to be repeated.
     pub(crate) fn begin_again(&mut self) {
         if let Some(told) = &mut self.0 {
             told.before = told.now;
         }
     }
 
-    /// Notes a report; false if it says no more than what was told before the call was made again.
+    /// Records a report. Returns false if it is not above the progress that was reported before the call was
+    /// repeated.
     pub(crate) fn note(&mut self, report: &RawJson) -> bool {
         let progress = report.member("progress");
         let progress = progress.and_then(|it| it.as_str().parse::<f64>().ok());
@@ -122,66 +121,65 @@ impl ToldProgress {
     }
 }
 
-/// What a modern client adds to a request that it makes again, because it was asked for input.
+/// The members that a modern client adds when it repeats a request because it was asked for input.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Retry {
-    /// Its answers, by the keys of the questions.
+    /// The answers, by the keys of the questions.
     pub responses: Option<RawJson>,
-    /// What it was given to send back.
+    /// The opaque state that the client was given to send back.
     pub state: Option<RawJson>,
 }
 
 /// The way back to the client that made a call.
 pub(crate) trait ClientHandle: Send + Sync {
-    /// Which client it is: for questions, everything that has one id is one client.
+    /// Returns the id of the client. Questions treat all handles with one id as one client.
     fn id(&self) -> ClientId;
 
-    /// Who is behind the client.
     fn principal(&self) -> Principal;
 
-    /// Whether the client is on this machine, so that its user's browser reaches us here.
+    /// Returns whether the client is on this machine, so that its user's browser can reach a port of ours.
     fn is_here(&self) -> bool {
         self.principal() == Principal::Local
     }
 
-    /// What the client says that it is.
+    /// Returns the name and the version that the client reports.
     fn identity(&self) -> ClientIdentity {
         ClientIdentity::default()
     }
 
     fn era(&self) -> Era;
 
-    /// What the client says it can do.
+    /// Returns the capabilities that the client declared.
     fn capabilities(&self) -> ClientCapabilities;
 
-    /// The least urgent log messages that the client wants of servers that have to be told with every
-    /// request; none if it wants none.
+    /// Returns the lowest level of log messages that the client wants, for servers that need it in every request;
+    /// `None` if it wants none.
     fn log_level(&self) -> Option<&'static str>;
 
-    /// The client's own token for the progress of what it asked for, if it wants to hear of it.
+    /// Returns the client's progress token, if it wants progress notifications.
     fn progress_token(&self) -> Option<RawJson>;
 
     /// Sends a message that belongs to a call, in order with the call's answer. A client that does not
     /// keep up may not get it.
     fn notify(&self, frame: Frame);
 
-    /// The way to the same client when the request that this one came with has been answered.
+    /// Returns a handle to the same client that stays usable after the current request has been answered.
     fn lasting(&self) -> Arc<dyn ClientHandle>;
 
-    /// Whether so much waits to be read by the client that no more should be fetched for it.
+    /// Returns whether the client has so much unread output that no more should be fetched for it.
     fn is_full(&self) -> bool;
 
-    /// Waits until it is not.
+    /// Waits until the client has read enough.
     fn room(&self) -> RoomFuture;
 
     /// Passes on a log message of a server, if the client wants messages of its level.
     fn log(&self, params: &RawJson);
 
-    /// Asks the client something for a server. There is no answer if the client goes away; dropping the
-    /// future withdraws the question.
+    /// Asks the client a question for a server. Yields `None` if the client goes away; dropping the future withdraws
+    /// the question.
     fn ask(&self, question: Question, params: Option<&RawJson>) -> AnswerFuture;
 
-    /// The client as far as it matters for a result that cannot be sent whole.
+    /// Returns the properties of the client that matter for a result that is too large to send whole.
     fn recipient(&self) -> Recipient {
         Recipient {
             owner: Owner::of(self.principal(), self.era(), self.id()),
@@ -189,45 +187,45 @@ pub(crate) trait ClientHandle: Send + Sync {
         }
     }
 
-    /// Asks the user something that we want to know ourselves, with the parameters of a form.
+    /// Asks the user a question of our own, with the parameters of a form.
     fn ask_user(&self, params: &RawJson) -> AnswerFuture {
         self.ask(Question::Elicitation, Some(params))
     }
 
-    /// Whether the client can answer such a question.
+    /// Returns whether the client can answer such a question.
     fn can_answer(&self, question: Question) -> bool {
         self.capabilities().get(question).is_some()
     }
 }
 
-/// The answer of a client that is still to come.
+/// The pending answer of a client.
 pub(crate) type AnswerFuture = Pin<Box<dyn Future<Output = Option<Answer>> + Send>>;
 
-/// The moment at which a client has read enough.
+/// Completes when a client has read enough.
 pub(crate) type RoomFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Who is behind a client, as far as that is known.
+/// The identity behind a client, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Principal {
     Local,
-    /// Whoever comes over HTTP, where no token is required.
+    /// Anyone who connects over HTTP where no token is required.
     Anybody,
-    /// Whoever carries the token of this number.
+    /// The holder of the token with this number.
     Holder(usize),
 }
 
-/// Whom something belongs to that is kept for a client: whoever is behind it, and where that could be anybody, the
-/// session. Without sessions there is only what the client was given to come back with.
+/// The owner of state that is stored for a client: its principal, or the session if the principal could be anybody.
+/// Modern clients have no sessions, so there an anonymous client has only the identifiers that it was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Owner {
-    /// Everybody behind whom this principal is.
+    /// Every client of this principal.
     Principal(Principal),
-    /// One session of a client that carries no token.
+    /// One session of a client without a token.
     Session(ClientId),
 }
 
 impl Owner {
-    /// The owner of what is kept for a client.
+    /// Returns the owner of state that is stored for a client.
     pub(crate) fn of(principal: Principal, era: Era, client: ClientId) -> Self {
         match (principal, era) {
             (Principal::Anybody, Era::Legacy) => Self::Session(client),
@@ -236,16 +234,16 @@ impl Owner {
     }
 }
 
-/// A client as far as it matters for a result that cannot be sent whole.
+/// The properties of a client that matter for a result that is too large to send whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Recipient {
-    /// Whom the rest is kept for.
+    /// The owner of the stored rest.
     pub owner: Owner,
-    /// Whether it knows contents that are links to resources.
+    /// True if the client understands links to resources as content.
     pub knows_links: bool,
 }
 
-/// What a client says that it is.
+/// The name and the version that a client reports for itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ClientIdentity {
     /// The name of the program.
@@ -254,7 +252,7 @@ pub(crate) struct ClientIdentity {
 }
 
 impl ClientIdentity {
-    /// What the `clientInfo` of a client says.
+    /// Reads the `clientInfo` of a client.
     pub(crate) fn of(info: Option<&RawJson>) -> Self {
         let text = |name: &str| {
             let text = info?.member(name)?;
@@ -268,32 +266,32 @@ impl ClientIdentity {
     }
 }
 
-/// Tells the clients of one workbench apart.
+/// The identity of a client within one workbench.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ClientId(pub u64);
 
-/// What a server may ask a client.
+/// A kind of request that a server may send to a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Question {
-    /// To have the user fill in a form or follow an address.
+    /// Asks the user to fill in a form or to follow an address.
     Elicitation,
-    /// To have the model write something.
+    /// Asks the model to write something.
     Sampling,
-    /// To name the folders that it works in.
+    /// Asks for the folders that the client works in.
     Roots,
 }
 
 impl Question {
     pub(crate) const ALL: [Self; 3] = [Self::Elicitation, Self::Sampling, Self::Roots];
 
-    /// The question with this method.
+    /// Returns the question with this method.
     pub(crate) fn named(method: &str) -> Option<Self> {
         Self::ALL
             .into_iter()
             .find(|question| question.method() == method)
     }
 
-    /// Its method on the wire.
+    /// Returns the method on the wire.
     pub(crate) fn method(self) -> &'static str {
         match self {
             Self::Elicitation => "elicitation/create",
@@ -302,7 +300,7 @@ impl Question {
         }
     }
 
-    /// The capability of a client that can answer it.
+    /// Returns the capability of clients that can answer it.
     pub(crate) fn capability(self) -> &'static str {
         match self {
             Self::Elicitation => "elicitation",
@@ -312,26 +310,26 @@ impl Question {
     }
 }
 
-/// What a client says it can do, as it wrote it.
+/// The capabilities of a client, exactly as it declared them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ClientCapabilities {
     declared: Option<RawJson>,
 }
 
 impl ClientCapabilities {
-    /// The declaration of a client; anything but an object declares nothing.
+    /// Takes the declaration of a client. Anything but an object declares nothing.
     pub(crate) fn of(declared: Option<RawJson>) -> Self {
         Self {
             declared: declared.filter(|it| it.kind() == Kind::Object),
         }
     }
 
-    /// What the client says of its answers to such questions; nothing if it cannot give any.
+    /// Returns the client's declaration for a kind of question; `None` if it cannot answer it.
     pub(crate) fn get(&self, question: Question) -> Option<RawJson> {
         self.declared.as_ref()?.member(question.capability())
     }
 
-    /// Whether the client has declared an extension of the protocol.
+    /// Returns whether the client declared a protocol extension.
     pub(crate) fn has_extension(&self, name: &str) -> bool {
         let extensions = self
             .declared
@@ -345,7 +343,7 @@ impl ClientCapabilities {
         self.declared.clone().unwrap_or_else(nothing)
     }
 
-    /// The part of the declaration that a server may make use of by asking.
+    /// Returns the part of the declaration that concerns questions of servers.
     pub(crate) fn questions(&self) -> RawJson {
         let members = Question::ALL
             .into_iter()
@@ -357,14 +355,14 @@ impl ClientCapabilities {
     }
 }
 
-/// What is known about the effects of a call that failed.
+/// The known effect of a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Outcome {
-    /// No byte of it reached the server.
+    /// No byte of the call reached the server.
     NotSent,
-    /// The server said that it did not run it.
+    /// The server said that it did not run the call.
     Rejected,
-    /// It reached the server, and nobody knows how far it got.
+    /// The call reached the server, and it is unknown how far it got. It must not be sent again.
     Unknown,
 }

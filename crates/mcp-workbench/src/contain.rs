@@ -1,5 +1,5 @@
-//! Keeping a bug of ours where it happens: a panic ends the one future and not the task around it, so
-//! that one request or one server pays for it and is told.
+//! Contains panics: a bug ends one future instead of the task around it, so it costs one request or one server, which
+//! gets an error.
 
 use std::{
     future::poll_fn,
@@ -14,13 +14,13 @@ use thiserror::Error;
 #[error("internal error")]
 pub(crate) struct Panicked;
 
-/// Runs something to its end, or to its panic. What was said of [`contain`] holds here too.
+/// Runs a closure and catches its panic. The restriction on [`contain`] applies here too.
 pub(crate) fn contain_now<T>(run: impl FnOnce() -> T) -> Result<T, Panicked> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|_| Panicked)
 }
 
-/// Runs a future to its end, or to its panic. Whatever it had borrowed mutably must be usable
-/// afterwards, as after an early return.
+/// Runs a future and catches its panic. Everything that it borrows mutably must be usable afterwards, as after an
+/// early return.
 pub(crate) async fn contain<F: Future>(future: F) -> Result<F::Output, Panicked> {
     let mut future = pin!(future);
     poll_fn(

@@ -1,5 +1,4 @@
-//! Names. A tool's identity is three fields; nothing in the program joins them into a string that
-//! is later taken apart again.
+//! Names. A tool's identity is three fields. Nothing in the program joins them into a string that is parsed later.
 
 use std::{borrow::Borrow, fmt, marker::PhantomData, sync::Arc};
 
@@ -29,7 +28,7 @@ pub type ServerName = Name<OfServer>;
 /// The name of a tool, as its server spells it.
 pub type ToolName = Name<OfTool>;
 
-/// Where a server stands: two toolboxes may use one server name for different servers.
+/// The identity of a server. Two toolboxes may use one server name for different servers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ServerIdentifier {
     /// The toolbox that the server belongs to.
@@ -38,7 +37,7 @@ pub struct ServerIdentifier {
     pub server: ServerName,
 }
 
-/// What a caller names when it uses a tool.
+/// The identity of a tool, as callers name it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ToolIdentifier {
     /// The toolbox that was opened.
@@ -50,7 +49,7 @@ pub struct ToolIdentifier {
 }
 
 impl ToolIdentifier {
-    /// The server that has the tool.
+    /// Returns the identity of the server that has the tool.
     pub fn server_identifier(&self) -> ServerIdentifier {
         ServerIdentifier {
             toolbox: self.toolbox.clone(),
@@ -60,7 +59,7 @@ impl ToolIdentifier {
 }
 
 impl<Kind> Name<Kind> {
-    /// The name as it was written.
+    /// Returns the name as it was written.
     pub fn as_str(&self) -> &str {
         &self.text
     }

@@ -1,11 +1,11 @@
-//! Near names: which of some known names somebody probably meant. Used for keys of the
-//! configuration, toolboxes, servers and tools. It is conservative: a wrong guess is worse than none.
+//! Suggestions for misspelled names: keys of the configuration, toolboxes, servers and tools. The search is
+//! conservative, because a wrong suggestion is worse than none.
 
-/// Longer names are only compared without regard to case and separators.
+/// Longer names are compared only without case and separators.
 const LONGEST_COMPARED: usize = 128;
 
-/// The candidate that `name` is probably a misspelling of, if one is near enough. Of equally near
-/// ones it is the first; a candidate that equals `name` is never the answer.
+/// Returns the candidate that `name` is probably a misspelling of, if one is near enough. Of equally near ones it
+/// returns the first, and never a candidate that equals `name`.
 pub(crate) fn nearest<'a>(
     name: &str,
     candidates: impl Iterator<Item = &'a str>,
@@ -23,8 +23,8 @@ pub(crate) fn nearest<'a>(
     best.map(|(_, candidate)| candidate)
 }
 
-/// Whether one slip of one letter lies between two words: a letter added, left out, replaced, or swapped with its
-/// neighbour. The first letter is nearly always right, and cheap to compare.
+/// Returns whether two words differ by one slip: a letter added, left out, replaced, or swapped with its neighbour.
+/// The first letter must match: it is nearly always right, and cheap to compare.
 pub(crate) fn is_one_slip_away(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     if a.len().abs_diff(b.len()) > 1 || a.first() != b.first() || a == b {
@@ -41,7 +41,7 @@ pub(crate) fn is_one_slip_away(a: &str, b: &str) -> bool {
     }
 }
 
-/// A name without what people get wrong most easily: case and separators.
+/// A name without the parts that people get wrong most easily: case and separators.
 struct Folded(Vec<char>);
 
 impl Folded {
@@ -52,7 +52,7 @@ impl Folded {
         Self(letters.flat_map(char::to_lowercase).collect())
     }
 
-    /// How many slips lie between the two, or `None` where it takes too many to be a slip.
+    /// Returns the number of slips between two names, or `None` if there are too many for a misspelling.
     fn distance(&self, other: &Self) -> Option<usize> {
         let (a, b) = (&self.0, &other.0);
         if a.is_empty() || b.is_empty() {
@@ -76,8 +76,7 @@ impl Folded {
     }
 }
 
-/// The optimal string alignment distance: letters added, left out, replaced, or swapped with their
-/// neighbour.
+/// Returns the optimal string alignment distance: letters added, left out, replaced, or swapped with their neighbour.
 fn slips(a: &[char], b: &[char]) -> usize {
     let mut before_last: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();

@@ -9,7 +9,7 @@ use tokio::{
 
 use crate::wire::{FrameTicket, Line, LineFramer, MAX_FRAME_BYTES, Outbox, Outgoing};
 
-/// How many parts one system call writes at most: a long body and the text around it are three.
+/// The maximum number of slices in one write. A long body with the text around it takes three.
 pub(crate) const SLICES_A_WRITE: usize = 16;
 
 /// Reads lines from a pipe.
@@ -24,7 +24,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         Self::with_limit(pipe, MAX_FRAME_BYTES)
     }
 
-    /// A reader of lines of at most `limit` bytes.
+    /// Creates a reader for lines of at most `limit` bytes.
     pub(crate) fn with_limit(pipe: R, limit: usize) -> Self {
         Self {
             pipe,
@@ -33,7 +33,7 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// The next line; `None` at the end. Cancel-safe.
+    /// Returns the next line, or `None` at the end. Cancel-safe.
     pub(crate) async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             if let Some(line) = self.framer.next_line() {
@@ -46,26 +46,26 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         }
     }
 
-    /// The next line, if it has been read already.
+    /// Returns the next line that has already been read.
     pub(crate) fn ready_line(&mut self) -> Option<Line> {
         self.framer.next_line()
     }
 
-    /// How much of a line that is too long has been read so far.
+    /// Returns how many bytes of an overlong line have been skipped so far.
     pub(crate) fn skipped_bytes(&self) -> u64 {
         self.framer.skipped_bytes()
     }
 
-    /// Returns whether the line that is being read is too long.
+    /// Returns whether the current line is too long and is being skipped.
     pub(crate) fn is_skipping(&self) -> bool {
         self.framer.is_skipping()
     }
 
-    /// Reads what the pipe holds, up to about `most` bytes, and waits for nothing.
+    /// Reads the bytes that the pipe has ready, up to about `most`, without waiting.
     pub(crate) async fn read_ready(&mut self, most: usize) -> io::Result<()> {
         let mut read = 0;
         while read < most && !self.ended {
-            // Not even for other tasks, which would look as if the pipe were empty.
+            // Without `unconstrained`, an exhausted tokio budget would look like an empty pipe.
             let reading = unconstrained(self.pipe.read_buf(self.framer.room()));
             let more = tokio::select! {
                 biased;
@@ -78,15 +78,15 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         Ok(())
     }
 
-    /// The next of the lines that have been read, when nothing more will be. The last needs no end if the pipe has
-    /// ended with it.
+    /// Returns the next buffered line when nothing more will be read. The last line needs no line end if the pipe has
+    /// ended.
     pub(crate) fn remaining_line(&mut self) -> Option<Line> {
         let line = self.framer.next_line();
         line.or_else(|| self.ended.then(|| self.framer.finish()).flatten())
     }
 }
 
-/// Writes frames to a pipe, many in one system call where they queue up.
+/// Writes frames to a pipe, with one system call for several queued frames.
 pub(crate) struct FrameWriter<W> {
     pipe: W,
     outbox: Outbox,
@@ -108,7 +108,7 @@ impl<W: AsyncWrite + Unpin> FrameWriter<W> {
         &mut self.outbox
     }
 
-    /// Writes what the pipe takes now; waits for ever while there is nothing to write. Cancel-safe.
+    /// Writes as much as the pipe accepts now; waits forever if there is nothing to write. Cancel-safe.
     pub(crate) async fn write_some(&mut self) -> io::Result<()> {
         let mut slices = [IoSlice::new(&[]); SLICES_A_WRITE];
         let filled = self.outbox.fill(&mut slices);

@@ -1,5 +1,5 @@
-//! Reading files that somebody may have replaced by something else. A FIFO, a socket or a device at the path must not make
-//! us wait, so a file is opened without blocking, must be a regular file, and is read up to a bound.
+//! Reads files that may have been replaced by something else. A FIFO, a socket or a device at the path must not block
+//! us, so a file is opened without blocking, must be a regular file, and is read up to a bound.
 
 use std::{
     fs::{File, OpenOptions},
@@ -7,13 +7,13 @@ use std::{
     path::Path,
 };
 
-/// Why a file was not read.
+/// The reason why a file was not read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PlainFileError {
-    /// It is a directory, a FIFO, a socket or a device.
+    /// The path is a directory, a FIFO, a socket or a device.
     #[error("not a regular file")]
     NotRegular,
-    /// It has more bytes than this.
+    /// The file has more bytes than this.
     #[error("larger than {0} bytes")]
     TooLarge(u64),
     #[error(transparent)]
@@ -31,13 +31,13 @@ impl From<PlainFileError> for io::Error {
 
 /// Opens a regular file for reading.
 pub(crate) fn open(path: &Path) -> Result<File, PlainFileError> {
-    // Opening a FIFO and closing it again would break off whoever writes to it.
+    // Opening a FIFO and closing it again would break the pipe of its writer.
     if !path.metadata()?.is_file() {
         return Err(PlainFileError::NotRegular);
     }
     let mut options = OpenOptions::new();
     let file = non_blocking(options.read(true)).open(path)?;
-    // Somebody may have replaced the file meanwhile.
+    // The file may have been replaced since the check.
     if file.metadata()?.is_file() {
         Ok(file)
     } else {
@@ -50,8 +50,8 @@ pub(crate) fn read(path: &Path, max_bytes: u64) -> Result<Vec<u8>, PlainFileErro
     read_open(open(path)?, max_bytes)
 }
 
-/// Reads a file of at most `max_bytes` bytes, or a FIFO to its end, such as the one that a shell makes for `<(…)`. It
-/// may wait for a writer, so it is for the start of a command only, when signals still end the process.
+/// Reads a file of at most `max_bytes` bytes, or a FIFO to its end, such as the one that a shell creates for `<(…)`.
+/// It may wait for a writer, so use it only at the start of a command, while signals still end the process.
 pub(crate) fn read_once(path: &Path, max_bytes: u64) -> Result<Vec<u8>, PlainFileError> {
     match open(path) {
         Err(PlainFileError::NotRegular) => read_open(File::open(path)?, max_bytes),
@@ -63,7 +63,7 @@ pub(crate) fn read_once(path: &Path, max_bytes: u64) -> Result<Vec<u8>, PlainFil
 pub(crate) fn read_open(file: File, max_bytes: u64) -> Result<Vec<u8>, PlainFileError> {
     let expected = file.metadata()?.len().min(max_bytes);
     let mut bytes = Vec::with_capacity(usize::try_from(expected).unwrap_or_default());
-    // A file can grow while it is read, so its length does not stand for the bound.
+    // A file can grow while it is read, so checking its length beforehand is not enough.
     let length = file.take(max_bytes + 1).read_to_end(&mut bytes)?;
     if length as u64 > max_bytes {
         return Err(PlainFileError::TooLarge(max_bytes));
@@ -71,13 +71,13 @@ pub(crate) fn read_open(file: File, max_bytes: u64) -> Result<Vec<u8>, PlainFile
     Ok(bytes)
 }
 
-/// Keeps opening from waiting for the other end of a FIFO. Reads and writes of regular files do not change.
+/// Sets the flags that keep `open` from waiting for the other end of a FIFO. They do not affect regular files.
 pub(crate) fn non_blocking(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     {
         use rustix::fs::OFlags;
         use std::os::unix::fs::OpenOptionsExt;
-        // Without NOCTTY a terminal at the path could become the one that controls us.
+        // Without NOCTTY, a terminal at the path could become our controlling terminal.
         let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
         options.custom_flags(flags.bits().cast_signed());
     }

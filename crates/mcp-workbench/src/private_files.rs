@@ -1,5 +1,5 @@
-//! Files for the user alone. Those of the cache directory are written whole or not at all, and read only if nobody else can
-//! have written them; losing one costs little, so whoever uses them goes on without.
+//! Files that only the user can access. Files in the cache directory are written atomically, and read only if nobody
+//! else can have written them. Losing one costs little, so callers continue without it.
 
 use std::{
     fs::{self, File, Metadata, OpenOptions, TryLockError},
@@ -11,13 +11,12 @@ use std::{
 
 use crate::plain_file;
 
-/// How often a lock that somebody else holds is tried again.
+/// The interval at which a lock is retried that another process holds.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Reads a file of ours. One that is too large, is no plain file, or that others could have written, is as if it were
-/// not there.
+/// Reads a private file. Returns `None` if it is missing, too large, not a regular file, or writable by others.
 pub(crate) fn read(file: &Path, max_bytes: u64) -> Option<(Vec<u8>, Metadata)> {
-    // A link may lead to a file that others can write.
+    // A link may point to a file that others can write.
     if !fs::symlink_metadata(file).ok()?.is_file() {
         return None;
     }
@@ -29,7 +28,7 @@ pub(crate) fn read(file: &Path, max_bytes: u64) -> Option<(Vec<u8>, Metadata)> {
     Some((plain_file::read_open(opened, max_bytes).ok()?, metadata))
 }
 
-/// Writes a new file and puts it in the place of the old one, so that nobody ever reads half of it.
+/// Replaces a file atomically, so that no reader sees half of it.
 pub(crate) fn replace(folder: &Path, name: &str, text: &[u8]) -> io::Result<()> {
     replace_pieces(folder, name, &[text])
 }
@@ -45,13 +44,13 @@ pub(crate) fn replace_pieces(
     })
 }
 
-/// Writes a file, unless there is one already.
+/// Writes a file, unless it already exists.
 pub(crate) fn create(folder: &Path, name: &str, text: &[u8]) -> io::Result<()> {
     place(folder, name, &[text], |temporary, file| {
         match fs::hard_link(temporary, file) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
             Ok(()) => fs::remove_file(temporary),
-            // Not every file system has links.
+            // Not every file system has hard links.
             Err(_) => fs::rename(temporary, file),
         }
     })
@@ -76,14 +75,14 @@ fn place(
     written
 }
 
-/// Bytes that nobody else has, wherever they run.
+/// Returns random bytes.
 pub(crate) fn random<const LENGTH: usize>() -> [u8; LENGTH] {
     let mut bytes = [0; LENGTH];
     getrandom::fill(&mut bytes).expect("the system has random numbers");
     bytes
 }
 
-/// Makes the folders that are missing on the way, for the user alone.
+/// Creates a folder and its missing parents, accessible only to the user.
 pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -92,19 +91,19 @@ pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// Has a file that these options make be one for the user alone.
+/// Sets the mode of files that these options create, so that only the user can access them.
 pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     options
 }
 
-/// Makes a file, which must not be there, for the user alone.
+/// Creates a file that must not exist, accessible only to the user.
 pub(crate) fn open_new(file: &Path) -> io::Result<File> {
     private(OpenOptions::new().write(true).create_new(true)).open(file)
 }
 
-/// Opens a file that is there to be locked.
+/// Opens a file that serves as a lock, and creates it if needed.
 pub(crate) fn open_lock(folder: &Path, name: &str) -> Option<File> {
     make_folder(folder).ok()?;
     let mut options = OpenOptions::new();
@@ -114,8 +113,8 @@ pub(crate) fn open_lock(folder: &Path, name: &str) -> Option<File> {
         .ok()
 }
 
-/// Waits until no other process of this user holds the lock of a file. It is held until the value is dropped; none where it
-/// cannot be had in time.
+/// Waits until no other process holds the lock of a file. The lock is held until the returned value is dropped.
+/// Returns `None` if it is not available in time.
 pub(crate) fn wait_for_lock(file: File, patience: Duration) -> Option<File> {
     let mut waited = Duration::ZERO;
     while waited < patience {
@@ -129,27 +128,27 @@ pub(crate) fn wait_for_lock(file: File, patience: Duration) -> Option<File> {
     None
 }
 
-/// Whether nobody but the user can have written it.
+/// Returns whether only the user can have written a file.
 #[cfg(unix)]
 pub(crate) fn is_only_ours(metadata: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o022 == 0
 }
 
-/// The cache directory is the user's own by the rights of the system.
+/// The cache directory belongs to the user by the permissions of the system.
 #[cfg(not(unix))]
 pub(crate) fn is_only_ours(_: &Metadata) -> bool {
     true
 }
 
-/// Whether nobody but the user can have read it.
+/// Returns whether nobody else can read or write a file.
 #[cfg(unix)]
 pub(crate) fn is_unread_by_others(metadata: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     metadata.mode() & 0o066 == 0
 }
 
-/// The cache directory is the user's own by the rights of the system.
+/// The cache directory belongs to the user by the permissions of the system.
 #[cfg(not(unix))]
 pub(crate) fn is_unread_by_others(_: &Metadata) -> bool {
     true

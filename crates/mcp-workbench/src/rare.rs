@@ -1,5 +1,5 @@
-//! A future of something rare inside a busy task. A task that waits for several things polls all of them whenever one
-//! has happened; one that is wrapped here costs next to nothing until it was woken itself.
+//! A wrapper for a future that is rarely ready inside a busy task. A task that waits for several futures polls all of
+//! them whenever one is ready. A wrapped one costs next to nothing until it is woken itself.
 
 use std::{
     pin::Pin,
@@ -12,17 +12,17 @@ use std::{
 
 /// A future that is polled only after it was woken.
 pub(crate) struct Rare<F> {
-    /// The task that was told last to wait, to see without a lock that it is still the same.
+    /// The task that polled last. It is compared without a lock, since it almost never changes.
     task: Option<Waker>,
     wakes: Arc<Wakes>,
-    /// Wakes through `wakes`.
+    /// The waker that sets the flag in `wakes`.
     waker: Waker,
     future: F,
 }
 
 /// The wake-ups of one future.
 struct Wakes {
-    /// Set while the future has to be polled.
+    /// Set while the future needs to be polled.
     is_woken: AtomicBool,
     task: Mutex<Option<Waker>>,
 }
@@ -49,7 +49,7 @@ impl Wake for Wakes {
 }
 
 impl<F> Rare<F> {
-    /// Wraps a future, which is polled once in any case.
+    /// Wraps a future. It is polled at least once.
     pub(crate) fn new(future: F) -> Self {
         let wakes = Arc::new(Wakes {
             is_woken: AtomicBool::new(true),
@@ -77,7 +77,7 @@ impl<F: Future + Unpin> Future for Rare<F> {
         if !this.wakes.is_woken.load(Ordering::Acquire) {
             return Poll::Pending;
         }
-        // Before the poll: a wake-up during it counts.
+        // Cleared before the poll, so that a wake-up during it is not lost.
         this.wakes.is_woken.store(false, Ordering::Release);
         let mut context = Context::from_waker(&this.waker);
         Pin::new(&mut this.future).poll(&mut context)

@@ -1,16 +1,16 @@
-//! Texts that we give out and get back: only we can have made them, and they are good for one purpose. They
-//! can be read by whoever holds them, so they hold no secrets. The key lives as long as the process.
+//! Signed texts that we give out and get back. Only this process can make them, and each is valid for one purpose.
+//! Whoever holds one can read it, so they contain no secrets. The key lives as long as the process.
 
 use base64::{Engine, prelude::BASE64_URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// What a seal is for; one is never good for another.
+/// The purpose of a seal. A seal for one purpose is not valid for another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SealPurpose {
-    /// To find a call that waits for its client's answers.
+    /// Identifies a call that waits for its client's answers.
     ParkedCall,
-    /// To find the server of a task.
+    /// Identifies the server of a task.
     Task,
 }
 
@@ -19,7 +19,7 @@ pub(crate) struct Sealer {
 }
 
 impl Sealer {
-    /// A sealer with a key of its own.
+    /// Creates a sealer with a random key.
     pub(crate) fn new() -> Self {
         let mut key = [0; 32];
         getrandom::fill(&mut key).expect("the system has random numbers");
@@ -32,7 +32,7 @@ impl Sealer {
         format!("{}.{}", encode(content.as_bytes()), encode(&mac))
     }
 
-    /// The content of a seal; nothing if it is not ours, or for another purpose.
+    /// Returns the content of a seal; `None` if it is not ours or has a different purpose.
     pub(crate) fn open(&self, purpose: SealPurpose, sealed: &str) -> Option<String> {
         let (content, mac) = sealed.split_once('.')?;
         let decode = |text: &str| BASE64_URL_SAFE_NO_PAD.decode(text).ok();

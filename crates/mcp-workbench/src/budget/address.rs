@@ -1,19 +1,19 @@
-//! The addresses under which a kept result is read, a page each: `mcp-workbench://result/ID` is the first page of its
-//! text, `…/ID/2` the second, and `…/ID/json`, `…/ID/json/2` are those of the result as its server sent it.
+//! The addresses under which the pages of a stored result are read: `mcp-workbench://result/ID` is the first page of
+//! its text, `…/ID/2` the second; `…/ID/json` and `…/ID/json/2` are pages of the result as its server sent it.
 
 use std::fmt;
 
-/// What every address begins with.
+/// The prefix of every address.
 const PREFIX: &str = "mcp-workbench://result/";
-/// The word for the result as its server sent it.
+/// The path segment for the result as its server sent it.
 const JSON: &str = "json";
 
-/// How a result is read.
+/// The form in which a result is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum View {
-    /// As the text that a model reads.
+    /// The text that a model reads.
     Text,
-    /// As its server sent it, byte for byte.
+    /// The result as its server sent it, byte for byte.
     Json,
 }
 
@@ -26,13 +26,13 @@ pub(crate) struct Address {
     pub page: usize,
 }
 
-/// Whether a URI is one of ours, right or wrong: no server can have it.
+/// Returns whether a URI has our scheme, valid or not. No server can own such a URI.
 pub(crate) fn is_address(uri: &str) -> bool {
     uri.starts_with(PREFIX)
 }
 
 impl Address {
-    /// The first page of a result.
+    /// Returns the first page of a result.
     pub(crate) fn first(id: &str, view: View) -> Self {
         Self {
             id: id.to_owned(),
@@ -41,12 +41,12 @@ impl Address {
         }
     }
 
-    /// Reads an address; nothing if it is none of ours.
+    /// Parses an address; `None` if it is not one of ours.
     pub(crate) fn parse(uri: &str) -> Option<Self> {
         Self::parse_path(uri.strip_prefix(PREFIX)?)
     }
 
-    /// Reads an address, or what stands behind the scheme in one.
+    /// Parses an address, or the part of one after the scheme.
     pub(crate) fn parse_loosely(text: &str) -> Option<Self> {
         let text = text.trim();
         Self::parse_path(text.strip_prefix(PREFIX).unwrap_or(text))
@@ -73,7 +73,7 @@ impl Address {
         })
     }
 
-    /// The page behind this one.
+    /// Returns the following page.
     #[must_use]
     pub(crate) fn next(&self) -> Self {
         Self {
@@ -83,7 +83,7 @@ impl Address {
     }
 }
 
-/// A page as we write it: digits without a sign or a leading zero.
+/// Parses a page number as we write it: digits without a sign or a leading zero.
 fn number(page: &str) -> Option<usize> {
     let is_plain = page.bytes().all(|byte| byte.is_ascii_digit()) && !page.starts_with('0');
     page.parse().ok().filter(|_| is_plain)

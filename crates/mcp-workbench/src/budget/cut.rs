@@ -1,4 +1,4 @@
-//! Cutting a result that is over its budget.
+//! Cuts a result that is over its budget.
 
 use std::ops::Range;
 
@@ -8,45 +8,45 @@ use super::{
 };
 use crate::wire::{Kind, ObjectText, RawJson};
 
-/// Which part of what is shown is the tail: one in so many. What went wrong is often said at the end.
+/// The tail is one part in this many of the shown text. Errors are often reported at the end.
 const TAIL: usize = 4;
-/// Which part of the budget `structuredContent` may take beside the text: one in so many.
+/// `structuredContent` may take one part in this many of the budget beside the text.
 const BESIDE: usize = 4;
-/// The part of the budget that texts get in any case, where `structuredContent` has to stay: one in so many.
+/// Texts get at least one part in this many of the budget if `structuredContent` has to stay.
 const LEAST: usize = 4;
 
-/// The member for what is said of a message.
+/// The member for metadata of a message.
 const META: &str = "_meta";
 
-/// What may become of `structuredContent`.
+/// The treatment of `structuredContent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Structured {
-    /// It is left out where it does not fit.
+    /// It is left out if it does not fit.
     MayGo,
-    /// It stays: the client has been shown an `outputSchema`, and refuses a result without.
+    /// It stays: the client was shown an `outputSchema`, and rejects a result without it.
     Stays,
 }
 
-/// A result that is over its budget, and where it is cut.
+/// A result that is over its budget, with the places where it is cut.
 pub(crate) struct Cut<'a> {
     reading: Reading<'a>,
-    /// How many characters the result has.
+    /// The number of characters of the whole result.
     pub characters: usize,
-    /// How many of its text are shown from its beginning.
+    /// The number of characters shown from the beginning of the text.
     pub head: usize,
-    /// How many of its text are shown from its end.
+    /// The number of characters shown from the end of the text.
     pub tail: usize,
-    /// How many of `structuredContent` are left out; none if it stays.
+    /// The number of characters of `structuredContent` that are left out; 0 if it stays.
     pub(crate) structured: usize,
-    /// Where the head ends, in bytes of the text.
+    /// The end of the head, in bytes of the text.
     head_end: usize,
     tail_start: usize,
 }
 
 impl<'a> Cut<'a> {
-    /// Where a result has to be cut; nothing if it fits, or if nothing of it can be left out.
+    /// Computes where a result has to be cut. Returns `None` if it fits, or if nothing of it can be left out.
     pub(crate) fn of(result: &'a RawJson, budget: usize, structured: Structured) -> Option<Self> {
-        // A character has at least one byte, in JSON as well.
+        // A character takes at least one byte, in JSON as well.
         if result.as_bytes().len() <= budget {
             return None;
         }
@@ -67,7 +67,7 @@ impl<'a> Cut<'a> {
             && texts < beside / 2
             && let Some(structured) = reading.structured.clone()
         {
-            // Texts so short do not say the same, so that it would not be seen at all.
+            // The texts are too short to repeat the structured content, so it would not be seen at all.
             reading.add_text(structured.as_str());
         }
         let text = &reading.text;
@@ -91,13 +91,13 @@ impl<'a> Cut<'a> {
         })
     }
 
-    /// The whole text, of which head and tail are parts.
+    /// Returns the whole text, of which head and tail are parts.
     pub(crate) fn text(&self) -> &str {
         &self.reading.text
     }
 
-    /// The pages of the text, of at most `characters` each. What is shown as the head is the first, so that a reader
-    /// goes on with the second.
+    /// Returns the pages of the text, of at most `characters` each. The shown head is the first page, so that a
+    /// reader continues with the second.
     pub(crate) fn pages(&self, characters: usize) -> Pages {
         let text = &self.reading.text;
         if self.cuts_text() {
@@ -107,13 +107,13 @@ impl<'a> Cut<'a> {
         }
     }
 
-    /// Whether something of the text is left out.
+    /// Returns whether a part of the text is left out.
     pub(crate) fn cuts_text(&self) -> bool {
         self.head_end < self.tail_start
     }
 
-    /// The result without what is over the budget. `notice` stands where the text is cut, `link` behind everything,
-    /// and `about` among what is said of the result, under its key.
+    /// Returns the result without the parts that are over the budget. `notice` replaces the removed text, `link` is
+    /// appended to the contents, and `about` is added to `_meta` under its key.
     pub(crate) fn compose(
         &self,
         notice: &str,
@@ -176,7 +176,7 @@ impl<'a> Cut<'a> {
         RawJson::array(&content)
     }
 
-    /// A part of a content, if there is one.
+    /// Returns a content with only a part of its text, if that part is not empty.
     fn part(&self, piece: &Piece, part: Range<usize>) -> Option<RawJson> {
         (!part.is_empty()).then(|| piece.part(&self.reading.text[part]))?
     }

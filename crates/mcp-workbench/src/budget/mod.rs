@@ -1,10 +1,10 @@
-//! Results that are over a budget of characters: measuring them, cutting them so that a head and a tail are left, and
-//! the pages in which the whole is read. Nothing is kept here and nobody is asked: who keeps a whole result, and what a
-//! reader is told, is decided elsewhere.
+//! Results that are over a budget of characters: measures them, cuts them to a head and a tail, and divides the whole
+//! into pages. This module stores nothing and asks nobody. The workbench decides how long a whole result is stored
+//! and what the reader is told.
 //!
-//! What is measured and shown is what a model reads: texts as they are meant, not as JSON writes them. What cannot be
-//! shown in part (images, sound, other data) is passed on and counts nothing; links and what we do not know are shown
-//! whole or not at all.
+//! It measures and shows what a model reads: decoded texts, not their JSON notation. Contents that cannot be shown in
+//! part (images, audio, other data) are passed on and do not count. Links and unknown contents are shown whole or not
+//! at all.
 
 mod address;
 mod cut;

@@ -1,30 +1,30 @@
-//! A text in pages of a bounded number of characters. Joined they are the text again, byte for byte.
+//! A text in pages of a bounded number of characters. The joined pages are the text again, byte for byte.
 
 use memchr::{memchr, memrchr};
 
-/// What a text is written in, which says where it may be cut.
+/// The syntax of a text, which decides where it may be cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Syntax {
-    /// Anything: between characters, better behind the end of a line.
+    /// Plain text is cut between characters, preferably after the end of a line.
     Plain,
-    /// JSON: between characters, and not within an escape.
+    /// JSON is cut between characters, but not within an escape.
     Json,
 }
 
-/// Where the pages of a text begin.
+/// The positions at which the pages of a text begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pages {
     starts: Vec<usize>,
 }
 
 impl Pages {
-    /// The pages of a text, of at most `characters` each. A text without characters has one page.
+    /// Divides a text into pages of at most `characters` each. An empty text has one page.
     pub(crate) fn of(text: &str, characters: usize, syntax: Syntax) -> Self {
         let first = end(text, characters, syntax);
         Self::after(text, first, characters, syntax)
     }
 
-    /// The pages of a text whose first is given by its end.
+    /// Divides a text into pages, the first of which ends at `first`.
     pub(super) fn after(text: &str, first: usize, characters: usize, syntax: Syntax) -> Self {
         let mut starts = vec![0];
         let mut at = first;
@@ -40,7 +40,7 @@ impl Pages {
         self.starts.len()
     }
 
-    /// A page of the text that they were made for, counted from 1.
+    /// Returns a page of the text that was divided, counted from 1.
     pub(crate) fn page<'t>(&self, text: &'t str, page: usize) -> Option<&'t str> {
         let index = page.checked_sub(1)?;
         let start = *self.starts.get(index)?;
@@ -48,18 +48,18 @@ impl Pages {
         text.get(start..end.unwrap_or(text.len()))
     }
 
-    /// The page on which a byte of the text stands, counted from 1.
+    /// Returns the page that contains a byte of the text, counted from 1.
     pub(crate) fn page_at(&self, at: usize) -> usize {
         self.starts.partition_point(|start| *start <= at)
     }
 
-    /// How many bytes this takes.
+    /// Returns the memory that the positions take, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.starts.capacity() * size_of::<usize>()
     }
 }
 
-/// Where a page at the beginning of a text ends.
+/// Returns the end of the first page of a text.
 fn end(text: &str, characters: usize, syntax: Syntax) -> usize {
     match syntax {
         Syntax::Plain => head_end(text, characters),
@@ -67,7 +67,8 @@ fn end(text: &str, characters: usize, syntax: Syntax) -> usize {
     }
 }
 
-/// Where a head of at most so many characters ends: behind the end of a line, if there is one in its last quarter.
+/// Returns the end of a head of at most this many characters: after the end of a line, if there is one in its last
+/// quarter.
 pub(super) fn head_end(text: &str, characters: usize) -> usize {
     let Some((end, _)) = text.char_indices().nth(characters) else {
         return text.len();
@@ -80,7 +81,8 @@ pub(super) fn head_end(text: &str, characters: usize) -> usize {
     }
 }
 
-/// Where a tail of at most so many characters begins: behind the end of a line, if there is one in its first quarter.
+/// Returns the start of a tail of at most this many characters: after the end of a line, if there is one in its first
+/// quarter.
 pub(super) fn tail_start(text: &str, characters: usize) -> usize {
     let Some(last) = characters.checked_sub(1) else {
         return text.len();
@@ -96,12 +98,12 @@ pub(super) fn tail_start(text: &str, characters: usize) -> usize {
     }
 }
 
-/// Whether a place is in the middle of `\r\n`.
+/// Returns whether a position is in the middle of `\r\n`.
 fn splits_line_end(text: &str, at: usize) -> bool {
     text[..at].ends_with('\r') && text[at..].starts_with('\n')
 }
 
-/// Where a page of JSON ends. A backslash stands only in strings, where it begins an escape.
+/// Returns the end of a page of JSON. A backslash occurs only in strings, where it begins an escape.
 fn json_end(text: &str, characters: usize) -> usize {
     let (mut at, mut left) = (0, characters);
     while at < text.len() {
@@ -115,7 +117,8 @@ fn json_end(text: &str, characters: usize) -> usize {
     text.len()
 }
 
-/// The bytes and the characters of what must not be parted at the beginning of a text of JSON.
+/// Returns the length, in bytes and in characters, of the shortest piece at the beginning of a JSON text that must
+/// not be split.
 fn unit(text: &str) -> (usize, usize) {
     let bytes = text.as_bytes();
     let length = match bytes {
@@ -130,7 +133,7 @@ fn unit(text: &str) -> (usize, usize) {
     }
 }
 
-/// Whether an escape is the first half of a character. Lone halves do not come this far.
+/// Returns whether an escape is the first half of a surrogate pair. Lone halves have already been repaired.
 fn is_high_surrogate(escape: &[u8]) -> bool {
     matches!(
         escape,

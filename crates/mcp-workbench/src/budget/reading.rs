@@ -1,4 +1,4 @@
-//! What a result holds for a reader: its contents, and the one text that they make.
+//! The parts of a result that a reader sees: its contents, and the text that they form together.
 
 use std::{borrow::Cow, ops::Range};
 
@@ -7,10 +7,10 @@ use crate::{
     wire::{Member, ObjectText, RawJson},
 };
 
-/// What stands between the texts of two contents.
+/// The separator between the texts of two contents.
 const BETWEEN: char = '\n';
 
-/// The member with the contents.
+/// The member that has the contents.
 pub(super) const CONTENT: &str = "content";
 pub(super) const STRUCTURED: &str = "structuredContent";
 /// The member of a content that has its text.
@@ -18,24 +18,24 @@ const TEXT: &str = "text";
 /// The member of a content that has a resource.
 const RESOURCE: &str = "resource";
 
-/// A result, taken apart.
+/// A parsed result.
 pub(super) struct Reading<'a> {
     pub(super) members: Vec<Member<'a>>,
     pub(super) pieces: Vec<Piece>,
-    /// What it holds for programs.
+    /// The value of `structuredContent`.
     pub(super) structured: Option<RawJson>,
-    /// The texts of the contents, one line end between two.
+    /// The texts of the contents, joined by line ends.
     pub(super) text: String,
 }
 
 pub(super) struct Piece {
     item: RawJson,
     shape: Shape,
-    /// Where its text stands in that of all; nowhere if it has none.
+    /// The range of its text in the joined text; `None` if it has none.
     pub(super) span: Option<Range<usize>>,
 }
 
-/// What can be shown of a content.
+/// The part of a content that can be shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shape {
     /// A part of its text.
@@ -46,8 +46,8 @@ enum Shape {
 }
 
 impl<'a> Reading<'a> {
-    /// Takes a result apart; nothing if it is not the result of a tool, or if it has a member twice and readers could
-    /// take either.
+    /// Parses a result. Returns `None` if it is not the result of a tool, or if it has a duplicate member, because
+    /// readers could use either one.
     pub(super) fn of(result: &'a RawJson) -> Option<Self> {
         if result_type(result) != ResultType::Complete {
             return None;
@@ -81,7 +81,7 @@ impl<'a> Reading<'a> {
         Some(reading)
     }
 
-    /// Adds a text that no content has.
+    /// Adds a text that belongs to no content.
     pub(super) fn add_text(&mut self, text: &str) {
         self.add(text_item(text));
     }
@@ -101,7 +101,7 @@ impl<'a> Reading<'a> {
             Some(Shape::Whole) | None => None,
         };
         let shape = match (shape, &text) {
-            // A text without text: there is no part of it to show.
+            // A text content without text has no part to show.
             (Some(Shape::Text | Shape::Resource), None) => Some(Shape::Whole),
             (shape, _) => shape,
         };
@@ -120,12 +120,12 @@ impl<'a> Reading<'a> {
 }
 
 impl Piece {
-    /// The content as it came.
+    /// Returns the content unchanged.
     pub(super) fn whole(&self) -> RawJson {
         self.item.clone()
     }
 
-    /// The content with only a part of its text; nothing if it cannot be shown in part.
+    /// Returns the content with only a part of its text; `None` if it cannot be shown in part.
     pub(super) fn part(&self, text: &str) -> Option<RawJson> {
         let text = RawJson::of(&text);
         match self.shape {
@@ -139,7 +139,7 @@ impl Piece {
     }
 }
 
-/// A content that is a text.
+/// Creates a text content.
 pub(super) fn text_item(text: &str) -> RawJson {
     ObjectText::with_room(text.len())
         .member("type", TEXT)
@@ -147,7 +147,7 @@ pub(super) fn text_item(text: &str) -> RawJson {
         .finish()
 }
 
-/// What can be shown of an embedded resource; nothing if it is data.
+/// Returns the part of an embedded resource that can be shown; `None` if it is binary data.
 fn resource_shape(item: &RawJson) -> Option<Shape> {
     let resource = item.member(RESOURCE);
     let has = |name: &str| {

@@ -7,7 +7,6 @@ use crate::wire::RawJson;
 
 /// The least budget that a configuration can have.
 const LEAST: usize = 100;
-/// What the tests say of a cut.
 const NOTICE: &str = "[cut]";
 
 fn raw(value: &Value) -> RawJson {

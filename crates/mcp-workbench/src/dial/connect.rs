@@ -1,5 +1,5 @@
-//! How a connection is made: directly, or through the proxy that the environment names, and encrypted where the
-//! address says so. What is not encrypted needs no certificates, and none are looked for.
+//! Makes connections: directly or through the proxy that the environment names, and with TLS for https. Certificates
+//! are loaded only if TLS is used.
 
 use std::{error::Error, io, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -25,21 +25,22 @@ use tokio_rustls::{
 
 use crate::alarm::timeout;
 
-/// How long a connection may take to be made, encryption included.
+/// The timeout for a connection, the TLS handshake included.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long one of several addresses may take before the next is tried.
+/// The timeout for one of several addresses, after which the next is tried.
 const ONE_OF_MANY_PATIENCE: Duration = Duration::from_secs(3);
-/// When a silent connection is asked for a sign of life, and how often, before it counts as lost.
+/// The idle time before the first keep-alive probe and the time between probes; a connection that misses the probes
+/// is lost.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const KEEP_ALIVE_RETRIES: u32 = 3;
-/// How long what was sent may stay unacknowledged.
+/// The time that sent data may stay unacknowledged.
 #[cfg(target_os = "linux")]
 const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 
-/// Why there is no connection.
+/// The reason why a connection could not be made.
 pub(crate) type ConnectFault = Box<dyn Error + Send + Sync>;
 
-/// The bytes of a connection, whatever carries them.
+/// The byte stream of a connection, plain or encrypted.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
@@ -48,22 +49,22 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 pub(crate) struct Connector {
     origin: Uri,
     tcp: HttpConnector,
-    /// The proxy that stands before the origin.
+    /// The proxy for the origin, if any.
     proxy: Option<Intercept>,
-    /// What encryption needs, where there is any.
+    /// The TLS configuration; `None` if neither the origin nor the proxy uses https.
     tls: Option<Arc<ClientConfig>>,
 }
 
-/// Whether the variables of the environment for proxies are looked at.
+/// The treatment of the proxy variables of the environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Proxies {
     Usual,
-    /// They are not: the server is on this machine.
+    /// The variables are ignored: the server is on this machine.
     None,
 }
 
 impl Connector {
-    /// A connector to the origin of an address.
+    /// Creates a connector to the origin of an address.
     pub(crate) fn new(origin: Uri, proxies: Proxies) -> Result<Self, rustls::Error> {
         let proxy = match proxies {
             Proxies::Usual => Matcher::from_env().intercept(&origin),
@@ -79,28 +80,29 @@ impl Connector {
         })
     }
 
-    /// Whether requests go to a proxy that reads them, and not through it.
+    /// Returns whether a proxy reads and forwards each request, instead of tunnelling the connection.
     pub(crate) fn is_forwarded(&self) -> bool {
         self.proxy.is_some() && !is_https(&self.origin)
     }
 
-    /// What such a proxy wants to know.
+    /// Returns the credentials for such a proxy.
     pub(crate) fn proxy_credentials(&self) -> Option<&HeaderValue> {
         let proxy = self.proxy.as_ref().filter(|_| self.is_forwarded());
         proxy.and_then(Intercept::basic_auth)
     }
 
-    /// Whether connections go through a proxy, which then looks names up.
+    /// Returns whether connections go through a proxy, which then resolves host names.
     pub(crate) fn is_proxied(&self) -> bool {
         self.proxy.is_some()
     }
 
-    /// Whether what is written is encrypted first, so that nobody here knows what of it went out.
+    /// Returns whether writes are encrypted first, so that it is unknown which of the bytes have been sent.
     pub(crate) fn is_encrypted(&self) -> bool {
         self.tls.is_some()
     }
 
-    /// Makes a connection to one of these addresses, and to nothing else that the name of the origin may lead to.
+    /// Connects to one of these addresses. The name of the origin is not resolved again, because it may resolve to
+    /// other addresses.
     pub(crate) async fn connect_to(
         &self,
         addresses: &[SocketAddr],
@@ -120,7 +122,7 @@ impl Connector {
         }
     }
 
-    /// Begins encryption with the origin on a stream that leads to it.
+    /// Starts TLS with the origin on a stream.
     async fn encrypt(
         &self,
         tls: &Arc<ClientConfig>,
@@ -165,14 +167,14 @@ impl Connector {
     }
 }
 
-/// A connection to the first of several addresses that takes one.
+/// Connects to the first of several addresses that accepts.
 async fn first_of(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
     let mut last = io::Error::from(io::ErrorKind::NotFound);
     for address in addresses {
         let tried = timeout(ONE_OF_MANY_PATIENCE, TcpStream::connect(address)).await;
         match tried.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
             Ok(stream) => {
-                // Without it small requests only take longer.
+                // Failure is harmless: small requests would only take longer.
                 let _ = stream.set_nodelay(true);
                 return Ok(stream);
             }
@@ -198,7 +200,7 @@ fn tcp() -> HttpConnector {
     tcp
 }
 
-/// Encryption with the certificates that the platform trusts.
+/// Returns a TLS configuration with the certificates that the platform trusts.
 fn tls() -> Result<Arc<ClientConfig>, rustls::Error> {
     let provider = Arc::new(ring::default_provider());
     let verifier = Verifier::new(Arc::clone(&provider))?;

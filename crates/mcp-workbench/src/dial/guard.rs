@@ -1,6 +1,6 @@
-//! Connections to addresses that somebody else has named, such as the metadata of a server. They lead to the internet, or
-//! to the kind of place that the server of the entry is in itself, and nowhere else. The check is made on the addresses that
-//! are then dialled, so that a name that leads elsewhere the second time is of no use.
+//! Connections to addresses that a third party named, such as the metadata of a server. They may lead to the public
+//! internet, or to the kind of network that the configured server is in itself, and nowhere else. The check is made
+//! on the addresses that are then dialled, so that a name that resolves differently the second time cannot bypass it.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
@@ -12,21 +12,21 @@ use crate::offload::run_blocking;
 
 use super::{Connector, Place, Proxies, Stream, innermost, is_this_machine};
 
-/// Why there is no connection.
+/// The reason why a connection was not made.
 #[derive(Debug, Error)]
 pub(crate) enum DialFault {
-    /// It is neither https nor http on this machine for a server of this machine.
+    /// The address is neither https, nor http on this machine for a server on this machine.
     #[error("not https")]
     Insecure,
-    /// It is no place that may be named.
+    /// The address is in a network that the server must not name.
     #[error("an internal address")]
     Internal,
-    /// It cannot be reached.
+    /// The connection failed.
     #[error("{0}")]
     Unreachable(String),
 }
 
-/// Decides what may be dialled for the server of an entry.
+/// Decides which addresses may be dialled on behalf of a configured server.
 #[derive(Debug, Clone)]
 pub(crate) struct Guard {
     /// The address of that server.
@@ -36,17 +36,17 @@ pub(crate) struct Guard {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lookup {
     Ours,
-    /// A proxy does: what a name leads to is not known here.
+    /// The proxy resolves names, so the addresses are unknown here.
     Proxys,
 }
 
 impl Guard {
-    /// The guard for a server.
+    /// Creates the guard for a server.
     pub(crate) fn new(own: &Url) -> Self {
         Self { own: own.clone() }
     }
 
-    /// Whether an address may be asked, as far as its text tells.
+    /// Checks the text of an address, without resolving its name.
     pub(crate) fn check(&self, url: &Url) -> Result<(), DialFault> {
         match url.scheme() {
             "https" => {}
@@ -57,13 +57,13 @@ impl Guard {
         let own = self.own.host().and_then(|host| Place::of_host(&host));
         match (Place::of_host(&host), own) {
             (Some(Place::Never), _) => Err(DialFault::Internal),
-            // Whether its own name leads to such a place is seen when it is dialled.
+            // If the server's own name has to be resolved, `connect` decides.
             (Some(place), Some(own)) if !permits(own, place) => Err(DialFault::Internal),
             _ => Ok(()),
         }
     }
 
-    /// Makes a connection to the host of an address.
+    /// Connects to the host of an address.
     pub(crate) async fn connect(&self, url: &Url) -> Result<Box<dyn Stream>, DialFault> {
         self.check(url)?;
         let unreachable = |error: &dyn std::error::Error| DialFault::Unreachable(innermost(error));
@@ -85,7 +85,7 @@ impl Guard {
         connected.map_err(|error| unreachable(error.as_ref()))
     }
 
-    /// The addresses of a host, if it may be dialled.
+    /// Returns the addresses of a host if they may be dialled.
     async fn check_host(&self, url: &Url, lookup: Lookup) -> Result<Vec<SocketAddr>, DialFault> {
         let addresses = addresses(url, lookup).await?;
         let known = addresses.iter().map(|it| Place::of(it.ip()));
@@ -102,7 +102,7 @@ impl Guard {
         }
     }
 
-    /// The place of the server itself: what all of its addresses have in common.
+    /// Returns the network of the configured server. If its addresses are in different networks, it counts as public.
     async fn own_place(&self, lookup: Lookup) -> Place {
         let by_text = self.own.host().and_then(|host| Place::of_host(&host));
         if let Some(place) = by_text {
@@ -117,7 +117,7 @@ impl Guard {
     }
 }
 
-/// Whether a server in one place may name another.
+/// Returns whether a server in one network may name an address in another.
 fn permits(own: Place, named: Place) -> bool {
     match named {
         Place::Public => true,
@@ -126,7 +126,7 @@ fn permits(own: Place, named: Place) -> bool {
     }
 }
 
-/// What a host leads to; nothing for a name that a proxy looks up.
+/// Resolves a host; returns no addresses for a name that a proxy resolves.
 async fn addresses(url: &Url, lookup: Lookup) -> Result<Vec<SocketAddr>, DialFault> {
     let port = url.port_or_known_default().unwrap_or(443);
     match url.host() {
@@ -152,7 +152,7 @@ mod tests {
         Guard::new(&Url::parse(own).unwrap())
     }
 
-    /// What a check says, in a letter: yes, insecure, internal.
+    /// Returns the result of a check as a letter: yes, insecure (h), internal.
     fn letter(own: &str, url: &str) -> char {
         match guard(own).check(&Url::parse(url).unwrap()) {
             Ok(()) => 'y',
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(letter(own[2], "https://127.0.0.1/"), 'i');
     }
 
-    /// What a host leads to is looked at when it is dialled.
+    /// Host names are resolved and checked when they are dialled.
     #[tokio::test]
     async fn what_is_dialled_is_checked() {
         for url in [

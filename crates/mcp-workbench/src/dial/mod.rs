@@ -1,5 +1,5 @@
-//! How connections are made: directly or through a proxy, encrypted where the address says so; and, for addresses that
-//! somebody else has named, only to places that are checked at the moment of connecting.
+//! Makes outgoing connections: directly or through a proxy, with TLS for https. Addresses that a third party named
+//! are checked at the moment of connecting.
 
 mod connect;
 mod guard;
@@ -15,7 +15,7 @@ pub(crate) use self::{
     place::Place,
 };
 
-/// Whether an address names the machine that we run on.
+/// Returns whether an address names this machine.
 pub(crate) fn is_this_machine(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']');
@@ -24,7 +24,7 @@ pub(crate) fn is_this_machine(url: &Url) -> bool {
         || address.parse::<IpAddr>().is_ok_and(|it| it.is_loopback())
 }
 
-/// The last cause of an error, which is the one that says something. The others name the address.
+/// Returns the innermost cause of an error, which is the specific one. The outer ones only name the address.
 pub(crate) fn innermost(error: &dyn std::error::Error) -> String {
     let mut last = error;
     while let Some(source) = last.source() {

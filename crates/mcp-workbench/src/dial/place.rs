@@ -1,11 +1,11 @@
-//! What kind of place an address is. The tables are those of the registries for special addresses, and what clouds have
-//! put elsewhere.
+//! Kinds of networks. The tables come from the registries of special-purpose addresses and from the documentation of
+//! cloud providers.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use url::Host;
 
-/// Names of services that give their machine's credentials to whoever asks from it.
+/// Names of metadata services, which give out the credentials of a machine to its processes.
 const METADATA_NAMES: &[&str] = &[
     "instance-data",
     "instance-data.ec2.internal",
@@ -15,7 +15,7 @@ const METADATA_NAMES: &[&str] = &[
     "metadata.goog",
 ];
 
-/// Addresses of such services that are not in a range of their own.
+/// Addresses of metadata services that are not in a range of their own.
 const METADATA_ADDRESSES: &[IpAddr] = &[
     IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
     IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
@@ -23,18 +23,18 @@ const METADATA_ADDRESSES: &[IpAddr] = &[
     IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
 ];
 
-/// What kind of place an address is.
+/// The kind of network that an address is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     Public,
     Private,
     Loopback,
-    /// Nowhere that a server can be: link-local addresses, where clouds have their metadata, and those without a meaning.
+    /// No server can be there: link-local addresses, where clouds have their metadata services, and reserved ones.
     Never,
 }
 
 impl Place {
-    /// The place of a host, as far as it can be told without looking its name up.
+    /// Returns the network of a host, if it is known without resolving its name.
     pub(crate) fn of_host(host: &Host<&str>) -> Option<Self> {
         match host {
             Host::Ipv4(address) => Some(Self::of(IpAddr::V4(*address))),
@@ -43,7 +43,7 @@ impl Place {
         }
     }
 
-    /// The place of an address.
+    /// Returns the network of an address.
     pub(crate) fn of(address: IpAddr) -> Self {
         if METADATA_ADDRESSES.contains(&address) {
             return Self::Never;
@@ -98,7 +98,7 @@ impl Place {
     }
 }
 
-/// The IPv4 address inside of one that only carries it: mapped, compatible, NAT64, 6to4.
+/// Returns the IPv4 address that an IPv6 address embeds: mapped, compatible, NAT64, 6to4.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let join = |high: u16, low: u16| Ipv4Addr::from(u32::from(high) << 16 | u32::from(low));
     match address.segments() {

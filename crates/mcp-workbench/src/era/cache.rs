@@ -1,36 +1,36 @@
-//! How long a result may be kept, and by whom.
+//! Cache hints on results: how long a result may be cached, and who may share it.
 
 use crate::wire::{Kind, RawJson};
 
-/// The member that says for how many milliseconds.
+/// The member with the lifetime in milliseconds.
 pub(super) const TTL: &str = "ttlMs";
-/// The member that says by whom.
+/// The member with the scope.
 pub(super) const SCOPE: &str = "cacheScope";
 
-/// Who may be given a result that was kept.
+/// The clients that may share a cached result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CacheScope {
     Public,
-    /// Whoever it was made for.
+    /// Only the client that requested it.
     Private,
 }
 
-/// How long a result may be kept, and for whom.
+/// The cache hints of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CacheHints {
-    /// For how many milliseconds.
+    /// The lifetime in milliseconds.
     pub ttl_ms: u64,
     pub scope: CacheScope,
 }
 
 impl CacheHints {
-    /// What is said of a result whose server says nothing.
+    /// The hints of a result whose server gives none.
     pub(crate) const NONE: Self = Self {
         ttl_ms: 0,
         scope: CacheScope::Private,
     };
 
-    /// What a result says; what it does not say is assumed to be nothing.
+    /// Reads the hints of a result. Missing ones get the most restrictive value.
     pub(crate) fn of(result: &RawJson) -> Self {
         let ttl = result.member(TTL).filter(|it| it.kind() == Kind::Number);
         let scope = result.member(SCOPE);
@@ -45,7 +45,7 @@ impl CacheHints {
         }
     }
 
-    /// What holds for something that was made of two results.
+    /// Returns the hints for a value that was made from two results.
     #[must_use]
     pub(crate) fn and(self, other: Self) -> Self {
         Self {
@@ -57,7 +57,7 @@ impl CacheHints {
         }
     }
 
-    /// A result with these hints in place of its own.
+    /// Returns a result with these hints in place of its own.
     #[must_use]
     pub(crate) fn put_on(self, result: &RawJson) -> RawJson {
         let scope = match self.scope {
@@ -76,7 +76,7 @@ impl Default for CacheHints {
     }
 }
 
-/// Whether the results of a method say how long they may be kept.
+/// Returns whether results of a method carry cache hints.
 pub(crate) fn is_cacheable(method: &str) -> bool {
     matches!(
         method,

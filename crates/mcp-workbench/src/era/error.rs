@@ -1,21 +1,21 @@
-//! Errors of one era as the other era has them.
+//! Translation of errors between the eras.
 
 use super::input::{InputRequest, InputRequired};
 use crate::wire::{Kind, ObjectText, RawJson, code};
 
 /// A header and the body of a request contradict each other, or a required header is missing.
 pub(crate) const HEADER_MISMATCH: i64 = -32020;
-/// The client cannot do what the request needs.
+/// The client lacks a capability that the request needs.
 pub(crate) const MISSING_CAPABILITY: i64 = -32021;
-/// The revision is not one that is spoken.
+/// The protocol revision is not supported.
 pub(crate) const UNSUPPORTED_VERSION: i64 = -32022;
 
-/// No such resource, in the legacy era.
+/// The legacy code for an unknown resource.
 const RESOURCE_NOT_FOUND: &str = "-32002";
-/// The user has to follow addresses first, in the legacy era.
+/// The legacy code for a call before which the user has to visit URLs.
 const URL_ELICITATION_REQUIRED: &str = "-32042";
 
-/// Whether an error is one by which a modern server is known.
+/// Returns whether an error code identifies a modern server.
 pub(crate) fn is_modern_code(error: &RawJson) -> bool {
     let code = error.member("code");
     let code = code.and_then(|code| code.as_str().parse::<i64>().ok());
@@ -25,7 +25,7 @@ pub(crate) fn is_modern_code(error: &RawJson) -> bool {
     )
 }
 
-/// The error of a legacy server as a modern client gets it.
+/// Translates the error of a legacy server for a modern client.
 pub(crate) fn to_modern_error(error: &RawJson) -> RawJson {
     if has_code(error, RESOURCE_NOT_FOUND) {
         error.with_member("code", &RawJson::of(&code::INVALID_PARAMS))
@@ -34,8 +34,8 @@ pub(crate) fn to_modern_error(error: &RawJson) -> RawJson {
     }
 }
 
-/// What a legacy server wants the user to follow before it answers, as a modern client is asked for it.
-/// Nothing if the error says no such thing. The call is simply made again once that is done.
+/// Translates a legacy error that asks the user to visit URLs into the modern request for input. Returns `None` for
+/// other errors. The client repeats the call afterwards.
 pub(crate) fn url_elicitations(error: &RawJson) -> Option<InputRequired> {
     if !has_code(error, URL_ELICITATION_REQUIRED) {
         return None;
@@ -67,7 +67,7 @@ fn has_code(error: &RawJson, code: &str) -> bool {
         .is_some_and(|it| it.kind() == Kind::Number && it.as_str() == code)
 }
 
-/// What an error says of the versions that could be spoken.
+/// Returns the error data that lists the supported versions.
 pub(crate) fn unsupported_version_data(requested: &str, supported: &[&str]) -> RawJson {
     ObjectText::new()
         .member("supported", supported)

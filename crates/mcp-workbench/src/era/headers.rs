@@ -1,5 +1,5 @@
-//! The headers by which a modern request over HTTP can be routed without reading its body, and their values:
-//! `Mcp-Method`, `Mcp-Name`, and `Mcp-Param-…` for the arguments that a tool's schema marks.
+//! The HTTP headers with which a modern request can be routed without reading its body: `Mcp-Method`, `Mcp-Name`, and
+//! `Mcp-Param-…` for the arguments that a tool's schema marks.
 
 use std::collections::HashSet;
 
@@ -8,24 +8,22 @@ use thiserror::Error;
 
 use crate::wire::{Kind, RawJson};
 
-/// The method of the body.
 pub(crate) const METHOD: &str = "mcp-method";
-/// What the body is about.
+/// The name or URI that the request is about.
 pub(crate) const NAME: &str = "mcp-name";
-/// The revision of the body.
 pub(crate) const PROTOCOL_VERSION: &str = "mcp-protocol-version";
-/// What the headers of arguments begin with.
+/// The prefix of the headers for arguments.
 pub(crate) const PARAMETER_PREFIX: &str = "mcp-param-";
 
-/// What marks an argument in a schema.
+/// The schema keyword that marks an argument.
 const MARK: &str = "x-mcp-header";
-/// How a value is written that cannot stand in a header as it is.
+/// The notation for a value that cannot be written in a header as it is.
 const ENCODED_BEGIN: &str = "=?base64?";
 const ENCODED_END: &str = "?=";
-/// How deep a schema is looked into.
+/// The maximum depth to which a schema is searched.
 const MAX_DEPTH: usize = 32;
 
-/// The member of the parameters that `Mcp-Name` repeats, where a method has one.
+/// Returns the member of the parameters that `Mcp-Name` repeats, if the method has one.
 pub(crate) fn name_member(method: &str) -> Option<&'static str> {
     match method {
         "tools/call" | "prompts/get" => Some("name"),
@@ -35,7 +33,7 @@ pub(crate) fn name_member(method: &str) -> Option<&'static str> {
     }
 }
 
-/// A text as the value of a header.
+/// Encodes a text as the value of a header.
 pub(crate) fn encode(text: &str) -> String {
     let edge = |c: char| matches!(c, ' ' | '\t');
     let looks_encoded = text.starts_with(ENCODED_BEGIN) && text.ends_with(ENCODED_END);
@@ -48,7 +46,7 @@ pub(crate) fn encode(text: &str) -> String {
     format!("{ENCODED_BEGIN}{encoded}{ENCODED_END}")
 }
 
-/// The text that the value of a header stands for; nothing if it is not written as it must be.
+/// Decodes the value of a header; `None` if it is malformed.
 pub(crate) fn decode(value: &str) -> Option<String> {
     let encoded = value
         .strip_prefix(ENCODED_BEGIN)
@@ -60,38 +58,38 @@ pub(crate) fn decode(value: &str) -> Option<String> {
     String::from_utf8(BASE64_STANDARD.decode(encoded).ok()?).ok()
 }
 
-/// An argument that also stands in a header.
+/// An argument that is repeated in a header.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ParameterHeader {
-    /// Where it stands in the arguments.
+    /// The path of the argument.
     path: Vec<String>,
-    /// Whether it is a whole number: then it is compared as one.
+    /// True for an integer, which is compared as a number.
     is_integer: bool,
-    /// The name of the header, in small letters.
+    /// The name of the header, in lower case.
     pub header: String,
 }
 
-/// Why the marks in a schema cannot be followed.
+/// The reason why the marks in a schema are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum MarkProblem {
-    /// It is not where an argument is.
+    /// The mark is not on an argument.
     #[error("x-mcp-header is not on an argument")]
     Misplaced,
-    /// It is not the name of a header.
+    /// The mark is not a valid header name.
     #[error("x-mcp-header is not a valid header name")]
     NoName,
-    /// Two arguments want one header.
+    /// Two arguments use one header.
     #[error("x-mcp-header uses {0} for two arguments")]
     Doubled(String),
-    /// The argument cannot be written in a header.
+    /// The type of the argument cannot be written in a header.
     #[error("x-mcp-header is on an argument that is not a string, integer or boolean")]
     NotPlain,
 }
 
 impl ParameterHeader {
-    /// The arguments that a tool's input schema marks.
+    /// Returns the arguments that a tool's input schema marks.
     pub(crate) fn all_in(schema: &RawJson) -> Result<Vec<Self>, MarkProblem> {
-        // Almost no schema has one, and looking for the word costs next to nothing.
+        // Almost no schema has a mark, and the substring search costs next to nothing.
         if memchr::memmem::find(schema.as_bytes(), MARK.as_bytes()).is_none() {
             return Ok(Vec::new());
         }
@@ -106,7 +104,7 @@ impl ParameterHeader {
         Ok(found)
     }
 
-    /// The value of the argument in a call, as text; nothing if the call has none that is plain.
+    /// Returns the value of the argument in a call, as text; `None` if it is missing or not a plain value.
     pub(crate) fn value(&self, arguments: &RawJson) -> Option<String> {
         let mut value = arguments.clone();
         for key in &self.path {
@@ -119,8 +117,8 @@ impl ParameterHeader {
         }
     }
 
-    /// Whether a header says what a call says. `given` is the header as it was sent. None agrees with an
-    /// argument that stands twice: who reads which of them is not known.
+    /// Returns whether the header, as it was sent, agrees with the arguments. A duplicate argument agrees with no
+    /// header, because it is unknown which of the two the server will read.
     pub(crate) fn agrees(&self, given: Option<&str>, arguments: &RawJson) -> bool {
         if self.stands_twice(arguments) {
             return false;
@@ -132,7 +130,7 @@ impl ParameterHeader {
         }
     }
 
-    /// Whether the way to the argument leads to several.
+    /// Returns whether the path matches more than one argument.
     fn stands_twice(&self, arguments: &RawJson) -> bool {
         let mut value = arguments.clone();
         for key in &self.path {
@@ -147,19 +145,19 @@ impl ParameterHeader {
         false
     }
 
-    /// Whether two texts are one whole number: `1` and `1.0` are.
+    /// Returns whether two texts are the same integer, as `1` and `1.0` are.
     fn same_number(&self, one: &str, other: &str) -> bool {
         let number = |text: &str| text.parse::<f64>().ok();
         self.is_integer && number(one).is_some() && number(one) == number(other)
     }
 }
 
-/// Where in a schema something stands.
+/// The position of a subschema.
 enum Place {
     Root,
-    /// On an argument, with the way to it.
+    /// An argument, with its path.
     Argument(Vec<String>),
-    /// Where no argument is.
+    /// A position that describes no argument.
     Elsewhere,
 }
 
@@ -203,7 +201,7 @@ fn walk(
                     walk(&named.value, &Place::Elsewhere, depth + 1, found)?;
                 }
             }
-            // Values, not schemas.
+            // These hold values, not schemas.
             "default" | "const" | "enum" | "examples" => {}
             _ => walk(&member.value, &Place::Elsewhere, depth + 1, found)?,
         }
@@ -231,7 +229,7 @@ fn marked(schema: &RawJson, place: &Place, name: &RawJson) -> Result<ParameterHe
     })
 }
 
-/// Whether a character may stand in the name of a header.
+/// Returns whether a character is allowed in a header name.
 fn is_token(c: char) -> bool {
     c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c)
 }

@@ -1,34 +1,33 @@
-//! What a modern server asks by answering that input is required.
+//! Input that a modern server requests in place of a result.
 
 use crate::wire::{ObjectText, RawJson};
 
-/// The member of a repeated request that holds the answers.
+/// The member of a repeated request that has the answers.
 pub(crate) const INPUT_RESPONSES: &str = "inputResponses";
-/// The member of a result, and of the repeated request, that the server finds its place by.
+/// The opaque state that a result carries and the repeated request sends back.
 pub(crate) const REQUEST_STATE: &str = "requestState";
-/// The member of a result that holds the questions.
+/// The member of a result that has the questions.
 pub(crate) const INPUT_REQUESTS: &str = "inputRequests";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InputRequired {
-    /// The questions, in their order.
+    /// The questions, in order.
     pub requests: Vec<InputRequest>,
-    /// What is to be sent back as it is; nothing if nothing was given.
+    /// The state to send back unchanged, if any.
     pub state: Option<RawJson>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InputRequest {
-    /// What the answer is found by.
+    /// The key of the answer.
     pub key: String,
-    /// What is asked: the method of the same question in the legacy era.
+    /// The method of the question, which is the same in the legacy era.
     pub method: String,
     pub params: Option<RawJson>,
 }
 
 impl InputRequired {
-    /// Reads the questions of a result, or of a task that waits for input; nothing if it is not as it must
-    /// be.
+    /// Reads the questions of a result, or of a task that waits for input; `None` if they are malformed.
     pub(crate) fn read(result: &RawJson) -> Option<Self> {
         let requests = match result.member(INPUT_REQUESTS) {
             None => Vec::new(),

@@ -1,4 +1,4 @@
-//! The members of `_meta` by which a modern request says who sends it.
+//! The members of `_meta` with which a modern request describes its client.
 
 use std::sync::LazyLock;
 
@@ -8,60 +8,59 @@ use thiserror::Error;
 use super::MODERN_REVISION;
 use crate::wire::{CallOutline, Kind, Level, Outlined, RawJson};
 
-/// Names the revision of a request.
+/// The protocol revision of a request.
 pub(crate) const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-/// Names what the client can do, for this request.
+/// The client capabilities for this request.
 pub(crate) const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-/// Names the program of the client.
+/// The name and version of the client.
 pub(crate) const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
-/// Names the least urgent log messages that the client wants for this request.
+/// The lowest level of log messages that the client wants for this request.
 pub(crate) const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-/// Names the program of the server, on results.
+/// The name and version of the server, on results.
 pub(crate) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-/// Names the subscription that a notification belongs to.
+/// The subscription that a notification belongs to.
 pub(crate) const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 
-/// Finds what all of them begin with.
+/// Finds the common prefix of these keys.
 static KEY_BEGIN: LazyLock<Finder<'static>> =
     LazyLock::new(|| Finder::new("io.modelcontextprotocol"));
-/// Finds how characters of them may be hidden.
+/// Finds escapes, with which a key may be spelled differently.
 static ESCAPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\\u"));
 
-/// The `_meta` of a request, taken apart in one pass: what makes the request modern, its progress token, and what is
-/// relayed.
+/// The `_meta` of a request, parsed in one pass: the members that make the request modern, its progress token, and
+/// the members to relay.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RequestMeta {
     version: Option<RawJson>,
     capabilities: Option<RawJson>,
     client_info: Option<RawJson>,
     log_level: Option<RawJson>,
-    /// The client's token for progress, if it wants to hear of it.
+    /// The client's progress token, if it wants progress notifications.
     pub progress_token: Option<RawJson>,
-    /// The other members, as the client wrote them; nothing if there are none.
+    /// The other members, as the client wrote them; `None` if there are none.
     pub relayed: Option<RawJson>,
-    /// A member that appears twice.
+    /// A duplicate member.
     duplicate: Option<&'static str>,
 }
 
-/// What a modern request says of its client.
+/// The description of the client in a modern request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ModernMeta {
-    /// The revision that the client speaks, a string.
+    /// The protocol revision, a string.
     pub version: RawJson,
-    /// What the client can do, as it wrote it.
+    /// The client capabilities, as the client wrote them.
     pub capabilities: RawJson,
-    /// What the client says that it is, as it wrote it.
+    /// The name and version of the client, as it wrote them.
     pub client_info: Option<RawJson>,
-    /// The least urgent log messages that it wants, as it wrote it; none if it wants none.
+    /// The lowest level of log messages that the client wants; `None` if it wants none.
     pub log_level: Option<String>,
 }
 
-/// What is wrong with the `_meta` of a modern request.
+/// A problem with the `_meta` of a modern request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub(crate) enum MetaProblem {
     #[error("_meta: {0} is required")]
     Missing(&'static str),
-    /// A member has the wrong type.
     #[error("_meta: {0} must be {1}")]
     WrongType(&'static str, &'static str),
     #[error("_meta: {0} appears twice")]
@@ -69,7 +68,7 @@ pub(crate) enum MetaProblem {
 }
 
 impl RequestMeta {
-    /// Takes the `_meta` of a request apart. Anything but an object says nothing.
+    /// Parses the `_meta` of a request. Anything but an object counts as empty.
     pub(crate) fn read(meta: &RawJson) -> Self {
         let mut read = Self::default();
         let (mut taken, mut others) = (false, Vec::new());
@@ -88,7 +87,7 @@ impl RequestMeta {
                 }
             };
             taken = true;
-            // The first counts, as everywhere.
+            // As everywhere, the first of two duplicates counts.
             match slot {
                 Some(_) => read.duplicate = Some(name),
                 None => *slot = Some(value),
@@ -102,7 +101,7 @@ impl RequestMeta {
         read
     }
 
-    /// Returns the `_meta` of a request, by its outline where it has one.
+    /// Parses the `_meta` of a request, from its outline if it has the usual form.
     pub(crate) fn of_request(params: Option<&RawJson>, outline: &CallOutline) -> Option<Self> {
         let params = params?;
         if outline.is_usual() {
@@ -112,12 +111,12 @@ impl RequestMeta {
         }
     }
 
-    /// The revision that the request names, if it names one.
+    /// Returns the revision that the request names, if it names one.
     pub(crate) fn version(&self) -> Option<&RawJson> {
         self.version.as_ref()
     }
 
-    /// The same for the `_meta` of a call with an outline.
+    /// Parses the `_meta` of a call that has been outlined. The outline already has the usual members.
     pub(crate) fn of_call(params: &RawJson, outline: &CallOutline) -> Option<Self> {
         let get = |member| outline.get(params, member);
         let meta = get(Outlined::Meta)?;
@@ -136,7 +135,7 @@ impl RequestMeta {
         })
     }
 
-    /// Returns whether it makes its request a modern one.
+    /// Returns whether these members make the request a modern one.
     pub(crate) fn is_modern(&self) -> bool {
         [
             &self.version,
@@ -148,7 +147,7 @@ impl RequestMeta {
         .any(Option::is_some)
     }
 
-    /// Returns what it says of its client.
+    /// Returns the description of the client.
     pub(crate) fn modern(&self) -> Result<ModernMeta, MetaProblem> {
         if let Some(name) = self.duplicate.filter(|name| *name != "progressToken") {
             return Err(MetaProblem::Doubled(name));
@@ -183,9 +182,9 @@ impl RequestMeta {
 }
 
 impl ModernMeta {
-    /// Returns whether the revision is the one that is spoken here.
+    /// Returns whether the revision is the one that we support.
     pub(crate) fn is_current(&self) -> bool {
-        // Almost always written without escapes.
+        // The fast path: the version is almost always written without escapes.
         let quoted = self.version.as_bytes();
         let plain = quoted
             .strip_prefix(b"\"")
@@ -198,10 +197,10 @@ impl ModernMeta {
     }
 }
 
-/// Whether parameters have the `_meta` of a modern request.
+/// Returns whether parameters have the `_meta` of a modern request.
 pub fn are_modern(params: Option<&RawJson>) -> bool {
     params.is_some_and(|params| {
-        // Almost no legacy request has such a key, and looking for the words costs next to nothing. They may
+        // Almost no legacy request contains such a key, and the substring search costs next to nothing. The key may
         // be written with escapes.
         let maybe = [&KEY_BEGIN, &ESCAPE].into_iter();
         let maybe = { maybe }.any(|it| it.find(params.as_bytes()).is_some());

@@ -1,7 +1,7 @@
 //! The two eras of the protocol and pure translations between them. Up to 2025-11-25 a connection begins with
-//! `initialize` and a server sends requests of its own; since 2026-07-28 every request stands for itself, and a
-//! server asks by answering that input is required. What differs in a message, in a header or in an answer is
-//! translated here and nowhere else; who is asked, when, and how long is waited is decided elsewhere.
+//! `initialize`, and a server sends requests of its own. Since 2026-07-28 every request is self-contained, and a
+//! server asks for input in place of a result. All differences in messages, headers and results are translated here
+//! and nowhere else. Other modules decide whom to ask, when, and how long to wait.
 
 mod cache;
 mod error;

@@ -1,25 +1,25 @@
-//! Results of one era as the other era has them.
+//! Translation of results between the eras.
 
 use super::cache::{CacheHints, SCOPE, TTL, is_cacheable};
 use crate::wire::{ObjectText, RawJson};
 
-/// The member that says what a result is.
+/// The member with the type of a result.
 const RESULT_TYPE: &str = "resultType";
 const COMPLETE: &str = "complete";
 
-/// What a modern result is.
+/// The type of a modern result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ResultType {
     Complete,
-    /// Questions that come before the answer.
+    /// Questions that must be answered first.
     InputRequired,
-    /// The name of a task whose result will be the answer.
+    /// The id of a task that will have the result.
     Task,
-    /// Something that we do not know.
+    /// A type that we do not know.
     Unknown,
 }
 
-/// What a result of a modern server is; one that does not say is the answer.
+/// Returns the type of a modern result. A result without a type is complete.
 pub(crate) fn result_type(result: &RawJson) -> ResultType {
     let Some(name) = result.member(RESULT_TYPE) else {
         return ResultType::Complete;
@@ -32,8 +32,7 @@ pub(crate) fn result_type(result: &RawJson) -> ResultType {
     }
 }
 
-/// A result as a modern client gets it: with what the modern era requires and the result lacks. Nothing that
-/// is there is changed.
+/// Translates a result for a modern client: adds required members that it lacks, and changes nothing else.
 pub(crate) fn to_modern_result(method: &str, result: &RawJson) -> RawJson {
     let members = result.members().unwrap_or_default();
     let has = |name: &str| members.iter().any(|member| member.key == name);
@@ -58,7 +57,7 @@ pub(crate) fn to_modern_result(method: &str, result: &RawJson) -> RawJson {
     }
 }
 
-/// The answer of a modern server as a legacy client gets it: without what only the modern era has.
+/// Translates a result of a modern server for a legacy client: removes the members that only the modern era has.
 pub(crate) fn to_legacy_result(method: &str, result: &RawJson) -> RawJson {
     let mut modern = vec![RESULT_TYPE];
     if is_cacheable(method) {

@@ -14,7 +14,7 @@ pub(super) fn detail_schema(usual: Detail) -> Value {
     json!({ "enum": Detail::WORDS, "default": usual.word() })
 }
 
-/// Its value, if it is there.
+/// Reads the value, if it is present.
 pub(super) fn read_detail(
     reader: &ParameterReader,
     problems: &mut Vec<ParameterProblem>,

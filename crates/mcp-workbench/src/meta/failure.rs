@@ -1,5 +1,5 @@
-//! What a model reads when a meta-tool fails, and what a program reads beside
-//! it. The data is in the variants; the wording is here and nowhere else.
+//! The failures of meta-tools: the text for the model and the details for programs. The variants carry the data; the
+//! wording is here and nowhere else.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -20,12 +20,12 @@ use crate::{
 /// The key under which programs find the details of a failure.
 const ERROR_KEY: &str = "mcp-workbench/error";
 
-/// Why a meta-tool has failed.
+/// The reason why a meta-tool failed.
 pub(super) enum Failure {
-    /// The input is not what the tool takes.
+    /// The parameters are invalid.
     InvalidParameters {
         problems: Vec<ParameterProblem>,
-        /// The toolboxes to choose from, where that is what was missing.
+        /// The toolboxes to choose from, if the toolbox is one of the problems.
         available: Option<Vec<String>>,
     },
     ToolboxUnknown {
@@ -49,18 +49,18 @@ pub(super) enum Failure {
         tool: ToolIdentifier,
         error: Box<CallError>,
     },
-    /// A result that was cut, or a page of it, is not there.
+    /// A stored result, or a page of it, does not exist.
     NotRead {
         result: String,
         page: usize,
         error: PageError,
     },
-    /// A name that nothing is registered under.
+    /// No tool is registered under the name.
     NotRegistered { name: String },
 }
 
 impl Failure {
-    /// The failure of a call.
+    /// Creates the failure of a call.
     pub(super) fn of_call(tool: ToolIdentifier, failure: CallFailure) -> Self {
         match failure {
             CallFailure::NotFound { error, known } => Self::NotFound { tool, error, known },
@@ -71,7 +71,7 @@ impl Failure {
         }
     }
 
-    /// The failure as a tool result.
+    /// Returns the failure as a tool result.
     pub(super) fn to_result(&self) -> RawJson {
         RawJson::of(&json!({
             "content": [{ "type": "text", "text": self.to_string() }],
@@ -108,7 +108,7 @@ impl Failure {
         Value::Object(details)
     }
 
-    /// The stable code for programs.
+    /// Returns the stable code for programs.
     pub(super) fn code(&self) -> &'static str {
         match self {
             Self::InvalidParameters { .. } => "invalid_parameters",
@@ -121,7 +121,7 @@ impl Failure {
         }
     }
 
-    /// The error of the one server that is to blame, if there is one.
+    /// Returns the error of the server, if exactly one is responsible.
     fn connect_error(&self) -> Option<&ConnectError> {
         match self {
             Self::NotOpened { error, .. } => match &error.failures[..] {
@@ -150,7 +150,7 @@ impl Failure {
         }
     }
 
-    /// What is known of the effects: nothing was sent unless a call was made.
+    /// Returns the known effect: nothing was sent unless a call was made.
     fn outcome(&self) -> Option<Outcome> {
         match self {
             Self::CallFailed { error, .. } => error.outcome(),
@@ -202,7 +202,8 @@ impl fmt::Display for Failure {
     }
 }
 
-/// All problems in one text. Where empty parts of the identifier are the only ones, the text says so.
+/// Writes all problems as one text. If empty parts of the identifier are the only problems, the text has its own
+/// lead.
 fn write_problems(f: &mut fmt::Formatter<'_>, problems: &[ParameterProblem]) -> fmt::Result {
     let identifier_only = problems
         .iter()
@@ -255,7 +256,7 @@ fn write_not_found(
             write_unknown_tool(f, tool)?;
             write_near(f, name.as_str(), known)
         }
-        // A name that is near would be another tool.
+        // A similar name would be a different tool, so none is suggested.
         LookupError::ToolWithheld { reason } => write_withheld(f, tool, reason),
         LookupError::NotPermitted(refusal) => {
             write_call_failed(f, tool, &CallError::NotPermitted(refusal.clone()))
@@ -275,7 +276,7 @@ fn write_unknown_tool(f: &mut fmt::Formatter<'_>, tool: &ToolIdentifier) -> fmt:
     )
 }
 
-/// Only a person can approve a tool, so that is what the next step is.
+/// Adds that only a person can approve a tool, because that is the next step.
 fn write_not_approved(
     f: &mut fmt::Formatter<'_>,
     tool: &ToolIdentifier,
@@ -318,7 +319,7 @@ fn write_near(f: &mut fmt::Formatter<'_>, name: &str, known: &[String]) -> fmt::
     }
 }
 
-/// The code that all servers of a toolbox have failed with, or the general one.
+/// Returns the code that all failed servers of a toolbox have in common, or the general one.
 fn common_code(error: &OpenError) -> &'static str {
     let mut codes = error.failures.iter().map(|failure| failure.error.code());
     let first = codes.next();
@@ -327,7 +328,7 @@ fn common_code(error: &OpenError) -> &'static str {
         .unwrap_or("server_start_failed")
 }
 
-/// Why a page of a result that was cut cannot be read, for programs.
+/// Returns the code for a page that cannot be read.
 pub(crate) fn page_error_code(error: PageError) -> &'static str {
     match error {
         PageError::Gone => "result_gone",
@@ -335,7 +336,8 @@ pub(crate) fn page_error_code(error: PageError) -> &'static str {
     }
 }
 
-/// The same in words. What is gone, what never was and what is another client's are one.
+/// Returns the message for a page that cannot be read. Expired, unknown and foreign results have the same message, so
+/// that it reveals nothing about other clients.
 pub(crate) fn page_error_text(result: &str, page: usize, error: PageError) -> String {
     let result = visible(result);
     match error {

@@ -1,9 +1,9 @@
-//! How long a text of ours may be, so that every client shows it whole.
+//! The length limit for our texts, so that every client shows them whole.
 
-/// The most characters of a text: clients cut descriptions and instructions at 2,048 without a word.
+/// The maximum length of a text: clients silently cut descriptions and instructions at 2,048 characters.
 pub const MAX_CHARACTERS: usize = 2000;
 
-/// Characters as the strictest clients count them.
+/// Counts characters as the strictest clients do.
 pub(super) fn size(text: &str) -> usize {
     text.encode_utf16().count()
 }

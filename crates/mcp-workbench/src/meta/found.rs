@@ -1,4 +1,4 @@
-//! What a search has found, as a model reads it: a line about it, then a line a tool.
+//! The text of a search result for a model: a summary, then one line per tool.
 
 use crate::{
     config::Detail,
@@ -8,16 +8,16 @@ use crate::{
     workbench::{FoundTool, Search},
 };
 
-/// How many near-duplicates of a tool are named.
+/// The number of near-duplicates that are named per tool.
 const MOST_ALIKE: usize = 3;
 
-/// How many toolboxes are named.
+/// The number of toolboxes that are named.
 const MOST_TOOLBOXES: usize = 20;
 
-/// The next step where there is no good match.
+/// The hint if there is no good match.
 const OTHER_WORDS: &str = "Try other words: what the tool does and to what, one step at a time, in the language of the tools.";
 
-/// The answer to a search.
+/// Returns the text of a search result.
 pub(crate) fn text(search: &Search, query: &str, detail: Detail) -> String {
     if search.hits.is_empty() {
         return nothing(search, query);
@@ -94,7 +94,7 @@ fn hit_line(hit: &FoundTool, detail: Detail) -> String {
     text
 }
 
-/// What of a tool's names is different.
+/// Returns the parts of a tool's identifier that differ from another's.
 fn difference(tool: &ToolIdentifier, other: &ToolIdentifier) -> String {
     if other.tool != tool.tool {
         return shown_identifier(other);
@@ -109,7 +109,7 @@ fn difference(tool: &ToolIdentifier, other: &ToolIdentifier) -> String {
     )
 }
 
-/// Nothing was found: what was looked at, what was not, and what to try.
+/// Returns the text if nothing was found: what was searched, what was not, and what to try.
 fn nothing(search: &Search, query: &str) -> String {
     if search.toolboxes.is_empty() && search.failures.is_empty() {
         return "No tool found: no servers are configured to search.".to_owned();

@@ -1,21 +1,21 @@
-//! Where a text holds another, with the line around it: for a reader of a text of many pages.
+//! Finds a text in another and returns each match with the line around it, for readers of a text of many pages.
 
 use std::fmt;
 
 use memchr::{memchr, memmem, memrchr};
 
-/// How many bytes of its line are shown on either side of what is found.
+/// The number of bytes of the line that are shown on either side of a match.
 const AROUND: usize = 200;
 
-/// A place that holds what was looked for.
+/// A match.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FoundPlace<'t> {
     pub(super) at: usize,
-    /// The line, or of a long one the part around it.
+    /// The line, or the part of a long line around the match.
     line: &'t str,
-    /// Whether the line begins before that part.
+    /// True if the line begins before that part.
     begins_before: bool,
-    /// Whether the line goes on behind it.
+    /// True if the line continues after that part.
     goes_on: bool,
 }
 
@@ -27,7 +27,7 @@ impl fmt::Display for FoundPlace<'_> {
     }
 }
 
-/// All places, but for those that an earlier one shows as well. Letters of ASCII are the same in both cases.
+/// Returns all matches, except those that an earlier one shows as well. ASCII letters match in both cases.
 pub(super) fn places<'t>(text: &'t str, query: &str) -> Vec<FoundPlace<'t>> {
     let folded = text.to_ascii_lowercase();
     let query = query.to_ascii_lowercase();

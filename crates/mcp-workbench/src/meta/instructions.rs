@@ -1,9 +1,9 @@
-//! What a client is told of us at its start: the list of toolboxes, in a form that no client cuts.
+//! The instructions that a client gets when it starts: the list of toolboxes, short enough that no client cuts it.
 
 use super::fitting::{MAX_CHARACTERS, size};
 use crate::config::{Config, MetaTool, Toolbox};
 
-/// Descriptions are not shortened below this; beyond it, toolboxes are left out.
+/// The length below which descriptions are not shortened; toolboxes are left out instead.
 const SHORTEST_DESCRIPTION: usize = 20;
 
 const HEADING: &str = "## Available Toolboxes\n\n";
@@ -14,7 +14,7 @@ const FOOTER: &str = "To open a toolbox and see available tools:\n\
 const HOW_TO_SEARCH: &str =
     "To find a tool in all toolboxes: call `search_tools` with what it should do";
 
-/// How much is said of each toolbox.
+/// The amount of detail for each toolbox.
 #[derive(Clone, Copy)]
 struct Detail<'a> {
     how_to_open: bool,
@@ -23,7 +23,7 @@ struct Detail<'a> {
     toolboxes: usize,
 }
 
-/// The instructions for a configuration.
+/// Returns the instructions for a configuration.
 pub fn instructions(config: &Config) -> String {
     let toolboxes: Vec<&Toolbox> = config.toolboxes.values().map(AsRef::as_ref).collect();
     if toolboxes.is_empty() {
@@ -91,7 +91,7 @@ fn write(toolboxes: &[&Toolbox], detail: Detail<'_>) -> String {
     text
 }
 
-/// How a model goes on, with the meta-tools that are on.
+/// Returns the next steps for the model, with the enabled meta-tools.
 fn footer(meta_tools: &[MetaTool]) -> String {
     let ways = [
         (MetaTool::OpenToolbox, FOOTER),
@@ -102,7 +102,7 @@ fn footer(meta_tools: &[MetaTool]) -> String {
     ways.join("\n\n")
 }
 
-/// The description on one line, cut to `limit` characters.
+/// Returns the description on one line, shortened to `limit` characters.
 fn shortened(description: &str, limit: usize) -> String {
     let line = description.replace(['\n', '\r'], " ");
     if line.chars().count() <= limit {
@@ -112,8 +112,8 @@ fn shortened(description: &str, limit: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// The largest number of a range for which `holds` is true, if it is true for all smaller ones; the
-/// smallest of the range if it is true for none.
+/// Returns the largest number of a range for which `holds` is true, if it is true for all smaller ones; the smallest
+/// of the range if it is true for none.
 fn largest(range: std::ops::RangeInclusive<usize>, holds: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = range.into_inner();
     while low < high {

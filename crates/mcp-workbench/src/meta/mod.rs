@@ -1,5 +1,5 @@
-//! The meta-tools: what a model sees instead of hundreds of definitions. One file a tool, each with its
-//! definition, its parameters and its run.
+//! The meta-tools that a model sees instead of hundreds of definitions. Each tool has one file with its definition,
+//! its parameters and its implementation.
 
 mod detail;
 mod failure;
@@ -33,8 +33,8 @@ pub(crate) use search_tools::{MOST_HITS, USUAL_HITS};
 pub(crate) use use_tool::UseToolParams;
 
 impl MetaTool {
-    /// Runs a meta-tool that is no call: `use_tool` goes through the call pipeline. A failure is a result that a model
-    /// can read.
+    /// Runs a meta-tool that is not a call: `use_tool` goes through the call pipeline. A failure is a result that a
+    /// model can read.
     pub(crate) async fn run(
         self,
         workbench: &Workbench,
@@ -80,18 +80,18 @@ pub(crate) fn failed_request_text(
     )
 }
 
-/// What clients are told of a meta-tool besides: one that hides tools until its model searches for them must not
-/// hide the way to all the others.
+/// Returns the hints for clients that hide tools until their model searches for them: a meta-tool must not be hidden,
+/// because it leads to all other tools.
 fn hints() -> Value {
     json!({ "anthropic/alwaysLoad": true })
 }
 
-/// The annotations of the meta-tools that change nothing on the servers.
+/// Returns the annotations of meta-tools that change nothing on the servers.
 fn read_only() -> Value {
     json!({ "readOnlyHint": true, "idempotentHint": true, "destructiveHint": false })
 }
 
-/// The definitions of the meta-tools that are on, as `tools/list` shows them.
+/// Returns the definitions of the enabled meta-tools, as `tools/list` has them.
 pub(crate) fn definitions(workbench: &Workbench) -> Vec<RawJson> {
     let config = workbench.config();
     let definitions = config.meta_tools.iter().map(|tool| match tool {
@@ -103,7 +103,7 @@ pub(crate) fn definitions(workbench: &Workbench) -> Vec<RawJson> {
     definitions.collect()
 }
 
-/// The names of the toolboxes, in the order of the file.
+/// Returns the names of the toolboxes, in the order of the file.
 fn known_toolboxes(workbench: &Workbench) -> Vec<String> {
     let names = workbench.toolbox_names();
     names.iter().map(ToString::to_string).collect()

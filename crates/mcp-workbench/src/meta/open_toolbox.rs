@@ -34,7 +34,7 @@ const KEYS: [Key; 3] = [TOOLBOX, DETAIL, QUERY];
 const DESCRIPTION: &str = "Open a toolbox: connect to its MCP servers and get their tools, to be run with use_tool. \
                            Toolboxes: ";
 
-/// The definition, with the toolboxes of this configuration.
+/// Returns the definition, with the toolboxes of this configuration.
 pub(super) fn definition(workbench: &Workbench) -> RawJson {
     let names = workbench.toolbox_names();
     let names: Vec<&str> = names.iter().map(ToolboxName::as_str).collect();
@@ -113,7 +113,7 @@ pub(super) async fn run(
     }
 }
 
-/// The tools of an open toolbox that match a query.
+/// Returns the tools of an open toolbox that match a query.
 async fn matching(
     workbench: &Workbench,
     opened: Arc<Opened>,
@@ -127,11 +127,12 @@ async fn matching(
         limit: usize::MAX,
     };
     let search = workbench.search(&wanted, &context.client).await;
-    // Near-duplicates are not folded here: the list is asked for whole.
+    // Near-duplicates are listed too, because the caller asked for the whole list.
     let hits = search.hits.into_iter();
     let hits = hits.flat_map(|hit| std::iter::once(hit.tool).chain(hit.alike));
     let hits = workbench.explain(&wanted, hits.collect()).await;
-    // What is said of the toolbox tells none of its tools from another, unless nothing else does.
+    // Matches in the description of the toolbox or server fit all of its tools, so they count only if no tool matches
+    // otherwise.
     let any_speaks =
         { hits.iter() }.any(|(_, explanation)| speaks_for_itself(explanation.as_ref()));
     let query = query.to_owned();
@@ -149,7 +150,7 @@ async fn matching(
     .await
 }
 
-/// Returns whether a tool matches by more than what is said of its server.
+/// Returns whether a tool matches by more than the description of its server.
 fn speaks_for_itself(explanation: Option<&Explanation>) -> bool {
     explanation.is_some_and(|it| {
         let mut fields = it.words.iter().flat_map(|word| &word.fields);
@@ -164,7 +165,7 @@ fn hint(key: &str) -> Option<String> {
     near_key(key, &KEYS)
 }
 
-/// The description with the names of the toolboxes, as many as fit. The schema has all of them.
+/// Returns the description with as many names of toolboxes as fit. The schema has all of them.
 fn description(names: &[&str]) -> String {
     if names.is_empty() {
         return format!("{DESCRIPTION}none is configured.");

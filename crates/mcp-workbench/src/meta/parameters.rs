@@ -1,6 +1,5 @@
-//! Reading the parameters of a meta-tool: every problem is found, not just the first, and each is said
-//! in fixed words. Keys that stand twice are refused, because two readers could take
-//! different ones.
+//! Reads the parameters of a meta-tool. It reports all problems at once, in fixed words. Duplicate keys are refused,
+//! because two readers could use different ones.
 
 use std::{borrow::Cow, collections::HashSet, fmt, ops::RangeInclusive};
 
@@ -9,20 +8,20 @@ use crate::{
     wire::{Kind, RawJson},
 };
 
-/// One thing that is wrong with the parameters. `path` is empty for the parameters themselves.
+/// A problem with the parameters. `path` is empty for the parameters themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ParameterProblem {
-    /// A key that the tool does not take.
+    /// A key that the tool does not have.
     Unrecognized {
         path: &'static str,
         key: String,
         hint: Option<Cow<'static, str>>,
     },
-    /// A key that stands twice.
+    /// A duplicate key.
     Doubled { path: &'static str, key: String },
-    /// A key that must be there and is not.
+    /// A missing required key.
     Required { path: &'static str },
-    /// A value of another type.
+    /// A value of the wrong type.
     Expected {
         path: &'static str,
         expected: Kind,
@@ -30,13 +29,13 @@ pub(super) enum ParameterProblem {
     },
     /// A name that is empty or only white space.
     Empty { path: &'static str },
-    /// A word that is none of those that can stand there.
+    /// A word that is not one of the allowed ones.
     UnknownWord {
         path: &'static str,
         known: &'static [&'static str],
         received: String,
     },
-    /// A number that is no integer within the bounds.
+    /// A number that is not an integer within the bounds.
     OutOfRange {
         path: &'static str,
         range: RangeInclusive<usize>,
@@ -51,12 +50,12 @@ pub(super) enum ParameterProblem {
 }
 
 impl ParameterProblem {
-    /// Whether this is an empty part of a tool's identifier.
+    /// Returns whether this is an empty part of a tool's identifier.
     pub(super) fn is_empty_identifier_part(&self) -> bool {
         matches!(self, Self::Empty { path } if path.starts_with(IDENTIFIER_PREFIX))
     }
 
-    /// The problem without the path's `tool.`.
+    /// Returns the problem without the prefix `tool.` of its path.
     pub(super) fn short(&self) -> String {
         match self {
             Self::Empty { path } => {
@@ -68,7 +67,7 @@ impl ParameterProblem {
     }
 }
 
-/// What the paths of the parts of an identifier begin with.
+/// The prefix of the paths of the parts of an identifier.
 const IDENTIFIER_PREFIX: &str = "tool.";
 
 impl fmt::Display for ParameterProblem {
@@ -142,10 +141,10 @@ fn lead(path: &str) -> String {
     }
 }
 
-/// A key that a tool takes.
+/// A key that a tool has.
 pub(super) struct Key {
     pub(super) name: &'static str,
-    /// Where it stands, for messages.
+    /// The path for messages.
     pub(super) path: &'static str,
 }
 
@@ -155,8 +154,7 @@ pub(super) struct ParameterReader {
 }
 
 impl ParameterReader {
-    /// Takes the members that `keys` name; all others are problems. `hint` may explain a key that is
-    /// not taken.
+    /// Takes the members with these keys; all others are problems. `hint` may explain an unknown key.
     pub(super) fn read<H: Into<Cow<'static, str>>>(
         object: &RawJson,
         path: &'static str,
@@ -196,7 +194,7 @@ impl ParameterReader {
         Self { found }
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     pub(super) fn get(&self, key: &Key) -> Option<&RawJson> {
         self.found
             .iter()
@@ -204,7 +202,7 @@ impl ParameterReader {
             .map(|(_, value)| value)
     }
 
-    /// The value of a key that must be there.
+    /// Returns the value of a required key.
     pub(super) fn required(
         &self,
         key: &Key,
@@ -217,7 +215,7 @@ impl ParameterReader {
         value
     }
 
-    /// The value of a key that must be a name.
+    /// Returns the value of a required key that must be a name.
     pub(super) fn name(
         &self,
         key: &Key,
@@ -227,7 +225,7 @@ impl ParameterReader {
         self.optional_name(key, problems)
     }
 
-    /// The value of a key that may be left out, and is a name otherwise.
+    /// Returns the value of an optional key that must be a name.
     pub(super) fn optional_name(
         &self,
         key: &Key,
@@ -241,7 +239,7 @@ impl ParameterReader {
         Some(text)
     }
 
-    /// The value of a key that may be left out, and is one of some words otherwise: its place among them.
+    /// Returns the value of an optional key that must be one of some words, as an index into them.
     pub(super) fn word(
         &self,
         key: &Key,
@@ -260,7 +258,7 @@ impl ParameterReader {
         place
     }
 
-    /// The value of a key that may be left out, and is an integer otherwise.
+    /// Returns the value of an optional key that must be an integer.
     pub(super) fn integer(
         &self,
         key: &Key,
@@ -289,7 +287,7 @@ impl ParameterReader {
         whole
     }
 
-    /// The value of a key that may be left out, and is a text otherwise.
+    /// Returns the value of an optional key that must be a text.
     fn text(&self, key: &Key, problems: &mut Vec<ParameterProblem>) -> Option<Cow<'_, str>> {
         let value = self.get(key)?;
         let text = value.as_text();
@@ -304,7 +302,7 @@ impl ParameterReader {
     }
 }
 
-/// What is said of a key that is nearly one of those that are taken.
+/// Returns a hint if a key is similar to a known one.
 pub(super) fn near_key(key: &str, keys: &[Key]) -> Option<String> {
     let near = nearest(key, keys.iter().map(|it| it.name))?;
     Some(format!("did you mean '{near}'?"))

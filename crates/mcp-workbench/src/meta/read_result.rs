@@ -1,5 +1,5 @@
-//! `read_result`: reads a result that was over its budget, a page at a time or where it holds a text. For
-//! clients that cannot read resources.
+//! `read_result`: reads a stored result page by page, or searches it for a text. It is for clients that cannot read
+//! resources.
 
 use std::borrow::Cow;
 
@@ -35,7 +35,7 @@ const QUERY: Key = Key {
 
 const KEYS: [Key; 3] = [RESULT, PAGE, QUERY];
 
-/// More pages than any result has.
+/// An upper bound that no result reaches.
 const MOST_PAGES: usize = 1_000_000;
 
 pub(super) fn definition() -> RawJson {
@@ -58,7 +58,7 @@ pub(super) fn definition() -> RawJson {
     }))
 }
 
-/// Reads what the arguments name.
+/// Reads the page, or searches for the text, that the arguments name.
 pub(super) fn run(
     workbench: &Workbench,
     arguments: &RawJson,
@@ -86,11 +86,11 @@ pub(super) fn run(
     Ok(RawJson::of(&json!({ "content": content })))
 }
 
-/// What is to be read.
+/// The parsed parameters.
 struct Wanted {
-    /// As the caller named it.
+    /// The result as the caller named it.
     result: String,
-    /// Nothing if that cannot be the name of a result.
+    /// `None` if that cannot be a valid id.
     address: Option<Address>,
     query: Option<String>,
 }
@@ -124,7 +124,7 @@ impl Wanted {
     }
 }
 
-/// Where a page stands among the others.
+/// Returns the position of a page among the others.
 fn place(kept: &KeptResult, address: &Address) -> String {
     let (page, pages) = (address.page, kept.pages(address.view));
     if page == pages {
@@ -134,7 +134,7 @@ fn place(kept: &KeptResult, address: &Address) -> String {
     }
 }
 
-/// The places that hold a text, each with its page; as many as a page has room for.
+/// Returns the matches of a text, each with its page, as many as fit on a page.
 fn found(kept: &KeptResult, query: &str) -> String {
     let places = places(kept.text(), query);
     let (mut found, mut shown, mut room) = (String::new(), 0, kept.page_size);

@@ -1,4 +1,4 @@
-//! `search_tools`: finds tools in all toolboxes by what they do. What is found can be used at once.
+//! `search_tools`: searches the tools of all toolboxes. The tools that it finds can be used at once.
 
 use serde_json::{Map, Value, json};
 
@@ -33,14 +33,14 @@ const LIMIT: Key = Key {
 };
 const KEYS: [Key; 4] = [QUERY, TOOLBOX, DETAIL, LIMIT];
 
-/// How many tools are shown at most.
+/// The maximum number of tools that are shown.
 pub(crate) const MOST_HITS: usize = 50;
-/// How many are shown where nothing is said about it.
+/// The default number of tools that are shown.
 pub(crate) const USUAL_HITS: usize = 5;
 
 const LONGEST_QUERY: usize = 4096;
 
-/// The definition, with the toolboxes of this configuration where nothing else names them.
+/// Returns the definition. It names the toolboxes if no other meta-tool does.
 pub(super) fn definition(workbench: &Workbench) -> RawJson {
     let mut toolbox = Map::new();
     toolbox.insert("type".into(), "string".into());
@@ -71,7 +71,7 @@ pub(super) fn definition(workbench: &Workbench) -> RawJson {
     }))
 }
 
-/// Searches for what the arguments say.
+/// Runs the search that the arguments describe.
 pub(super) async fn run(
     workbench: &Workbench,
     arguments: &RawJson,
@@ -106,7 +106,7 @@ struct Wanted {
     limit: usize,
 }
 
-/// Reads the parameters; problems in the order in which they are told.
+/// Reads the parameters; problems are in the order in which they are reported.
 fn read(parameters: &RawJson) -> Result<Wanted, Failure> {
     let mut problems = Vec::new();
     let hint = |key: &str| other_name(key).or_else(|| near_key(key, &KEYS));
@@ -135,7 +135,7 @@ fn read(parameters: &RawJson) -> Result<Wanted, Failure> {
     }
 }
 
-/// A query that can be searched for, if there is one.
+/// Reads the query, if it is valid.
 pub(super) fn read_query(
     reader: &ParameterReader,
     problems: &mut Vec<ParameterProblem>,
@@ -153,7 +153,7 @@ pub(super) fn read_query(
     Some(query.into_owned())
 }
 
-/// What other search tools call these keys.
+/// Suggests our key for the name that other search tools use.
 fn other_name(key: &str) -> Option<String> {
     let name = match key {
         "toolbox_name" => "toolbox",

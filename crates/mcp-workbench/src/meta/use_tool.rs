@@ -1,4 +1,4 @@
-//! `use_tool`: its definition and its parameters. The call itself is the pipeline's.
+//! `use_tool`: its definition and its parameters. The pipeline makes the call.
 
 use std::borrow::Cow;
 
@@ -36,10 +36,10 @@ const TOOL_PART: Key = Key {
     path: "tool.tool",
 };
 
-/// What a caller of the old form is told.
+/// The hint for callers that use the old form.
 const NEW_FORM: &str = "name the tool as \"tool\": {\"toolbox\", \"server\", \"tool\"}";
 
-/// The definition, which names the meta-tools that tell of tools.
+/// Returns the definition, which names the meta-tools that list tools.
 pub(super) fn definition(workbench: &Workbench) -> RawJson {
     let sources = [MetaTool::OpenToolbox, MetaTool::SearchTools].into_iter();
     let sources = sources.filter(|tool| workbench.has(*tool));
@@ -96,7 +96,7 @@ impl<'a> UseToolParams<'a> {
         }
     }
 
-    /// The tool that they name.
+    /// Returns the names of the tool.
     pub(crate) fn names(&self) -> ToolNames<'_> {
         ToolNames {
             toolbox: &self.toolbox,
@@ -105,14 +105,14 @@ impl<'a> UseToolParams<'a> {
         }
     }
 
-    /// Reads parameters as they are almost always written.
+    /// Reads parameters in their usual form without building values.
     fn read_outlined(params: &'a RawJson, outline: &CallOutline) -> Option<Self> {
         if outline.has_others(Level::Arguments) || outline.has_others(Level::Tool) {
             return None;
         }
         let name = |member| {
             let text = outline.text(params, member)?;
-            // One that begins with white space may have nothing else.
+            // A name that starts with white space may be nothing but white space, which the general path checks.
             (!text.is_empty() && !text.starts_with(char::is_whitespace))
                 .then_some(Cow::Borrowed(text))
         };
@@ -173,8 +173,7 @@ impl<'a> UseToolParams<'a> {
     }
 }
 
-/// The arguments as an object. Some models send the object as a string, which is taken as what it
-/// holds.
+/// Returns the arguments as an object. Some models send the object as a string, which is parsed.
 fn read_arguments(
     arguments: Option<&RawJson>,
     problems: &mut Vec<ParameterProblem>,
@@ -188,7 +187,7 @@ fn read_arguments(
     let held = arguments
         .as_text()
         .and_then(|text| RawJson::parse(&text.into_owned().into()).ok());
-    // Line breaks between the tokens would end the message that the object is spliced into.
+    // Minified, because line breaks between tokens would end the message that the object is spliced into.
     let held = held
         .filter(|held| held.kind() == Kind::Object)
         .map(|held| held.minified());

@@ -1,16 +1,16 @@
-//! Why a request in native mode got no result.
+//! The error of a request in native mode.
 
 use crate::{downstream::CallError, ident::ServerName, wire::RawJson};
 
-/// Why a request got no result.
+/// The reason why a request has no result.
 pub(crate) enum NativeError {
-    /// No server has this family of requests.
+    /// No server supports this family of requests.
     NotOffered,
-    /// The parameters are not usable, or name something that is not there; this is why, in words.
+    /// The parameters are invalid or name something unknown; the text is the message.
     Invalid(String),
     /// No server has a resource of this URI.
     ResourceNotFound(String),
-    /// The server answered with an error, which is passed on as it is.
+    /// The server answered with an error, which is passed on unchanged.
     Refused(RawJson),
     /// The server did not answer.
     Failed {

@@ -1,4 +1,4 @@
-//! Lists of several servers made one, and the way back from what is shown to whose it is.
+//! Merges the lists of several servers, and maps a shown name or URI back to its server.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use crate::{
     wire::RawJson,
 };
 
-/// A list that servers have.
+/// A kind of list that servers have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Family {
     Prompts,
@@ -19,7 +19,7 @@ pub(super) enum Family {
 }
 
 impl Family {
-    /// The method that lists it.
+    /// Returns the method that lists it.
     pub(super) fn method(self) -> &'static str {
         match self {
             Self::Prompts => "prompts/list",
@@ -28,7 +28,7 @@ impl Family {
         }
     }
 
-    /// The member of a page that holds its items.
+    /// Returns the member of a page that has the items.
     pub(super) fn items(self) -> &'static str {
         match self {
             Self::Prompts => "prompts",
@@ -37,7 +37,7 @@ impl Family {
         }
     }
 
-    /// What a server must have declared to be asked for it.
+    /// Returns the capability that a server must have declared to be asked for it.
     pub(super) fn declared_by(self) -> ServerFamily {
         match self {
             Self::Prompts => ServerFamily::Prompts,
@@ -48,20 +48,20 @@ impl Family {
 
 #[derive(Debug)]
 pub(super) struct Merged {
-    /// What the client is shown.
+    /// The items that the client sees.
     pub(super) shown: Vec<RawJson>,
-    /// How long it may be kept: as long as the list of every server that it was made of.
+    /// The cache hints: the strictest of all lists that it was made from.
     pub(super) hints: CacheHints,
-    /// By what the client uses, in the order of `shown`.
+    /// The routes by the name that the client uses, in the order of `shown`.
     routes: IndexMap<String, Route>,
 }
 
-/// A list of one server.
+/// The list of one server.
 #[derive(Debug)]
 pub(super) struct Listed {
     pub(super) server: ServerName,
     pub(super) items: Vec<RawJson>,
-    /// How long the server lets it be kept.
+    /// The cache hints of the server.
     pub(super) hints: CacheHints,
 }
 
@@ -69,13 +69,13 @@ pub(super) struct Listed {
 pub(crate) struct Route {
     /// The name, URI or template that the client uses.
     pub(super) shown: String,
-    /// The one that the server uses.
+    /// The name, URI or template that the server uses.
     pub(crate) original: String,
     pub(crate) server: ServerName,
 }
 
 impl Route {
-    /// The way to something that has one name everywhere.
+    /// Creates a route to an item that has the same name on both sides.
     pub(super) fn unchanged(shown: &str, server: ServerName) -> Self {
         Self {
             shown: shown.to_owned(),
@@ -86,8 +86,8 @@ impl Route {
 }
 
 impl Merged {
-    /// Merges lists whose items have names: the first keeps a name, and what another server has under
-    /// the same one appears with the server's name in front.
+    /// Merges lists whose items have names. The first server keeps a name; an item of another server with the same
+    /// name gets the server's name as a prefix.
     pub(super) fn by_name(lists: Vec<Listed>, limit: usize) -> Self {
         let mut merged = Self::empty(&lists);
         let mut taken = HashSet::new();
@@ -119,8 +119,7 @@ impl Merged {
         merged
     }
 
-    /// Merges lists whose items have the same key on every server: the first server that lists a key
-    /// has it.
+    /// Merges lists whose items are identified by a key. The first server that lists a key owns it.
     pub(super) fn by_key(lists: Vec<Listed>, key: &str) -> Self {
         let mut merged = Self::empty(&lists);
         let mut taken = HashSet::new();
@@ -137,7 +136,7 @@ impl Merged {
         merged
     }
 
-    /// A list that is to be made of these.
+    /// Creates an empty list with the cache hints of these lists.
     fn empty(lists: &[Listed]) -> Self {
         let hints = lists.iter().map(|list| list.hints);
         Self {
@@ -147,17 +146,17 @@ impl Merged {
         }
     }
 
-    /// Whose the name or URI is.
+    /// Returns the route of a name or URI.
     pub(super) fn route(&self, shown: &str) -> Option<&Route> {
         self.routes.get(shown)
     }
 
-    /// What the client is shown under a name or URI.
+    /// Returns the item that the client sees under a name or URI.
     pub(super) fn item(&self, shown: &str) -> Option<&RawJson> {
         self.shown.get(self.routes.get_index_of(shown)?)
     }
 
-    /// Whose the first template is that a URI matches.
+    /// Returns the route of the first template that a URI matches.
     pub(super) fn matching(&self, uri: &str) -> Option<&Route> {
         self.routes
             .values()

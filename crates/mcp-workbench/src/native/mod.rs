@@ -1,6 +1,6 @@
-//! Native mode: the workbench is transparent for one toolbox. The client sees what its servers have under
-//! their own names, merged in the order of the file; a request goes to the one server that it concerns,
-//! and its answer comes back as that server gave it.
+//! Native mode: the workbench is transparent for one toolbox. The client sees the tools, prompts and resources of its
+//! servers under their own names, merged in the order of the file. A request goes to the one server that it concerns,
+//! and the response comes back unchanged.
 
 mod error;
 mod merged;
@@ -44,39 +44,39 @@ pub(crate) use watch::{Changes, Watch};
 /// The transparent view of one toolbox.
 pub(crate) struct Native {
     toolbox: Arc<Toolbox>,
-    /// The longest name that is given to what another server has under the same name.
+    /// The maximum length of a name that we create when two servers use the same one.
     name_limit: usize,
-    /// What was read from the servers and has not changed since.
+    /// The lists that were read from the servers and have not changed since.
     known: Mutex<Known>,
     subscriptions: Arc<Subscriptions>,
 }
 
 struct Known {
-    /// Counts the changes that servers have told of.
+    /// Counts the changes that servers have announced.
     generation: u64,
     lists: HashMap<Family, Kept>,
-    /// The tools as they were last shown.
+    /// The tools that were last shown.
     tools: Option<ShownTools>,
     events: broadcast::Receiver<ServerEvent>,
 }
 
-/// A list that was read.
+/// A cached list.
 struct Kept {
     merged: Arc<Merged>,
-    /// When it is to be read again; nothing if it holds until a server tells that it has changed.
+    /// The expiry time; `None` if the list is valid until a server announces a change.
     until: Option<Instant>,
 }
 
-/// What a client is told at its start.
+/// The introduction that a client gets when it starts.
 pub(crate) struct Introduced {
     /// The capabilities of all servers together.
     pub capabilities: Value,
-    /// What the servers say of themselves.
+    /// The instructions of the servers.
     pub instructions: Option<String>,
 }
 
 impl Native {
-    /// The view of a toolbox whose servers announce their changes on `events`.
+    /// Creates the view of a toolbox whose servers announce their changes on `events`.
     pub(crate) fn new(
         toolbox: Arc<Toolbox>,
         name_limit: usize,
@@ -96,13 +96,12 @@ impl Native {
         }
     }
 
-    /// The toolbox that is shown.
+    /// Returns the toolbox.
     pub(crate) fn toolbox(&self) -> &Arc<Toolbox> {
         &self.toolbox
     }
 
-    /// What the servers of the open toolbox have, for the answer to `server/discover`: also what is beyond
-    /// the legacy era.
+    /// Returns the introduction for `server/discover`, which includes features that the legacy era lacks.
     pub(crate) fn discover(&self) -> Introduced {
         let mut introduced = self.introduce();
         if self.has_tasks() {
@@ -111,14 +110,14 @@ impl Native {
         introduced
     }
 
-    /// Whether a server of the open toolbox may run calls as tasks.
+    /// Returns whether a server of the open toolbox may run calls as tasks.
     pub(crate) fn has_tasks(&self) -> bool {
         let catalogue = self.toolbox.catalogue();
         let mut lists = catalogue.lists().iter();
         lists.any(|(_, list)| list.introduction.tasks)
     }
 
-    /// What the servers of the open toolbox have, for the answer to `initialize`.
+    /// Returns the introduction for `initialize`.
     pub(crate) fn introduce(&self) -> Introduced {
         let catalogue = self.toolbox.catalogue();
         let catalogue = catalogue.lists();
@@ -171,7 +170,7 @@ impl Native {
         lists.find(|(_, list)| hidden(list)).cloned()
     }
 
-    /// Answers a request of a client.
+    /// Handles a request of a client.
     pub(crate) async fn answer(
         &self,
         method: &str,
@@ -181,7 +180,7 @@ impl Native {
         requests::answer(self, method, params, context).await
     }
 
-    /// Returns the merged list of all servers, read from them if it is not known.
+    /// Returns the merged list of all servers. Reads it from them if it is not cached.
     async fn merged(&self, family: Family, client: &Arc<dyn ClientHandle>) -> Arc<Merged> {
         let generation = {
             let mut known = self.known();
@@ -210,7 +209,7 @@ impl Native {
         });
         let mut known = self.known();
         known.take_events();
-        // What changed while it was read, or could not be read, is read again the next time.
+        // A list that changed while it was read, or that could not be read completely, is read again the next time.
         if complete && known.generation == generation {
             let kept = Kept::new(Arc::clone(&merged), Instant::now());
             known.lists.insert(family, kept);
@@ -250,7 +249,7 @@ impl Native {
             .collect()
     }
 
-    /// Refuses what belongs to a family that no server has declared.
+    /// Refuses requests of a family that no server has declared.
     fn require(&self, family: ServerFamily) -> Result<(), NativeError> {
         if self.servers_with(family).is_empty() {
             return Err(NativeError::NotOffered);
@@ -258,7 +257,7 @@ impl Native {
         Ok(())
     }
 
-    /// Whether a client wants to hear of a change; what it makes untrue is forgotten.
+    /// Returns whether a client wants to hear of a change. Drops the cached lists that the change makes stale.
     pub(crate) fn concerns(&self, event: &ServerEvent, client: &dyn ClientHandle) -> bool {
         if event.server.toolbox != *self.toolbox.name() {
             return false;
@@ -274,7 +273,7 @@ impl Native {
         }
     }
 
-    /// Forgets what a client that has gone wanted to hear of, and tells the servers.
+    /// Ends the subscriptions of a client that has gone.
     pub(crate) fn forget_client(&self, client: ClientId) {
         self.subscriptions.release(Subscriber::Client(client));
     }
@@ -285,8 +284,8 @@ impl Native {
 }
 
 impl Kept {
-    /// A list that was read now. One that a server lets be kept for a time is not kept for longer; of the
-    /// others nothing is known but what servers tell.
+    /// Caches a list that was read at `now`. A lifetime that the servers gave limits it; otherwise it is valid until
+    /// a server announces a change.
     fn new(merged: Arc<Merged>, now: Instant) -> Self {
         let time = Duration::from_millis(merged.hints.ttl_ms);
         let until = now.checked_add(time).filter(|_| !time.is_zero());
@@ -299,14 +298,14 @@ impl Kept {
 }
 
 impl Known {
-    /// A list that was read and still holds.
+    /// Returns a cached list that is still valid.
     fn get(&self, family: Family) -> Option<Arc<Merged>> {
         let kept = self.lists.get(&family)?;
         let current = kept.is_current(Instant::now());
         current.then(|| Arc::clone(&kept.merged))
     }
 
-    /// Forgets the lists that have changed.
+    /// Drops the cached lists that have changed.
     fn take_events(&mut self) {
         loop {
             match self.events.try_recv() {
@@ -332,7 +331,7 @@ impl Known {
     }
 }
 
-/// What is declared for a family that at least one server has.
+/// Returns the declaration for a family that at least one server supports.
 fn capability(family: ServerFamily, catalogue: &[(ServerName, Arc<ToolList>)]) -> Value {
     match family {
         ServerFamily::Prompts => json!({ "listChanged": true }),
@@ -345,7 +344,7 @@ fn capability(family: ServerFamily, catalogue: &[(ServerName, Arc<ToolList>)]) -
     }
 }
 
-/// What the servers say of themselves: the words of the only one, or all with their names.
+/// Returns the instructions of the servers: unchanged if there is one server, otherwise with the servers' names.
 fn instructions(catalogue: &[(ServerName, Arc<ToolList>)]) -> Option<String> {
     let said = catalogue
         .iter()

@@ -1,4 +1,4 @@
-//! The caller of what is asked of servers when no client is left to ask it.
+//! A client handle for requests that we send to servers after their client has gone.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use crate::{
     wire::{Frame, RawJson},
 };
 
-/// Nobody: wants to hear nothing, and has no answers.
+/// A client that wants no notifications and answers no questions.
 pub(crate) struct Nobody;
 
 impl ClientHandle for Nobody {
     fn id(&self) -> ClientId {
-        // Clients are counted from zero.
+        // Cannot collide with a real client: ids are counted from zero.
         ClientId(u64::MAX)
     }
 

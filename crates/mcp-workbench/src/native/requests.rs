@@ -1,5 +1,5 @@
-//! The requests of native mode: lists are merged, everything else goes to the one server that it
-//! concerns, with its own name for the thing and everything else as the client wrote it.
+//! The requests of native mode. Lists are merged. Every other request goes to the one server that it concerns, under
+//! the server's own name for the item and otherwise unchanged.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::{
 
 pub(super) type Answered = Result<RawJson, NativeError>;
 
-/// Answers a request of a client.
+/// Handles a request of a client.
 pub(super) async fn answer(
     native: &Native,
     method: &str,
@@ -40,7 +40,7 @@ pub(super) async fn answer(
     }
 }
 
-/// Answers a request that only the legacy era has.
+/// Handles a request that only the legacy era has.
 async fn answer_legacy(
     native: &Native,
     method: &str,
@@ -93,7 +93,7 @@ async fn subscribe(native: &Native, params: &RawJson, context: CallContext) -> A
     let client = Subscriber::Client(context.client.id());
     let route = native.resource_route(&uri, &context.client).await?;
     let resource = resource(&route, uri);
-    // Noted first: the server may tell of a change before its answer has come back.
+    // Added first, because the server may notify of a change before its response arrives.
     native.subscriptions.add(client, &resource);
     let answer = relay(native, SUBSCRIBE, params, &route, context).await;
     if answer.is_err() {
@@ -108,7 +108,7 @@ async fn unsubscribe(native: &Native, params: &RawJson, context: CallContext) ->
     let client = Arc::clone(&context.client);
     let subscriber = Subscriber::Client(client.id());
     let route = match native.subscriptions.of(subscriber, &uri) {
-        // Its server is the one that it was made at, whoever lists the resource by now.
+        // A subscription is ended at the server where it was made, even if another server lists the resource now.
         Some(subscribed) => Route::unchanged(&uri, subscribed.server),
         None => native.resource_route(&uri, &client).await?,
     };
@@ -146,8 +146,7 @@ async fn complete(native: &Native, params: &RawJson, context: CallContext) -> An
     relay(native, "completion/complete", &params, route, context).await
 }
 
-/// Tells every server that logs which messages are wanted. One that refuses does not matter: what
-/// it sends is held against the level here too.
+/// Sets the log level of every server that logs. A refusal does not matter, because messages are filtered here too.
 async fn set_level(native: &Native, params: &RawJson, context: &CallContext) -> Answered {
     native.require(ServerFamily::Logging)?;
     for (_, server) in native.servers_with(ServerFamily::Logging) {
@@ -198,7 +197,7 @@ async fn relay(
     ended(route, server.call(call).await)
 }
 
-/// Returns the answer to a request that a server has answered.
+/// Converts the outcome of a relayed request.
 fn ended(route: &Route, result: Result<RawJson, CallError>) -> Answered {
     result.map_err(|error| match error {
         CallError::Refused { error, .. } => NativeError::Refused(error),
@@ -210,7 +209,7 @@ fn ended(route: &Route, result: Result<RawJson, CallError>) -> Answered {
     })
 }
 
-/// Returns all items of a server's list and how long it may be kept; nothing if it cannot be read.
+/// Returns all items of a server's list and its cache hints; `None` if it cannot be read.
 pub(super) async fn read_list(
     server: &ServerHandle,
     family: Family,
@@ -250,7 +249,7 @@ pub(super) async fn read_list(
     }
 }
 
-/// A request of our own for a client.
+/// Creates a request of our own on behalf of a client.
 pub(super) fn relayed(
     method: &'static str,
     params: &RawJson,
@@ -270,7 +269,7 @@ pub(super) fn relayed(
     }
 }
 
-/// A list as a client of an era gets it: only modern ones are told how long it may be kept.
+/// Returns a list as a client of an era gets it. Only modern ones get cache hints.
 fn list_result(items: &str, shown: &[RawJson], hints: CacheHints, era: Era) -> RawJson {
     let list = ObjectText::new()
         .raw(items, &RawJson::array(shown))
@@ -281,7 +280,7 @@ fn list_result(items: &str, shown: &[RawJson], hints: CacheHints, era: Era) -> R
     }
 }
 
-/// Our lists have one page, so we have given no cursor to anybody.
+/// Refuses a cursor. Our lists have one page, so we never gave one out.
 fn refuse_cursor(params: &RawJson) -> Result<(), NativeError> {
     match params.member("cursor") {
         Some(cursor) if cursor.kind() != Kind::Null => Err(NativeError::invalid(

@@ -1,18 +1,19 @@
-//! The tools of all servers under the names that a client sees, made anew only where a server has another list.
+//! The tools of all servers under the names that a client sees. They are merged again only if a server's list
+//! changed.
 
 use std::sync::Arc;
 
 use super::merged::{Listed, Merged};
 use crate::toolbox::Catalogue;
 
-/// The merged tools, and the catalogue that they were made of.
+/// The merged tools, and the catalogue that they were made from.
 pub(super) struct ShownTools {
     made_of: Catalogue,
     merged: Arc<Merged>,
 }
 
 impl ShownTools {
-    /// Merges the lists of a catalogue, unless the old one has the same.
+    /// Merges the lists of a catalogue, or reuses the old result if the lists are the same.
     pub(super) fn merge(catalogue: Catalogue, old: Option<&Self>, name_limit: usize) -> Self {
         let old = old.filter(|old| old.made_of.has_lists_of(&catalogue));
         let merged = match old {
@@ -29,7 +30,7 @@ impl ShownTools {
         &self.merged
     }
 
-    /// Whether no server can have another list by now.
+    /// Returns whether no server's list can have changed since.
     pub(super) fn is_current(&self) -> bool {
         self.made_of.is_current()
     }

@@ -1,4 +1,4 @@
-//! Who wants to hear of changes of which resource. A server is told when the last one is gone.
+//! Subscriptions to resources. A server gets an unsubscribe request when the last subscriber is gone.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -16,18 +16,17 @@ use crate::{
     wire::{ObjectText, RawJson},
 };
 
-/// The methods by which a server is told.
 pub(super) const SUBSCRIBE: &str = "resources/subscribe";
 pub(super) const UNSUBSCRIBE: &str = "resources/unsubscribe";
 
-/// How long servers may take to hear that somebody who has gone wants nothing more.
+/// The timeout for the unsubscribe requests of a client that has gone.
 const FAREWELL: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Subscriber {
-    /// A client that says so for each resource.
+    /// A client that subscribes to each resource.
     Client(ClientId),
-    /// A request that listens, by its number.
+    /// A listening request, by its number.
     Watch(u64),
 }
 
@@ -43,16 +42,16 @@ pub(super) struct Subscriptions {
     table: Mutex<Table>,
 }
 
-/// Who has subscribed to what.
+/// The subscribers of each resource.
 #[derive(Default)]
 struct Table {
     by_resource: HashMap<Resource, HashSet<Subscriber>>,
-    /// How many requests have listened.
+    /// The number of listening requests so far.
     watches: u64,
 }
 
 impl Subscriptions {
-    /// Nobody has subscribed to anything of a toolbox.
+    /// Creates an empty table of subscriptions for a toolbox.
     pub(super) fn new(toolbox: Arc<Toolbox>) -> Self {
         Self {
             toolbox,
@@ -60,7 +59,7 @@ impl Subscriptions {
         }
     }
 
-    /// A subscriber that nobody else is.
+    /// Returns a new, unique subscriber.
     pub(super) fn new_watch(&self) -> Subscriber {
         let mut table = self.table();
         table.watches += 1;
@@ -71,19 +70,19 @@ impl Subscriptions {
         self.table().add(subscriber, resource);
     }
 
-    /// Takes a subscription away; true if nobody else has one to the resource.
+    /// Removes a subscription. Returns true if the resource has no other subscriber.
     pub(super) fn remove(&self, subscriber: Subscriber, resource: &Resource) -> bool {
         self.table().remove(subscriber, resource)
     }
 
-    /// Whether somebody has subscribed to a resource.
+    /// Returns whether a subscriber has subscribed to a resource.
     pub(super) fn has(&self, subscriber: Subscriber, resource: &Resource) -> bool {
         let table = self.table();
         let subscribers = table.by_resource.get(resource);
         subscribers.is_some_and(|it| it.contains(&subscriber))
     }
 
-    /// What somebody has subscribed to under a URI.
+    /// Returns the resource that a subscriber has subscribed to under a URI.
     pub(super) fn of(&self, subscriber: Subscriber, uri: &str) -> Option<Resource> {
         let table = self.table();
         let mut subscriptions = table.by_resource.iter();
@@ -91,8 +90,7 @@ impl Subscriptions {
         found.map(|(resource, _)| resource.clone())
     }
 
-    /// Takes all subscriptions of somebody away. The servers hear of what nobody wants any more, beside
-    /// everything else.
+    /// Removes all subscriptions of a subscriber, and sends the unsubscribe requests in the background.
     pub(super) fn release(self: &Arc<Self>, subscriber: Subscriber) {
         let unwanted = self.table().remove_all(subscriber);
         if unwanted.is_empty() {
@@ -120,8 +118,8 @@ impl Subscriptions {
         }
     }
 
-    /// Subscribes again to what somebody has come to want while its server was told that nobody does: which
-    /// of the two the server heard last is not known.
+    /// Subscribes again if a new subscriber came while the server was sent an unsubscribe request. It is unknown
+    /// which of the two requests the server processed last.
     pub(super) async fn renew_if_wanted(
         &self,
         resource: &Resource,
@@ -132,7 +130,7 @@ impl Subscriptions {
         }
     }
 
-    /// Tells the server of a resource; true if it agrees.
+    /// Sends a request about a resource to its server. Returns true if the server accepts it.
     pub(super) async fn tell(
         &self,
         method: &'static str,
@@ -165,7 +163,7 @@ impl Table {
         subscribers.insert(subscriber);
     }
 
-    /// True if nobody else has a subscription to the resource.
+    /// Returns true if the resource has no other subscriber.
     fn remove(&mut self, subscriber: Subscriber, resource: &Resource) -> bool {
         let Some(subscribers) = self.by_resource.get_mut(resource) else {
             return true;
@@ -178,7 +176,7 @@ impl Table {
         last
     }
 
-    /// The resources that nobody wants any more.
+    /// Returns the resources that have no subscribers left.
     fn remove_all(&mut self, subscriber: Subscriber) -> Vec<Resource> {
         let unwanted = self
             .by_resource
@@ -187,7 +185,7 @@ impl Table {
     }
 }
 
-/// The URI that the parameters of a notification name, as a resource of its server.
+/// Returns the resource that the parameters of a server's notification name.
 pub(super) fn resource_of(server: &ServerName, params: &RawJson) -> Option<Resource> {
     let uri = params.member("uri")?;
     Some(Resource {

@@ -1,20 +1,20 @@
-//! Does a URI match a template? Enough of RFC 6570 to find whose a resource is: a plain expression stands
-//! for one part of a path, one with an operator for anything.
+//! Matches a URI against a template. It covers enough of RFC 6570 to find the server of a resource: a plain
+//! expression matches one segment of a path, one with an operator matches anything.
 
 /// A piece of a template.
 enum Piece<'a> {
-    /// Text that must be there.
+    /// Text that must match literally.
     Literal(&'a str),
     /// At least one character, but no slash.
     Part,
-    /// Anything, nothing included.
+    /// Anything, including nothing.
     Anything,
 }
 
-/// Whether `uri` can come from `template`.
+/// Returns whether `uri` can be an expansion of `template`.
 pub(super) fn matches(template: &str, uri: &str) -> bool {
     let pieces = pieces(template);
-    // The reachable positions in the URI after each piece: linear in the template, whatever it holds.
+    // The reachable positions in the URI after each piece. This stays linear in the template, whatever it contains.
     let mut reachable = vec![false; uri.len() + 1];
     reachable[0] = true;
     for piece in pieces {

@@ -1,5 +1,5 @@
-//! What a request that listens is told of: what of its wishes the servers can tell, and the subscriptions at the
-//! servers that this needs, for as long as it listens.
+//! The changes that a listening request wants to hear of, as far as the servers can report them, and the
+//! subscriptions at the servers that this needs while the request listens.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use crate::{
     ident::ToolboxName,
 };
 
-/// Changes that somebody wants to hear of.
+/// Changes that a client wants to hear of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Changes {
-    /// Of the list of tools.
+    /// Changes of the list of tools.
     pub tools: bool,
-    /// Of the list of prompts.
+    /// Changes of the list of prompts.
     pub prompts: bool,
-    /// Of the lists of resources and templates.
+    /// Changes of the lists of resources and templates.
     pub resources: bool,
     pub uris: Vec<String>,
 }
 
-/// Changes that somebody hears of until this is dropped.
+/// A listening request. Its subscriptions end when this is dropped.
 pub(crate) struct Watch {
     toolbox: ToolboxName,
     subscriptions: Arc<Subscriptions>,
@@ -34,7 +34,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Begins to watch what of these changes can be told. What a server tells from now on counts.
+    /// Starts to watch those of the changes that servers can report. Every notification from now on counts.
     pub(crate) async fn begin(
         native: &Native,
         wanted: &Changes,
@@ -60,12 +60,12 @@ impl Watch {
         watch
     }
 
-    /// Adds a resource, if its server agrees.
+    /// Adds a resource, if its server accepts the subscription.
     async fn add(&mut self, resource: Resource, client: &Arc<dyn ClientHandle>) {
         if self.changes.uris.contains(&resource.uri) {
             return;
         }
-        // Noted first: the server may tell of a change before its answer has come back.
+        // Added first, because the server may notify of a change before its response arrives.
         self.subscriptions.add(self.subscriber, &resource);
         if self.subscriptions.tell(SUBSCRIBE, &resource, client).await {
             self.changes.uris.push(resource.uri);
@@ -74,7 +74,7 @@ impl Watch {
         }
     }
 
-    /// Whether an event is one of the changes.
+    /// Returns whether an event is one of the watched changes.
     pub(crate) fn concerns(&self, event: &ServerEvent) -> bool {
         if event.server.toolbox != self.toolbox {
             return false;
@@ -96,7 +96,7 @@ impl Drop for Watch {
     }
 }
 
-/// Returns the resource that a URI names, if its server tells when it changes.
+/// Returns the resource that a URI names, if its server supports subscriptions.
 async fn subscribable(
     native: &Native,
     uri: &str,

@@ -1,5 +1,5 @@
-//! What a tool does with a thing, and what a query asks to be done with it: who asks to see something is not served by
-//! what deletes it.
+//! The action of a tool and the action that a query asks for. A request to see something is not served by a tool that
+//! deletes it.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -14,13 +14,13 @@ pub(super) enum Action {
     Create,
     Change,
     Delete,
-    /// Something is told to somebody.
+    /// Sends a message.
     Send,
-    /// Something is made to happen.
+    /// Runs something.
     Run,
 }
 
-/// The actions by the stems of their words.
+/// The actions by the stems of their verbs.
 static ACTIONS: LazyLock<HashMap<String, Action>> = LazyLock::new(|| {
     let lines = include_str!("words/actions.txt").lines();
     let named = lines.filter_map(|line| line.split_once(':'));
@@ -46,7 +46,7 @@ impl Action {
         })
     }
 
-    /// What a tool does, by the first word of its name that says so.
+    /// Returns the action of a tool, from the first verb in its name.
     pub(super) fn of_tool(name: &str) -> Option<Self> {
         let mut found = None;
         each_term(name, Style::Name, |term| {
@@ -55,15 +55,15 @@ impl Action {
         found
     }
 
-    /// What a query asks for. One that names only things asks to see them.
+    /// Returns the action that a query asks for. A query that names only things asks to see them.
     pub(super) fn of_query(words: &[Word]) -> Self {
         words.iter().find_map(Self::of_word).unwrap_or(Self::See)
     }
 
-    /// The action that a word of a query asks for, if it is the word for one.
+    /// Returns the action that a word of a query asks for, if it is a verb for one.
     pub(super) fn of_word(word: &Word) -> Option<Self> {
         let action = ACTIONS.get(&word.term).copied()?;
-        // "posts" and "created" tell what is looked for, not what to do.
+        // "posts" and "created" describe the thing, not the action.
         let says_what = word.text.ends_with('s') || word.text.ends_with("ed");
         (action == Self::See || !says_what).then_some(action)
     }

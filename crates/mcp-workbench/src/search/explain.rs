@@ -1,48 +1,48 @@
-//! Why a tool is found, and why not better: word by word.
+//! Explains the score of a tool, word by word.
 
 use crate::ident::ToolIdentifier;
 
 use super::{Field, Query, index::Index, key::Exact, query::Request, rank::named_as};
 
-/// Why a tool has its score.
+/// The parts of a tool's score.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
-    /// The score, as a search gives it.
+    /// The score that a search returns.
     pub score: f32,
-    /// What the score was multiplied by, because the tool does what is asked for or something else.
+    /// The factor on the score for the action of the tool.
     pub factor: f32,
-    /// How the query names the tool, if it does; then it stands in front whatever its score is.
+    /// The way in which the query names the tool, if it does; then the tool comes first, whatever its score.
     pub exact: Option<Exact>,
-    /// The words of the query that the tool has, in their order.
+    /// The words of the query that match the tool, in order.
     pub words: Vec<MatchedWord>,
-    /// The words of the query that it does not have.
+    /// The words of the query that do not match the tool.
     pub missing: Vec<String>,
 }
 
-/// A word of a query that a tool has.
+/// A word of a query that matches a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MatchedWord {
     /// The word of the query.
     pub word: String,
-    /// The word of the tool, as a stem.
+    /// The matching word of the tool, as a stem.
     pub found: String,
-    /// Why the one stands for the other.
+    /// The relation between the two words.
     pub how: How,
-    /// The fields of the tool that have it.
+    /// The fields of the tool that contain the word.
     pub fields: Vec<Field>,
-    /// What the tool gets for it.
+    /// The part of the score for this word.
     pub score: f32,
 }
 
-/// Why a word of the index stands for a word of a query.
+/// The relation of a word of the index to a word of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
     Same,
     /// It is a part of the word.
     Part,
-    /// It is the word and the next one.
+    /// It is the word joined with the next one.
     Joined,
-    /// It is the word without a slip.
+    /// It is the word with a spelling mistake corrected.
     Slip,
     Synonym,
     /// It is the subject of the word.
@@ -50,7 +50,7 @@ pub enum How {
 }
 
 impl How {
-    /// What a person calls it.
+    /// Returns the name for users.
     pub fn name(self) -> &'static str {
         match self {
             Self::Same => "same",
@@ -64,7 +64,7 @@ impl How {
 }
 
 impl Index {
-    /// Why a tool has its score for a query; `None` if there is no such tool.
+    /// Explains the score of a tool for a query; `None` if there is no such tool.
     pub fn explain(&self, query: &Query<'_>, tool: &ToolIdentifier) -> Option<Explanation> {
         let place = self.place(tool)?;
         let request = Request::new(self, query.text);

@@ -1,7 +1,7 @@
-//! The index: for each word the tools that have it, with how much each is about it.
+//! The index: for each word, the tools that contain it, with the impact of the word on each tool.
 //!
-//! What a word counts in a tool depends on that tool alone, so a server is put in and taken out without touching the
-//! others. How rare a word is comes from the number of its tools at the time of a query.
+//! The impact of a word on a tool depends on that tool alone, so a server is added and removed without touching the
+//! others. The rarity of a word is computed from the number of its tools at the time of a query.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -19,7 +19,7 @@ use super::{
     weights::{FIELDS, Weights},
 };
 
-/// The greatest impact that a posting can have, which stands for 1.
+/// The stored value of the greatest impact, 1.
 const FULL_IMPACT: f32 = 65_535.0;
 
 /// A searchable set of tools.
@@ -27,42 +27,43 @@ const FULL_IMPACT: f32 = 65_535.0;
 pub struct Index {
     pub(super) weights: Weights,
     pub(super) terms: Vec<Term>,
-    /// The places in `terms` that nothing stands in.
+    /// The unused positions in `terms`.
     free_terms: Vec<u32>,
     /// Terms by the hash of their text. Two texts with one hash would count as one word, which does no harm.
     lookup: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
     pub(super) tools: Vec<Option<Tool>>,
-    /// The places of tools by what they are called, folded: by the name, and by that of the server and the name.
+    /// The positions of tools by the hashes of their folded names: by the tool's name, and by the server's name with
+    /// the tool's.
     pub(super) named: BTreeSet<(u64, u32)>,
-    /// The places of tools by what they say of themselves.
+    /// The positions of tools by the fingerprints of their texts.
     pub(super) prints: BTreeSet<(u64, u32)>,
-    /// The places in `tools` that nothing stands in.
+    /// The unused positions in `tools`.
     free_tools: Vec<u32>,
     pub(super) servers: HashMap<ServerIdentifier, Server>,
-    /// How many tools there are.
+    /// The number of tools.
     pub(super) count: usize,
 }
 
-/// A word that tools have.
+/// A word that occurs in tools.
 #[derive(Debug, Default)]
 pub(super) struct Term {
     pub text: Box<str>,
     pub postings: Vec<Posting>,
 }
 
-/// That a tool has a word.
+/// An occurrence of a word in a tool.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Posting {
-    /// The place of the tool.
+    /// The position of the tool.
     pub tool: u32,
-    /// How much the tool is about the word, from 0 to [`FULL_IMPACT`].
+    /// The impact of the word on the tool, from 0 to [`FULL_IMPACT`].
     impact: u16,
-    /// The fields that have it, one bit each.
+    /// The fields that contain the word, one bit each.
     pub fields: u8,
 }
 
 impl Posting {
-    /// How much the tool is about the word, from 0 to 1.
+    /// Returns the impact of the word on the tool, from 0 to 1.
     pub(super) fn impact(self) -> f32 {
         f32::from(self.impact) * (1.0 / FULL_IMPACT)
     }
@@ -73,22 +74,22 @@ impl Posting {
 pub(super) struct Tool {
     pub identifier: ToolIdentifier,
     pub keys: Keys,
-    /// Equal for tools that say the same of themselves.
+    /// A hash that is equal for tools with equal texts.
     pub fingerprint: u64,
-    /// What it does, if its name says so.
+    /// The action of the tool, if its name has a verb.
     pub action: Option<Action>,
 }
 
-/// What has to be known to take a server out again.
+/// The tools and words of a server, for its removal.
 #[derive(Debug, Default)]
 pub(super) struct Server {
     pub tools: Vec<u32>,
-    /// The words of its tools, each once.
+    /// The words of its tools, without duplicates.
     terms: Vec<u32>,
 }
 
 impl Index {
-    /// An empty index that ranks by other numbers than the usual ones.
+    /// Creates an empty index with other weights than the default.
     pub fn with_weights(weights: Weights) -> Self {
         Self {
             weights,
@@ -96,17 +97,17 @@ impl Index {
         }
     }
 
-    /// How many tools there are.
+    /// Returns the number of tools.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there are no tools.
+    /// Returns whether there are no tools.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Adds a server, or puts it in the place of what was known of it.
+    /// Adds a server, or replaces its tools.
     pub fn put<'a>(
         &mut self,
         server: &ServerText<'a>,
@@ -159,24 +160,24 @@ impl Index {
         self.free_tools.extend(entry.tools);
     }
 
-    /// The place of a word, if a tool has it.
+    /// Returns the position of a word, if a tool contains it.
     pub(super) fn term(&self, text: &str) -> Option<u32> {
         self.lookup.get(&hash(text)).copied()
     }
 
-    /// The place of a tool.
+    /// Returns the position of a tool.
     pub(super) fn place(&self, tool: &ToolIdentifier) -> Option<u32> {
         let server = self.servers.get(&tool.server_identifier())?;
         let mut places = server.tools.iter().copied();
         places.find(|place| self.tool(*place).is_some_and(|it| it.identifier == *tool))
     }
 
-    /// The tool of a place.
+    /// Returns the tool at a position.
     pub(super) fn tool(&self, place: u32) -> Option<&Tool> {
         self.tools.get(place as usize)?.as_ref()
     }
 
-    /// Adds a tool whose words are `words` and those that it says itself.
+    /// Adds a tool. `words` has the words of its server, to which those of the tool are added.
     fn add(&mut self, server: &ServerIdentifier, tool: &ToolText<'_>, words: &mut Words) -> u32 {
         each_text(tool, &mut |field, text| self.read(text, field, words));
         let entry = Tool {
@@ -203,7 +204,7 @@ impl Index {
         place
     }
 
-    /// Writes down what each word counts for a tool.
+    /// Adds the postings of a tool.
     fn post(&mut self, place: u32, words: &mut Words) {
         let share: [f32; FIELDS] = std::array::from_fn(|field| {
             let weight = self.weights.field(Field::ALL[field]);
@@ -244,7 +245,7 @@ impl Index {
         });
     }
 
-    /// The place of a word, which is made if there is none.
+    /// Returns the position of a word, and adds the word if it is new.
     fn intern(&mut self, text: &str) -> u32 {
         let hash = hash(text);
         if let Some(term) = self.lookup.get(&hash) {
@@ -268,7 +269,7 @@ impl Index {
         place
     }
 
-    /// Forgets those of some words that no tool has.
+    /// Removes those words that no tool contains any more.
     fn drop_unused(&mut self, terms: impl Iterator<Item = u32>) {
         for place in terms {
             let term = &mut self.terms[place as usize];
@@ -288,8 +289,8 @@ struct Words {
 }
 
 impl Words {
-    /// Equal for tools with the same words in name, description and names of parameters. One that does not describe
-    /// itself is only like those of a server that says the same.
+    /// Returns a hash that is equal for tools with the same words in name, description and parameter names. A tool
+    /// without a description equals only those of servers with the same name and description.
     fn fingerprint(&self) -> u64 {
         let described = self.lengths[Field::Description as usize] > 0.0;
         let mut hasher = DefaultHasher::new();
@@ -321,7 +322,7 @@ fn hash(text: &str) -> u64 {
     hasher.finish()
 }
 
-/// A hasher for what is a hash already.
+/// A hasher for keys that already are hashes.
 #[derive(Debug, Default)]
 struct Hashed(u64);
 

@@ -1,12 +1,12 @@
-//! Names as they are compared when somebody writes one in full: without case and separators.
+//! Comparison of names that a query spells in full: without case and separators.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-/// What a tool is called, folded and hashed.
+/// The folded and hashed names of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Keys {
     pub name: u64,
-    /// Its server's name and its own.
+    /// The hash of the server's name and the tool's name.
     pub full: u64,
 }
 
@@ -19,22 +19,23 @@ impl Keys {
     }
 }
 
-/// How a query names a tool, the least certain way first.
+/// The way in which a query names a tool, the least certain first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exact {
-    /// Its name, but for case and separators.
+    /// The tool's name, except for case and separators.
     NameFolded,
-    /// Its server and its name, but for case and separators.
+    /// The server's and the tool's name, except for case and separators.
     FullFolded,
-    /// Its toolbox as it is written, and behind it its server and its name, but for case and separators.
+    /// The toolbox's name as it is written, followed by the server's and the tool's name, except for case and
+    /// separators.
     Identifier,
-    /// Its name as it is written.
+    /// The tool's name as it is written.
     Name,
     /// `server/tool` as it is written.
     Full,
 }
 
-/// How `query` names the tool, if it does.
+/// Returns the way in which `query` names the tool, if it does.
 pub(super) fn exact(
     query: &str,
     folded_query: u64,
@@ -53,7 +54,7 @@ pub(super) fn exact(
     } else if query == tool {
         Some(Exact::Name)
     } else if !query.contains(char::is_alphanumeric) {
-        // Signs alone all look the same without case and separators.
+        // A query without letters and digits would equal every such name.
         None
     } else if keys.full == folded_query {
         Some(Exact::FullFolded)
@@ -62,7 +63,7 @@ pub(super) fn exact(
     }
 }
 
-/// The hash of the letters and digits of some texts, in lower case.
+/// Returns the hash of the letters and digits of some texts, in lower case.
 pub(super) fn folded<'a>(texts: impl IntoIterator<Item = &'a str>) -> u64 {
     let mut hasher = DefaultHasher::new();
     for text in texts {

@@ -1,11 +1,11 @@
-//! Finding the right tool: what a person or a model asks for in words, against what tools say of themselves.
+//! Tool search: ranks tools by how well their texts match a query of a person or a model.
 //!
-//! A tool is six fields: its name, its server's name, its description, the names of its parameters, what is said of
-//! them, and what is said of its server. Words are taken apart and stemmed (`tokens`, `stem`, `stop`), and each tool
-//! has a number for each word that says how much the tool is about it (`index`): BM25 over the fields with one
-//! saturation. A query adds up these numbers for its words and for words of the same meaning (`synonyms`), each by how
-//! rare it is (`query`, `rank`), and tools that do what is asked for come first (`action`). A name in full is always
-//! at the top (`key`). Nothing here does IO, waits or locks.
+//! A tool has six fields: its name, its server's name, its description, the names of its parameters, their
+//! descriptions, and the description of its server. Texts are split into words and stemmed (`tokens`, `stem`,
+//! `stop`). The index stores the impact of each word on each tool (`index`): BM25 over the fields with one
+//! saturation. A query sums these impacts for its words and for words of the same meaning (`synonyms`), weighted by
+//! rarity (`query`, `rank`). Tools whose action fits the query come first (`action`). A tool that the query names in
+//! full is always at the top (`key`). Nothing here does IO, waits or locks.
 
 mod action;
 mod explain;
@@ -30,41 +30,42 @@ use crate::{
     wire::RawJson,
 };
 
-/// A server, as far as it is searched.
+/// The searchable texts of a server.
 #[derive(Debug, Clone)]
 pub struct ServerText<'a> {
-    /// The toolbox that it belongs to.
+    /// The toolbox of the server.
     pub toolbox: &'a ToolboxName,
-    /// Its name in that toolbox.
+    /// The name of the server in that toolbox.
     pub server: &'a ServerName,
-    /// What is said of it: the toolbox's description, its own title, its instructions.
+    /// Descriptions of the server: the toolbox's description, its own title, its instructions.
     pub about: Vec<&'a str>,
 }
 
-/// A tool, as far as it is searched.
+/// The searchable texts of a tool.
 #[derive(Debug, Clone, Copy)]
 pub struct ToolText<'a> {
     pub name: &'a ToolName,
-    /// Its definition, as its server sent it.
+    /// The definition, as the server sent it.
     pub definition: &'a RawJson,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub struct Query<'a> {
     pub text: &'a str,
-    /// Only tools of this toolbox.
+    /// Restricts the search to this toolbox.
     pub toolbox: Option<&'a ToolboxName>,
-    /// At most so many hits.
+    /// The maximum number of hits.
     pub limit: usize,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
-    /// The best tools, the best one first.
+    /// The best tools, best first.
     pub hits: Vec<Hit>,
-    /// How many tools have anything of the query.
+    /// The number of tools that match any word of the query.
     pub matches: usize,
-    /// One of the first hits is about the subject of the query. Otherwise the hits are only the nearest tools.
+    /// True if one of the first hits is about the subject of the query. Otherwise the hits are only the nearest
+    /// tools.
     pub is_good: bool,
 }
 
@@ -72,13 +73,13 @@ pub struct Found {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
     pub tool: ToolIdentifier,
-    /// How well it fits; only good to compare hits of one query.
+    /// The score, which is comparable only within one query.
     pub score: f32,
-    /// Tools that say the same of themselves, which are not hits of their own.
+    /// Tools with the same texts, which are not listed as hits of their own.
     pub alike: Vec<ToolIdentifier>,
 }
 
-/// A part of what a tool says of itself.
+/// A part of a tool's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Field {
     /// The name and the title of the tool.
@@ -90,7 +91,7 @@ pub enum Field {
     Parameter,
     /// The descriptions of its parameters, and the values that they may have.
     ParameterText,
-    /// What is said of its server.
+    /// The description of its server.
     About,
 }
 
@@ -105,7 +106,7 @@ impl Field {
         Self::About,
     ];
 
-    /// What a person calls it.
+    /// Returns the name for users.
     pub fn name(self) -> &'static str {
         match self {
             Self::Name => "name",

@@ -1,4 +1,4 @@
-//! A query taken apart: the words that are looked for, with those that stand for them, and what each counts.
+//! A parsed query: the words to search for, with related words, and the weight of each.
 
 use crate::near::is_one_slip_away;
 
@@ -12,52 +12,53 @@ use super::{
     tokens::{Word, words},
 };
 
-/// Longer queries are cut: what stands behind is data, not a question.
+/// The maximum length of a query. Longer text is data, not a question.
 const LONGEST_QUERY: usize = 4_096;
-/// Slips are mended in queries of so many words: in longer ones a word more or less does not matter.
+/// Spelling mistakes are corrected in queries of at most this many words. In longer ones a single word does not
+/// matter.
 const MOST_WORDS_WITH_SLIPS: usize = 5;
-/// A shorter word could be a slip of too many others.
+/// The minimum length of a word for spelling correction. A shorter word resembles too many others.
 const SHORTEST_WITH_A_SLIP: usize = 5;
-/// So many different words of a query count.
+/// The maximum number of different words of a query that count.
 const MOST_WORDS: usize = 64;
 
-/// A word of the index that is looked for.
+/// A word of the index to search for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
-    /// Its place in the index.
+    /// The position in the index.
     pub term: u32,
-    /// What a tool gains that is all about it.
+    /// The score of a tool on which the word has full impact.
     pub weight: f32,
-    /// The word of the query that it stands for.
+    /// The index of the query word that it represents.
     pub word: usize,
-    /// Why it stands for the word.
+    /// The relation to the query word.
     pub how: How,
-    /// How near it is to the word, from 0 to 1, however rare either is.
+    /// The similarity to the query word, from 0 to 1, independent of rarity.
     pub nearness: f32,
 }
 
 /// A word of a query.
 #[derive(Debug)]
 pub(super) struct Asked {
-    /// As it was written, in lower case.
+    /// The word in lower case.
     pub text: String,
-    /// By which it is found.
+    /// The stem.
     term: String,
     how: How,
-    /// How often it stands there.
+    /// The number of occurrences.
     count: f32,
     weak: bool,
-    /// It is the word for an action, and not for what the action is done to.
+    /// True for a verb that names the action, not its object.
     is_action: bool,
 }
 
 #[derive(Debug)]
 pub(super) struct Request {
-    /// The words that say something.
+    /// The words of the query, without stop words.
     pub asked: Vec<Asked>,
-    /// The words of the index to look for, each once.
+    /// The words of the index to search for, without duplicates.
     pub wanted: Vec<Wanted>,
-    /// What is to be done.
+    /// The action that the query asks for.
     pub action: Action,
 }
 
@@ -73,8 +74,8 @@ impl Request {
         }
     }
 
-    /// Returns the words of the index for the subject of the query, the file of "read a file"; all words where it names
-    /// only actions.
+    /// Returns the words of the index for the subject of the query, such as the file in "read a file"; all words if
+    /// the query names only actions.
     pub(super) fn subject(&self) -> impl Iterator<Item = &Wanted> {
         let only_actions = self.asked.iter().all(|asked| asked.is_action);
         let wanted = self.wanted.iter();
@@ -110,8 +111,8 @@ fn asked(index: &Index, words: &[Word]) -> Vec<Asked> {
     asked
 }
 
-/// The word that somebody meant who wrote one that is in no tool and in no table: of those that are one slip away, the
-/// one that most tools have.
+/// Corrects the spelling of a word that is in no tool and in no table: of the words that are one slip away, returns
+/// the most common one.
 fn meant(index: &Index, word: &Word) -> Option<String> {
     let term = &word.term;
     if term.len() < SHORTEST_WITH_A_SLIP || !near(term).is_empty() {
@@ -128,7 +129,7 @@ fn meant(index: &Index, word: &Word) -> Option<String> {
     best.map(|known| known.text.to_string())
 }
 
-/// Two words that the index knows as one: "lemon squeezy" is also "lemonsqueezy".
+/// Joins two words that the index knows as one: "lemon squeezy" is also "lemonsqueezy".
 fn joined(index: &Index, first: &Word, second: &Word) -> Option<Word> {
     if is_stop_word(&first.text) || is_stop_word(&second.text) {
         return None;
@@ -158,7 +159,7 @@ fn ask(asked: &mut Vec<Asked>, word: &Word, term: &str, how: How) {
     }
 }
 
-/// The words of the index to look for: those of the query, and those that stand for them.
+/// Returns the words of the index to search for: those of the query, and related ones.
 fn wanted(index: &Index, asked: &[Asked]) -> Vec<Wanted> {
     let filler = filler(index, asked);
     let mut wanted: Vec<Wanted> = Vec::new();
@@ -201,7 +202,7 @@ fn wanted(index: &Index, asked: &[Asked]) -> Vec<Wanted> {
     wanted
 }
 
-/// What filler counts in a query: less, the more else there is.
+/// Returns the weight of filler words: less, the more other words there are.
 fn filler(index: &Index, asked: &[Asked]) -> f32 {
     let weights = &index.weights;
     let strong = asked.iter().filter(|word| !word.weak).count();
@@ -211,14 +212,14 @@ fn filler(index: &Index, asked: &[Asked]) -> f32 {
 }
 
 impl Asked {
-    /// What the word counts, however rare it is.
+    /// Returns the weight of the word, independent of rarity.
     fn weight(&self, index: &Index, filler: f32) -> f32 {
         let weights = &index.weights;
         let strength = if self.weak { filler } else { 1.0 };
         libm::powf(self.count, weights.repetition) * self.nearness(index) * strength
     }
 
-    /// How near its term is to what was written.
+    /// Returns the similarity of its stem to the word that was written.
     fn nearness(&self, index: &Index) -> f32 {
         match self.how {
             How::Same => 1.0,
@@ -227,16 +228,16 @@ impl Asked {
     }
 }
 
-/// A word of a query that others may stand for.
+/// A word of a query that related words can represent.
 struct Source {
     number: usize,
     weight: f32,
-    /// How rare the word itself is, if any tool has it.
+    /// The rarity of the word itself, if a tool contains it.
     rarity: Option<f32>,
 }
 
 impl Source {
-    /// Another word of the index in its place.
+    /// Returns a related word of the index as a word to search for.
     fn stand_in(&self, index: &Index, term: u32, nearness: Nearness) -> Wanted {
         let weights = &index.weights;
         let (factor, how) = match nearness {
@@ -245,7 +246,7 @@ impl Source {
         };
         let rarity = rarity(index, term);
         let worth = match (self.rarity, nearness) {
-            // A rare word for a common thing says no more than the common one.
+            // A rare synonym of a common word must not weigh more than the common one.
             (Some(own), Nearness::Same) => own.min(rarity) * weights.known,
             (Some(_), Nearness::Broader) => rarity * weights.known,
             (None, _) => rarity,
@@ -263,12 +264,12 @@ impl Source {
     }
 }
 
-/// How rare a word is among the tools.
+/// Returns the rarity of a word among the tools.
 #[expect(clippy::cast_precision_loss, reason = "there are not so many tools")]
 fn rarity(index: &Index, term: u32) -> f32 {
     let all = index.len() as f32;
     let having = index.terms[term as usize].postings.len() as f32;
-    // The same on every system, to the last bit, as the order of the hits has to be.
+    // `libm` gives the same bits on every system, so that the order of hits is the same too.
     let rarity = libm::logf(1.0 + (all - having + 0.5) / (having + 0.5));
     libm::powf(rarity, index.weights.rarity)
 }

@@ -1,4 +1,4 @@
-//! Ranking: what each tool gets for a query, and the best of them in order.
+//! Ranking: the score of each tool for a query, and the best tools in order.
 
 use std::{cell::RefCell, cmp::Ordering};
 
@@ -12,18 +12,18 @@ use super::{
     query::{Request, Wanted},
 };
 
-/// So many of the first hits are looked at to see if there is a good match: as many as are usually shown.
+/// The number of first hits that are checked for a good match: as many as are usually shown.
 const FIRST_HITS: usize = 5;
 
-/// A query with more separators is a sentence, and not toolbox, server and tool.
+/// A query with more separators is a sentence, not a toolbox, server and tool.
 const MOST_SEPARATORS: usize = 4;
 
 thread_local! {
-    /// What every tool gets, by its place; reused from query to query.
+    /// The scores of all tools by position, reused from query to query.
     static SCORES: RefCell<Vec<f32>> = RefCell::default();
 }
 
-/// A tool that may be a hit.
+/// A tool that may become a hit.
 struct Candidate<'a> {
     exact: Option<Exact>,
     score: f32,
@@ -32,7 +32,8 @@ struct Candidate<'a> {
 }
 
 impl Candidate<'_> {
-    /// Better ones first; equal ones by name, so that the order never depends on when a server was put in.
+    /// Orders candidates, better ones first. Equal ones are ordered by name, so that the order never depends on when
+    /// a server was added.
     fn order(&self, other: &Self) -> Ordering {
         let better = other
             .exact
@@ -50,11 +51,11 @@ fn names(tool: &ToolIdentifier) -> (&str, &str, &str) {
     )
 }
 
-/// The best candidates so far, and how many there were.
+/// The best candidates so far, and their total number.
 struct Best<'a> {
     candidates: Vec<Candidate<'a>>,
     most: usize,
-    /// Whoever has less is not among the best.
+    /// The score below which a candidate is not among the best.
     least: f32,
     seen: usize,
 }
@@ -91,7 +92,7 @@ impl<'a> Best<'a> {
 }
 
 impl Index {
-    /// The tools that fit a query best.
+    /// Returns the tools that fit a query best.
     pub fn search(&self, query: &Query<'_>) -> Found {
         let request = Request::new(self, query.text);
         SCORES.with_borrow_mut(|scores| {
@@ -111,7 +112,7 @@ impl Index {
                     is_good,
                 };
             }
-            // So many say the same that there are more hits further down.
+            // So many tools have the same texts that more hits are needed from further down.
             let best = self.best(query, &request, scores, usize::MAX);
             Found {
                 hits: self.fold(query, &best.candidates),
@@ -123,8 +124,9 @@ impl Index {
 
     /// Returns whether one of the first candidates is named by the query, or is about its subject.
     ///
-    /// Scores cannot be compared with a fixed floor, because they grow with the number of words and of tools. What a tool
-    /// has of the subject does not: "make coffee" finds every tool that makes something, and none of them has coffee.
+    /// Scores cannot be compared with a fixed threshold, because they grow with the number of words and of tools. The
+    /// share of the subject that a tool matches does not: "make coffee" finds every tool that makes something, and
+    /// none of them is about coffee.
     fn has_good_match(&self, request: &Request, candidates: &[Candidate<'_>]) -> bool {
         candidates.iter().take(FIRST_HITS).any(|candidate| {
             candidate.exact.is_some() || self.is_about_subject(request, candidate.place)
@@ -141,7 +143,7 @@ impl Index {
         })
     }
 
-    /// The best tools, those that the query names first.
+    /// Returns the best tools, those that the query names first.
     fn best(&self, query: &Query<'_>, request: &Request, scores: &[f32], most: usize) -> Best<'_> {
         let mut best = Best::new(most);
         let most_factor = 1.0 + self.weights.agreement;
@@ -151,7 +153,8 @@ impl Index {
             if *score <= 0.0 && exact.is_none() {
                 continue;
             }
-            // Most cannot be among the best, whatever they do: that is known without looking at them.
+            // Most tools cannot be among the best even with the highest factor, so they are skipped without a closer
+            // look.
             if named.is_empty() && query.toolbox.is_none() && score * most_factor < best.least {
                 best.seen += 1;
                 continue;
@@ -169,7 +172,7 @@ impl Index {
         best.finish()
     }
 
-    /// The tools that a text names, each with how it does.
+    /// Returns the tools that a text names, each with the way in which it does.
     pub(super) fn named(&self, text: &str) -> Vec<(u32, Exact)> {
         let mut named: Vec<(u32, Exact)> = self.named_alone(text).collect();
         let separators = text.match_indices(['/', ' ']);
@@ -177,7 +180,8 @@ impl Index {
         if separators.len() > MOST_SEPARATORS {
             return named;
         }
-        // A toolbox in front of server and tool: where its name ends is not known.
+        // A toolbox may precede server and tool. Its name may contain separators too, so every one is tried as its
+        // end.
         for (at, sign) in separators {
             let (toolbox, rest) = (&text[..at], &text[at + sign.len()..]);
             let whole = self.named_alone(rest).filter(|(place, exact)| {
@@ -189,7 +193,7 @@ impl Index {
         named
     }
 
-    /// The tools that a text names without their toolbox.
+    /// Returns the tools that a text names without their toolbox.
     fn named_alone(&self, text: &str) -> impl Iterator<Item = (u32, Exact)> {
         let key = folded([text]);
         let places = self.named.range((key, 0)..=(key, u32::MAX));
@@ -201,7 +205,7 @@ impl Index {
         })
     }
 
-    /// The first candidates as hits, each with those that say the same of themselves.
+    /// Returns the first candidates as hits, each with the tools that have the same texts.
     fn fold(&self, query: &Query<'_>, candidates: &[Candidate<'_>]) -> Vec<Hit> {
         let mut hits: Vec<Hit> = Vec::new();
         let mut fingerprints: Vec<u64> = Vec::new();
@@ -223,7 +227,7 @@ impl Index {
         hits
     }
 
-    /// The tools that say the same as one.
+    /// Returns the other tools with the same texts.
     fn alike(&self, query: &Query<'_>, tool: &Tool) -> Vec<ToolIdentifier> {
         let same = self
             .prints
@@ -235,7 +239,7 @@ impl Index {
         alike
     }
 
-    /// What a tool gets for a query, as [`Index::search`] counts it.
+    /// Returns the score of a tool for a query, as [`Index::search`] computes it.
     pub(super) fn score_of(&self, place: u32, request: &Request) -> f32 {
         let factor = self
             .tool(place)
@@ -246,7 +250,7 @@ impl Index {
         })
     }
 
-    /// What the score of a tool is multiplied by, for what it does and what is asked for.
+    /// Returns the factor on the score of a tool for its action.
     pub(super) fn factor(&self, asked: Action, tool: &Tool) -> f32 {
         match tool.action {
             None => 1.0,
@@ -256,13 +260,13 @@ impl Index {
     }
 }
 
-/// The best way in which a tool is named, if it is.
+/// Returns the most certain way in which a tool is named, if it is.
 pub(super) fn named_as(named: &[(u32, Exact)], tool: u32) -> Option<Exact> {
     let ways = named.iter().filter(|(named, _)| *named == tool);
     ways.map(|(_, exact)| *exact).max()
 }
 
-/// Adds up what every tool gets for the words that are looked for.
+/// Adds up the scores of all tools for the words to search for.
 fn add_up(index: &Index, wanted: &[Wanted], scores: &mut Vec<f32>) {
     scores.clear();
     scores.resize(index.tools.len(), 0.0);

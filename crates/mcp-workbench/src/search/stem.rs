@@ -1,18 +1,17 @@
-//! The stem of an English word, by the Porter2 algorithm: "running" and "runs" are found by "run".
+//! Stemming of English words by the Porter2 algorithm: "run" finds "running" and "runs".
 
-/// What counts as a vowel.
 fn is_vowel(letter: u8) -> bool {
     matches!(letter, b'a' | b'e' | b'i' | b'o' | b'u' | b'y')
 }
 
-/// The stem of a word.
+/// Returns the stem of a word.
 pub(super) fn stemmed(word: &str) -> String {
     let mut word = word.to_owned();
     stem(&mut word);
     word
 }
 
-/// The stem of a lower-case ASCII word; any other word stays as it is.
+/// Replaces a lower-case ASCII word with its stem; leaves any other word unchanged.
 pub(super) fn stem(word: &mut String) {
     if word.len() <= 2 || !word.bytes().all(|letter| letter.is_ascii_lowercase()) {
         return;
@@ -45,7 +44,7 @@ pub(super) fn stem(word: &mut String) {
     *word = String::from_utf8(letters.text).expect("it was ASCII before");
 }
 
-/// Words whose stem is not what the rules make of them.
+/// Returns the stem of a word for which the rules give a wrong one.
 fn exception(word: &str) -> Option<&'static str> {
     Some(match word {
         "skis" => "ski",
@@ -74,7 +73,7 @@ fn exception(word: &str) -> Option<&'static str> {
     })
 }
 
-/// The suffixes of the third step, longest first among those with one end, and what they become.
+/// The suffixes of the third step with their replacements, longest first among those with the same ending.
 const SHORTENED: &[(&str, &str)] = &[
     ("ization", "ize"),
     ("ational", "ate"),
@@ -102,7 +101,7 @@ const SHORTENED: &[(&str, &str)] = &[
     ("li", ""),
 ];
 
-/// The suffixes of the fourth step and what they become.
+/// The suffixes of the fourth step with their replacements.
 const DERIVED: &[(&str, &str)] = &[
     ("ational", "ate"),
     ("tional", "tion"),
@@ -115,18 +114,18 @@ const DERIVED: &[(&str, &str)] = &[
     ("ful", ""),
 ];
 
-/// The suffixes that go altogether.
+/// The suffixes that are removed.
 const REMOVED: &[&str] = &[
     "ement", "ance", "ence", "able", "ible", "ment", "ant", "ent", "ism", "ate", "iti", "ous",
     "ive", "ize", "ion", "al", "er", "ic",
 ];
 
-/// A word on its way to its stem. A `Y` is a y that is a consonant.
+/// A word while it is stemmed. `Y` marks a y that is a consonant.
 struct Letters {
     text: Vec<u8>,
-    /// Where the region after the first consonant that follows a vowel begins.
+    /// The start of the region after the first consonant that follows a vowel (R1).
     first: usize,
-    /// The same within that region.
+    /// The start of the same region within R1 (R2).
     second: usize,
 }
 
@@ -153,7 +152,7 @@ impl Letters {
     }
 
     fn ends(&self, suffix: &str) -> bool {
-        // Most words do not even have the last letter of a suffix, and it is quick to see.
+        // Comparing the last letter first rules out most words quickly.
         self.text.last() == suffix.as_bytes().last() && self.text.ends_with(suffix.as_bytes())
     }
 
@@ -166,17 +165,17 @@ impl Letters {
         self.text.extend_from_slice(with.as_bytes());
     }
 
-    /// Whether a suffix lies within the region that begins at `start`.
+    /// Returns whether a suffix lies within the region that begins at `start`.
     fn lies_in(&self, suffix: &str, start: usize) -> bool {
         self.text.len() >= start + suffix.len()
     }
 
-    /// Whether the letters before `end` hold a vowel.
+    /// Returns whether there is a vowel before `end`.
     fn has_vowel(&self, end: usize) -> bool {
         self.text[..end].iter().any(|letter| is_vowel(*letter))
     }
 
-    /// Whether the word ends in a short syllable.
+    /// Returns whether the word ends in a short syllable.
     fn ends_short(&self) -> bool {
         let text = &self.text;
         let end = text.len();
@@ -229,7 +228,7 @@ impl Letters {
         if self.ends("at") || self.ends("bl") || self.ends("iz") {
             self.text.push(b'e');
         } else if doubled.iter().any(|pair| self.ends(pair)) {
-            // "added" is "add", and "egging" is "egg".
+            // "added" becomes "add", and "egging" becomes "egg".
             if !(self.text.len() == 3 && matches!(self.text[0], b'a' | b'e' | b'o')) {
                 self.text.pop();
             }
@@ -302,7 +301,7 @@ impl Letters {
     }
 }
 
-/// Where the region after the first consonant that follows a vowel begins, from `start` on.
+/// Returns the start of the region after the first consonant that follows a vowel, searching from `start`.
 fn region(text: &[u8], start: usize) -> usize {
     let mut at = start;
     while at < text.len() && !is_vowel(text[at]) {

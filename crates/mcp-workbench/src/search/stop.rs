@@ -1,22 +1,22 @@
-//! Words that say nothing about what is looked for: those of grammar, which are left out, and the filler of requests,
-//! which counts less the more else there is.
+//! Words that say nothing about the subject of a query: grammar words, which are left out, and filler words of
+//! requests, which count less the more other words there are.
 
 use std::sync::LazyLock;
 
 static STOP: LazyLock<Words> = LazyLock::new(|| Words::read(include_str!("words/stop.txt")));
 static WEAK: LazyLock<Words> = LazyLock::new(|| Words::read(include_str!("words/weak.txt")));
 
-/// Whether a word, in lower case, is only grammar.
+/// Returns whether a word, in lower case, is a grammar word.
 pub(super) fn is_stop_word(word: &str) -> bool {
     STOP.contains(word)
 }
 
-/// Whether a word, in lower case, is mostly filler.
+/// Returns whether a word, in lower case, is a filler word.
 pub(super) fn is_weak_word(word: &str) -> bool {
     WEAK.contains(word)
 }
 
-/// Some words by their first letter: nearly every word of a text is looked for.
+/// A word list by first letter, because nearly every word of a text is looked up.
 struct Words([Vec<&'static str>; 26]);
 
 impl Words {

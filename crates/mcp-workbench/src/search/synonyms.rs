@@ -1,11 +1,10 @@
-//! Words that mean the same, and words of a subject: a tool says "retrieve" where somebody asks to "get", and "sport"
-//! where somebody asks about tennis.
+//! Synonyms and broader terms: a tool says "retrieve" for a query with "get", and "sport" for a query about tennis.
 
 use std::{collections::HashMap, sync::LazyLock};
 
 use super::stem::stemmed;
 
-/// How a word of the table stands to another.
+/// The relation between two words of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Nearness {
     /// It is the subject of the other.
@@ -17,7 +16,7 @@ type Table = HashMap<String, Vec<(String, Nearness)>>;
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let mut table = Table::new();
-    // Words of the same meaning: each stands for all others of its line.
+    // Each word has the same meaning as all others of its line.
     for line in include_str!("words/same.txt").lines() {
         let words: Vec<String> = line.split_whitespace().map(stemmed).collect();
         for word in &words {
@@ -26,7 +25,8 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
             }
         }
     }
-    // Subjects, a colon, and words that belong to them: such a word stands for its subjects, but not they for it.
+    // The line has subjects, a colon, and words that belong to them. Such a word finds its subjects, but a subject
+    // does not find the words.
     for line in include_str!("words/broader.txt").lines() {
         let Some((subjects, words)) = line.split_once(':') else {
             continue;
@@ -50,7 +50,7 @@ fn add(table: &mut Table, word: &str, other: &str, nearness: Nearness) {
     }
 }
 
-/// The words that are near to the one with this stem, as stems.
+/// Returns the words related to the one with this stem, as stems.
 pub(super) fn near(term: &str) -> &'static [(String, Nearness)] {
     TABLE.get(term).map_or(&[], Vec::as_slice)
 }

@@ -1,4 +1,4 @@
-//! What a search finds, and in which order.
+//! The hits of a search and their order.
 
 use pretty_assertions::assert_eq;
 use proptest::prelude::{any, proptest};

@@ -1,13 +1,13 @@
-//! What a tool says of itself, field by field.
+//! Extracts the texts of a tool, field by field.
 
 use crate::wire::{Kind, RawJson};
 
 use super::{Field, ToolText};
 
-/// Schemas are read so deep; what lies deeper is rarely what a tool is about.
+/// The depth to which schemas are read; deeper parts are rarely what a tool is about.
 const DEEPEST: usize = 6;
 
-/// Hands every text of a tool to `visit`, with the field that it belongs to.
+/// Calls `visit` with every text of a tool and its field.
 pub(super) fn each_text(tool: &ToolText<'_>, visit: &mut impl FnMut(Field, &str)) {
     visit(Field::Name, tool.name.as_str());
     for member in tool.definition.members().unwrap_or_default() {
@@ -31,7 +31,7 @@ fn text(value: &RawJson, field: Field, visit: &mut impl FnMut(Field, &str)) {
     }
 }
 
-/// Reads a schema: the names of properties, what is said of them, and the values to choose from.
+/// Reads a schema: the names of properties, their descriptions, and the values to choose from.
 fn schema(value: &RawJson, depth: usize, visit: &mut impl FnMut(Field, &str)) {
     if depth > DEEPEST {
         return;

@@ -1,36 +1,36 @@
-//! Words of a text: identifiers taken apart, lower case, stems, and pairs of characters where a script has no
-//! spaces between words.
+//! Splits a text into words: splits identifiers, converts to lower case, stems, and forms pairs of characters for
+//! scripts without spaces.
 
 use super::{stem::stem, stop::is_stop_word};
 
-/// Longer runs of letters are no words: encoded data, for the most part.
+/// Longer runs of letters are not words; most are encoded data.
 const LONGEST_WORD: usize = 40;
-/// A joined identifier is a word by itself as well if it is not longer: "GitHub" is also "github".
+/// A joined identifier up to this length is also a word by itself: "GitHub" is also "github".
 const LONGEST_WHOLE: usize = 16;
-/// With more parts a joined identifier is no word by itself.
+/// A joined identifier with more parts is not a word by itself.
 const MOST_PARTS_OF_A_WHOLE: usize = 3;
 
-/// What kind of text it is.
+/// The kind of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
     /// A name: every word counts.
     Name,
-    /// Sentences, in which some words say nothing.
+    /// Sentences, of which stop words do not count.
     Prose,
 }
 
 /// A word of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Word {
-    /// In lower case, not stemmed.
+    /// The word in lower case.
     pub text: String,
-    /// The stem, by which it is found.
+    /// The stem, under which the word is indexed.
     pub term: String,
-    /// The stems of the parts, where it is an identifier with several.
+    /// The stems of the parts, if it is an identifier with several.
     pub parts: Vec<String>,
 }
 
-/// The words of a query.
+/// Returns the words of a query.
 pub(super) fn words(text: &str) -> Vec<Word> {
     let mut words = Vec::new();
     each_run(text, |run| match run {
@@ -50,8 +50,8 @@ pub(super) fn words(text: &str) -> Vec<Word> {
     words
 }
 
-/// Hands every term of a text that is indexed to `visit`; an identifier gives its parts, and itself if it is short.
-/// Words that say nothing are left out of prose, and are kept in names.
+/// Calls `visit` with every term of a text to index. An identifier gives its parts, and itself if it is short. Stop
+/// words are left out of prose, but not of names.
 pub(super) fn each_term(text: &str, style: Style, mut visit: impl FnMut(&str)) {
     let mut buffer = String::new();
     let mut parts = Vec::new();
@@ -86,7 +86,7 @@ pub(super) fn each_term(text: &str, style: Style, mut visit: impl FnMut(&str)) {
     });
 }
 
-/// Whether a joined identifier is a word by itself.
+/// Returns whether a joined identifier is a word by itself.
 fn is_whole(run: &str, parts: usize) -> bool {
     run.len() <= LONGEST_WHOLE && parts <= MOST_PARTS_OF_A_WHOLE
 }
@@ -117,14 +117,14 @@ fn word(run: &str) -> Word {
     }
 }
 
-/// A run of characters without anything between them.
+/// A run of characters without separators.
 enum Run<'a> {
     Letters(&'a str),
     /// Characters of a script without spaces.
     Ideographs(&'a [char]),
 }
 
-/// Hands every run of a text to `visit`.
+/// Calls `visit` with every run of a text.
 fn each_run<'a>(text: &'a str, mut visit: impl FnMut(Run<'_>)) {
     let mut ideographs: Vec<char> = Vec::new();
     let mut start: Option<usize> = None;
@@ -165,7 +165,7 @@ fn each_run<'a>(text: &'a str, mut visit: impl FnMut(Run<'_>)) {
     }
 }
 
-/// How long the ending is that stands behind an apostrophe: the s of "user's".
+/// Returns the length of the ending after an apostrophe, such as the s of "user's".
 fn ending(rest: &str) -> usize {
     let end = rest
         .find(|char: char| !char.is_ascii_alphabetic())
@@ -177,14 +177,14 @@ fn ending(rest: &str) -> usize {
     }
 }
 
-/// Chinese, Japanese and Korean characters, and those of Thai.
+/// Returns whether a character is Chinese, Japanese, Korean or Thai.
 fn is_ideograph(char: char) -> bool {
     matches!(u32::from(char),
         0x0E00..=0x0E7F | 0x3040..=0x30FF | 0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xAC00..=0xD7AF
         | 0xF900..=0xFAFF | 0xFF66..=0xFF9F | 0x20000..=0x3FFFF)
 }
 
-/// What a character is for the borders within an identifier.
+/// The class of a character, for the borders within an identifier.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Upper,
@@ -202,7 +202,7 @@ fn class(char: char) -> Class {
     }
 }
 
-/// The parts of an identifier without separators: `HTTPServer2` is `HTTP`, `Server` and `2`.
+/// Splits an identifier without separators: `HTTPServer2` becomes `HTTP`, `Server` and `2`.
 fn split(run: &str, parts: &mut Vec<std::ops::Range<usize>>) {
     parts.clear();
     let mut start = 0;

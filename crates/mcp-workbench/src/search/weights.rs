@@ -1,53 +1,53 @@
-//! The numbers of the ranking. They were chosen on the development sets; docs/search.md says how.
+//! The parameters of the ranking. They were tuned on the development sets; docs/search.md describes how.
 
 use super::Field;
 
-/// How many fields a tool has.
+/// The number of fields of a tool.
 pub(super) const FIELDS: usize = 6;
 
-/// How much a word counts in a field.
+/// The weight of words in a field.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FieldWeight {
-    /// How much one occurrence counts.
+    /// The weight of one occurrence.
     pub weight: f32,
-    /// How much a long text is held against it: 0 not at all, 1 in full.
+    /// The penalty for a long text: 0 for none, 1 for full.
     pub length: f32,
-    /// The length that is neither long nor short, in words. It is fixed, so that what a word counts in one tool
-    /// does not change with the other tools.
+    /// The length, in words, without penalty. It is fixed, so that the impact of a word on one tool does not change
+    /// with the other tools.
     pub usual: f32,
 }
 
-/// All numbers of the ranking.
+/// All parameters of the ranking.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Weights {
-    /// One for each field, in the order of [`Field`].
+    /// One weight per field, in the order of [`Field`].
     pub fields: [FieldWeight; FIELDS],
-    /// How soon more of the same word stops to count.
+    /// The saturation: how soon more occurrences of a word stop counting.
     pub saturation: f32,
-    /// How much a word of the same meaning counts.
+    /// The weight of a synonym.
     pub synonym: f32,
-    /// How much the subject of a word counts.
+    /// The weight of the subject of a word.
     pub broader: f32,
-    /// How much less both count where the tools have the word itself.
+    /// The factor on both if the index contains the word itself.
     pub known: f32,
-    /// How much the parts of an identifier count that is not known itself, and two words taken as one.
+    /// The weight of the parts of an unknown identifier, and of two words joined to one.
     pub part: f32,
-    /// How much more a word counts that is said again: the power of how often.
+    /// The exponent on the number of occurrences of a word in the query.
     pub repetition: f32,
-    /// How much it counts that a word is rare: a power.
+    /// The exponent on the rarity of a word.
     pub rarity: f32,
     /// With more strong words than this, filler begins to count less.
     pub weak_from: f32,
-    /// How much less filler counts for each strong word.
+    /// The loss of weight of filler for each strong word.
     pub weak_slope: f32,
-    /// What filler counts at least.
+    /// The minimum weight of filler.
     pub weak_least: f32,
-    /// What a tool gains that does what is asked for, as a share of its score.
+    /// The gain of a tool whose action fits the query, as a share of its score.
     pub agreement: f32,
-    /// What a tool loses that does something else, as a share of its score.
+    /// The loss of a tool whose action differs, as a share of its score.
     pub difference: f32,
-    /// The least that one of the first hits must have of the subject of a query to be a good match. docs/search.md has
-    /// the error rates at this value.
+    /// The minimum share of the subject of a query that one of the first hits must have to be a good match.
+    /// docs/search.md has the error rates at this value.
     pub floor: f32,
 }
 

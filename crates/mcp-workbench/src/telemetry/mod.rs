@@ -1,5 +1,5 @@
-//! Logging. Everything goes to stderr; stdout belongs to the protocol. A bug of ours is logged like
-//! everything else. Whatever is logged, no character reaches the terminal or the file that is not seen there.
+//! Logging. Everything goes to stderr; stdout belongs to the protocol. Panics are logged like any other event.
+//! Characters without a visible form never reach the terminal or the log file.
 
 use std::{
     fmt::Debug,
@@ -20,11 +20,10 @@ use tracing_subscriber::{
 
 use crate::visible::visible_lines;
 
-/// What the events of this program are called by. Libraries have their own, which may hold anything that they were given,
-/// tokens included.
+/// The target of our own events. Events of libraries may contain anything that was passed to them, tokens included.
 const OURS: &str = env!("CARGO_CRATE_NAME");
 
-/// Starts logging at a level. Colour is used on a terminal, unless it is not wanted.
+/// Starts logging at a level, with colour on a terminal if it is wanted.
 pub(crate) fn start_logging(level: LevelFilter, colour_wanted: bool) {
     let colour = colour_wanted && io::stderr().is_terminal();
     subscriber(level, colour, io::stderr).init();
@@ -33,7 +32,7 @@ pub(crate) fn start_logging(level: LevelFilter, colour_wanted: bool) {
     }));
 }
 
-/// What writes events of ours up to a level, and nothing of libraries, whatever the level.
+/// Returns the subscriber that writes our own events up to a level, and none of libraries.
 fn subscriber<W>(level: LevelFilter, colour: bool, writer: W) -> impl Subscriber + Send + Sync
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
@@ -46,13 +45,13 @@ where
         .with_target(false)
         .without_time()
         .with_max_level(level)
-        // What cannot be logged is lost: saying so on the same stderr would fail too.
+        // Logging failures are dropped: reporting them on the same stderr would fail too.
         .log_internal_errors(false)
         .finish()
         .with(is_ours.with_max_level_hint(level))
 }
 
-/// Writes a field, the message among them.
+/// Writes a field or the message.
 fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> std::fmt::Result {
     let text = format!("{value:?}");
     match field.name() {

@@ -1,4 +1,4 @@
-//! The tools of the servers of a toolbox at one moment.
+//! The catalogue: an immutable snapshot of the tools of an open toolbox.
 
 use std::sync::Arc;
 
@@ -10,21 +10,21 @@ use crate::{
     ident::ServerName,
 };
 
-/// The tools that the servers of a toolbox had at one moment, in the order of the file.
+/// The tools of the servers of a toolbox at one moment, in the order of the file.
 pub(crate) struct Catalogue {
     lists: Vec<(ServerName, Arc<ToolList>)>,
-    /// What it was read from; nothing if the toolbox was not open.
+    /// The channels that it was read from; `None` if the toolbox was not open.
     sources: Option<Sources>,
 }
 
-/// What the tools of a toolbox are read from, marked as seen.
+/// The channels that the tools of a toolbox are read from, marked as seen.
 struct Sources {
     contents: watch::Receiver<Arc<Contents>>,
     servers: Vec<watch::Receiver<Status>>,
 }
 
 impl Catalogue {
-    /// That of a toolbox that is not open.
+    /// Returns the catalogue of a toolbox that is not open.
     pub(super) fn empty() -> Self {
         Self {
             lists: Vec::new(),
@@ -49,14 +49,14 @@ impl Catalogue {
         }
     }
 
-    /// The servers whose tools are known, with them.
+    /// Returns the servers whose tools are known, with their tools.
     pub(crate) fn lists(&self) -> &[(ServerName, Arc<ToolList>)] {
         &self.lists
     }
 
-    /// Whether nothing can have changed since. That costs next to nothing to find out.
+    /// Returns whether nothing can have changed since. The check costs next to nothing.
     pub(crate) fn is_current(&self) -> bool {
-        // A source that will not change any more has been replaced.
+        // A channel whose sender is gone belongs to a server that has been replaced.
         self.sources.as_ref().is_some_and(|sources| {
             let servers = &sources.servers;
             matches!(sources.contents.has_changed(), Ok(false))
@@ -66,7 +66,8 @@ impl Catalogue {
         })
     }
 
-    /// Whether both have the same lists. A list that has not changed keeps its identity.
+    /// Returns whether both have the same lists. A list that has not changed keeps its identity, so pointers are
+    /// compared.
     pub(crate) fn has_lists_of(&self, other: &Self) -> bool {
         let (ours, theirs) = (&self.lists, &other.lists);
         let mut pairs = ours.iter().zip(theirs);

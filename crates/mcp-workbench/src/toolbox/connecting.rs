@@ -1,4 +1,4 @@
-//! Connecting to the servers of a toolbox while it is being opened, and how long each of them is waited for.
+//! Connects to the servers of a toolbox while it is opened, and decides how long to wait for each of them.
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -21,7 +21,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(45);
 /// The wait for a server that an earlier open has reported as failed or still starting.
 const RETRY_WAIT: Duration = Duration::from_secs(2);
 
-/// The tools of a server, or why it is not up.
+/// The tools of a server, or the reason why it is not up.
 type Answer = Result<Arc<ToolList>, Arc<ConnectError>>;
 
 /// The servers of a toolbox when an open stopped waiting for them.
@@ -51,13 +51,14 @@ pub(super) async fn connect_all(
 struct Connecting {
     begun: Instant,
     open_wait: Duration,
-    /// The answer of each server, in the order of the file. A pending server has the one that is reported if it is not up in
-    /// time.
+    /// The answer of each server, in the order of the file. A pending server has the answer that is reported if it is
+    /// not up in time.
     answers: Vec<Answer>,
     requests: JoinSet<(usize, Answer)>,
-    /// The servers without an answer, with the moment since which opens wait for them; nothing if one has done so in vain.
+    /// The servers without an answer, with the time since which opens wait for them; `None` if an earlier open
+    /// already gave up on it.
     pending: HashMap<usize, Option<Instant>>,
-    /// When the first server was up.
+    /// The time at which the first server was up.
     first_up: Option<Instant>,
 }
 
@@ -80,14 +81,14 @@ impl Connecting {
             connecting.answers.push(answer);
         }
         if connecting.answers.iter().any(Result::is_ok) {
-            // It has been up for at least as long as the others are waited for.
+            // A server whose tools were known has been up for at least as long as the opens wait for the others.
             let waits = connecting.pending.values().flatten();
             connecting.first_up = waits.min().copied().or(Some(connecting.begun));
         }
         connecting
     }
 
-    /// Asks a server to be up. Returns what is reported if it is not up in time.
+    /// Asks a server to start. Returns the answer that is reported if it is not up in time.
     fn ask(
         &mut self,
         number: usize,
@@ -95,13 +96,13 @@ impl Connecting {
         client: &Arc<dyn ClientHandle>,
     ) -> Arc<ConnectError> {
         let since = server.awaited_since(self.begun);
-        // A retry keeps to the back-off: an open must not be a way around it.
+        // A retry respects the back-off: an open must not be a way around it.
         let urgency = match since {
             Some(_) => Urgency::AskedFor,
             None => Urgency::ForCall,
         };
         let late = match (since, server.status().phase) {
-            // The last reason says more than that there is another try.
+            // The last error says more than "still starting".
             (None, Phase::Failed(error)) => error,
             _ => Arc::new(ConnectError::StillStarting),
         };
@@ -125,7 +126,7 @@ impl Connecting {
         }
     }
 
-    /// Returns the moment until which the pending servers are waited for; nothing if there are none.
+    /// Returns the time until which the pending servers are awaited; `None` if there are none.
     fn deadline(&self) -> Option<Instant> {
         let retry = self.begun + RETRY_WAIT;
         let deadlines = self.pending.values().map(|since| match *since {
@@ -165,8 +166,9 @@ impl Connecting {
     }
 }
 
-/// Returns the tools of a server that need not be asked for them. A server that has ended is not started again for this: its list
-/// is still true. One that starts when it is used is not started at all, if its list is known from an earlier run.
+/// Returns the tools of a server if they are known without asking it. A server that has ended is not started for
+/// this, because its list is still valid. A server that starts on first use is not started at all if its list is
+/// known from an earlier run.
 fn known_tools(server: &ServerHandle, connect: Connect) -> Option<Arc<ToolList>> {
     match server.status() {
         Status {

@@ -1,4 +1,5 @@
-//! What a toolbox holds by the configuration of a moment: immutable, and replaced whole when the configuration changes.
+//! The contents of a toolbox for one version of the configuration: immutable, and replaced as a whole when the
+//! configuration changes.
 
 use std::{
     collections::HashSet,
@@ -19,16 +20,16 @@ use crate::{
 /// The servers of a toolbox, by name, in the order of the file.
 pub(crate) type Servers = IndexMap<ServerName, Arc<ServerHandle>>;
 
-/// A toolbox as the configuration has it.
+/// A toolbox with its configuration and servers.
 pub(crate) struct Contents {
     pub config: Arc<config::Toolbox>,
     pool: Arc<Pool>,
-    /// Made when the toolbox is first opened: what nobody opens costs nothing.
+    /// Created when the toolbox is first opened, so that unused toolboxes cost nothing.
     servers: OnceLock<Servers>,
 }
 
 impl Contents {
-    /// What a configuration says, without servers.
+    /// Creates the contents for a configuration, without servers.
     pub(super) fn new(config: Arc<config::Toolbox>, pool: Arc<Pool>) -> Self {
         Self {
             config,
@@ -48,14 +49,14 @@ impl Contents {
         })
     }
 
-    /// Has the servers that there are compared with the lock file again.
+    /// Compares the tools of existing servers with the lock file again.
     pub(crate) fn recheck(&self) {
         for server in self.servers.get().into_iter().flat_map(IndexMap::values) {
             server.recheck();
         }
     }
 
-    /// The contents by another configuration. Servers whose entries are the same are the same servers.
+    /// Returns the contents for a new configuration. Servers whose entries did not change are kept running.
     pub(super) fn renewed(&self, config: &Arc<config::Toolbox>, files: &ChangedFiles) -> Self {
         let renewed = Self::new(Arc::clone(config), Arc::clone(&self.pool));
         if let Some(known) = self.servers.get() {
@@ -83,7 +84,7 @@ impl Contents {
     }
 }
 
-/// Files that the configuration only names, and that have changed.
+/// Files that the configuration refers to, and that have changed.
 #[derive(Debug, Default)]
 pub(crate) struct ChangedFiles(HashSet<PathBuf>);
 
@@ -100,22 +101,20 @@ impl ChangedFiles {
     }
 }
 
-/// What is different in a toolbox.
+/// The changes in a toolbox.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Difference {
-    /// Servers that were not there.
     pub added: Vec<ServerName>,
     pub changed: Vec<ServerName>,
-    /// Servers that are not there any more.
     pub removed: Vec<ServerName>,
-    /// Whether the description, or the order of the servers, is another.
+    /// True if the description or the order of the servers changed.
     pub is_described_otherwise: bool,
-    /// Whether its servers are started at another moment.
+    /// True if `connect` changed.
     pub connects_otherwise: bool,
 }
 
 impl Difference {
-    /// What differs between two configurations.
+    /// Compares two configurations.
     pub(super) fn between(
         old: &config::Toolbox,
         new: &config::Toolbox,
@@ -144,19 +143,19 @@ impl Difference {
         difference
     }
 
-    /// Whether there is none.
+    /// Returns whether nothing changed.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The servers that it concerns.
+    /// Returns the servers that changed.
     pub(crate) fn servers(&self) -> impl Iterator<Item = &ServerName> {
         let servers = self.added.iter().chain(&self.changed);
         servers.chain(&self.removed)
     }
 }
 
-/// As the log tells it, after the name of the toolbox.
+/// The text for the log, after the name of the toolbox.
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = [

@@ -1,5 +1,5 @@
-//! Dynamic mode: the names under which tools of open toolboxes are registered on the workbench itself.
-//! A name is made once and looked up afterwards; it is never taken apart.
+//! Dynamic mode: the names under which tools of open toolboxes are registered on the workbench itself. A name is
+//! created once and then looked up; it is never parsed.
 
 use std::{
     collections::HashMap,
@@ -14,10 +14,10 @@ use crate::{
     wire::{ObjectText, RawJson},
 };
 
-/// How many characters of a name the hash takes, its underscore included.
+/// The number of characters that the hash takes in a name, its underscore included.
 const HASH_CHARACTERS: usize = 9;
 
-/// The names that have been given.
+/// The names that have been assigned.
 pub(crate) struct Registry {
     limit: usize,
     names: Mutex<Names>,
@@ -30,7 +30,7 @@ struct Names {
 }
 
 impl Registry {
-    /// An empty registry for names of at most `limit` characters.
+    /// Creates an empty registry for names of at most `limit` characters.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             limit,
@@ -38,8 +38,8 @@ impl Registry {
         }
     }
 
-    /// The name of a tool, given now if it has none. The names of the meta-tools are never given: they
-    /// have no two double underscores.
+    /// Returns the name of a tool, and assigns one if it has none. Names of meta-tools are never assigned, because
+    /// they do not contain two double underscores.
     pub(crate) fn register(&self, tool: &ToolIdentifier) -> Arc<str> {
         let mut names = self.names();
         if let Some(name) = names.by_tool.get(tool) {
@@ -53,18 +53,18 @@ impl Registry {
         name
     }
 
-    /// The tool that was registered under a name.
+    /// Returns the tool that is registered under a name.
     pub(crate) fn lookup(&self, name: &str) -> Option<ToolIdentifier> {
         self.names().by_name.get(name).cloned()
     }
 
-    /// Returns whether a tool that has no name could have been given this one.
+    /// Returns whether a tool without a name could be assigned this one.
     pub(crate) fn could_name(&self, tool: &ToolIdentifier, name: &str) -> bool {
         let names = possible_registered_names(tool, self.limit);
         names.iter().any(|it| it == name)
     }
 
-    /// How many names have been given.
+    /// Returns the number of assigned names.
     pub(crate) fn len(&self) -> usize {
         self.names().by_name.len()
     }
@@ -74,14 +74,14 @@ impl Registry {
     }
 }
 
-/// Returns the names that a tool may have in a [`Registry`]. Which of them it has depends on the tools that were
+/// Returns the names that a tool may have in a [`Registry`]. Which of them it gets depends on the tools that were
 /// registered before it.
 pub(crate) fn possible_registered_names(tool: &ToolIdentifier, limit: usize) -> Vec<String> {
     possible_names(&joined(tool), &fields(tool), limit)
 }
 
-/// Returns what [`unique_name`] may return: the plain name where it fits, and the one with a hash. A name with a salted
-/// hash is left out, since it is given only where another tool has taken the unsalted one on purpose.
+/// Returns the names that [`unique_name`] may return: the plain name if it fits, and the one with a hash. Names with
+/// a salted hash are left out, because they occur only if another tool took the unsalted one on purpose.
 pub(crate) fn possible_names(plain: &str, fields: &[&str], limit: usize) -> Vec<String> {
     let plain_name = fits(plain, limit).then(|| plain.to_owned());
     let hashed_name = hashed(plain, fields, limit, 0);
@@ -108,8 +108,8 @@ fn is_plain(character: char) -> bool {
     character.is_ascii_alphanumeric() || character == '_' || character == '-'
 }
 
-/// A name that every client accepts: the plain one where it fits and is free, else cleaned, cut, and
-/// told apart by a hash of the fields that it stands for.
+/// Returns a name that every client accepts: the plain one if it fits and is free, otherwise one that is sanitized,
+/// shortened and made unique by a hash of the fields.
 pub(crate) fn unique_name(
     plain: &str,
     fields: &[&str],
@@ -124,14 +124,14 @@ pub(crate) fn unique_name(
     free.expect("there are more salts than names")
 }
 
-/// The name with other characters replaced and cut, and a hash of the fields behind it. A salt other
-/// than 0 gives another hash, for a name that was taken on purpose.
+/// Returns the name with other characters replaced, shortened, and followed by a hash of the fields. A salt other
+/// than 0 gives a different hash, for a name that was taken on purpose.
 fn hashed(plain: &str, fields: &[&str], limit: usize, salt: u32) -> String {
     let cleaned = plain.chars().map(|it| if is_plain(it) { it } else { '_' });
     let mut name: String = cleaned.take(limit - HASH_CHARACTERS).collect();
     let mut hash = Sha256::new();
     for field in fields {
-        // The length in front keeps different fields apart whatever characters they hold.
+        // The length prefix keeps different fields apart, whatever characters they contain.
         hash.update(u64::try_from(field.len()).unwrap_or(u64::MAX).to_be_bytes());
         hash.update(field.as_bytes());
     }
@@ -146,8 +146,8 @@ fn hashed(plain: &str, fields: &[&str], limit: usize, salt: u32) -> String {
     name
 }
 
-/// A tool's definition as it is registered: our name, the place in front of the description and in
-/// `_meta`, everything else as the server said it.
+/// Returns a tool's definition as it is registered: with our name, with its origin in the description and in `_meta`,
+/// and otherwise as the server sent it.
 pub(crate) fn registered_definition(
     name: &str,
     tool: &ToolIdentifier,

@@ -1,4 +1,4 @@
-//! Tools in as few words as a model needs: a line a tool, and no JSON around it.
+//! Tools in as few words as a model needs: one line per tool, without JSON.
 
 use super::{
     opened::Opened,
@@ -12,10 +12,10 @@ use crate::{
     visible::visible,
 };
 
-/// How much is told of what a server says of itself.
+/// The number of characters shown of a server's instructions.
 const INSTRUCTIONS: usize = 160;
 
-/// A tool as it stands in a line: its name, and what the level of detail adds.
+/// Returns the line of a tool: its name, and the parts that the level of detail adds.
 pub(crate) fn line(tool: &ToolDefinition, detail: Detail) -> String {
     let mut text = shown_name(tool.name.as_str()).into_owned();
     if detail == Detail::Signature {
@@ -115,7 +115,7 @@ pub(super) fn matching_text(
     text
 }
 
-/// The toolbox in front of what is said of it.
+/// Returns the toolbox's name with its description.
 fn title(opened: &Opened) -> String {
     let name = shown_name(opened.config.name.as_str());
     let description = sentence_of(&opened.config.description, INSTRUCTIONS);
@@ -125,7 +125,7 @@ fn title(opened: &Opened) -> String {
     }
 }
 
-/// What a model does next.
+/// Returns the hint at the next step for the model.
 fn how_to_go_on(detail: Detail) -> &'static str {
     match detail {
         Detail::Names | Detail::Brief => "For parameters use detail \"signature\".",
@@ -135,7 +135,7 @@ fn how_to_go_on(detail: Detail) -> &'static str {
     }
 }
 
-/// What else has to be said: servers that are not up, incomplete lists, tools that are not offered, notices.
+/// Returns the remarks: servers that are not up, incomplete lists, withheld tools, notices.
 fn remarks(opened: &Opened) -> String {
     let mut text = String::new();
     for failure in &opened.failures {
@@ -157,7 +157,7 @@ fn remarks(opened: &Opened) -> String {
     text
 }
 
-/// The three names of a tool, to be copied one by one.
+/// Returns the three names of a tool, to be copied one by one.
 pub(crate) fn shown_identifier(tool: &ToolIdentifier) -> String {
     let names = [
         tool.toolbox.as_str(),
@@ -167,7 +167,7 @@ pub(crate) fn shown_identifier(tool: &ToolIdentifier) -> String {
     names.map(shown_name).join(" ")
 }
 
-/// A number with what it counts.
+/// Returns a number with the noun that it counts.
 pub(crate) fn counted(count: usize, what: &str) -> String {
     match count {
         1 => format!("1 {what}"),

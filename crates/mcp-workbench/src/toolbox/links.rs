@@ -48,7 +48,7 @@ impl Links {
         tool: &ToolIdentifier,
         result: &RawJson,
     ) {
-        // Almost no result has one, and looking for the word costs next to nothing.
+        // Almost no result has a link, and the substring search costs next to nothing.
         if MENTION.find(result.as_bytes()).is_none() {
             return;
         }

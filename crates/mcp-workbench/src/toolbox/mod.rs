@@ -1,5 +1,5 @@
-//! Toolboxes: opening one, what an open one offers, and how that is written down for a model. What is
-//! open belongs to the workbench and not to a connection.
+//! Toolboxes: opens them, and renders the tools of open ones for a model. Open toolboxes belong to the workbench, not
+//! to a connection.
 
 mod catalogue;
 mod compact;

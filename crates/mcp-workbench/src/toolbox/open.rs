@@ -1,4 +1,4 @@
-//! Opening a toolbox: from its servers, or from memory for as long as nothing has changed.
+//! Opens a toolbox: from its servers, or from the stored result as long as nothing has changed.
 
 use std::{
     sync::{
@@ -24,20 +24,20 @@ use crate::{
     offload::offload,
 };
 
-/// A toolbox of the configuration, and what has become of it.
+/// A toolbox of the configuration with its current state.
 pub(crate) struct Toolbox {
     name: ToolboxName,
     pool: Arc<Pool>,
-    /// Replaced whole when the configuration changes.
+    /// Replaced as a whole when the configuration changes.
     contents: watch::Sender<Arc<Contents>>,
     opened: Mutex<Option<Arc<Opened>>>,
-    /// Whether a search has found tools in it, which counts as opening it.
+    /// Set once a search has found tools in it, which counts as opening it.
     is_found: AtomicBool,
-    /// How many callers are opening it right now.
+    /// The number of callers that are opening it right now.
     opening: watch::Sender<usize>,
 }
 
-/// Why a toolbox could not be opened: all of its servers have failed or are still starting.
+/// The reason why a toolbox could not be opened: all of its servers have failed or are still starting.
 #[derive(Debug)]
 pub(crate) struct OpenError {
     /// Each server with its reason.
@@ -45,7 +45,7 @@ pub(crate) struct OpenError {
 }
 
 impl Toolbox {
-    /// A toolbox that nobody has opened.
+    /// Creates a toolbox that is not open.
     pub(crate) fn new(config: Arc<config::Toolbox>, pool: Arc<Pool>) -> Self {
         Self {
             name: config.name.clone(),
@@ -65,17 +65,16 @@ impl Toolbox {
         Arc::clone(&self.contents.borrow())
     }
 
-    /// The server of this name.
+    /// Returns the server of this name.
     pub(crate) fn server(&self, name: &ServerName) -> Option<Arc<ServerHandle>> {
         self.contents.borrow().servers().get(name).cloned()
     }
 
-    /// Takes up another configuration. It stays open if it is; calls under way stay with the servers that they
-    /// are on.
+    /// Applies a new configuration. An open toolbox stays open, and running calls stay with their servers.
     pub(crate) fn renew(&self, config: &Arc<config::Toolbox>, files: &ChangedFiles) -> Difference {
         let contents = self.contents();
         let difference = Difference::between(&contents.config, config, files);
-        // What holds for all servers may have changed even if this has not.
+        // Settings of all servers may have changed even if this toolbox has not.
         let renewed = Arc::new(contents.renewed(config, files));
         if !difference.is_empty() {
             self.contents.send_replace(renewed);
@@ -83,24 +82,24 @@ impl Toolbox {
         difference
     }
 
-    /// Whether the configuration has changed since it was last opened.
+    /// Returns whether the configuration has changed since the last open.
     pub(crate) fn is_outdated(&self) -> bool {
         let contents = self.contents();
         let opened = self.opened();
         opened.is_some_and(|opened| !Arc::ptr_eq(&opened.config, &contents.config))
     }
 
-    /// Whether somebody is opening it.
+    /// Returns whether a caller is opening it.
     pub(crate) fn is_being_opened(&self) -> bool {
         *self.opening.borrow() > 0
     }
 
-    /// Runs something beside its servers that ends when they do.
+    /// Spawns a task that ends when the servers do.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.pool.spawn(task);
     }
 
-    /// What was found when it was last opened.
+    /// Returns the result of the last open.
     pub(crate) fn opened(&self) -> Option<Arc<Opened>> {
         self.last_opened().clone()
     }
@@ -109,7 +108,7 @@ impl Toolbox {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The tools of its servers as they are known now; nothing while it is not open.
+    /// Returns the known tools of its servers; an empty catalogue while it is not open.
     pub(crate) fn catalogue(&self) -> Catalogue {
         match self.opened() {
             Some(_) => Catalogue::read(self.contents.subscribe()),
@@ -117,28 +116,28 @@ impl Toolbox {
         }
     }
 
-    /// Notes that a search has found tools in it: they can be used.
+    /// Records that a search has found tools in it, so that they can be used.
     pub(crate) fn note_found(&self) {
         self.is_found.store(true, Ordering::Relaxed);
     }
 
-    /// Whether its tools can be used: it was opened, or a search has found some of them.
+    /// Returns whether its tools can be used: it was opened, or a search has found some of them.
     pub(crate) fn is_usable(&self) -> bool {
         self.is_found.load(Ordering::Relaxed) || self.last_opened().is_some()
     }
 
-    /// Whether its tools can be used; waits for an open that is under way.
+    /// Returns whether its tools can be used, after waiting for an open that is in progress.
     pub(crate) async fn is_open(&self) -> bool {
         if !self.is_usable() {
             let mut opening = self.opening.subscribe();
-            // The sender lives as long as the toolbox.
+            // Cannot fail: the sender lives as long as the toolbox.
             let _ = opening.wait_for(|count| *count == 0).await;
         }
         self.is_usable()
     }
 
-    /// Connects to the servers that are not connected, and returns what is up in time: it waits for `open_wait` at most once
-    /// a server is up. Two callers at the same time connect once, because each server's task does.
+    /// Connects to the servers that are not connected, and returns those that are up in time. It waits at most
+    /// `open_wait` once a server is up. Two callers at the same time connect once, because each server's task does.
     pub(crate) async fn open(
         &self,
         client: &Arc<dyn ClientHandle>,
@@ -154,7 +153,7 @@ impl Toolbox {
                 return Ok(opened);
             }
             tokio::select! {
-                // What was found is told only if it is what there is.
+                // Checked first, so that a result for an outdated configuration is not returned.
                 biased;
                 Ok(()) = newest.changed() => {}
                 found = connect_all(&contents, client, open_wait) => {
@@ -174,13 +173,13 @@ impl Toolbox {
             failures,
         } = found;
         if catalogue.is_empty() && !failures.is_empty() {
-            // One that was open stays open: its next call tries to start the server again.
+            // A toolbox that was open stays open: its next call tries to start the server again.
             return Err(OpenError { failures });
         }
         let config = &contents.config;
         let connected = connected(contents, &catalogue);
         let opened = match self.opened() {
-            // Another caller has just found the same.
+            // Another caller has just found the same, so its result is reused.
             Some(opened)
                 if same(&opened, config, &catalogue)
                     && opened.connected == connected
@@ -207,7 +206,7 @@ impl Toolbox {
     }
 }
 
-/// Whether nothing has changed since.
+/// Returns whether nothing has changed since an open.
 fn is_current(opened: &Opened, contents: &Contents) -> bool {
     let servers = contents.servers().values();
     Arc::ptr_eq(&opened.config, &contents.config)
@@ -223,8 +222,8 @@ fn is_current(opened: &Opened, contents: &Contents) -> bool {
         })
 }
 
-/// How many servers are connected. When they are connected at once, that is for good: one that has ended since is
-/// started again when it is needed. Else it is how many run.
+/// Returns the number of connected servers. If `connect` starts all of them at once, a server that has ended since
+/// still counts, because it is started again when it is needed. Otherwise only running servers count.
 fn connected(contents: &Contents, catalogue: &[(ServerName, Arc<ToolList>)]) -> usize {
     match contents.config.connect {
         Connect::OnOpen => catalogue.len(),
@@ -252,7 +251,7 @@ fn same(
             .all(|(one, other)| Arc::ptr_eq(&one.1, &other.1))
 }
 
-/// Counts a caller that is opening, for as long as it is.
+/// Counts a caller that is opening a toolbox, until it is dropped.
 struct Opening<'a>(&'a watch::Sender<usize>);
 
 impl<'a> Opening<'a> {

@@ -1,5 +1,4 @@
-//! An immutable picture of an open toolbox: the catalogue of its servers' tools, and what was answered
-//! to the caller that opened it.
+//! An immutable snapshot of an open toolbox: the catalogue of its servers' tools, and the result that the caller got.
 
 use std::{fmt, sync::Arc};
 
@@ -11,22 +10,22 @@ use crate::{
     wire::RawJson,
 };
 
-/// What was found when a toolbox was opened.
+/// The result of opening a toolbox.
 pub(crate) struct Opened {
-    /// What the configuration said of the toolbox.
+    /// The configuration of the toolbox at that time.
     pub(super) config: Arc<config::Toolbox>,
-    /// How many servers were connected.
+    /// The number of connected servers.
     pub(super) connected: usize,
-    /// The tools of the servers that are up, or whose tools are known without that, in the order of the file.
+    /// The tools of the servers that are up, or whose tools are known anyway, in the order of the file.
     pub catalogue: Vec<(ServerName, Arc<ToolList>)>,
-    /// The servers that are not.
+    /// The servers that are not up.
     pub failures: Vec<ServerFailure>,
-    /// All of it as the result of `open_toolbox`.
+    /// The result of `open_toolbox`.
     pub result: RawJson,
 }
 
 impl Opened {
-    /// The picture of what was found, with how many servers connected.
+    /// Creates the snapshot and renders its result.
     pub(crate) fn new(
         config: Arc<config::Toolbox>,
         catalogue: Vec<(ServerName, Arc<ToolList>)>,
@@ -52,7 +51,7 @@ impl Opened {
         lists.map(|(_, list)| list.bytes()).sum()
     }
 
-    /// A tool of a server that is up.
+    /// Returns a tool of a server that is up.
     pub(crate) fn tool(&self, server: &ServerName, tool: &str) -> Option<&ToolDefinition> {
         let mut servers = self.catalogue.iter();
         let (_, list) = servers.find(|(name, _)| name == server)?;
@@ -60,12 +59,12 @@ impl Opened {
     }
 }
 
-/// A server that is not up, and the words for it.
+/// A server that is not up, with its message.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerFailure {
     pub toolbox: ToolboxName,
     pub server: ServerName,
-    /// Why it is not up.
+    /// The reason why it is not up.
     pub error: Arc<ConnectError>,
 }
 

@@ -1,5 +1,5 @@
-//! An open toolbox as the text that a model reads: minified, in the order of the file, each definition
-//! as its server sent it.
+//! Renders an open toolbox as the text that a model reads: minified, in the order of the file, each definition as its
+//! server sent it.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::{
     wire::RawJson,
 };
 
-/// A tool that is not offered, as the result tells it.
+/// A tool that is not offered, as the result lists it.
 #[derive(Serialize)]
 struct WithheldTool<'a> {
     server: &'a str,
@@ -27,7 +27,8 @@ struct WithheldTool<'a> {
     reason: &'a str,
 }
 
-/// The size of the definitions that one answer lists. Servers share it, so that none can push out the tools of another.
+/// The maximum size of the definitions in one answer. Servers share it, so that none can push out the tools of
+/// another.
 const MAX_LISTED_BYTES: usize = 16 * 1024 * 1024;
 
 /// The members of a definition that the detail `compact` has.
@@ -108,7 +109,7 @@ fn count(catalogue: &[(ServerName, Arc<ToolList>)]) -> usize {
     catalogue.iter().map(|(_, list)| list.tools().len()).sum()
 }
 
-/// Returns the tools that have at most so many bytes together.
+/// Returns the first tools whose definitions together have at most `bytes` bytes.
 fn within<'a>(
     tools: impl Iterator<Item = &'a ToolDefinition>,
     bytes: usize,
@@ -120,8 +121,8 @@ fn within<'a>(
     })
 }
 
-/// Returns how many bytes each of several lists may have so that all of them together have at most `bytes`. Lists that
-/// need less leave the rest to the others.
+/// Returns the share of each of several lists so that all together have at most `bytes`. Lists that need less leave
+/// the rest to the others.
 fn share(sizes: &[usize], bytes: usize) -> usize {
     let mut sizes = sizes.to_vec();
     sizes.sort_unstable();
@@ -136,20 +137,20 @@ fn share(sizes: &[usize], bytes: usize) -> usize {
     bytes
 }
 
-/// A result that holds one text.
+/// Returns a result with one text content.
 pub(crate) fn text_result(text: &str) -> RawJson {
     RawJson::of(&json!({ "content": [{ "type": "text", "text": text }] }))
 }
 
-/// What is shown beside the tools.
+/// The information beside the tools.
 struct Shown<'a> {
     toolbox: &'a Toolbox,
     catalogue: &'a [(ServerName, Arc<ToolList>)],
-    /// How many servers are connected.
+    /// The number of connected servers.
     connected: usize,
     /// The number of tools for which the answer has no room.
     left_out: usize,
-    /// How many tools there are, where not all are shown.
+    /// The total number of tools, if not all are shown.
     in_all: Option<usize>,
     failures: &'a [ServerFailure],
     detail: Detail,
@@ -224,7 +225,7 @@ pub(super) fn write_tool(
     text.push(b'}');
 }
 
-/// The members that are there only when they are not empty.
+/// Writes the members that are present only if they are not empty.
 fn write_extras(text: &mut Vec<u8>, shown: &Shown<'_>) {
     let catalogue = shown.catalogue;
     let mut errors: Vec<String> = shown.failures.iter().map(ToString::to_string).collect();
@@ -254,7 +255,7 @@ fn write_extras(text: &mut Vec<u8>, shown: &Shown<'_>) {
     write_extra(text, "instructions", instructions.is_empty(), &instructions);
 }
 
-/// Returns what is said about lists that were not read to their end.
+/// Returns the notices about lists that were not read to their end.
 pub(super) fn incomplete_lists(
     toolbox: &ToolboxName,
     catalogue: &[(ServerName, Arc<ToolList>)],

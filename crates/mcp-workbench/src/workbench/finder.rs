@@ -1,5 +1,5 @@
-//! Finding tools in all toolboxes by what they do. The index is made at the first search and brought up to date at
-//! each: a server whose list is the one that was indexed costs nothing.
+//! Searches for tools in all toolboxes. The index is built at the first search and updated at each one. A server
+//! whose list has not changed since costs nothing.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -27,59 +27,60 @@ use crate::{
     toolbox::ServerFailure,
 };
 
-/// How long a search waits for servers of which nothing is known.
+/// The timeout for servers whose tools are unknown.
 pub(super) const SEARCH_WAIT: Duration = Duration::from_secs(20);
 
-/// How many of them it starts at once: starting is hard work for a machine.
+/// The number of servers that a search starts in parallel, since starting takes a lot of CPU.
 const AT_ONCE: usize = 8;
 
-/// How many tools are shown where none is a good match.
+/// The number of tools that are shown if there is no good match.
 const NEAREST: usize = 3;
 
-/// What is known for searching.
+/// The state for searching.
 #[derive(Default)]
 pub(super) struct Finder {
-    /// Held for as long as something is indexed, which may take a second on a thread.
+    /// Locked while servers are indexed, which may take a second on another thread.
     known: Arc<AsyncMutex<Known>>,
-    /// Servers that a search has waited for in vain: the next one does not, while they still start.
+    /// Servers that a search has waited for in vain. The next search does not wait for them while they are still
+    /// starting.
     late: Mutex<HashSet<ServerIdentifier>>,
 }
 
 #[derive(Default)]
 struct Known {
     index: Index,
-    /// What is in the index.
+    /// The servers in the index.
     servers: HashMap<ServerIdentifier, Indexed>,
-    /// The size of all definitions in it.
+    /// The size of all indexed definitions.
     bytes: usize,
 }
 
-/// A server as it was indexed.
+/// The state in which a server was indexed.
 struct Indexed {
     config: Arc<config::Toolbox>,
     tools: Arc<ToolList>,
 }
 
-/// What a search has found, and where it has looked.
+/// The hits of a search, and the servers that it covered.
 pub(crate) struct Search {
-    /// The best, best first.
+    /// The best tools, best first.
     pub hits: Vec<FoundTool>,
-    /// How many tools match in all.
+    /// The total number of matching tools.
     pub matches: usize,
-    /// One of the hits is about the subject of the query.
+    /// True if one of the hits is about the subject of the query.
     pub is_good: bool,
-    /// How many tools were looked at.
+    /// The number of tools that were searched.
     pub tools: usize,
-    /// How many servers have them.
+    /// The number of servers that were searched.
     pub servers: usize,
-    /// The toolboxes that were looked into.
+    /// The toolboxes that were searched.
     pub toolboxes: Vec<ToolboxName>,
-    /// The servers whose tools are not known.
+    /// The servers whose tools are unknown.
     pub failures: Vec<ServerFailure>,
 }
 
 impl Search {
-    /// Returns the hits to show: without a good match only the nearest.
+    /// Returns the hits to show: without a good match only the nearest ones.
     pub(crate) fn shown(&self) -> &[FoundTool] {
         if self.is_good {
             &self.hits
@@ -92,9 +93,9 @@ impl Search {
 /// A tool that was found.
 pub(crate) struct FoundTool {
     pub tool: ToolIdentifier,
-    /// As its server described it.
+    /// The definition, as the server sent it.
     pub definition: ToolDefinition,
-    /// Tools that are nearly the same.
+    /// Tools with nearly the same texts.
     pub alike: Vec<ToolIdentifier>,
     pub score: f32,
 }
@@ -116,14 +117,14 @@ impl Place {
     }
 }
 
-/// A server whose tools are searched, as they are known now.
+/// A server to search, with its tools as they are known now.
 struct Searched {
     identifier: ServerIdentifier,
     config: Arc<config::Toolbox>,
     tools: Option<Arc<ToolList>>,
 }
 
-/// A query that outlives whoever asks.
+/// A query that can outlive its caller.
 struct OwnedQuery {
     text: String,
     toolbox: Option<ToolboxName>,
@@ -148,7 +149,7 @@ impl OwnedQuery {
     }
 }
 
-/// Searches one toolbox or all, and waits for at most `wait` for servers that have to be started.
+/// Searches one toolbox or all, and waits at most `wait` for servers that have to be started.
 pub(super) async fn search(
     workbench: &Workbench,
     query: &Query<'_>,
@@ -160,7 +161,7 @@ pub(super) async fn search(
         .finder
         .meet(&places(workbench, query.toolbox), client, deadline)
         .await;
-    // The configuration may have changed meanwhile.
+    // The configuration may have changed in the meantime.
     let places = places(workbench, query.toolbox);
     let search = workbench
         .finder
@@ -200,7 +201,7 @@ fn places(workbench: &Workbench, chosen: Option<&ToolboxName>) -> Vec<Place> {
 }
 
 impl Finder {
-    /// Returns why tools are found by a query, from what was last searched.
+    /// Explains why a query finds tools, based on the last search.
     pub(super) async fn explain(
         &self,
         query: &Query<'_>,
@@ -217,7 +218,7 @@ impl Finder {
         .await
     }
 
-    /// Works with what is known and `more` bytes of definitions.
+    /// Runs work on the index; `more` is the size of the definitions that it may add.
     async fn with_known<T: Send + 'static>(
         &self,
         more: usize,
@@ -227,7 +228,7 @@ impl Finder {
         offload(known.bytes + more, move || work(&mut known)).await
     }
 
-    /// Has the servers started of which nothing is known, and returns those that are not up in time.
+    /// Starts the servers whose tools are unknown, and returns those that are not up in time.
     async fn meet(
         &self,
         places: &[Place],
@@ -244,7 +245,7 @@ impl Finder {
             }
             match place.server.status().phase {
                 Phase::Failed(error) => {
-                    // It is tried again, and not waited for a second time.
+                    // It is retried in the background, but not awaited a second time.
                     drop(place.server.connect(Urgency::ForCall, Arc::clone(client)));
                     answers.insert(number, Err(error));
                 }
@@ -258,7 +259,7 @@ impl Finder {
                         let _turn = turns.acquire().await;
                         (number, server.connect(Urgency::AskedFor, client).await)
                     });
-                    // Until it answers.
+                    // Replaced when it answers.
                     answers.insert(number, Err(Arc::new(ConnectError::StillStarting)));
                 }
             }
@@ -292,7 +293,7 @@ impl Finder {
         self.late.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Brings the index up to date and asks it. `configured` are all toolboxes.
+    /// Updates the index and searches it. `configured` are all toolboxes.
     async fn search(
         &self,
         query: &Query<'_>,
@@ -328,7 +329,7 @@ impl Finder {
 }
 
 impl Known {
-    /// Takes servers out of the index that are not there any more.
+    /// Removes servers from the index that are no longer configured.
     fn forget_others(
         &mut self,
         chosen: Option<&ToolboxName>,
@@ -353,7 +354,7 @@ impl Known {
         }
     }
 
-    /// Indexes what is known of a server, if it is not what is indexed.
+    /// Indexes the tools of a server, if they have changed.
     fn take_up(&mut self, place: &Searched) {
         let Some(tools) = &place.tools else {
             return self.remove(&place.identifier);

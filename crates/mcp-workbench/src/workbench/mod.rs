@@ -1,8 +1,8 @@
-//! The application: the configuration, the servers and the toolboxes, for all clients together. It
-//! knows nothing of how it is reached.
+//! The application: the configuration, the servers and the toolboxes, for all clients together. It knows nothing
+//! about transports.
 //!
-//! What the configuration says is a [`Snapshot`], which is replaced whole when the file has changed. Readers take
-//! what is there and never wait.
+//! The configured state is a [`Snapshot`], which is replaced as a whole when the file changes. Readers use the
+//! current one and never wait.
 
 pub(crate) mod call;
 mod finder;
@@ -47,41 +47,41 @@ pub(crate) use finder::{FoundTool, Search};
 pub(crate) use renew::{RenewError, Renewed};
 pub(crate) use results::{KeptResult, PageError, Results};
 
-/// Everything that one process serves.
+/// The state that one process serves.
 pub(crate) struct Workbench {
     this: Weak<Self>,
     now: watch::Sender<Arc<Snapshot>>,
     pool: Arc<Pool>,
     /// The names of registered tools, in dynamic mode.
     registry: Option<Registry>,
-    /// The toolbox that is shown as it is, in native mode.
+    /// The toolbox of native mode.
     native: Option<Native>,
     /// The links to resources in results.
     links: Links,
-    /// What is known for searching.
+    /// The state for searching.
     finder: Finder,
-    /// What is kept of results that were over their budget.
+    /// The stored results that were over their budget.
     results: Results,
     audit: AuditLog,
-    /// The consents that hold for longer than one call.
+    /// The consents that are valid for longer than one call.
     consents: Consents,
     /// Counts the changes of `tools/list`.
     tools_changed: watch::Sender<u64>,
     /// Counts the changes of the meta-tools' definitions.
     definitions_changed: watch::Sender<u64>,
-    /// Nothing more is told to those who listen.
+    /// Cancelled when no more changes are announced.
     silence: CancellationToken,
 }
 
-/// What is configured at a moment.
+/// The configuration with its toolboxes at one moment.
 struct Snapshot {
     config: Arc<Config>,
-    /// A toolbox is the same one for as long as its name is in the file.
+    /// A toolbox keeps its identity as long as its name is in the file.
     toolboxes: IndexMap<ToolboxName, Arc<Toolbox>>,
 }
 
 impl Workbench {
-    /// A workbench at rest: nothing is started.
+    /// Creates a workbench. No server is started.
     pub(crate) fn new(config: Arc<Config>) -> Arc<Self> {
         let pool = Arc::new(Pool::new(&config));
         let toolboxes = config.toolboxes.iter().map(|(name, toolbox)| {
@@ -121,27 +121,27 @@ impl Workbench {
         })
     }
 
-    /// The configuration as it is now.
+    /// Returns the current configuration.
     pub(crate) fn config(&self) -> Arc<Config> {
         Arc::clone(&self.now.borrow().config)
     }
 
-    /// The toolbox of this name.
+    /// Returns the toolbox of this name.
     pub(crate) fn toolbox(&self, name: &str) -> Option<Arc<Toolbox>> {
         self.now.borrow().toolboxes.get(name).cloned()
     }
 
-    /// The names of all toolboxes, in the order of the file.
+    /// Returns the names of all toolboxes, in the order of the file.
     pub(crate) fn toolbox_names(&self) -> Vec<ToolboxName> {
         self.now.borrow().toolboxes.keys().cloned().collect()
     }
 
-    /// Whether a meta-tool is on.
+    /// Returns whether a meta-tool is enabled.
     pub(crate) fn has(&self, tool: MetaTool) -> bool {
         self.now.borrow().config.meta_tools.contains(&tool)
     }
 
-    /// Opens a toolbox. In dynamic mode its tools are registered.
+    /// Opens a toolbox, and in dynamic mode registers its tools.
     pub(crate) async fn open(
         &self,
         toolbox: &Toolbox,
@@ -149,7 +149,7 @@ impl Workbench {
     ) -> Result<Arc<Opened>, OpenError> {
         let opened = toolbox.open(client, self.config().open_wait).await;
         if self.native.is_some() {
-            // Servers that are still starting are to be heard of when they are up.
+            // Followed even if the open fails, because servers that are still starting come up later.
             self.follow(toolbox);
         }
         let opened = opened?;
@@ -174,14 +174,14 @@ impl Workbench {
         open_signing_in(self, toolbox, client).await
     }
 
-    /// Opens the toolbox of native mode. The servers that did not come up are in the log; the next request tries them
-    /// again if none did.
+    /// Opens the toolbox of native mode. Servers that failed are logged. If none came up, the next request tries
+    /// again.
     pub(crate) async fn open_native(&self, client: &Arc<dyn ClientHandle>) {
         let Some(native) = &self.native else { return };
         let opened = self.open(native.toolbox(), client).await;
         let failures = match &opened {
             Ok(opened) => {
-                // There is no other place than the log to report changes, which has them.
+                // The log is the only place to report changes in native mode, and it has them already.
                 self.told(native.toolbox());
                 for (server, list) in &opened.catalogue {
                     if let Some(incomplete) = &list.incomplete {
@@ -197,7 +197,7 @@ impl Workbench {
         }
     }
 
-    /// Opens a toolbox beside the call that needs one of its servers: the call waits for that server only.
+    /// Opens a toolbox in the background of a call, which waits only for the one server that it needs.
     fn open_beside(&self, toolbox: &Arc<Toolbox>, client: &Arc<dyn ClientHandle>) {
         let Some(this) = self.this.upgrade().filter(|_| !toolbox.is_being_opened()) else {
             return;
@@ -220,13 +220,13 @@ impl Workbench {
         call::start(self, call)
     }
 
-    /// Searches one toolbox or all. Only servers of which nothing is known are started for it. The toolboxes of what
-    /// is found count as open. Dropping the future leaves servers that were started to come up.
+    /// Searches one toolbox or all. Starts only servers whose tools are unknown. The toolboxes of the hits count as
+    /// open. Dropping the future does not stop servers that are starting.
     pub(crate) async fn search(&self, query: &Query<'_>, client: &Arc<dyn ClientHandle>) -> Search {
         finder::search(self, query, client, SEARCH_WAIT).await
     }
 
-    /// Searches like [`search`](Self::search), and waits for at most `wait` for servers that have to be started.
+    /// Searches like [`search`](Self::search), and waits at most `wait` for servers that have to be started.
     pub(crate) async fn search_within(
         &self,
         query: &Query<'_>,
@@ -236,7 +236,7 @@ impl Workbench {
         finder::search(self, query, client, wait).await
     }
 
-    /// Returns why tools are found by a query, from what was last searched.
+    /// Explains why a query finds tools, based on the last search.
     pub(crate) async fn explain(
         &self,
         query: &Query<'_>,
@@ -245,20 +245,20 @@ impl Workbench {
         self.finder.explain(query, tools).await
     }
 
-    /// Returns what is kept of results that were over their budget.
+    /// Returns the stored results that were over their budget.
     pub(crate) fn results(&self) -> &Results {
         &self.results
     }
 
-    /// Returns the most characters of a result of this server that a client is sent at once, if there is such a bound.
+    /// Returns the maximum length of a result of this server that a client is sent at once, if it is limited.
     pub(crate) fn budget(&self, server: &ServerIdentifier) -> Option<usize> {
         let config = self.config();
         let toolbox = config.toolboxes.get(&server.toolbox)?;
         toolbox.servers.get(&server.server)?.max_result_chars
     }
 
-    /// Takes up a configuration. Servers whose entries are as before are not touched; of the others, calls under way
-    /// are finished where they are, and new ones go by the new configuration.
+    /// Applies a configuration. Servers whose entries did not change are not touched. For the others, running calls
+    /// finish on the old server, and new calls use the new configuration.
     pub(crate) fn renew(
         &self,
         config: Config,
@@ -277,7 +277,8 @@ impl Workbench {
         self.pool.record_soon();
     }
 
-    /// Takes up a lock file that may have changed. Servers that run are compared with it at once, others at their next start.
+    /// Applies a lock file that may have changed. Running servers are compared with it at once, others at their next
+    /// start.
     pub(crate) async fn take_up_lock(&self) {
         let pins = Arc::clone(self.pool.pins());
         let is_changed = run_blocking(move || pins.is_changed()).await;
@@ -290,7 +291,7 @@ impl Workbench {
         }
     }
 
-    /// Removes what is recorded for a client that has gone: its consents and its links.
+    /// Removes the state of a client that has gone: its consents and its links.
     pub(crate) fn forget_client(&self, client: ClientId) {
         self.consents.forget(client);
         self.links.forget_client(Owner::Session(client));
@@ -301,7 +302,7 @@ impl Workbench {
         &self.links
     }
 
-    /// The server at a place of a toolbox that is open.
+    /// Returns a server of an open toolbox.
     pub(crate) fn server(&self, place: &ServerIdentifier) -> Option<Arc<ServerHandle>> {
         let toolbox = self.toolbox(place.toolbox.as_str())?;
         if !toolbox.is_usable() {
@@ -310,7 +311,7 @@ impl Workbench {
         toolbox.server(&place.server)
     }
 
-    /// The server of a task and its own name for the task, by the name that somebody was given for it.
+    /// Returns the server of a task and the server's own id for it, from the id that the client was given.
     pub(crate) fn task(
         &self,
         sealed: &str,
@@ -320,23 +321,23 @@ impl Workbench {
         Some((self.server(&place)?, inner))
     }
 
-    /// The toolbox that is shown as it is, in native mode.
+    /// Returns the view of the toolbox in native mode.
     pub(crate) fn native(&self) -> Option<&Native> {
         self.native.as_ref()
     }
 
-    /// What servers tell everybody from now on.
+    /// Subscribes to the events that servers send from now on.
     pub(crate) fn events(&self) -> broadcast::Receiver<ServerEvent> {
         self.pool.events()
     }
 
-    /// Whether tools are registered on the workbench itself.
+    /// Returns whether tools are registered on the workbench itself.
     pub(crate) fn is_dynamic(&self) -> bool {
         self.registry.is_some()
     }
 
-    /// The tool that was registered under a name, or the withheld one that would have it, so that a call can be told
-    /// why it is withheld.
+    /// Returns the tool that is registered under a name, or the withheld tool that would have it, so that a call gets
+    /// the reason.
     pub(crate) fn registered(&self, name: &str) -> Option<ToolIdentifier> {
         let registry = self.registry.as_ref()?;
         registry.lookup(name).or_else(|| {
@@ -377,39 +378,39 @@ impl Workbench {
         .await
     }
 
-    /// Tells when `tools/list` has changed.
+    /// Returns a counter of the changes of `tools/list`.
     pub(crate) fn tools_changed(&self) -> watch::Receiver<u64> {
         self.tools_changed.subscribe()
     }
 
-    /// Tells when the definitions of the meta-tools have changed.
+    /// Returns a counter of the changes of the meta-tools' definitions.
     pub(crate) fn definitions_changed(&self) -> watch::Receiver<u64> {
         self.definitions_changed.subscribe()
     }
 
-    /// Runs something beside the servers, which must end when nothing more is told.
+    /// Spawns a task that runs as long as the servers. It must end when changes are no longer announced.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.pool.spawn(task);
     }
 
-    /// Stops to tell changes to those who listen: the end has come.
+    /// Stops announcing changes to listeners, at the start of a shutdown.
     pub(crate) fn fall_silent(&self) {
         self.silence.cancel();
     }
 
-    /// Waits until nothing more is told. Cancel-safe.
+    /// Waits until changes are no longer announced. Cancel-safe.
     pub(crate) async fn silent(&self) {
         self.silence.cancelled().await;
     }
 
-    /// Ends everything. The servers' time counts from `since`.
+    /// Shuts everything down. The servers' grace period starts at `since`.
     pub(crate) async fn shut_down(&self, since: Instant) {
         self.fall_silent();
         self.pool.shut_down(since).await;
         self.audit.close().await;
     }
 
-    /// Notices when a server of an open toolbox changes its list.
+    /// Watches the servers of an open toolbox for changes of their lists.
     fn follow(&self, toolbox: &Toolbox) {
         for server in toolbox.contents().servers().values() {
             if server.is_first_to_follow() {
@@ -422,7 +423,7 @@ impl Workbench {
     }
 }
 
-/// Gives a name to every tool of an open toolbox; returns them in the order of the file.
+/// Registers every tool of an open toolbox, and returns them in the order of the file.
 fn register(registry: &Registry, toolbox: &Toolbox) -> Vec<(Arc<str>, ToolIdentifier, RawJson)> {
     let mut registered = Vec::new();
     for (server, list) in toolbox.catalogue().lists() {
@@ -439,7 +440,7 @@ fn register(registry: &Registry, toolbox: &Toolbox) -> Vec<(Arc<str>, ToolIdenti
     registered
 }
 
-/// The tools of an open toolbox that are withheld, in the order of the file.
+/// Returns the withheld tools of an open toolbox, in the order of the file.
 fn withheld(toolbox: &Toolbox) -> Vec<ToolIdentifier> {
     let catalogue = toolbox.catalogue();
     let tools = catalogue.lists().iter().flat_map(|(server, list)| {
@@ -452,7 +453,7 @@ fn withheld(toolbox: &Toolbox) -> Vec<ToolIdentifier> {
     tools.collect()
 }
 
-/// Counts a change each time the server has another list, until the server's task ends.
+/// Counts a change each time the server's list changes, until the server's task ends.
 async fn follow_list(
     mut server: watch::Receiver<Status>,
     mut known: Option<Arc<ToolList>>,
@@ -460,7 +461,7 @@ async fn follow_list(
 ) {
     while server.changed().await.is_ok() {
         let Some(tools) = server.borrow_and_update().tools.clone() else {
-            // What is known of it from an earlier run holds until it tells something.
+            // The list from an earlier run is valid until the server sends its own.
             continue;
         };
         let same = { known.as_ref() }.is_some_and(|known| Arc::ptr_eq(known, &tools));

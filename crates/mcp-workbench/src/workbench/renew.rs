@@ -1,4 +1,4 @@
-//! Taking up a changed configuration: only what is different is touched.
+//! Applies a changed configuration and touches only the parts that differ.
 
 use std::{fmt, sync::Arc};
 
@@ -14,10 +14,10 @@ use crate::{
     visible::visible,
 };
 
-/// Why a configuration cannot be taken up while the workbench runs.
+/// The reason why a configuration cannot be applied while the workbench runs.
 #[derive(Debug, Error)]
 pub(crate) enum RenewError {
-    /// There is nothing left to show.
+    /// The toolbox of native mode was removed.
     #[error(
         "toolbox `{0}` is served in native mode but is no longer in the file\n  \
          hint: put it back, or restart the workbench with another toolbox"
@@ -25,31 +25,29 @@ pub(crate) enum RenewError {
     NativeToolboxGone(ToolboxName),
 }
 
-/// What has become of a changed configuration.
+/// The changes in a new configuration.
 #[derive(Debug, Default)]
 pub(crate) struct Renewed {
-    /// Toolboxes that were not there.
     added: Vec<ToolboxName>,
-    /// Toolboxes that are not there any more.
     removed: Vec<ToolboxName>,
-    /// Toolboxes that are different, and in what.
+    /// The changed toolboxes with their changes.
     changed: Vec<(ToolboxName, Difference)>,
-    /// Whether the toolboxes that stayed stand in another order.
+    /// True if the order of the remaining toolboxes changed.
     is_reordered: bool,
-    /// Other meta-tools are on, or their definitions are different.
+    /// True if the enabled meta-tools or their definitions changed.
     has_other_meta_tools: bool,
-    /// The keys whose new values hold from the next start on.
+    /// The changed keys that take effect at the next start.
     pub needs_restart: Vec<&'static str>,
 }
 
 impl Renewed {
-    /// Whether the toolboxes have the same names in the same order.
+    /// Returns whether the toolboxes have the same names in the same order.
     fn has_same_names(&self) -> bool {
         self.added.is_empty() && self.removed.is_empty() && !self.is_reordered
     }
 }
 
-/// As the log tells it.
+/// The text for the log.
 impl fmt::Display for Renewed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let added = self.added.iter();
@@ -115,7 +113,7 @@ pub(super) fn renew(
     Ok(renewed)
 }
 
-/// Returns the next snapshot: toolboxes that stay are the same ones.
+/// Returns the next snapshot. Toolboxes that remain keep their identity.
 fn next(
     workbench: &Workbench,
     before: &Snapshot,
@@ -156,7 +154,7 @@ fn next(
     }
 }
 
-/// Returns the tools of open toolboxes that clients are shown by themselves.
+/// Returns the tools of open toolboxes that `tools/list` contains.
 fn shown_tools(workbench: &Workbench, snapshot: &Snapshot) -> Vec<ShownTools> {
     if workbench.registry.is_none() {
         return Vec::new();
@@ -167,7 +165,7 @@ fn shown_tools(workbench: &Workbench, snapshot: &Snapshot) -> Vec<ShownTools> {
         .collect()
 }
 
-/// Tells everybody what is different for them.
+/// Notifies all listeners of the changes that concern them.
 fn announce(workbench: &Workbench, renewed: &Renewed, shows_other_tools: bool) {
     let mut native_differs = false;
     for (toolbox, difference) in &renewed.changed {
@@ -198,7 +196,8 @@ fn announce(workbench: &Workbench, renewed: &Renewed, shows_other_tools: bool) {
 /// A toolbox and the lists of its servers.
 type ShownTools = (ToolboxName, Vec<(ServerName, Arc<ToolList>)>);
 
-/// Keeps what cannot change while the workbench runs; returns the keys that the file has other values for.
+/// Restores settings that cannot change while the workbench runs; returns the keys that have different values in the
+/// file.
 fn keep_fixed(before: &Config, config: &mut Config) -> Vec<&'static str> {
     let mut keys = Vec::new();
     if config.tool_mode != before.tool_mode {

@@ -1,5 +1,5 @@
-//! The whole of results that were over their budget, kept for a while so that their clients can read them in pages. In
-//! memory, and bounded in number, bytes and age: the oldest go first.
+//! Stores whole results that were over their budget for a while, so that their clients can read them in pages. The
+//! store is in memory and bounded in number, bytes and age; the oldest results go first.
 
 use std::{
     sync::{
@@ -21,22 +21,22 @@ use crate::{
     wire::RawJson,
 };
 
-/// How many results are kept.
+/// The maximum number of stored results.
 const MAX_RESULTS: usize = 100;
-/// How many bytes all of them have.
+/// The maximum size of all stored results.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
-/// How long one is kept.
+/// The maximum age of a stored result.
 const MAX_AGE: Duration = Duration::from_hours(1);
-/// The random bytes of a name: nobody guesses one.
+/// The number of random bytes in an id, so that ids cannot be guessed.
 const ID_BYTES: usize = 12;
 
 /// The results that are kept.
 pub(crate) struct Results {
-    /// The least budget of all servers, in characters: what has no more bytes is within all of them.
+    /// The smallest budget of all servers, in characters. A result with fewer bytes is within every budget.
     least_budget: AtomicUsize,
     kept: Mutex<Kept>,
     bounds: Bounds,
-    /// Whether somebody waits for the time of the oldest.
+    /// Set while a task waits for the oldest result to expire.
     is_watched: AtomicBool,
 }
 
@@ -48,7 +48,7 @@ struct Bounds {
 
 #[derive(Default)]
 struct Kept {
-    /// By their names, the oldest first.
+    /// The results by id, the oldest first.
     by_id: IndexMap<String, (Instant, Arc<KeptResult>)>,
     bytes: usize,
 }
@@ -57,7 +57,7 @@ struct Kept {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct KeptResult {
     pub id: String,
-    /// The most characters of a page.
+    /// The maximum length of a page.
     pub page_size: usize,
     owner: Owner,
     text: String,
@@ -67,12 +67,12 @@ pub(crate) struct KeptResult {
     json_pages: Pages,
 }
 
-/// Why a page cannot be read.
+/// The reason why a page cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PageError {
-    /// No such result is kept, or it is not this client's.
+    /// The result is not stored, or belongs to another client.
     Gone,
-    /// The result does not have so many pages.
+    /// The result has fewer pages.
     Unknown { pages: usize },
 }
 
@@ -86,22 +86,22 @@ impl KeptResult {
             text_pages: cut.pages(page_size),
             json_pages: Pages::of(json, page_size, Syntax::Json),
             text: cut.text().to_owned(),
-            // A copy: what was read may be a small part of a large buffer.
+            // Copied, because the original may be a small part of a large buffer.
             json: json.to_owned(),
         }
     }
 
-    /// The text that a model reads.
+    /// Returns the text that a model reads.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// The page on which a byte of the text stands.
+    /// Returns the page that contains a byte of the text.
     pub(crate) fn page_at(&self, at: usize) -> usize {
         self.text_pages.page_at(at)
     }
 
-    /// How many pages it has.
+    /// Returns the number of pages.
     pub(crate) fn pages(&self, view: View) -> usize {
         match view {
             View::Text => self.text_pages.count(),
@@ -118,7 +118,7 @@ impl KeptResult {
         found.ok_or(PageError::Unknown { pages })
     }
 
-    /// Whether this is the same for its owner, whatever it is called.
+    /// Returns whether both have the same owner and content, whatever their ids.
     fn is_same(&self, other: &Self) -> bool {
         self.owner == other.owner
             && self.page_size == other.page_size
@@ -132,7 +132,7 @@ impl KeptResult {
     }
 }
 
-/// Keeps a result that is cut; nothing comes back if it is too large to be kept.
+/// Stores a result that is cut. Returns `None` if it is too large.
 pub(super) fn keep(
     workbench: &Workbench,
     owner: Owner,
@@ -148,7 +148,8 @@ pub(super) fn keep(
     Some(kept)
 }
 
-/// Forgets results when their time has come, until none is left: nobody may ever ask for another.
+/// Removes results when they expire, until none is left. Without this task they would stay in memory if no client
+/// asked again.
 async fn forget_old(workbench: &Workbench) {
     while let Some(next) = workbench.results.forget_old() {
         tokio::select! {
@@ -172,19 +173,19 @@ impl Results {
         }
     }
 
-    /// Takes up the budgets of a changed configuration. What is kept stays.
+    /// Applies the budgets of a changed configuration. Stored results stay.
     pub(super) fn adapt(&self, config: &Config) {
         self.least_budget
             .store(least_budget(config), Ordering::Relaxed);
     }
 
-    /// Whether a result could be over the budget of its server: by far most are not, and nothing more is done for
-    /// them.
+    /// Returns whether a result could be over the budget of its server. Most are not, and cost nothing more than this
+    /// check.
     pub(crate) fn could_be_over(&self, result: &RawJson) -> bool {
         result.as_bytes().len() > self.least_budget.load(Ordering::Relaxed)
     }
 
-    /// Forgets what is too old; returns when the next will be.
+    /// Removes expired results. Returns the time at which the next one expires.
     fn forget_old(&self) -> Option<Instant> {
         let mut kept = self.kept();
         kept.forget_old(Instant::now(), self.bounds.age);
@@ -195,7 +196,7 @@ impl Results {
         Some(oldest? + self.bounds.age)
     }
 
-    /// Keeps a result. One that is kept already keeps its name.
+    /// Stores a result. One that is already stored keeps its id.
     fn keep(
         &self,
         owner: Owner,
@@ -226,7 +227,8 @@ impl Results {
         Some(made)
     }
 
-    /// The result of an address, if it is kept for this owner. What is another's is as if it were not there.
+    /// Returns the result of an address, if it is stored for this owner. A result of another owner is treated as
+    /// missing.
     pub(crate) fn find(
         &self,
         address: &Address,
@@ -268,7 +270,7 @@ impl Kept {
     }
 }
 
-/// The least budget of all servers, in characters.
+/// Returns the smallest budget of all servers, in characters.
 fn least_budget(config: &Config) -> usize {
     let servers = { config.toolboxes.values() }.flat_map(|toolbox| toolbox.servers.values());
     let budgets = servers.filter_map(|server| server.max_result_chars);

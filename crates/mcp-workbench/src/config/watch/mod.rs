@@ -39,7 +39,9 @@ impl FileWatch {
         #[cfg(target_os = "linux")]
         match Notices::new(&files) {
             Ok(notices) => return Self(Means::Told(notices)),
-            Err(error) => tracing::debug!("cannot watch files for changes; polling them instead: {error}"),
+            Err(error) => {
+                tracing::debug!("cannot watch files for changes; polling them instead: {error}")
+            }
         }
         Self(Means::Polled(Polled::new(files)))
     }

@@ -15,9 +15,9 @@ use crate::{
     },
 };
 
-/// What only the modern era has on results.
+/// Members of results that only the modern era has.
 const OF_RESULTS: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
-/// What only the modern era has in `_meta` of requests.
+/// Members of `_meta` that only the modern era has.
 const OF_META: [&str; 4] = [
     PROTOCOL_VERSION,
     CLIENT_CAPABILITIES,
@@ -107,7 +107,7 @@ proptest! {
         prop_assert!(modern.member("resultType").is_some());
         let hints = modern.member("ttlMs").is_some() && modern.member("cacheScope").is_some();
         prop_assert!(hints || !is_cacheable(method));
-        // What was said stays said.
+        // The hints of the result are preserved.
         prop_assert_eq!(CacheHints::of(&modern), CacheHints::of(&result));
         prop_assert_eq!(to_modern_result(method, &modern), modern);
     }

@@ -270,7 +270,7 @@ fn an_empty_identifier_is_only_named_so_where_nothing_else_is_wrong() {
     }
 }
 
-/// What helps a program to decide when and whether to try again.
+/// Details that help a program decide whether and when to retry.
 #[test]
 fn details_hold_the_last_words_of_a_server_and_when_to_try_again() {
     let last = Arc::new(ConnectError::GivenUp {

@@ -12,7 +12,7 @@ const OTHER: Key = Key {
     path: "other",
 };
 
-/// What is read of an object with the keys `name` and `other`, and every problem in words.
+/// Reads an object with the keys `name` and `other`; returns the value and the text of every problem.
 fn read(text: &str, path: &'static str) -> (Option<String>, Vec<String>) {
     let object = RawJson::parse(&Bytes::copy_from_slice(text.as_bytes())).unwrap();
     let mut problems = Vec::new();

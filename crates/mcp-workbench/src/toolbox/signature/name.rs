@@ -1,11 +1,11 @@
-//! Names of others in a line that a model takes apart: as they are where nothing can be misread, otherwise as JSON
-//! strings. Either way they can be copied.
+//! Names in a line that a model parses: unchanged if nothing can be misread, otherwise as JSON strings. Both can be
+//! copied.
 
 use std::borrow::Cow;
 
 use crate::visible::is_unseen;
 
-/// A name as it stands in a line.
+/// Returns a name as it is written in a line.
 pub(crate) fn shown_name(name: &str) -> Cow<'_, str> {
     if !name.is_empty() && name.chars().all(is_plain) {
         Cow::Borrowed(name)
@@ -14,14 +14,14 @@ pub(crate) fn shown_name(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Letters and digits of any script, and the signs that names are made of.
+/// Returns whether a character is a letter or digit of any script, or a sign that names usually contain.
 fn is_plain(character: char) -> bool {
     let is_name = character.is_alphanumeric() || matches!(character, '_' | '-' | '.' | '$' | '@');
-    // Fillers of Hangul are letters without a visible form.
+    // Hangul fillers are letters without a visible form.
     is_name && !is_unseen(character)
 }
 
-/// A text as a JSON string in which nothing is hidden.
+/// Returns a text as a JSON string without hidden characters.
 pub(super) fn quoted(text: &str) -> String {
     let mut shown = String::with_capacity(text.len() + 2);
     shown.push('"');

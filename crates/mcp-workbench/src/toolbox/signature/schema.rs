@@ -1,41 +1,41 @@
-//! A JSON Schema as the shape of the values that it allows, as far as a line can say it. Schemas are others' text: how
-//! deep, how wide and how long one is looked into is bounded, and what is odd in it becomes `any`.
+//! Reduces a JSON Schema to the shape of the values that it allows, as far as one line can show it. Schemas are
+//! untrusted text: the depth, width and length that are read are bounded, and odd parts become `any`.
 
 use std::collections::HashSet;
 
 use super::name::quoted;
 use crate::wire::{Kind, RawJson};
 
-/// How deep objects and arrays are looked into.
+/// The maximum depth to which objects and arrays are read.
 const DEEPEST: usize = 4;
 
-/// How many parts of a schema are looked into in all.
+/// The maximum number of subschemas that are read in all.
 const MOST_PARTS: usize = 256;
 
-/// How many members of one object are looked into, beside those that are required.
+/// The maximum number of optional members that are read per object.
 const MOST_OPTIONAL: usize = 64;
 
-/// How many alternatives of one value are looked into.
+/// The maximum number of alternatives that are read per value.
 const MOST_ALTERNATIVES: usize = 16;
 
-/// How many words of an enum are kept, and how long each may be.
+/// The maximum number of enum values, and the maximum length of each.
 const MOST_WORDS: usize = 16;
 const LONGEST_WORD: usize = 48;
 
 /// The values that a schema allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// Any, or nothing that can be said.
+    /// Any value, or values that cannot be described.
     Any,
-    /// Of a type that needs no more words.
+    /// A type with a simple name.
     Word(String),
-    /// These, and so many more.
+    /// These values, and this many more.
     Words {
         kept: Vec<String>,
         more: usize,
     },
     Array(Box<Self>),
-    /// A list with a shape for each place.
+    /// A list with a shape for each position.
     Tuple(Vec<Self>),
     Object(Members),
     Union(Vec<Self>),
@@ -45,9 +45,9 @@ pub(super) enum Shape {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Members {
     pub(super) known: Vec<Member>,
-    /// How many further ones there are, all optional.
+    /// The number of further members, all optional.
     pub(super) more: usize,
-    /// What all others are, where the schema says it.
+    /// The shape of all other members, if the schema has one.
     pub(super) others: Option<Box<Shape>>,
 }
 
@@ -57,11 +57,11 @@ pub(super) struct Member {
     pub(super) name: String,
     pub(super) is_required: bool,
     pub(super) shape: Shape,
-    /// What it is where it is left out, as JSON.
+    /// The default value, as JSON.
     pub(super) default: Option<String>,
 }
 
-/// The parameters of a tool.
+/// Reads the parameters of a tool.
 pub(super) fn read(schema: Option<&RawJson>) -> Members {
     let Some(schema) = schema else {
         return Members::default();
@@ -73,20 +73,20 @@ pub(super) fn read(schema: Option<&RawJson>) -> Members {
     let parts = reader.parts(schema);
     let mut members = reader.members(&parts, 0);
     if parts.iter().any(|part| part.member("properties").is_some()) {
-        // That a tool takes other arguments too is nothing that a model should be told.
+        // A model should not be told that a tool accepts arbitrary other arguments.
         members.others = None;
     }
     members
 }
 
 struct Reader<'a> {
-    /// What local references begin at.
+    /// The root of local references.
     root: &'a RawJson,
     parts_left: usize,
 }
 
 impl Reader<'_> {
-    /// A schema, what it refers to and what it is made of: all of them hold for a value.
+    /// Returns a schema with everything that it references or combines with `allOf`: all of them apply to a value.
     fn parts(&mut self, schema: &RawJson) -> Vec<RawJson> {
         let mut parts = Vec::new();
         let mut waiting = vec![schema.clone()];
@@ -110,7 +110,7 @@ impl Reader<'_> {
         parts
     }
 
-    /// What a local reference leads to.
+    /// Resolves a local reference.
     fn resolve(&self, reference: &str) -> Option<RawJson> {
         let mut found = self.root.clone();
         let pointer = reference.strip_prefix('#')?;
@@ -124,7 +124,7 @@ impl Reader<'_> {
         Some(found)
     }
 
-    /// The shape of a value, so deep inside.
+    /// Returns the shape of a value at this depth.
     fn shape(&mut self, schema: &RawJson, depth: usize) -> Shape {
         if self.parts_left == 0 || schema.kind() != Kind::Object {
             return Shape::Any;
@@ -190,7 +190,7 @@ impl Reader<'_> {
         ))
     }
 
-    /// The objects that describe members: those that hold, and those of alternatives, of which one holds.
+    /// Returns the objects that describe members: those that apply, and those of alternatives, of which one applies.
     fn properties(&mut self, parts: &[RawJson]) -> Vec<RawJson> {
         let own = parts.iter().filter_map(|part| part.member("properties"));
         let mut found: Vec<RawJson> = own.collect();
@@ -201,7 +201,7 @@ impl Reader<'_> {
         found
     }
 
-    /// All members that are required, and others as long as there is room.
+    /// Returns all required members, and others while there is room.
     fn members(&mut self, parts: &[RawJson], depth: usize) -> Members {
         let mut required = required(parts);
         let mut members = Members::default();
@@ -242,12 +242,12 @@ impl Reader<'_> {
     }
 }
 
-/// The member of the first part that has it.
+/// Returns a member from the first part that has it.
 fn first(parts: &[RawJson], name: &str) -> Option<RawJson> {
     parts.iter().find_map(|part| part.member(name))
 }
 
-/// The names of all members that a value must have.
+/// Returns the names of all required members.
 fn required(parts: &[RawJson]) -> indexmap::IndexSet<String> {
     let lists = parts.iter().filter_map(|part| part.member("required"));
     let names = lists.filter_map(|list| list.elements()).flatten();
@@ -264,7 +264,7 @@ fn alternatives(parts: &[RawJson]) -> Vec<RawJson> {
     lists.filter_map(|it| it.elements()).flatten().collect()
 }
 
-/// The words for the types of a value; where none is said, what can be concluded.
+/// Returns the types of a value; infers them if the schema names none.
 fn types(parts: &[RawJson]) -> Vec<String> {
     let said = first(parts, "type");
     let several = said.as_ref().and_then(RawJson::elements);
@@ -287,7 +287,7 @@ fn types(parts: &[RawJson]) -> Vec<String> {
     }
 }
 
-/// The values that are listed one by one.
+/// Returns the values that the schema lists one by one.
 fn literals(parts: &[RawJson]) -> Option<Shape> {
     if let Some(only) = first(parts, "const") {
         return Some(Shape::Words {
@@ -303,7 +303,7 @@ fn literals(parts: &[RawJson]) -> Option<Shape> {
     })
 }
 
-/// A value as JSON on one line, if it is short.
+/// Returns a value as JSON on one line, if it is short.
 fn literal(value: &RawJson) -> Option<String> {
     let text = match value.as_text() {
         Some(text) => quoted(&text),
@@ -313,7 +313,7 @@ fn literal(value: &RawJson) -> Option<String> {
     (fits && !text.chars().any(crate::visible::is_unseen)).then_some(text)
 }
 
-/// What a value is where it is left out. That it is nothing need not be said.
+/// Returns the default of a value. A default of null is left out.
 fn default(schema: &RawJson) -> Option<String> {
     literal(
         &schema
@@ -322,7 +322,7 @@ fn default(schema: &RawJson) -> Option<String> {
     )
 }
 
-/// Adds a shape that is not there yet. Alternatives of alternatives are alternatives, and lists of words one list.
+/// Adds a shape without duplicates. Nested alternatives are flattened, and lists of values are merged.
 fn add(shapes: &mut Vec<Shape>, shape: Shape) {
     match shape {
         Shape::Union(inner) => inner.into_iter().for_each(|it| add(shapes, it)),
@@ -345,7 +345,7 @@ fn add(shapes: &mut Vec<Shape>, shape: Shape) {
     }
 }
 
-/// Whether a text is one word.
+/// Returns whether a text is one word.
 fn is_word(text: &str) -> bool {
     let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '-' | '_' | '.' | '/');
     !text.is_empty() && text.chars().all(is_plain)

@@ -1,17 +1,17 @@
-//! The first sentence of a text.
+//! Extracts the first sentence of a text.
 
 use crate::{visible::visible, wire::RawJson};
 
-/// The most characters of a sentence.
+/// The maximum length of a sentence.
 pub(super) const LONGEST: usize = 100;
 
-/// How much of a text is looked at.
+/// The number of characters of a text that are searched for the end of the sentence.
 const LOOKED_AT: usize = 4 * LONGEST;
 
-/// Words whose point ends no sentence.
+/// Abbreviations whose point does not end a sentence.
 const SHORTENED: &[&str] = &["e.g", "i.e", "etc", "vs", "cf", "approx", "incl", "no"];
 
-/// What the tool of a definition does, in a sentence; nothing if it does not say.
+/// Returns the first sentence of a tool's description, if it has one.
 pub(crate) fn sentence(definition: &RawJson) -> Option<String> {
     let said = |name: &str| {
         let value = definition.member(name)?;
@@ -21,7 +21,7 @@ pub(crate) fn sentence(definition: &RawJson) -> Option<String> {
     said("description").or_else(|| said("title"))
 }
 
-/// The first sentence of a text on one line, cut where it is longer than so many characters.
+/// Returns the first sentence of a text on one line, shortened to `longest` characters.
 pub(crate) fn sentence_of(text: &str, longest: usize) -> String {
     let text = without_headings(text.trim_start());
     let looked_at = text.char_indices().nth(LOOKED_AT.max(longest + 1));
@@ -30,7 +30,7 @@ pub(crate) fn sentence_of(text: &str, longest: usize) -> String {
     cut(&visible(&words.join(" ")), longest)
 }
 
-/// A text without the headings that it begins with, if there is more.
+/// Removes leading headings from a text, if more text follows.
 fn without_headings(text: &str) -> &str {
     let mut rest = text;
     while rest.starts_with('#') {
@@ -42,7 +42,7 @@ fn without_headings(text: &str) -> &str {
     if rest.is_empty() { text } else { rest }
 }
 
-/// Where the first sentence ends: behind its point, or before an empty line or a list.
+/// Returns the end of the first sentence: after its point, or before an empty line or a list.
 fn end(text: &str) -> usize {
     for (at, character) in text.char_indices() {
         let after = &text[at + character.len_utf8()..];
@@ -65,7 +65,7 @@ fn is_shortened(before: &str) -> bool {
     SHORTENED.iter().any(|it| it.eq_ignore_ascii_case(word))
 }
 
-/// Whether a new line begins something else.
+/// Returns whether a new line starts something else.
 fn is_break(after: &str) -> bool {
     let line = after.trim_start_matches([' ', '\t', '\r']);
     let number = line.trim_start_matches(|it: char| it.is_ascii_digit());
@@ -80,7 +80,7 @@ fn cut(text: &str, longest: usize) -> String {
     }
     let end = text.char_indices().nth(longest - 1);
     let kept = &text[..end.map_or(text.len(), |(end, _)| end)];
-    // A word that is cut in two says nothing, unless it is most of what there is.
+    // Does not split a word, unless it is most of the text.
     let kept = match kept.rsplit_once(' ') {
         Some((words, _)) if words.chars().count() > longest / 2 => words,
         _ => kept,

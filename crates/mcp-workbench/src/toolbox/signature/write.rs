@@ -1,24 +1,24 @@
-//! Parameters as text. What is too long is said in fewer words, step by step: shallower objects and shorter lists of
-//! words, then fewer optional parameters, then no types.
+//! Writes parameters as text. A text that is too long is shortened step by step: less depth and fewer enum values,
+//! then fewer optional parameters, then no types.
 
 use super::{
     name::shown_name,
     schema::{Member, Members, Shape},
 };
 
-/// The most characters of a list of parameters, as long as the names of those that are required leave room for more.
+/// The maximum length of a list of parameters. The names of required parameters may exceed it.
 pub(super) const LONGEST: usize = 240;
 
-/// How much is said of a value.
+/// The amount of detail that is shown of a value.
 #[derive(Debug, Clone, Copy)]
 struct Room {
-    /// How deep objects are shown with their members.
+    /// The depth to which objects are shown with their members.
     depth: usize,
-    /// How many words of an enum are shown.
+    /// The number of enum values that are shown.
     words: usize,
 }
 
-/// From the most that is said to the least.
+/// From the most detail to the least.
 const ROOMS: [Room; 4] = [
     Room { depth: 2, words: 6 },
     Room { depth: 1, words: 6 },
@@ -26,7 +26,7 @@ const ROOMS: [Room; 4] = [
     Room { depth: 0, words: 3 },
 ];
 
-/// The parameters of a tool in parentheses.
+/// Returns the parameters of a tool in parentheses.
 pub(super) fn parameters(members: &Members) -> String {
     let all = |room: Room| {
         let shown = members.known.iter().map(|it| member(it, room));
@@ -45,7 +45,7 @@ pub(super) fn parameters(members: &Members) -> String {
         .unwrap_or_else(|| names(members))
 }
 
-/// The parameters that are required, and the first of the others.
+/// Returns the required parameters, and the first of the optional ones.
 fn some(members: &Members, optional: usize, room: Room) -> String {
     let mut left = optional;
     let mut left_out = members.more;
@@ -63,7 +63,7 @@ fn some(members: &Members, optional: usize, room: Room) -> String {
     joined(shown, left_out)
 }
 
-/// The names of the parameters that are required.
+/// Returns the names of the required parameters.
 fn names(members: &Members) -> String {
     let (required, optional): (Vec<_>, Vec<_>) =
         members.known.iter().partition(|it| it.is_required);
@@ -82,7 +82,7 @@ fn member(member: &Member, room: Room) -> String {
     let name = shown_name(&member.name);
     let mark = if member.is_required { "" } else { "?" };
     let default = member.default.as_ref();
-    // What may be left out may be nothing.
+    // `null` is implied for an optional parameter.
     let shape = match &member.shape {
         Shape::Union(shapes) if !member.is_required && default.is_none() => {
             let others = shapes.iter().filter(|it| !is_null(it));
@@ -138,7 +138,7 @@ fn union<'a>(shapes: impl Iterator<Item = &'a Shape>, room: Room) -> String {
     written_shapes.join("|")
 }
 
-/// A shape before `[]`.
+/// Returns a shape that can be followed by `[]`.
 fn in_parentheses(shape: &Shape, room: Room) -> String {
     let text = written(shape, room);
     match shape {

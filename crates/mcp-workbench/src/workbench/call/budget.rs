@@ -16,17 +16,15 @@ use crate::{
 /// The key under which programs find what was done to a result.
 const RESULT_KEY: &str = "mcp-workbench/result";
 
-/// Where a result comes from, and what may become of it.
+/// The origin of a result, and the treatment of its parts.
 pub(crate) struct Origin<'a> {
-    /// The server that has sent it.
     pub server: &'a ServerIdentifier,
-    /// The tool that was called, where that is known.
+    /// The tool that was called, if it is known.
     pub tool: Option<&'a ToolName>,
-    /// Whether `structuredContent` may be left out.
     pub(crate) structured: Structured,
 }
 
-/// A result as its client gets it: as it came if it is within the budget, or if it cannot be kept.
+/// Returns a result as its client gets it: unchanged if it is within the budget, or if it cannot be stored.
 pub(crate) fn fit(
     workbench: &Workbench,
     origin: &Origin<'_>,
@@ -60,14 +58,14 @@ fn cut(
     Some(cut.compose(&told.notice(by_tool), link.as_ref(), (RESULT_KEY, &about)))
 }
 
-/// What is told about a result that was cut.
+/// A cut result, with the texts that describe the cut.
 struct Told<'a> {
     cut: &'a Cut<'a>,
     kept: &'a KeptResult,
 }
 
 impl Told<'_> {
-    /// The part that a client that knows nothing of us reads on with.
+    /// Returns the address of the first page, with which any client can read the rest.
     fn first(&self) -> Address {
         let view = if self.cut.cuts_text() {
             View::Text
@@ -77,7 +75,7 @@ impl Told<'_> {
         Address::first(&self.kept.id, view)
     }
 
-    /// What a model reads, where the text is cut.
+    /// Returns the notice for the model at the place where the text is cut.
     fn notice(&self, by_tool: bool) -> String {
         let Cut {
             characters,
@@ -113,7 +111,7 @@ impl Told<'_> {
         notice + "]"
     }
 
-    /// The link through which the rest is read.
+    /// Returns the link to the stored result.
     fn link(&self, origin: &Origin<'_>) -> RawJson {
         let address = self.first();
         let pages = self.kept.pages(address.view);

@@ -28,26 +28,26 @@ use crate::{
     wire::{Answer, RawJson},
 };
 
-/// How long a user may take to answer.
+/// The time that a user has to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(10);
-/// How many consents are remembered; beyond that the user is asked again.
+/// The maximum number of stored consents; beyond that the user is asked again.
 const MAX_CONSENTS: usize = 10_000;
-/// How many permitted calls wait to be made again; beyond that the user is asked again.
+/// The maximum number of permitted calls that wait to be repeated; beyond that the user is asked again.
 const MAX_ROUNDS: usize = 1024;
 
-/// The consents that hold for longer than one call.
+/// The consents that are valid for longer than one call.
 #[derive(Default)]
 pub(in crate::workbench) struct Consents {
     granted: Mutex<Granted>,
-    /// Something was permitted for a session.
+    /// Notified when a tool is permitted for a session.
     changed: Notify,
 }
 
 #[derive(Default)]
 struct Granted {
-    /// The definition of the tool as it was when it was permitted.
+    /// The definition of each tool at the time it was permitted.
     sessions: HashMap<SessionTool, Fingerprint>,
-    /// Calls that were permitted and that their server has answered with a question: the client makes them again.
+    /// Permitted calls that their server answered with a question, so that the client repeats them.
     rounds: IndexSet<Fingerprint>,
 }
 
@@ -59,12 +59,12 @@ struct SessionTool {
     tool: ToolName,
 }
 
-/// Those for whom a consent holds.
+/// The scope of a consent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Session {
-    /// A client with which something was agreed on, until it goes.
+    /// A client with a session, until it disconnects.
     Client(ClientId),
-    /// Whoever is behind requests that stand for themselves, until the workbench ends.
+    /// The principal of stateless requests, until the workbench ends.
     Principal(Principal),
 }
 
@@ -72,7 +72,7 @@ enum Session {
 pub(super) struct Consent {
     /// The definition that was permitted.
     pub(super) definition: Fingerprint,
-    /// The call that the user was asked about; nothing if the tool is permitted for the session.
+    /// The call that the user was asked about; `None` if the tool is permitted for the session.
     call: Option<AskedCall>,
 }
 
@@ -86,7 +86,7 @@ struct AskedCall {
 
 /// The verdict on a call.
 pub(super) enum Permit {
-    /// It may run; with a consent where the user has to give one.
+    /// The call may run, with a consent if the user has to give one.
     Granted(Option<Box<Consent>>),
     /// The user has to be asked first.
     Ask(AskedTool),
@@ -100,8 +100,8 @@ pub(super) struct AskedTool {
 }
 
 impl Consents {
-    /// Returns whether a call may run, as far as that is known without waiting. Nothing is known of a server that has
-    /// not listed its tools: its task decides when it has.
+    /// Returns whether a call may run, as far as this is known without waiting. If a server has not listed its tools,
+    /// its task decides once it has.
     pub(super) fn check(
         &self,
         server: &ServerHandle,
@@ -147,13 +147,13 @@ impl Consents {
         let in_session = session.map(|session| asked.in_session(server, session));
         let answered = tokio::select! {
             biased;
-            // What was permitted for the session while this was asked needs no answer any more.
+            // If the tool is permitted for the session in the meantime, the answer is no longer needed.
             () = self.granted(in_session.as_ref(), definition) => {
                 return Ok(Consent { definition, call: None });
             }
             answered = ask_user(server, &asked, &request.arguments, client) => answered?,
         };
-        // The user has permitted what was shown, and nothing that has taken its place meanwhile.
+        // The user permitted the definition that was shown, not one that has replaced it since.
         let now = AskedTool::find(server, asked.name.as_str())?;
         if now.is_some_and(|now| now.definition != definition) {
             return Err(NotPermitted::Outdated);
@@ -165,8 +165,8 @@ impl Consents {
         Ok(Consent { definition, call })
     }
 
-    /// Records the result of a call that the user was asked about: if its server has asked something, the client
-    /// makes the call again, and that is the same call.
+    /// Records the result of a call that the user was asked about. If its server asked a question, the client repeats
+    /// the call, and the consent covers that.
     pub(super) fn record_round(&self, consent: &Consent, result: &RawJson) {
         let Some(call) = &consent.call else { return };
         if result_type(result) != ResultType::InputRequired {
@@ -180,13 +180,13 @@ impl Consents {
         granted.rounds.insert(round);
     }
 
-    /// Forgets what was permitted to a client that has gone.
+    /// Removes the consents of a client that has gone.
     pub(in crate::workbench) fn forget(&self, client: ClientId) {
         let gone = Session::Client(client);
         self.state().sessions.retain(|it, _| it.session != gone);
     }
 
-    /// Waits until a tool is permitted for a session: by the answer to another question. Cancel-safe.
+    /// Waits until a tool is permitted for a session by the answer to another question. Cancel-safe.
     async fn granted(&self, tool: Option<&SessionTool>, definition: Fingerprint) {
         let Some(tool) = tool else {
             return pending().await;
@@ -200,7 +200,8 @@ impl Consents {
             }
             match tool.session {
                 Session::Client(_) => changed.await,
-                // Nobody may be waiting any more for a call that was answered with the question.
+                // A stateless client gets the question in place of a result, so nobody may be waiting for this call
+                // any more. It must not run without an answer.
                 Session::Principal(_) => pending().await,
             }
         }
@@ -219,7 +220,7 @@ impl Consents {
         self.changed.notify_waiters();
     }
 
-    /// Returns whether a call continues one that was permitted, which counts once.
+    /// Returns whether a call continues one that was permitted. The permission is used up.
     fn take_round(&self, call: &AskedCall, definition: Fingerprint, retry: &Retry) -> bool {
         let round = call.round(definition, retry.state.as_ref());
         self.state().rounds.shift_remove(&round)
@@ -269,7 +270,7 @@ impl AskedCall {
         }
     }
 
-    /// Returns the digest of the call as it is made again with the state that its server gave out.
+    /// Returns the digest of the call as it is repeated with the state that its server gave out.
     fn round(&self, definition: Fingerprint, state: Option<&RawJson>) -> Fingerprint {
         let state = state.map_or("", RawJson::as_str);
         let caller = format!("{} {:?}", self.server, self.principal);
@@ -309,8 +310,7 @@ async fn ask_user(
     }
 }
 
-/// Returns for whom a client's consent can hold: a request that stands for itself, of somebody of whom nothing is
-/// known, has nobody to whom it could be remembered.
+/// Returns the scope of a client's consent. A stateless request of an anonymous client has none.
 fn session_of(client: &dyn ClientHandle) -> Option<Session> {
     match (client.era(), client.principal()) {
         (Era::Legacy, _) => Some(Session::Client(client.id())),

@@ -41,10 +41,11 @@ use resolve::{Attempt, Lookup};
 use waiting::Step;
 pub(crate) use waiting::WaitingCall;
 
-/// How often a call is checked and sent again because its tool changed between the check and the moment of sending.
+/// The number of times that a call is checked and sent again because its tool changed between the check and the
+/// moment of sending.
 const MAX_CHECKS: u32 = 3;
-/// How often a call is sent again because its server refused its headers. The list of tools is read before that, so a
-/// server that refuses twice will not accept a third request.
+/// The number of times that a call is sent again because its server refused its headers. The list of tools is read
+/// before that, so a server that refuses twice will not accept a third request.
 const MAX_HEADER_REPEATS: u32 = 1;
 
 /// The names by which a client means a tool.
@@ -166,9 +167,9 @@ struct Run {
     /// Set if the client continues a call with a state that a server gave out.
     continues: bool,
     audit: Option<AuditEntry>,
-    /// How often the call was checked again because its definition had changed.
+    /// The number of times that the call was checked again because its definition had changed.
     checks: u32,
-    /// How often the call was sent again because its headers were refused.
+    /// The number of times that the call was sent again because its headers were refused.
     header_repeats: u32,
     /// Set once the user was offered to sign in for it: once is enough.
     was_offered: bool,
@@ -430,7 +431,7 @@ impl Run {
             server: &self.tool.server_identifier(),
             tool: Some(&self.tool.tool),
             structured: match self.mode {
-                // The client has been shown the tool's `outputSchema`, if it has one.
+                // The client was shown the tool's `outputSchema`, if it has one.
                 Mode::Registered => Structured::Stays,
                 Mode::UseTool | Mode::Native => Structured::MayGo,
             },
@@ -439,8 +440,8 @@ impl Run {
         budget::fit(&self.workbench, &origin, recipient, result)
     }
 
-    /// Returns whether an error of the server goes to the client as it is. What a client can act on is not turned into
-    /// words for a model: that it lacks a capability, or that what it continues with is not accepted.
+    /// Returns whether an error of the server goes to the client unchanged. Errors that a client can act on are not
+    /// turned into words for a model: a missing capability, or a rejected continuation.
     fn passes_on(&self, error: &RawJson) -> bool {
         let is_modern = self.client.era() == Era::Modern;
         self.mode == Mode::Native || (is_modern && (self.continues || era::is_modern_code(error)))

@@ -18,7 +18,7 @@ use crate::{
 pub(crate) enum LookupError {
     /// No such toolbox is configured.
     ToolboxUnknown,
-    /// The toolbox is not open; this would open it.
+    /// The toolbox is not open; this meta-tool would open it.
     ToolboxNotOpen(MetaTool),
     /// The toolbox has no such server.
     ServerUnknown,
@@ -31,9 +31,9 @@ pub(crate) enum LookupError {
     },
     /// The tool may not be called.
     NotPermitted(NotPermitted),
-    /// The tool is withheld, since nobody has approved it.
+    /// The tool is withheld because nobody has approved it.
     ToolNotApproved {
-        /// The reason in words, with what to do.
+        /// The reason in words, with the next step.
         reason: String,
     },
     /// The server is not up and could not be started.
@@ -41,7 +41,7 @@ pub(crate) enum LookupError {
 }
 
 impl LookupError {
-    /// The stable code for programs.
+    /// Returns the stable code for programs.
     pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::ToolboxUnknown => "toolbox_unknown",
@@ -56,8 +56,7 @@ impl LookupError {
     }
 }
 
-/// The place where a tool was looked up. What has to be waited for is data, so that a call that waits for nothing
-/// makes no future.
+/// The outcome of a lookup. A wait is represented as data, so that a call that does not wait creates no future.
 pub(super) enum Lookup {
     /// The server has the tool, or had it when it was last up.
     Found {
@@ -72,15 +71,15 @@ pub(super) enum Lookup {
     Unlisted(Arc<ServerHandle>),
 }
 
-/// How often a call has waited for its tool to be found.
+/// The number of times that a call has waited for its tool to be found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Attempt {
     First,
-    /// It has: what is known now counts.
+    /// The call has waited: the present state decides.
     Again,
 }
 
-/// Finds a tool by what a client names, as far as that is possible without waiting.
+/// Finds a tool by the names that a client uses, as far as this is possible without waiting.
 pub(super) fn look_up(
     workbench: &Workbench,
     mode: Mode,
@@ -137,7 +136,7 @@ struct Listed {
     may_ask: bool,
 }
 
-/// Returns a tool that the server has listed; nothing if the server has to be asked.
+/// Returns a tool that the server has listed; `None` if the server has to be asked.
 fn find_listed(
     status: &Status,
     tool: &str,
@@ -190,7 +189,7 @@ fn look_up_shown(
     }
 }
 
-/// Waits for what a lookup needs. A server that wants its user to sign in fails with that.
+/// Waits for the condition that a lookup needs. Fails if the server requires a sign-in.
 pub(super) async fn wait(
     workbench: &Workbench,
     lookup: Lookup,

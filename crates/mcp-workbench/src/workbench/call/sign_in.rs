@@ -19,7 +19,7 @@ use crate::{
     workbench::Workbench,
 };
 
-/// How long a user may take to sign in, the answer to the offer included.
+/// The time that a user has to sign in, the answer to the offer included.
 const SIGN_IN_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// Opens a toolbox, and offers the user to sign in to the servers that want it, one after the other.
@@ -75,7 +75,7 @@ pub(super) async fn offer_sign_in(
     match offered.unwrap_or(Err(NotSignedIn::Late)) {
         Ok(()) => {
             tracing::info!("signed in to server '{name}' of toolbox '{toolbox}'");
-            // The start that failed for want of a sign-in says nothing about the next one.
+            // The start failed only because a sign-in was missing, so the next open waits for the server in full.
             server.set_awaited(Awaited::Never);
             true
         }
@@ -131,7 +131,7 @@ async fn agreed(
     pin!(redirected);
     tokio::select! {
         biased;
-        // Some clients answer when everything is done.
+        // Some clients answer only after the browser has finished.
         granted = &mut redirected => {
             granted?;
             return Ok(());
@@ -173,7 +173,7 @@ fn question(
         .member("message", &message)
         .member("url", address);
     match era {
-        // Where to find it again; the modern era has nothing like it.
+        // The id under which a legacy client reports completion; the modern era has no equivalent.
         Era::Legacy => params.member("elicitationId", id).finish(),
         Era::Modern => params.finish(),
     }

@@ -97,7 +97,7 @@ impl WaitingCall {
     }
 }
 
-/// Finds the tool, waiting for what that needs. The user is offered to sign in, if the server wants that.
+/// Finds the tool, and waits as needed. Offers the user to sign in if the server requires it.
 async fn resolve(
     run: &mut Run,
     mut call: Call,
@@ -165,7 +165,7 @@ async fn wait_signing_in(
     waited
 }
 
-/// Waits until a call is permitted, asking the user where that is needed.
+/// Waits until a call is permitted, and asks the user if needed.
 async fn permit(
     run: &Run,
     server: &Arc<ServerHandle>,

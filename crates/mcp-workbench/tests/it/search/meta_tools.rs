@@ -138,6 +138,7 @@ fn a_list_that_makes_no_sense_stops_the_start() {
     let finished = setup.start().finish();
     assert!(!finished.status.success());
     let said = &finished.stderr;
-    let expected = "metaTools[1]: unknown value `serch_tools`\n  hint: did you mean `search_tools`?";
+    let expected =
+        "metaTools[1]: unknown value `serch_tools`\n  hint: did you mean `search_tools`?";
     assert!(said.contains(expected), "{said}");
 }

@@ -76,7 +76,8 @@ fn a_secret_in_the_arguments_is_warned_of() {
     let finished = workbench.finish();
     assert_eq!(finished.status.code(), Some(0), "{}", finished.stderr);
     let said = format!("{}\n{}", finished.stdout.join("\n"), finished.stderr);
-    let warned = |what: &str| said.contains(&format!("the value of {what} is passed as an argument"));
+    let warned =
+        |what: &str| said.contains(&format!("the value of {what} is passed as an argument"));
     assert!(warned("API_TOKEN") && warned("a file"), "{said}");
     assert!(warned("OTHER"), "{said}");
     assert!(!warned("PROJECT") && !said.contains("hunter2"), "{said}");
