@@ -1,5 +1,5 @@
-//! Who else may write the configuration file. It says which programs are started, so whoever can write it can run
-//! anything under this account.
+//! Checks which other users can write the configuration file. It decides which programs are started, so anyone who
+//! can write it can run any program under this account.
 
 use std::{
     fmt,
@@ -8,7 +8,7 @@ use std::{
 
 use crate::visible::visible;
 
-/// Somebody else may write a file that says which programs are started, or put another in its place.
+/// Another user can write a file that decides which programs are started, or replace it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{writer} can write to {}, and so run programs as you", path.display())]
 pub struct AccessFault {
@@ -17,14 +17,14 @@ pub struct AccessFault {
     pub writer: Writer,
 }
 
-/// Who may write what only its user should.
+/// The users that can write a file that only its own user should.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Writer {
     /// Every account of the machine.
     Everybody,
-    /// Another account, to which it belongs.
+    /// Another account, which owns the file.
     Owner(u32),
-    /// The members of a group, by its name, or by its number where it has none.
+    /// The members of a group, by its name, or by its number if it has none.
     Group(String),
 }
 
@@ -39,12 +39,12 @@ impl fmt::Display for Writer {
 }
 
 impl AccessFault {
-    /// Whether servers are started all the same.
+    /// Returns whether servers are started anyway.
     pub(super) fn is_tolerable(&self) -> bool {
         matches!(self.writer, Writer::Group(_))
     }
 
-    /// What to do about it.
+    /// Returns the next step for the user.
     pub fn remedy(&self) -> String {
         let path = self.path.display();
         match self.writer {
@@ -57,18 +57,19 @@ impl AccessFault {
     }
 }
 
-/// What is wrong with the rights on an absolute path; the worst of it.
+/// Returns the worst problem with the permissions of an absolute path.
 #[cfg(unix)]
 pub(super) fn check(path: &Path) -> Option<AccessFault> {
     unix::check(path)
 }
 
-/// Who besides this user and root may write a file, or put another in its place; a group that may is not meant.
+/// Returns a problem if users other than this one and root can write or replace a file. A writable group is not
+/// reported.
 pub(crate) fn foreign_writer(path: &Path) -> Option<AccessFault> {
     check(path).filter(|fault| !fault.is_tolerable())
 }
 
-/// Elsewhere the system's lists of rights are not read.
+/// Access control lists of other systems are not read.
 #[cfg(not(unix))]
 pub(super) fn check(_: &Path) -> Option<AccessFault> {
     None
@@ -86,18 +87,18 @@ mod unix {
 
     const WRITABLE_BY_OTHERS: u32 = 0o002;
     const WRITABLE_BY_GROUP: u32 = 0o020;
-    /// In such a folder only the owner of a file can replace it.
+    /// In a sticky folder only the owner of a file can replace it.
     const STICKY: u32 = 0o1000;
 
     pub(super) fn check(path: &Path) -> Option<AccessFault> {
-        // What a link leads to is what counts, if nobody else can have it lead elsewhere.
+        // The permissions of the link's target count, unless another user can redirect the link.
         if let Some(fault) = link(path) {
             return Some(fault);
         }
         let path = fs::canonicalize(path).ok()?;
         let file = fs::metadata(&path).ok()?;
         if !file.is_file() {
-            // A pipe, such as the shell makes of `<(…)`, belongs to whoever names it.
+            // A pipe, such as the one that a shell creates for `<(…)`, belongs to the user who names it.
             return None;
         }
         let folder = fs::metadata(path.parent()?).ok()?;
@@ -112,7 +113,7 @@ mod unix {
             .or_else(|| Some(fault(path.parent()?, by_group(&folder, STICKY)?)))
     }
 
-    /// Who else may put another link in the place of one.
+    /// Returns a problem if another user can replace a link.
     fn link(path: &Path) -> Option<AccessFault> {
         let metadata = fs::symlink_metadata(path).ok()?;
         if !metadata.is_symlink() {
@@ -124,13 +125,13 @@ mod unix {
             writer,
         };
         let of_folder = stranger(&fs::metadata(&folder).ok()?, STICKY);
-        // A link has no rights of its own, but an owner.
+        // A link has an owner, but no permissions of its own.
         let of_link = foreign_owner(&metadata);
         { of_folder.map(|writer| fault(&folder, writer)) }
             .or_else(|| of_link.map(|writer| fault(path, writer)))
     }
 
-    /// Who else may write it, without being in its group; `guard` is a mode that keeps everybody from it.
+    /// Returns the user outside of the group who can write to it; `guard` is a mode bit that prevents that.
     fn stranger(metadata: &Metadata, guard: u32) -> Option<Writer> {
         let mode = metadata.mode();
         if mode & WRITABLE_BY_OTHERS != 0 && mode & guard == 0 {
@@ -144,7 +145,7 @@ mod unix {
         (owner != own && owner != 0).then_some(Writer::Owner(owner))
     }
 
-    /// The group that may write it, if others are in it; `guard` is a mode that keeps them from it.
+    /// Returns the group that can write to it, if it has other members; `guard` is a mode bit that prevents that.
     fn by_group(file: &Metadata, guard: u32) -> Option<Writer> {
         if file.mode() & WRITABLE_BY_GROUP == 0 || file.mode() & guard != 0 {
             return None;
@@ -157,7 +158,8 @@ mod unix {
     }
 }
 
-/// The name of a group, if anybody but this user is in it. One that the system's files do not know is taken for one that has others.
+/// Returns the name of a group, if it has members other than this user. A group that is missing from the system's
+/// files is assumed to have some.
 #[cfg(unix)]
 fn group_with_others(group: u32, user: u32, groups: &str, users: &str) -> Option<String> {
     let number = group.to_string();

@@ -1,28 +1,27 @@
-//! The audit log, as the file asks for it.
+//! The audit log settings.
 
 use std::path::PathBuf;
 
-/// The size at which a file is put aside, where the configuration names none.
+/// The default size at which the log is rotated.
 pub(super) const DEFAULT_MAX_BYTES: u64 = 10 * 1024 * 1024;
-/// How many files are kept, where the configuration says nothing.
+/// The default number of files.
 pub(super) const DEFAULT_FILES: u32 = 5;
-/// The name of the file, where the configuration names none.
+/// The default name of the file.
 pub(super) const DEFAULT_FILE: &str = "audit.jsonl";
 
-/// Where calls are noted, and how much of each.
+/// The settings of the audit log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Audit {
-    /// The file that is written to. Older ones stand beside it, with numbers.
+    /// The current file. Rotated files are next to it, with numbers.
     pub file: PathBuf,
-    /// The size at which a file is put aside.
+    /// The size at which the file is rotated.
     pub max_bytes: u64,
-    /// How many files are kept in all.
+    /// The total number of files.
     pub files: u32,
-    /// What is noted of arguments.
     pub arguments: NotedArguments,
 }
 
-/// What is noted of the arguments of a call.
+/// The part of a call's arguments that is logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotedArguments {
     Shape,

@@ -1,5 +1,5 @@
-//! Which variables a child process gets: a safe set of our own and what `inheritEnv` asks for, then
-//! the `envFile`, then `env`. Anything more would hand every server the secrets of all the others.
+//! The environment of a child process: a safe set and the variables that `inheritEnv` names, then the `envFile`, then
+//! `env`. Anything more would give every server the secrets of all the others.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -64,7 +64,7 @@ const SAFE: &[&str] = &[
     "UV_SYSTEM_CERTS",
     "npm_config_cafile",
     "GRPC_DEFAULT_SSL_ROOTS_FILE_PATH",
-    // What programs on Windows need.
+    // Variables that programs on Windows need.
     "ALLUSERSPROFILE",
     "APPDATA",
     "CommonProgramFiles",
@@ -93,16 +93,16 @@ const SAFE: &[&str] = &[
     "windir",
 ];
 
-/// Beginnings of the names of variables that every child gets.
+/// Prefixes of the names of variables that every child gets.
 const SAFE_BEGINNINGS: &[&str] = &["LC_", "XDG_"];
 
-/// Our own variables, which a child gets only when it asks for exactly this name.
+/// Our own variables, which a child gets only if the entry lists the exact name.
 const OWN: &[&str] = &["WORKBENCH_CONFIG", "WORKBENCH_TOKEN"];
 
-/// The largest `envFile` that is read.
+/// The maximum size of an `envFile`.
 const LARGEST_FILE: u64 = 1024 * 1024;
 
-/// What a child gets besides the safe set.
+/// The variables that a child gets besides the safe set.
 #[derive(Debug)]
 pub(super) enum Inherit {
     SafeSet,
@@ -111,40 +111,35 @@ pub(super) enum Inherit {
     Names(Vec<Glob>),
 }
 
-/// Why the `envFile` of a server cannot be used.
+/// The reason why the `envFile` of a server cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvFileError {
-    /// It cannot be read.
     #[error("cannot read the envFile `{}`", path.display())]
     Unreadable {
         path: PathBuf,
         #[source]
         source: io::Error,
     },
-    /// It is no text.
     #[error("the envFile `{}` is not UTF-8 text", path.display())]
     NotText { path: PathBuf },
-    /// It is larger than any list of variables.
     #[error("the envFile `{}` is larger than {limit} bytes", path.display())]
     TooLarge {
         path: PathBuf,
-        /// The largest that is read.
+        /// The maximum size.
         limit: u64,
     },
-    /// One of its lines is wrong.
     #[error("the envFile `{}` is malformed at line {line}: {fault}", path.display())]
     Malformed {
         path: PathBuf,
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong with it.
         #[source]
         fault: dotenv::LineFault,
     },
 }
 
 impl ChildEnvironment {
-    /// All variables of the child. The `envFile` is read now; its values join the secrets.
+    /// Returns all variables of the child. Reads the `envFile` now and adds its values to the secrets.
     pub fn variables(
         &self,
         secrets: &mut Secrets,
@@ -162,7 +157,7 @@ impl ChildEnvironment {
     }
 }
 
-/// The variables that a child gets from us.
+/// Returns the variables that a child inherits.
 pub(super) fn inherited(environment: &Environment, rule: &Inherit) -> Vec<(OsString, OsString)> {
     environment
         .variables()
@@ -171,7 +166,7 @@ pub(super) fn inherited(environment: &Environment, rule: &Inherit) -> Vec<(OsStr
         .collect()
 }
 
-/// Whether every child gets the variable.
+/// Returns whether every child gets the variable.
 pub(super) fn is_safe(name: &OsStr) -> bool {
     let text = name.to_string_lossy();
     SAFE.iter().any(|safe| same_variable(name, safe))
@@ -202,7 +197,7 @@ fn is_own(name: &OsStr) -> bool {
     OWN.iter().any(|own| same_variable(name, own))
 }
 
-/// An exported shell function: old shells run such values.
+/// Returns whether a value is an exported shell function, which old shells execute.
 fn is_function(value: &OsStr) -> bool {
     value.as_encoded_bytes().starts_with(b"()")
 }

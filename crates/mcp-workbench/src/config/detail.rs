@@ -8,23 +8,23 @@ use super::{
 };
 use crate::near::nearest;
 
-/// How much a list says of each tool.
+/// The amount of information that a list has of each tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "camelCase")]
 pub enum Detail {
     Names,
-    /// Its name and what it does, in a sentence.
+    /// The name and one sentence of the description.
     Brief,
-    /// Its name, its typed parameters and what it does.
+    /// The name, the typed parameters and one sentence of the description.
     Signature,
-    /// Its name, its description and its input schema.
+    /// The name, the description and the input schema.
     Compact,
-    /// Everything that its server says of it.
+    /// The whole definition.
     Full,
 }
 
 impl Detail {
-    /// All of them, from the least to the most.
+    /// All levels, from the least to the most.
     pub(crate) const ALL: [Self; 5] = [
         Self::Names,
         Self::Brief,
@@ -33,7 +33,7 @@ impl Detail {
         Self::Full,
     ];
 
-    /// The words for them, in the same order.
+    /// Their names, in the same order.
     pub(crate) const WORDS: &'static [&'static str] =
         &["names", "brief", "signature", "compact", "full"];
 

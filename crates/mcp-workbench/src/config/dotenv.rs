@@ -4,26 +4,24 @@
 
 use std::str::Chars;
 
-/// What is wrong with a line.
+/// A problem with a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LineFault {
-    /// There is no `=`.
     #[error("expected `KEY=VALUE`")]
     NoAssignment,
-    /// The name is no name of a variable.
+    /// The name is not a valid variable name.
     #[error("expected the name of a variable before `=`")]
     BadName,
     /// A quote is not closed before the end of the file.
     #[error("the quote is never closed")]
     UnclosedQuote,
-    /// Something follows the closing quote.
     #[error("unexpected text after the closing quote")]
     TextAfterQuote,
     #[error("a NUL character")]
     NulCharacter,
 }
 
-/// Reads the variables of a file in their order, or says at which line it stopped.
+/// Parses the variables of a file in order. An error has the line at which it stopped.
 pub(super) fn parse(text: &str) -> Result<Vec<(String, String)>, (usize, LineFault)> {
     let mut rest = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut variables = Vec::new();
@@ -40,7 +38,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<(String, String)>, (usize, LineFau
 /// A variable and its value.
 type Variable = (String, String);
 
-/// Reads one line, or several where a quoted value spans them; what follows is returned too.
+/// Parses one line, or several if a quoted value spans them. Also returns the remaining text.
 fn assignment(text: &str) -> Result<(Option<Variable>, &str), LineFault> {
     let (line, after) = first_line(text);
     let content = line.trim_start();
@@ -98,7 +96,7 @@ fn quoted(characters: &mut Chars<'_>, quote: char) -> Result<String, LineFault> 
     Err(LineFault::UnclosedQuote)
 }
 
-/// A value without quotes ends at the end of the line, or at a `#` after white space.
+/// Returns a value without quotes, which ends at the end of the line or at a `#` after white space.
 fn unquoted(line: &str) -> &str {
     let comment = line
         .match_indices('#')
@@ -106,8 +104,8 @@ fn unquoted(line: &str) -> &str {
     line[..comment.map_or(line.len(), |(at, _)| at)].trim()
 }
 
-/// The text up to a line break, and the text after it. A carriage return is white space here, and
-/// trimmed as such.
+/// Returns the text up to a line break, and the text after it. A carriage return counts as white space and is trimmed
+/// as such.
 fn first_line(text: &str) -> (&str, &str) {
     text.split_once('\n').unwrap_or((text, ""))
 }

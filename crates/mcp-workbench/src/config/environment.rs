@@ -1,6 +1,5 @@
-//! What the configuration takes from the process: its variables, the directory in which it was
-//! started and the home directory, as one snapshot. Everything else in this module is a function of
-//! the snapshot and the file.
+//! The process environment that the configuration depends on: variables, the start directory and the home directory,
+//! as one snapshot. Everything else in this module is a function of this snapshot and the file.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -8,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// A snapshot of the surroundings of the process.
+/// A snapshot of the process environment.
 #[derive(Clone)]
 pub struct Environment {
     variables: Vec<(OsString, OsString)>,
@@ -17,7 +16,7 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// The surroundings of this process. Where the start directory is gone, it is `.`.
+    /// Takes a snapshot of this process. If the start directory has been deleted, it is `.`.
     pub fn of_process() -> Self {
         Self::new(
             std::env::vars_os(),
@@ -26,8 +25,8 @@ impl Environment {
         )
     }
 
-    /// Surroundings made of plain values. A variable whose value is a reference to itself is left out: MCP clients pass
-    /// `${TOKEN}` on as the value of `TOKEN` where it is not set.
+    /// Creates an environment from plain values. A variable whose value is a reference to itself is left out: MCP
+    /// clients pass on `${TOKEN}` as the value of `TOKEN` if it is not set.
     pub fn new(
         variables: impl IntoIterator<Item = (OsString, OsString)>,
         start_directory: PathBuf,
@@ -43,7 +42,7 @@ impl Environment {
         }
     }
 
-    /// The value of a variable; set but empty is a value.
+    /// Returns the value of a variable. A set but empty variable has a value.
     pub fn variable(&self, name: &str) -> Option<&OsStr> {
         self.variables
             .iter()
@@ -51,24 +50,24 @@ impl Environment {
             .map(|(_, value)| value.as_os_str())
     }
 
-    /// All variables, in the order in which the process got them.
+    /// Returns all variables, in the order of the process.
     pub fn variables(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
         self.variables
             .iter()
             .map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
-    /// The directory in which the workbench was started.
+    /// Returns the directory in which the workbench was started.
     pub fn start_directory(&self) -> &Path {
         &self.start_directory
     }
 
-    /// The home directory of the user.
+    /// Returns the home directory of the user.
     pub fn home(&self) -> Option<&Path> {
         self.home.as_deref()
     }
 
-    /// Where the workbench may keep what it could find out again, as the system has it.
+    /// Returns the system's directory for files that can be recreated.
     pub fn cache_directory(&self) -> Option<PathBuf> {
         let set = |name: &str| self.variable(name).map(PathBuf::from);
         let base = if cfg!(windows) {
@@ -84,7 +83,7 @@ impl Environment {
         base.map(|folder| folder.join("mcp-workbench"))
     }
 
-    /// Where the workbench may keep what cannot be found out again and is of no use elsewhere, as the system has it.
+    /// Returns the system's directory for files that cannot be recreated and are useful on this machine only.
     pub fn state_directory(&self) -> Option<PathBuf> {
         let set = |name: &str| self.variable(name).map(PathBuf::from);
         let base = if cfg!(windows) {
@@ -98,7 +97,7 @@ impl Environment {
         base.map(|folder| folder.join("mcp-workbench"))
     }
 
-    /// The path, seen from the start directory.
+    /// Returns the path, resolved against the start directory.
     pub fn absolute(&self, path: &Path) -> PathBuf {
         clean(&self.start_directory.join(path))
     }
@@ -114,12 +113,12 @@ impl fmt::Debug for Environment {
     }
 }
 
-/// A path without its `.` parts and doubled separators.
+/// Returns a path without `.` segments and duplicate separators.
 pub(super) fn clean(path: &Path) -> PathBuf {
     path.components().collect()
 }
 
-/// Tells whether the value of a variable is only a reference to the variable, in the syntax of any client.
+/// Returns whether the value of a variable is only a reference to the variable, in the syntax of any client.
 fn is_own_reference(name: &OsStr, value: &OsStr) -> bool {
     const SYNTAXES: [(&str, &str); 5] = [
         ("${", "}"),
@@ -136,7 +135,7 @@ fn is_own_reference(name: &OsStr, value: &OsStr) -> bool {
     SYNTAXES.iter().any(is_inside)
 }
 
-/// Whether two names mean one variable: Windows does not look at case.
+/// Returns whether two names mean one variable. Windows ignores case.
 pub(super) fn same_variable(known: &OsStr, name: &str) -> bool {
     if cfg!(windows) {
         known.eq_ignore_ascii_case(name)

@@ -13,17 +13,17 @@ use super::{
 /// A text with its references replaced.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Expanded {
-    /// The text; a reference to a value that is not there stays as it was written.
+    /// The text. A reference to a missing value stays as it was written.
     pub(super) text: String,
-    /// The values that are not there and have no default, each once.
+    /// The missing values without a default, without duplicates.
     pub(super) missing: Vec<MissingValue>,
-    /// The variables that are set to an empty value and have no default, each once.
+    /// The variables that are set to an empty value and have no default, without duplicates.
     pub(super) empty: Vec<String>,
-    /// What went into the text, by the names of variables or as secrets of files.
+    /// The values in the text, each with its origin.
     pub(super) used: Vec<(UsedFrom, String)>,
 }
 
-/// Where a value in a text came from.
+/// The origin of a value in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UsedFrom {
     /// The variable of this name.
@@ -42,14 +42,14 @@ impl fmt::Display for UsedFrom {
     }
 }
 
-/// What stands between `${` and `}`.
+/// A parsed reference, the part between `${` and `}`.
 #[derive(Debug, Clone, Copy)]
 struct Reference<'a> {
     source: Source<'a>,
     default: Option<&'a str>,
 }
 
-/// Where the value of a reference comes from.
+/// The source of a reference's value.
 #[derive(Debug, Clone, Copy)]
 enum Source<'a> {
     Variable(&'a str),
@@ -65,7 +65,7 @@ pub(crate) fn escape_references(text: &str) -> String {
     text.replace("${", "$${")
 }
 
-/// Replaces the references in `text`, or says everything that is wrong with them.
+/// Replaces the references in `text`, or returns everything that is wrong with them.
 pub(super) fn expand(text: &str, sources: &Sources<'_>) -> Result<Expanded, Vec<ReferenceFault>> {
     let mut expanded = Expanded::default();
     let mut faults = Vec::new();

@@ -1,5 +1,5 @@
-//! Everything that can be wrong at one place of a configuration file, as data, with the words for
-//! it: what is wrong (`Display`) and what to do about it (`remedy`).
+//! The faults of a configuration file, as data, with their texts: the problem (`Display`) and the next step
+//! (`remedy`).
 
 mod remedies;
 
@@ -10,167 +10,167 @@ use super::{
     sources::MissingValue,
 };
 
-/// What is wrong at one place of a configuration file.
+/// A fault at one place of a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// The file is not JSON.
     #[error("not valid JSON: {what}")]
     Syntax {
-        /// What the parser stumbled over.
+        /// The message of the parser.
         what: String,
         remedy: &'static str,
     },
-    /// Something is wrong with a key.
+    /// A fault of a key.
     #[error(transparent)]
     Key(#[from] KeyFault),
-    /// Something is wrong with a value.
+    /// A fault of a value.
     #[error(transparent)]
     Value(#[from] ValueFault),
-    /// It is not clear how a server is reached.
+    /// The transport of a server is ambiguous.
     #[error(transparent)]
     Transport(#[from] TransportFault),
-    /// Something is wrong with a reference to a variable.
+    /// A fault of a reference to a variable.
     #[error(transparent)]
     Reference(#[from] ReferenceFault),
-    /// Somebody else may write the file.
+    /// Another user can write the file.
     #[error(transparent)]
     Access(#[from] AccessFault),
 }
 
-/// What is wrong with a key.
+/// A fault of a key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyFault {
     #[error("unknown key `{key}`")]
     Unknown {
         key: String,
         scope: Scope,
-        /// The known key that it resembles.
+        /// A similar known key.
         near: Option<&'static str>,
     },
-    /// The key stands twice in one object.
+    /// The object has a duplicate key.
     #[error("duplicate key `{key}`, first given at line {line}, column {column}")]
     Duplicate {
         key: String,
-        /// The line of the first.
+        /// The line of the first one.
         line: usize,
-        /// The column of the first.
+        /// The column of the first one.
         column: usize,
     },
-    /// A required key is not there.
+    /// A required key is missing.
     #[error("`{key}` is missing")]
     Missing { key: &'static str },
-    /// Two spellings of one key stand in one entry.
+    /// An entry uses two spellings of one key.
     #[error("`{ignored}` is ignored because `{kept}` has the same meaning")]
     SpeltTwice {
         kept: String,
-        /// The spelling that does not.
+        /// The spelling that is ignored.
         ignored: String,
     },
     /// A name that is empty or only white space.
     #[error("the name of a {named} is empty")]
     EmptyName { named: Named },
-    /// A name that no variable can have.
+    /// A name that is not a valid variable name.
     #[error("`{name}` is not a valid variable name")]
     VariableName { name: String },
-    /// A name that no header can have.
+    /// A name that is not a valid header name.
     #[error("`{name}` is not a valid header name")]
     HeaderName { name: String },
 }
 
-/// What is wrong with a value.
+/// A fault of a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ValueFault {
-    /// A value of another type.
+    /// A value of the wrong type.
     #[error("expected {expected}, found {found}")]
     WrongType {
         expected: &'static str,
         found: JsonType,
     },
-    /// A number or boolean where only strings can be.
+    /// A number or boolean where a string is required.
     #[error("expected a string, found `{found}`")]
     Unquoted { found: String },
-    /// A number that is no positive integer.
+    /// A number that is not a positive integer.
     #[error("expected a positive integer, found `{found}`")]
     NotPositive { found: String },
-    /// A number outside of its bounds.
+    /// A number out of bounds.
     #[error("`{found}` is not between {least} and {most}")]
     OutOfRange {
         found: String,
-        /// The smallest that is allowed.
+        /// The minimum.
         least: u64,
-        /// The largest that is allowed.
+        /// The maximum.
         most: u64,
     },
-    /// A word that is none of the known ones.
+    /// An unknown word.
     #[error("unknown value `{found}`")]
     UnknownWord {
         found: String,
         known: &'static [&'static str],
-        /// The known word that it resembles.
+        /// A similar known word.
         near: Option<&'static str>,
     },
-    /// A word that will mean something in a later version.
+    /// A word that is reserved for a later version.
     #[error("`{word}` is not available yet")]
     NotAvailable {
         word: String,
-        /// What can be used today.
+        /// The words that can be used today.
         instead: &'static [&'static str],
     },
     /// A toolbox that is not in the file.
     #[error("there is no toolbox `{found}`")]
     UnknownToolbox {
         found: String,
-        /// The toolbox that it resembles.
+        /// A similar toolbox.
         near: Option<String>,
     },
-    /// A word that stands twice in a list.
+    /// A duplicate word in a list.
     #[error("duplicate entry `{word}`")]
     Repeated { word: String },
-    /// A list of meta-tools with which something cannot be done.
+    /// A list of meta-tools that leaves something impossible.
     #[error("no tool can be {what} without {}", alternatives(names))]
     NoMetaTool {
-        /// What cannot be done with tools.
+        /// The action that is impossible.
         what: &'static str,
         /// The meta-tools of which one is needed.
         names: &'static [&'static str],
     },
-    /// A rule that takes something away, where lists do not.
+    /// A negated rule in a list that does not support negation.
     #[error("`{found}` is not a valid rule for `permissions`")]
     Negated { found: String },
-    /// A file that is to be in a folder which there is not.
+    /// A file whose folder is unknown.
     #[error("no folder found for the {what}")]
     NoFolder { what: &'static str },
     /// A text that is empty or only white space.
     #[error("the {what} is empty")]
     Empty {
-        /// What the text should be.
+        /// A noun for the text.
         what: &'static str,
     },
     /// A text with a NUL character.
     #[error("the text contains a NUL character, which cannot be passed to a program")]
     NulCharacter,
-    /// A header whose value has several lines.
+    /// A header value with several lines.
     #[error("the value of a header contains a line break")]
     LineBreak,
-    /// An address that is none.
+    /// An invalid URL.
     #[error("`{url}` is not an http or https URL")]
     Url { url: String },
 }
 
-/// Why it is not clear how a server is reached.
+/// A fault in the choice of a transport.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TransportFault {
     /// Neither a command nor a URL.
     #[error("a server needs `command` or `url`")]
     Neither,
-    /// Both a command and a URL, and nothing that decides.
+    /// Both a command and a URL, without a type that decides.
     #[error("the server has both `command` and `url`")]
     Both,
-    /// The type needs a key that is not there.
+    /// The type needs a key that is missing.
     #[error("a server of type `{word}` needs `{key}`")]
     Needs {
         word: String,
-        /// The key that is not there.
+        /// The missing key.
         key: &'static str,
     },
     /// `type` and `transport` contradict each other.
@@ -178,25 +178,25 @@ pub enum TransportFault {
     Contradiction { kind: String, transport: String },
 }
 
-/// What is wrong with a reference to a variable.
+/// A fault of a reference to a variable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReferenceFault {
     /// A `${` without its `}`.
     #[error("`${{` is never closed")]
     Unclosed,
-    /// Something between the braces that is no name.
+    /// Text between the braces that is not a name.
     #[error("`${{{name}}}` does not name a variable")]
     Malformed {
-        /// What stands in place of the name.
+        /// The text in place of the name.
         name: String,
     },
     /// A reference inside a reference.
     #[error("a reference inside a reference")]
     Nested,
-    /// A value that is not there and has no default.
+    /// A missing value without a default.
     #[error("{0}")]
     Missing(MissingValue),
-    /// A variable that has an empty value where no default says that it may be empty.
+    /// A variable with an empty value that has no default to permit it.
     #[error("variable {0} is set to an empty value")]
     Empty(String),
     /// A secret in the arguments of a program.
@@ -206,7 +206,7 @@ pub enum ReferenceFault {
     InArguments(UsedFrom),
 }
 
-/// An object of the file, by its keys.
+/// An object of the file, for the list of its keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
     File,
@@ -242,7 +242,7 @@ impl Fault {
     }
 }
 
-/// A list such as "`proxy` or `dynamic`".
+/// Returns a list such as "`proxy` or `dynamic`".
 fn alternatives(words: &[&str]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
     match quoted.split_last() {

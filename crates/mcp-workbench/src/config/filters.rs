@@ -1,16 +1,16 @@
-//! Which tools of a server are offered: `toolFilters`, and the `includeTools`, `excludeTools` and
-//! `disabledTools` that other clients use. A tool is offered when all of them let it through.
+//! Tool filters of a server: `toolFilters`, and the `includeTools`, `excludeTools` and `disabledTools` of other
+//! clients. A tool is offered if all of them permit it.
 
 use super::glob::Glob;
 
-/// The filters of one server. The default lets everything through.
+/// The filters of one server. The default permits everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolFilters {
-    /// `toolFilters`; `None` where the entry has none.
+    /// `toolFilters`; `None` if the entry has none.
     patterns: Option<Vec<Entry>>,
-    /// `includeTools`: exact names; `None` where the entry has none.
+    /// `includeTools`, exact names; `None` if the entry has none.
     included: Option<Vec<String>>,
-    /// `excludeTools` and `disabledTools`: exact names.
+    /// `excludeTools` and `disabledTools`, exact names.
     excluded: Vec<String>,
 }
 
@@ -22,7 +22,7 @@ struct Entry {
     glob: Glob,
 }
 
-/// What an entry does with the tools that it matches.
+/// The effect of an entry on the tools that it matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Effect {
     Offer,
@@ -30,7 +30,7 @@ enum Effect {
 }
 
 impl ToolFilters {
-    /// Filters from the lists of an entry; `None` means that the entry does not have the list.
+    /// Creates filters from the lists of an entry; `None` means that the entry does not have the list.
     pub fn new(
         patterns: Option<Vec<String>>,
         included: Option<Vec<String>>,
@@ -43,7 +43,7 @@ impl ToolFilters {
         }
     }
 
-    /// Whether the tool is offered.
+    /// Returns whether the tool is offered.
     pub fn allows(&self, tool: &str) -> bool {
         self.patterns_allow(tool)
             && self
@@ -53,8 +53,8 @@ impl ToolFilters {
             && !self.excluded.iter().any(|name| name == tool)
     }
 
-    /// The entries, as they were written, that match none of `tools` (all tools of the server). An
-    /// entry of only `*` is never among them: it is no mistake on a server without tools.
+    /// Returns the entries, as written, that match none of `tools` (all tools of the server). An entry of only `*` is
+    /// never returned, because it is no mistake on a server without tools.
     pub fn unmatched<'a, 'b>(&'a self, tools: impl Iterator<Item = &'b str>) -> Vec<&'a str> {
         let tools: Vec<&str> = tools.collect();
         let patterns = self.patterns.iter().flatten();

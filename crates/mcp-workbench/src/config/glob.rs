@@ -1,7 +1,7 @@
-//! Patterns with `*`: the one kind of pattern in a configuration file. `*` stands for any
-//! characters, none included; `\` before `*`, `!` or `\` makes it an ordinary character.
+//! Patterns with `*`, the only kind of pattern in a configuration file. `*` matches any characters, including none;
+//! `\` before `*`, `!` or `\` makes it an ordinary character.
 
-/// A pattern, cut at its `*`s: one literal part more than there are stars.
+/// A pattern, split at its `*`s: one literal part more than there are stars.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Glob {
     first: String,
@@ -9,7 +9,7 @@ pub(super) struct Glob {
 }
 
 impl Glob {
-    /// Reads a pattern; every text is one.
+    /// Parses a pattern. Every text is valid.
     pub(super) fn new(pattern: &str) -> Self {
         let mut parts = vec![String::new()];
         let mut characters = pattern.chars().peekable();
@@ -35,8 +35,8 @@ impl Glob {
         }
     }
 
-    /// Whether the pattern covers the whole of `text`. Each part is taken at its first possible
-    /// place, which suffices for stars, so that no text makes this slow.
+    /// Returns whether the pattern matches the whole of `text`. Each part is matched at its first possible position,
+    /// which is sufficient for stars and keeps the time bounded for every text.
     pub(super) fn matches(&self, text: &str) -> bool {
         let Some((last, middle)) = self.rest.split_last() else {
             return text == self.first;
@@ -53,12 +53,12 @@ impl Glob {
         left.ends_with(last.as_str())
     }
 
-    /// Whether it is nothing but stars.
+    /// Returns whether the pattern consists of stars only.
     pub(super) fn is_everything(&self) -> bool {
         !self.rest.is_empty() && self.first.is_empty() && self.rest.iter().all(String::is_empty)
     }
 
-    /// Whether it is exactly this name, without any star.
+    /// Returns whether the pattern is exactly this name, without any star.
     pub(super) fn is_exactly(&self, name: &str) -> bool {
         self.rest.is_empty() && self.first == name
     }

@@ -1,21 +1,21 @@
-//! Commands of ours that somebody is told to run: as a shell takes them, and about the configuration that is meant.
+//! Commands that messages tell the user to run, quoted for a shell and with the right configuration.
 
 use std::{path::Path, sync::Arc};
 
 use super::Config;
 use crate::{ident::ServerIdentifier, visible::visible};
 
-/// How the program is called for one configuration. Cheap to clone.
+/// The command line of the program for one configuration. Cheap to clone.
 #[derive(Debug, Clone)]
 pub(crate) struct Invocation(Arc<str>);
 
 impl Invocation {
-    /// That for a configuration: commands are told of a file that they would not find by themselves.
+    /// Returns the invocation for a configuration. It names the file if commands would not find it by themselves.
     pub(crate) fn of(config: &Config) -> Self {
         Self::with((!config.is_usual).then_some(&config.file))
     }
 
-    /// That for the configuration in its usual place.
+    /// Returns the invocation for the configuration at its default path.
     #[cfg(test)]
     pub(crate) fn usual() -> Self {
         Self::with(None::<&Path>)
@@ -28,12 +28,12 @@ impl Invocation {
         Self(format!("mcp-workbench{config}").into())
     }
 
-    /// A command of these words.
+    /// Returns a command with these words.
     pub(crate) fn command(&self, words: &str) -> String {
         format!("{} {words}", self.0)
     }
 
-    /// A command about a server, or about a tool of it.
+    /// Returns a command about a server or one of its tools.
     pub(crate) fn about(
         &self,
         words: &str,
@@ -47,7 +47,7 @@ impl Invocation {
     }
 }
 
-/// A word as a shell wants it.
+/// Quotes a word for a shell.
 pub(crate) fn quoted(word: &str) -> String {
     let plain = |it: char| it.is_alphanumeric() || "-_./:@+=,%".contains(it);
     if !word.is_empty() && word.chars().all(plain) {

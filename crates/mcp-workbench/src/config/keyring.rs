@@ -1,23 +1,23 @@
-//! Secrets in the keyring of the system, for builds that have it (the feature `keyring`).
+//! Secrets in the system's keyring, for builds with the feature `keyring`.
 
 #[cfg(feature = "keyring")]
 use std::{sync::mpsc, thread, time::Duration};
 
-/// The name under which the keyring knows the workbench.
+/// The service name of the workbench in the keyring.
 pub(super) const SERVICE: &str = "mcp-workbench";
 
-/// A keyring that is locked asks its user, and somebody waits for us.
+/// The timeout for the keyring. A locked keyring asks its user, while a start waits for us.
 #[cfg(feature = "keyring")]
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The secret of this name, or why there is none.
+/// Returns the secret of this name, or a message.
 #[cfg(feature = "keyring")]
 pub(super) fn secret(name: &str) -> Result<String, String> {
     let (answer, answered) = mpsc::channel();
     let name = name.to_owned();
     let ask = move || {
         let entry = keyring::Entry::new(SERVICE, &name);
-        // Nobody may wait for it any more.
+        // The receiver is gone after the timeout.
         let _ = answer.send(entry.and_then(|entry| entry.get_password()));
     };
     let asking = thread::Builder::new().name("keyring".into()).spawn(ask);
@@ -33,7 +33,7 @@ pub(super) fn secret(name: &str) -> Result<String, String> {
     }
 }
 
-/// Without the feature there is none.
+/// Fails, because the feature is off.
 #[cfg(not(feature = "keyring"))]
 pub(super) fn secret(_: &str) -> Result<String, String> {
     Err("cannot be read: this build has no keyring support".into())

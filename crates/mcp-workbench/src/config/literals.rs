@@ -1,6 +1,5 @@
-//! Credentials that are written into a configuration, ours or a client's, instead of being taken from a variable: what looks
-//! like one, and where it stands. A guess that is too wide costs a remark, one that is too narrow a leak, so it is
-//! rather wide.
+//! Detects credentials that are written into a configuration, ours or a client's, instead of being read from a
+//! variable. A false positive costs a remark and a false negative costs a leak, so the rules are broad.
 
 use std::fmt;
 
@@ -13,13 +12,13 @@ use super::{
 };
 use crate::visible::visible;
 
-/// A shorter value is hardly a credential.
+/// The minimum length of a credential.
 const SHORTEST: usize = 6;
 
-/// What an issuer gives out is not shorter than this.
+/// The minimum length of a credential that an issuer generated.
 const SHORTEST_ISSUED: usize = 16;
 
-/// Beginnings that issuers give to their credentials.
+/// Prefixes that issuers give to their credentials.
 const BEGINNINGS: &[&str] = &[
     "AIza",
     "AKIA",
@@ -52,7 +51,7 @@ const BEGINNINGS: &[&str] = &[
     "ya29.",
 ];
 
-/// How words end in the names of what holds a credential: `token`, and `accessToken` too.
+/// Endings of words that name a credential: `token`, and `accessToken` too.
 const SECRET_ENDINGS: &[&str] = &[
     "authorization",
     "bearer",
@@ -67,19 +66,19 @@ const SECRET_ENDINGS: &[&str] = &[
     "token",
 ];
 
-/// Whole words that do too.
+/// Whole words that name a credential.
 const SECRET_WORDS: &[&str] = &["auth", "dsn", "pass", "pat", "private", "pwd", "session"];
 
-/// Last words in the names of what only leads to a credential, or says something about it.
+/// Last words of names that only refer to a credential or describe it.
 const HARMLESS_ENDINGS: &[&str] = &[
     "count", "dir", "endpoint", "env", "expiry", "file", "folder", "id", "limit", "method", "mode",
     "name", "path", "port", "provider", "scope", "scopes", "ttl", "type", "uri", "url",
 ];
 
-/// Where a credential stands in the entry of a server, such as `args[1]` or `env.TOKEN`.
+/// The place of a credential in the entry of a server, such as `args[1]` or `env.TOKEN`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LiteralPlace {
-    /// The argument of this index. Everybody on the machine can see it while the server runs.
+    /// The argument with this index. Every user of the machine can see it while the server runs.
     Argument(usize),
     /// The variable of this name.
     Variable(String),
@@ -103,7 +102,7 @@ impl fmt::Display for LiteralPlace {
 }
 
 impl Server {
-    /// Where the entry itself holds what looks like a credential.
+    /// Returns the places of literal credentials in the entry.
     pub fn literal_secrets(&self) -> Vec<LiteralPlace> {
         match &self.transport {
             Transport::Stdio(launch) => {
@@ -130,14 +129,14 @@ impl Server {
         }
     }
 
-    /// Everything that must not be kept of what the server says: values of variables, also of those in its `envFile` as
-    /// that is now, and what looks like a credential in the entry itself.
+    /// Returns all values that must not be stored from the server's output: values of variables, those in its current
+    /// `envFile` included, and literal credentials in the entry.
     pub fn secrets(&self) -> Secrets {
         let mut found = self.literal_credentials();
         match &self.transport {
             Transport::Stdio(launch) => {
                 found.merge(&launch.secrets);
-                // A file that cannot be read has given the server nothing.
+                // If the file cannot be read, the server has none of its values.
                 let _ = launch.environment.variables(&mut found);
             }
             Transport::Remote(endpoint) => found.merge(&endpoint.secrets),
@@ -146,7 +145,7 @@ impl Server {
         found
     }
 
-    /// What looks like a credential in the entry itself.
+    /// Returns the literal credentials in the entry.
     pub fn literal_credentials(&self) -> Secrets {
         let mut found = Secrets::default();
         for place in self.literal_secrets() {
@@ -161,12 +160,12 @@ impl Server {
                     endpoint.headers.get(name)
                 }
                 (LiteralPlace::Url, Transport::Remote(endpoint)) => Some(&endpoint.url),
-                // Those of `oauth` are secrets of the endpoint, however they came into the file.
+                // Those of `oauth` are already secrets of the endpoint.
                 _ => None,
             };
             if let Some(value) = value {
                 found.add_value(value);
-                // `--token=…`, `Bearer …`
+                // The value may be `--token=…` or `Bearer …`.
                 let bare = value.rsplit(['=', ' ']).next();
                 found.add_value(bare.unwrap_or_default());
             }
@@ -175,7 +174,7 @@ impl Server {
     }
 }
 
-/// Where an entry, as it stands in a file, holds what looks like a credential.
+/// Returns the places of literal credentials in an entry, as it is written in a file.
 pub(crate) fn literal_secrets(entry: &Value) -> Vec<LiteralPlace> {
     let arguments = entry["args"].as_array().into_iter().flatten();
     let arguments: Vec<&str> = arguments
@@ -196,7 +195,7 @@ pub(crate) fn literal_secrets(entry: &Value) -> Vec<LiteralPlace> {
         .collect()
 }
 
-/// What looks like a credential in the texts of configurations, wherever it stands in them.
+/// Returns the literal credentials anywhere in the texts of configurations.
 pub(crate) fn literal_values(texts: &[&str]) -> Secrets {
     let mut found = Secrets::default();
     for text in texts {
@@ -233,14 +232,14 @@ fn collect(value: &Value, found: &mut Secrets) {
     }
 }
 
-/// Adds a text as it is, and as it stands in a file.
+/// Adds a text as it is, and as JSON escapes it.
 fn add_written(text: &str, found: &mut Secrets) {
     let written = Value::from(text).to_string();
     found.add_value(text);
     found.add_value(&written[1..written.len() - 1]);
 }
 
-/// The names of the members that hold a credential.
+/// Returns the names of the members that have a credential.
 fn secret_members(members: &Value) -> impl Iterator<Item = String> {
     let members = members.as_object().into_iter().flatten();
     let secret = members.filter(|(name, value)| {
@@ -250,7 +249,7 @@ fn secret_members(members: &Value) -> impl Iterator<Item = String> {
     secret.map(|(name, _)| name.clone())
 }
 
-/// The arguments that hold a credential, by themselves or behind an option that is named for one.
+/// Returns the arguments that are a credential, by themselves or because they follow an option that names one.
 pub(super) fn secret_arguments(arguments: &[impl AsRef<str>]) -> Vec<usize> {
     let secrets = Secrets::default();
     let found = named_arguments(arguments).into_iter();
@@ -263,7 +262,7 @@ pub(super) fn secret_arguments(arguments: &[impl AsRef<str>]) -> Vec<usize> {
     found.map(|(index, ..)| index).collect()
 }
 
-/// The arguments whose value, whatever it is, goes by the name of a credential.
+/// Returns the arguments whose option or variable names a credential, whatever their value.
 pub(super) fn arguments_for_secrets(arguments: &[impl AsRef<str>]) -> Vec<usize> {
     let found = named_arguments(arguments).into_iter();
     let found = found.filter(|(_, name, value)| {
@@ -273,7 +272,8 @@ pub(super) fn arguments_for_secrets(arguments: &[impl AsRef<str>]) -> Vec<usize>
     found.map(|(index, ..)| index).collect()
 }
 
-/// The values among arguments: their places, and the names of the options or variables that they are for, if any.
+/// Returns the values among arguments: their indexes, the names of their options or variables (if any), and the
+/// values.
 fn named_arguments(arguments: &[impl AsRef<str>]) -> Vec<(usize, &str, &str)> {
     let mut found = Vec::new();
     let mut option = "";
@@ -294,7 +294,7 @@ fn is_option(argument: &str) -> bool {
     argument.starts_with('-')
 }
 
-/// `NAME` of `NAME=value`, as `docker run -e` takes it.
+/// Returns whether this is the `NAME` of a `NAME=value`, as `docker run -e` takes it.
 fn is_variable(name: &str) -> bool {
     !name.is_empty()
         && name
@@ -325,7 +325,7 @@ fn looks_issued(value: &str) -> bool {
     is_one_word && value.len() >= SHORTEST_ISSUED && (begins || is_signed)
 }
 
-/// Whether it is an address with a password in it, or a credential for a user.
+/// Returns whether a value is a URL with a password, or a credential for a user.
 fn has_password(value: &str) -> bool {
     let Some((_, rest)) = value.split_once("://") else {
         return false;
@@ -345,7 +345,7 @@ pub(super) fn is_secret_url(url: &str, from_variables: &Secrets) -> bool {
         || parameters.any(|(name, value)| is_literal_secret(name, value, from_variables))
 }
 
-/// Whether a name is that of a credential: `--api-key`, `GITHUB_TOKEN`, `X-Auth-Token`.
+/// Returns whether a name is that of a credential: `--api-key`, `GITHUB_TOKEN`, `X-Auth-Token`.
 pub(super) fn names_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let words: Vec<&str> = name
@@ -361,7 +361,7 @@ pub(super) fn names_secret(name: &str) -> bool {
     !HARMLESS_ENDINGS.contains(last) && words.iter().any(is_secret)
 }
 
-/// Whether it only leads to something: a path, or an address, which is looked at by itself.
+/// Returns whether a value is a path or a URL. URLs are checked separately.
 fn is_path(value: &str) -> bool {
     value.starts_with(['/', '.', '~']) || value.contains("://")
 }

@@ -1,4 +1,4 @@
-//! From a file on disk, or its text, to a configuration.
+//! Loads a configuration from a file or its text.
 
 use std::{
     io,
@@ -16,52 +16,48 @@ use super::{
 };
 use crate::plain_file::{self, PlainFileError};
 
-/// The largest configuration file that is read.
+/// The maximum size of a configuration file.
 const LARGEST_FILE: u64 = 16 * 1024 * 1024;
 
-/// A usable configuration and what is to be said about it.
+/// A usable configuration with its warnings.
 #[derive(Debug)]
 pub struct Loaded {
     pub config: Config,
-    /// The text that it was made of.
+    /// The fingerprint of the text.
     pub fingerprint: Fingerprint,
-    /// What is probably not as it was meant, in the order of the file.
+    /// Probable mistakes, in the order of the file.
     pub warnings: Vec<Problem>,
-    /// The variables that are not set, in the order of the file. Each makes its server fail when it
-    /// is needed; one in a description is left as written and harms nothing.
+    /// The variables that are not set, in the order of the file. Each makes its server fail when it is needed. One in
+    /// a description is left as written and does no harm.
     pub unset: Vec<Problem>,
 }
 
-/// Why a configuration file cannot be used.
+/// The reason why a configuration file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LoadError {
-    /// It does not exist.
     #[error("the configuration file `{}` does not exist", file.display())]
     Missing { file: PathBuf },
     #[error("the configuration file `{}` is a directory", file.display())]
     Directory { file: PathBuf },
-    /// It cannot be read.
     #[error("cannot read the configuration file `{}`", file.display())]
     Unreadable {
         file: PathBuf,
         #[source]
         source: io::Error,
     },
-    /// It is a FIFO, a socket or a device, which can be read only once, and may block.
+    /// The path is a FIFO, a socket or a device, which can be read only once and may block.
     #[error("the configuration file `{}` is not a regular file and is read only once", file.display())]
     NotRegular { file: PathBuf },
-    /// It is larger than any configuration.
     #[error("the configuration file `{}` is larger than {limit} bytes", file.display())]
     TooLarge {
         file: PathBuf,
-        /// The largest that is read.
+        /// The maximum size.
         limit: u64,
     },
-    /// It is no UTF-8 text.
     #[error("the configuration file `{}` is not UTF-8 text (line {line})", file.display())]
     NotText {
         file: PathBuf,
-        /// The first line that is not.
+        /// The first invalid line.
         line: usize,
     },
     #[error(transparent)]
@@ -69,7 +65,7 @@ pub(crate) enum LoadError {
 }
 
 impl LoadError {
-    /// What to do about it; `None` where the message says it already.
+    /// Returns the next step; `None` if the message already says it.
     pub(crate) fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::Missing { .. } => Some("correct the path, or try `mcp-workbench demo`"),
@@ -83,8 +79,8 @@ impl LoadError {
     }
 }
 
-/// Loads a configuration file. A relative path is seen from the start directory. One that somebody else may write is
-/// refused. A FIFO is read to its end, which may block.
+/// Loads a configuration file. A relative path is resolved against the start directory. A file that another user can
+/// write is refused. A FIFO is read to its end, which may block.
 pub(crate) fn load(file: &Path, environment: &Environment) -> Result<Loaded, LoadError> {
     checked(&read_text(file, environment)?, file, environment)
 }
@@ -104,20 +100,20 @@ fn checked(text: &str, file: &Path, environment: &Environment) -> Result<Loaded,
     Ok(finish(text, file, environment, findings)?)
 }
 
-/// Reads the text of a configuration file. A relative path is seen from the start directory. A FIFO, such as the one
-/// that a shell makes for `<(…)`, is read to its end.
+/// Reads the text of a configuration file. A relative path is resolved against the start directory. A FIFO, such as
+/// the one that a shell creates for `<(…)`, is read to its end.
 pub(crate) fn read_text(file: &Path, environment: &Environment) -> Result<String, LoadError> {
     let path = environment.absolute(file);
     read(file, &path, plain_file::read_once)
 }
 
-/// Makes a configuration of the content of a file. The file itself is not touched: its path is for
-/// messages, and relative paths are seen from its folder.
+/// Parses the content of a file. The file itself is not read: its path is for messages, and relative paths are
+/// resolved against its folder.
 pub fn parse(text: &str, file: &Path, environment: &Environment) -> Result<Loaded, Problems> {
     finish(text, file, environment, Findings::new(file))
 }
 
-/// Makes a configuration of the content of a file of which something may have been found already.
+/// Parses the content of a file that may already have findings.
 fn finish(
     text: &str,
     file: &Path,

@@ -1,4 +1,4 @@
-//! Which file is the configuration: the one that was named, or the first that exists.
+//! Finds the configuration file: the one that was named, or the first that exists.
 
 use std::path::{Path, PathBuf};
 
@@ -7,10 +7,10 @@ use super::environment::Environment;
 /// The variable that names the configuration file.
 pub(crate) const CONFIG_VARIABLE: &str = "WORKBENCH_CONFIG";
 
-/// The name of a configuration file that nobody named.
+/// The default name of a configuration file.
 pub(crate) const CONFIG_FILE: &str = "workbench-config.json";
 
-/// The lock file of a configuration that has the usual name.
+/// The lock file of a configuration with the default name.
 const LOCK_FILE: &str = "workbench.lock";
 
 /// The folder of the configuration file in the user's configuration directory.
@@ -37,16 +37,16 @@ pub(crate) enum ConfigSource {
     UserDirectory,
 }
 
-/// Why there is no configuration file.
+/// The reason why there is no configuration file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum LocateError {
-    /// `--config` names a file that is not there.
+    /// `--config` names a file that does not exist.
     #[error("the configuration file `{}` (from --config) does not exist", file.display())]
     FlagMissing {
         /// The file, as an absolute path.
         file: PathBuf,
     },
-    /// `WORKBENCH_CONFIG` names a file that is not there.
+    /// `WORKBENCH_CONFIG` names a file that does not exist.
     #[error("the configuration file `{}` (from {CONFIG_VARIABLE}) does not exist", file.display())]
     VariableMissing {
         /// The file, as an absolute path.
@@ -55,13 +55,13 @@ pub(crate) enum LocateError {
     /// No file was named, and none exists.
     #[error("no configuration file found; looked for {}", listed(looked_at))]
     NothingFound {
-        /// The files that would have been taken.
+        /// The files that were tried.
         looked_at: Vec<PathBuf>,
     },
 }
 
 impl LocateError {
-    /// What to do about it.
+    /// Returns the next step for the user.
     pub(crate) fn remedy(&self) -> &'static str {
         match self {
             Self::FlagMissing { .. } => {
@@ -110,8 +110,8 @@ pub(crate) fn locate(
     Err(LocateError::NothingFound { looked_at })
 }
 
-/// The file if it exists, and otherwise its path. What cannot be looked at counts as existing, so
-/// that reading it says why.
+/// Returns the file if it exists, and otherwise its path. A file that cannot be checked counts as existing, so that
+/// reading it reports the reason.
 fn existing(file: PathBuf, source: ConfigSource) -> Result<Located, PathBuf> {
     if file.try_exists().unwrap_or(true) {
         Ok(Located { file, source })
@@ -120,8 +120,9 @@ fn existing(file: PathBuf, source: ConfigSource) -> Result<Located, PathBuf> {
     }
 }
 
-/// Returns the lock file of a configuration file, which is beside it and belongs to it alone. Earlier versions had one lock
-/// file for each folder; it stays that of a configuration with the usual name, and otherwise of one that has no lock file yet.
+/// Returns the lock file of a configuration file, which is next to it and belongs to it alone. Earlier versions had
+/// one lock file per folder. It still belongs to a configuration with the default name, and to any other one without
+/// a lock file of its own.
 pub(super) fn lock_file(config: &Path) -> Option<PathBuf> {
     let name = config.file_name()?.to_string_lossy();
     let shared = config.with_file_name(LOCK_FILE);
@@ -134,7 +135,7 @@ pub(super) fn lock_file(config: &Path) -> Option<PathBuf> {
     Some(if is_ours { shared } else { own })
 }
 
-/// The configuration file in the user's configuration directory.
+/// Returns the configuration file in the user's configuration directory.
 pub(crate) fn user_config_file(environment: &Environment) -> Option<PathBuf> {
     let given = |variable: &str| {
         let directory = PathBuf::from(environment.variable(variable)?);

@@ -1,4 +1,4 @@
-//! The tools of our own that a configuration can switch on.
+//! The meta-tools that a configuration can enable.
 
 use schemars::JsonSchema;
 
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::near::nearest;
 
-/// Our own tools.
+/// A tool of the workbench itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "snake_case")]
 pub enum MetaTool {
@@ -22,11 +22,11 @@ pub enum MetaTool {
     ReadResult,
 }
 
-/// The names of all of them.
+/// The names of all meta-tools.
 const NAMES: &[&str] = &["open_toolbox", "use_tool", "search_tools", "read_result"];
 
 impl MetaTool {
-    /// All of them, in the order of their names.
+    /// All meta-tools, in the order of their names.
     pub const ALL: [Self; 4] = [
         Self::OpenToolbox,
         Self::UseTool,
@@ -34,21 +34,21 @@ impl MetaTool {
         Self::ReadResult,
     ];
 
-    /// Those that are on where the configuration does not say.
+    /// The meta-tools that are enabled by default.
     pub const USUAL: [Self; 2] = [Self::OpenToolbox, Self::UseTool];
 
-    /// The tool of this name.
+    /// Returns the meta-tool of this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|tool| tool.name() == name)
     }
 
-    /// The name that clients call it by.
+    /// Returns the name that clients call it by.
     pub fn name(self) -> &'static str {
         NAMES[self as usize]
     }
 }
 
-/// Reads a list of them: each once, and enough to find a tool and to call it.
+/// Reads a list of meta-tools. It must have no duplicates, and must allow a model to find a tool and to call it.
 pub(super) fn read(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<Vec<MetaTool>> {
     let items = reader.items(node)?;
     let mut tools = Vec::new();
@@ -75,7 +75,7 @@ pub(super) fn read(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<Vec<MetaT
             }
         }
     }
-    // A name that is misspelt is not missed as well.
+    // A misspelled name must not be reported as missing as well.
     if is_whole {
         for lack in lacks(&tools) {
             reader.report_value(node, lack);
@@ -84,7 +84,7 @@ pub(super) fn read(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<Vec<MetaT
     Some(tools)
 }
 
-/// What cannot be done with some tools alone.
+/// Returns the actions that are impossible with these tools alone.
 fn lacks(tools: &[MetaTool]) -> Vec<ValueFault> {
     let ways = [
         ("called", &["use_tool"][..], &[MetaTool::UseTool][..]),

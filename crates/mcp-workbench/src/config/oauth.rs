@@ -1,18 +1,18 @@
-//! How the workbench signs in to a remote server, as its entry says.
+//! The OAuth settings of a remote server.
 
 use std::fmt;
 
-/// Whether the workbench signs in to a server.
+/// The sign-in of the workbench to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OAuth {
-    /// It does not: the entry says so, or has credentials of its own.
+    /// Off: the entry disables it, or has credentials of its own.
     Off,
-    /// It does, when the server asks for it.
+    /// On demand, when the server asks for it.
     On(Box<OAuthSettings>),
 }
 
 impl OAuth {
-    /// The keys under which the entry itself holds a credential, which no variable has given.
+    /// Returns the keys with literal credentials in the entry.
     pub fn literals(&self) -> &[&'static str] {
         match self {
             Self::On(settings) => &settings.literals,
@@ -21,42 +21,41 @@ impl OAuth {
     }
 }
 
-/// What an entry says about signing in; all of it can be left to the server.
+/// The OAuth settings of an entry. All of them are optional.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct OAuthSettings {
-    /// The id of a client that is registered already.
+    /// The id of a registered client.
     pub client_id: Option<String>,
     pub client_secret: Option<String>,
-    /// The scopes to ask for; the server's if there are none.
+    /// The scopes to request; empty for those of the server.
     pub scopes: Vec<String>,
-    /// The port that the browser comes back to; any that is free if there is none.
+    /// The port of the browser's redirect; `None` for any free one.
     pub callback_port: Option<u16>,
-    /// The address of a document about us, which is a client id for servers that take one.
+    /// The URL of a client metadata document, which is the client id for servers that support it.
     pub client_metadata_url: Option<String>,
-    /// A name that tells several accounts at one server apart.
+    /// A name that distinguishes several accounts at one server.
     pub account: Option<String>,
-    /// The only authorization server that is told anything, as it names itself; any that the server names if there is none.
+    /// The only authorization server that may be used, as it names itself; `None` for any that the server names.
     pub issuer: Option<String>,
-    /// How a token is got.
     pub grant: OAuthGrant,
     /// The private key of the client, in PEM form.
     pub private_key: Option<String>,
     pub signing_algorithm: SigningAlgorithm,
-    /// The keys of credentials that stand in the entry itself.
+    /// The keys with literal credentials in the entry.
     pub literals: Vec<&'static str>,
 }
 
-/// How a token is got.
+/// The way to get a token.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum OAuthGrant {
-    /// A person signs in, in a browser.
+    /// A person signs in with a browser.
     #[default]
     AuthorizationCode,
-    /// With the credentials of the client, without a person.
+    /// The client authenticates itself, without a person.
     ClientCredentials,
 }
 
-/// What a private key signs with.
+/// The algorithm of a private key.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SigningAlgorithm {
     /// RSA with SHA-256.
@@ -72,7 +71,7 @@ pub enum SigningAlgorithm {
     Es384,
 }
 
-/// Shows no secrets.
+/// Hides secrets.
 impl fmt::Debug for OAuthSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OAuthSettings")

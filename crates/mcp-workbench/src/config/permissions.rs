@@ -1,32 +1,31 @@
-//! Which tools of a server may be called: the rules of `permissions`, as the file has them. What a rule means for a
-//! tool is decided in `policy`.
+//! The rules of `permissions`, which decide which tools of a server may be called. The module `policy` applies them.
 
 use super::{glob::Glob, problems::ValueFault};
 use crate::near::nearest;
 
-/// What begins a word about what a server says of its tools. `\` before it makes it an ordinary character.
+/// Starts a word about the hints of a tool. `\` before it makes it an ordinary character.
 const MARK: char = '@';
 const WORDS: &[&str] = &["@readOnly", "@destructive"];
 
 /// The rules of one server. The default has none, and allows everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Permissions {
-    /// What runs without a question; `None` where the file has no such list.
+    /// Tools that run without asking; `None` if the file has no such list.
     pub allow: Option<Vec<PermissionRule>>,
-    /// What the user is asked about.
+    /// Tools that the user is asked about.
     pub ask: Vec<PermissionRule>,
-    /// What does not run.
+    /// Tools that do not run.
     pub deny: Vec<PermissionRule>,
 }
 
 impl Permissions {
-    /// Whether there are no rules.
+    /// Returns whether there are no rules.
     pub fn is_empty(&self) -> bool {
         self.allow.is_none() && self.ask.is_empty() && self.deny.is_empty()
     }
 
-    /// The rules, as they were written, whose patterns match none of `tools` (all tools of the server). One of only
-    /// `*` is never among them.
+    /// Returns the rules, as written, whose patterns match none of `tools` (all tools of the server). A rule of only
+    /// `*` is never returned.
     pub fn unmatched<'a, 'b>(&'a self, tools: impl Iterator<Item = &'b str>) -> Vec<&'a str> {
         let tools: Vec<&str> = tools.collect();
         let rules = self.allow.iter().flatten().chain(&self.ask);
@@ -48,15 +47,15 @@ pub struct PermissionRule {
     target: Target,
 }
 
-/// What a rule is about.
+/// The tools that a rule applies to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Target {
     Name(Glob),
-    /// Tools of which their server says this.
+    /// Tools with this hint of their server.
     Hint(ToolHint),
 }
 
-/// What a server can say of a tool.
+/// A hint of a server about a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToolHint {
     ReadOnly,
@@ -95,7 +94,7 @@ impl PermissionRule {
         &self.written
     }
 
-    /// Whether it is about a tool of this name, of which these hints hold.
+    /// Returns whether the rule applies to a tool with this name and these hints.
     pub fn matches(&self, tool: &str, holds: impl Fn(ToolHint) -> bool) -> bool {
         match &self.target {
             Target::Name(glob) => glob.matches(tool),

@@ -1,5 +1,5 @@
-//! Problems of a configuration file: a fault and its place, collected over the whole file, sorted,
-//! and shown as one block each.
+//! Problems of a configuration file: faults with their places, collected over the whole file, sorted, and shown as
+//! one block each.
 
 use std::{error::Error, fmt, path::Path, sync::Arc};
 
@@ -7,18 +7,18 @@ pub(crate) use super::faults::{
     Fault, KeyFault, ReferenceFault, Scope, TransportFault, ValueFault,
 };
 
-/// How bad a problem is.
+/// The severity of a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
     /// The configuration cannot be used.
     Error,
-    /// A variable is not set: its server cannot be used, everything else can.
+    /// A variable is not set: its server cannot be used, but everything else can.
     Unset,
-    /// Everything works, but probably not as it was meant.
+    /// Everything works, but probably not as intended.
     Warning,
 }
 
-/// Things that have names of the user's choice.
+/// Things whose names the user chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
     Toolbox,
@@ -52,8 +52,8 @@ pub struct Place {
     pub path: String,
 }
 
-/// Something wrong at one place of a configuration file. It shows itself as
-/// `FILE:LINE:COLUMN: PATH: what is wrong`, and what to do on a line of its own.
+/// A fault at one place of a configuration file. It is displayed as `FILE:LINE:COLUMN: PATH: fault`, followed by the
+/// remedy on a line of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The file, for messages.
@@ -62,11 +62,11 @@ pub struct Problem {
     pub fault: Fault,
 }
 
-/// What makes a configuration unusable: at least one problem, sorted by place.
+/// The problems that make a configuration unusable: at least one, sorted by place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problems(Vec<Problem>);
 
-/// Everything found in a file so far.
+/// The problems found in a file so far.
 #[derive(Debug)]
 pub(super) struct Findings {
     file: Arc<Path>,
@@ -75,17 +75,17 @@ pub(super) struct Findings {
     warnings: Vec<Problem>,
 }
 
-/// What a usable configuration still has to say.
+/// The remarks about a usable configuration.
 #[derive(Debug, Default)]
 pub(super) struct Remarks {
     /// Variables that are not set.
     pub(super) unset: Vec<Problem>,
-    /// What is probably not as it was meant.
+    /// Probable mistakes.
     pub(super) warnings: Vec<Problem>,
 }
 
 impl Place {
-    /// The file as a whole.
+    /// Returns the place of the file as a whole.
     pub(super) fn whole_file() -> Self {
         Self {
             line: 1,
@@ -94,7 +94,7 @@ impl Place {
         }
     }
 
-    /// The place of a byte of a text.
+    /// Returns the place of a byte of a text.
     pub(super) fn of_byte(text: &str, at: usize, path: &str) -> Self {
         let before = text.get(..at).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |end| end + 1);
@@ -107,7 +107,7 @@ impl Place {
 }
 
 impl Problem {
-    /// Returns true if it is a key that looks like a misspelt one.
+    /// Returns whether this is a key that looks misspelled.
     fn is_misspelt_key(&self) -> bool {
         matches!(
             &self.fault,
@@ -119,14 +119,14 @@ impl Problem {
         self.fault.severity()
     }
 
-    /// What to do about it.
+    /// Returns the next step for the user.
     pub fn remedy(&self) -> String {
         self.fault.remedy()
     }
 }
 
 impl Problems {
-    /// The problems, in the order of the file.
+    /// Returns the problems, in the order of the file.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Problem> {
         self.0.iter()
     }
@@ -142,7 +142,7 @@ impl Findings {
         }
     }
 
-    /// Notes what is wrong at a place.
+    /// Records a fault at a place.
     pub(super) fn add(&mut self, place: Place, fault: impl Into<Fault>) {
         let fault = fault.into();
         let list = match fault.severity() {
@@ -157,8 +157,8 @@ impl Findings {
         });
     }
 
-    /// Returns the verdict: a file with an error cannot be used. Every list is in the order of the file. A key that is
-    /// probably misspelt is often the cause of an error, so it is reported with the errors.
+    /// Returns the remarks, or the problems if there is an error. Every list is in the order of the file. A key that
+    /// is probably misspelled is often the cause of an error, so it is reported with the errors.
     pub(super) fn finish(self) -> Result<Remarks, Problems> {
         if self.errors.is_empty() {
             Ok(Remarks {

@@ -1,6 +1,6 @@
-//! From the file as written to the configuration that the program uses: variables expanded, paths
-//! made whole, transports decided, disabled servers dropped. A function of the file and the
-//! environment; of the disk only the files that `${file:…}` names are read.
+//! Resolves the file as written to the configuration that the program uses: expands variables, makes paths absolute,
+//! decides transports and drops disabled servers. It is a function of the file and the environment; of the disk it
+//! reads only the files that `${file:…}` names.
 
 mod oauth;
 mod rules;
@@ -45,7 +45,7 @@ const DEFAULT_CONNECT: Duration = Duration::from_mins(2);
 const DEFAULT_CALL: Duration = Duration::from_mins(10);
 const DEFAULT_MAX_CALL: Duration = Duration::from_hours(1);
 
-/// Resolves a file. What comes back is of use only if nothing was noted as an error.
+/// Resolves a file. The result is usable only if no error was recorded.
 pub(super) fn resolve(
     raw: &RawConfig,
     file: &Path,
@@ -107,7 +107,7 @@ pub(super) fn resolve(
     }
 }
 
-/// A path as a `file://` URI.
+/// Returns a path as a `file://` URI.
 fn file_uri(path: &Path) -> String {
     let mut uri = "file://".to_owned();
     for byte in path.to_string_lossy().replace('\\', "/").bytes() {
@@ -127,22 +127,22 @@ fn folder_of(file: &Path, environment: &Environment) -> PathBuf {
 }
 
 struct Resolver<'a> {
-    /// The folder of the file, from which relative paths are seen.
+    /// The folder of the file, against which relative paths are resolved.
     folder: PathBuf,
-    /// What holds for servers that do not say it themselves.
+    /// The default for servers without their own value.
     max_result_chars: Option<u64>,
-    /// What holds for servers that say nothing of it.
+    /// The default for servers without their own value.
     pin: PinMode,
     environment: &'a Environment,
-    /// When servers are started, where their toolbox does not say it.
+    /// The default for toolboxes without their own value.
     connect: Option<RawConnect>,
     findings: &'a mut Findings,
-    /// What the file says of servers that do not say it themselves.
+    /// The default for servers without their own value.
     sanitize: bool,
 }
 
 impl Resolver<'_> {
-    /// The folders as URIs; a relative path is seen from the file's folder.
+    /// Returns the folders as URIs. A relative path is resolved against the file's folder.
     fn roots(&mut self, roots: &[Text]) -> Vec<String> {
         let roots = roots.iter().map(|root| {
             let root = self.text(&mut Taken::default(), root);
@@ -220,7 +220,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// What is needed to start the server as a program; of use if it is one.
+    /// Returns the launch settings, for a server that is a program.
     fn stdio(&mut self, taken: &mut Taken, raw: &RawServer) -> StdioLaunch {
         let mut line = match &raw.command {
             Some(RawCommand::Program(program)) => vec![self.text(taken, program)],
@@ -246,7 +246,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// What is needed to reach the server at its URL; of use if it has one.
+    /// Returns the endpoint, for a server with a URL.
     fn remote(&mut self, taken: &mut Taken, raw: &RawServer) -> RemoteEndpoint {
         let url = raw.url.as_ref().map_or_else(String::new, |text| {
             let url = self.text(taken, text);
@@ -301,8 +301,8 @@ impl Resolver<'_> {
         ToolFilters::new(patterns, included, excluded)
     }
 
-    /// The variables that the child gets from us. Those it gets because the entry lists them are as
-    /// secret as those that the entry refers to.
+    /// Returns the variables that the child inherits. Those that the entry lists by name are as secret as those that
+    /// it refers to.
     fn inherited(&mut self, taken: &mut Taken, raw: &RawServer) -> Vec<(OsString, OsString)> {
         let rule = match &raw.inherit_env {
             None | Some(RawInheritEnv::All(false)) => Inherit::SafeSet,
@@ -325,7 +325,8 @@ impl Resolver<'_> {
         inherited
     }
 
-    /// A program with a slash is a path seen from the folder of the file; others are looked up.
+    /// Returns the program. A name with a slash is a path relative to the folder of the file; others are looked up in
+    /// PATH.
     fn program(&self, command: &str) -> String {
         let is_path = command.contains('/') || (cfg!(windows) && command.contains('\\'));
         if is_path {
@@ -349,7 +350,7 @@ fn era(raw: &RawServer) -> Option<Era> {
     }
 }
 
-/// How many characters of a result are sent at once; 0 means all.
+/// Returns the number of characters of a result that are sent at once; 0 means all.
 fn budget(characters: Option<u64>) -> Option<usize> {
     let characters = usize::try_from(characters?).ok()?;
     (characters > 0).then_some(characters)

@@ -1,5 +1,5 @@
-//! The configuration as the rest of the program uses it: checked, expanded, in the order of the
-//! file, without the servers that are disabled. It is immutable; a reload makes a new one.
+//! The configuration as the rest of the program uses it: checked, expanded, in the order of the file, without
+//! disabled servers. It is immutable; a reload creates a new one.
 
 use std::{
     borrow::Cow,
@@ -23,51 +23,49 @@ use crate::{
 
 #[derive(Debug)]
 pub struct Config {
-    /// The file it came from, for messages.
+    /// The file, for messages.
     pub file: PathBuf,
-    /// Whether commands find this file wherever they are run, without being told.
+    /// True if commands find this file from any directory without `--config`.
     pub is_usual: bool,
-    /// What `tools/list` holds.
+    /// The tools in `tools/list`.
     pub tool_mode: ToolMode,
-    /// The longest name under which dynamic mode registers a tool.
+    /// The maximum length of a name under which dynamic mode registers a tool.
     pub tool_name_limit: usize,
-    /// The folders that servers are told of which ask for roots, as URIs; nothing if the client is to
-    /// be asked.
+    /// The folders, as URIs, for servers that ask for roots; `None` to ask the client.
     pub roots: Option<Vec<String>>,
-    /// Whether questions of servers name the server that asks; nothing if that depends on the mode.
+    /// True if questions of servers name the server that asks; `None` if the mode decides.
     pub attribute_questions: Option<bool>,
     /// The toolboxes, in the order of the file.
     pub toolboxes: IndexMap<ToolboxName, Arc<Toolbox>>,
-    /// Whether `use_tool` opens a toolbox that is not open.
+    /// True if `use_tool` opens a toolbox that is not open.
     pub auto_open: bool,
-    /// How long an open waits for the other servers of a toolbox once one of them is up.
+    /// The time that an open waits for the other servers of a toolbox once one of them is up.
     pub open_wait: Duration,
-    /// The tools of our own that clients see, in the order of the file.
+    /// The enabled meta-tools, in the order of the file.
     pub meta_tools: Vec<MetaTool>,
-    /// How much `open_toolbox` says of each tool if a call does not choose.
+    /// The default `detail` of `open_toolbox`.
     pub open_detail: Detail,
-    /// Whether changes of the file are taken up while the workbench runs.
+    /// True if changes of the file are applied while the workbench runs.
     pub watch: bool,
-    /// Where the workbench keeps what it could find out again, if there is such a place.
+    /// The directory for files that can be recreated, if there is one.
     pub cache: Option<PathBuf>,
-    /// Where the workbench keeps what cannot be found out again, if there is such a place.
+    /// The directory for files that cannot be recreated, if there is one.
     pub state: Option<PathBuf>,
-    /// Where calls are noted; nothing if they are not.
+    /// The audit log; `None` if it is off.
     pub audit: Option<Audit>,
-    /// The lock file, which is there or may be made; nothing where the configuration is no file.
+    /// The lock file, which may not exist yet; `None` if the configuration is not a file.
     pub lock: Option<PathBuf>,
-    /// The `pin` of the file, for entries without one of their own.
+    /// The `pin` of the file, for entries without one.
     pub pin: PinMode,
-    /// What servers are started for.
     pub purpose: Purpose,
 }
 
-/// What servers are started for.
+/// The reason for starting servers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Purpose {
     #[default]
     Use,
-    /// To be looked at by `trust`, which shows what may not be offered.
+    /// A review by `trust`, which also shows tools that may not be offered.
     Review,
 }
 
@@ -79,11 +77,11 @@ impl Config {
     }
 }
 
-/// How tools are shown to the client.
+/// The way in which clients see tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolMode {
     Proxy,
-    /// The meta-tools, and the tools of opened toolboxes under names of ours.
+    /// The meta-tools, and the tools of open toolboxes under names that we create.
     Dynamic,
     /// Everything that the servers of this toolbox have, under its own names, and no meta-tools.
     Native(ToolboxName),
@@ -93,17 +91,16 @@ pub enum ToolMode {
 #[derive(Debug)]
 pub struct Toolbox {
     pub name: ToolboxName,
-    /// What it is for, in the user's words; empty if they have not said it.
+    /// The purpose, in the user's words; empty if there is no description.
     pub description: String,
     /// Its enabled servers, in the order of the file.
     pub servers: IndexMap<ServerName, Arc<Server>>,
-    /// When its servers are started.
     pub connect: Connect,
-    /// The servers that are switched off, which are otherwise as if they were not there.
+    /// The disabled servers, which are otherwise treated as missing.
     pub disabled: Vec<ServerName>,
 }
 
-/// When the servers of a toolbox are started.
+/// The time at which the servers of a toolbox start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Connect {
     #[default]
@@ -116,37 +113,37 @@ pub enum Connect {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Server {
     pub name: ServerName,
-    /// How it is reached, or why it cannot be.
+    /// The transport, or the reason why there is none.
     pub transport: Transport,
-    /// Which of its tools are offered.
+    /// The tools that are offered.
     pub filters: ToolFilters,
-    /// Which of them may be called.
+    /// The tools that may be called.
     pub permissions: Permissions,
-    /// The limits on its time.
+    /// The timeouts.
     pub times: ServerTimes,
-    /// How it speaks; nothing if that is to be found out.
+    /// The era; `None` if it is to be detected.
     pub era: Option<Era>,
-    /// The most characters of a result that a client is sent at once; nothing if results are sent whole.
+    /// The maximum length of a result that a client is sent at once; `None` to send results whole.
     pub max_result_chars: Option<usize>,
     /// The bounds of its list of tools.
     pub list_bounds: ListBounds,
-    /// Whether hidden characters in what it answers are shown.
+    /// True if hidden characters in its output are shown by number.
     pub sanitize: bool,
-    /// What is done when it is not what the lock file has.
+    /// The reaction to differences from the lock file.
     pub pin: PinMode,
-    /// How it is reached, as the file has it.
+    /// The entry as it is written in the file.
     pub written: Written,
 }
 
-/// What is done when a server, or one of its tools, is not what the lock file has.
+/// The reaction when a server, or one of its tools, differs from the lock file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PinMode {
-    /// Nothing, and nothing is recorded.
+    /// No reaction, and nothing is recorded.
     Off,
-    /// The first contact is recorded; what changes later is taken up and told.
+    /// The first contact is recorded; later changes are accepted and reported.
     #[default]
     Notice,
-    /// Nothing is started or offered that was not approved.
+    /// Nothing is started or offered without approval.
     Enforce,
 }
 
@@ -162,7 +159,7 @@ impl PinMode {
 }
 
 impl Server {
-    /// The `envFile` of a program.
+    /// Returns the `envFile` of a program.
     pub fn env_file(&self) -> Option<&Path> {
         match &self.transport {
             Transport::Stdio(launch) => launch.environment.file.as_deref(),
@@ -171,16 +168,16 @@ impl Server {
     }
 }
 
-/// The limits on a server's time.
+/// The timeouts of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServerTimes {
-    /// From the start of the process to its list of tools.
+    /// The time from the start of the process to its list of tools.
     pub connect: Duration,
-    /// How long a call may stay silent; progress starts it anew.
+    /// The time that a call may take without progress. A progress notification resets it.
     pub call: Duration,
-    /// How long a call may take in all.
+    /// The total time that a call may take.
     pub max_call: Duration,
-    /// After how long without a call the server is stopped; `None` means never.
+    /// The idle time after which the server is stopped; `None` means never.
     pub idle: Option<Duration>,
 }
 
@@ -202,30 +199,30 @@ impl Default for ListBounds {
     }
 }
 
-/// How a server is reached.
+/// The transport of a server.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// A child process that speaks over its stdin and stdout.
+    /// A child process that communicates over its stdin and stdout.
     Stdio(StdioLaunch),
     /// A server at a URL.
     Remote(RemoteEndpoint),
-    /// An entry that refers to values which are not there: it fails alone when it is needed.
+    /// An entry that refers to missing values. It fails alone when it is needed.
     Unset(Vec<Unset>),
 }
 
-/// What is needed to start a child process.
+/// The settings for starting a child process.
 #[derive(PartialEq, Eq)]
 pub struct StdioLaunch {
-    /// The program: a bare name to be looked up in the child's PATH, or an absolute path.
+    /// The program: a bare name to look up in the child's PATH, or an absolute path.
     pub command: String,
     pub args: Vec<String>,
-    /// Its arguments as the file has them, before variables were expanded.
+    /// Its arguments as written, before variables were expanded.
     pub args_as_written: Vec<String>,
-    /// The entry's `env` as the file has it, before variables were expanded.
+    /// The entry's `env` as written, before variables were expanded.
     pub env_as_written: IndexMap<String, String>,
-    /// The directory it runs in.
+    /// The working directory.
     pub cwd: PathBuf,
-    /// Whether the entry names that directory; else it is the one that the workbench was started in.
+    /// True if the entry names that directory; otherwise it is the one in which the workbench was started.
     pub names_cwd: bool,
     pub environment: ChildEnvironment,
     /// Values that came from variables and must not appear in messages.
@@ -235,23 +232,22 @@ pub struct StdioLaunch {
 /// The variables of a child, in the order in which they override each other.
 #[derive(PartialEq, Eq, Clone)]
 pub struct ChildEnvironment {
-    /// What is passed on from our own environment: the safe set and `inheritEnv`.
+    /// The variables that are passed on from our own environment: the safe set and `inheritEnv`.
     pub inherited: Vec<(OsString, OsString)>,
     /// The `envFile`, read at every start.
     pub file: Option<PathBuf>,
-    /// The entry's `env`, which wins.
+    /// The entry's `env`, which takes precedence.
     pub own: IndexMap<String, String>,
 }
 
-/// What is needed to reach a remote server.
+/// The settings for connecting to a remote server.
 #[derive(PartialEq, Eq)]
 pub struct RemoteEndpoint {
     pub url: String,
-    /// The headers that every request carries.
+    /// The headers of every request.
     pub headers: IndexMap<String, String>,
-    /// Whether and how the workbench signs in to it.
     pub oauth: OAuth,
-    /// The transport that the entry asks for.
+    /// The transport that the entry requests.
     pub protocol: RemoteProtocol,
     /// Values that came from variables and must not appear in messages.
     pub secrets: Secrets,
@@ -260,16 +256,15 @@ pub struct RemoteEndpoint {
 /// The transport of a remote server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemoteProtocol {
-    /// Streamable HTTP, and HTTP+SSE where the server has nothing newer.
+    /// Streamable HTTP, with a fallback to HTTP+SSE.
     Http,
-    /// HTTP+SSE, because the entry says so.
+    /// HTTP+SSE, because the entry requests it.
     Sse,
 }
 
-/// A value without which an entry is of no use.
+/// A missing value without which an entry cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unset {
-    /// What is not there.
     pub value: MissingValue,
     /// The place in the configuration that needs it, such as `toolboxes.y.mcpServers.x.env.TOKEN`.
     pub path: String,
@@ -293,7 +288,7 @@ impl fmt::Debug for StdioLaunch {
     }
 }
 
-/// Shows the names of the variables only.
+/// Shows only the names of the variables.
 impl fmt::Debug for ChildEnvironment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let inherited: Vec<&OsString> = self.inherited.iter().map(|(name, _)| name).collect();
@@ -305,7 +300,7 @@ impl fmt::Debug for ChildEnvironment {
     }
 }
 
-/// Shows the names of the headers only.
+/// Shows only the names of the headers.
 impl fmt::Debug for RemoteEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RemoteEndpoint")

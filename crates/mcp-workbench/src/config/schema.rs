@@ -1,5 +1,5 @@
-//! The JSON Schema of the configuration file, made from the types of the file as written, so that
-//! editors complete and check it.
+//! The JSON Schema of the configuration file, generated from the types of `raw`, so that editors can complete and
+//! check the file.
 
 use schemars::{
     Schema, SchemaGenerator,
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::raw::RawConfig;
 
-/// The schema as indented JSON, with a line break at its end.
+/// Returns the schema as indented JSON, with a line break at its end.
 pub(crate) fn json_schema() -> String {
     let generator = SchemaGenerator::new(SchemaSettings::draft2020_12());
     let mut schema = generator.into_root_schema_for::<RawConfig>();
@@ -18,7 +18,7 @@ pub(crate) fn json_schema() -> String {
     format!("{:#}\n", schema.as_value())
 }
 
-/// Descriptions lose the line breaks of the source, and numbers the names of Rust's types.
+/// Removes the line breaks of the source from descriptions, and the names of Rust types from numbers.
 fn tidy(schema: &mut Schema) {
     schema.remove("format");
     if let Some(Value::String(description)) = schema.get_mut("description") {

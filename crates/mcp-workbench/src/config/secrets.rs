@@ -1,9 +1,8 @@
-//! The values that must not appear in messages: those that came from variables.
+//! Redaction of values that came from variables, so that they do not appear in messages.
 //!
-//! Not every variable holds a secret, and a message full of `[redacted]` helps nobody. A value is
-//! hidden unless its variable is one that names places, persons or the terminal (`HOME`, `PATH`,
-//! `PROJECT_ROOT` …), or the value is shorter than four characters, a short number such as a port,
-//! or a common word of settings such as `true` or `info`.
+//! Not every variable is a secret, and a message full of `[redacted]` helps nobody. A value is hidden unless its
+//! variable names paths, users or the terminal (`HOME`, `PATH`, `PROJECT_ROOT` …), or the value is shorter than four
+//! characters, a short number such as a port, or a common setting such as `true` or `info`.
 
 mod notation;
 
@@ -13,16 +12,16 @@ use memchr::memmem;
 
 use self::notation::{LONGEST_ESCAPE, Notation};
 
-/// What stands where a secret stood.
+/// The replacement for a secret.
 pub(crate) const REDACTED: &str = "[redacted]";
 
-/// A shorter value hides nothing: it would be found in every other word.
+/// The minimum length of a secret. A shorter value would be found in every other word.
 const SHORTEST: usize = 4;
 
 /// Numbers up to this length are ports and counts.
 const LONGEST_PLAIN_NUMBER: usize = 5;
 
-/// Variables that hold no secrets.
+/// Variables that are not secret.
 const PLAIN_VARIABLES: &[&str] = &[
     "APPDATA",
     "COMPUTERNAME",
@@ -60,10 +59,10 @@ const PLAIN_VARIABLES: &[&str] = &[
     "WINDIR",
 ];
 
-/// Beginnings of the names of variables that hold no secrets.
+/// Prefixes of the names of variables that are not secret.
 const PLAIN_BEGINNINGS: &[&str] = &["LC_", "XDG_"];
 
-/// Endings of the names of variables that hold no secrets.
+/// Suffixes of the names of variables that are not secret.
 const PLAIN_ENDINGS: &[&str] = &[
     "_DIR",
     "_DIRECTORY",
@@ -75,7 +74,7 @@ const PLAIN_ENDINGS: &[&str] = &[
     "_ROOT",
 ];
 
-/// Values that are settings, whatever their variable.
+/// Values that are common settings, whatever their variable.
 const PLAIN_VALUES: &[&str] = &[
     "auto",
     "debug",
@@ -108,7 +107,7 @@ const PLAIN_VALUES: &[&str] = &[
     "write",
 ];
 
-/// Values to be kept out of messages.
+/// Values that must not appear in messages.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Secrets {
     /// The values without their line breaks.
@@ -116,8 +115,8 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    /// Takes in the value of a variable, unless it is clearly no secret. Of a value of several
-    /// lines each line is a secret too, since messages quote lines.
+    /// Adds the value of a variable, unless it is clearly not a secret. Each line of a multi-line value is a secret
+    /// too, because messages quote single lines.
     pub fn add(&mut self, variable: &str, value: &str) {
         if is_plain_variable(variable) {
             return;
@@ -128,21 +127,21 @@ impl Secrets {
         }
     }
 
-    /// Takes in the secrets of another.
+    /// Adds the secrets of another.
     pub fn merge(&mut self, other: &Self) {
         for value in &other.values {
             self.add_value(value);
         }
     }
 
-    /// Returns the length of the longest secret in its longest notation: so much of a text that was cut may be the
-    /// beginning of one.
+    /// Returns the length of the longest secret in its longest notation. The last part of a truncated text, up to
+    /// this length, may be the beginning of a secret.
     pub fn longest(&self) -> usize {
         let longest = self.values.iter().map(String::len).max();
         longest.unwrap_or(0) * LONGEST_ESCAPE
     }
 
-    /// Whether there is nothing to hide.
+    /// Returns whether there are no secrets.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
@@ -165,7 +164,7 @@ impl Secrets {
         Cow::Owned(redacted)
     }
 
-    /// Tells whether one of them is in a text, in any notation.
+    /// Returns whether a text contains one of them, in any notation.
     pub fn stand_in_json(&self, text: &str) -> bool {
         if self.is_empty() {
             return false;
@@ -182,7 +181,7 @@ impl Secrets {
         })
     }
 
-    /// Adds a value, whatever it is called.
+    /// Adds a value, whatever its variable.
     pub(super) fn add_value(&mut self, value: &str) {
         let value = value.replace(['\r', '\n'], "");
         if !is_plain_value(&value) && !self.values.contains(&value) {
@@ -190,7 +189,7 @@ impl Secrets {
         }
     }
 
-    /// Where secrets stand in the text: in order, and overlapping ones made one.
+    /// Returns the ranges of secrets in the text: sorted, with overlapping ones merged.
     fn occurrences(&self, text: &str) -> Vec<Range<usize>> {
         if self.is_empty() {
             return Vec::new();
@@ -244,7 +243,7 @@ fn is_plain_variable(name: &str) -> bool {
         || PLAIN_ENDINGS.iter().any(|part| name.ends_with(part))
 }
 
-/// Whether a value is so short or common that it hides nothing.
+/// Returns whether a value is too short or too common to be a secret.
 pub(super) fn is_plain_value(value: &str) -> bool {
     let length = value.chars().count();
     let is_number = value.bytes().all(|byte| byte.is_ascii_digit());

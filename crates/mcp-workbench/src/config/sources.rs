@@ -1,5 +1,5 @@
-//! Where the values of references come from: the variables of the process, files that hold one secret each, and the
-//! keyring of the system.
+//! The sources of referenced values: the variables of the process, files that contain one secret each, and the
+//! system's keyring.
 
 use std::{
     fmt, io,
@@ -15,27 +15,31 @@ use crate::{
     visible::visible,
 };
 
-/// The largest secret that is read from a file.
+/// The maximum size of a secret in a file.
 const LARGEST_SECRET: u64 = 64 * 1024;
 
-/// What references are replaced from.
+/// The sources from which references are resolved.
 #[derive(Clone, Copy)]
 pub(super) struct Sources<'a> {
-    /// The surroundings of the process.
     pub(super) environment: &'a Environment,
-    /// The folder from which relative paths are seen.
+    /// The folder against which relative paths are resolved.
     pub(super) folder: &'a Path,
 }
 
-/// A value that a reference asks for and that is not there.
+/// A referenced value that is missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MissingValue {
-    /// A variable that is not set.
     Variable(String),
-    /// A file that cannot be read, and why.
-    File { path: String, why: String },
-    /// A secret that the keyring does not give, and why.
-    Keyring { name: String, why: String },
+    /// A file that cannot be read, with the reason.
+    File {
+        path: String,
+        why: String,
+    },
+    /// A secret that is missing from the keyring, with the reason.
+    Keyring {
+        name: String,
+        why: String,
+    },
 }
 
 impl fmt::Display for MissingValue {
@@ -49,7 +53,7 @@ impl fmt::Display for MissingValue {
 }
 
 impl MissingValue {
-    /// What to do about it.
+    /// Returns the next step for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Variable(name) => format!(
@@ -68,7 +72,7 @@ impl MissingValue {
         }
     }
 
-    /// A name for it in a list.
+    /// Returns a name for lists.
     pub fn name(&self) -> &str {
         match self {
             Self::Variable(name) | Self::Keyring { name, .. } => name,
@@ -78,8 +82,8 @@ impl MissingValue {
 }
 
 impl Sources<'_> {
-    /// The text of a file without the line break at its end. The path is seen from the folder of the configuration;
-    /// `~/` is the home directory.
+    /// Returns the text of a file without its final line break. The path is relative to the folder of the
+    /// configuration; `~/` is the home directory.
     pub(super) fn file(&self, path: &str) -> Result<String, MissingValue> {
         let read = read(&self.whole(path));
         read.map_err(|why| MissingValue::File {
@@ -88,7 +92,7 @@ impl Sources<'_> {
         })
     }
 
-    /// A secret of the keyring.
+    /// Returns a secret of the keyring.
     pub(super) fn keyring(name: &str) -> Result<String, MissingValue> {
         keyring::secret(name).map_err(|why| MissingValue::Keyring {
             name: name.into(),

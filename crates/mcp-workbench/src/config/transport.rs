@@ -1,4 +1,4 @@
-//! How a server is reached, decided from its `type`, `transport`, `command` and `url`.
+//! Decides the transport of a server from its `type`, `transport`, `command` and `url`.
 
 use super::{
     problems::{Fault, TransportFault, ValueFault},
@@ -9,27 +9,25 @@ use crate::near::nearest;
 /// The words for `type` and `transport`.
 const WORDS: &[&str] = &["stdio", "http", "sse", "streamable-http", "local", "remote"];
 
-/// A way to reach a server.
+/// A kind of transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Stdio,
     Remote(RemoteProtocol),
 }
 
-/// What an entry says of its transport.
+/// The keys of an entry that decide the transport.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hints<'a> {
     /// `type`.
     pub(super) kind: Option<&'a str>,
     /// `transport`.
     pub(super) transport: Option<&'a str>,
-    /// Whether there is a command.
     pub(super) has_command: bool,
-    /// Whether there is a URL.
     pub(super) has_url: bool,
 }
 
-/// Decides how the server is reached.
+/// Decides the transport of a server.
 pub(super) fn decide(hints: Hints<'_>) -> Result<Kind, Fault> {
     let Some((word, kind)) = named(hints)? else {
         return match (hints.has_command, hints.has_url) {
@@ -51,7 +49,7 @@ pub(super) fn decide(hints: Hints<'_>) -> Result<Kind, Fault> {
     }
 }
 
-/// The transport that the entry names; the more exact of two words counts.
+/// Returns the transport that the entry names. The more specific of two words counts.
 fn named(hints: Hints<'_>) -> Result<Option<(&str, Kind)>, Fault> {
     let read = |word: Option<&'_ str>| word.map(kind_of).transpose();
     match (read(hints.kind)?, read(hints.transport)?) {
@@ -74,7 +72,7 @@ fn named(hints: Hints<'_>) -> Result<Option<(&str, Kind)>, Fault> {
     }
 }
 
-/// What a word for a transport means; clients differ in case and separators.
+/// Returns the transport for a word. Clients differ in case and separators.
 fn kind_of(word: &str) -> Result<Kind, Fault> {
     let folded: String = word
         .chars()
@@ -101,7 +99,7 @@ fn kind_of(word: &str) -> Result<Kind, Fault> {
     }
 }
 
-/// Whether an address can be that of a remote server.
+/// Returns whether a URL can be that of a remote server.
 pub(super) fn is_http_url(url: &str) -> bool {
     let Some((scheme, rest)) = url.split_once("://") else {
         return false;

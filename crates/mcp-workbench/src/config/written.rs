@@ -1,5 +1,5 @@
-//! How a server is reached, as its entry has it: before variables are expanded, and without what looks like a
-//! credential. It can be kept and shown.
+//! A server entry as it is written: before variables are expanded, and without literal credentials, so that it can be
+//! stored and shown.
 
 use indexmap::IndexMap;
 
@@ -9,25 +9,25 @@ use super::{
     secrets::{REDACTED, Secrets},
 };
 
-/// How a server is reached, as its entry has it.
+/// A server entry as it is written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Written {
     pub command: Option<String>,
     /// Its arguments, those of an array in `command` included.
     pub args: Vec<String>,
-    /// The names of the variables that it is given, in order.
+    /// The names of its variables, sorted.
     pub env: Vec<String>,
     /// The names of the variables that it inherits besides the safe set; `*` for all.
     pub inherit_env: Vec<String>,
     /// The file with more variables.
     pub env_file: Option<String>,
-    /// The directory that it runs in.
+    /// The working directory.
     pub cwd: Option<String>,
     /// The address of a remote server.
     pub url: Option<String>,
-    /// The names of the headers that it is sent, in order.
+    /// The names of its headers, sorted.
     pub headers: Vec<String>,
-    /// `type`, or else `transport`.
+    /// `type`, or otherwise `transport`.
     pub kind: Option<String>,
 }
 
@@ -57,7 +57,7 @@ impl Written {
     }
 }
 
-/// The arguments of the program as the file has them.
+/// Returns the arguments of the program as written.
 pub(super) fn arguments_as_written(raw: &RawServer) -> Vec<String> {
     let line = match &raw.command {
         Some(RawCommand::Line(line)) => line.get(1..).unwrap_or_default(),
@@ -68,7 +68,7 @@ pub(super) fn arguments_as_written(raw: &RawServer) -> Vec<String> {
     texts.map(|text| text.written.clone()).collect()
 }
 
-/// The values of `env` as the file has them.
+/// Returns the values of `env` as written.
 pub(super) fn env_as_written(raw: &RawServer) -> IndexMap<String, String> {
     let members = raw.env.iter().flatten();
     let members = members.map(|(name, text)| (name.clone(), text.written.clone()));
@@ -77,7 +77,7 @@ pub(super) fn env_as_written(raw: &RawServer) -> IndexMap<String, String> {
 
 fn arguments(raw: &RawServer) -> Vec<String> {
     let mut arguments = arguments_as_written(raw);
-    // What a reference holds is looked at by itself.
+    // The defaults inside references are checked separately.
     let outside: Vec<String> = arguments.iter().map(|it| without_references(it)).collect();
     for index in secret_arguments(&outside) {
         let argument = &mut arguments[index];
@@ -100,7 +100,7 @@ fn harmless(text: &Text) -> String {
     without_defaults(&text.written)
 }
 
-/// An address without a password and without parameters, where these look like credentials.
+/// Returns a URL without its password and parameters, if these look like credentials.
 fn address(url: &str) -> String {
     if !is_secret_url(url, &Secrets::default()) {
         return url.to_owned();
@@ -120,7 +120,7 @@ fn address(url: &str) -> String {
     format!("{scheme}://{host}{path}{query}")
 }
 
-/// A text in which every reference is the same.
+/// Returns a text in which all references are replaced by the same word.
 fn without_references(text: &str) -> String {
     let mut parts = text.split("${");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -130,7 +130,7 @@ fn without_references(text: &str) -> String {
     })
 }
 
-/// A text in which no reference has a default that looks like a credential.
+/// Returns a text without defaults of references that look like credentials.
 fn without_defaults(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;

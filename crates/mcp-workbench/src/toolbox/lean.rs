@@ -42,7 +42,7 @@ pub(crate) fn definition_line(
     String::from_utf8(text).expect("made of valid JSON")
 }
 
-/// An open toolbox: its servers, and under each its tools.
+/// Describes an open toolbox: its servers, each with its tools.
 pub(super) fn opened_text(opened: &Opened, detail: Detail) -> String {
     let tools: usize = opened
         .catalogue
@@ -79,7 +79,7 @@ pub(super) fn opened_text(opened: &Opened, detail: Detail) -> String {
     text
 }
 
-/// The tools of an open toolbox that match a query, best first.
+/// Describes the tools of an open toolbox that match a query, best first.
 pub(super) fn matching_text(
     opened: &Opened,
     query: &str,

@@ -78,8 +78,8 @@ pub(super) fn render(
     text_result(&render_text(&shown, tools.into_iter()))
 }
 
-/// Returns the result of `open_toolbox` with only the tools that match a query, best first, and how many there are in
-/// all.
+/// Returns the result of `open_toolbox` with only the tools that match a query, best first, and with the total
+/// number of tools.
 pub(crate) fn render_matching(
     opened: &Opened,
     query: &str,
@@ -193,8 +193,8 @@ fn render_text<'a>(
     String::from_utf8(text).expect("made of valid JSON")
 }
 
-/// Appends a definition with its place, in the detail `compact` or `full`. A server's own members of these names are left
-/// out, so that none can pose as another.
+/// Appends a definition with its server and toolbox, in the detail `compact` or `full`. A server's own members of these
+/// names are removed, so that no server can pose as another.
 pub(super) fn write_tool(
     text: &mut Vec<u8>,
     toolbox: &ToolboxName,

@@ -1,4 +1,4 @@
-//! Why a configuration file cannot be edited as it was asked, with the words for it.
+//! The reasons why a configuration file cannot be edited, with their messages.
 
 use std::fmt;
 
@@ -7,23 +7,21 @@ use crate::{
     visible::visible,
 };
 
-/// Why an edit is refused.
+/// The reason why an edit is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum EditError {
-    /// The text is no JSON, or something in it is not the object that it should be. It shows itself as
-    /// `LINE:COLUMN: PATH: what is wrong`, so that the name of the file can be put before it.
+    /// The text is not JSON, or a part of it is not the object that it should be. It is displayed as `LINE:COLUMN:
+    /// PATH: fault`, so that callers can put the name of the file before it.
     #[error("{}", Located(.place, .fault))]
     Unusable { place: Place, fault: Fault },
-    /// There is no such toolbox.
     #[error("there is no toolbox `{}`\n  hint: {}", visible(.name), hint(.near.as_deref(), "toolboxes", .known))]
     UnknownToolbox {
         /// The name that was given.
         name: String,
-        /// The toolbox that was probably meant.
+        /// A similar toolbox.
         near: Option<String>,
         known: Vec<String>,
     },
-    /// There is no such server in the toolbox.
     #[error(
         "there is no server `{}` in the toolbox `{}`\n  hint: {}",
         visible(.name), visible(.toolbox), hint(.near.as_deref(), "servers", .known)
@@ -32,9 +30,9 @@ pub(crate) enum EditError {
         toolbox: String,
         /// The name that was given.
         name: String,
-        /// The server that was probably meant.
+        /// A similar server.
         near: Option<String>,
-        /// All that there are in the toolbox.
+        /// All servers of the toolbox.
         known: Vec<String>,
     },
     #[error("the toolbox `{}` already exists\n  hint: choose another name, or remove it first", visible(.name))]
@@ -50,7 +48,7 @@ pub(crate) enum EditError {
     },
 }
 
-/// A fault with its place and what to do about it.
+/// A fault with its place and its remedy.
 struct Located<'e>(&'e Place, &'e Fault);
 
 impl fmt::Display for Located<'_> {
@@ -64,7 +62,7 @@ impl fmt::Display for Located<'_> {
     }
 }
 
-/// What to do about a name that nothing has.
+/// Returns the remedy for an unknown name.
 fn hint(near: Option<&str>, kind: &str, known: &[String]) -> String {
     match (near, known) {
         (Some(near), _) => format!("did you mean `{}`?", visible(near)),

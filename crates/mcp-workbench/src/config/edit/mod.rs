@@ -1,9 +1,9 @@
-//! Editing the configuration file in place, as a careful person would do it: comments, order, unknown
-//! keys, layout, line breaks and a BOM stay.
+//! Edits the configuration file in place, as a careful person would: comments, order, unknown keys, layout, line
+//! breaks and a BOM are preserved.
 //!
-//! [`JsoncText`] is any JSON with comments; a change is worked out on the syntax tree as a few replaced parts of
-//! the text, so that everything else keeps its bytes. [`ConfigText`] knows the toolboxes and servers in it.
-//! [`write_atomically`] and the functions beside it put a text on disk whole or not at all.
+//! [`JsoncText`] is any JSON with comments. A change is computed on the syntax tree as a few replaced parts of the
+//! text, so that everything else keeps its bytes. [`ConfigText`] knows the toolboxes and servers in it.
+//! [`write_atomically`] and the functions beside it write a text to disk whole or not at all.
 
 mod error;
 mod render;

@@ -1,19 +1,19 @@
-//! A value as text, in the layout of the text that it is put into.
+//! Renders a value in the layout of the text that it is inserted into.
 
 use serde_json::{Map, Value};
 
 use super::style::Style;
 
-/// Lists and plain objects up to this length stand on one line.
+/// The length up to which lists and plain objects are written on one line.
 const ONE_LINE: usize = 80;
 
-/// A member of an object over several lines, without what stands before it and without a comma.
-/// Its lines after the first begin with `indent` or more.
+/// Renders a member of a multi-line object, without the space before it and without a comma. Its lines after the
+/// first begin with `indent` or more.
 pub(super) fn member(key: &str, value: &Value, indent: &str, style: &Style) -> String {
     format!("{}: {}", quoted(key), self::value(value, indent, style))
 }
 
-/// The value of such a member.
+/// Renders the value of such a member.
 pub(super) fn value(value: &Value, indent: &str, style: &Style) -> String {
     match value {
         Value::Object(members) if !members.is_empty() => object(members, indent, style),
@@ -21,12 +21,12 @@ pub(super) fn value(value: &Value, indent: &str, style: &Style) -> String {
     }
 }
 
-/// A member of an object on one line, without a comma.
+/// Renders a member of an object on one line, without a comma.
 pub(super) fn short_member(key: &str, value: &Value) -> String {
     format!("{}: {}", quoted(key), one_line(value))
 }
 
-/// A value on one line.
+/// Renders a value on one line.
 pub(super) fn one_line(value: &Value) -> String {
     match value {
         Value::Object(members) if !members.is_empty() => {
@@ -45,7 +45,7 @@ fn quoted(key: &str) -> String {
     Value::from(key).to_string()
 }
 
-/// A value on one line where it is short and plain, and otherwise on several.
+/// Renders a value on one line if it is short and plain, otherwise on several.
 fn spread(value: &Value, indent: &str, style: &Style) -> String {
     let short = one_line(value);
     let fits = short.len() <= ONE_LINE;
@@ -70,7 +70,7 @@ fn object(members: &Map<String, Value>, indent: &str, style: &Style) -> String {
     block(["{", "}"], members, indent, style)
 }
 
-/// Each item on lines of its own, between brackets.
+/// Renders each item on lines of its own, between brackets.
 fn block(
     [open, close]: [&str; 2],
     items: impl Iterator<Item = String>,
@@ -85,7 +85,7 @@ fn block(
     format!("{open}{}{comma}{line}{close}", items.join(","))
 }
 
-/// Whether there are neither lists nor objects among the values.
+/// Returns whether no value is a list or an object.
 fn is_plain<'v>(values: impl IntoIterator<Item = &'v Value>) -> bool {
     let mut values = values.into_iter();
     values.all(|value| !value.is_object() && !value.is_array())

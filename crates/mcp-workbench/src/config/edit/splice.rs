@@ -1,5 +1,5 @@
-//! Putting members into an object of a JSON text and taking them out, as changes of the text around the
-//! place. Whatever is not changed keeps its bytes.
+//! Adds members to an object of a JSON text and removes them, as replacements of parts of the text. Everything else
+//! keeps its bytes.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use super::{
     trivia::{Piece, comma, end_of_remarks, is_break, pieces},
 };
 
-/// A part of the text and what takes its place.
+/// A part of the text and its replacement.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Splice {
     pub(super) part: Range<usize>,
@@ -30,7 +30,7 @@ impl Splice {
     }
 }
 
-/// The text with its parts replaced. No two parts overlap.
+/// Applies replacements to a text. They must not overlap.
 pub(super) fn apply(text: &str, mut splices: Vec<Splice>) -> String {
     splices.sort_by_key(|splice| splice.part.start);
     let mut changed = String::with_capacity(text.len() + 256);
@@ -44,7 +44,7 @@ pub(super) fn apply(text: &str, mut splices: Vec<Splice>) -> String {
     changed
 }
 
-/// Puts a member behind the last one of an object.
+/// Adds a member after the last one of an object.
 pub(super) fn append(
     text: &str,
     object: &Object<'_>,
@@ -78,7 +78,7 @@ pub(super) fn append(
     }
 }
 
-/// Puts the first member into an object, behind comments that it has.
+/// Adds the first member to an object, after any comments in it.
 fn first(text: &str, object: &Object<'_>, (key, value): (&str, &Value), style: &Style) -> Splice {
     let inner = object.start() + 1..object.end() - 1;
     let pieces = pieces(text, inner.clone());
@@ -97,7 +97,7 @@ fn first(text: &str, object: &Object<'_>, (key, value): (&str, &Value), style: &
         by.push(',');
     }
     if !text[at..inner.end].contains(is_break) {
-        // The space that stood before the brace would be its indentation.
+        // The space before the brace is replaced too, because it would become the indentation of the brace.
         by.push_str(&format!("{line_break}{around}"));
         return Splice {
             part: at..inner.end,
@@ -107,7 +107,7 @@ fn first(text: &str, object: &Object<'_>, (key, value): (&str, &Value), style: &
     Splice::insert(at, by)
 }
 
-/// Takes a member out of an object, with the comments on its last line. Comments above it stay.
+/// Removes a member from an object, with the comments on its last line. Comments above it stay.
 pub(super) fn remove(text: &str, object: &Object<'_>, index: usize) -> Vec<Splice> {
     let inner = object.start() + 1..object.end() - 1;
     let property = &object.properties[index];
@@ -128,7 +128,7 @@ pub(super) fn remove(text: &str, object: &Object<'_>, index: usize) -> Vec<Splic
     let part = member.whole();
     let mut splices = Vec::new();
     match previous {
-        // Whoever ends the list now keeps the habit of who ended it before.
+        // The new last member gets a trailing comma only if the old one had one.
         Some(previous) if next.is_none() && own_comma.is_none() => {
             let comma = comma(text, previous.end()..property.start());
             splices.extend(comma.map(|comma| Splice::delete(comma..comma + 1)));
@@ -145,21 +145,21 @@ pub(super) fn remove(text: &str, object: &Object<'_>, index: usize) -> Vec<Splic
     splices
 }
 
-/// A member that is to go, and what stands around it.
+/// A member to remove, with its surroundings.
 struct Member<'t> {
     text: &'t str,
-    /// Where the member before it ends, or the object begins.
+    /// The end of the previous member, or the start of the object.
     after: usize,
     start: usize,
-    /// Its end, comma included.
+    /// The end of the member, comma included.
     end: usize,
-    /// Where the next member begins, or the object ends.
+    /// The start of the next member, or the end of the object.
     until: usize,
     is_last: bool,
 }
 
 impl Member<'_> {
-    /// The member with what goes with it.
+    /// Returns the range to remove: the member with its comments and space.
     fn whole(&self) -> Range<usize> {
         let Some(indent) = own_line_indent(self.text, self.start) else {
             if self.is_last {
@@ -175,20 +175,20 @@ impl Member<'_> {
         }
         let line_start = self.start - indent.len();
         if !ends_line && self.stands_under_a_line_comment() {
-            // The brace follows on the same line, and must not get into that comment.
+            // The brace follows on the same line, and must not become part of that comment.
             return self.start..end;
         }
         self.break_before(line_start)..end
     }
 
-    /// Where the space that begins at `from` ends, within its line.
+    /// Returns the end of the space that begins at `from`, within its line.
     fn space_end(&self, from: usize) -> usize {
         let rest = &self.text[from..self.until];
         let end = rest.find(|it: char| !it.is_whitespace() || is_break(it));
         end.map_or(self.until, |end| from + end)
     }
 
-    /// Where the line break before the beginning of a line begins.
+    /// Returns the start of the line break before a line.
     fn break_before(&self, line_start: usize) -> usize {
         let before = &self.text[..line_start];
         let before = before.strip_suffix('\n').unwrap_or(before);

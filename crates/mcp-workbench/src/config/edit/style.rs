@@ -1,5 +1,4 @@
-//! How the writer of a JSON text lays it out: line breaks, the step of indentation, and whether lists end
-//! with a comma. What is added looks like what is there.
+//! The layout of a JSON text: line breaks, indentation, and trailing commas. Additions follow the layout of the text.
 
 use jsonc_parser::{
     ast::{Object, Value},
@@ -8,20 +7,20 @@ use jsonc_parser::{
 
 use super::trivia::{comma, is_break};
 
-/// The step where a text shows none.
+/// The default indentation.
 const USUAL_STEP: &str = "  ";
 
-/// The habits of a text.
+/// The layout of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Style {
     pub(super) line_break: &'static str,
-    /// What a line is further in than the one around it.
+    /// The indentation of one level.
     pub(super) step: String,
-    /// Whether the last member of an object over several lines is followed by a comma.
+    /// True if the last member of a multi-line object is followed by a comma.
     pub(super) trailing_commas: bool,
 }
 
-/// What a text shows of its habits while it is read.
+/// The layout found while a text is read.
 #[derive(Default)]
 struct Seen {
     step: Option<String>,
@@ -30,7 +29,7 @@ struct Seen {
 }
 
 impl Style {
-    /// The habits of a text and its value.
+    /// Detects the layout of a text.
     pub(super) fn of(text: &str, value: &Value<'_>) -> Self {
         let mut seen = Seen::default();
         seen.look_at(text, value);
@@ -81,14 +80,14 @@ impl Seen {
     }
 }
 
-/// The space before a place, if nothing else stands before it on its line.
+/// Returns the space before a position, if nothing else precedes it on its line.
 pub(super) fn own_line_indent(text: &str, at: usize) -> Option<&str> {
     let start = text[..at].rfind(is_break)? + 1;
     let before = &text[start..at];
     before.trim_start().is_empty().then_some(before)
 }
 
-/// The space at the beginning of the line of a place.
+/// Returns the space at the beginning of the line of a position.
 pub(super) fn line_indent(text: &str, at: usize) -> &str {
     let start = text[..at].rfind(is_break).map_or(0, |end| end + 1);
     let line = &text[start..at];

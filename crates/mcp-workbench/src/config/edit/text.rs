@@ -20,12 +20,11 @@ use crate::config::{
     raw::{self, SYNTAX},
 };
 
-/// The mark that some editors put at the beginning of a file.
+/// The byte order mark that some editors put at the beginning of a file.
 const BOM: char = '\u{feff}';
 
-/// A JSON text with comments and trailing commas, an object as a whole, to be changed in place. Bytes
-/// that a change does not concern stay: comments, order, layout and line breaks. Where an object has a key
-/// twice, the first counts.
+/// A JSON object as text, with comments and trailing commas, that is changed in place. Bytes that a change does not
+/// concern are preserved: comments, order, layout and line breaks. Of duplicate keys the first counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JsoncText {
     /// The text without its BOM.
@@ -34,7 +33,7 @@ pub(crate) struct JsoncText {
 }
 
 impl JsoncText {
-    /// A text that is an object.
+    /// Parses a text that must be an object.
     pub(crate) fn parse(text: &str) -> Result<Self, EditError> {
         let plain = text.strip_prefix(BOM);
         let parsed = Self {
@@ -45,7 +44,7 @@ impl JsoncText {
         Ok(parsed)
     }
 
-    /// The keys of the object at a path; none where the path leads nowhere.
+    /// Returns the keys of the object at a path; none if the path does not exist.
     pub(crate) fn keys(&self, path: &[&str]) -> Result<Vec<String>, EditError> {
         let keys = self.with_object(path, |object, _| {
             let keys = object
@@ -57,8 +56,8 @@ impl JsoncText {
         Ok(keys?.unwrap_or_default())
     }
 
-    /// Sets the member of the object at a path. A new one is put behind the others; objects on the way
-    /// that are not there are made.
+    /// Sets a member of the object at a path. A new one is added after the others; missing objects of the path are
+    /// created.
     pub(crate) fn set(&mut self, path: &[&str], key: &str, value: &Value) -> Result<(), EditError> {
         let splices = self.with_object(path, |object, style| match find(object, key) {
             Some((_, property)) => vec![Splice {
@@ -81,7 +80,7 @@ impl JsoncText {
         }
     }
 
-    /// Takes a member out of the object at a path, and says whether it was there.
+    /// Removes a member of the object at a path. Returns whether it existed.
     pub(crate) fn remove(&mut self, path: &[&str], key: &str) -> Result<bool, EditError> {
         let splices = self.with_object(path, |object, _| {
             let (index, _) = find(object, key)?;
@@ -94,7 +93,7 @@ impl JsoncText {
         Ok(true)
     }
 
-    /// The text, as changed.
+    /// Returns the changed text.
     pub(crate) fn finish(self) -> String {
         if self.has_bom {
             return format!("{BOM}{}", self.text);
@@ -102,7 +101,7 @@ impl JsoncText {
         self.text
     }
 
-    /// Whether a member of the object at a path is this boolean.
+    /// Returns whether a member of the object at a path is this boolean.
     pub(super) fn is_flag(&self, path: &[&str], key: &str, flag: bool) -> Result<bool, EditError> {
         let is = self.with_object(path, |object, _| {
             let found = find(object, key).map(|(_, property)| &property.value);
@@ -111,7 +110,7 @@ impl JsoncText {
         Ok(is?.unwrap_or_default())
     }
 
-    /// Whether a key is the last of the object at a path, and no comment follows it.
+    /// Returns whether a key is the last of the object at a path, and no comment follows it.
     pub(super) fn is_bare_end(&self, path: &[&str], key: &str) -> Result<bool, EditError> {
         let is = self.with_object(path, |object, _| {
             let last = object.properties.last();
@@ -125,7 +124,7 @@ impl JsoncText {
         Ok(is?.unwrap_or_default())
     }
 
-    /// The line, counted from 1, of the comment that stands right above a member of the object at a path.
+    /// Returns the line, counted from 1, of the comment directly above a member of the object at a path.
     pub(crate) fn comment_above(
         &self,
         path: &[&str],
@@ -143,8 +142,8 @@ impl JsoncText {
         Ok(line?.flatten())
     }
 
-    /// Reads the object at a path, with the habits of the text; `None` where the path leads nowhere. A `null`
-    /// on the way is as if it were not there.
+    /// Calls a function with the object at a path and the layout of the text; returns `None` if the path does not
+    /// exist. A `null` on the path counts as missing.
     fn with_object<T>(
         &self,
         path: &[&str],
@@ -186,7 +185,7 @@ impl JsoncText {
     }
 }
 
-/// The first member of an object with a key, and its number.
+/// Returns the first member of an object with a key, and its index.
 fn find<'o, 't>(object: &'o Object<'t>, key: &str) -> Option<(usize, &'o ObjectProp<'t>)> {
     let mut properties = object.properties.iter().enumerate();
     properties.find(|(_, property)| property.name.as_str() == key)

@@ -1,4 +1,4 @@
-//! The toolboxes and servers of a configuration text.
+//! Edits the toolboxes and servers of a configuration text.
 
 use serde_json::{Value, json};
 
@@ -11,24 +11,24 @@ const TOOLBOXES: &str = "toolboxes";
 /// The key of the servers of a toolbox.
 const SERVERS: &str = "mcpServers";
 
-/// The text of a configuration file, to be changed in place.
+/// The text of a configuration file, which is changed in place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConfigText(JsoncText);
 
 impl ConfigText {
-    /// The text of a file. Only its form is checked: JSON with comments, and an object.
+    /// Parses the text of a file. It checks only that the text is an object in JSON with comments.
     pub(crate) fn parse(text: &str) -> Result<Self, EditError> {
         let text = JsoncText::parse(text)?;
         text.keys(&[TOOLBOXES])?;
         Ok(Self(text))
     }
 
-    /// The names of the toolboxes, in the order of the file.
+    /// Returns the names of the toolboxes, in the order of the file.
     pub(crate) fn toolboxes(&self) -> Result<Vec<String>, EditError> {
         self.0.keys(&[TOOLBOXES])
     }
 
-    /// The names of the servers of a toolbox, in the order of the file, disabled ones included.
+    /// Returns the names of the servers of a toolbox, in the order of the file, disabled ones included.
     pub(crate) fn server_names(&self, toolbox: &str) -> Result<Vec<String>, EditError> {
         self.known_toolbox(toolbox)?;
         self.0.keys(&[TOOLBOXES, toolbox, SERVERS])
@@ -77,7 +77,7 @@ impl ConfigText {
         Ok(())
     }
 
-    /// The line of the comment right above a server, or a toolbox, which stays when that is removed.
+    /// Returns the line of the comment directly above a server or toolbox, which stays if that is removed.
     pub(crate) fn comment_above(
         &self,
         toolbox: &str,
@@ -89,7 +89,7 @@ impl ConfigText {
         }
     }
 
-    /// Switches a server of a toolbox, or all of them, on or off. A toolbox itself has no such switch.
+    /// Enables or disables a server of a toolbox, or all of them. A toolbox itself has no such switch.
     pub(crate) fn set_enabled(
         &mut self,
         toolbox: &str,
@@ -114,7 +114,7 @@ impl ConfigText {
         Ok(())
     }
 
-    /// The text, as changed.
+    /// Returns the changed text.
     pub(crate) fn finish(self) -> String {
         self.0.finish()
     }
@@ -128,7 +128,7 @@ impl ConfigText {
         self.0.set(entry, "disabled", &true.into())
     }
 
-    /// What `disable` has added goes again; what somebody wrote there is changed.
+    /// Enables an entry: removes a key that `disable` added, and changes one that the user wrote.
     fn enable(&mut self, entry: &[&str]) -> Result<(), EditError> {
         if self.0.is_flag(entry, "enabled", false)? {
             self.0.set(entry, "enabled", &true.into())?;

@@ -1,9 +1,9 @@
-//! What stands between the values of a JSON text: space, line breaks, comments and commas. The text has
-//! been parsed, so that nothing else can stand there.
+//! The space, line breaks, comments and commas between the values of a JSON text. The text has been parsed, so
+//! nothing else can occur there.
 
 use std::ops::Range;
 
-/// One piece of what stands between values.
+/// A piece of the text between values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Piece {
     Space,
@@ -12,11 +12,11 @@ pub(super) enum Piece {
     Comma,
     /// A comment up to the end of its line.
     LineComment,
-    /// A comment that is closed.
+    /// A block comment.
     BlockComment,
 }
 
-/// The pieces of a part of the text, with their places in the whole.
+/// Splits a part of the text into pieces, with their positions in the whole.
 pub(super) fn pieces(text: &str, part: Range<usize>) -> Vec<(Piece, Range<usize>)> {
     let mut found = Vec::new();
     let mut at = part.start;
@@ -28,14 +28,14 @@ pub(super) fn pieces(text: &str, part: Range<usize>) -> Vec<(Piece, Range<usize>
     found
 }
 
-/// The comma of a part of the text that is in no comment.
+/// Returns the position of the comma outside of comments in a part of the text.
 pub(super) fn comma(text: &str, part: Range<usize>) -> Option<usize> {
     let pieces = pieces(text, part);
     let comma = pieces.iter().find(|(piece, _)| *piece == Piece::Comma);
     comma.map(|(_, range)| range.start)
 }
 
-/// Where the space and the comments that begin a part of the text end, or its first line does.
+/// Returns the end of the leading space and comments of a part of the text, or the end of its first line.
 pub(super) fn end_of_remarks(text: &str, part: Range<usize>) -> usize {
     let mut end = part.start;
     for (piece, range) in pieces(text, part) {
@@ -48,7 +48,7 @@ pub(super) fn end_of_remarks(text: &str, part: Range<usize>) -> usize {
     end
 }
 
-/// Where a comment begins that is all of the line before the last one of a part of the text.
+/// Returns the start of a comment that takes up the whole line before the last one of a part of the text.
 pub(super) fn directly_above(text: &str, part: Range<usize>) -> Option<usize> {
     let pieces = pieces(text, part);
     let mut above = pieces
@@ -90,7 +90,7 @@ fn first_piece(text: &str) -> (Piece, usize) {
     (Piece::Space, end.unwrap_or(text.len()))
 }
 
-/// Whether a character ends a line.
+/// Returns whether a character ends a line.
 pub(super) fn is_break(character: char) -> bool {
     matches!(character, '\n' | '\r')
 }

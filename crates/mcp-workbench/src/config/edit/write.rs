@@ -1,4 +1,4 @@
-//! Putting a text on disk: whole or not at all, and never over something that nobody has looked at.
+//! Writes a text to disk: whole or not at all, and never over content that has not been read.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -11,19 +11,17 @@ use crate::{
     private_files::{make_folder, open_new},
 };
 
-/// How many links are followed to a file that does not exist yet.
+/// The maximum number of links that are followed to a file that does not exist yet.
 const MOST_LINKS: usize = 40;
 
-/// Why a file was not written. It is as it was.
+/// The reason why a file was not written. The file is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WriteError {
-    /// It is there already, and was not to be.
     #[error("`{}` already exists\n  hint: choose another name", file.display())]
     Exists { file: PathBuf },
-    /// Somebody else has changed it since it was read.
+    /// Another program changed the file after it was read.
     #[error("`{}` was changed by another program while it was edited\n  hint: try again", file.display())]
     Changed { file: PathBuf },
-    /// Its permissions say that it is not to be changed.
     #[error("`{}` is read-only\n  hint: make it writable first", file.display())]
     ReadOnly { file: PathBuf },
     #[error("cannot write `{}`\n  hint: check that its folder exists and is writable", file.display())]
@@ -34,14 +32,14 @@ pub(crate) enum WriteError {
     },
 }
 
-/// Replaces the content of a file, or makes it. Whoever reads it meanwhile sees the old or the new text.
-/// Permissions stay, a symbolic link stays one, and a file that is read-only is refused.
+/// Replaces the content of a file, or creates it. Concurrent readers see the old or the new text. Permissions and
+/// symbolic links are preserved, and a read-only file is refused.
 pub(crate) fn write_atomically(file: &Path, text: &str) -> Result<(), WriteError> {
     write_if(file, text, |_| Ok(()))
 }
 
-/// Like [`write_atomically`], for a file whose content was `before` when it was read. It is not touched if
-/// that is no longer so.
+/// Does the same as [`write_atomically`] for a file whose content was `before` when it was read. It is not touched if
+/// the content has changed.
 pub(crate) fn replace_unchanged(file: &Path, before: &str, text: &str) -> Result<(), WriteError> {
     write_if(file, text, |target| {
         match plain_file::read(target, before.len() as u64) {
@@ -54,7 +52,7 @@ pub(crate) fn replace_unchanged(file: &Path, before: &str, text: &str) -> Result
     })
 }
 
-/// Makes a file, with the folders that it needs. One that exists is never touched.
+/// Creates a file and its parent folders. An existing file is never touched.
 pub(crate) fn create_new(file: &Path, text: &str) -> Result<(), WriteError> {
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::AlreadyExists => WriteError::Exists { file: file.into() },
@@ -66,13 +64,13 @@ pub(crate) fn create_new(file: &Path, text: &str) -> Result<(), WriteError> {
     let mut opened = open_new(file).map_err(failed)?;
     let written = opened.write_all(text.as_bytes());
     written.and_then(|()| opened.sync_all()).map_err(|source| {
-        // What is half written is ours, and nobody wants it.
+        // Removes the incomplete file, which is our own.
         let _ = fs::remove_file(file);
         failed(source)
     })
 }
 
-/// Writes if `agree` says so in the last moment.
+/// Writes the file if `agree` permits it at the last moment.
 fn write_if(
     file: &Path,
     text: &str,
@@ -97,7 +95,7 @@ fn failed(file: &Path, source: io::Error) -> WriteError {
     }
 }
 
-/// The file that a path leads to, over all links, whether it exists or not.
+/// Returns the file that a path leads to through all links, whether it exists or not.
 fn follow(file: &Path) -> io::Result<PathBuf> {
     let mut target = file.to_owned();
     for _ in 0..MOST_LINKS {
@@ -109,13 +107,13 @@ fn follow(file: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many symbolic links"))
 }
 
-/// The new content under a name of its own. It goes with this value, unless it has got its real name.
+/// The new content under a temporary name. It is deleted with this value, unless it has been renamed.
 struct Draft {
     path: PathBuf,
 }
 
 impl Draft {
-    /// An empty draft in the folder of the file, so that it can be moved over it.
+    /// Creates an empty draft in the folder of the file, so that it can be renamed to it.
     fn beside(target: &Path) -> io::Result<Self> {
         let name = target.file_name().unwrap_or_default().to_string_lossy();
         let folder = target.parent().unwrap_or(Path::new(""));
@@ -130,7 +128,7 @@ impl Draft {
         }
     }
 
-    /// Fills it, with the permissions and, if possible, the owner of the file that it replaces.
+    /// Writes the content, with the permissions and, if possible, the owner of the file that it replaces.
     fn write(&self, text: &str, known: Option<&fs::Metadata>) -> io::Result<()> {
         let mut file = OpenOptions::new().write(true).open(&self.path)?;
         if let Some(known) = known {
@@ -148,13 +146,13 @@ impl Drop for Draft {
     }
 }
 
-/// Gives a file the owner and group of another, where this user may.
+/// Gives a file the owner and group of another, if this user may.
 #[cfg(unix)]
 fn keep_owner(file: &File, known: &fs::Metadata) {
     use std::os::unix::fs::{MetadataExt, fchown};
     let _ = fchown(file, Some(known.uid()), Some(known.gid()));
 }
 
-/// Elsewhere a new file belongs to whom the folder says.
+/// On other systems the folder decides the owner of a new file.
 #[cfg(not(unix))]
 fn keep_owner(_: &File, _: &fs::Metadata) {}

@@ -1,9 +1,9 @@
-//! What to do about what is wrong.
+//! The remedies for faults.
 
 use super::{Fault, KeyFault, ReferenceFault, Scope, TransportFault, ValueFault, alternatives};
 
 impl Fault {
-    /// What to do about it.
+    /// Returns the next step for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Syntax { remedy, .. } => (*remedy).into(),
@@ -111,11 +111,11 @@ impl ReferenceFault {
     }
 }
 
-/// What to do about a key that nobody knows, up to those that are known.
+/// The remedy for an unknown key, before the list of known keys.
 const REMOVE: &str = "remove it, or begin it with `_` if it is a note; known keys:";
 
 impl Scope {
-    /// What to do about a key that resembles no other.
+    /// Returns the remedy for a key that resembles no other.
     fn remedy(self, key: &str) -> String {
         match self {
             Self::File if matches!(key, "mcpServers" | "servers") => {

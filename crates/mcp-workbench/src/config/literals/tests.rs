@@ -1,4 +1,4 @@
-//! What is taken for a credential, and what is not.
+//! The texts that count as credentials, and those that do not.
 
 use pretty_assertions::assert_eq;
 use serde_json::json;

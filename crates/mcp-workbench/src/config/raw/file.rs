@@ -1,4 +1,4 @@
-//! Reading the whole file and its toolboxes.
+//! Reads the whole file and its toolboxes.
 
 use indexmap::IndexMap;
 use jsonc_parser::{
@@ -41,19 +41,19 @@ pub(in crate::config) const SYNTAX: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// The words for `toolMode`.
+/// The values of `toolMode`.
 const TOOL_MODES: &[&str] = &["proxy", "dynamic", "native"];
 
-/// The words for `connect`.
+/// The values of `connect`.
 const CONNECTS: &[&str] = &["on-open", "on-use"];
 
-/// The words for `arguments` of `audit`.
+/// The values of `arguments` of `audit`.
 const NOTED_ARGUMENTS: &[&str] = &["shape", "values"];
 
-/// The words for `pin`.
+/// The values of `pin`.
 const PINS: &[&str] = &["off", "notice", "enforce"];
 
-/// Reads the content of a configuration file. What comes back may lack what was noted as wrong.
+/// Reads the content of a configuration file. Parts that were recorded as wrong are missing from the result.
 pub(in crate::config) fn read(text: &str, findings: &mut Findings) -> RawConfig {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut reader = Reader::new(text, findings);
@@ -122,7 +122,7 @@ fn config(reader: &mut Reader<'_>, value: &Value<'_>) -> RawConfig {
     config
 }
 
-/// Native mode needs a toolbox that exists.
+/// Checks that native mode has a toolbox that exists.
 fn check_native_toolbox(reader: &mut Reader<'_>, config: &RawConfig, value: &Value<'_>) {
     let named = config.native_toolbox.as_ref();
     match named {
@@ -199,7 +199,7 @@ fn tool_mode(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawToolMode> {
     None
 }
 
-/// Reads what is done about changes of what is pinned.
+/// Reads `pin`.
 pub(super) fn pin(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawPin> {
     let word = reader.text(node)?.written;
     let fault = match word.as_str() {
@@ -216,7 +216,7 @@ pub(super) fn pin(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawPin> {
     None
 }
 
-/// Reads whether calls are noted, or how.
+/// Reads `audit`.
 fn audit(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawAudit> {
     match node.value {
         Value::BooleanLit(boolean) => return Some(RawAudit::Noted(boolean.value)),
@@ -262,7 +262,7 @@ fn noted_arguments(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawNotedA
     None
 }
 
-/// Reads an object whose keys are names of the user's choice.
+/// Reads an object whose keys are names that the user chooses.
 pub(super) fn named<T>(
     reader: &mut Reader<'_>,
     node: &Node<'_>,
@@ -294,7 +294,7 @@ fn name_fault(kind: Named, name: &str) -> Option<KeyFault> {
     }
 }
 
-/// What RFC 9110 allows in the name of a header.
+/// Returns whether RFC 9110 allows a character in a header name.
 fn is_header_character(character: char) -> bool {
     character.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(character)
 }
@@ -316,7 +316,7 @@ pub(super) fn unknown_key(
     reader.report(entry.key_start, &entry.node.path, fault);
 }
 
-/// What is wrong with a file that holds no value.
+/// Returns the fault of a file without a value.
 pub(in crate::config) fn empty_file() -> Fault {
     Fault::Syntax {
         what: "the file is empty".into(),
@@ -324,7 +324,7 @@ pub(in crate::config) fn empty_file() -> Fault {
     }
 }
 
-/// What the parser says, with what usually helps.
+/// Converts an error of the parser, with the remedy that usually helps.
 pub(in crate::config) fn syntax_fault(error: &ParseError) -> Fault {
     let remedy = match error.kind() {
         ParseErrorKind::ExpectedComma => "put a comma here",

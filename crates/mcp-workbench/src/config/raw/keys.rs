@@ -1,5 +1,5 @@
-//! The keys of the file, as tables: ours, the other spellings that MCP clients have for them, and
-//! what those clients write that means nothing here.
+//! The keys of the file, as tables: ours, the spellings of other MCP clients, and the keys of other clients that have
+//! no meaning here.
 
 /// The keys of the whole file.
 pub(super) const FILE_KEYS: &[&str] = &[
@@ -25,7 +25,7 @@ pub(super) const FILE_KEYS: &[&str] = &[
 /// The keys of a toolbox.
 pub(super) const TOOLBOX_KEYS: &[&str] = &["description", "mcpServers", "connect"];
 
-/// Those that every toolbox should have. Without a description it works, with a warning.
+/// The keys that every toolbox should have. A toolbox without a description works, with a warning.
 pub(super) const NEEDED_TOOLBOX_KEYS: &[&str] = &["description", "mcpServers"];
 
 /// The keys of `permissions`.
@@ -48,7 +48,7 @@ pub(super) const OAUTH_KEYS: &[&str] = &[
     "signingAlgorithm",
 ];
 
-/// What other clients write in `oauth` that is found out here.
+/// Keys of other clients in `oauth` that we determine ourselves.
 pub(super) const IGNORED_OAUTH_KEYS: &[&str] = &[
     "audiences",
     "authServerMetadataUrl",
@@ -59,7 +59,7 @@ pub(super) const IGNORED_OAUTH_KEYS: &[&str] = &[
     "tokenUrl",
 ];
 
-/// A key of a server entry that is understood.
+/// A known key of a server entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ServerKey {
     Command,
@@ -92,8 +92,7 @@ pub(super) enum ServerKey {
     OAuth,
 }
 
-/// The spellings of the understood keys. Where an entry has several spellings of one key, the one
-/// that stands first here counts.
+/// The spellings of the known keys. If an entry has several spellings of one key, the first one of this list counts.
 pub(super) const SPELLINGS: &[(ServerKey, &[&str])] = &[
     (ServerKey::Command, &["command", "cmd"]),
     (ServerKey::Args, &["args"]),
@@ -131,8 +130,8 @@ pub(super) const SPELLINGS: &[(ServerKey, &[&str])] = &[
     (ServerKey::OAuth, &["oauth"]),
 ];
 
-/// Keys of popular clients that mean nothing here: approval and trust are the client's business,
-/// units of their timeouts differ, and the rest is for showing.
+/// Keys of popular clients that have no meaning here: approval and trust are the client's business, the units of
+/// their timeouts differ, and the rest is for display.
 pub(super) const IGNORED: &[&str] = &[
     "$schema",
     "alwaysAllow",
@@ -200,18 +199,17 @@ pub(super) const IGNORED: &[&str] = &[
     "watchPaths",
 ];
 
-/// What a key of a server entry is.
+/// The meaning of a key of a server entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ServerKeyMeaning {
-    /// It is understood; the number says how much its spelling is preferred, 0 being the most.
+    /// A known key; the number is the rank of its spelling, 0 being the best.
     Understood(ServerKey, usize),
-    /// It is a note, or a key of another client.
+    /// A note, or a key of another client.
     Ignored,
-    /// Nobody knows it.
     Unknown,
 }
 
-/// What a key of a server entry means.
+/// Returns the meaning of a key of a server entry.
 pub(super) fn meaning(key: &str) -> ServerKeyMeaning {
     for (understood, spellings) in SPELLINGS {
         if let Some(rank) = spellings.iter().position(|spelling| *spelling == key) {
@@ -225,12 +223,12 @@ pub(super) fn meaning(key: &str) -> ServerKeyMeaning {
     }
 }
 
-/// Whether a key is a note of the user.
+/// Returns whether a key is a note of the user.
 pub(super) fn is_note(key: &str) -> bool {
     key.starts_with('_')
 }
 
-/// The keys of a server entry that can be meant by a misspelt one.
+/// Returns the keys of a server entry that a misspelled one may mean.
 pub(super) fn understood() -> impl Iterator<Item = &'static str> {
     SPELLINGS
         .iter()

@@ -1,5 +1,5 @@
-//! The configuration file as it is written: its types, which are also the source of its JSON Schema,
-//! and the reading of them from JSON with comments. Nothing is expanded or defaulted here.
+//! The configuration file as it is written: its types, which are also the source of its JSON Schema, and a reader for
+//! JSON with comments. Nothing is expanded or defaulted here.
 
 mod file;
 mod keys;

@@ -1,4 +1,4 @@
-//! Reading `oauth` of an entry: how the workbench signs in to a remote server.
+//! Reads `oauth` of an entry.
 
 use jsonc_parser::ast::Value;
 use schemars::JsonSchema;
@@ -14,22 +14,22 @@ use crate::{
     near::nearest,
 };
 
-/// The words for `grant`.
+/// The values of `grant`.
 const GRANTS: &[&str] = &["authorization_code", "client_credentials"];
-/// The words for `signingAlgorithm`.
+/// The values of `signingAlgorithm`.
 const ALGORITHMS: &[&str] = &["RS256", "RS384", "RS512", "ES256", "ES384"];
 
-/// Whether the workbench signs in to the server, or how.
+/// Turns sign-in to the server on or off, or configures it.
 #[derive(Debug, JsonSchema)]
 #[schemars(rename = "OAuth", untagged)]
 pub(in crate::config) enum RawOAuth {
-    /// With the defaults, or not at all.
+    /// Sign-in with the defaults (`true`), or none (`false`).
     Used(bool),
-    /// How.
+    /// Sign-in with these settings.
     Details(Box<RawOAuthDetails>),
 }
 
-/// How the workbench signs in to a remote server.
+/// The OAuth settings of a remote server.
 #[derive(Debug, Default, JsonSchema)]
 #[schemars(
     rename = "OAuthDetails",
@@ -37,35 +37,36 @@ pub(in crate::config) enum RawOAuth {
     extend("patternProperties" = {"^_": true})
 )]
 pub(in crate::config) struct RawOAuthDetails {
-    /// The id under which the workbench is registered at the authorization server. Without it, it registers itself.
+    /// The client id of the workbench at the authorization server. Without it, the workbench registers itself.
     pub(in crate::config) client_id: Option<Text>,
-    /// The secret of that client, such as `${keyring:NAME}`.
+    /// The client secret, such as `${keyring:NAME}`.
     pub(in crate::config) client_secret: Option<Text>,
-    /// The scopes to ask for. Without it, those that the server names.
+    /// The scopes to request. Without it, those that the server names.
     pub(in crate::config) scopes: Option<Vec<Text>>,
-    /// The port of this machine that the browser comes back to. Without it, any that is free.
+    /// The local port for the browser's redirect. Without it, any free port.
     #[schemars(range(min = 1, max = 65_535))]
     pub(in crate::config) callback_port: Option<u64>,
-    /// The https address of a document that describes the workbench as a client, for servers that take one.
+    /// The https URL of a client metadata document, for servers that support it.
     pub(in crate::config) client_metadata_url: Option<Text>,
-    /// A name for the account, where one server is used with several.
+    /// A name for the account, if one server is used with several.
     pub(in crate::config) account: Option<Text>,
-    /// The only authorization server that is told anything, as it names itself. Without it, whichever the server names.
+    /// The only authorization server that may be used, as it names itself. Without it, any that the server names.
     pub(in crate::config) issuer: Option<Text>,
-    /// How a token is got: by a person who signs in, or with the credentials of the client alone.
+    /// The way to get a token: a person signs in, or the client uses its own credentials.
     #[schemars(extend("default" = "authorization_code"))]
     pub(in crate::config) grant: Option<RawGrant>,
-    /// The private key of the client in PEM form, such as `${file:key.pem}`, for `client_credentials` without a secret.
+    /// The private key of the client in PEM form, such as `${file:key.pem}`, for `client_credentials` without a
+    /// secret.
     pub(in crate::config) private_key: Option<Text>,
-    /// What that key signs with.
+    /// The signing algorithm of that key.
     #[schemars(extend("default" = "ES256"))]
     pub(in crate::config) signing_algorithm: Option<RawSigningAlgorithm>,
-    /// Whether it is used; other clients write that.
+    /// `false` turns sign-in off. Other clients use this key.
     #[schemars(skip)]
     pub(in crate::config) enabled: Option<bool>,
 }
 
-/// How a token is got.
+/// The way to get a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
 #[schemars(rename = "Grant", rename_all = "snake_case")]
 pub(in crate::config) enum RawGrant {
@@ -73,7 +74,7 @@ pub(in crate::config) enum RawGrant {
     ClientCredentials,
 }
 
-/// What a private key signs with.
+/// The signing algorithm of a private key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
 #[schemars(rename = "SigningAlgorithm", rename_all = "UPPERCASE")]
 pub(in crate::config) enum RawSigningAlgorithm {

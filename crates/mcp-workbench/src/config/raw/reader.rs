@@ -1,5 +1,5 @@
-//! Reading values from the syntax tree: each value knows its path, each problem gets its place, and
-//! reading goes on after a problem so that all are found.
+//! Reads values from the syntax tree. Each value has a path, each problem gets its place, and reading continues after
+//! a problem so that all are found.
 
 use std::collections::{HashMap, hash_map};
 
@@ -8,9 +8,9 @@ use jsonc_parser::{ast::Value, common::Ranged};
 use super::types::{BUDGETS, Text};
 use crate::config::problems::{Fault, Findings, JsonType, KeyFault, Place, ValueFault};
 
-/// Reads values of one file and notes what is wrong with them.
+/// Reads values of one file and records problems.
 pub(in crate::config) struct Reader<'a> {
-    /// Where the lines of the file begin, in bytes.
+    /// The starts of the lines of the file, in bytes.
     line_starts: Vec<usize>,
     text: &'a str,
     findings: &'a mut Findings,
@@ -27,13 +27,13 @@ pub(in crate::config) struct Node<'v> {
 #[derive(Debug, Clone)]
 pub(super) struct Entry<'v> {
     pub(super) key: &'v str,
-    /// Where the key begins, in bytes.
+    /// The start of the key, in bytes.
     pub(super) key_start: usize,
     pub(super) node: Node<'v>,
 }
 
 impl<'a> Reader<'a> {
-    /// A reader of `text`, the content of the file.
+    /// Creates a reader for the content of the file.
     pub(super) fn new(text: &'a str, findings: &'a mut Findings) -> Self {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         Self {
@@ -45,7 +45,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The place of a byte of the file.
+    /// Returns the place of a byte of the file.
     pub(super) fn place(&self, at: usize, path: &str) -> Place {
         let line = self.line_starts.partition_point(|start| *start <= at);
         let start = self.line_starts[line - 1];
@@ -57,23 +57,23 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Notes what is wrong at a byte of the file.
+    /// Records a fault at a byte of the file.
     pub(super) fn report(&mut self, at: usize, path: &str, fault: impl Into<Fault>) {
         let place = self.place(at, path);
         self.findings.add(place, fault);
     }
 
-    /// Notes what is wrong with a value.
+    /// Records a fault of a value.
     pub(in crate::config) fn report_value(&mut self, node: &Node<'_>, fault: impl Into<Fault>) {
         self.report(node.value.start(), &node.path, fault);
     }
 
-    /// Notes what is wrong with a string that was read.
+    /// Records a fault of a string that was read.
     pub(super) fn report_text(&mut self, text: &Text, fault: impl Into<Fault>) {
         self.findings.add(text.place.clone(), fault);
     }
 
-    /// The entries of an object, duplicate ones included, which are noted.
+    /// Returns the entries of an object, duplicates included, and records the duplicates.
     pub(super) fn entries<'v>(&mut self, node: &Node<'v>) -> Option<Vec<Entry<'v>>> {
         let Value::Object(object) = node.value else {
             self.wrong_type(node, "an object");
@@ -102,7 +102,7 @@ impl<'a> Reader<'a> {
         Some(entries.collect())
     }
 
-    /// A string that is not empty; `what` it should be is for the message.
+    /// Reads a string that must not be empty; `what` is a noun for the message.
     pub(super) fn filled_text(&mut self, node: &Node<'_>, what: &'static str) -> Option<Text> {
         let text = self.text(node)?;
         if text.written.trim().is_empty() {
@@ -112,7 +112,7 @@ impl<'a> Reader<'a> {
         Some(text)
     }
 
-    /// A string. Numbers and booleans are noted with the advice to quote them.
+    /// Reads a string. The fault for numbers and booleans advises to quote them.
     pub(in crate::config) fn text(&mut self, node: &Node<'_>) -> Option<Text> {
         let found = match node.value {
             Value::StringLit(string) if string.value.contains('\0') => {
@@ -136,13 +136,13 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// An array of strings.
+    /// Reads an array of strings.
     pub(super) fn texts(&mut self, node: &Node<'_>) -> Option<Vec<Text>> {
         let items = self.items(node)?;
         Some(items.iter().filter_map(|item| self.text(item)).collect())
     }
 
-    /// An array of strings of which none is empty.
+    /// Reads an array of strings that must not be empty.
     pub(super) fn filled_texts(
         &mut self,
         node: &Node<'_>,
@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
         Some(texts.collect())
     }
 
-    /// A boolean.
+    /// Reads a boolean.
     pub(super) fn flag(&mut self, node: &Node<'_>) -> Option<bool> {
         let Value::BooleanLit(boolean) = node.value else {
             self.wrong_type(node, "a boolean");
@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
         Some(boolean.value)
     }
 
-    /// A positive integer within bounds.
+    /// Reads a positive integer within bounds.
     pub(super) fn positive(&mut self, node: &Node<'_>, least: u64, most: u64) -> Option<u64> {
         let Value::NumberLit(number) = node.value else {
             self.wrong_type(node, "a positive integer");
@@ -180,7 +180,7 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// A number of characters, or 0 for no bound.
+    /// Reads a number of characters, or 0 for no bound.
     pub(super) fn budget(&mut self, node: &Node<'_>) -> Option<u64> {
         let (least, most) = BUDGETS.into_inner();
         match node.value {
@@ -189,13 +189,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Notes that a value has the wrong type.
+    /// Records that a value has the wrong type.
     pub(super) fn wrong_type(&mut self, node: &Node<'_>, expected: &'static str) {
         let found = json_type(node.value);
         self.report_value(node, ValueFault::WrongType { expected, found });
     }
 
-    /// The items of an array.
+    /// Returns the items of an array.
     pub(in crate::config) fn items<'v>(&mut self, node: &Node<'v>) -> Option<Vec<Node<'v>>> {
         let Value::Array(array) = node.value else {
             self.wrong_type(node, "an array of strings");
@@ -208,7 +208,7 @@ impl<'a> Reader<'a> {
         Some(items.collect())
     }
 
-    /// Notes a key that stood in the same object before, at byte `first`.
+    /// Records a duplicate key whose first occurrence is at byte `first`.
     fn duplicate(&mut self, key: &str, first: usize, at: usize, path: &str) {
         let Place { line, column, .. } = self.place(first, path);
         let fault = KeyFault::Duplicate {
@@ -220,7 +220,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The type of a value.
+/// Returns the type of a value.
 pub(in crate::config) fn json_type(value: &Value<'_>) -> JsonType {
     match value {
         Value::StringLit(_) => JsonType::String,
@@ -232,13 +232,12 @@ pub(in crate::config) fn json_type(value: &Value<'_>) -> JsonType {
     }
 }
 
-/// Whether a value is `null`, which for an optional key is as if it were not there.
+/// Returns whether a value is `null`, which counts as missing for an optional key.
 pub(super) fn is_null(node: &Node<'_>) -> bool {
     matches!(node.value, Value::NullKeyword(_))
 }
 
-/// The path of a member: `toolboxes.dev`, or `toolboxes["my tools"]` where the name would be
-/// misread.
+/// Returns the path of a member: `toolboxes.dev`, or `toolboxes["my tools"]` if the name would be misread.
 pub(in crate::config) fn member(path: &str, key: &str) -> String {
     let plain = !key.is_empty()
         && !key.contains(|it: char| {

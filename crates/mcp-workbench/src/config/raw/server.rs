@@ -1,4 +1,4 @@
-//! Reading an entry of `mcpServers`, in our spelling or that of another client.
+//! Reads an entry of `mcpServers`, in our spelling or that of another client.
 
 use std::ops::RangeInclusive;
 
@@ -20,10 +20,10 @@ use crate::{
     near::nearest,
 };
 
-/// The words for `era`.
+/// The values of `era`.
 const ERAS: &[&str] = &["auto", "legacy", "modern"];
 
-/// An understood key with its value; the lower the rank, the more its spelling is preferred.
+/// A known key with its value. A lower rank means a better spelling.
 struct Understood<'e, 'v> {
     key: ServerKey,
     rank: usize,
@@ -58,7 +58,7 @@ pub(super) fn server(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<RawServ
     Some(server)
 }
 
-/// The entries that mean something; unknown ones are noted.
+/// Returns the known entries, and records unknown ones.
 fn understood<'e, 'v>(
     reader: &mut Reader<'_>,
     entries: &'e [Entry<'v>],

@@ -1,5 +1,5 @@
-//! The types of the file as written. Their doc comments are the descriptions in the JSON Schema, so
-//! they speak to the person who writes the file.
+//! The types of the file as written. Their doc comments are the descriptions in the JSON Schema, so they address the
+//! person who writes the file.
 
 use std::{borrow::Cow, ops::RangeInclusive};
 
@@ -21,16 +21,16 @@ pub(super) const AUDIT_FILES: RangeInclusive<u64> = 1..=100;
 /// The bounds of `openWaitMs`: an open waits for 45 s in all.
 pub(super) const OPEN_WAITS: RangeInclusive<u64> = 1..=45_000;
 
-/// The largest number of milliseconds that a time can have: a year.
+/// The maximum number of milliseconds of a timeout: a year.
 pub(super) const LARGEST_MS: u64 = 365 * 24 * 60 * 60 * 1000;
 
-/// The bounds of `maxResultChars`, where it is not 0: room for something to be shown, and more than any result has.
+/// The bounds of `maxResultChars` if it is not 0: enough to show something, and more than any result has.
 pub(super) const BUDGETS: RangeInclusive<u64> = 100..=100_000_000;
 
 /// The bounds of `maxTools`.
 pub(super) const TOOLS: RangeInclusive<u64> = 1..=100_000;
 
-/// The bounds of `maxToolListBytes`: room for a few tools, and what a process should hold of one server.
+/// The bounds of `maxToolListBytes`: enough for a few tools, and as much as a process should hold of one server.
 pub(super) const TOOL_LIST_BYTES: RangeInclusive<u64> = 1024..=1_073_741_824;
 
 /// The configuration of MCP Workbench. Comments and trailing commas are allowed; keys that begin
@@ -50,23 +50,23 @@ pub(in crate::config) struct RawConfig {
     /// The toolboxes by name, in the order in which they are shown.
     #[schemars(extend("propertyNames" = {"pattern": "\\S"}))]
     pub(in crate::config) toolboxes: IndexMap<String, RawToolbox>,
-    /// How tools are shown to the client.
+    /// The way in which the client sees tools.
     #[schemars(extend("default" = "proxy"))]
     pub(in crate::config) tool_mode: Option<RawToolMode>,
     /// The toolbox that is shown in native mode.
     #[schemars(with = "Option<String>")]
     pub(in crate::config) native_toolbox: Option<Text>,
-    /// The folders, as paths or `file://` addresses, that servers are told of which ask for roots.
-    /// Without it the client is asked. Variables are expanded.
+    /// The folders, as paths or `file://` URLs, for servers that ask for roots. Without it the client is asked.
+    /// Variables are expanded.
     pub(in crate::config) roots: Option<Vec<Text>>,
-    /// The longest name under which dynamic mode registers a tool.
+    /// The maximum length of a name under which dynamic mode registers a tool.
     #[schemars(range(min = 16, max = 128), extend("default" = 64))]
     pub(in crate::config) tool_name_limit: Option<u64>,
-    /// Whether `use_tool` opens a toolbox that is not open by itself.
+    /// Let `use_tool` open a toolbox that is not open.
     #[schemars(extend("default" = false))]
     pub(in crate::config) auto_open: Option<bool>,
-    /// How long, in milliseconds, `open_toolbox` waits for the other servers of a toolbox once one of them is up. Servers that
-    /// need longer keep starting in the background.
+    /// The time, in milliseconds, that `open_toolbox` waits for the other servers of a toolbox once one of them is
+    /// up. Servers that need longer keep starting in the background.
     #[schemars(range(min = 1, max = 45_000), extend("default" = 15_000))]
     pub(in crate::config) open_wait_ms: Option<u64>,
     /// The tools of the workbench itself that the client sees: `use_tool`, one or both of `open_toolbox` and
@@ -76,47 +76,46 @@ pub(in crate::config) struct RawConfig {
         extend("uniqueItems" = true, "default" = ["open_toolbox", "use_tool"])
     )]
     pub(in crate::config) meta_tools: Option<Vec<MetaTool>>,
-    /// How much `open_toolbox` says of each tool if a call does not name a `detail`. `compact` has what a model needs
-    /// for a call, `full` has everything that the servers send.
+    /// The default `detail` of `open_toolbox`. `compact` has what a model needs for a call, `full` has everything that the
+    /// servers send.
     #[schemars(extend("default" = "full"))]
     pub(in crate::config) open_detail: Option<Detail>,
-    /// When servers are started, for toolboxes that do not say it themselves.
+    /// The time at which servers start, for toolboxes without their own `connect`.
     #[schemars(extend("default" = "on-open"))]
     pub(in crate::config) connect: Option<RawConnect>,
-    /// Whether changes of this file are taken up while the workbench runs.
+    /// Apply changes of this file while the workbench runs.
     #[schemars(extend("default" = true))]
     pub(in crate::config) watch: Option<bool>,
-    /// The most characters of a result that a client is sent at once; the rest is read in pages. 0, or without it:
-    /// results are sent whole. A server may have its own.
+    /// The maximum number of characters of a result that a client is sent at once; the rest is read in pages. With 0,
+    /// or without it, results are sent whole. A server may have its own.
     #[schemars(extend("anyOf" = [{"const": 0}, {"minimum": 100, "maximum": 100_000_000}], "default" = 0))]
     pub(in crate::config) max_result_chars: Option<u64>,
-    /// Whether hidden characters in what servers answer (escape sequences, control characters, characters that change
-    /// the direction of text, and the TAG block) are shown as their numbers, such as `⟦U+001B⟧`. An entry's own word
-    /// counts more.
+    /// Show hidden characters in the output of servers (escape sequences, control characters, characters that change
+    /// the direction of text, and the TAG block) by number, such as `⟦U+001B⟧`. A server may have its own.
     #[schemars(extend("default" = false))]
     pub(in crate::config) sanitize: Option<bool>,
-    /// Whether the message of an elicitation begins with a line that names the server that asks. Without it, in proxy and
-    /// dynamic mode.
+    /// Begin the message of an elicitation with a line that names the server that asks. Without it, this is on in
+    /// proxy and dynamic mode.
     pub(in crate::config) attribute_questions: Option<bool>,
-    /// What is done when a server, or one of its tools, is not what the lock file has.
+    /// The reaction when a server, or one of its tools, differs from the lock file.
     #[schemars(extend("default" = "notice"))]
     pub(in crate::config) pin: Option<RawPin>,
-    /// Whether every call of a tool is noted in a log, and how.
+    /// The audit log of tool calls: `true`, or its settings.
     #[schemars(extend("default" = false))]
     pub(in crate::config) audit: Option<RawAudit>,
 }
 
-/// Whether every call of a tool is noted in a log, or where and how.
+/// Turns the audit log of tool calls on or off, or configures it.
 #[derive(Debug, JsonSchema)]
 #[schemars(rename = "Audit", untagged)]
 pub(in crate::config) enum RawAudit {
-    /// With the defaults, or not at all.
+    /// A log with the defaults (`true`), or none (`false`).
     Noted(bool),
-    /// Where and how.
+    /// A log with these settings.
     Details(RawAuditDetails),
 }
 
-/// Where calls are noted, and how much of each.
+/// The settings of the audit log.
 #[derive(Debug, Default, JsonSchema)]
 #[schemars(
     rename = "AuditDetails",
@@ -126,18 +125,18 @@ pub(in crate::config) enum RawAudit {
 pub(in crate::config) struct RawAuditDetails {
     /// The file, relative to the configuration's folder. Without it, `audit.jsonl` in your state directory.
     pub(in crate::config) file: Option<Text>,
-    /// The size at which the file is put aside and another one begun.
+    /// The size at which the file is rotated.
     #[schemars(range(min = 65_536, max = 1_073_741_824), extend("default" = 10_485_760))]
     pub(in crate::config) max_bytes: Option<u64>,
-    /// How many files are kept in all.
+    /// The total number of files.
     #[schemars(range(min = 1, max = 100), extend("default" = 5))]
     pub(in crate::config) files: Option<u64>,
-    /// What is noted of the arguments.
+    /// The part of the arguments that is logged.
     #[schemars(extend("default" = "shape"))]
     pub(in crate::config) arguments: Option<RawNotedArguments>,
 }
 
-/// What is noted of arguments: `shape` is their names and types, `values` is everything.
+/// The part of the arguments that is logged: `shape` is their names and types, `values` is everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
 #[schemars(rename = "NotedArguments", rename_all = "camelCase")]
 pub(in crate::config) enum RawNotedArguments {
@@ -145,15 +144,15 @@ pub(in crate::config) enum RawNotedArguments {
     Values,
 }
 
-/// Which tools may be called: `deny` counts before `ask`, and `ask` before `allow`. An entry is a tool name in which
-/// `*` stands for any characters, or `@readOnly` or `@destructive`, which go by what the server says of the tool.
+/// The tools that may be called: `deny` is applied before `ask`, and `ask` before `allow`. An entry is a tool name in
+/// which `*` matches any characters, or `@readOnly` or `@destructive`, which use the hints of the server.
 #[derive(Debug, Default, JsonSchema)]
 #[schemars(
     rename = "Permissions",
     extend("patternProperties" = {"^_": true}, "additionalProperties" = false)
 )]
 pub(in crate::config) struct RawPermissions {
-    /// Tools that run without a question. Where this list is given, the user is asked about all others.
+    /// Tools that run without asking. If this list exists, the user is asked about all others.
     pub(in crate::config) allow: Option<Vec<Text>>,
     /// Tools that the user is asked about before each call.
     pub(in crate::config) ask: Option<Vec<Text>>,
@@ -161,9 +160,9 @@ pub(in crate::config) struct RawPermissions {
     pub(in crate::config) deny: Option<Vec<Text>>,
 }
 
-/// How tools are shown to the client: `proxy` shows only the meta-tools; `dynamic` also registers
-/// the tools of opened toolboxes under names of their own; `native` shows everything that the servers
-/// of `nativeToolbox` have, and no meta-tools.
+/// The way in which the client sees tools: `proxy` shows only the meta-tools; `dynamic` also registers the tools of
+/// open toolboxes under names of their own; `native` shows everything that the servers of `nativeToolbox` have, and
+/// no meta-tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
 #[schemars(rename = "ToolMode", rename_all = "camelCase")]
 pub(in crate::config) enum RawToolMode {
@@ -172,8 +171,8 @@ pub(in crate::config) enum RawToolMode {
     Native,
 }
 
-/// When servers are started: with `on-open` when their toolbox is opened, with `on-use` at the first use of one of
-/// their tools, where these are known from an earlier start.
+/// The time at which servers start: `on-open` when their toolbox is opened, `on-use` at the first use of one of their
+/// tools, if these are known from an earlier start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
 #[schemars(rename = "Connect", rename_all = "kebab-case")]
 pub(in crate::config) enum RawConnect {
@@ -181,8 +180,8 @@ pub(in crate::config) enum RawConnect {
     OnUse,
 }
 
-/// How a server speaks: `legacy` begins with `initialize` (the revisions up to 2025-11-25), in `modern`
-/// every request stands for itself (2026-07-28), and with `auto` it is found out.
+/// The era of a server: `legacy` begins with `initialize` (the revisions up to 2025-11-25), in `modern` every request
+/// is self-contained (2026-07-28), and `auto` detects it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
 #[schemars(rename = "Era", rename_all = "camelCase")]
 pub(in crate::config) enum RawEra {
@@ -191,8 +190,8 @@ pub(in crate::config) enum RawEra {
     Modern,
 }
 
-/// What is done when a server, or one of its tools, is not what the lock file beside this file has: with `notice` the
-/// change is taken up and told; with `enforce` nothing is offered that was not approved by `mcp-workbench trust`;
+/// The reaction when a server, or one of its tools, differs from the lock file beside this file: with `notice` the
+/// change is accepted and reported; with `enforce` nothing is offered without approval by `mcp-workbench trust`;
 /// `off` keeps no record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
 #[schemars(rename = "Pin", rename_all = "camelCase")]
@@ -210,14 +209,14 @@ pub(in crate::config) enum RawPin {
     extend("patternProperties" = {"^(_|\\$schema$)": true}, "additionalProperties" = false)
 )]
 pub(in crate::config) struct RawToolbox {
-    /// What the toolbox is for; the model chooses by it. Variables are expanded.
-    /// Without it the toolbox is listed by its name only.
+    /// The purpose of the toolbox, by which the model chooses. Variables are expanded. Without it the toolbox is
+    /// listed by its name only.
     #[schemars(extend("pattern" = "\\S"))]
     pub(in crate::config) description: Option<Text>,
     /// The servers by name, in the order in which they are shown.
     #[schemars(extend("propertyNames" = {"pattern": "\\S"}))]
     pub(in crate::config) mcp_servers: IndexMap<String, RawServer>,
-    /// When the servers are started, in place of what the file says for all toolboxes.
+    /// The time at which the servers start. Without it, the `connect` of the file applies.
     pub(in crate::config) connect: Option<RawConnect>,
 }
 
@@ -234,16 +233,16 @@ pub(in crate::config) struct RawServer {
     /// Variables for the program.
     #[schemars(extend("propertyNames" = {"pattern": "\\S"}))]
     pub(in crate::config) env: Option<IndexMap<String, Text>>,
-    /// The directory the program runs in, relative to the file's folder. Without it, the directory
-    /// in which the workbench was started.
+    /// The working directory of the program, relative to the file's folder. Without it, the directory in which the
+    /// workbench was started.
     pub(in crate::config) cwd: Option<Text>,
-    /// A file of `KEY=VALUE` lines, relative to the file's folder. `env` wins over it.
+    /// A file of `KEY=VALUE` lines, relative to the file's folder. `env` takes precedence.
     pub(in crate::config) env_file: Option<Text>,
-    /// Which variables of the workbench the program gets besides a safe set: all (`true`), or those
-    /// listed (`*` stands for any characters).
+    /// The variables of the workbench that the program gets besides a safe set: all (`true`), or those listed (`*`
+    /// matches any characters).
     #[schemars(extend("default" = false))]
     pub(in crate::config) inherit_env: Option<RawInheritEnv>,
-    /// The address of a remote server.
+    /// The URL of a remote server.
     pub(in crate::config) url: Option<Text>,
     /// The headers of every request to a remote server.
     pub(in crate::config) headers: Option<IndexMap<String, Text>>,
@@ -252,72 +251,67 @@ pub(in crate::config) struct RawServer {
     pub(in crate::config) kind: Option<Text>,
     /// Another name for `type`.
     pub(in crate::config) transport: Option<Text>,
-    /// Which tools are offered: names, `*` for any characters, `!` to take tools away. Without it,
-    /// all; `[]` means none.
+    /// The tools that are offered: names, `*` for any characters, `!` to exclude tools. Without it, all; `[]` means
+    /// none.
     pub(in crate::config) tool_filters: Option<Vec<Text>>,
-    /// Exact names: only these tools are offered.
+    /// Exact names of the only tools that are offered.
     pub(in crate::config) include_tools: Option<Vec<Text>>,
-    /// Exact names: these tools are not offered.
+    /// Exact names of tools that are not offered.
     pub(in crate::config) exclude_tools: Option<Vec<Text>>,
-    /// Exact names: these tools are not offered.
+    /// Exact names of tools that are not offered.
     pub(in crate::config) disabled_tools: Option<Vec<Text>>,
-    /// `true` takes the server out.
+    /// `true` disables the server.
     pub(in crate::config) disabled: Option<bool>,
-    /// `false` takes the server out.
+    /// `false` disables the server.
     pub(in crate::config) enabled: Option<bool>,
-    /// Which tools may be called, and which the user is asked about. Without it, all may.
+    /// The tools that may be called, and those that the user is asked about. Without it, all may be called.
     pub(in crate::config) permissions: Option<RawPermissions>,
-    /// How the server speaks. It is found out at the first start and remembered; to be set only for a server
-    /// that is found out wrongly.
+    /// The era of the server. It is detected at the first start and remembered; set it only if the detection is
+    /// wrong.
     #[schemars(extend("default" = "auto"))]
     pub(in crate::config) era: Option<RawEra>,
-    /// What is done when the server, or one of its tools, is not what the lock file has. Without it, what the top of
-    /// the file says.
+    /// The reaction when the server, or one of its tools, differs from the lock file. Without it, the `pin` of the
+    /// file applies.
     pub(in crate::config) pin: Option<RawPin>,
-    /// How long the server may take to come up, in milliseconds.
+    /// The time that the server may take to start, in milliseconds.
     #[schemars(range(min = 1, max = 31_536_000_000_u64), extend("default" = 120_000))]
     pub(in crate::config) connect_timeout_ms: Option<u64>,
-    /// How long a call may stay silent, in milliseconds; progress starts it anew.
+    /// The time that a call may take without progress, in milliseconds. A progress notification resets it.
     #[schemars(range(min = 1, max = 31_536_000_000_u64), extend("default" = 600_000))]
     pub(in crate::config) call_timeout_ms: Option<u64>,
-    /// How long a call may take in all, in milliseconds.
+    /// The total time that a call may take, in milliseconds.
     #[schemars(range(min = 1, max = 31_536_000_000_u64), extend("default" = 3_600_000))]
     pub(in crate::config) max_call_ms: Option<u64>,
-    /// A server unused for so many milliseconds is stopped, and starts again at its next use.
-    /// Without it, never.
+    /// The idle time, in milliseconds, after which the server is stopped until its next use. Without it, never.
     #[schemars(range(min = 1, max = 31_536_000_000_u64))]
     pub(in crate::config) idle_timeout_ms: Option<u64>,
-    /// The most characters of a result of this server that a client is sent at once; 0 for all. Without it, what
-    /// the file says at its top.
+    /// The maximum number of characters of a result of this server that a client is sent at once; 0 for all. Without
+    /// it, the `maxResultChars` of the file applies.
     #[schemars(extend("anyOf" = [{"const": 0}, {"minimum": 100, "maximum": 100_000_000}]))]
     pub(in crate::config) max_result_chars: Option<u64>,
-    /// The number of tools of this server that are read. Further ones are not listed, and `open_toolbox` says so in
+    /// The maximum number of tools of this server. Further ones are not listed, and `open_toolbox` reports this in
     /// `_errors`.
     #[schemars(range(min = 1, max = 100_000), extend("default" = 10_000))]
     pub(in crate::config) max_tools: Option<u64>,
-    /// The size of the tool list of this server, in bytes. Reading stops there: the tools that fit are listed, and
-    /// `open_toolbox` says so in `_errors`.
+    /// The maximum size of the tool list of this server, in bytes. Reading stops there: the tools that fit are
+    /// listed, and `open_toolbox` reports this in `_errors`.
     #[schemars(range(min = 1024, max = 1_073_741_824_u64), extend("default" = 16_777_216))]
     pub(in crate::config) max_tool_list_bytes: Option<u64>,
-    /// Whether hidden characters in what this server answers are shown as their numbers. Without it, as the file says.
+    /// Show hidden characters in the output of this server by number. Without it, the `sanitize` of the file applies.
     pub(in crate::config) sanitize: Option<bool>,
-    /// How the workbench signs in to a remote server: `false` for not at all. Without it, it signs in when the server asks
-    /// for it and the entry has no credentials of its own.
+    /// Sign-in to a remote server: `false` turns it off. Without it, the workbench signs in if the server asks for it
+    /// and the entry has no credentials of its own.
     pub(in crate::config) oauth: Option<RawOAuth>,
-    /// Where the entry stands, and which of its decisive keys are there, right or wrong.
+    /// The place of the entry, and which of its decisive keys are present, valid or not.
     #[schemars(skip)]
     pub(in crate::config) presence: Presence,
 }
 
-/// What is known of an entry even where its values are wrong, so that one mistake is not reported
-/// as two.
+/// Facts about an entry that are known even if its values are wrong, so that one mistake is not reported as two.
 #[derive(Debug, Clone)]
 pub(in crate::config) struct Presence {
-    /// The place of the entry.
     pub(in crate::config) place: Place,
-    /// Whether it has a command.
     pub(in crate::config) command: bool,
-    /// Whether it has a URL.
     pub(in crate::config) url: bool,
 }
 
@@ -337,7 +331,7 @@ pub(in crate::config) enum RawCommand {
 pub(in crate::config) enum RawInheritEnv {
     /// All, or none but the safe set.
     All(bool),
-    /// Names; `*` stands for any characters.
+    /// Names; `*` matches any characters.
     Names(Vec<Text>),
 }
 
@@ -346,7 +340,6 @@ pub(in crate::config) enum RawInheritEnv {
 pub(in crate::config) struct Text {
     /// The string as written.
     pub(in crate::config) written: String,
-    /// Its place.
     pub(in crate::config) place: Place,
 }
 

@@ -1,4 +1,4 @@
-//! How the workbench signs in to the server of an entry.
+//! Resolves the OAuth settings of an entry.
 
 use url::Url;
 
@@ -12,8 +12,7 @@ use crate::config::{
 };
 
 impl Resolver<'_> {
-    /// What the entry says about signing in. Without a word of it the workbench signs in where the entry has no
-    /// credentials of its own.
+    /// Returns the OAuth settings. By default the workbench signs in if the entry has no credentials of its own.
     pub(super) fn oauth(&mut self, taken: &mut Taken, raw: &RawServer, url: &str) -> OAuth {
         match &raw.oauth {
             Some(RawOAuth::Used(false)) => OAuth::Off,
@@ -39,7 +38,7 @@ impl Resolver<'_> {
                 literals.push(key);
             }
             let text = self.text(taken, text);
-            // However it came into the file: nobody has to read it in a message.
+            // Literal or not, it must not appear in messages.
             taken.secrets.add("secret", &text);
             Some(text)
         };
@@ -66,7 +65,7 @@ impl Resolver<'_> {
         settings
     }
 
-    /// Notes what cannot work together.
+    /// Records settings that contradict each other.
     fn check_oauth(
         &mut self,
         raw: &RawServer,
@@ -99,7 +98,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Whether the entry says by itself who asks.
+/// Returns whether the entry has credentials of its own.
 fn has_credentials(raw: &RawServer, url: &str) -> bool {
     let headers = raw.headers.iter().flatten();
     let mut names = headers.map(|(name, _)| name);
@@ -108,7 +107,7 @@ fn has_credentials(raw: &RawServer, url: &str) -> bool {
         || Url::parse(url).is_ok_and(has_user)
 }
 
-/// Whether an address can be a client id: encrypted, and more than a host.
+/// Returns whether a URL can be a client id: https, and with a path.
 fn is_document(url: &str) -> bool {
     Url::parse(url).is_ok_and(|url| url.scheme() == "https" && url.path() != "/")
 }

@@ -1,4 +1,4 @@
-//! What may be called, and what is noted of it, as the program uses it.
+//! Resolves permissions and the audit log.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::config::{
 };
 
 impl Resolver<'_> {
-    /// The permissions of a server.
+    /// Returns the permissions of a server.
     pub(super) fn permissions(&mut self, taken: &mut Taken, raw: &RawPermissions) -> Permissions {
         Permissions {
             allow: raw.allow.as_ref().map(|rules| self.rules(taken, rules)),
@@ -20,7 +20,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The rules of a list; those that mean nothing are noted.
+    /// Parses the rules of a list, and records invalid ones.
     fn rules(&mut self, taken: &mut Taken, rules: &[Text]) -> Vec<PermissionRule> {
         let mut read = Vec::new();
         for rule in rules {
@@ -33,7 +33,7 @@ impl Resolver<'_> {
         read
     }
 
-    /// Where calls are noted; nothing if they are not.
+    /// Returns the audit log; `None` if it is off.
     pub(super) fn audit(&mut self, raw: &RawAudit) -> Option<Audit> {
         let nothing = RawAuditDetails::default();
         let details = match raw {
@@ -55,7 +55,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// The file in the user's state directory; where there is none, that is noted.
+    /// Returns the file in the user's state directory, or records that there is none.
     fn default_audit_file(&mut self) -> Option<PathBuf> {
         let folder = self.environment.state_directory();
         if folder.is_none() {

@@ -1,4 +1,4 @@
-//! What becomes of a file that is valid.
+//! The resolved configuration of valid files.
 
 mod oauth;
 mod rules;

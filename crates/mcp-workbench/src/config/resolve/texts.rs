@@ -1,4 +1,4 @@
-//! The texts of an entry: their references replaced, and what was taken from where noted.
+//! Expands the texts of an entry, and records the origin of the values.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use crate::config::{
     sources::{MissingValue, Sources},
 };
 
-/// What one server entry has taken from variables so far.
+/// The values that one server entry has taken from variables so far.
 #[derive(Default)]
 pub(super) struct Taken {
     pub(super) unset: Vec<(Place, MissingValue)>,
@@ -24,7 +24,7 @@ pub(super) struct Taken {
 }
 
 impl Taken {
-    /// The variables that are not set, in the order of the file.
+    /// Returns the variables that are not set, in the order of the file.
     pub(super) fn unset(mut self) -> Vec<Unset> {
         self.unset.sort_by(|(one, _), (other, _)| one.cmp(other));
         let unset = self.unset.into_iter();
@@ -49,7 +49,7 @@ impl Resolver<'_> {
             .collect()
     }
 
-    /// Arguments, with a word where one holds a secret.
+    /// Expands arguments, and records a warning if one contains a secret.
     pub(super) fn arguments(&mut self, taken: &mut Taken, arguments: &[Text]) -> Vec<String> {
         let written: Vec<&str> = arguments.iter().map(|it| it.written.as_str()).collect();
         let for_secrets = arguments_for_secrets(&written);
@@ -70,7 +70,8 @@ impl Resolver<'_> {
         texts.iter().map(|text| self.text(taken, text)).collect()
     }
 
-    /// The text with its variables expanded; as written where that is impossible, which is noted.
+    /// Returns the text with its variables expanded. If that is impossible, records the faults and returns the text
+    /// as written.
     pub(super) fn text(&mut self, taken: &mut Taken, text: &Text) -> String {
         self.expanded(taken, text).text
     }
@@ -111,15 +112,15 @@ impl Resolver<'_> {
         }
     }
 
-    /// A path seen from the folder of the file; one that a variable made empty is none.
+    /// Returns a path relative to the folder of the file; `None` if a variable made it empty.
     pub(super) fn path(&mut self, taken: &mut Taken, text: Option<&Text>) -> Option<PathBuf> {
         let path = self.text(taken, text?);
         (!path.is_empty()).then(|| clean(&self.folder.join(path)))
     }
 }
 
-/// Whether a value that went into an argument is a secret for certain: one of a file or the keyring, or of a variable
-/// that is named for one, as the argument itself may be.
+/// Returns whether a value in an argument is certainly a secret: from a file or the keyring, or from a variable or
+/// option that is named for one.
 fn is_secret((from, value): &(UsedFrom, String), is_named: bool) -> bool {
     match from {
         UsedFrom::Variable(name) => (is_named || names_secret(name)) && !is_plain_value(value),

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-/// The most characters that one byte of a value becomes: `\u0000`.
+/// The maximum number of characters for one byte of a value: `\u0000`.
 pub(super) const LONGEST_ESCAPE: usize = 6;
 
 /// A way to write a value.
@@ -34,12 +34,12 @@ impl Notation {
             .map(|(notation, _)| notation)
     }
 
-    /// Tells whether a text in this notation is its own decoding.
+    /// Returns whether a text in this notation equals its own decoding.
     pub(super) fn is_decoded(self, text: &str) -> bool {
         self == Self::Plain && memchr::memchr2(b'\r', b'\n', text.as_bytes()).is_none()
     }
 
-    /// Undoes the notation and leaves line breaks out. Each byte is handed over with its place in the text.
+    /// Decodes the notation and skips line breaks. Calls `take` with each byte and its position in the text.
     pub(super) fn decode(self, text: &str, mut take: impl FnMut(u8, Range<usize>)) {
         let bytes = text.as_bytes();
         let mut at = 0;
@@ -62,12 +62,12 @@ impl Notation {
     }
 }
 
-/// What some characters of a text stand for.
+/// A decoded escape.
 struct Escape {
     bytes: [u8; 4],
-    /// How many bytes these are.
+    /// The number of bytes that it stands for.
     count: usize,
-    /// The length of the characters.
+    /// The length of the escape.
     length: usize,
 }
 
@@ -91,13 +91,13 @@ impl Escape {
     }
 }
 
-/// Reads `%41` at the start.
+/// Parses `%41` at the start.
 fn percent(text: &[u8]) -> Option<Escape> {
     let byte = u8::try_from(hexadecimal(text.get(1..3)?)?).ok()?;
     Some(Escape::byte(byte, 3))
 }
 
-/// Reads an escape of JSON at the start.
+/// Parses a JSON escape at the start.
 fn json(text: &[u8]) -> Option<Escape> {
     let byte = match text.get(1)? {
         b'u' => return unicode(text),
@@ -112,7 +112,7 @@ fn json(text: &[u8]) -> Option<Escape> {
     Some(Escape::byte(byte, 2))
 }
 
-/// Reads `\u0041` at the start, or two of them that are one character.
+/// Parses `\u0041` at the start, or a surrogate pair.
 fn unicode(text: &[u8]) -> Option<Escape> {
     let unit = |at: usize| {
         let escape = text.get(at..at + 6)?.strip_prefix(b"\\u")?;

@@ -1,4 +1,4 @@
-//! Whether a file is another one than it was: by what is in it, and not by its times.
+//! Detects whether the content of a file has changed, independent of its timestamps.
 
 use std::{
     hash::{DefaultHasher, Hasher},
@@ -7,15 +7,15 @@ use std::{
 
 use crate::plain_file;
 
-/// The largest file that is read: larger than any configuration may be.
+/// The maximum size of a file that is read: more than a configuration may have.
 const MOST: u64 = 17 * 1024 * 1024;
 
-/// What is in a file, in a few bytes.
+/// A short digest of a file's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint(Option<(usize, u64)>);
 
 impl Fingerprint {
-    /// The fingerprint of a text.
+    /// Returns the fingerprint of a text.
     pub fn of_text(text: &str) -> Self {
         Self::of_bytes(text.as_bytes())
     }
@@ -28,7 +28,7 @@ impl Fingerprint {
         }
     }
 
-    /// Whether there is a file that can be read.
+    /// Returns whether the file exists and can be read.
     pub fn is_there(self) -> bool {
         self.0.is_some()
     }

@@ -1,4 +1,5 @@
-//! Being told by the kernel (inotify). A descriptor that the runtime waits for with all others: no thread.
+//! File notifications of the kernel (inotify). The runtime waits for its descriptor with all others, so there is no
+//! thread.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -20,8 +21,8 @@ use tokio::io::{Interest, unix::AsyncFd};
 
 use super::places::places;
 
-/// What may put another file in a place, or other bytes into it. Single writes are not told: whoever writes
-/// closes the file in the end.
+/// The events that may replace a file or change its content. Single writes are not included, because a writer closes
+/// the file in the end.
 const TOLD: WatchFlags = WatchFlags::CLOSE_WRITE
     .union(WatchFlags::CREATE)
     .union(WatchFlags::DELETE)
@@ -32,10 +33,10 @@ const TOLD: WatchFlags = WatchFlags::CLOSE_WRITE
     .union(WatchFlags::MOVE_SELF)
     .union(WatchFlags::ONLYDIR);
 
-/// What the kernel tells about some files.
+/// The kernel's notifications about some files.
 pub(super) struct Notices {
     queue: AsyncFd<OwnedFd>,
-    /// The names that count, by the folder that they are in.
+    /// The watched names, by the folder that they are in.
     names: HashMap<i32, HashSet<OsString>>,
 }
 
@@ -56,11 +57,11 @@ impl Notices {
         Ok(Self { queue, names })
     }
 
-    /// Waits for something that counts. Cancel-safe.
+    /// Waits for a relevant event. Cancel-safe.
     pub(super) async fn next(&mut self) {
         loop {
             let Ok(mut ready) = self.queue.readable().await else {
-                // Without the runtime nothing is waited for any more.
+                // The runtime is shutting down.
                 return std::future::pending().await;
             };
             if self.take() {
@@ -70,7 +71,7 @@ impl Notices {
         }
     }
 
-    /// Takes all that was told; true if something of it counts.
+    /// Reads all pending events. Returns whether one of them is relevant.
     pub(super) fn take(&self) -> bool {
         let mut buffer = [MaybeUninit::uninit(); 4096];
         let mut events = Reader::new(self.queue.get_ref().as_fd(), &mut buffer);
@@ -88,12 +89,12 @@ impl Notices {
         }
     }
 
-    /// Whether it is about a name that counts, about a folder itself, or that something was left out.
+    /// Returns whether an event concerns a watched name or a folder itself, or reports that events were lost.
     fn counts(&self, folder: i32, events: ReadFlags, name: Option<&OsStr>) -> bool {
         match name {
             _ if events.contains(ReadFlags::QUEUE_OVERFLOW) => true,
             Some(name) => self.names.get(&folder).is_some_and(|it| it.contains(name)),
-            // A change of the folder's own attributes may let us in or keep us out.
+            // A change of the folder's own attributes may grant or revoke access.
             None => true,
         }
     }

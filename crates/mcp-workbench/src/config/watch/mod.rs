@@ -1,6 +1,5 @@
-//! Waiting for files to change, without a thread: the kernel tells where it can (Linux), and elsewhere somebody looks
-//! every other second. What is told is only that it is worth to look; [`Fingerprint`] says whether a file is another
-//! one.
+//! Waits for files to change, without a thread: by notifications of the kernel (Linux), or by polling every other
+//! second. A notification only means that a file may have changed; [`Fingerprint`] decides whether it has.
 
 mod fingerprint;
 #[cfg(target_os = "linux")]
@@ -18,15 +17,15 @@ pub(crate) use fingerprint::Fingerprint;
 use linux::Notices;
 use polled::Polled;
 
-/// Writers do several things to one file: nothing must have happened for so long.
+/// The quiet period that must pass after the last change, since editors write a file in several steps.
 const QUIET: Duration = Duration::from_millis(100);
-/// But no writer is waited for for longer than this.
+/// Upper bound on how long a reload waits for an editor to finish writing.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Some files that are watched.
+/// Some watched files.
 pub(crate) struct FileWatch(Means);
 
-/// How it is found out that files have changed.
+/// The way in which changes are detected.
 enum Means {
     #[cfg(target_os = "linux")]
     Told(Notices),
@@ -34,7 +33,7 @@ enum Means {
 }
 
 impl FileWatch {
-    /// Begins to watch. What happens from now on counts.
+    /// Starts to watch. Every change from now on counts.
     pub(crate) fn new(files: Vec<PathBuf>) -> Self {
         #[cfg(target_os = "linux")]
         match Notices::new(&files) {
@@ -46,13 +45,13 @@ impl FileWatch {
         Self(Means::Polled(Polled::new(files)))
     }
 
-    /// Whether somebody has to look again and again.
+    /// Returns whether the files are polled.
     pub(crate) fn is_polled(&self) -> bool {
         matches!(self.0, Means::Polled(_))
     }
 
-    /// Waits until something may have changed, and nothing happens any more for a moment. Cancel-safe: what was
-    /// noticed and not told is seen by the next look at the files.
+    /// Waits until a file may have changed and nothing happens for a moment. Cancel-safe: a change that was noticed
+    /// but not returned is seen at the next comparison of fingerprints.
     pub(crate) async fn changed(&mut self) {
         self.noticed().await;
         let end = Instant::now() + PATIENCE;
@@ -73,7 +72,7 @@ impl FileWatch {
     }
 }
 
-/// Gives a writer the time to finish what looks broken.
+/// Gives an editor time to finish a file that looks broken.
 pub(crate) async fn wait_for_writer() {
     sleep(QUIET * 4).await;
 }

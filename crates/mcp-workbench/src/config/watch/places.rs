@@ -1,5 +1,5 @@
-//! Where something has to happen for a path to lead to another file: the folder of the file, and those of all links on
-//! the way. Folders are watched and not files, because editors replace files.
+//! Finds the folder entries that decide which file a path leads to: the one of the file, and those of all links on
+//! the way. Folders are watched instead of files, because editors replace files.
 
 use std::{
     collections::VecDeque,
@@ -8,7 +8,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-/// No path has more links; one that has leads in a circle.
+/// The maximum number of links in a path; one with more is a loop.
 const MOST_LINKS: usize = 40;
 
 /// An entry of a folder.
@@ -19,8 +19,8 @@ pub(super) struct FolderEntry {
     pub(super) name: OsString,
 }
 
-/// The entries that decide which file an absolute path leads to. Where the way ends early, the last is the one that is
-/// missing.
+/// Returns the entries that decide which file an absolute path leads to. If a part of the path is missing, the last
+/// entry is the missing one.
 pub(super) fn places(path: &Path) -> Vec<FolderEntry> {
     let mut places = Vec::new();
     let mut at = PathBuf::new();
@@ -54,7 +54,7 @@ pub(super) fn places(path: &Path) -> Vec<FolderEntry> {
                 }
             }
             Ok(metadata) if metadata.is_dir() && !left.is_empty() => {}
-            // The file, or what is missing.
+            // The file itself, or the part that is missing.
             _ => {
                 places.push(entry);
                 break;

@@ -1,4 +1,4 @@
-//! Looking at files again and again, where nobody tells.
+//! Polls files for changes, where the kernel does not notify.
 
 use std::{fs, path::PathBuf, time::Duration, time::SystemTime};
 
@@ -6,13 +6,12 @@ use tokio::time::sleep;
 
 const INTERVAL: Duration = Duration::from_secs(2);
 
-/// Files that are looked at.
 pub(super) struct Polled {
     files: Vec<PathBuf>,
     seen: Vec<Option<Stamp>>,
 }
 
-/// What changes with a file and is cheap to see.
+/// Properties that change with a file and are cheap to read.
 #[derive(Debug, PartialEq, Eq)]
 struct Stamp {
     length: u64,
@@ -20,7 +19,7 @@ struct Stamp {
 }
 
 impl Polled {
-    /// Files as they are now.
+    /// Records the present state of files.
     pub(super) fn new(files: Vec<PathBuf>) -> Self {
         Self {
             seen: look(&files),
@@ -28,7 +27,7 @@ impl Polled {
         }
     }
 
-    /// Waits until one is different. Cancel-safe.
+    /// Waits until a file differs. Cancel-safe.
     pub(super) async fn next(&mut self) {
         loop {
             sleep(INTERVAL).await;

@@ -1,4 +1,4 @@
-//! What edits do to a text, and what they leave alone.
+//! The effects of edits on a text, and the parts that they preserve.
 
 mod properties;
 mod toolboxes;

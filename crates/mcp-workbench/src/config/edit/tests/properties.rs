@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::config::{edit::ConfigText, raw::SYNTAX};
 
-/// What may stand between any two tokens.
+/// Texts that may occur between any two tokens.
 const BETWEEN: &[&str] = &[
     "",
     " ",
@@ -203,7 +203,7 @@ proptest! {
         let removed = without_bom(&removed);
         prop_assert!(removed.starts_with(&text[..from]));
         prop_assert!(removed.ends_with(&text[until..]));
-        // What was between is still there in its order, but for what went.
+        // The rest between the members is preserved in its order.
         let left = removed[from..removed.len() - (text.len() - until)].chars();
         let mut between = text[from..until].chars();
         for character in left {
@@ -222,7 +222,7 @@ proptest! {
         if !on.contains("disabled") {
             prop_assert_eq!(&on, &sample.text);
         }
-        // Where a comment follows, it may be about the switch, which then stays.
+        // A comment behind the switch may be about it, so the switch stays.
         let mut entries = value(&on);
         for entry in entries["toolboxes"]["t"]["mcpServers"].as_object_mut().unwrap().values_mut() {
             let flag = entry.as_object_mut().unwrap().shift_remove("disabled");

@@ -1,4 +1,4 @@
-//! What the reader accepts, and what it says about what it does not accept.
+//! The input that the reader accepts, and the problems that it reports for other input.
 
 mod entries;
 

@@ -1,4 +1,4 @@
-//! Where calls are noted.
+//! The audit log settings.
 
 use pretty_assertions::assert_eq;
 
