@@ -137,7 +137,8 @@ pub(crate) trait ClientHandle: Send + Sync {
 
     fn principal(&self) -> Principal;
 
-    /// Returns whether the client is on this machine, so that its user's browser can reach a port of ours.
+    /// Returns whether the client is on this machine, so that its user's browser can connect to a port of the
+    /// workbench.
     fn is_here(&self) -> bool {
         self.principal() == Principal::Local
     }

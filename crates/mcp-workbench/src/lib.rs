@@ -1,14 +1,14 @@
 //! MCP Workbench: one MCP server in front of many. A model sees a short list of toolboxes and two
-//! stable tools; servers start when they are needed, and what they say arrives as they said it.
+//! stable tools. Servers start on demand, and results are passed through byte for byte.
 //!
 //! # Words
 //!
 //! *client*: the MCP client that talks to us. *server*: an MCP server that we talk to. *downstream*: the
 //! servers' side. *serve*: the client's side. *toolbox*: a named set of servers. *catalogue*: an
-//! immutable snapshot of the tools of an open toolbox. *meta-tool*: a tool of ours. *era*: legacy (`initialize`,
-//! the revisions up to 2025-11-25) or modern (every request by itself, 2026-07-28).
+//! immutable snapshot of the tools of an open toolbox. *meta-tool*: one of our own tools. *era*: legacy (`initialize`,
+//! the revisions up to 2025-11-25) or modern (self-contained requests, 2026-07-28).
 //!
-//! # The way of a call
+//! # The path of a call
 //!
 //! ```text
 //! stdin ─► serve ─► workbench::call ─► downstream: the server's task ─► process,

@@ -88,7 +88,7 @@ pub(crate) fn escaped(document: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// What becomes of line breaks and tabs.
+/// The treatment of line breaks and tabs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lines {
     Joined,
@@ -149,7 +149,7 @@ mod tests {
 
     const SCOTLAND: &str = "\u{1F3F4}\u{E0067}\u{E0062}\u{E0073}\u{E0063}\u{E0074}\u{E007F}";
 
-    /// The characters without a visible form that are in place.
+    /// Returns the characters without a visible form that are in place.
     fn kept(text: &str) -> String {
         let unseen = unseen(text.char_indices()).into_iter();
         unseen

@@ -22,7 +22,7 @@ fn lines(count: usize) -> String {
     lines.concat()
 }
 
-/// The result as a client gets it, and the text that is kept; nothing if it is passed on as it came.
+/// Returns the result as a client gets it, and the stored text; `None` if the result is passed on unchanged.
 fn cut_as(result: &Value, budget: usize, structured: Structured) -> Option<(Value, String)> {
     let result = raw(result);
     let cut = Cut::of(&result, budget, structured)?;
@@ -38,7 +38,7 @@ fn cut(result: &Value, budget: usize) -> Option<(Value, String)> {
     cut_as(result, budget, Structured::MayGo)
 }
 
-/// The texts of contents, in their order.
+/// Returns the texts of contents, in order.
 fn texts(result: &Value) -> Vec<&str> {
     let content = result["content"].as_array().unwrap();
     content
@@ -268,8 +268,7 @@ fn addresses_are_read_as_they_are_written() {
     assert_eq!(of("a", View::Json, 1).next(), of("a", View::Json, 2));
 }
 
-/// Text with all that is awkward: line ends of both kinds, quotes, marks that belong to the letter before, characters
-/// of four bytes.
+/// Generates text with awkward parts: line ends of both kinds, quotes, combining marks, characters of four bytes.
 fn awkward() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         Just("\r\n".to_owned()),
@@ -283,7 +282,7 @@ fn awkward() -> impl Strategy<Value = String> {
     prop::collection::vec(part, 0..120).prop_map(|parts| parts.concat())
 }
 
-/// A JSON string with every character escaped that can be.
+/// Returns a JSON string with every character escaped.
 fn escaped(text: &str) -> String {
     let units = text.encode_utf16().map(|unit| format!("\\u{unit:04x}"));
     format!("\"{}\"", units.collect::<Vec<_>>().concat())

@@ -113,7 +113,7 @@ mod tests {
         assert!(!Glob::new(&pattern).matches(&"a".repeat(20_000)));
     }
 
-    /// The definition, tried in every possible way.
+    /// Matches by the definition, by trying every possibility.
     fn reference(pattern: &[char], text: &[char]) -> bool {
         match pattern {
             [] => text.is_empty(),

@@ -24,7 +24,7 @@ pub(crate) struct Located {
     pub source: ConfigSource,
 }
 
-/// How a configuration file was found.
+/// The way in which a configuration file was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConfigSource {
     /// By `--config`.

@@ -1,12 +1,11 @@
-//! The configuration file: raw (as written) to resolved (cannot be wrong).
+//! The configuration file, from raw (as written) to resolved (valid by construction).
 //!
-//! [`locate()`] says which file it is, [`load()`] reads it. On the way the text becomes the types of
-//! `raw`, each value with its place in the file, and these become a [`Config`] in which variables are
-//! expanded, paths are whole and disabled servers are gone. Every problem of the file is collected
-//! as a [`Problem`] with its place and its remedy; a [`Config`] exists only without errors. Apart
-//! from reading the file itself, and an `envFile` at the start of its server, all of it is a function
-//! of the text and an [`Environment`], the one place that looks at the process. A [`FileWatch`] tells when the files may
-//! have changed.
+//! [`locate()`] finds the file and [`load()`] reads it. The text is parsed into the types of `raw`, in which each
+//! value has its place in the file. These are resolved to a [`Config`], in which variables are expanded, paths are
+//! absolute and disabled servers are dropped. Every problem of the file is collected as a [`Problem`] with its place
+//! and its remedy; a [`Config`] exists only if there are no errors. Apart from reading the file itself, and an
+//! `envFile` at the start of its server, all of this is a function of the text and an [`Environment`], which alone
+//! reads the state of the process. A [`FileWatch`] reports when the files may have changed.
 
 mod access;
 mod audit;

@@ -117,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    /// However an address is written, it is the place that it leads to.
+    /// The network of an address does not depend on its spelling.
     #[test]
     fn addresses_in_every_spelling() {
         use Place::{Loopback, Never, Private, Public};

@@ -37,7 +37,7 @@ pub(crate) const LEGACY_REVISIONS: [&str; 4] =
 /// The extension for calls that outlive their request.
 pub(crate) const TASKS_EXTENSION: &str = "io.modelcontextprotocol/tasks";
 
-/// How a client or a server speaks.
+/// The era of a client or a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Era {
     /// With `initialize` and sessions: the revisions up to 2025-11-25.

@@ -10,7 +10,7 @@ use crate::{
 
 use super::{Found, Index, Query, ServerText, ToolText};
 
-/// A server, its toolbox, what is said of it, and its tools with their descriptions.
+/// A toolbox, a server, its description, and its tools with their descriptions.
 type Row<'a> = (&'a str, &'a str, &'a str, &'a [(&'a str, &'a str)]);
 
 const SERVERS: &[Row<'_>] = &[

@@ -197,8 +197,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns how long an open waits in seconds, for pending servers that opens have waited for since so many seconds, and
-    /// with the first server up at this second.
+    /// Returns how many seconds an open waits for pending servers that opens have awaited since these seconds, with
+    /// the first server up at this second.
     fn waits(pending: &[Option<u64>], first_up: Option<u64>) -> Option<u64> {
         let origin = Instant::now();
         let at = |second| origin + Duration::from_secs(second);

@@ -281,7 +281,7 @@ mod tests {
         era::Era,
     };
 
-    /// A toolbox with one remote server.
+    /// Creates a toolbox with one remote server.
     fn toolbox(url: &str) -> Toolbox {
         let text = format!(
             r#"{{"toolboxes": {{"dev": {{"description": "d", "mcpServers": {{

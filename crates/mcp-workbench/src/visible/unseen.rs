@@ -7,7 +7,7 @@
 
 use super::table::{INVISIBLE, PRIVATE_USE, SPACES};
 
-/// How many stray characters a definition or a message may have. With more of them, they could be the bits of a text.
+/// The maximum number of stray characters in a definition or a message. More of them could encode the bits of a text.
 pub(crate) const MAX_STRAYS: usize = 3;
 
 /// Characters that are drawn as nothing without a property that says so: the blank Braille pattern, the null notehead
@@ -31,7 +31,7 @@ pub(crate) struct Unseen {
     pub standing: Standing,
 }
 
-/// Whether a character without a visible form belongs where it is.
+/// The judgement of a character without a visible form at its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// A language or an emoji needs it there.
@@ -208,7 +208,8 @@ fn is_joining(neighbour: Option<char>) -> bool {
     })
 }
 
-/// Tibetan, Thai, Lao and the scripts of Burma, Cambodia and their neighbours.
+/// Returns whether the neighbour belongs to a script without spaces: Tibetan, Thai, Lao, and the scripts of Burma,
+/// Cambodia and their neighbours.
 fn is_unspaced(neighbour: Option<char>) -> bool {
     is_one(neighbour, |it| {
         matches!(it, '\u{0E00}'..='\u{109F}' | '\u{1780}'..='\u{17FF}' | '\u{1950}'..='\u{1AAF}')
@@ -224,7 +225,7 @@ fn is_jamo(neighbour: Option<char>) -> bool {
     })
 }
 
-/// Braille patterns, the blank one included, since drawings have rows of it.
+/// Returns whether the neighbour is a Braille pattern, the blank one included, because drawings have rows of it.
 fn is_braille(neighbour: Option<char>) -> bool {
     is_one(neighbour, |it| matches!(it, '\u{2800}'..='\u{28FF}'))
 }
@@ -240,7 +241,7 @@ fn is_ideograph(neighbour: Option<char>) -> bool {
     })
 }
 
-/// Emoji, and the blocks of symbols among which they are.
+/// Returns whether the neighbour is an emoji, or in the blocks of symbols that contain them.
 fn is_emoji(neighbour: Option<char>) -> bool {
     is_one(neighbour, |it| {
         matches!(it,
@@ -250,7 +251,7 @@ fn is_emoji(neighbour: Option<char>) -> bool {
     })
 }
 
-/// An emoji may have a selector behind it before it is joined to the next.
+/// Returns whether a joiner can follow: an emoji may have a selector behind it before it is joined to the next.
 fn joins_emoji(before: Option<char>) -> bool {
     before == Some('\u{FE0F}') || is_emoji(before)
 }
@@ -266,7 +267,8 @@ fn takes_variation(before: Option<char>, selector: char) -> bool {
         || (is_first && (is_symbol || is_ideograph(before) || is_joining(before)))
 }
 
-/// A selector behind a selector has no use at all. Elsewhere one may be left over from an emoji.
+/// Returns the judgement of a selector without a base. After another selector it has no use; elsewhere it may be left
+/// over from an emoji.
 fn variation_otherwise(before: Option<char>) -> Standing {
     let is_selector = |it| matches!(it, '\u{FE00}'..='\u{FE0F}' | '\u{E0100}'..='\u{E01EF}');
     if is_one(before, is_selector) {
@@ -276,7 +278,7 @@ fn variation_otherwise(before: Option<char>) -> Standing {
     }
 }
 
-/// Letters, marks and digits of scripts that read from right to left.
+/// Returns whether a character is a letter, mark or digit of a script that reads from right to left.
 fn is_right_to_left(character: char) -> bool {
     matches!(character,
         '\u{0590}'..='\u{08FF}' | '\u{FB1D}'..='\u{FDFF}' | '\u{FE70}'..='\u{FEFC}'
@@ -292,9 +294,9 @@ struct Isolates {
     line: Vec<usize>,
     /// The number of open ones.
     open: usize,
-    /// Whether the last character opened one.
+    /// True if the last character opened one.
     is_empty: bool,
-    /// Whether this line closes one that is not open, or has one that begins with nothing visible. Rows of empty
+    /// True if this line closes one that is not open, or has one that begins with nothing visible. Rows of empty
     /// isolates could be the digits of a text.
     is_broken: bool,
 }

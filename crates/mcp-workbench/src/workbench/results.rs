@@ -30,7 +30,7 @@ const MAX_AGE: Duration = Duration::from_hours(1);
 /// The number of random bytes in an id, so that ids cannot be guessed.
 const ID_BYTES: usize = 12;
 
-/// The results that are kept.
+/// The stored results.
 pub(crate) struct Results {
     /// The smallest budget of all servers, in characters. A result with fewer bytes is within every budget.
     least_budget: AtomicUsize,
@@ -53,7 +53,7 @@ struct Kept {
     bytes: usize,
 }
 
-/// A result that is kept.
+/// A stored result.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct KeptResult {
     pub id: String,

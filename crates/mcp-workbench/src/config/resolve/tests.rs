@@ -35,7 +35,7 @@ fn load(text: &str) -> Loaded {
     }
 }
 
-/// The server of this entry, alone in its toolbox `y` under the name `x`, and the rest.
+/// Resolves an entry as the only server `x` of the toolbox `y`; returns the server and the whole.
 fn server(entry: &str) -> (Arc<Server>, Loaded) {
     let loaded = load(&format!(
         r#"{{"toolboxes": {{"y": {{"description": "d", "mcpServers": {{"x": {entry}}}}}}}}}"#

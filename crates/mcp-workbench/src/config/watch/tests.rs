@@ -49,7 +49,7 @@ mod linux {
     use super::*;
     use crate::config::watch::places::places;
 
-    /// The places of a path, seen from a folder.
+    /// Returns the entries of a path, relative to a folder.
     fn seen_from(folder: &Path, path: &str) -> Vec<String> {
         let root = folder.canonicalize().unwrap();
         let places = places(&root.join(path)).into_iter();

@@ -37,7 +37,7 @@ const METHODS: [&str; 9] = [
     "tasks/get",
 ];
 
-/// A member as key and value, each as it stands in the text.
+/// A member as key and value, each as written in the text.
 type Member = (String, String);
 
 fn json(text: &str) -> RawJson {
@@ -52,7 +52,7 @@ fn object(members: &[Member]) -> RawJson {
     json(&format!("{{{}}}", members.join(",")))
 }
 
-/// The members of an object as they stand in its text, without those of some names.
+/// Returns the members of an object as written, without those of some names.
 fn without(value: &RawJson, names: &[&str]) -> Vec<Member> {
     let members = value.members().unwrap();
     let others = members

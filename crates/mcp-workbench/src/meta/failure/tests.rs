@@ -42,7 +42,7 @@ fn down() -> CallError {
     CallError::Connect(timeout())
 }
 
-/// The result as a client gets it.
+/// Returns the result as a client gets it.
 fn result(failure: &Failure) -> Value {
     serde_json::from_slice(failure.to_result().as_bytes()).unwrap()
 }

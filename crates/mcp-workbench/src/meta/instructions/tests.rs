@@ -74,7 +74,7 @@ const END: &str = "To open a toolbox and see available tools:\n\
                    1. Call `open_toolbox` with the desired toolbox name\n\
                    2. Inspect the returned tools array for available operations";
 
-/// The contract's form of some toolboxes, with descriptions of at most `limit` characters.
+/// Returns the contract's form of some toolboxes, with descriptions of at most `limit` characters.
 fn form(toolboxes: &[Written], use_lines: bool, limit: usize, left_out: usize) -> String {
     let mut text = "## Available Toolboxes\n\n".to_owned();
     for (name, description, servers) in toolboxes {
@@ -99,7 +99,7 @@ fn units(text: &str) -> usize {
     text.encode_utf16().count()
 }
 
-/// The first of the forms that fits, in the order in which the contract gives things up.
+/// Returns the first form that fits, in the order in which the contract shortens them.
 fn first_that_fits(toolboxes: &[Written]) -> String {
     let fits = |text: &String| units(text) <= 2000;
     let whole = [true, false].map(|use_lines| form(toolboxes, use_lines, usize::MAX, 0));
@@ -127,7 +127,7 @@ fn check(toolboxes: &[Written]) {
     assert_eq!(text, first_that_fits(toolboxes));
 }
 
-/// A text of so many characters, some of which count twice.
+/// Returns a text of this many characters, some of which count twice.
 fn text(length: std::ops::Range<usize>) -> impl Strategy<Value = String> {
     let alphabet = prop::sample::select(vec!["abc", "aé", "😀", "ab😀"]);
     (alphabet, length)

@@ -129,7 +129,7 @@ fn identifiers(part: &'static str, most: usize) -> impl Strategy<Value = Vec<Too
     prop::collection::vec(tool, 1..=most)
 }
 
-/// That the names are valid, distinct, stable and lead back.
+/// Checks that the names are valid, distinct and stable, and lead back to the tools.
 fn check_names(tools: &[ToolIdentifier], limit: usize) -> Result<(), TestCaseError> {
     let registry = Registry::new(limit);
     let names: Vec<_> = tools.iter().map(|tool| registry.register(tool)).collect();

@@ -57,7 +57,7 @@ fn a_definition_is_minified_and_gets_its_place() {
     }
 }
 
-/// The text of a result, which is its only content.
+/// Returns the text of a result, which is its only content.
 fn text(catalogue: &[(ServerName, Arc<ToolList>)], failures: &[ServerFailure]) -> String {
     let result = render(
         &toolbox(),

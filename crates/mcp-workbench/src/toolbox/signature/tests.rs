@@ -197,7 +197,7 @@ fn a_title_stands_in_for_a_description() {
     }
 }
 
-/// Any value, with the words of schemas wherever they may stand.
+/// Generates any value, with the keywords of schemas in any position.
 fn schema() -> impl Strategy<Value = Value> {
     let name = || prop_oneof!["[a-c]", "\\PC{0,8}", Just("\u{1b}\n\u{202E}".to_owned())];
     let reference = prop_oneof![
@@ -234,7 +234,7 @@ fn schema() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The names that a schema requires by itself, and through what it is made of.
+/// Returns the names that a schema requires, by itself and through `allOf`.
 fn required_names(schema: &Value) -> Vec<String> {
     let own = schema["required"].as_array().into_iter().flatten();
     let own = own.filter_map(|it| it.as_str().map(str::to_owned));

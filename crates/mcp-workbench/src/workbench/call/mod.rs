@@ -123,7 +123,7 @@ pub(crate) enum CallFailure {
 }
 
 impl CallFailure {
-    /// The stable code for programs.
+    /// Returns the stable code for programs.
     pub(crate) fn code(&self) -> &'static str {
         match self {
             Self::NotFound { error, .. } => error.code(),
@@ -382,7 +382,7 @@ impl Run {
         may_offer && sign_in::can_offer(server, needed, &self.client)
     }
 
-    /// The last steps: records links, applies the budget, ends the audit entry and replies.
+    /// Takes the last steps: records links, applies the budget, ends the audit entry and replies.
     fn finish(
         mut self,
         consent: Option<&Consent>,

@@ -9,7 +9,7 @@ use crate::{
     native::Nobody,
 };
 
-/// A workbench with one remote server.
+/// Creates a workbench with one remote server.
 fn workbench(url: &str) -> Arc<Workbench> {
     let text = format!(
         r#"{{"toolboxes": {{"dev": {{"description": "d", "mcpServers": {{"remote": {{"url": "{url}"}}}}}}}}}}"#

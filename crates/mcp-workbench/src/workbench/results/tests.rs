@@ -34,7 +34,7 @@ fn keep(results: &Results, owner: Owner, result: &RawJson) -> Option<Address> {
     Some(Address::first(&kept.id, View::Text))
 }
 
-/// Which of these are still there.
+/// Returns for each result whether it is still stored.
 fn there<const N: usize>(results: &Results, addresses: [&Address; N]) -> [bool; N] {
     addresses.map(|address| results.find(address, OWNER).is_ok())
 }

@@ -1,4 +1,4 @@
-//! Edits of texts in any layout: what is meant changes, and nothing else does.
+//! Edits of texts in any layout change only the intended part.
 
 use std::ops::Range;
 
@@ -36,7 +36,7 @@ struct Sample {
     servers: usize,
 }
 
-/// The tokens of a sample, with a gap after each.
+/// Generates the tokens of a sample, with a gap after each.
 fn sample(servers: Range<usize>) -> impl Strategy<Value = Sample> {
     let shape = (servers, any::<[bool; 4]>(), any::<bool>());
     shape.prop_flat_map(|(servers, commas, bom)| {
@@ -54,7 +54,7 @@ fn sample(servers: Range<usize>) -> impl Strategy<Value = Sample> {
     })
 }
 
-/// Each comma says whether the last member of an object is followed by one.
+/// Returns the tokens of a file. Each of `commas` tells whether the last member of an object is followed by one.
 fn tokens(servers: usize, commas: [bool; 4]) -> Vec<String> {
     let [of_entry, of_servers, of_toolbox, of_all] = commas.map(|it| if it { "," } else { "" });
     let mut words = vec![
@@ -107,7 +107,7 @@ fn tokens(servers: usize, commas: [bool; 4]) -> Vec<String> {
     words.map(str::to_owned).collect()
 }
 
-/// The value of a text.
+/// Parses a text.
 fn value(text: &str) -> Value {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let parsed = parse_to_ast(text, &CollectOptions::default(), &SYNTAX).expect(text);
@@ -129,7 +129,7 @@ fn plain(node: &Node<'_>) -> Value {
     }
 }
 
-/// The braces of the servers, and the servers in them, as places of the text without its BOM.
+/// Returns the ranges of the braces around the servers and of the servers, in the text without its BOM.
 fn servers(text: &str) -> (Range<usize>, Vec<Range<usize>>) {
     let parsed = parse_to_ast(text, &CollectOptions::default(), &SYNTAX).expect(text);
     let Some(Node::Object(root)) = parsed.value else {

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::config::edit::{ConfigText, EditError, JsoncText};
 
-/// A file as somebody keeps it by hand.
+/// A file in the layout of a person.
 const KEPT: &str = r#"// Our servers.
 {
     "$schema": "./schema.json",
@@ -112,7 +112,7 @@ fn members_go_with_what_stands_on_their_last_line() {
             "a",
             "{\n  // above\n  // of b\n  \"b\": 2\n}",
         ),
-        // The comma stands elsewhere.
+        // The comma is elsewhere.
         ("{\n  \"a\": 1\n  , \"b\": 2\n}", "a", "{\n  \"b\": 2\n}"),
         (
             "{\n  \"a\": 1 /* , */ , // x\n  \"b\": 2\n}",

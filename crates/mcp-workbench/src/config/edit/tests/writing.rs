@@ -1,4 +1,4 @@
-//! Files on disk: what is kept, and what is refused.
+//! Writing files to disk: the properties that are preserved, and the writes that are refused.
 
 use std::{fs, path::Path};
 
@@ -6,7 +6,7 @@ use pretty_assertions::assert_eq;
 
 use crate::config::edit::{WriteError, create_new, replace_unchanged, write_atomically};
 
-/// A folder with one file, `a.json`.
+/// Creates a folder with one file, `a.json`.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::write(folder.path().join("a.json"), "old").expect("writing a file");

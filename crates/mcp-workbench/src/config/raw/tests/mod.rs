@@ -14,7 +14,7 @@ fn read(text: &str) -> Result<Loaded, Problems> {
     parse(text, Path::new("c.json"), &environment)
 }
 
-/// The errors of a file, one line each: `LINE:COLUMN PATH: what is wrong (what to do)`.
+/// Returns the errors of a file, one line each: `LINE:COLUMN PATH: fault (remedy)`.
 fn errors(text: &str) -> Vec<String> {
     match read(text) {
         Ok(_) => Vec::new(),
@@ -22,7 +22,7 @@ fn errors(text: &str) -> Vec<String> {
     }
 }
 
-/// The warnings of a file, in the same form.
+/// Returns the warnings of a file, in the same form.
 fn warnings(text: &str) -> Vec<String> {
     let loaded = read(text).expect("the file is valid");
     loaded.warnings.iter().map(shown).collect()
@@ -34,12 +34,12 @@ fn shown(problem: &Problem) -> String {
     format!("{}:{} {path}: {fault} ({remedy})", place.line, place.column)
 }
 
-/// A file whose only server has this entry.
+/// Returns a file whose only server has this entry.
 fn with_server(entry: &str) -> String {
     format!(r#"{{"toolboxes": {{"t": {{"description": "d", "mcpServers": {{"s": {entry}}}}}}}}}"#)
 }
 
-/// The errors of a server entry, without their places in the file.
+/// Returns the errors of a server entry, without their places in the file.
 fn entry_errors(entry: &str) -> Vec<String> {
     let shorten = |line: String| line.split_once(' ').expect("a place").1.to_owned();
     let errors = errors(&with_server(entry)).into_iter().map(shorten);

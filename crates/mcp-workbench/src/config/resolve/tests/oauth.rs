@@ -1,4 +1,4 @@
-//! How entries say that the workbench signs in.
+//! The OAuth settings of entries.
 
 use pretty_assertions::assert_eq;
 
@@ -10,7 +10,7 @@ fn oauth(rest: &str) -> OAuth {
     with_remote(&entry, |endpoint| endpoint.oauth.clone())
 }
 
-/// The faults of an entry with this `oauth`.
+/// Returns the faults of an entry with this `oauth`.
 fn faults(written: &str) -> Vec<String> {
     let text = format!(
         r#"{{"toolboxes": {{"y": {{"description": "d", "mcpServers": {{"x": {{"url": "https://x/mcp", "oauth": {written}}}}}}}}}}}"#
