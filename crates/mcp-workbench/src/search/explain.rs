@@ -27,7 +27,7 @@ pub struct MatchedWord {
     /// The matching word of the tool, as a stem.
     pub found: String,
     /// The relation between the two words.
-    pub how: How,
+    pub how: MatchKind,
     /// The fields of the tool that contain the word.
     pub fields: Vec<Field>,
     /// The part of the score for this word.
@@ -36,7 +36,7 @@ pub struct MatchedWord {
 
 /// The relation of a word of the index to a word of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub enum MatchKind {
     Same,
     /// It is a part of the word.
     Part,
@@ -49,7 +49,7 @@ pub enum How {
     Broader,
 }
 
-impl How {
+impl MatchKind {
     /// Returns the name for users.
     pub fn name(self) -> &'static str {
         match self {
@@ -69,22 +69,22 @@ impl Index {
         let place = self.place(tool)?;
         let request = Request::new(self, query.text);
         let words: Vec<MatchedWord> = request
-            .wanted
+            .search_terms
             .iter()
-            .filter_map(|wanted| {
-                let term = &self.terms[wanted.term as usize];
+            .filter_map(|search_term| {
+                let term = &self.terms[search_term.term as usize];
                 let posting = term.postings.iter().find(|posting| posting.tool == place)?;
                 Some(MatchedWord {
-                    word: request.asked[wanted.word].text.clone(),
+                    word: request.query_words[search_term.word].text.clone(),
                     found: term.text.to_string(),
-                    how: wanted.how,
+                    how: search_term.how,
                     fields: fields(posting.fields),
-                    score: wanted.weight * posting.impact(),
+                    score: search_term.weight * posting.impact(),
                 })
             })
             .collect();
-        let asked = request.asked.iter().map(|asked| asked.text.clone());
-        let missing = asked.filter(|asked| words.iter().all(|word| word.word != *asked));
+        let query_words = request.query_words.iter().map(|word| word.text.clone());
+        let missing = query_words.filter(|text| words.iter().all(|word| word.word != *text));
         let factor = self.factor(request.action, self.tool(place)?);
         Some(Explanation {
             factor,

@@ -30,7 +30,7 @@ pub struct Index {
     /// The unused positions in `terms`.
     free_terms: Vec<u32>,
     /// Terms by the hash of their text. Two texts with one hash would count as one word, which does no harm.
-    lookup: HashMap<u64, u32, BuildHasherDefault<Hashed>>,
+    lookup: HashMap<u64, u32, BuildHasherDefault<IdentityHasher>>,
     pub(super) tools: Vec<Option<Tool>>,
     /// The positions of tools by the hashes of their folded names: by the tool's name, and by the server's name with
     /// the tool's.
@@ -118,13 +118,13 @@ impl Index {
             server: server.server.clone(),
         };
         self.remove(&identifier);
-        let mut shared = Words::default();
+        let mut shared = ToolWords::default();
         self.read(server.server.as_str(), Field::Server, &mut shared);
         for about in &server.about {
             self.read(about, Field::About, &mut shared);
         }
         let mut entry = Server::default();
-        let mut words = Words::default();
+        let mut words = ToolWords::default();
         for tool in tools {
             words.clone_from(&shared);
             let place = self.add(&identifier, &tool, &mut words);
@@ -178,7 +178,12 @@ impl Index {
     }
 
     /// Adds a tool. `words` has the words of its server, to which those of the tool are added.
-    fn add(&mut self, server: &ServerIdentifier, tool: &ToolText<'_>, words: &mut Words) -> u32 {
+    fn add(
+        &mut self,
+        server: &ServerIdentifier,
+        tool: &ToolText<'_>,
+        words: &mut ToolWords,
+    ) -> u32 {
         each_text(tool, &mut |field, text| self.read(text, field, words));
         let entry = Tool {
             identifier: identifier(server, tool.name),
@@ -205,7 +210,7 @@ impl Index {
     }
 
     /// Adds the postings of a tool.
-    fn post(&mut self, place: u32, words: &mut Words) {
+    fn post(&mut self, place: u32, words: &mut ToolWords) {
         let share: [f32; FIELDS] = std::array::from_fn(|field| {
             let weight = self.weights.field(Field::ALL[field]);
             let length = words.lengths[field] / weight.usual;
@@ -234,7 +239,7 @@ impl Index {
     }
 
     /// Adds the words of a text to `words`.
-    fn read(&mut self, text: &str, field: Field, words: &mut Words) {
+    fn read(&mut self, text: &str, field: Field, words: &mut ToolWords) {
         let style = match field {
             Field::Name | Field::Server | Field::Parameter => Style::Name,
             Field::Description | Field::ParameterText | Field::About => Style::Prose,
@@ -283,12 +288,12 @@ impl Index {
 
 /// The words of one tool.
 #[derive(Debug, Clone, Default)]
-struct Words {
+struct ToolWords {
     found: Vec<(u32, Field)>,
     lengths: [f32; FIELDS],
 }
 
-impl Words {
+impl ToolWords {
     /// Returns a hash that is equal for tools with the same words in name, description and parameter names. A tool
     /// without a description equals only those of servers with the same name and description.
     fn fingerprint(&self) -> u64 {
@@ -324,9 +329,9 @@ fn hash(text: &str) -> u64 {
 
 /// A hasher for keys that already are hashes.
 #[derive(Debug, Default)]
-struct Hashed(u64);
+struct IdentityHasher(u64);
 
-impl Hasher for Hashed {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }

@@ -59,7 +59,7 @@ pub struct Query<'a> {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found {
+pub struct SearchOutcome {
     /// The best tools, best first.
     pub hits: Vec<Hit>,
     /// The number of tools that match any word of the query.

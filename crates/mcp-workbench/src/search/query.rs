@@ -4,7 +4,7 @@ use crate::near::is_one_slip_away;
 
 use super::{
     action::Action,
-    explain::How,
+    explain::MatchKind,
     index::Index,
     stem::stem,
     stop::{is_stop_word, is_weak_word},
@@ -13,18 +13,18 @@ use super::{
 };
 
 /// The maximum length of a query. Longer text is data, not a question.
-const LONGEST_QUERY: usize = 4_096;
+const MAX_QUERY_BYTES: usize = 4_096;
 /// Spelling mistakes are corrected in queries of at most this many words. In longer ones a single word does not
 /// matter.
-const MOST_WORDS_WITH_SLIPS: usize = 5;
+const MAX_WORDS_FOR_CORRECTION: usize = 5;
 /// The minimum length of a word for spelling correction. A shorter word resembles too many others.
-const SHORTEST_WITH_A_SLIP: usize = 5;
+const MIN_LENGTH_FOR_CORRECTION: usize = 5;
 /// The maximum number of different words of a query that count.
-const MOST_WORDS: usize = 64;
+const MAX_WORDS: usize = 64;
 
 /// A word of the index to search for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct SearchTerm {
     /// The position in the index.
     pub term: u32,
     /// The score of a tool on which the word has full impact.
@@ -32,19 +32,19 @@ pub(super) struct Wanted {
     /// The index of the query word that it represents.
     pub word: usize,
     /// The relation to the query word.
-    pub how: How,
+    pub how: MatchKind,
     /// The similarity to the query word, from 0 to 1, independent of rarity.
     pub nearness: f32,
 }
 
 /// A word of a query.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct QueryWord {
     /// The word in lower case.
     pub text: String,
     /// The stem.
     term: String,
-    how: How,
+    how: MatchKind,
     /// The number of occurrences.
     count: f32,
     weak: bool,
@@ -55,67 +55,69 @@ pub(super) struct Asked {
 #[derive(Debug)]
 pub(super) struct Request {
     /// The words of the query, without stop words.
-    pub asked: Vec<Asked>,
+    pub query_words: Vec<QueryWord>,
     /// The words of the index to search for, without duplicates.
-    pub wanted: Vec<Wanted>,
+    pub search_terms: Vec<SearchTerm>,
     /// The action that the query asks for.
     pub action: Action,
 }
 
 impl Request {
     pub(super) fn new(index: &Index, text: &str) -> Self {
-        let words = words(&text[..text.floor_char_boundary(LONGEST_QUERY)]);
-        let asked = asked(index, &words);
-        let wanted = wanted(index, &asked);
+        let words = words(&text[..text.floor_char_boundary(MAX_QUERY_BYTES)]);
+        let query_words = query_words(index, &words);
+        let search_terms = search_terms(index, &query_words);
         Self {
-            asked,
-            wanted,
+            query_words,
+            search_terms,
             action: Action::of_query(&words),
         }
     }
 
     /// Returns the words of the index for the subject of the query, such as the file in "read a file"; all words if
     /// the query names only actions.
-    pub(super) fn subject(&self) -> impl Iterator<Item = &Wanted> {
-        let only_actions = self.asked.iter().all(|asked| asked.is_action);
-        let wanted = self.wanted.iter();
-        wanted.filter(move |wanted| only_actions || !self.asked[wanted.word].is_action)
+    pub(super) fn subject(&self) -> impl Iterator<Item = &SearchTerm> {
+        let only_actions = self.query_words.iter().all(|word| word.is_action);
+        let search_terms = self.search_terms.iter();
+        search_terms.filter(move |search_term| {
+            only_actions || !self.query_words[search_term.word].is_action
+        })
     }
 }
 
-fn asked(index: &Index, words: &[Word]) -> Vec<Asked> {
+fn query_words(index: &Index, words: &[Word]) -> Vec<QueryWord> {
     let all_grammar = words.iter().all(|word| is_stop_word(&word.text));
     let telling = words
         .iter()
         .filter(|word| all_grammar || !is_stop_word(&word.text));
-    let mut asked: Vec<Asked> = Vec::new();
-    let short = words.len() <= MOST_WORDS_WITH_SLIPS;
+    let mut query_words: Vec<QueryWord> = Vec::new();
+    let short = words.len() <= MAX_WORDS_FOR_CORRECTION;
     for word in telling {
         if index.term(&word.term).is_some() {
-            ask(&mut asked, word, &word.term, How::Same);
+            add_word(&mut query_words, word, &word.term, MatchKind::Same);
         } else if !word.parts.is_empty() {
             for part in &word.parts {
-                ask(&mut asked, word, part, How::Part);
+                add_word(&mut query_words, word, part, MatchKind::Part);
             }
-        } else if let Some(meant) = short.then(|| meant(index, word)).flatten() {
-            ask(&mut asked, word, &meant, How::Slip);
+        } else if let Some(corrected) = short.then(|| corrected(index, word)).flatten() {
+            add_word(&mut query_words, word, &corrected, MatchKind::Slip);
         } else {
-            ask(&mut asked, word, &word.term, How::Same);
+            add_word(&mut query_words, word, &word.term, MatchKind::Same);
         }
     }
     for pair in words.windows(2) {
         if let Some(joined) = joined(index, &pair[0], &pair[1]) {
-            ask(&mut asked, &joined, &joined.term, How::Joined);
+            add_word(&mut query_words, &joined, &joined.term, MatchKind::Joined);
         }
     }
-    asked
+    query_words
 }
 
 /// Corrects the spelling of a word that is in no tool and in no table: of the words that are one slip away, returns
 /// the most common one.
-fn meant(index: &Index, word: &Word) -> Option<String> {
+fn corrected(index: &Index, word: &Word) -> Option<String> {
     let term = &word.term;
-    if term.len() < SHORTEST_WITH_A_SLIP || !near(term).is_empty() {
+    if term.len() < MIN_LENGTH_FOR_CORRECTION || !near(term).is_empty() {
         return None;
     }
     let known = index
@@ -144,11 +146,11 @@ fn joined(index: &Index, first: &Word, second: &Word) -> Option<Word> {
     })
 }
 
-fn ask(asked: &mut Vec<Asked>, word: &Word, term: &str, how: How) {
-    if let Some(known) = asked.iter_mut().find(|known| known.term == term) {
+fn add_word(query_words: &mut Vec<QueryWord>, word: &Word, term: &str, how: MatchKind) {
+    if let Some(known) = query_words.iter_mut().find(|known| known.term == term) {
         known.count += 1.0;
-    } else if asked.len() < MOST_WORDS {
-        asked.push(Asked {
+    } else if query_words.len() < MAX_WORDS {
+        query_words.push(QueryWord {
             text: word.text.clone(),
             term: term.to_owned(),
             how,
@@ -160,18 +162,18 @@ fn ask(asked: &mut Vec<Asked>, word: &Word, term: &str, how: How) {
 }
 
 /// Returns the words of the index to search for: those of the query, and related ones.
-fn wanted(index: &Index, asked: &[Asked]) -> Vec<Wanted> {
-    let filler = filler(index, asked);
-    let mut wanted: Vec<Wanted> = Vec::new();
+fn search_terms(index: &Index, query_words: &[QueryWord]) -> Vec<SearchTerm> {
+    let filler = filler(index, query_words);
+    let mut search_terms: Vec<SearchTerm> = Vec::new();
     let mut sources = Vec::new();
-    for (number, word) in asked.iter().enumerate() {
+    for (number, word) in query_words.iter().enumerate() {
         let term = index.term(&word.term);
-        let source = Source {
+        let source = ExpandableWord {
             number,
             weight: word.weight(index, filler),
             rarity: term.map(|term| rarity(index, term)),
         };
-        wanted.extend(term.zip(source.rarity).map(|(term, rarity)| Wanted {
+        search_terms.extend(term.zip(source.rarity).map(|(term, rarity)| SearchTerm {
             term,
             weight: source.weight * rarity,
             word: number,
@@ -180,38 +182,38 @@ fn wanted(index: &Index, asked: &[Asked]) -> Vec<Wanted> {
         }));
         sources.push(source);
     }
-    let said = wanted.len();
+    let said = search_terms.len();
     for source in sources {
-        for (other, nearness) in near(&asked[source.number].term) {
+        for (other, nearness) in near(&query_words[source.number].term) {
             let other = index
                 .term(other)
-                .filter(|term| wanted[..said].iter().all(|own| own.term != *term));
-            let Some(other) = other.map(|term| source.stand_in(index, term, *nearness)) else {
+                .filter(|term| search_terms[..said].iter().all(|own| own.term != *term));
+            let Some(other) = other.map(|term| source.related_term(index, term, *nearness)) else {
                 continue;
             };
-            match wanted[said..]
+            match search_terms[said..]
                 .iter_mut()
                 .find(|known| known.term == other.term)
             {
                 Some(known) if known.weight < other.weight => *known = other,
                 Some(_) => {}
-                None => wanted.push(other),
+                None => search_terms.push(other),
             }
         }
     }
-    wanted
+    search_terms
 }
 
 /// Returns the weight of filler words: less, the more other words there are.
-fn filler(index: &Index, asked: &[Asked]) -> f32 {
+fn filler(index: &Index, query_words: &[QueryWord]) -> f32 {
     let weights = &index.weights;
-    let strong = asked.iter().filter(|word| !word.weak).count();
+    let strong = query_words.iter().filter(|word| !word.weak).count();
     #[expect(clippy::cast_precision_loss, reason = "there are few words")]
     let beyond = strong as f32 - weights.weak_from;
     (1.0 - weights.weak_slope * beyond).clamp(weights.weak_least, 1.0)
 }
 
-impl Asked {
+impl QueryWord {
     /// Returns the weight of the word, independent of rarity.
     fn weight(&self, index: &Index, filler: f32) -> f32 {
         let weights = &index.weights;
@@ -222,27 +224,27 @@ impl Asked {
     /// Returns the similarity of its stem to the word that was written.
     fn nearness(&self, index: &Index) -> f32 {
         match self.how {
-            How::Same => 1.0,
+            MatchKind::Same => 1.0,
             _ => index.weights.part,
         }
     }
 }
 
 /// A word of a query that related words can represent.
-struct Source {
+struct ExpandableWord {
     number: usize,
     weight: f32,
     /// The rarity of the word itself, if a tool contains it.
     rarity: Option<f32>,
 }
 
-impl Source {
+impl ExpandableWord {
     /// Returns a related word of the index as a word to search for.
-    fn stand_in(&self, index: &Index, term: u32, nearness: Nearness) -> Wanted {
+    fn related_term(&self, index: &Index, term: u32, nearness: Nearness) -> SearchTerm {
         let weights = &index.weights;
         let (factor, how) = match nearness {
-            Nearness::Same => (weights.synonym, How::Synonym),
-            Nearness::Broader => (weights.broader, How::Broader),
+            Nearness::Same => (weights.synonym, MatchKind::Synonym),
+            Nearness::Broader => (weights.broader, MatchKind::Broader),
         };
         let rarity = rarity(index, term);
         let worth = match (self.rarity, nearness) {
@@ -251,7 +253,7 @@ impl Source {
             (Some(_), Nearness::Broader) => rarity * weights.known,
             (None, _) => rarity,
         };
-        Wanted {
+        SearchTerm {
             term,
             weight: self.weight * factor * worth,
             word: self.number,

@@ -5,18 +5,18 @@ use std::{cell::RefCell, cmp::Ordering};
 use crate::ident::{ToolIdentifier, ToolboxName};
 
 use super::{
-    Found, Hit, Query,
+    Hit, Query, SearchOutcome,
     action::Action,
     index::{Index, Tool},
     key::{Exact, exact, folded},
-    query::{Request, Wanted},
+    query::{Request, SearchTerm},
 };
 
 /// The number of first hits that are checked for a good match: as many as are usually shown.
 const FIRST_HITS: usize = 5;
 
 /// A query with more separators is a sentence, not a toolbox, server and tool.
-const MOST_SEPARATORS: usize = 4;
+const MAX_SEPARATORS: usize = 4;
 
 thread_local! {
     /// The scores of all tools by position, reused from query to query.
@@ -52,7 +52,7 @@ fn names(tool: &ToolIdentifier) -> (&str, &str, &str) {
 }
 
 /// The best candidates so far, and their total number.
-struct Best<'a> {
+struct BestCandidates<'a> {
     candidates: Vec<Candidate<'a>>,
     most: usize,
     /// The score below which a candidate is not among the best.
@@ -60,7 +60,7 @@ struct Best<'a> {
     seen: usize,
 }
 
-impl<'a> Best<'a> {
+impl<'a> BestCandidates<'a> {
     fn new(most: usize) -> Self {
         Self {
             candidates: Vec::new(),
@@ -93,10 +93,10 @@ impl<'a> Best<'a> {
 
 impl Index {
     /// Returns the tools that fit a query best.
-    pub fn search(&self, query: &Query<'_>) -> Found {
+    pub fn search(&self, query: &Query<'_>) -> SearchOutcome {
         let request = Request::new(self, query.text);
         SCORES.with_borrow_mut(|scores| {
-            add_up(self, &request.wanted, scores);
+            add_up(self, &request.search_terms, scores);
             let best = self.best(
                 query,
                 &request,
@@ -106,7 +106,7 @@ impl Index {
             let is_good = self.has_good_match(&request, &best.candidates);
             let hits = self.fold(query, &best.candidates);
             if hits.len() == query.limit || best.seen <= best.candidates.len() {
-                return Found {
+                return SearchOutcome {
                     hits,
                     matches: best.seen,
                     is_good,
@@ -114,7 +114,7 @@ impl Index {
             }
             // So many tools have the same texts that more hits are needed from further down.
             let best = self.best(query, &request, scores, usize::MAX);
-            Found {
+            SearchOutcome {
                 hits: self.fold(query, &best.candidates),
                 matches: best.seen,
                 is_good,
@@ -135,17 +135,23 @@ impl Index {
 
     fn is_about_subject(&self, request: &Request, place: u32) -> bool {
         let mut support = 0.0;
-        request.subject().any(|wanted| {
-            let postings = &self.terms[wanted.term as usize].postings;
+        request.subject().any(|search_term| {
+            let postings = &self.terms[search_term.term as usize].postings;
             let posting = postings.iter().find(|posting| posting.tool == place);
-            support += posting.map_or(0.0, |posting| wanted.nearness * posting.impact());
+            support += posting.map_or(0.0, |posting| search_term.nearness * posting.impact());
             support >= self.weights.floor
         })
     }
 
     /// Returns the best tools, those that the query names first.
-    fn best(&self, query: &Query<'_>, request: &Request, scores: &[f32], most: usize) -> Best<'_> {
-        let mut best = Best::new(most);
+    fn best(
+        &self,
+        query: &Query<'_>,
+        request: &Request,
+        scores: &[f32],
+        most: usize,
+    ) -> BestCandidates<'_> {
+        let mut best = BestCandidates::new(most);
         let most_factor = 1.0 + self.weights.agreement;
         let named = self.named(query.text.trim());
         for (place, score) in (0..).zip(scores) {
@@ -176,8 +182,8 @@ impl Index {
     pub(super) fn named(&self, text: &str) -> Vec<(u32, Exact)> {
         let mut named: Vec<(u32, Exact)> = self.named_alone(text).collect();
         let separators = text.match_indices(['/', ' ']);
-        let separators: Vec<_> = separators.take(MOST_SEPARATORS + 1).collect();
-        if separators.len() > MOST_SEPARATORS {
+        let separators: Vec<_> = separators.take(MAX_SEPARATORS + 1).collect();
+        if separators.len() > MAX_SEPARATORS {
             return named;
         }
         // A toolbox may precede server and tool. Its name may contain separators too, so every one is tried as its
@@ -245,7 +251,7 @@ impl Index {
             .tool(place)
             .map_or(1.0, |tool| self.factor(request.action, tool));
         SCORES.with_borrow_mut(|scores| {
-            add_up(self, &request.wanted, scores);
+            add_up(self, &request.search_terms, scores);
             scores[place as usize] * factor
         })
     }
@@ -267,12 +273,12 @@ pub(super) fn named_as(named: &[(u32, Exact)], tool: u32) -> Option<Exact> {
 }
 
 /// Adds up the scores of all tools for the words to search for.
-fn add_up(index: &Index, wanted: &[Wanted], scores: &mut Vec<f32>) {
+fn add_up(index: &Index, search_terms: &[SearchTerm], scores: &mut Vec<f32>) {
     scores.clear();
     scores.resize(index.tools.len(), 0.0);
-    for wanted in wanted {
-        for posting in &index.terms[wanted.term as usize].postings {
-            scores[posting.tool as usize] += wanted.weight * posting.impact();
+    for search_term in search_terms {
+        for posting in &index.terms[search_term.term as usize].postings {
+            scores[posting.tool as usize] += search_term.weight * posting.impact();
         }
     }
 }

@@ -3,23 +3,25 @@
 
 use std::sync::LazyLock;
 
-static STOP: LazyLock<Words> = LazyLock::new(|| Words::read(include_str!("words/stop.txt")));
-static WEAK: LazyLock<Words> = LazyLock::new(|| Words::read(include_str!("words/weak.txt")));
+static STOP_WORDS: LazyLock<WordList> =
+    LazyLock::new(|| WordList::read(include_str!("words/stop.txt")));
+static FILLER_WORDS: LazyLock<WordList> =
+    LazyLock::new(|| WordList::read(include_str!("words/weak.txt")));
 
 /// Returns whether a word, in lower case, is a grammar word.
 pub(super) fn is_stop_word(word: &str) -> bool {
-    STOP.contains(word)
+    STOP_WORDS.contains(word)
 }
 
 /// Returns whether a word, in lower case, is a filler word.
 pub(super) fn is_weak_word(word: &str) -> bool {
-    WEAK.contains(word)
+    FILLER_WORDS.contains(word)
 }
 
 /// A word list by first letter, because nearly every word of a text is looked up.
-struct Words([Vec<&'static str>; 26]);
+struct WordList([Vec<&'static str>; 26]);
 
-impl Words {
+impl WordList {
     fn read(words: &'static str) -> Self {
         let mut table = Self(std::array::from_fn(|_| Vec::new()));
         for word in words.split_whitespace() {

@@ -8,7 +8,7 @@ use crate::{
     wire::RawJson,
 };
 
-use super::{Found, Index, Query, ServerText, ToolText};
+use super::{Index, Query, SearchOutcome, ServerText, ToolText};
 
 /// A toolbox, a server, its description, and its tools with their descriptions.
 type Row<'a> = (&'a str, &'a str, &'a str, &'a [(&'a str, &'a str)]);
@@ -76,7 +76,7 @@ fn index() -> Index {
     index
 }
 
-fn search(index: &Index, text: &str) -> Found {
+fn search(index: &Index, text: &str) -> SearchOutcome {
     index.search(&Query {
         text,
         toolbox: None,
@@ -84,7 +84,7 @@ fn search(index: &Index, text: &str) -> Found {
     })
 }
 
-fn names(found: &Found) -> Vec<String> {
+fn names(found: &SearchOutcome) -> Vec<String> {
     let hits = found.hits.iter();
     hits.map(|hit| format!("{}/{}", hit.tool.server, hit.tool.tool))
         .collect()

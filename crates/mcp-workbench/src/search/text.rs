@@ -5,7 +5,7 @@ use crate::wire::{Kind, RawJson};
 use super::{Field, ToolText};
 
 /// The depth to which schemas are read; deeper parts are rarely what a tool is about.
-const DEEPEST: usize = 6;
+const MAX_DEPTH: usize = 6;
 
 /// Calls `visit` with every text of a tool and its field.
 pub(super) fn each_text(tool: &ToolText<'_>, visit: &mut impl FnMut(Field, &str)) {
@@ -33,7 +33,7 @@ fn text(value: &RawJson, field: Field, visit: &mut impl FnMut(Field, &str)) {
 
 /// Reads a schema: the names of properties, their descriptions, and the values to choose from.
 fn schema(value: &RawJson, depth: usize, visit: &mut impl FnMut(Field, &str)) {
-    if depth > DEEPEST {
+    if depth > MAX_DEPTH {
         return;
     }
     for member in value.members().unwrap_or_default() {

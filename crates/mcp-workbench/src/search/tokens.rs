@@ -4,11 +4,11 @@
 use super::{stem::stem, stop::is_stop_word};
 
 /// Longer runs of letters are not words; most are encoded data.
-const LONGEST_WORD: usize = 40;
+const MAX_WORD_BYTES: usize = 40;
 /// A joined identifier up to this length is also a word by itself: "GitHub" is also "github".
-const LONGEST_WHOLE: usize = 16;
+const MAX_WHOLE_BYTES: usize = 16;
 /// A joined identifier with more parts is not a word by itself.
-const MOST_PARTS_OF_A_WHOLE: usize = 3;
+const MAX_WHOLE_PARTS: usize = 3;
 
 /// The kind of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +88,7 @@ pub(super) fn each_term(text: &str, style: Style, mut visit: impl FnMut(&str)) {
 
 /// Returns whether a joined identifier is a word by itself.
 fn is_whole(run: &str, parts: usize) -> bool {
-    run.len() <= LONGEST_WHOLE && parts <= MOST_PARTS_OF_A_WHOLE
+    run.len() <= MAX_WHOLE_BYTES && parts <= MAX_WHOLE_PARTS
 }
 
 fn word(run: &str) -> Word {
@@ -129,7 +129,7 @@ fn each_run<'a>(text: &'a str, mut visit: impl FnMut(Run<'_>)) {
     let mut ideographs: Vec<char> = Vec::new();
     let mut start: Option<usize> = None;
     let letters = |run: &'a str, visit: &mut dyn FnMut(Run<'_>)| {
-        if run.len() <= LONGEST_WORD {
+        if run.len() <= MAX_WORD_BYTES {
             visit(Run::Letters(run));
         }
     };
