@@ -26,16 +26,16 @@ use tokio_rustls::{
 use crate::alarm::timeout;
 
 /// The timeout for a connection, the TLS handshake included.
-const PATIENCE: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The timeout for one of several addresses, after which the next is tried.
-const ONE_OF_MANY_PATIENCE: Duration = Duration::from_secs(3);
+const ADDRESS_TIMEOUT: Duration = Duration::from_secs(3);
 /// The idle time before the first keep-alive probe and the time between probes; a connection that misses the probes
 /// is lost.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const KEEP_ALIVE_RETRIES: u32 = 3;
 /// The time that sent data may stay unacknowledged.
 #[cfg(target_os = "linux")]
-const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
+const UNACKNOWLEDGED_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The reason why a connection could not be made.
 pub(crate) type ConnectFault = Box<dyn Error + Send + Sync>;
@@ -107,11 +107,11 @@ impl Connector {
         &self,
         addresses: &[SocketAddr],
     ) -> Result<Box<dyn Stream>, ConnectFault> {
-        let made = timeout(PATIENCE, self.connect_to_patiently(addresses)).await;
+        let made = timeout(CONNECT_TIMEOUT, self.connect_to_unbounded(addresses)).await;
         made.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()))
     }
 
-    async fn connect_to_patiently(
+    async fn connect_to_unbounded(
         &self,
         addresses: &[SocketAddr],
     ) -> Result<Box<dyn Stream>, ConnectFault> {
@@ -137,11 +137,11 @@ impl Connector {
     }
 
     pub(crate) async fn connect(&self) -> Result<Box<dyn Stream>, ConnectFault> {
-        let made = timeout(PATIENCE, self.connect_patiently()).await;
+        let made = timeout(CONNECT_TIMEOUT, self.connect_unbounded()).await;
         made.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()))
     }
 
-    async fn connect_patiently(&self) -> Result<Box<dyn Stream>, ConnectFault> {
+    async fn connect_unbounded(&self) -> Result<Box<dyn Stream>, ConnectFault> {
         let Some(tls) = &self.tls else {
             let next = self.proxy.as_ref().map_or(&self.origin, Intercept::uri);
             let tcp = TowerToHyperService::new(self.tcp.clone());
@@ -171,7 +171,7 @@ impl Connector {
 async fn first_of(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
     let mut last = io::Error::from(io::ErrorKind::NotFound);
     for address in addresses {
-        let tried = timeout(ONE_OF_MANY_PATIENCE, TcpStream::connect(address)).await;
+        let tried = timeout(ADDRESS_TIMEOUT, TcpStream::connect(address)).await;
         match tried.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())) {
             Ok(stream) => {
                 // Failure is harmless: small requests would only take longer.
@@ -196,7 +196,7 @@ fn tcp() -> HttpConnector {
     tcp.set_keepalive_interval(Some(KEEP_ALIVE));
     tcp.set_keepalive_retries(Some(KEEP_ALIVE_RETRIES));
     #[cfg(target_os = "linux")]
-    tcp.set_tcp_user_timeout(Some(UNACKNOWLEDGED));
+    tcp.set_tcp_user_timeout(Some(UNACKNOWLEDGED_TIMEOUT));
     tcp
 }
 

@@ -10,7 +10,7 @@ use url::{Host, Url};
 
 use crate::offload::run_blocking;
 
-use super::{Connector, Place, Proxies, Stream, innermost, is_this_machine};
+use super::{Connector, NetworkZone, Proxies, Stream, innermost, is_this_machine};
 
 /// The reason why a connection was not made.
 #[derive(Debug, Error)]
@@ -35,9 +35,9 @@ pub(crate) struct Guard {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lookup {
-    Ours,
+    Local,
     /// The proxy resolves names, so the addresses are unknown here.
-    Proxys,
+    ByProxy,
 }
 
 impl Guard {
@@ -54,11 +54,11 @@ impl Guard {
             _ => return Err(DialFault::Insecure),
         }
         let host = url.host().ok_or(DialFault::Internal)?;
-        let own = self.own.host().and_then(|host| Place::of_host(&host));
-        match (Place::of_host(&host), own) {
-            (Some(Place::Never), _) => Err(DialFault::Internal),
+        let own = self.own.host().and_then(|host| NetworkZone::of_host(&host));
+        match (NetworkZone::of_host(&host), own) {
+            (Some(NetworkZone::Never), _) => Err(DialFault::Internal),
             // If the server's own name has to be resolved, `connect` decides.
-            (Some(place), Some(own)) if !permits(own, place) => Err(DialFault::Internal),
+            (Some(zone), Some(own)) if !permits(own, zone) => Err(DialFault::Internal),
             _ => Ok(()),
         }
     }
@@ -76,10 +76,10 @@ impl Guard {
         let origin = origin.map_err(|error| unreachable(&error))?;
         let connector = Connector::new(origin, proxies).map_err(|error| unreachable(&error))?;
         let connected = if connector.is_proxied() {
-            self.check_host(url, Lookup::Proxys).await?;
+            self.check_host(url, Lookup::ByProxy).await?;
             connector.connect().await
         } else {
-            let addresses = self.check_host(url, Lookup::Ours).await?;
+            let addresses = self.check_host(url, Lookup::Local).await?;
             connector.connect_to(&addresses).await
         };
         connected.map_err(|error| unreachable(error.as_ref()))
@@ -88,14 +88,14 @@ impl Guard {
     /// Returns the addresses of a host if they may be dialled.
     async fn check_host(&self, url: &Url, lookup: Lookup) -> Result<Vec<SocketAddr>, DialFault> {
         let addresses = addresses(url, lookup).await?;
-        let known = addresses.iter().map(|it| Place::of(it.ip()));
-        let by_text = url.host().and_then(|host| Place::of_host(&host));
-        let places: Vec<Place> = known.chain(by_text).collect();
-        if places.iter().all(|place| *place == Place::Public) {
+        let known = addresses.iter().map(|it| NetworkZone::of(it.ip()));
+        let by_text = url.host().and_then(|host| NetworkZone::of_host(&host));
+        let zones: Vec<NetworkZone> = known.chain(by_text).collect();
+        if zones.iter().all(|zone| *zone == NetworkZone::Public) {
             return Ok(addresses);
         }
-        let own = self.own_place(lookup).await;
-        if places.iter().all(|place| permits(own, *place)) {
+        let own = self.own_zone(lookup).await;
+        if zones.iter().all(|zone| permits(own, *zone)) {
             Ok(addresses)
         } else {
             Err(DialFault::Internal)
@@ -103,26 +103,26 @@ impl Guard {
     }
 
     /// Returns the network of the configured server. If its addresses are in different networks, it counts as public.
-    async fn own_place(&self, lookup: Lookup) -> Place {
-        let by_text = self.own.host().and_then(|host| Place::of_host(&host));
-        if let Some(place) = by_text {
-            return place;
+    async fn own_zone(&self, lookup: Lookup) -> NetworkZone {
+        let by_text = self.own.host().and_then(|host| NetworkZone::of_host(&host));
+        if let Some(zone) = by_text {
+            return zone;
         }
         let addresses = addresses(&self.own, lookup).await.unwrap_or_default();
-        let mut places = addresses.iter().map(|it| Place::of(it.ip()));
-        match places.next() {
-            Some(first) if places.all(|place| place == first) => first,
-            _ => Place::Public,
+        let mut zones = addresses.iter().map(|it| NetworkZone::of(it.ip()));
+        match zones.next() {
+            Some(first) if zones.all(|zone| zone == first) => first,
+            _ => NetworkZone::Public,
         }
     }
 }
 
 /// Returns whether a server in one network may name an address in another.
-fn permits(own: Place, named: Place) -> bool {
+fn permits(own: NetworkZone, named: NetworkZone) -> bool {
     match named {
-        Place::Public => true,
-        Place::Private | Place::Loopback => own == named,
-        Place::Never => false,
+        NetworkZone::Public => true,
+        NetworkZone::Private | NetworkZone::Loopback => own == named,
+        NetworkZone::Never => false,
     }
 }
 
@@ -132,7 +132,7 @@ async fn addresses(url: &Url, lookup: Lookup) -> Result<Vec<SocketAddr>, DialFau
     match url.host() {
         Some(Host::Ipv4(address)) => Ok(vec![(address, port).into()]),
         Some(Host::Ipv6(address)) => Ok(vec![(address, port).into()]),
-        Some(Host::Domain(_)) if lookup == Lookup::Proxys => Ok(Vec::new()),
+        Some(Host::Domain(_)) if lookup == Lookup::ByProxy => Ok(Vec::new()),
         Some(Host::Domain(name)) => {
             let name = name.to_owned();
             let look_up = move || (name.as_str(), port).to_socket_addrs();
@@ -201,14 +201,14 @@ mod tests {
         ] {
             let url = Url::parse(url).unwrap();
             let public = guard("https://8.8.8.8/mcp");
-            let checked = public.check_host(&url, Lookup::Ours).await;
+            let checked = public.check_host(&url, Lookup::Local).await;
             assert!(matches!(checked, Err(DialFault::Internal)), "{url}");
-            let proxied = public.check_host(&url, Lookup::Proxys).await;
+            let proxied = public.check_host(&url, Lookup::ByProxy).await;
             assert!(matches!(proxied, Err(DialFault::Internal)), "{url}");
         }
         let own = guard("http://localhost:1/mcp");
         let url = Url::parse("http://127.0.0.1:9/").unwrap();
-        let checked = own.check_host(&url, Lookup::Ours).await.unwrap();
+        let checked = own.check_host(&url, Lookup::Local).await.unwrap();
         assert_eq!(checked, ["127.0.0.1:9".parse().unwrap()]);
     }
 }

@@ -3,7 +3,7 @@
 
 mod connect;
 mod guard;
-mod place;
+mod network_zone;
 
 use std::net::IpAddr;
 
@@ -12,7 +12,7 @@ use url::Url;
 pub(crate) use self::{
     connect::{ConnectFault, Connector, Proxies, Stream},
     guard::{DialFault, Guard},
-    place::Place,
+    network_zone::NetworkZone,
 };
 
 /// Returns whether an address names this machine.

@@ -25,7 +25,7 @@ const METADATA_ADDRESSES: &[IpAddr] = &[
 
 /// The kind of network that an address is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum NetworkZone {
     Public,
     Private,
     Loopback,
@@ -33,7 +33,7 @@ pub(crate) enum Place {
     Never,
 }
 
-impl Place {
+impl NetworkZone {
     /// Returns the network of a host, if it is known without resolving its name.
     pub(crate) fn of_host(host: &Host<&str>) -> Option<Self> {
         match host {
@@ -120,7 +120,7 @@ mod tests {
     /// The network of an address does not depend on its spelling.
     #[test]
     fn addresses_in_every_spelling() {
-        use Place::{Loopback, Never, Private, Public};
+        use NetworkZone::{Loopback, Never, Private, Public};
         let cases = [
             ("127.0.0.1", Loopback),
             ("127.255.255.254", Loopback),
@@ -194,15 +194,15 @@ mod tests {
         ];
         for (host, expected) in cases {
             let url = Url::parse(&format!("https://{host}/x")).expect(host);
-            let place = Place::of_host(&url.host().expect(host));
-            assert_eq!(place, Some(expected), "{host} {url}");
+            let zone = NetworkZone::of_host(&url.host().expect(host));
+            assert_eq!(zone, Some(expected), "{host} {url}");
         }
     }
 
     #[test]
     fn other_names_have_to_be_looked_up() {
         for name in ["example.com", "localhost.example.com", "notlocalhost"] {
-            assert_eq!(Place::of_host(&Host::Domain(name)), None, "{name}");
+            assert_eq!(NetworkZone::of_host(&Host::Domain(name)), None, "{name}");
         }
     }
 }
