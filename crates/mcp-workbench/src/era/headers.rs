@@ -94,7 +94,7 @@ impl ParameterHeader {
             return Ok(Vec::new());
         }
         let mut found = Vec::new();
-        walk(schema, &Place::Root, 0, &mut found)?;
+        walk(schema, &SchemaPosition::Root, 0, &mut found)?;
         let mut names = HashSet::new();
         for it in &found {
             if !names.insert(it.header.clone()) {
@@ -120,7 +120,7 @@ impl ParameterHeader {
     /// Returns whether the header, as it was sent, agrees with the arguments. A duplicate argument agrees with no
     /// header, because it is unknown which of the two the server will read.
     pub(crate) fn agrees(&self, given: Option<&str>, arguments: &RawJson) -> bool {
-        if self.stands_twice(arguments) {
+        if self.is_ambiguous(arguments) {
             return false;
         }
         match (given.map(decode), self.value(arguments)) {
@@ -131,7 +131,7 @@ impl ParameterHeader {
     }
 
     /// Returns whether the path matches more than one argument.
-    fn stands_twice(&self, arguments: &RawJson) -> bool {
+    fn is_ambiguous(&self, arguments: &RawJson) -> bool {
         let mut value = arguments.clone();
         for key in &self.path {
             let members = value.members().unwrap_or_default();
@@ -153,7 +153,7 @@ impl ParameterHeader {
 }
 
 /// The position of a subschema.
-enum Place {
+enum SchemaPosition {
     Root,
     /// An argument, with its path.
     Argument(Vec<String>),
@@ -161,7 +161,7 @@ enum Place {
     Elsewhere,
 }
 
-impl Place {
+impl SchemaPosition {
     fn argument(&self, name: &str) -> Self {
         match self {
             Self::Root => Self::Argument(vec![name.to_owned()]),
@@ -175,7 +175,7 @@ impl Place {
 
 fn walk(
     schema: &RawJson,
-    place: &Place,
+    position: &SchemaPosition,
     depth: usize,
     found: &mut Vec<ParameterHeader>,
 ) -> Result<(), MarkProblem> {
@@ -185,32 +185,36 @@ fn walk(
     if let Some(elements) = schema.elements() {
         return elements
             .iter()
-            .try_for_each(|it| walk(it, &Place::Elsewhere, depth + 1, found));
+            .try_for_each(|it| walk(it, &SchemaPosition::Elsewhere, depth + 1, found));
     }
     for member in schema.members().unwrap_or_default() {
         match member.key.as_ref() {
-            MARK => found.push(marked(schema, place, &member.value)?),
+            MARK => found.push(marked(schema, position, &member.value)?),
             "properties" => {
                 for argument in member.value.members().unwrap_or_default() {
-                    let place = place.argument(&argument.key);
-                    walk(&argument.value, &place, depth + 1, found)?;
+                    let position = position.argument(&argument.key);
+                    walk(&argument.value, &position, depth + 1, found)?;
                 }
             }
             "$defs" | "definitions" | "dependentSchemas" | "patternProperties" => {
                 for named in member.value.members().unwrap_or_default() {
-                    walk(&named.value, &Place::Elsewhere, depth + 1, found)?;
+                    walk(&named.value, &SchemaPosition::Elsewhere, depth + 1, found)?;
                 }
             }
             // These hold values, not schemas.
             "default" | "const" | "enum" | "examples" => {}
-            _ => walk(&member.value, &Place::Elsewhere, depth + 1, found)?,
+            _ => walk(&member.value, &SchemaPosition::Elsewhere, depth + 1, found)?,
         }
     }
     Ok(())
 }
 
-fn marked(schema: &RawJson, place: &Place, name: &RawJson) -> Result<ParameterHeader, MarkProblem> {
-    let Place::Argument(path) = place else {
+fn marked(
+    schema: &RawJson,
+    position: &SchemaPosition,
+    name: &RawJson,
+) -> Result<ParameterHeader, MarkProblem> {
+    let SchemaPosition::Argument(path) = position else {
         return Err(MarkProblem::Misplaced);
     };
     let name = name.as_text().ok_or(MarkProblem::NoName)?;

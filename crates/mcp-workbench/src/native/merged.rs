@@ -58,7 +58,7 @@ pub(super) struct Merged {
 
 /// The list of one server.
 #[derive(Debug)]
-pub(super) struct Listed {
+pub(super) struct ServerItems {
     pub(super) server: ServerName,
     pub(super) items: Vec<RawJson>,
     /// The cache hints of the server.
@@ -88,7 +88,7 @@ impl Route {
 impl Merged {
     /// Merges lists whose items have names. The first server keeps a name; an item of another server with the same
     /// name gets the server's name as a prefix.
-    pub(super) fn by_name(lists: Vec<Listed>, limit: usize) -> Self {
+    pub(super) fn by_name(lists: Vec<ServerItems>, limit: usize) -> Self {
         let mut merged = Self::empty(&lists);
         let mut taken = HashSet::new();
         for (server, item) in each(lists) {
@@ -120,7 +120,7 @@ impl Merged {
     }
 
     /// Merges lists whose items are identified by a key. The first server that lists a key owns it.
-    pub(super) fn by_key(lists: Vec<Listed>, key: &str) -> Self {
+    pub(super) fn by_key(lists: Vec<ServerItems>, key: &str) -> Self {
         let mut merged = Self::empty(&lists);
         let mut taken = HashSet::new();
         for (server, item) in each(lists) {
@@ -137,7 +137,7 @@ impl Merged {
     }
 
     /// Creates an empty list with the cache hints of these lists.
-    fn empty(lists: &[Listed]) -> Self {
+    fn empty(lists: &[ServerItems]) -> Self {
         let hints = lists.iter().map(|list| list.hints);
         Self {
             shown: Vec::new(),
@@ -164,11 +164,13 @@ impl Merged {
     }
 }
 
-fn each(lists: Vec<Listed>) -> impl Iterator<Item = (ServerName, RawJson)> {
-    lists.into_iter().flat_map(|Listed { server, items, .. }| {
-        let items = items.into_iter();
-        items.map(move |item| (server.clone(), item))
-    })
+fn each(lists: Vec<ServerItems>) -> impl Iterator<Item = (ServerName, RawJson)> {
+    lists
+        .into_iter()
+        .flat_map(|ServerItems { server, items, .. }| {
+            let items = items.into_iter();
+            items.map(move |item| (server.clone(), item))
+        })
 }
 
 fn text(item: &RawJson, key: &str) -> Option<String> {
@@ -180,11 +182,11 @@ mod tests {
     use super::*;
     use crate::era::CacheScope;
 
-    fn list(server: &str, items: &[&str]) -> Listed {
+    fn list(server: &str, items: &[&str]) -> ServerItems {
         let items = items
             .iter()
             .map(|item| RawJson::parse(&(*item).to_owned().into()).unwrap());
-        Listed {
+        ServerItems {
             server: server.into(),
             items: items.collect(),
             hints: CacheHints::NONE,
@@ -238,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_list_may_be_kept_as_long_as_its_strictest_part() {
-        let hinted = |ttl_ms, scope| Listed {
+        let hinted = |ttl_ms, scope| ServerItems {
             hints: CacheHints { ttl_ms, scope },
             ..list("a", &[])
         };

@@ -34,7 +34,7 @@ use crate::{
 
 pub(crate) use error::NativeError;
 pub(crate) use merged::Route;
-use merged::{Family, Listed, Merged};
+use merged::{Family, Merged, ServerItems};
 #[cfg(test)]
 pub(crate) use nobody::Nobody;
 use shown_tools::ShownTools;
@@ -47,28 +47,28 @@ pub(crate) struct Native {
     /// The maximum length of a name that we create when two servers use the same one.
     name_limit: usize,
     /// The lists that were read from the servers and have not changed since.
-    known: Mutex<Known>,
+    cache: Mutex<ListCache>,
     subscriptions: Arc<Subscriptions>,
 }
 
-struct Known {
+struct ListCache {
     /// Counts the changes that servers have announced.
     generation: u64,
-    lists: HashMap<Family, Kept>,
+    lists: HashMap<Family, CachedList>,
     /// The tools that were last shown.
     tools: Option<ShownTools>,
     events: broadcast::Receiver<ServerEvent>,
 }
 
-/// A cached list.
-struct Kept {
+/// A merged list with its expiry time.
+struct CachedList {
     merged: Arc<Merged>,
-    /// The expiry time; `None` if the list is valid until a server announces a change.
+    /// `None` if the list is valid until a server announces a change.
     until: Option<Instant>,
 }
 
 /// The introduction that a client gets when it starts.
-pub(crate) struct Introduced {
+pub(crate) struct Introduction {
     /// The capabilities of all servers together.
     pub capabilities: Value,
     /// The instructions of the servers.
@@ -86,7 +86,7 @@ impl Native {
         Self {
             toolbox,
             name_limit,
-            known: Mutex::new(Known {
+            cache: Mutex::new(ListCache {
                 generation: 0,
                 lists: HashMap::new(),
                 tools: None,
@@ -102,7 +102,7 @@ impl Native {
     }
 
     /// Returns the introduction for `server/discover`, which includes features that the legacy era lacks.
-    pub(crate) fn discover(&self) -> Introduced {
+    pub(crate) fn discover(&self) -> Introduction {
         let mut introduced = self.introduce();
         if self.has_tasks() {
             introduced.capabilities["extensions"] = json!({ TASKS_EXTENSION: {} });
@@ -118,7 +118,7 @@ impl Native {
     }
 
     /// Returns the introduction for `initialize`.
-    pub(crate) fn introduce(&self) -> Introduced {
+    pub(crate) fn introduce(&self) -> Introduction {
         let catalogue = self.toolbox.catalogue();
         let catalogue = catalogue.lists();
         let mut capabilities = Map::new();
@@ -132,7 +132,7 @@ impl Native {
                 capabilities.insert(family.capability().into(), value);
             }
         }
-        Introduced {
+        Introduction {
             capabilities: Value::Object(capabilities),
             instructions: instructions(catalogue),
         }
@@ -140,13 +140,13 @@ impl Native {
 
     /// Returns the tools under the names that clients see.
     fn tools(&self) -> Arc<Merged> {
-        let mut known = self.known();
-        match &known.tools {
+        let mut cache = self.cache();
+        match &cache.tools {
             Some(tools) if tools.is_current() => Arc::clone(tools.merged()),
             old => {
                 let catalogue = self.toolbox.catalogue();
                 let tools = ShownTools::merge(catalogue, old.as_ref(), self.name_limit);
-                Arc::clone(known.tools.insert(tools).merged())
+                Arc::clone(cache.tools.insert(tools).merged())
             }
         }
     }
@@ -183,12 +183,12 @@ impl Native {
     /// Returns the merged list of all servers. Reads it from them if it is not cached.
     async fn merged(&self, family: Family, client: &Arc<dyn ClientHandle>) -> Arc<Merged> {
         let generation = {
-            let mut known = self.known();
-            known.take_events();
-            if let Some(merged) = known.get(family) {
+            let mut cache = self.cache();
+            cache.take_events();
+            if let Some(merged) = cache.get(family) {
                 return merged;
             }
-            known.generation
+            cache.generation
         };
         let mut lists = Vec::new();
         let mut complete = true;
@@ -196,7 +196,7 @@ impl Native {
             let list = requests::read_list(&server, family, client).await;
             complete &= list.is_some();
             let (items, hints) = list.unwrap_or((Vec::new(), CacheHints::NONE));
-            lists.push(Listed {
+            lists.push(ServerItems {
                 server: name,
                 items,
                 hints,
@@ -207,14 +207,14 @@ impl Native {
             Family::Resources => Merged::by_key(lists, "uri"),
             Family::Templates => Merged::by_key(lists, "uriTemplate"),
         });
-        let mut known = self.known();
-        known.take_events();
+        let mut cache = self.cache();
+        cache.take_events();
         // A list that changed while it was read, or that could not be read completely, is read again the next time.
-        if complete && known.generation == generation {
-            let kept = Kept::new(Arc::clone(&merged), Instant::now());
-            known.lists.insert(family, kept);
+        if complete && cache.generation == generation {
+            let cached = CachedList::new(Arc::clone(&merged), Instant::now());
+            cache.lists.insert(family, cached);
         }
-        drop(known);
+        drop(cache);
         merged
     }
 
@@ -262,7 +262,7 @@ impl Native {
         if event.server.toolbox != *self.toolbox.name() {
             return false;
         }
-        self.known().take_events();
+        self.cache().take_events();
         match &event.change {
             Change::Prompts | Change::Resources => true,
             Change::Resource(params) => {
@@ -278,12 +278,12 @@ impl Native {
         self.subscriptions.release(Subscriber::Client(client));
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cache(&self) -> MutexGuard<'_, ListCache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl CachedList {
     /// Caches a list that was read at `now`. A lifetime that the servers gave limits it; otherwise it is valid until
     /// a server announces a change.
     fn new(merged: Arc<Merged>, now: Instant) -> Self {
@@ -297,12 +297,12 @@ impl Kept {
     }
 }
 
-impl Known {
+impl ListCache {
     /// Returns a cached list that is still valid.
     fn get(&self, family: Family) -> Option<Arc<Merged>> {
-        let kept = self.lists.get(&family)?;
-        let current = kept.is_current(Instant::now());
-        current.then(|| Arc::clone(&kept.merged))
+        let cached = self.lists.get(&family)?;
+        let current = cached.is_current(Instant::now());
+        current.then(|| Arc::clone(&cached.merged))
     }
 
     /// Drops the cached lists that have changed.
@@ -370,22 +370,22 @@ mod tests {
     #[test]
     fn a_list_is_kept_for_as_long_as_its_server_lets_it() {
         let now = Instant::now();
-        let kept = |ttl_ms| {
+        let cached = |ttl_ms| {
             let hints = CacheHints {
                 ttl_ms,
                 scope: CacheScope::Public,
             };
-            let list = Listed {
+            let list = ServerItems {
                 server: "a".into(),
                 items: Vec::new(),
                 hints,
             };
-            Kept::new(Arc::new(Merged::by_key(vec![list], "uri")), now)
+            CachedList::new(Arc::new(Merged::by_key(vec![list], "uri")), now)
         };
         let later = |ms| now + Duration::from_millis(ms);
-        assert!(kept(100).is_current(later(99)));
-        assert!(!kept(100).is_current(later(100)));
-        assert!(kept(0).is_current(later(1_000_000)));
-        assert!(kept(u64::MAX).is_current(later(1_000_000)));
+        assert!(cached(100).is_current(later(99)));
+        assert!(!cached(100).is_current(later(100)));
+        assert!(cached(0).is_current(later(1_000_000)));
+        assert!(cached(u64::MAX).is_current(later(1_000_000)));
     }
 }

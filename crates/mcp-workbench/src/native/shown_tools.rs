@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::merged::{Listed, Merged};
+use super::merged::{Merged, ServerItems};
 use crate::toolbox::Catalogue;
 
 /// The merged tools, and the catalogue that they were made from.
@@ -39,7 +39,7 @@ impl ShownTools {
 fn merged(catalogue: &Catalogue, name_limit: usize) -> Merged {
     let lists = catalogue.lists().iter().map(|(server, list)| {
         let items = list.tools().iter().map(|tool| tool.definition.clone());
-        Listed {
+        ServerItems {
             server: server.clone(),
             items: items.collect(),
             hints: list.hints,

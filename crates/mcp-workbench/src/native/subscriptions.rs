@@ -20,7 +20,7 @@ pub(super) const SUBSCRIBE: &str = "resources/subscribe";
 pub(super) const UNSUBSCRIBE: &str = "resources/unsubscribe";
 
 /// The timeout for the unsubscribe requests of a client that has gone.
-const FAREWELL: Duration = Duration::from_secs(30);
+const UNSUBSCRIBE_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Subscriber {
@@ -98,11 +98,11 @@ impl Subscriptions {
         }
         let subscriptions = Arc::clone(self);
         self.toolbox.spawn(async move {
-            let told = subscriptions.unsubscribe_all(&unwanted);
-            if timeout(FAREWELL, told).await.is_err() {
+            let sent = subscriptions.unsubscribe_all(&unwanted);
+            if timeout(UNSUBSCRIBE_TIMEOUT, sent).await.is_err() {
                 tracing::warn!(
                     "timed out after {} s waiting for a server to end a subscription",
-                    FAREWELL.as_secs()
+                    UNSUBSCRIBE_TIMEOUT.as_secs()
                 );
             }
         });
@@ -112,7 +112,7 @@ impl Subscriptions {
         let nobody: Arc<dyn ClientHandle> = Arc::new(Nobody);
         for resource in resources {
             if !self.is_wanted(resource) {
-                self.tell(UNSUBSCRIBE, resource, &nobody).await;
+                self.send(UNSUBSCRIBE, resource, &nobody).await;
                 self.renew_if_wanted(resource, &nobody).await;
             }
         }
@@ -126,12 +126,12 @@ impl Subscriptions {
         client: &Arc<dyn ClientHandle>,
     ) {
         if self.is_wanted(resource) {
-            self.tell(SUBSCRIBE, resource, client).await;
+            self.send(SUBSCRIBE, resource, client).await;
         }
     }
 
     /// Sends a request about a resource to its server. Returns true if the server accepts it.
-    pub(super) async fn tell(
+    pub(super) async fn send(
         &self,
         method: &'static str,
         resource: &Resource,
@@ -141,11 +141,11 @@ impl Subscriptions {
             return false;
         };
         let params = ObjectText::new().member("uri", &resource.uri).finish();
-        let told = server.call(relayed(method, &params, client)).await;
-        if let Err(error) = &told {
+        let sent = server.call(relayed(method, &params, client)).await;
+        if let Err(error) = &sent {
             tracing::debug!("{method} of {}: {error}", resource.server);
         }
-        told.is_ok()
+        sent.is_ok()
     }
 
     fn is_wanted(&self, resource: &Resource) -> bool {

@@ -67,7 +67,7 @@ impl Watch {
         }
         // Added first, because the server may notify of a change before its response arrives.
         self.subscriptions.add(self.subscriber, &resource);
-        if self.subscriptions.tell(SUBSCRIBE, &resource, client).await {
+        if self.subscriptions.send(SUBSCRIBE, &resource, client).await {
             self.changes.uris.push(resource.uri);
         } else {
             self.subscriptions.remove(self.subscriber, &resource);
