@@ -80,43 +80,43 @@ pub(crate) struct CallContext {
     /// The caller's answers to the questions of an earlier attempt.
     pub retry: Option<Box<Retry>>,
     /// The progress that was reported to the caller.
-    pub progress: ToldProgress,
+    pub progress: ReportedProgress,
 }
 
 /// The progress that was reported to a caller. A call that is repeated because its server asked for input starts from
 /// zero at its server. The caller sees one call, whose progress must only grow. Most calls report none, so it is
 /// boxed.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct ToldProgress(Option<Box<Told>>);
+pub(crate) struct ReportedProgress(Option<Box<ReportedValues>>);
 
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Told {
+struct ReportedValues {
     /// The last progress before the call was repeated.
     before: Option<f64>,
     now: Option<f64>,
 }
 
-impl ToldProgress {
+impl ReportedProgress {
     /// Marks that the call is about to be repeated.
-    pub(crate) fn begin_again(&mut self) {
-        if let Some(told) = &mut self.0 {
-            told.before = told.now;
+    pub(crate) fn restart(&mut self) {
+        if let Some(values) = &mut self.0 {
+            values.before = values.now;
         }
     }
 
     /// Records a report. Returns false if it is not above the progress that was reported before the call was
     /// repeated.
-    pub(crate) fn note(&mut self, report: &RawJson) -> bool {
+    pub(crate) fn record(&mut self, report: &RawJson) -> bool {
         let progress = report.member("progress");
         let progress = progress.and_then(|it| it.as_str().parse::<f64>().ok());
         let Some(progress) = progress else {
             return true;
         };
-        let told = self.0.get_or_insert_default();
-        if told.before.is_some_and(|before| progress <= before) {
+        let values = self.0.get_or_insert_default();
+        if values.before.is_some_and(|before| progress <= before) {
             return false;
         }
-        told.now = Some(progress);
+        values.now = Some(progress);
         true
     }
 }

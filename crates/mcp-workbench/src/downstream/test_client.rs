@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::{
     call::{
         AnswerFuture, Call, CallContext, CallRequest, ClientCapabilities, ClientHandle, ClientId,
-        Owner, Principal, Question, Recipient, RoomFuture, ToldProgress,
+        Owner, Principal, Question, Recipient, ReportedProgress, RoomFuture,
     },
     era::Era,
     wire::{Answer, Frame, RawJson},
@@ -60,7 +60,7 @@ impl TestClient {
                 client: self.handle(),
                 meta: None,
                 retry: None,
-                progress: ToldProgress::default(),
+                progress: ReportedProgress::default(),
             },
         }
     }

@@ -10,7 +10,7 @@ use super::{
     subscriptions::{Resource, SUBSCRIBE, Subscriber, UNSUBSCRIBE},
 };
 use crate::{
-    call::{Call, CallContext, CallRequest, ClientHandle, ToldProgress},
+    call::{Call, CallContext, CallRequest, ClientHandle, ReportedProgress},
     downstream::{CallError, ListWalk, ServerFamily, ServerHandle, Step},
     era::{CacheHints, Era},
     offload::offload,
@@ -264,7 +264,7 @@ pub(super) fn relayed(
             client: Arc::clone(client),
             meta: None,
             retry: None,
-            progress: ToldProgress::default(),
+            progress: ReportedProgress::default(),
         },
     }
 }

@@ -11,8 +11,8 @@ use super::{
 use crate::{
     budget,
     call::{
-        Call, CallContext, CallRequest, ClientCapabilities, ClientHandle, ClientIdentity, Retry,
-        ToldProgress,
+        Call, CallContext, CallRequest, ClientCapabilities, ClientHandle, ClientIdentity,
+        ReportedProgress, Retry,
     },
     contain::Panicked,
     downstream::CallError,
@@ -61,7 +61,7 @@ impl Requester {
             client,
             meta: relayed,
             retry,
-            progress: ToldProgress::default(),
+            progress: ReportedProgress::default(),
         }
     }
 

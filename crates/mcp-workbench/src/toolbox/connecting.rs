@@ -25,7 +25,7 @@ const RETRY_WAIT: Duration = Duration::from_secs(2);
 type Answer = Result<Arc<ToolList>, Arc<ConnectError>>;
 
 /// The servers of a toolbox when an open stopped waiting for them.
-pub(super) struct Found {
+pub(super) struct ConnectOutcome {
     /// The tools of those that are up, in the order of the file.
     pub(super) catalogue: Vec<(ServerName, Arc<ToolList>)>,
     pub(super) failures: Vec<ServerFailure>,
@@ -37,7 +37,7 @@ pub(super) async fn connect_all(
     contents: &Contents,
     client: &Arc<dyn ClientHandle>,
     open_wait: Duration,
-) -> Found {
+) -> ConnectOutcome {
     if contents.config.connect == Connect::OnUse {
         let servers = contents.servers().values().map(Arc::as_ref);
         let untried = servers.filter(|it| it.inspect(|status| is_untried(&status.phase)));
@@ -141,8 +141,8 @@ impl Connecting {
         deadlines.max()
     }
 
-    fn finish(self, contents: &Contents) -> Found {
-        let mut found = Found {
+    fn finish(self, contents: &Contents) -> ConnectOutcome {
+        let mut found = ConnectOutcome {
             catalogue: Vec::new(),
             failures: Vec::new(),
         };

@@ -103,44 +103,44 @@ impl ChangedFiles {
 
 /// The changes in a toolbox.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Difference {
+pub(crate) struct ToolboxChanges {
     pub added: Vec<ServerName>,
     pub changed: Vec<ServerName>,
     pub removed: Vec<ServerName>,
     /// True if the description or the order of the servers changed.
-    pub is_described_otherwise: bool,
+    pub is_redescribed: bool,
     /// True if `connect` changed.
-    pub connects_otherwise: bool,
+    pub has_new_connect: bool,
 }
 
-impl Difference {
+impl ToolboxChanges {
     /// Compares two configurations.
     pub(super) fn between(
         old: &config::Toolbox,
         new: &config::Toolbox,
         files: &ChangedFiles,
     ) -> Self {
-        let mut difference = Self::default();
+        let mut changes = Self::default();
         for (name, server) in &new.servers {
             match old.servers.get(name) {
-                None => difference.added.push(name.clone()),
+                None => changes.added.push(name.clone()),
                 Some(before) if before != server || files.renewal(server) == Renewal::Always => {
-                    difference.changed.push(name.clone());
+                    changes.changed.push(name.clone());
                 }
                 Some(_) => {}
             }
         }
         let gone = |name: &&ServerName| !new.servers.contains_key(*name);
-        difference.removed = old.servers.keys().filter(gone).cloned().collect();
+        changes.removed = old.servers.keys().filter(gone).cloned().collect();
         let kept = |toolbox: &config::Toolbox, other: &config::Toolbox| -> Vec<ServerName> {
             let names = toolbox.servers.keys();
             let kept = names.filter(|name| other.servers.contains_key(*name));
             kept.cloned().collect()
         };
-        difference.is_described_otherwise =
+        changes.is_redescribed =
             old.description != new.description || kept(old, new) != kept(new, old);
-        difference.connects_otherwise = old.connect != new.connect;
-        difference
+        changes.has_new_connect = old.connect != new.connect;
+        changes
     }
 
     /// Returns whether nothing changed.
@@ -156,7 +156,7 @@ impl Difference {
 }
 
 /// The text for the log, after the name of the toolbox.
-impl fmt::Display for Difference {
+impl fmt::Display for ToolboxChanges {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = [
             ("added", &self.added),
@@ -174,11 +174,11 @@ impl fmt::Display for Difference {
                 separator = "; ";
             }
         }
-        if self.is_described_otherwise {
+        if self.is_redescribed {
             write!(f, "{separator}description or server order changed")?;
             separator = "; ";
         }
-        if self.connects_otherwise {
+        if self.has_new_connect {
             write!(f, "{separator}`connect` changed")?;
         }
         Ok(())

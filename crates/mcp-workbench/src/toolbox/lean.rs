@@ -54,7 +54,7 @@ pub(super) fn opened_text(opened: &Opened, detail: Detail) -> String {
         title(opened),
         counted(tools, "tool"),
         counted(opened.catalogue.len(), "server"),
-        how_to_go_on(detail)
+        next_step(detail)
     );
     for (server, list) in &opened.catalogue {
         let name = shown_name(server.as_str());
@@ -104,7 +104,7 @@ pub(super) fn matching_text(
             title(opened),
             matching.len(),
             counted(tools, "tool"),
-            how_to_go_on(detail)
+            next_step(detail)
         )
     };
     for (server, tool) in matching {
@@ -126,7 +126,7 @@ fn title(opened: &Opened) -> String {
 }
 
 /// Returns the hint at the next step for the model.
-fn how_to_go_on(detail: Detail) -> &'static str {
+fn next_step(detail: Detail) -> &'static str {
     match detail {
         Detail::Names | Detail::Brief => "For parameters use detail \"signature\".",
         Detail::Signature | Detail::Compact | Detail::Full => {

@@ -14,7 +14,7 @@ mod render;
 mod signature;
 
 pub(crate) use catalogue::Catalogue;
-pub(crate) use contents::{ChangedFiles, Difference};
+pub(crate) use contents::{ChangedFiles, ToolboxChanges};
 pub(crate) use dynamic::{
     Registry, possible_names, possible_registered_names, registered_definition, unique_name,
 };

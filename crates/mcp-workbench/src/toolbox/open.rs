@@ -12,8 +12,8 @@ use tokio::sync::watch;
 
 use super::{
     catalogue::Catalogue,
-    connecting::{Found, connect_all},
-    contents::{ChangedFiles, Contents, Difference},
+    connecting::{ConnectOutcome, connect_all},
+    contents::{ChangedFiles, Contents, ToolboxChanges},
     opened::{Opened, ServerFailure},
 };
 use crate::{
@@ -32,7 +32,7 @@ pub(crate) struct Toolbox {
     contents: watch::Sender<Arc<Contents>>,
     opened: Mutex<Option<Arc<Opened>>>,
     /// Set once a search has found tools in it, which counts as opening it.
-    is_found: AtomicBool,
+    has_search_hits: AtomicBool,
     /// The number of callers that are opening it right now.
     opening: watch::Sender<usize>,
 }
@@ -52,7 +52,7 @@ impl Toolbox {
             contents: watch::channel(Arc::new(Contents::new(config, Arc::clone(&pool)))).0,
             pool,
             opened: Mutex::new(None),
-            is_found: AtomicBool::new(false),
+            has_search_hits: AtomicBool::new(false),
             opening: watch::channel(0).0,
         }
     }
@@ -71,15 +71,19 @@ impl Toolbox {
     }
 
     /// Applies a new configuration. An open toolbox stays open, and running calls stay with their servers.
-    pub(crate) fn renew(&self, config: &Arc<config::Toolbox>, files: &ChangedFiles) -> Difference {
+    pub(crate) fn renew(
+        &self,
+        config: &Arc<config::Toolbox>,
+        files: &ChangedFiles,
+    ) -> ToolboxChanges {
         let contents = self.contents();
-        let difference = Difference::between(&contents.config, config, files);
+        let changes = ToolboxChanges::between(&contents.config, config, files);
         // Settings of all servers may have changed even if this toolbox has not.
         let renewed = Arc::new(contents.renewed(config, files));
-        if !difference.is_empty() {
+        if !changes.is_empty() {
             self.contents.send_replace(renewed);
         }
-        difference
+        changes
     }
 
     /// Returns whether the configuration has changed since the last open.
@@ -117,13 +121,13 @@ impl Toolbox {
     }
 
     /// Records that a search has found tools in it, so that they can be used.
-    pub(crate) fn note_found(&self) {
-        self.is_found.store(true, Ordering::Relaxed);
+    pub(crate) fn mark_found(&self) {
+        self.has_search_hits.store(true, Ordering::Relaxed);
     }
 
     /// Returns whether its tools can be used: it was opened, or a search has found some of them.
     pub(crate) fn is_usable(&self) -> bool {
-        self.is_found.load(Ordering::Relaxed) || self.last_opened().is_some()
+        self.has_search_hits.load(Ordering::Relaxed) || self.last_opened().is_some()
     }
 
     /// Returns whether its tools can be used, after waiting for an open that is in progress.
@@ -157,18 +161,18 @@ impl Toolbox {
                 biased;
                 Ok(()) = newest.changed() => {}
                 found = connect_all(&contents, client, open_wait) => {
-                    return self.take_found(&contents, found).await;
+                    return self.store_outcome(&contents, found).await;
                 }
             }
         }
     }
 
-    async fn take_found(
+    async fn store_outcome(
         &self,
         contents: &Contents,
-        found: Found,
+        found: ConnectOutcome,
     ) -> Result<Arc<Opened>, OpenError> {
-        let Found {
+        let ConnectOutcome {
             catalogue,
             failures,
         } = found;

@@ -170,7 +170,7 @@ pub(super) async fn search(
     for hit in search.shown() {
         for tool in std::iter::once(&hit.tool).chain(&hit.alike) {
             if let Some(toolbox) = workbench.toolbox(tool.toolbox.as_str()) {
-                toolbox.note_found();
+                toolbox.mark_found();
             }
         }
     }

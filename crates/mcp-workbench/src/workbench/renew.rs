@@ -10,7 +10,7 @@ use crate::{
     config::{Config, ToolMode},
     downstream::ToolList,
     ident::{ServerIdentifier, ServerName, ToolboxName},
-    toolbox::{ChangedFiles, Difference, Toolbox},
+    toolbox::{ChangedFiles, Toolbox, ToolboxChanges},
     visible::visible,
 };
 
@@ -31,7 +31,7 @@ pub(crate) struct Renewed {
     added: Vec<ToolboxName>,
     removed: Vec<ToolboxName>,
     /// The changed toolboxes with their changes.
-    changed: Vec<(ToolboxName, Difference)>,
+    changed: Vec<(ToolboxName, ToolboxChanges)>,
     /// True if the order of the remaining toolboxes changed.
     is_reordered: bool,
     /// True if the enabled meta-tools or their definitions changed.

@@ -30,7 +30,7 @@ use super::{
 };
 use crate::{
     alarm::timeout,
-    call::{CallContext, ClientHandle, ToldProgress},
+    call::{CallContext, ClientHandle, ReportedProgress},
     config::{Environment, ToolMode},
     downstream::{Phase, ServerHandle, Urgency},
     ident::{ServerName, ToolIdentifier, ToolName, ToolboxName},
@@ -193,7 +193,7 @@ async fn call(
         client: Arc::clone(&client),
         meta: None,
         retry: None,
-        progress: ToldProgress::default(),
+        progress: ReportedProgress::default(),
     };
     let open = RawJson::of(&json!({ "toolbox": tool.toolbox.as_str() }));
     let mut opened = MetaTool::OpenToolbox

@@ -100,7 +100,7 @@ pub(crate) fn answering<'a>(server: &'a ServerHandle, call: &'a Call) -> Answeri
 /// Makes a call again with the answers to what was asked.
 async fn go_on(server: &ServerHandle, mut call: Call, retry: Retry) -> Result<Answered, CallError> {
     call.context.retry = Some(Box::new(retry));
-    call.context.progress.begin_again();
+    call.context.progress.restart();
     let answered = server.call_once(call).await;
     let answered = answered.map_err(CallError::after_it_began)?;
     Ok(Answered {

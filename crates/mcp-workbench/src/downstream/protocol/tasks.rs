@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
 use crate::{
-    call::{Call, CallContext, CallRequest, ClientHandle, Principal, ToldProgress},
+    call::{Call, CallContext, CallRequest, ClientHandle, Principal, ReportedProgress},
     config::{Secrets, Transport},
     downstream::{
         error::CallError,
@@ -199,7 +199,7 @@ impl Follower<'_> {
                 client: Arc::clone(&context.client),
                 meta: context.meta.clone(),
                 retry: None,
-                progress: ToldProgress::default(),
+                progress: ReportedProgress::default(),
             },
         }
     }

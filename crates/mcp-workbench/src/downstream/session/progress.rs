@@ -76,7 +76,7 @@ impl ProgressGate {
 /// Reports progress to a client, under the token of the request that it waits for now.
 pub(crate) fn report(context: &mut CallContext, params: &RawJson) {
     if let Some(token) = context.client.progress_token()
-        && context.progress.note(params)
+        && context.progress.record(params)
     {
         let params = params.with_member("progressToken", &token);
         context

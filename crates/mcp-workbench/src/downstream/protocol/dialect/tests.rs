@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 
 use super::*;
 use crate::{
-    call::{CallContext, Retry, ToldProgress},
+    call::{CallContext, ReportedProgress, Retry},
     downstream::test_client::{TestClient, json},
 };
 
@@ -19,7 +19,7 @@ fn call(client: TestClient, request: CallRequest, meta: Option<&str>) -> Call {
             client: client.handle(),
             meta: meta.map(json),
             retry: None,
-            progress: ToldProgress::default(),
+            progress: ReportedProgress::default(),
         },
     }
 }
