@@ -14,7 +14,7 @@ use crate::{
     config::{Environment, FileWatch, Fingerprint, Loaded, wait_for_writer},
     offload::run_blocking,
     toolbox::ChangedFiles,
-    workbench::{RenewError, Workbench},
+    workbench::{ApplyConfigError, Workbench},
 };
 
 /// The start is not held up: it is looked at files a moment later. What has changed by then is seen then.
@@ -47,7 +47,7 @@ enum ReloadError {
     Native(#[from] UnknownName),
     /// It is good, but not for the workbench as it runs.
     #[error(transparent)]
-    Renew(#[from] RenewError),
+    Apply(#[from] ApplyConfigError),
 }
 
 impl Source {
@@ -66,7 +66,7 @@ impl Source {
 pub(super) async fn follow(workbench: Arc<Workbench>, source: Source, mut signal: ReloadSignal) {
     let mut reloader = Reloader::new(Arc::clone(&workbench), source);
     tokio::select! {
-        () = workbench.silent() => return,
+        () = workbench.announcing_stopped() => return,
         () = async {
             reloader.note_others().await;
             sleep(FIRST_LOOK).await;
@@ -76,17 +76,17 @@ pub(super) async fn follow(workbench: Arc<Workbench>, source: Source, mut signal
         // What happens after the look is told by the watch.
         let mut watch = reloader.watch();
         tokio::select! {
-            () = workbench.silent() => return,
+            () = workbench.announcing_stopped() => return,
             () = reloader.look() => {}
         }
         let is_asked = tokio::select! {
-            () = workbench.silent() => return,
+            () = workbench.announcing_stopped() => return,
             () = changed(watch.as_mut()) => false,
             () = signal.next() => true,
         };
         if is_asked {
             tokio::select! {
-                () = workbench.silent() => return,
+                () = workbench.announcing_stopped() => return,
                 () = reloader.reload_all() => {}
             }
         }
@@ -172,7 +172,7 @@ impl Reloader {
         if !self.is_watching() {
             return;
         }
-        self.workbench.take_up_lock().await;
+        self.workbench.apply_lock_file().await;
         if changed.contains(&self.file) && self.source.load().await.is_err() {
             // Perhaps it is not whole yet.
             wait_for_writer().await;
@@ -198,7 +198,7 @@ impl Reloader {
     /// Takes up everything as it is now.
     async fn reload_all(&mut self) {
         let changed = self.changed_files().await;
-        self.workbench.take_up_lock().await;
+        self.workbench.apply_lock_file().await;
         self.reload(changed).await;
     }
 
@@ -219,9 +219,9 @@ impl Reloader {
             tracing::warn!("{problem}");
         }
         let files = ChangedFiles::new(changed);
-        let renewed = self.workbench.renew(loaded.config, &files)?;
-        tracing::info!("the configuration was read again: {renewed}");
-        for key in renewed.needs_restart {
+        let changes = self.workbench.reload(loaded.config, &files)?;
+        tracing::info!("the configuration was read again: {changes}");
+        for key in changes.needs_restart {
             tracing::warn!("`{key}` has changed: restart the workbench for it");
         }
         Ok(())

@@ -5,12 +5,12 @@ mod detail;
 mod failure;
 mod fitting;
 mod found;
-mod found_places;
 mod instructions;
 mod open_toolbox;
 mod parameters;
 mod read_result;
 mod search_tools;
+mod text_matches;
 mod use_tool;
 
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ use failure::Failure;
 pub(crate) use failure::{page_error_code, page_error_text};
 pub use fitting::MAX_CHARACTERS;
 pub use instructions::instructions;
-pub(crate) use search_tools::{MOST_HITS, USUAL_HITS};
+pub(crate) use search_tools::{DEFAULT_HITS, MAX_HITS};
 pub(crate) use use_tool::UseToolParams;
 
 impl MetaTool {

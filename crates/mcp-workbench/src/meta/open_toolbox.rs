@@ -103,7 +103,7 @@ pub(super) async fn run(
                 None if detail == Detail::Full => opened.result.clone(),
                 None => offload(opened.bytes(), move || render_opened(&opened, detail)).await,
             };
-            workbench.told(&found);
+            workbench.mark_reported(&found);
             Ok(result)
         }
         Err(error) => Err(Failure::NotOpened {

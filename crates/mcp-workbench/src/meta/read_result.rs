@@ -7,17 +7,17 @@ use serde_json::json;
 
 use super::{
     failure::Failure,
-    found_places::places,
     hints,
     parameters::{Key, ParameterReader, near_key},
     read_only,
+    text_matches::text_matches,
 };
 use crate::{
     budget::Address,
     call::CallContext,
     config::MetaTool,
     wire::{Kind, RawJson},
-    workbench::{KeptResult, PageError, Workbench, count},
+    workbench::{PageError, StoredResult, Workbench, count},
 };
 
 const RESULT: Key = Key {
@@ -36,13 +36,13 @@ const QUERY: Key = Key {
 const KEYS: [Key; 3] = [RESULT, PAGE, QUERY];
 
 /// An upper bound that no result reaches.
-const MOST_PAGES: usize = 1_000_000;
+const MAX_PAGES: usize = 1_000_000;
 
 pub(super) fn definition() -> RawJson {
     RawJson::of(&json!({
         "name": MetaTool::ReadResult.name(),
         "title": "Read result",
-        "description": "Read more of a result that was cut: one page, or the places where a text appears in it.",
+        "description": "Read more of a result that was cut: one page, or the lines that contain a text.",
         "inputSchema": {
             "type": "object",
             "properties": {
@@ -64,21 +64,21 @@ pub(super) fn run(
     arguments: &RawJson,
     context: &CallContext,
 ) -> Result<RawJson, Failure> {
-    let wanted = Wanted::read(arguments)?;
+    let params = ReadResultParams::read(arguments)?;
     let owner = context.client.recipient().owner;
     let refused = |error: PageError| Failure::NotRead {
-        result: wanted.result.clone(),
-        page: wanted.address.as_ref().map_or(1, |address| address.page),
+        result: params.result.clone(),
+        page: params.address.as_ref().map_or(1, |address| address.page),
         error,
     };
-    let address = wanted.address.as_ref().ok_or(PageError::Gone);
+    let address = params.address.as_ref().ok_or(PageError::Gone);
     let address = address.map_err(refused)?;
-    let kept = workbench.results().find(address, owner).map_err(refused)?;
-    let texts = match &wanted.query {
-        Some(query) => vec![found(&kept, query)],
+    let stored = workbench.results().find(address, owner).map_err(refused)?;
+    let texts = match &params.query {
+        Some(query) => vec![found(&stored, query)],
         None => {
-            let page = kept.page(address.view, address.page).map_err(refused)?;
-            vec![page.to_owned(), place(&kept, address)]
+            let page = stored.page(address.view, address.page).map_err(refused)?;
+            vec![page.to_owned(), place(&stored, address)]
         }
     };
     let content = { texts.iter() }.map(|text| json!({ "type": "text", "text": text }));
@@ -87,7 +87,7 @@ pub(super) fn run(
 }
 
 /// The parsed parameters.
-struct Wanted {
+struct ReadResultParams {
     /// The result as the caller named it.
     result: String,
     /// `None` if that cannot be a valid id.
@@ -95,7 +95,7 @@ struct Wanted {
     query: Option<String>,
 }
 
-impl Wanted {
+impl ReadResultParams {
     fn read(arguments: &RawJson) -> Result<Self, Failure> {
         let mut problems = Vec::new();
         let hint = |key: &str| near_key(key, &KEYS);
@@ -104,7 +104,7 @@ impl Wanted {
             Kind::Object => reader.name(&RESULT, &mut problems),
             _ => None,
         };
-        let page = reader.integer(&PAGE, 1..=MOST_PAGES, &mut problems);
+        let page = reader.integer(&PAGE, 1..=MAX_PAGES, &mut problems);
         let query = reader.optional_name(&QUERY, &mut problems);
         let Some(result) = result.filter(|_| problems.is_empty()) else {
             return Err(Failure::InvalidParameters {
@@ -125,8 +125,8 @@ impl Wanted {
 }
 
 /// Returns the position of a page among the others.
-fn place(kept: &KeptResult, address: &Address) -> String {
-    let (page, pages) = (address.page, kept.pages(address.view));
+fn place(stored: &StoredResult, address: &Address) -> String {
+    let (page, pages) = (address.page, stored.pages(address.view));
     if page == pages {
         format!("[Page {page} of {pages}, the last.]")
     } else {
@@ -135,11 +135,11 @@ fn place(kept: &KeptResult, address: &Address) -> String {
 }
 
 /// Returns the matches of a text, each with its page, as many as fit on a page.
-fn found(kept: &KeptResult, query: &str) -> String {
-    let places = places(kept.text(), query);
-    let (mut found, mut shown, mut room) = (String::new(), 0, kept.page_size);
-    for place in &places {
-        let entry = format!("page {}: {place}\n", kept.page_at(place.at));
+fn found(stored: &StoredResult, query: &str) -> String {
+    let text_matches = text_matches(stored.text(), query);
+    let (mut found, mut shown, mut room) = (String::new(), 0, stored.page_size);
+    for found_match in &text_matches {
+        let entry = format!("page {}: {found_match}\n", stored.page_at(found_match.at));
         let characters = entry.chars().count();
         if characters > room {
             break;
@@ -148,10 +148,10 @@ fn found(kept: &KeptResult, query: &str) -> String {
         shown += 1;
         found += &entry;
     }
-    let left_out = if shown < places.len() {
+    let left_out = if shown < text_matches.len() {
         format!(", {shown} shown")
     } else {
         String::new()
     };
-    format!("{found}[{}{left_out}.]", count(places.len(), "match"))
+    format!("{found}[{}{left_out}.]", count(text_matches.len(), "match"))
 }

@@ -34,11 +34,11 @@ const LIMIT: Key = Key {
 const KEYS: [Key; 4] = [QUERY, TOOLBOX, DETAIL, LIMIT];
 
 /// The maximum number of tools that are shown.
-pub(crate) const MOST_HITS: usize = 50;
+pub(crate) const MAX_HITS: usize = 50;
 /// The default number of tools that are shown.
-pub(crate) const USUAL_HITS: usize = 5;
+pub(crate) const DEFAULT_HITS: usize = 5;
 
-const LONGEST_QUERY: usize = 4096;
+const MAX_QUERY_CHARACTERS: usize = 4096;
 
 /// Returns the definition. It names the toolboxes if no other meta-tool does.
 pub(super) fn definition(workbench: &Workbench) -> RawJson {
@@ -61,7 +61,7 @@ pub(super) fn definition(workbench: &Workbench) -> RawJson {
                 "query": { "type": "string", "description": "What the tool should do" },
                 "toolbox": Value::Object(toolbox),
                 "detail": detail_schema(Detail::Signature),
-                "limit": { "type": "integer", "minimum": 1, "maximum": MOST_HITS, "default": USUAL_HITS },
+                "limit": { "type": "integer", "minimum": 1, "maximum": MAX_HITS, "default": DEFAULT_HITS },
             },
             "required": ["query"],
             "additionalProperties": false,
@@ -77,8 +77,8 @@ pub(super) async fn run(
     arguments: &RawJson,
     context: &CallContext,
 ) -> Result<RawJson, Failure> {
-    let wanted = read(arguments)?;
-    let toolbox = wanted.toolbox.as_ref();
+    let params = read(arguments)?;
+    let toolbox = params.toolbox.as_ref();
     if let Some(toolbox) = toolbox.filter(|it| workbench.toolbox(it.as_str()).is_none()) {
         return Err(Failure::ToolboxUnknown {
             toolbox: toolbox.clone(),
@@ -86,12 +86,12 @@ pub(super) async fn run(
         });
     }
     let query = Query {
-        text: &wanted.query,
+        text: &params.query,
         toolbox,
-        limit: wanted.limit,
+        limit: params.limit,
     };
     let search = workbench.search(&query, &context.client).await;
-    let mut text = found::text(&search, &wanted.query, wanted.detail);
+    let mut text = found::text(&search, &params.query, params.detail);
     if !search.is_good && workbench.has(MetaTool::OpenToolbox) {
         text.push_str(" Or see what a toolbox has: open_toolbox with detail \"brief\".");
     }
@@ -99,7 +99,7 @@ pub(super) async fn run(
 }
 
 #[derive(Debug, PartialEq, Eq)]
-struct Wanted {
+struct SearchToolsParams {
     query: String,
     toolbox: Option<ToolboxName>,
     detail: Detail,
@@ -107,7 +107,7 @@ struct Wanted {
 }
 
 /// Reads the parameters; problems are in the order in which they are reported.
-fn read(parameters: &RawJson) -> Result<Wanted, Failure> {
+fn read(parameters: &RawJson) -> Result<SearchToolsParams, Failure> {
     let mut problems = Vec::new();
     let hint = |key: &str| other_name(key).or_else(|| near_key(key, &KEYS));
     let reader = ParameterReader::read(parameters, "", &KEYS, hint, &mut problems);
@@ -120,13 +120,13 @@ fn read(parameters: &RawJson) -> Result<Wanted, Failure> {
     };
     let toolbox = reader.optional_name(&TOOLBOX, &mut problems);
     let detail = read_detail(&reader, &mut problems).unwrap_or(Detail::Signature);
-    let limit = reader.integer(&LIMIT, 1..=MOST_HITS, &mut problems);
+    let limit = reader.integer(&LIMIT, 1..=MAX_HITS, &mut problems);
     match query {
-        Some(query) if problems.is_empty() => Ok(Wanted {
+        Some(query) if problems.is_empty() => Ok(SearchToolsParams {
             query,
             toolbox: toolbox.map(|it| ToolboxName::from(&*it)),
             detail,
-            limit: limit.unwrap_or(USUAL_HITS),
+            limit: limit.unwrap_or(DEFAULT_HITS),
         }),
         _ => Err(Failure::InvalidParameters {
             problems,
@@ -142,10 +142,10 @@ pub(super) fn read_query(
 ) -> Option<String> {
     let query = reader.optional_name(&QUERY, problems)?;
     let received = query.chars().count();
-    if received > LONGEST_QUERY {
+    if received > MAX_QUERY_CHARACTERS {
         problems.push(ParameterProblem::TooLong {
             path: QUERY.path,
-            longest: LONGEST_QUERY,
+            longest: MAX_QUERY_CHARACTERS,
             received,
         });
         return None;

@@ -75,7 +75,7 @@ async fn tell_own_changes(workbench: &Workbench, wanted: &Changes, stream: &mut 
     loop {
         stream.catch_up(&told);
         tokio::select! {
-            () = workbench.silent() => return,
+            () = workbench.announcing_stopped() => return,
             () = sleep(NEXT_LOOK), if stream.missed => {}
             Ok(()) = definitions.changed(), if told.tools => stream.tell(TOOLS_CHANGED, None),
         }
@@ -99,7 +99,7 @@ async fn tell_changes(
     loop {
         stream.catch_up(&watch.changes);
         tokio::select! {
-            () = workbench.silent() => return,
+            () = workbench.announcing_stopped() => return,
             () = sleep(NEXT_LOOK), if stream.missed => {}
             Ok(()) = tools.changed(), if watch.changes.tools => stream.tell(TOOLS_CHANGED, None),
             event = events.recv() => match event {

@@ -111,7 +111,7 @@ async fn read_requests(
 /// Lets the requests that were read finish, then ends the servers, which fails the rest.
 async fn end(workbench: &Workbench, connection: Arc<Connection>) {
     let since = Instant::now();
-    workbench.fall_silent();
+    workbench.stop_announcing();
     connection.questions().give_up();
     let _ = timeout_at(since + GRACE, connection.all_answered()).await;
     let servers = workbench.shut_down(since);

@@ -71,7 +71,7 @@ impl Toolbox {
     }
 
     /// Applies a new configuration. An open toolbox stays open, and running calls stay with their servers.
-    pub(crate) fn renew(
+    pub(crate) fn reload(
         &self,
         config: &Arc<config::Toolbox>,
         files: &ChangedFiles,

@@ -31,23 +31,23 @@ use crate::{
 pub(super) const SEARCH_WAIT: Duration = Duration::from_secs(20);
 
 /// The number of servers that a search starts in parallel, since starting takes a lot of CPU.
-const AT_ONCE: usize = 8;
+const MAX_PARALLEL_STARTS: usize = 8;
 
 /// The number of tools that are shown if there is no good match.
-const NEAREST: usize = 3;
+const MAX_NEAREST: usize = 3;
 
 /// The state for searching.
 #[derive(Default)]
 pub(super) struct Finder {
     /// Locked while servers are indexed, which may take a second on another thread.
-    known: Arc<AsyncMutex<Known>>,
+    state: Arc<AsyncMutex<SearchState>>,
     /// Servers that a search has waited for in vain. The next search does not wait for them while they are still
     /// starting.
     late: Mutex<HashSet<ServerIdentifier>>,
 }
 
 #[derive(Default)]
-struct Known {
+struct SearchState {
     index: Index,
     /// The servers in the index.
     servers: HashMap<ServerIdentifier, Indexed>,
@@ -85,7 +85,7 @@ impl Search {
         if self.is_good {
             &self.hits
         } else {
-            &self.hits[..self.hits.len().min(NEAREST)]
+            &self.hits[..self.hits.len().min(MAX_NEAREST)]
         }
     }
 }
@@ -101,13 +101,13 @@ pub(crate) struct FoundTool {
 }
 
 /// A server that is searched.
-struct Place {
+struct SearchTarget {
     identifier: ServerIdentifier,
     config: Arc<config::Toolbox>,
     server: Arc<ServerHandle>,
 }
 
-impl Place {
+impl SearchTarget {
     fn failure(&self, error: Arc<ConnectError>) -> ServerFailure {
         ServerFailure {
             toolbox: self.identifier.toolbox.clone(),
@@ -118,7 +118,7 @@ impl Place {
 }
 
 /// A server to search, with its tools as they are known now.
-struct Searched {
+struct TargetSnapshot {
     identifier: ServerIdentifier,
     config: Arc<config::Toolbox>,
     tools: Option<Arc<ToolList>>,
@@ -159,13 +159,13 @@ pub(super) async fn search(
     let deadline = Instant::now() + wait;
     let failures = workbench
         .finder
-        .meet(&places(workbench, query.toolbox), client, deadline)
+        .start_unknown(&targets(workbench, query.toolbox), client, deadline)
         .await;
     // The configuration may have changed in the meantime.
-    let places = places(workbench, query.toolbox);
+    let targets = targets(workbench, query.toolbox);
     let search = workbench
         .finder
-        .search(query, &places, workbench.toolbox_names(), failures)
+        .search(query, &targets, workbench.toolbox_names(), failures)
         .await;
     for hit in search.shown() {
         for tool in std::iter::once(&hit.tool).chain(&hit.alike) {
@@ -178,16 +178,16 @@ pub(super) async fn search(
 }
 
 /// Returns the servers of one toolbox or of all, in the order of the file.
-fn places(workbench: &Workbench, chosen: Option<&ToolboxName>) -> Vec<Place> {
+fn targets(workbench: &Workbench, chosen: Option<&ToolboxName>) -> Vec<SearchTarget> {
     let now = Arc::clone(&workbench.now.borrow());
-    let mut places = Vec::new();
+    let mut targets = Vec::new();
     for (name, toolbox) in &now.toolboxes {
         if chosen.is_some_and(|chosen| chosen != name) {
             continue;
         }
         let contents = toolbox.contents();
         for (server, handle) in contents.servers() {
-            places.push(Place {
+            targets.push(SearchTarget {
                 identifier: ServerIdentifier {
                     toolbox: name.clone(),
                     server: server.clone(),
@@ -197,7 +197,7 @@ fn places(workbench: &Workbench, chosen: Option<&ToolboxName>) -> Vec<Place> {
             });
         }
     }
-    places
+    targets
 }
 
 impl Finder {
@@ -208,9 +208,9 @@ impl Finder {
         tools: Vec<ToolIdentifier>,
     ) -> Vec<(ToolIdentifier, Option<Explanation>)> {
         let query = OwnedQuery::of(query);
-        self.with_known(0, move |known| {
+        self.with_state(0, move |state| {
             let tools = tools.into_iter().map(|tool| {
-                let explanation = known.index.explain(&query.query(), &tool);
+                let explanation = state.index.explain(&query.query(), &tool);
                 (tool, explanation)
             });
             tools.collect()
@@ -219,41 +219,41 @@ impl Finder {
     }
 
     /// Runs work on the index; `more` is the size of the definitions that it may add.
-    async fn with_known<T: Send + 'static>(
+    async fn with_state<T: Send + 'static>(
         &self,
         more: usize,
-        work: impl FnOnce(&mut Known) -> T + Send + 'static,
+        work: impl FnOnce(&mut SearchState) -> T + Send + 'static,
     ) -> T {
-        let mut known = Arc::clone(&self.known).lock_owned().await;
-        offload(known.bytes + more, move || work(&mut known)).await
+        let mut state = Arc::clone(&self.state).lock_owned().await;
+        offload(state.bytes + more, move || work(&mut state)).await
     }
 
     /// Starts the servers whose tools are unknown, and returns those that are not up in time.
-    async fn meet(
+    async fn start_unknown(
         &self,
-        places: &[Place],
+        targets: &[SearchTarget],
         client: &Arc<dyn ClientHandle>,
         deadline: Instant,
     ) -> Vec<ServerFailure> {
-        load_cached_lists(places.iter().map(|place| &*place.server)).await;
-        let turns = Arc::new(Semaphore::new(AT_ONCE));
+        load_cached_lists(targets.iter().map(|target| &*target.server)).await;
+        let turns = Arc::new(Semaphore::new(MAX_PARALLEL_STARTS));
         let mut meeting = JoinSet::new();
         let mut answers = HashMap::new();
-        for (number, place) in places.iter().enumerate() {
-            if place.server.status().tools.is_some() {
+        for (number, target) in targets.iter().enumerate() {
+            if target.server.status().tools.is_some() {
                 continue;
             }
-            match place.server.status().phase {
+            match target.server.status().phase {
                 Phase::Failed(error) => {
                     // It is retried in the background, but not awaited a second time.
-                    drop(place.server.connect(Urgency::ForCall, Arc::clone(client)));
+                    drop(target.server.connect(Urgency::ForCall, Arc::clone(client)));
                     answers.insert(number, Err(error));
                 }
-                Phase::Starting if self.is_late(&place.identifier) => {
+                Phase::Starting if self.is_late(&target.identifier) => {
                     answers.insert(number, Err(Arc::new(ConnectError::StillStarting)));
                 }
                 _ => {
-                    let (server, client) = (Arc::clone(&place.server), Arc::clone(client));
+                    let (server, client) = (Arc::clone(&target.server), Arc::clone(client));
                     let turns = Arc::clone(&turns);
                     meeting.spawn(async move {
                         let _turn = turns.acquire().await;
@@ -267,11 +267,11 @@ impl Finder {
         while let Ok(Some(met)) = timeout_at(deadline, meeting.join_next()).await {
             answers.extend(met);
         }
-        let failures = places.iter().enumerate().filter_map(|(number, place)| {
+        let failures = targets.iter().enumerate().filter_map(|(number, target)| {
             let error = answers.remove(&number)?.err()?;
             let is_late = matches!(*error, ConnectError::StillStarting);
-            self.note_late(&place.identifier, is_late);
-            Some(place.failure(error))
+            self.set_late(&target.identifier, is_late);
+            Some(target.failure(error))
         });
         failures.collect()
     }
@@ -280,7 +280,7 @@ impl Finder {
         self.late().contains(server)
     }
 
-    fn note_late(&self, server: &ServerIdentifier, is_late: bool) {
+    fn set_late(&self, server: &ServerIdentifier, is_late: bool) {
         let mut late = self.late();
         if is_late {
             late.insert(server.clone());
@@ -297,51 +297,55 @@ impl Finder {
     async fn search(
         &self,
         query: &Query<'_>,
-        places: &[Place],
+        targets: &[SearchTarget],
         configured: Vec<ToolboxName>,
         failures: Vec<ServerFailure>,
     ) -> Search {
-        load_cached_lists(places.iter().map(|place| &*place.server)).await;
-        let searched = places.iter().map(|place| Searched {
-            identifier: place.identifier.clone(),
-            config: Arc::clone(&place.config),
-            tools: place.server.status().tools,
+        load_cached_lists(targets.iter().map(|target| &*target.server)).await;
+        let searched = targets.iter().map(|target| TargetSnapshot {
+            identifier: target.identifier.clone(),
+            config: Arc::clone(&target.config),
+            tools: target.server.status().tools,
         });
-        let searched: Vec<Searched> = searched.collect();
+        let searched: Vec<TargetSnapshot> = searched.collect();
         {
-            let known = searched.iter().filter(|it| it.tools.is_some());
-            let known: HashSet<&ServerIdentifier> = known.map(|it| &it.identifier).collect();
+            let listed = searched.iter().filter(|it| it.tools.is_some());
+            let listed: HashSet<&ServerIdentifier> = listed.map(|it| &it.identifier).collect();
             let mut late = self.late();
-            late.retain(|server| configured.contains(&server.toolbox) && !known.contains(server));
+            late.retain(|server| configured.contains(&server.toolbox) && !listed.contains(server));
         }
         let lists = searched.iter().filter_map(|it| it.tools.as_ref());
         let bytes = lists.map(|list| list.bytes()).sum();
         let query = OwnedQuery::of(query);
-        self.with_known(bytes, move |known| {
-            known.forget_others(query.toolbox.as_ref(), &searched, &configured);
+        self.with_state(bytes, move |state| {
+            state.forget_others(query.toolbox.as_ref(), &searched, &configured);
             for server in &searched {
-                known.take_up(server);
+                state.index_server(server);
             }
-            known.search(&query.query(), &searched, failures)
+            state.search(&query.query(), &searched, failures)
         })
         .await
     }
 }
 
-impl Known {
+impl SearchState {
     /// Removes servers from the index that are no longer configured.
     fn forget_others(
         &mut self,
         chosen: Option<&ToolboxName>,
-        searched: &[Searched],
+        searched: &[TargetSnapshot],
         configured: &[ToolboxName],
     ) {
         let there: HashSet<&ServerIdentifier> = searched.iter().map(|it| &it.identifier).collect();
-        let is_gone = |known: &ServerIdentifier| match chosen {
-            Some(chosen) if *chosen != known.toolbox => !configured.contains(&known.toolbox),
-            _ => !there.contains(known),
+        let is_gone = |indexed: &ServerIdentifier| match chosen {
+            Some(chosen) if *chosen != indexed.toolbox => !configured.contains(&indexed.toolbox),
+            _ => !there.contains(indexed),
         };
-        let gone = self.servers.keys().filter(|known| is_gone(known)).cloned();
+        let gone = self
+            .servers
+            .keys()
+            .filter(|indexed| is_gone(indexed))
+            .cloned();
         for server in gone.collect::<Vec<_>>() {
             self.remove(&server);
         }
@@ -355,24 +359,24 @@ impl Known {
     }
 
     /// Indexes the tools of a server, if they have changed.
-    fn take_up(&mut self, place: &Searched) {
-        let Some(tools) = &place.tools else {
-            return self.remove(&place.identifier);
+    fn index_server(&mut self, target: &TargetSnapshot) {
+        let Some(tools) = &target.tools else {
+            return self.remove(&target.identifier);
         };
-        if let Some(indexed) = self.servers.get(&place.identifier)
+        if let Some(indexed) = self.servers.get(&target.identifier)
             && Arc::ptr_eq(&indexed.tools, tools)
-            && Arc::ptr_eq(&indexed.config, &place.config)
+            && Arc::ptr_eq(&indexed.config, &target.config)
         {
             return;
         }
-        self.remove(&place.identifier);
+        self.remove(&target.identifier);
         let introduction = &tools.introduction;
         let said = [&introduction.product, &introduction.instructions];
         let said = said.into_iter().filter_map(|it| it.as_deref());
         let server = ServerText {
-            toolbox: &place.identifier.toolbox,
-            server: &place.identifier.server,
-            about: std::iter::once(place.config.description.as_str())
+            toolbox: &target.identifier.toolbox,
+            server: &target.identifier.server,
+            about: std::iter::once(target.config.description.as_str())
                 .chain(said)
                 .collect(),
         };
@@ -383,16 +387,16 @@ impl Known {
         self.index.put(&server, texts);
         self.bytes += tools.bytes();
         let indexed = Indexed {
-            config: Arc::clone(&place.config),
+            config: Arc::clone(&target.config),
             tools: Arc::clone(tools),
         };
-        self.servers.insert(place.identifier.clone(), indexed);
+        self.servers.insert(target.identifier.clone(), indexed);
     }
 
     fn search(
         &self,
         query: &Query<'_>,
-        places: &[Searched],
+        targets: &[TargetSnapshot],
         failures: Vec<ServerFailure>,
     ) -> Search {
         let found = self.index.search(query);
@@ -406,13 +410,13 @@ impl Known {
             })
         });
         let hits = hits.collect();
-        let searched = places
+        let searched = targets
             .iter()
-            .filter_map(|place| self.servers.get(&place.identifier));
+            .filter_map(|target| self.servers.get(&target.identifier));
         let mut toolboxes: Vec<ToolboxName> = Vec::new();
-        for place in places {
-            if toolboxes.last() != Some(&place.identifier.toolbox) {
-                toolboxes.push(place.identifier.toolbox.clone());
+        for target in targets {
+            if toolboxes.last() != Some(&target.identifier.toolbox) {
+                toolboxes.push(target.identifier.toolbox.clone());
             }
         }
         Search {

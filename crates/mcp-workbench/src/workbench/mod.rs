@@ -6,7 +6,7 @@
 
 pub(crate) mod call;
 mod finder;
-mod renew;
+mod reload;
 mod results;
 
 use std::{
@@ -44,8 +44,8 @@ pub(crate) use call::{
 use call::{consent::Consents, sign_in::open_signing_in};
 use finder::{Finder, SEARCH_WAIT};
 pub(crate) use finder::{FoundTool, Search};
-pub(crate) use renew::{RenewError, Renewed};
-pub(crate) use results::{KeptResult, PageError, Results};
+pub(crate) use reload::{ConfigChanges, ApplyConfigError};
+pub(crate) use results::{PageError, Results, StoredResult};
 
 /// The state that one process serves.
 pub(crate) struct Workbench {
@@ -70,7 +70,7 @@ pub(crate) struct Workbench {
     /// Counts the changes of the meta-tools' definitions.
     definitions_changed: watch::Sender<u64>,
     /// Cancelled when no more changes are announced.
-    silence: CancellationToken,
+    announcing_end: CancellationToken,
 }
 
 /// The configuration with its toolboxes at one moment.
@@ -116,7 +116,7 @@ impl Workbench {
             consents: Consents::default(),
             tools_changed: watch::channel(0).0,
             definitions_changed: watch::channel(0).0,
-            silence: CancellationToken::new(),
+            announcing_end: CancellationToken::new(),
             pool,
         })
     }
@@ -182,7 +182,7 @@ impl Workbench {
         let failures = match &opened {
             Ok(opened) => {
                 // The log is the only place to report changes in native mode, and it has them already.
-                self.told(native.toolbox());
+                self.mark_reported(native.toolbox());
                 for (server, list) in &opened.catalogue {
                     if let Some(incomplete) = &list.incomplete {
                         tracing::warn!("incomplete tool list of server '{server}': {incomplete}");
@@ -198,7 +198,7 @@ impl Workbench {
     }
 
     /// Opens a toolbox in the background of a call, which waits only for the one server that it needs.
-    fn open_beside(&self, toolbox: &Arc<Toolbox>, client: &Arc<dyn ClientHandle>) {
+    fn open_in_background(&self, toolbox: &Arc<Toolbox>, client: &Arc<dyn ClientHandle>) {
         let Some(this) = self.this.upgrade().filter(|_| !toolbox.is_being_opened()) else {
             return;
         };
@@ -259,12 +259,12 @@ impl Workbench {
 
     /// Applies a configuration. Servers whose entries did not change are not touched. For the others, running calls
     /// finish on the old server, and new calls use the new configuration.
-    pub(crate) fn renew(
+    pub(crate) fn reload(
         &self,
         config: Config,
         files: &ChangedFiles,
-    ) -> Result<Renewed, RenewError> {
-        renew::renew(self, config, files)
+    ) -> Result<ConfigChanges, ApplyConfigError> {
+        reload::reload(self, config, files)
     }
 
     pub(crate) fn pins(&self) -> &Arc<Pins> {
@@ -272,14 +272,14 @@ impl Workbench {
     }
 
     /// Records that the changes in a toolbox have been reported, so that they are not reported again.
-    pub(crate) fn told(&self, toolbox: &Toolbox) {
+    pub(crate) fn mark_reported(&self, toolbox: &Toolbox) {
         self.pool.pins().tell(Scope::Toolbox(toolbox.name()));
         self.pool.record_soon();
     }
 
     /// Applies a lock file that may have changed. Running servers are compared with it at once, others at their next
     /// start.
-    pub(crate) async fn take_up_lock(&self) {
+    pub(crate) async fn apply_lock_file(&self) {
         let pins = Arc::clone(self.pool.pins());
         let is_changed = run_blocking(move || pins.is_changed()).await;
         if is_changed.unwrap_or_default() {
@@ -394,18 +394,18 @@ impl Workbench {
     }
 
     /// Stops announcing changes to listeners, at the start of a shutdown.
-    pub(crate) fn fall_silent(&self) {
-        self.silence.cancel();
+    pub(crate) fn stop_announcing(&self) {
+        self.announcing_end.cancel();
     }
 
     /// Waits until changes are no longer announced. Cancel-safe.
-    pub(crate) async fn silent(&self) {
-        self.silence.cancelled().await;
+    pub(crate) async fn announcing_stopped(&self) {
+        self.announcing_end.cancelled().await;
     }
 
     /// Shuts everything down. The servers' grace period starts at `since`.
     pub(crate) async fn shut_down(&self, since: Instant) {
-        self.fall_silent();
+        self.stop_announcing();
         self.pool.shut_down(since).await;
         self.audit.close().await;
     }

@@ -34,7 +34,7 @@ const ID_BYTES: usize = 12;
 pub(crate) struct Results {
     /// The smallest budget of all servers, in characters. A result with fewer bytes is within every budget.
     least_budget: AtomicUsize,
-    kept: Mutex<Kept>,
+    store: Mutex<Store>,
     bounds: Bounds,
     /// Set while a task waits for the oldest result to expire.
     is_watched: AtomicBool,
@@ -47,15 +47,15 @@ struct Bounds {
 }
 
 #[derive(Default)]
-struct Kept {
+struct Store {
     /// The results by id, the oldest first.
-    by_id: IndexMap<String, (Instant, Arc<KeptResult>)>,
+    by_id: IndexMap<String, (Instant, Arc<StoredResult>)>,
     bytes: usize,
 }
 
 /// A stored result.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct KeptResult {
+pub(crate) struct StoredResult {
     pub id: String,
     /// The maximum length of a page.
     pub page_size: usize,
@@ -76,7 +76,7 @@ pub(crate) enum PageError {
     Unknown { pages: usize },
 }
 
-impl KeptResult {
+impl StoredResult {
     fn new(owner: Owner, result: &RawJson, cut: &Cut<'_>, page_size: usize) -> Self {
         let json = result.as_str();
         Self {
@@ -133,19 +133,21 @@ impl KeptResult {
 }
 
 /// Stores a result that is cut. Returns `None` if it is too large.
-pub(super) fn keep(
+pub(super) fn store_result(
     workbench: &Workbench,
     owner: Owner,
     result: &RawJson,
     cut: &Cut<'_>,
     page_size: usize,
-) -> Option<Arc<KeptResult>> {
-    let kept = workbench.results.keep(owner, result, cut, page_size)?;
+) -> Option<Arc<StoredResult>> {
+    let stored = workbench
+        .results
+        .store_result(owner, result, cut, page_size)?;
     let is_first = !workbench.results.is_watched.swap(true, Ordering::Relaxed);
     if let Some(this) = workbench.this.upgrade().filter(|_| is_first) {
         workbench.spawn(async move { forget_old(&this).await });
     }
-    Some(kept)
+    Some(stored)
 }
 
 /// Removes results when they expire, until none is left. Without this task they would stay in memory if no client
@@ -154,7 +156,7 @@ async fn forget_old(workbench: &Workbench) {
     while let Some(next) = workbench.results.forget_old() {
         tokio::select! {
             () = sleep_until(next) => {}
-            () = workbench.silent() => return,
+            () = workbench.announcing_stopped() => return,
         }
     }
 }
@@ -163,7 +165,7 @@ impl Results {
     pub(super) fn new(config: &Config) -> Self {
         Self {
             least_budget: AtomicUsize::new(least_budget(config)),
-            kept: Mutex::default(),
+            store: Mutex::default(),
             bounds: Bounds {
                 results: MAX_RESULTS,
                 bytes: MAX_BYTES,
@@ -187,9 +189,9 @@ impl Results {
 
     /// Removes expired results. Returns the time at which the next one expires.
     fn forget_old(&self) -> Option<Instant> {
-        let mut kept = self.kept();
-        kept.forget_old(Instant::now(), self.bounds.age);
-        let oldest = kept.by_id.first().map(|(_, (since, _))| *since);
+        let mut store = self.store();
+        store.forget_old(Instant::now(), self.bounds.age);
+        let oldest = store.by_id.first().map(|(_, (since, _))| *since);
         if oldest.is_none() {
             self.is_watched.store(false, Ordering::Relaxed);
         }
@@ -197,21 +199,21 @@ impl Results {
     }
 
     /// Stores a result. One that is already stored keeps its id.
-    fn keep(
+    fn store_result(
         &self,
         owner: Owner,
         result: &RawJson,
         cut: &Cut<'_>,
         page_size: usize,
-    ) -> Option<Arc<KeptResult>> {
-        let made = KeptResult::new(owner, result, cut, page_size);
+    ) -> Option<Arc<StoredResult>> {
+        let made = StoredResult::new(owner, result, cut, page_size);
         let now = Instant::now();
-        let mut kept = self.kept();
-        kept.forget_old(now, self.bounds.age);
-        let same = kept.by_id.values().find(|(_, it)| it.is_same(&made));
+        let mut store = self.store();
+        store.forget_old(now, self.bounds.age);
+        let same = store.by_id.values().find(|(_, it)| it.is_same(&made));
         let made = match same.map(|(_, same)| Arc::clone(same)) {
             Some(same) => {
-                kept.forget(&same.id);
+                store.forget(&same.id);
                 same
             }
             None => Arc::new(made),
@@ -219,10 +221,12 @@ impl Results {
         if made.bytes() > self.bounds.bytes {
             return None;
         }
-        kept.bytes += made.bytes();
-        kept.by_id.insert(made.id.clone(), (now, Arc::clone(&made)));
-        while kept.by_id.len() > self.bounds.results || kept.bytes > self.bounds.bytes {
-            kept.forget_oldest();
+        store.bytes += made.bytes();
+        store
+            .by_id
+            .insert(made.id.clone(), (now, Arc::clone(&made)));
+        while store.by_id.len() > self.bounds.results || store.bytes > self.bounds.bytes {
+            store.forget_oldest();
         }
         Some(made)
     }
@@ -233,22 +237,22 @@ impl Results {
         &self,
         address: &Address,
         owner: Owner,
-    ) -> Result<Arc<KeptResult>, PageError> {
-        let mut kept = self.kept();
-        kept.forget_old(Instant::now(), self.bounds.age);
-        let found = kept.by_id.get(&address.id);
+    ) -> Result<Arc<StoredResult>, PageError> {
+        let mut store = self.store();
+        store.forget_old(Instant::now(), self.bounds.age);
+        let found = store.by_id.get(&address.id);
         let found = found.filter(|(_, result)| result.owner == owner);
         found
             .map(|(_, result)| Arc::clone(result))
             .ok_or(PageError::Gone)
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn store(&self) -> MutexGuard<'_, Store> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl Store {
     fn forget_old(&mut self, now: Instant, age: Duration) {
         while let Some((_, (since, _))) = self.by_id.first()
             && now.duration_since(*since) >= age

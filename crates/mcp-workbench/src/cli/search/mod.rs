@@ -19,7 +19,7 @@ use crate::{
     call::ClientHandle,
     config::{Detail, Environment, ToolMode},
     ident::ToolboxName,
-    meta::{MOST_HITS, USUAL_HITS},
+    meta::{DEFAULT_HITS, MAX_HITS},
     search::{Explanation, Query},
     visible::visible,
     workbench::{FoundTool, Search, Workbench},
@@ -44,8 +44,8 @@ pub(super) struct SearchArguments {
     detail: ShownDetail,
 
     /// How many tools are shown at most
-    #[arg(long, value_name = "NUMBER", default_value_t = USUAL_HITS as u64,
-          value_parser = clap::value_parser!(u64).range(1..=MOST_HITS as u64))]
+    #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT_HITS as u64,
+          value_parser = clap::value_parser!(u64).range(1..=MAX_HITS as u64))]
     limit: u64,
 
     /// Show which words made each tool a hit
@@ -150,7 +150,7 @@ async fn search(workbench: &Workbench, arguments: &SearchArguments, progress: &P
     let query = Query {
         text: &text,
         toolbox: toolbox.as_ref(),
-        limit: usize::try_from(arguments.limit).unwrap_or(USUAL_HITS),
+        limit: usize::try_from(arguments.limit).unwrap_or(DEFAULT_HITS),
     };
     let client: Arc<dyn ClientHandle> = Arc::new(Shell::onlooker(progress.clone()));
     let search = workbench.search_within(&query, &client, PATIENCE).await;

@@ -8,7 +8,7 @@ use crate::{
     config::{Config, Detail, ToolMode, Toolbox},
     downstream::{ToolDefinition, ToolList},
     ident::ToolboxName,
-    meta::{self, USUAL_HITS},
+    meta::{self, DEFAULT_HITS},
     toolbox::{Opened, ServerFailure, line, render_opened, shown_name},
     wire::{ObjectText, RawJson},
     workbench::Workbench,
@@ -116,7 +116,7 @@ impl Costs {
     pub(super) fn searched(&self) -> Option<usize> {
         let servers = self.toolboxes.iter().flat_map(|it| &it.servers);
         let signatures: usize = servers.map(|server| server.signatures).sum();
-        let shown = USUAL_HITS.min(self.tools());
+        let shown = DEFAULT_HITS.min(self.tools());
         let each = signatures.checked_div(self.tools())?;
         Some(shown * each + HEADING)
     }

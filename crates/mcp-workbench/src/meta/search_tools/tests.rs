@@ -3,28 +3,28 @@ use pretty_assertions::assert_eq;
 
 use super::*;
 
-fn wanted(parameters: &str) -> Result<Wanted, String> {
+fn params(parameters: &str) -> Result<SearchToolsParams, String> {
     let parameters = RawJson::parse(&Bytes::copy_from_slice(parameters.as_bytes())).unwrap();
     read(&parameters).map_err(|failure| failure.to_string())
 }
 
 #[test]
 fn what_is_left_out_has_its_usual_value() {
-    let usual = Wanted {
+    let usual = SearchToolsParams {
         query: "read a file".to_owned(),
         toolbox: None,
         detail: Detail::Signature,
-        limit: USUAL_HITS,
+        limit: DEFAULT_HITS,
     };
-    assert_eq!(wanted(r#"{"query":"read a file"}"#), Ok(usual));
-    let all = Wanted {
+    assert_eq!(params(r#"{"query":"read a file"}"#), Ok(usual));
+    let all = SearchToolsParams {
         query: " x ".to_owned(),
         toolbox: Some("dev".into()),
         detail: Detail::Names,
         limit: 50,
     };
     let said = r#"{"limit":50.0,"detail":"names","toolbox":"dev","query":" x "}"#;
-    assert_eq!(wanted(said), Ok(all));
+    assert_eq!(params(said), Ok(all));
 }
 
 #[test]
@@ -64,12 +64,12 @@ fn every_problem_is_told_in_fixed_words() {
         ),
     ];
     for (parameters, words) in rows {
-        assert_eq!(wanted(parameters), Err(words.to_owned()), "{parameters}");
+        assert_eq!(params(parameters), Err(words.to_owned()), "{parameters}");
     }
     for limit in ["0", "-1", "2.5", "1e400", "5e0"] {
         let parameters = format!(r#"{{"query":"x","limit":{limit}}}"#);
         let words =
             format!("Invalid parameters: limit: Expected integer from 1 to 50, received {limit}");
-        assert_eq!(wanted(&parameters), Err(words));
+        assert_eq!(params(&parameters), Err(words));
     }
 }

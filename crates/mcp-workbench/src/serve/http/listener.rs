@@ -222,7 +222,7 @@ impl Server {
     async fn end(&self) {
         let since = Instant::now();
         self.ending.cancel();
-        self.endpoint.context.workbench.fall_silent();
+        self.endpoint.context.workbench.stop_announcing();
         let sessions = self.endpoint.sessions.all();
         for session in &sessions {
             session.fall_silent();

@@ -10,7 +10,7 @@ use crate::{
     ident::{ServerIdentifier, ToolName},
     visible::visible,
     wire::RawJson,
-    workbench::{KeptResult, Workbench, results},
+    workbench::{StoredResult, Workbench, results},
 };
 
 /// The key under which programs find what was done to a result.
@@ -47,24 +47,24 @@ fn cut(
     let budget = workbench.budget(origin.server)?;
     let cut = Cut::of(result, budget, origin.structured)?;
     let recipient = recipient();
-    let kept = results::keep(workbench, recipient.owner, result, &cut, budget)?;
-    let told = Told {
+    let stored = results::store_result(workbench, recipient.owner, result, &cut, budget)?;
+    let report = CutReport {
         cut: &cut,
-        kept: &kept,
+        stored: &stored,
     };
-    let link = recipient.knows_links.then(|| told.link(origin));
-    let about = told.about();
+    let link = recipient.knows_links.then(|| report.link(origin));
+    let about = report.about();
     let by_tool = workbench.has(MetaTool::ReadResult);
-    Some(cut.compose(&told.notice(by_tool), link.as_ref(), (RESULT_KEY, &about)))
+    Some(cut.compose(&report.notice(by_tool), link.as_ref(), (RESULT_KEY, &about)))
 }
 
 /// A cut result, with the texts that describe the cut.
-struct Told<'a> {
+struct CutReport<'a> {
     cut: &'a Cut<'a>,
-    kept: &'a KeptResult,
+    stored: &'a StoredResult,
 }
 
-impl Told<'_> {
+impl CutReport<'_> {
     /// Returns the address of the first page, with which any client can read the rest.
     fn first(&self) -> Address {
         let view = if self.cut.cuts_text() {
@@ -72,7 +72,7 @@ impl Told<'_> {
         } else {
             View::Json
         };
-        Address::first(&self.kept.id, view)
+        Address::first(&self.stored.id, view)
     }
 
     /// Returns the notice for the model at the place where the text is cut.
@@ -84,18 +84,18 @@ impl Told<'_> {
             structured,
             ..
         } = self.cut;
-        let json = Address::first(&self.kept.id, View::Json);
-        let json_pages = count(self.kept.pages(View::Json), "page");
+        let json = Address::first(&self.stored.id, View::Json);
+        let json_pages = count(self.stored.pages(View::Json), "page");
         let mut notice = format!("[Cut by mcp-workbench: the result has {characters} characters. ");
         if self.cut.cuts_text() {
             let next = self.first().next();
-            let pages = count(self.kept.pages(View::Text), "page");
+            let pages = count(self.stored.pages(View::Text), "page");
             notice += &format!(
-                "Here {head} from its beginning and {tail} from its end are shown. The whole text is kept \
+                "Here {head} from its beginning and {tail} from its end are shown. The whole text is stored \
                  for a while, in {pages}; what is above is the first. Read on with page 2: {next}"
             );
             if by_tool {
-                let call = json!({ "result": self.kept.id, "page": next.page });
+                let call = json!({ "result": self.stored.id, "page": next.page });
                 notice += &format!(", or {} with {call}", MetaTool::ReadResult.name());
             }
             notice += ".";
@@ -114,7 +114,7 @@ impl Told<'_> {
     /// Returns the link to the stored result.
     fn link(&self, origin: &Origin<'_>) -> RawJson {
         let address = self.first();
-        let pages = self.kept.pages(address.view);
+        let pages = self.stored.pages(address.view);
         let server = origin.server;
         let mut name = format!("{}/{}", server.toolbox, server.server);
         if let Some(tool) = origin.tool {
@@ -142,13 +142,16 @@ impl Told<'_> {
         put("characters", self.cut.characters.into());
         put("head", self.cut.head.into());
         put("tail", self.cut.tail.into());
-        put("page_characters", self.kept.page_size.into());
+        put("page_characters", self.stored.page_size.into());
         for (view, uri, pages) in [
             (View::Text, "uri", "pages"),
             (View::Json, "json_uri", "json_pages"),
         ] {
-            put(uri, Address::first(&self.kept.id, view).to_string().into());
-            put(pages, self.kept.pages(view).into());
+            put(
+                uri,
+                Address::first(&self.stored.id, view).to_string().into(),
+            );
+            put(pages, self.stored.pages(view).into());
         }
         put("left_out", self.left_out());
         RawJson::of(&about)

@@ -104,7 +104,7 @@ fn look_up_identifier(
     let toolbox = toolbox.ok_or(LookupError::ToolboxUnknown)?;
     if !toolbox.is_usable() {
         if now.config.auto_open {
-            workbench.open_beside(toolbox, client);
+            workbench.open_in_background(toolbox, client);
         } else if attempt == Attempt::First {
             // An open that was requested just before may not have begun yet.
             return Ok(Lookup::Unopened(Arc::clone(toolbox)));

@@ -22,8 +22,8 @@ fn workbench(url: &str) -> Arc<Workbench> {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_was_waited_for_in_vain_is_named_and_not_waited_for_again() {
     // It takes connections and says nothing.
-    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let workbench = workbench(&format!("http://{}/", silent.local_addr().unwrap()));
+    let unresponsive = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let workbench = workbench(&format!("http://{}/", unresponsive.local_addr().unwrap()));
     let client: Arc<dyn ClientHandle> = Arc::new(Nobody);
     let query = Query {
         text: "anything",

@@ -13,7 +13,7 @@ const OWNER: Owner = Owner::Principal(Principal::Local);
 fn results(results: usize, bytes: usize) -> Results {
     Results {
         least_budget: AtomicUsize::new(BUDGET),
-        kept: Mutex::default(),
+        store: Mutex::default(),
         bounds: Bounds {
             results,
             bytes,
@@ -28,10 +28,10 @@ fn result(letter: char, length: usize) -> RawJson {
     RawJson::of(&json!({ "content": [{ "type": "text", "text": text }] }))
 }
 
-fn keep(results: &Results, owner: Owner, result: &RawJson) -> Option<Address> {
+fn store_result(results: &Results, owner: Owner, result: &RawJson) -> Option<Address> {
     let cut = Cut::of(result, BUDGET, Structured::MayGo).expect("over the budget");
-    let kept = results.keep(owner, result, &cut, BUDGET)?;
-    Some(Address::first(&kept.id, View::Text))
+    let stored = results.store_result(owner, result, &cut, BUDGET)?;
+    Some(Address::first(&stored.id, View::Text))
 }
 
 /// Returns for each result whether it is still stored.
@@ -43,18 +43,18 @@ fn there<const N: usize>(results: &Results, addresses: [&Address; N]) -> [bool; 
 async fn pages_joined_are_the_text_and_the_result() {
     let results = results(10, 100_000);
     let result = result('ü', 1000);
-    let address = keep(&results, OWNER, &result).unwrap();
-    let kept = results.find(&address, OWNER).unwrap();
+    let address = store_result(&results, OWNER, &result).unwrap();
+    let stored = results.find(&address, OWNER).unwrap();
     let all = |view| -> String {
-        (1..=kept.pages(view))
-            .map(|page| kept.page(view, page).unwrap())
+        (1..=stored.pages(view))
+            .map(|page| stored.page(view, page).unwrap())
             .collect()
     };
     assert_eq!(all(View::Text), "ü".repeat(1000));
     assert_eq!(all(View::Json), result.as_str());
-    let pages = kept.pages(View::Text);
+    let pages = stored.pages(View::Text);
     for page in [0, pages + 1] {
-        let refused = kept.page(View::Text, page);
+        let refused = stored.page(View::Text, page);
         assert_eq!(refused, Err(PageError::Unknown { pages }));
     }
 }
@@ -71,7 +71,7 @@ async fn a_result_is_its_owners_alone() {
         Owner::Session(ClientId(2)),
     ];
     for owner in owners {
-        let address = keep(&results, owner, &result('x', 200)).unwrap();
+        let address = store_result(&results, owner, &result('x', 200)).unwrap();
         for other in owners {
             let found = results.find(&address, other);
             assert_eq!(found.is_ok(), other == owner, "{owner:?} {other:?}");
@@ -82,34 +82,37 @@ async fn a_result_is_its_owners_alone() {
 #[tokio::test(start_paused = true)]
 async fn the_oldest_go_when_there_are_too_many() {
     let results = results(2, 100_000);
-    let keep = |letter| keep(&results, OWNER, &result(letter, 200)).unwrap();
-    let (a, b) = (keep('a'), keep('b'));
+    let store_result = |letter| store_result(&results, OWNER, &result(letter, 200)).unwrap();
+    let (a, b) = (store_result('a'), store_result('b'));
     assert_eq!(there(&results, [&a, &b]), [true, true]);
     // The same once more is the newest.
-    assert_eq!(keep('a'), a);
-    let c = keep('c');
+    assert_eq!(store_result('a'), a);
+    let c = store_result('c');
     assert_eq!(there(&results, [&a, &b, &c]), [true, false, true]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_oldest_go_when_they_are_too_large() {
     let results = results(10, 5000);
-    let keep = |letter, length| keep(&results, OWNER, &result(letter, length));
-    let (a, b) = (keep('a', 1000).unwrap(), keep('b', 1000).unwrap());
-    let c = keep('c', 1000).unwrap();
+    let store_result = |letter, length| store_result(&results, OWNER, &result(letter, length));
+    let (a, b) = (
+        store_result('a', 1000).unwrap(),
+        store_result('b', 1000).unwrap(),
+    );
+    let c = store_result('c', 1000).unwrap();
     assert_eq!(there(&results, [&a, &b, &c]), [false, true, true]);
     // One that is too large by itself is not kept, and takes nothing from the others.
-    assert_eq!(keep('d', 5000), None);
+    assert_eq!(store_result('d', 5000), None);
     assert_eq!(there(&results, [&b, &c]), [true, true]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_result_is_gone_after_its_time() {
     let results = results(10, 100_000);
-    let keep = |letter| keep(&results, OWNER, &result(letter, 200)).unwrap();
-    let a = keep('a');
+    let store_result = |letter| store_result(&results, OWNER, &result(letter, 200)).unwrap();
+    let a = store_result('a');
     tokio::time::advance(MAX_AGE / 2).await;
-    let b = keep('b');
+    let b = store_result('b');
     tokio::time::advance(MAX_AGE / 2).await;
     assert_eq!(there(&results, [&a, &b]), [false, true]);
     assert_eq!(results.find(&a, OWNER), Err(PageError::Gone));
@@ -117,5 +120,5 @@ async fn a_result_is_gone_after_its_time() {
     assert_eq!(results.forget_old(), Some(next));
     tokio::time::advance(MAX_AGE / 2).await;
     assert_eq!(results.forget_old(), None);
-    assert_eq!(results.kept().bytes, 0);
+    assert_eq!(results.store().bytes, 0);
 }

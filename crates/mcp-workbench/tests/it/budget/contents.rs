@@ -72,7 +72,7 @@ fn a_text_over_the_budget_is_shown_with_head_tail_sizes_and_a_link() {
     let cut: Value = serde_json::from_str(&raw).unwrap();
     let notice = format!(
         "[Cut by mcp-workbench: the result has 790 characters. Here 70 from its beginning and 24 from its end are \
-         shown. The whole text is kept for a while, in 9 pages; what is above is the first. Read on with page 2: \
+         shown. The whole text is stored for a while, in 9 pages; what is above is the first. Read on with page 2: \
          {uri}/2.]"
     );
     let expected = json!({

@@ -16,7 +16,7 @@ use crate::{
 
 /// The reason why a configuration cannot be applied while the workbench runs.
 #[derive(Debug, Error)]
-pub(crate) enum RenewError {
+pub(crate) enum ApplyConfigError {
     /// The toolbox of native mode was removed.
     #[error(
         "toolbox `{0}` is served in native mode but is no longer in the file\n  \
@@ -27,7 +27,7 @@ pub(crate) enum RenewError {
 
 /// The changes in a new configuration.
 #[derive(Debug, Default)]
-pub(crate) struct Renewed {
+pub(crate) struct ConfigChanges {
     added: Vec<ToolboxName>,
     removed: Vec<ToolboxName>,
     /// The changed toolboxes with their changes.
@@ -35,12 +35,12 @@ pub(crate) struct Renewed {
     /// True if the order of the remaining toolboxes changed.
     is_reordered: bool,
     /// True if the enabled meta-tools or their definitions changed.
-    has_other_meta_tools: bool,
+    has_new_meta_tools: bool,
     /// The changed keys that take effect at the next start.
     pub needs_restart: Vec<&'static str>,
 }
 
-impl Renewed {
+impl ConfigChanges {
     /// Returns whether the toolboxes have the same names in the same order.
     fn has_same_names(&self) -> bool {
         self.added.is_empty() && self.removed.is_empty() && !self.is_reordered
@@ -48,18 +48,18 @@ impl Renewed {
 }
 
 /// The text for the log.
-impl fmt::Display for Renewed {
+impl fmt::Display for ConfigChanges {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let added = self.added.iter();
         let added = added.map(|it| format!("added toolbox '{}'", visible(it.as_str())));
         let removed = self.removed.iter();
         let removed = removed.map(|it| format!("removed toolbox '{}'", visible(it.as_str())));
-        let changed = self.changed.iter().map(|(name, difference)| {
+        let changed = self.changed.iter().map(|(name, changes_in_toolbox)| {
             let name = visible(name.as_str());
-            format!("in toolbox '{name}': {difference}")
+            format!("in toolbox '{name}': {changes_in_toolbox}")
         });
         let meta_tools = self
-            .has_other_meta_tools
+            .has_new_meta_tools
             .then(|| "meta-tools changed".to_owned());
         let parts: Vec<String> = added
             .chain(removed)
@@ -74,28 +74,28 @@ impl fmt::Display for Renewed {
     }
 }
 
-pub(super) fn renew(
+pub(super) fn reload(
     workbench: &Workbench,
     mut config: Config,
     files: &ChangedFiles,
-) -> Result<Renewed, RenewError> {
+) -> Result<ConfigChanges, ApplyConfigError> {
     let before = Arc::clone(&workbench.now.borrow());
     if let ToolMode::Native(name) = &before.config.tool_mode
         && !config.toolboxes.contains_key(name)
     {
-        return Err(RenewError::NativeToolboxGone(name.clone()));
+        return Err(ApplyConfigError::NativeToolboxGone(name.clone()));
     }
-    let mut renewed = Renewed {
-        has_other_meta_tools: workbench.native.is_none()
+    let mut changes = ConfigChanges {
+        has_new_meta_tools: workbench.native.is_none()
             && (before.config.meta_tools != config.meta_tools
                 || before.config.open_detail != config.open_detail),
-        needs_restart: keep_fixed(&before.config, &mut config),
-        ..Renewed::default()
+        needs_restart: restore_fixed_settings(&before.config, &mut config),
+        ..ConfigChanges::default()
     };
     let shown = shown_tools(workbench, &before);
     workbench.pool.adapt(&config);
     workbench.audit.renew(&config);
-    let now = Arc::new(next(workbench, &before, config, files, &mut renewed));
+    let now = Arc::new(next(workbench, &before, config, files, &mut changes));
     workbench.now.send_replace(Arc::clone(&now));
     workbench.results.adapt(&now.config);
     workbench.links.retain_servers(|server| {
@@ -109,8 +109,8 @@ pub(super) fn renew(
             workbench.follow(toolbox);
         }
     }
-    announce(workbench, &renewed, shown != shown_tools(workbench, &now));
-    Ok(renewed)
+    announce(workbench, &changes, shown != shown_tools(workbench, &now));
+    Ok(changes)
 }
 
 /// Returns the next snapshot. Toolboxes that remain keep their identity.
@@ -119,18 +119,18 @@ fn next(
     before: &Snapshot,
     config: Config,
     files: &ChangedFiles,
-    renewed: &mut Renewed,
+    changes: &mut ConfigChanges,
 ) -> Snapshot {
     let mut toolboxes = IndexMap::new();
     for (name, toolbox) in &config.toolboxes {
         let next = if let Some(known) = before.toolboxes.get(name) {
-            let difference = known.renew(toolbox, files);
-            if !difference.is_empty() {
-                renewed.changed.push((name.clone(), difference));
+            let changes_in_toolbox = known.reload(toolbox, files);
+            if !changes_in_toolbox.is_empty() {
+                changes.changed.push((name.clone(), changes_in_toolbox));
             }
             Arc::clone(known)
         } else {
-            renewed.added.push(name.clone());
+            changes.added.push(name.clone());
             Arc::new(Toolbox::new(
                 Arc::clone(toolbox),
                 Arc::clone(&workbench.pool),
@@ -140,14 +140,14 @@ fn next(
     }
     let gone = before.toolboxes.keys();
     let gone = gone.filter(|name| !toolboxes.contains_key(*name));
-    renewed.removed = gone.cloned().collect();
+    changes.removed = gone.cloned().collect();
     let stayed = |names: &IndexMap<ToolboxName, Arc<Toolbox>>| -> Vec<ToolboxName> {
         let both = |name: &&ToolboxName| {
             before.toolboxes.contains_key(*name) && toolboxes.contains_key(*name)
         };
         names.keys().filter(both).cloned().collect()
     };
-    renewed.is_reordered = stayed(&before.toolboxes) != stayed(&toolboxes);
+    changes.is_reordered = stayed(&before.toolboxes) != stayed(&toolboxes);
     Snapshot {
         config: Arc::new(config),
         toolboxes,
@@ -166,13 +166,13 @@ fn shown_tools(workbench: &Workbench, snapshot: &Snapshot) -> Vec<ShownTools> {
 }
 
 /// Notifies all listeners of the changes that concern them.
-fn announce(workbench: &Workbench, renewed: &Renewed, shows_other_tools: bool) {
+fn announce(workbench: &Workbench, changes: &ConfigChanges, shows_new_tools: bool) {
     let mut native_differs = false;
-    for (toolbox, difference) in &renewed.changed {
+    for (toolbox, changes_in_toolbox) in &changes.changed {
         let is_native =
             { workbench.native.as_ref() }.is_some_and(|it| it.toolbox().name() == toolbox);
         if is_native {
-            for server in difference.servers() {
+            for server in changes_in_toolbox.servers() {
                 native_differs = true;
                 workbench.pool.announce(&ServerIdentifier {
                     toolbox: toolbox.clone(),
@@ -182,13 +182,13 @@ fn announce(workbench: &Workbench, renewed: &Renewed, shows_other_tools: bool) {
         }
     }
     let definitions_differ =
-        workbench.native.is_none() && (renewed.has_other_meta_tools || !renewed.has_same_names());
+        workbench.native.is_none() && (changes.has_new_meta_tools || !changes.has_same_names());
     if definitions_differ {
         workbench
             .definitions_changed
             .send_modify(|changes| *changes += 1);
     }
-    if definitions_differ || native_differs || shows_other_tools {
+    if definitions_differ || native_differs || shows_new_tools {
         workbench.tools_changed.send_modify(|changes| *changes += 1);
     }
 }
@@ -198,7 +198,7 @@ type ShownTools = (ToolboxName, Vec<(ServerName, Arc<ToolList>)>);
 
 /// Restores settings that cannot change while the workbench runs; returns the keys that have different values in the
 /// file.
-fn keep_fixed(before: &Config, config: &mut Config) -> Vec<&'static str> {
+fn restore_fixed_settings(before: &Config, config: &mut Config) -> Vec<&'static str> {
     let mut keys = Vec::new();
     if config.tool_mode != before.tool_mode {
         config.tool_mode = before.tool_mode.clone();

@@ -5,11 +5,11 @@ use std::fmt;
 use memchr::{memchr, memmem, memrchr};
 
 /// The number of bytes of the line that are shown on either side of a match.
-const AROUND: usize = 200;
+const CONTEXT_BYTES: usize = 200;
 
 /// A match.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct FoundPlace<'t> {
+pub(super) struct TextMatch<'t> {
     pub(super) at: usize,
     /// The line, or the part of a long line around the match.
     line: &'t str,
@@ -19,7 +19,7 @@ pub(super) struct FoundPlace<'t> {
     goes_on: bool,
 }
 
-impl fmt::Display for FoundPlace<'_> {
+impl fmt::Display for TextMatch<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mark = |is_cut: bool| if is_cut { "…" } else { "" };
         let (before, behind) = (mark(self.begins_before), mark(self.goes_on));
@@ -28,10 +28,10 @@ impl fmt::Display for FoundPlace<'_> {
 }
 
 /// Returns all matches, except those that an earlier one shows as well. ASCII letters match in both cases.
-pub(super) fn places<'t>(text: &'t str, query: &str) -> Vec<FoundPlace<'t>> {
+pub(super) fn text_matches<'t>(text: &'t str, query: &str) -> Vec<TextMatch<'t>> {
     let folded = text.to_ascii_lowercase();
     let query = query.to_ascii_lowercase();
-    let mut places = Vec::new();
+    let mut text_matches = Vec::new();
     let mut shown = 0;
     for at in memmem::find_iter(folded.as_bytes(), query.as_bytes()) {
         if at < shown || !text.is_char_boundary(at) {
@@ -41,17 +41,17 @@ pub(super) fn places<'t>(text: &'t str, query: &str) -> Vec<FoundPlace<'t>> {
         let begin = memrchr(b'\n', &bytes[..at]).map_or(0, |end| end + 1);
         let behind = at + query.len();
         let end = memchr(b'\n', &bytes[behind..]).map_or(text.len(), |end| behind + end);
-        let start = begin.max(text.floor_char_boundary(at.saturating_sub(AROUND)));
-        let stop = end.min(text.ceil_char_boundary((behind + AROUND).min(text.len())));
+        let start = begin.max(text.floor_char_boundary(at.saturating_sub(CONTEXT_BYTES)));
+        let stop = end.min(text.ceil_char_boundary((behind + CONTEXT_BYTES).min(text.len())));
         shown = stop;
-        places.push(FoundPlace {
+        text_matches.push(TextMatch {
             at,
             line: text[start..stop].trim_end_matches('\r'),
             begins_before: start > begin,
             goes_on: stop < end,
         });
     }
-    places
+    text_matches
 }
 
 #[cfg(test)]
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     fn found(text: &str, query: &str) -> Vec<String> {
-        places(text, query)
+        text_matches(text, query)
             .iter()
             .map(ToString::to_string)
             .collect()
@@ -88,7 +88,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_can_be_looked_through(text in "(a|b|ü|\r?\n|😀){0,900}", query in "(a|b|ü|\n){1,3}") {
-            for place in places(&text, &query) {
+            for place in text_matches(&text, &query) {
                 prop_assert!(text[place.at..].to_lowercase().starts_with(&query));
             }
         }
