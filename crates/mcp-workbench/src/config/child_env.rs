@@ -94,13 +94,13 @@ const SAFE: &[&str] = &[
 ];
 
 /// Prefixes of the names of variables that every child gets.
-const SAFE_BEGINNINGS: &[&str] = &["LC_", "XDG_"];
+const SAFE_PREFIXES: &[&str] = &["LC_", "XDG_"];
 
 /// Our own variables, which a child gets only if the entry lists the exact name.
 const OWN: &[&str] = &["WORKBENCH_CONFIG", "WORKBENCH_TOKEN"];
 
 /// The maximum size of an `envFile`.
-const LARGEST_FILE: u64 = 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
 /// The variables that a child gets besides the safe set.
 #[derive(Debug)]
@@ -170,7 +170,7 @@ pub(super) fn inherited(environment: &Environment, rule: &Inherit) -> Vec<(OsStr
 pub(super) fn is_safe(name: &OsStr) -> bool {
     let text = name.to_string_lossy();
     SAFE.iter().any(|safe| same_variable(name, safe))
-        || SAFE_BEGINNINGS.iter().any(|part| text.starts_with(part))
+        || SAFE_PREFIXES.iter().any(|part| text.starts_with(part))
 }
 
 fn is_passed(name: &OsStr, value: &OsStr, rule: &Inherit) -> bool {
@@ -203,7 +203,7 @@ fn is_function(value: &OsStr) -> bool {
 }
 
 fn read_file(path: &Path) -> Result<Vec<(String, String)>, EnvFileError> {
-    let bytes = plain_file::read(path, LARGEST_FILE).map_err(|error| match error {
+    let bytes = plain_file::read(path, MAX_FILE_BYTES).map_err(|error| match error {
         PlainFileError::TooLarge(limit) => EnvFileError::TooLarge {
             path: path.into(),
             limit,

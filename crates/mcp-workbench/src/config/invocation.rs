@@ -12,12 +12,12 @@ pub(crate) struct Invocation(Arc<str>);
 impl Invocation {
     /// Returns the invocation for a configuration. It names the file if commands would not find it by themselves.
     pub(crate) fn of(config: &Config) -> Self {
-        Self::with((!config.is_usual).then_some(&config.file))
+        Self::with((!config.is_default_file).then_some(&config.file))
     }
 
     /// Returns the invocation for the configuration at its default path.
     #[cfg(test)]
-    pub(crate) fn usual() -> Self {
+    pub(crate) fn for_default_file() -> Self {
         Self::with(None::<&Path>)
     }
 

@@ -8,7 +8,7 @@ pub(super) const SERVICE: &str = "mcp-workbench";
 
 /// The timeout for the keyring. A locked keyring asks its user, while a start waits for us.
 #[cfg(feature = "keyring")]
-const PATIENCE: Duration = Duration::from_secs(20);
+const KEYRING_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Returns the secret of this name, or a message.
 #[cfg(feature = "keyring")]
@@ -22,13 +22,13 @@ pub(super) fn secret(name: &str) -> Result<String, String> {
     };
     let asking = thread::Builder::new().name("keyring".into()).spawn(ask);
     asking.map_err(|error| format!("cannot be read from the keyring: {error}"))?;
-    match answered.recv_timeout(PATIENCE) {
+    match answered.recv_timeout(KEYRING_TIMEOUT) {
         Ok(Ok(secret)) => Ok(secret),
         Ok(Err(keyring::Error::NoEntry)) => Err("is not in the keyring".into()),
         Ok(Err(error)) => Err(format!("cannot be read from the keyring: {error}")),
         Err(_) => Err(format!(
             "cannot be read: timed out after {} s waiting for the keyring",
-            PATIENCE.as_secs()
+            KEYRING_TIMEOUT.as_secs()
         )),
     }
 }

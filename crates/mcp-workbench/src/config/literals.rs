@@ -13,13 +13,13 @@ use super::{
 use crate::visible::visible;
 
 /// The minimum length of a credential.
-const SHORTEST: usize = 6;
+const MIN_LENGTH: usize = 6;
 
 /// The minimum length of a credential that an issuer generated.
-const SHORTEST_ISSUED: usize = 16;
+const MIN_ISSUED_LENGTH: usize = 16;
 
 /// Prefixes that issuers give to their credentials.
-const BEGINNINGS: &[&str] = &[
+const PREFIXES: &[&str] = &[
     "AIza",
     "AKIA",
     "ASIA",
@@ -309,7 +309,7 @@ pub(super) fn is_literal_secret(name: &str, value: &str, from_variables: &Secret
         None => (value, false),
     };
     let from_variable = value.contains("${") || from_variables.redact(value).as_ref() != value;
-    if from_variable || value.len() < SHORTEST || is_plain_value(value) {
+    if from_variable || value.len() < MIN_LENGTH || is_plain_value(value) {
         return false;
     }
     is_bearer
@@ -319,10 +319,10 @@ pub(super) fn is_literal_secret(name: &str, value: &str, from_variables: &Secret
 }
 
 fn looks_issued(value: &str) -> bool {
-    let begins = BEGINNINGS.iter().any(|begin| value.starts_with(begin));
+    let begins = PREFIXES.iter().any(|begin| value.starts_with(begin));
     let is_one_word = !value.contains(|it: char| it.is_whitespace() || it == '/');
     let is_signed = value.starts_with("eyJ") && value.matches('.').count() == 2;
-    is_one_word && value.len() >= SHORTEST_ISSUED && (begins || is_signed)
+    is_one_word && value.len() >= MIN_ISSUED_LENGTH && (begins || is_signed)
 }
 
 /// Returns whether a value is a URL with a password, or a credential for a user.

@@ -8,7 +8,7 @@ use std::{
 use super::{
     access,
     environment::Environment,
-    problems::{Findings, Place, Problem, Problems},
+    problems::{Findings, Problem, Problems, SourceLocation},
     raw,
     resolve::resolve,
     resolved::Config,
@@ -17,7 +17,7 @@ use super::{
 use crate::plain_file::{self, PlainFileError};
 
 /// The maximum size of a configuration file.
-const LARGEST_FILE: u64 = 16 * 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// A usable configuration with its warnings.
 #[derive(Debug)]
@@ -95,7 +95,7 @@ pub(crate) fn load_again(file: &Path, environment: &Environment) -> Result<Loade
 fn checked(text: &str, file: &Path, environment: &Environment) -> Result<Loaded, LoadError> {
     let mut findings = Findings::new(file);
     if let Some(fault) = access::check(&environment.absolute(file)) {
-        findings.add(Place::whole_file(), fault);
+        findings.add(SourceLocation::whole_file(), fault);
     }
     Ok(finish(text, file, environment, findings)?)
 }
@@ -140,7 +140,7 @@ fn read(
     if path.is_dir() {
         return Err(LoadError::Directory { file: file.into() });
     }
-    let bytes = read(path, LARGEST_FILE).map_err(|error| failed(file, error))?;
+    let bytes = read(path, MAX_FILE_BYTES).map_err(|error| failed(file, error))?;
     text_of(file, bytes)
 }
 

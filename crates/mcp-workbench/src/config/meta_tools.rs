@@ -35,7 +35,7 @@ impl MetaTool {
     ];
 
     /// The meta-tools that are enabled by default.
-    pub const USUAL: [Self; 2] = [Self::OpenToolbox, Self::UseTool];
+    pub const DEFAULT: [Self; 2] = [Self::OpenToolbox, Self::UseTool];
 
     /// Returns the meta-tool of this name.
     pub fn named(name: &str) -> Option<Self> {

@@ -35,7 +35,7 @@ mod secrets;
 mod sources;
 mod transport;
 mod watch;
-mod written;
+mod written_entry;
 
 pub(crate) use access::{AccessFault, foreign_writer};
 pub(crate) use audit::{Audit, NotedArguments};
@@ -66,4 +66,4 @@ pub(crate) use schema::json_schema;
 pub(crate) use secrets::{REDACTED, Secrets};
 pub(crate) use sources::MissingValue;
 pub(crate) use watch::{FileWatch, Fingerprint, wait_for_writer};
-pub(crate) use written::Written;
+pub(crate) use written_entry::WrittenEntry;

@@ -43,7 +43,7 @@ pub enum JsonType {
 
 /// A place in a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct SourceLocation {
     /// The line, counted from 1.
     pub line: usize,
     /// The column in characters, counted from 1.
@@ -58,7 +58,7 @@ pub struct Place {
 pub struct Problem {
     /// The file, for messages.
     pub file: Arc<Path>,
-    pub place: Place,
+    pub place: SourceLocation,
     pub fault: Fault,
 }
 
@@ -84,7 +84,7 @@ pub(super) struct Remarks {
     pub(super) warnings: Vec<Problem>,
 }
 
-impl Place {
+impl SourceLocation {
     /// Returns the place of the file as a whole.
     pub(super) fn whole_file() -> Self {
         Self {
@@ -143,7 +143,7 @@ impl Findings {
     }
 
     /// Records a fault at a place.
-    pub(super) fn add(&mut self, place: Place, fault: impl Into<Fault>) {
+    pub(super) fn add(&mut self, place: SourceLocation, fault: impl Into<Fault>) {
         let fault = fault.into();
         let list = match fault.severity() {
             Severity::Error => &mut self.errors,
@@ -205,7 +205,7 @@ impl fmt::Display for JsonType {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { line, column, path } = &self.place;
+        let SourceLocation { line, column, path } = &self.place;
         write!(f, "{}:{line}:{column}: ", self.file.display())?;
         if !path.is_empty() {
             write!(f, "{path}: ")?;
@@ -233,8 +233,8 @@ mod tests {
     use super::*;
     use crate::config::sources::MissingValue;
 
-    fn place(line: usize, path: &str) -> Place {
-        Place {
+    fn place(line: usize, path: &str) -> SourceLocation {
+        SourceLocation {
             line,
             column: 3,
             path: path.into(),

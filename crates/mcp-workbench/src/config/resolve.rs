@@ -34,10 +34,10 @@ use super::{
     },
     secrets::Secrets,
     transport::{self, Hints, Kind},
-    written::{Written, arguments_as_written, env_as_written},
+    written_entry::{WrittenEntry, arguments_as_written, env_as_written},
 };
 use crate::era::Era;
-use texts::Taken;
+use texts::EntryVariables;
 
 const DEFAULT_NAME_LIMIT: usize = 64;
 const DEFAULT_OPEN_WAIT: Duration = Duration::from_secs(15);
@@ -72,7 +72,7 @@ pub(super) fn resolve(
         .collect();
     Config {
         file: file.into(),
-        is_usual: user_config_file(environment)
+        is_default_file: user_config_file(environment)
             .is_some_and(|usual| usual == environment.absolute(file)),
         tool_mode: match (raw.tool_mode, &raw.native_toolbox) {
             (Some(RawToolMode::Native), Some(toolbox)) => {
@@ -95,7 +95,7 @@ pub(super) fn resolve(
         meta_tools: raw
             .meta_tools
             .clone()
-            .unwrap_or_else(|| MetaTool::USUAL.to_vec()),
+            .unwrap_or_else(|| MetaTool::DEFAULT.to_vec()),
         open_detail: raw.open_detail.unwrap_or(Detail::Full),
         watch: raw.watch.unwrap_or(true),
         cache: environment.cache_directory(),
@@ -145,7 +145,7 @@ impl Resolver<'_> {
     /// Returns the folders as URIs. A relative path is resolved against the file's folder.
     fn roots(&mut self, roots: &[Text]) -> Vec<String> {
         let roots = roots.iter().map(|root| {
-            let root = self.text(&mut Taken::default(), root);
+            let root = self.text(&mut EntryVariables::default(), root);
             if root.contains("://") {
                 root
             } else {
@@ -169,10 +169,9 @@ impl Resolver<'_> {
         }
         Toolbox {
             name: name.into(),
-            description: raw
-                .description
-                .as_ref()
-                .map_or_else(String::new, |text| self.text(&mut Taken::default(), text)),
+            description: raw.description.as_ref().map_or_else(String::new, |text| {
+                self.text(&mut EntryVariables::default(), text)
+            }),
             servers,
             connect: match raw.connect.or(self.connect) {
                 None | Some(RawConnect::OnOpen) => Connect::OnOpen,
@@ -183,27 +182,27 @@ impl Resolver<'_> {
     }
 
     fn server(&mut self, name: &str, raw: &RawServer) -> Option<Server> {
-        let mut taken = Taken::default();
-        let stdio = self.stdio(&mut taken, raw);
-        let remote = self.remote(&mut taken, raw);
-        let filters = self.filters(&mut taken, raw);
+        let mut variables = EntryVariables::default();
+        let stdio = self.stdio(&mut variables, raw);
+        let remote = self.remote(&mut variables, raw);
+        let filters = self.filters(&mut variables, raw);
         let permissions = raw.permissions.as_ref();
-        let permissions = permissions.map(|it| self.permissions(&mut taken, it));
-        let kind = self.kind(&mut taken, raw);
-        let transport = if taken.unset.is_empty() {
+        let permissions = permissions.map(|it| self.permissions(&mut variables, it));
+        let kind = self.kind(&mut variables, raw);
+        let transport = if variables.unset.is_empty() {
             match kind? {
                 Kind::Stdio => Transport::Stdio(StdioLaunch {
-                    secrets: taken.secrets,
+                    secrets: variables.secrets,
                     ..stdio
                 }),
                 Kind::Remote(protocol) => Transport::Remote(RemoteEndpoint {
-                    secrets: taken.secrets,
+                    secrets: variables.secrets,
                     protocol,
                     ..remote
                 }),
             }
         } else {
-            Transport::Unset(taken.unset())
+            Transport::Unset(variables.unset())
         };
         Some(Server {
             name: name.into(),
@@ -216,20 +215,20 @@ impl Resolver<'_> {
             list_bounds: list_bounds(raw),
             sanitize: raw.sanitize.unwrap_or(self.sanitize),
             pin: pin_mode(raw.pin).unwrap_or(self.pin),
-            written: Written::of(raw),
+            written: WrittenEntry::of(raw),
         })
     }
 
     /// Returns the launch settings, for a server that is a program.
-    fn stdio(&mut self, taken: &mut Taken, raw: &RawServer) -> StdioLaunch {
+    fn stdio(&mut self, variables: &mut EntryVariables, raw: &RawServer) -> StdioLaunch {
         let mut line = match &raw.command {
-            Some(RawCommand::Program(program)) => vec![self.text(taken, program)],
-            Some(RawCommand::Line(line)) => self.texts(taken, line),
+            Some(RawCommand::Program(program)) => vec![self.text(variables, program)],
+            Some(RawCommand::Line(line)) => self.texts(variables, line),
             None => vec![String::new()],
         };
         let command = self.program(&line.remove(0));
-        line.extend(self.arguments(taken, raw.args.as_deref().unwrap_or_default()));
-        let cwd = self.path(taken, raw.cwd.as_ref());
+        line.extend(self.arguments(variables, raw.args.as_deref().unwrap_or_default()));
+        let cwd = self.path(variables, raw.cwd.as_ref());
         StdioLaunch {
             command,
             args: line,
@@ -238,18 +237,18 @@ impl Resolver<'_> {
             names_cwd: cwd.is_some(),
             cwd: cwd.unwrap_or_else(|| self.environment.start_directory().into()),
             environment: ChildEnvironment {
-                inherited: self.inherited(taken, raw),
-                file: self.path(taken, raw.env_file.as_ref()),
-                own: self.members(taken, raw.env.as_ref()),
+                inherited: self.inherited(variables, raw),
+                file: self.path(variables, raw.env_file.as_ref()),
+                own: self.members(variables, raw.env.as_ref()),
             },
             secrets: Secrets::default(),
         }
     }
 
     /// Returns the endpoint, for a server with a URL.
-    fn remote(&mut self, taken: &mut Taken, raw: &RawServer) -> RemoteEndpoint {
+    fn remote(&mut self, variables: &mut EntryVariables, raw: &RawServer) -> RemoteEndpoint {
         let url = raw.url.as_ref().map_or_else(String::new, |text| {
-            let url = self.text(taken, text);
+            let url = self.text(variables, text);
             if !text.written.contains("${") && !transport::is_http_url(&url) {
                 let fault = ValueFault::Url { url: url.clone() };
                 self.findings.add(text.place.clone(), fault);
@@ -257,21 +256,29 @@ impl Resolver<'_> {
             url
         });
         RemoteEndpoint {
-            oauth: self.oauth(taken, raw, &url),
+            oauth: self.oauth(variables, raw, &url),
             url,
-            headers: self.members(taken, raw.headers.as_ref()),
+            headers: self.members(variables, raw.headers.as_ref()),
             protocol: RemoteProtocol::Http,
             secrets: Secrets::default(),
         }
     }
 
-    fn kind(&mut self, taken: &mut Taken, raw: &RawServer) -> Option<Kind> {
-        let kind = raw.kind.as_ref().map(|text| self.text(taken, text));
-        let transport = raw.transport.as_ref().map(|text| self.text(taken, text));
+    fn kind(&mut self, variables: &mut EntryVariables, raw: &RawServer) -> Option<Kind> {
+        let kind = raw.kind.as_ref().map(|text| self.text(variables, text));
+        let transport = raw
+            .transport
+            .as_ref()
+            .map(|text| self.text(variables, text));
         let words_unset = [&raw.kind, &raw.transport]
             .into_iter()
             .flatten()
-            .any(|word| taken.unset.iter().any(|(place, _)| *place == word.place));
+            .any(|word| {
+                variables
+                    .unset
+                    .iter()
+                    .any(|(place, _)| *place == word.place)
+            });
         if words_unset {
             return None;
         }
@@ -290,9 +297,9 @@ impl Resolver<'_> {
             .ok()
     }
 
-    fn filters(&mut self, taken: &mut Taken, raw: &RawServer) -> ToolFilters {
+    fn filters(&mut self, variables: &mut EntryVariables, raw: &RawServer) -> ToolFilters {
         let mut list = |texts: &Option<Vec<Text>>| -> Option<Vec<String>> {
-            texts.as_ref().map(|texts| self.texts(taken, texts))
+            texts.as_ref().map(|texts| self.texts(variables, texts))
         };
         let patterns = list(&raw.tool_filters);
         let included = list(&raw.include_tools);
@@ -303,12 +310,16 @@ impl Resolver<'_> {
 
     /// Returns the variables that the child inherits. Those that the entry lists by name are as secret as those that
     /// it refers to.
-    fn inherited(&mut self, taken: &mut Taken, raw: &RawServer) -> Vec<(OsString, OsString)> {
+    fn inherited(
+        &mut self,
+        variables: &mut EntryVariables,
+        raw: &RawServer,
+    ) -> Vec<(OsString, OsString)> {
         let rule = match &raw.inherit_env {
             None | Some(RawInheritEnv::All(false)) => Inherit::SafeSet,
             Some(RawInheritEnv::All(true)) => Inherit::Everything,
             Some(RawInheritEnv::Names(names)) => {
-                let names = self.texts(taken, names);
+                let names = self.texts(variables, names);
                 Inherit::Names(names.iter().map(|name| Glob::new(name)).collect())
             }
         };
@@ -319,7 +330,7 @@ impl Resolver<'_> {
                 .filter(|(name, _)| !child_env::is_safe(name))
             {
                 let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
-                taken.secrets.add(&name, &value);
+                variables.secrets.add(&name, &value);
             }
         }
         inherited

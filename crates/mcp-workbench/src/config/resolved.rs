@@ -14,7 +14,7 @@ use indexmap::IndexMap;
 
 use super::{
     audit::Audit, detail::Detail, filters::ToolFilters, meta_tools::MetaTool, oauth::OAuth,
-    permissions::Permissions, secrets::Secrets, sources::MissingValue, written::Written,
+    permissions::Permissions, secrets::Secrets, sources::MissingValue, written_entry::WrittenEntry,
 };
 use crate::{
     era::Era,
@@ -26,7 +26,7 @@ pub struct Config {
     /// The file, for messages.
     pub file: PathBuf,
     /// True if commands find this file from any directory without `--config`.
-    pub is_usual: bool,
+    pub is_default_file: bool,
     /// The tools in `tools/list`.
     pub tool_mode: ToolMode,
     /// The maximum length of a name under which dynamic mode registers a tool.
@@ -132,7 +132,7 @@ pub struct Server {
     /// The reaction to differences from the lock file.
     pub pin: PinMode,
     /// The entry as it is written in the file.
-    pub written: Written,
+    pub written: WrittenEntry,
 }
 
 /// The reaction when a server, or one of its tools, differs from the lock file.

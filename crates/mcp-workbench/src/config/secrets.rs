@@ -10,16 +10,16 @@ use std::{borrow::Cow, fmt, ops::Range};
 
 use memchr::memmem;
 
-use self::notation::{LONGEST_ESCAPE, Notation};
+use self::notation::{MAX_ESCAPE_LENGTH, Notation};
 
 /// The replacement for a secret.
 pub(crate) const REDACTED: &str = "[redacted]";
 
 /// The minimum length of a secret. A shorter value would be found in every other word.
-const SHORTEST: usize = 4;
+const MIN_LENGTH: usize = 4;
 
 /// Numbers up to this length are ports and counts.
-const LONGEST_PLAIN_NUMBER: usize = 5;
+const MAX_PLAIN_NUMBER_LENGTH: usize = 5;
 
 /// Variables that are not secret.
 const PLAIN_VARIABLES: &[&str] = &[
@@ -60,10 +60,10 @@ const PLAIN_VARIABLES: &[&str] = &[
 ];
 
 /// Prefixes of the names of variables that are not secret.
-const PLAIN_BEGINNINGS: &[&str] = &["LC_", "XDG_"];
+const PLAIN_PREFIXES: &[&str] = &["LC_", "XDG_"];
 
 /// Suffixes of the names of variables that are not secret.
-const PLAIN_ENDINGS: &[&str] = &[
+const PLAIN_SUFFIXES: &[&str] = &[
     "_DIR",
     "_DIRECTORY",
     "_FOLDER",
@@ -138,7 +138,7 @@ impl Secrets {
     /// this length, may be the beginning of a secret.
     pub fn longest(&self) -> usize {
         let longest = self.values.iter().map(String::len).max();
-        longest.unwrap_or(0) * LONGEST_ESCAPE
+        longest.unwrap_or(0) * MAX_ESCAPE_LENGTH
     }
 
     /// Returns whether there are no secrets.
@@ -165,7 +165,7 @@ impl Secrets {
     }
 
     /// Returns whether a text contains one of them, in any notation.
-    pub fn stand_in_json(&self, text: &str) -> bool {
+    pub fn occur_in_json(&self, text: &str) -> bool {
         if self.is_empty() {
             return false;
         }
@@ -239,17 +239,17 @@ impl fmt::Debug for Secrets {
 fn is_plain_variable(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     PLAIN_VARIABLES.contains(&name.as_str())
-        || PLAIN_BEGINNINGS.iter().any(|part| name.starts_with(part))
-        || PLAIN_ENDINGS.iter().any(|part| name.ends_with(part))
+        || PLAIN_PREFIXES.iter().any(|part| name.starts_with(part))
+        || PLAIN_SUFFIXES.iter().any(|part| name.ends_with(part))
 }
 
 /// Returns whether a value is too short or too common to be a secret.
 pub(super) fn is_plain_value(value: &str) -> bool {
     let length = value.chars().count();
     let is_number = value.bytes().all(|byte| byte.is_ascii_digit());
-    length < SHORTEST
+    length < MIN_LENGTH
         || value.trim().is_empty()
-        || (is_number && length <= LONGEST_PLAIN_NUMBER)
+        || (is_number && length <= MAX_PLAIN_NUMBER_LENGTH)
         || PLAIN_VALUES
             .iter()
             .any(|plain| plain.eq_ignore_ascii_case(value))
@@ -308,7 +308,7 @@ mod tests {
         ] {
             let text = format!("ü {written}\n");
             assert_eq!(secrets.redact(&text), "ü [redacted]\n", "{written:?}");
-            assert!(secrets.stand_in_json(&text), "{written:?}");
+            assert!(secrets.occur_in_json(&text), "{written:?}");
         }
     }
 
@@ -335,7 +335,7 @@ mod tests {
             (r#"{"a":"hun ter2"}"#, false),
         ];
         for (text, found) in cases {
-            assert_eq!(secrets.stand_in_json(text), found, "{text}");
+            assert_eq!(secrets.occur_in_json(text), found, "{text}");
         }
     }
 

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The maximum size of a secret in a file.
-const LARGEST_SECRET: u64 = 64 * 1024;
+const MAX_SECRET_BYTES: u64 = 64 * 1024;
 
 /// The sources from which references are resolved.
 #[derive(Clone, Copy)]
@@ -116,7 +116,7 @@ fn read(path: &Path) -> Result<String, String> {
         PlainFileError::Io(error) => format!("cannot be read: {error}"),
         other => format!("is {other}"),
     };
-    let bytes = plain_file::read(path, LARGEST_SECRET).map_err(failed)?;
+    let bytes = plain_file::read(path, MAX_SECRET_BYTES).map_err(failed)?;
     let text = String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".to_owned())?;
     if text.contains('\0') {
         return Err("contains a NUL character".into());

@@ -77,6 +77,6 @@ impl Found {
         let digests = self.observation().tools.iter().map(|(_, digest)| *digest);
         let definitions = self.tools.iter().map(|(_, definition)| definition);
         let texts = digests.zip(definitions.map(canonical));
-        texts.filter(|(_, text)| !self.secrets.stand_in_json(text))
+        texts.filter(|(_, text)| !self.secrets.occur_in_json(text))
     }
 }

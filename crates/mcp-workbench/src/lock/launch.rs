@@ -10,7 +10,7 @@ use super::{
     inputs, program_files,
     programs::{Programs, Recall},
 };
-use crate::config::{Server, Written};
+use crate::config::{Server, WrittenEntry};
 
 /// The part that is known only when the server has come up: its own name and version.
 pub(super) const SAYS: &str = "says";
@@ -38,7 +38,7 @@ impl Launch {
     }
 
     /// The parts that stand in the entry.
-    fn written(written: &Written) -> Self {
+    fn written(written: &WrittenEntry) -> Self {
         let text = |text: &Option<String>| text.clone().map(Value::from);
         let texts = |texts: &[String]| (!texts.is_empty()).then(|| Value::from(texts.to_vec()));
         let parts = [

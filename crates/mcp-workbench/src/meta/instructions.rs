@@ -4,7 +4,7 @@ use super::fitting::{MAX_CHARACTERS, size};
 use crate::config::{Config, MetaTool, Toolbox};
 
 /// The length below which descriptions are not shortened; toolboxes are left out instead.
-const SHORTEST_DESCRIPTION: usize = 20;
+const MIN_DESCRIPTION_LENGTH: usize = 20;
 
 const HEADING: &str = "## Available Toolboxes\n\n";
 const HOW_TO_OPEN: &str = "  - Use `open_toolbox` with toolbox name to access\n";
@@ -52,7 +52,7 @@ pub fn instructions(config: &Config) -> String {
             description,
             ..detail
         };
-        let lengths = SHORTEST_DESCRIPTION..=detail.description.max(SHORTEST_DESCRIPTION);
+        let lengths = MIN_DESCRIPTION_LENGTH..=detail.description.max(MIN_DESCRIPTION_LENGTH);
         detail.description = largest(lengths, |length| fits(shorter(length)));
     }
     if !fits(detail) {

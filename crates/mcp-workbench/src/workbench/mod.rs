@@ -44,7 +44,7 @@ pub(crate) use call::{
 use call::{consent::Consents, sign_in::open_signing_in};
 use finder::{Finder, SEARCH_WAIT};
 pub(crate) use finder::{FoundTool, Search};
-pub(crate) use reload::{ConfigChanges, ApplyConfigError};
+pub(crate) use reload::{ApplyConfigError, ConfigChanges};
 pub(crate) use results::{PageError, Results, StoredResult};
 
 /// The state that one process serves.

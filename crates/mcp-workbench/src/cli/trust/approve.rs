@@ -173,7 +173,7 @@ fn write(pins: &Pins, servers: &[&Examined], chosen: &Chosen) -> Result<(), Reco
     for server in servers {
         if let Found::Up { texts, .. } = &server.found {
             let texts = texts.values();
-            let texts = texts.filter(|text| !server.secrets.stand_in_json(text));
+            let texts = texts.filter(|text| !server.secrets.occur_in_json(text));
             let texts = texts.map(|text| (Digest::of(text.as_bytes()), text.clone()));
             pins.keep_texts(&lock, &server.place, texts);
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::{
-    config::problems::{Fault, Place},
+    config::problems::{Fault, SourceLocation},
     visible::visible,
 };
 
@@ -12,8 +12,8 @@ use crate::{
 pub(crate) enum EditError {
     /// The text is not JSON, or a part of it is not the object that it should be. It is displayed as `LINE:COLUMN:
     /// PATH: fault`, so that callers can put the name of the file before it.
-    #[error("{}", Located(.place, .fault))]
-    Unusable { place: Place, fault: Fault },
+    #[error("{}", LocatedFault(.place, .fault))]
+    Unusable { place: SourceLocation, fault: Fault },
     #[error("there is no toolbox `{}`\n  hint: {}", visible(.name), hint(.near.as_deref(), "toolboxes", .known))]
     UnknownToolbox {
         /// The name that was given.
@@ -49,11 +49,11 @@ pub(crate) enum EditError {
 }
 
 /// A fault with its place and its remedy.
-struct Located<'e>(&'e Place, &'e Fault);
+struct LocatedFault<'e>(&'e SourceLocation, &'e Fault);
 
-impl fmt::Display for Located<'_> {
+impl fmt::Display for LocatedFault<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(Place { line, column, path }, fault) = self;
+        let Self(SourceLocation { line, column, path }, fault) = self;
         write!(f, "{line}:{column}: ")?;
         if !path.is_empty() {
             write!(f, "{path}: ")?;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::style::Style;
 
 /// The length up to which lists and plain objects are written on one line.
-const ONE_LINE: usize = 80;
+const MAX_LINE_CHARACTERS: usize = 80;
 
 /// Renders a member of a multi-line object, without the space before it and without a comma. Its lines after the
 /// first begin with `indent` or more.
@@ -48,7 +48,7 @@ fn quoted(key: &str) -> String {
 /// Renders a value on one line if it is short and plain, otherwise on several.
 fn spread(value: &Value, indent: &str, style: &Style) -> String {
     let short = one_line(value);
-    let fits = short.len() <= ONE_LINE;
+    let fits = short.len() <= MAX_LINE_CHARACTERS;
     match value {
         Value::Object(members) if !(fits && is_plain(members.values())) => {
             object(members, indent, style)

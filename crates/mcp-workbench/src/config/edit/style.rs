@@ -8,7 +8,7 @@ use jsonc_parser::{
 use super::trivia::{comma, is_break};
 
 /// The default indentation.
-const USUAL_STEP: &str = "  ";
+const DEFAULT_INDENT: &str = "  ";
 
 /// The layout of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(super) struct Style {
 
 /// The layout found while a text is read.
 #[derive(Default)]
-struct Seen {
+struct DetectedStyle {
     step: Option<String>,
     with_comma: usize,
     without_comma: usize,
@@ -31,19 +31,19 @@ struct Seen {
 impl Style {
     /// Detects the layout of a text.
     pub(super) fn of(text: &str, value: &Value<'_>) -> Self {
-        let mut seen = Seen::default();
+        let mut seen = DetectedStyle::default();
         seen.look_at(text, value);
         let first_break = text.find('\n').map(|at| &text[..at]);
         let windows = first_break.is_some_and(|line| line.ends_with('\r'));
         Self {
             line_break: if windows { "\r\n" } else { "\n" },
-            step: seen.step.unwrap_or_else(|| USUAL_STEP.into()),
+            step: seen.step.unwrap_or_else(|| DEFAULT_INDENT.into()),
             trailing_commas: seen.with_comma > seen.without_comma,
         }
     }
 }
 
-impl Seen {
+impl DetectedStyle {
     fn look_at(&mut self, text: &str, value: &Value<'_>) {
         match value {
             Value::Object(object) => {

@@ -16,7 +16,7 @@ use super::{
     trivia::{Piece, directly_above, pieces},
 };
 use crate::config::{
-    problems::{Place, ValueFault},
+    problems::{SourceLocation, ValueFault},
     raw::{self, SYNTAX},
 };
 
@@ -137,7 +137,7 @@ impl JsoncText {
                 .map(|before| &object.properties[before]);
             let after = before.map_or(object.start() + 1, Ranged::end);
             let at = directly_above(&self.text, after..property.start())?;
-            Some(Place::of_byte(&self.text, at, "").line)
+            Some(SourceLocation::of_byte(&self.text, at, "").line)
         });
         Ok(line?.flatten())
     }
@@ -151,11 +151,11 @@ impl JsoncText {
     ) -> Result<Option<T>, EditError> {
         let parsed = parse_to_ast(&self.text, &CollectOptions::default(), &SYNTAX);
         let parsed = parsed.map_err(|error| EditError::Unusable {
-            place: Place::of_byte(&self.text, error.range().start, ""),
+            place: SourceLocation::of_byte(&self.text, error.range().start, ""),
             fault: raw::syntax_fault(&error),
         })?;
         let root = parsed.value.as_ref().ok_or_else(|| EditError::Unusable {
-            place: Place::of_byte(&self.text, 0, ""),
+            place: SourceLocation::of_byte(&self.text, 0, ""),
             fault: raw::empty_file(),
         })?;
         let mut object = self.object(root, "")?;
@@ -179,7 +179,7 @@ impl JsoncText {
             found: raw::json_type(value),
         };
         Err(EditError::Unusable {
-            place: Place::of_byte(&self.text, value.start(), path),
+            place: SourceLocation::of_byte(&self.text, value.start(), path),
             fault: fault.into(),
         })
     }

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The maximum number of links that are followed to a file that does not exist yet.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// The reason why a file was not written. The file is unchanged.
 #[derive(Debug, thiserror::Error)]
@@ -98,7 +98,7 @@ fn failed(file: &Path, source: io::Error) -> WriteError {
 /// Returns the file that a path leads to through all links, whether it exists or not.
 fn follow(file: &Path) -> io::Result<PathBuf> {
     let mut target = file.to_owned();
-    for _ in 0..MOST_LINKS {
+    for _ in 0..MAX_LINKS {
         match fs::read_link(&target) {
             Ok(next) => target = target.parent().unwrap_or(Path::new("")).join(next),
             Err(_) => return Ok(target),

@@ -53,7 +53,7 @@ fn files_that_cannot_be_read_say_why() {
         matches!(binary, LoadError::NotText { line: 3, .. }),
         "{binary}"
     );
-    let mut large = vec![b' '; usize::try_from(LARGEST_FILE).expect("it fits") + 1];
+    let mut large = vec![b' '; usize::try_from(MAX_FILE_BYTES).expect("it fits") + 1];
     large[0] = b'{';
     let large = load_bytes(&large).0.expect_err("too large");
     assert!(matches!(large, LoadError::TooLarge { .. }), "{large}");

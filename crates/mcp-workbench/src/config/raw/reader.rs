@@ -6,7 +6,7 @@ use std::collections::{HashMap, hash_map};
 use jsonc_parser::{ast::Value, common::Ranged};
 
 use super::types::{BUDGETS, Text};
-use crate::config::problems::{Fault, Findings, JsonType, KeyFault, Place, ValueFault};
+use crate::config::problems::{Fault, Findings, JsonType, KeyFault, SourceLocation, ValueFault};
 
 /// Reads values of one file and records problems.
 pub(in crate::config) struct Reader<'a> {
@@ -46,11 +46,11 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the place of a byte of the file.
-    pub(super) fn place(&self, at: usize, path: &str) -> Place {
+    pub(super) fn place(&self, at: usize, path: &str) -> SourceLocation {
         let line = self.line_starts.partition_point(|start| *start <= at);
         let start = self.line_starts[line - 1];
         let before = self.text.get(start..at).unwrap_or_default();
-        Place {
+        SourceLocation {
             line,
             column: before.chars().count() + 1,
             path: path.into(),
@@ -210,7 +210,7 @@ impl<'a> Reader<'a> {
 
     /// Records a duplicate key whose first occurrence is at byte `first`.
     fn duplicate(&mut self, key: &str, first: usize, at: usize, path: &str) {
-        let Place { line, column, .. } = self.place(first, path);
+        let SourceLocation { line, column, .. } = self.place(first, path);
         let fault = KeyFault::Duplicate {
             key: key.into(),
             line,

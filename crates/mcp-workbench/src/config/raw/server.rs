@@ -11,7 +11,7 @@ use super::{
     oauth,
     reader::{Entry, Node, Reader, is_null},
     types::{
-        LARGEST_MS, Presence, RawCommand, RawEra, RawInheritEnv, RawPermissions, RawServer,
+        MAX_TIMEOUT_MS, Presence, RawCommand, RawEra, RawInheritEnv, RawPermissions, RawServer,
         TOOL_LIST_BYTES, TOOLS, Text,
     },
 };
@@ -219,5 +219,5 @@ fn number_within(
 }
 
 fn milliseconds(reader: &mut Reader<'_>, node: &Node<'_>) -> Option<u64> {
-    reader.positive(node, 1, LARGEST_MS)
+    reader.positive(node, 1, MAX_TIMEOUT_MS)
 }

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use super::oauth::RawOAuth;
-use crate::config::{detail::Detail, meta_tools::MetaTool, problems::Place};
+use crate::config::{detail::Detail, meta_tools::MetaTool, problems::SourceLocation};
 
 /// The bounds of `toolNameLimit`: room for a hash, and what the protocol allows.
 pub(super) const NAME_LIMITS: RangeInclusive<u64> = 16..=128;
@@ -22,7 +22,7 @@ pub(super) const AUDIT_FILES: RangeInclusive<u64> = 1..=100;
 pub(super) const OPEN_WAITS: RangeInclusive<u64> = 1..=45_000;
 
 /// The maximum number of milliseconds of a timeout: a year.
-pub(super) const LARGEST_MS: u64 = 365 * 24 * 60 * 60 * 1000;
+pub(super) const MAX_TIMEOUT_MS: u64 = 365 * 24 * 60 * 60 * 1000;
 
 /// The bounds of `maxResultChars` if it is not 0: enough to show something, and more than any result has.
 pub(super) const BUDGETS: RangeInclusive<u64> = 100..=100_000_000;
@@ -310,7 +310,7 @@ pub(in crate::config) struct RawServer {
 /// Facts about an entry that are known even if its values are wrong, so that one mistake is not reported as two.
 #[derive(Debug, Clone)]
 pub(in crate::config) struct Presence {
-    pub(in crate::config) place: Place,
+    pub(in crate::config) place: SourceLocation,
     pub(in crate::config) command: bool,
     pub(in crate::config) url: bool,
 }
@@ -340,13 +340,13 @@ pub(in crate::config) enum RawInheritEnv {
 pub(in crate::config) struct Text {
     /// The string as written.
     pub(in crate::config) written: String,
-    pub(in crate::config) place: Place,
+    pub(in crate::config) place: SourceLocation,
 }
 
 impl Default for Presence {
     fn default() -> Self {
         Self {
-            place: Place::whole_file(),
+            place: SourceLocation::whole_file(),
             command: false,
             url: false,
         }

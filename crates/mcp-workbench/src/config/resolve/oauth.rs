@@ -2,7 +2,7 @@
 
 use url::Url;
 
-use super::{Resolver, texts::Taken};
+use super::{Resolver, texts::EntryVariables};
 use crate::config::{
     literals::is_literal_secret,
     oauth::{OAuth, OAuthGrant, OAuthSettings, SigningAlgorithm},
@@ -13,12 +13,17 @@ use crate::config::{
 
 impl Resolver<'_> {
     /// Returns the OAuth settings. By default the workbench signs in if the entry has no credentials of its own.
-    pub(super) fn oauth(&mut self, taken: &mut Taken, raw: &RawServer, url: &str) -> OAuth {
+    pub(super) fn oauth(
+        &mut self,
+        variables: &mut EntryVariables,
+        raw: &RawServer,
+        url: &str,
+    ) -> OAuth {
         match &raw.oauth {
             Some(RawOAuth::Used(false)) => OAuth::Off,
             Some(RawOAuth::Details(details)) if details.enabled == Some(false) => OAuth::Off,
             Some(RawOAuth::Details(details)) => {
-                OAuth::On(Box::new(self.oauth_settings(taken, raw, details)))
+                OAuth::On(Box::new(self.oauth_settings(variables, raw, details)))
             }
             None if has_credentials(raw, url) => OAuth::Off,
             Some(RawOAuth::Used(true)) | None => OAuth::On(Box::default()),
@@ -27,7 +32,7 @@ impl Resolver<'_> {
 
     fn oauth_settings(
         &mut self,
-        taken: &mut Taken,
+        variables: &mut EntryVariables,
         raw: &RawServer,
         details: &RawOAuthDetails,
     ) -> OAuthSettings {
@@ -37,21 +42,21 @@ impl Resolver<'_> {
             if is_literal_secret(key, &text.written, &Secrets::default()) {
                 literals.push(key);
             }
-            let text = self.text(taken, text);
+            let text = self.text(variables, text);
             // Literal or not, it must not appear in messages.
-            taken.secrets.add("secret", &text);
+            variables.secrets.add("secret", &text);
             Some(text)
         };
         let client_secret = secret("clientSecret", &details.client_secret);
         let private_key = secret("privateKey", &details.private_key);
-        let mut text = |text: &Option<_>| text.as_ref().map(|it| self.text(taken, it));
+        let mut text = |text: &Option<_>| text.as_ref().map(|it| self.text(variables, it));
         let settings = OAuthSettings {
             client_id: text(&details.client_id),
             client_secret,
             client_metadata_url: text(&details.client_metadata_url),
             account: text(&details.account),
             issuer: text(&details.issuer),
-            scopes: self.texts(taken, details.scopes.as_deref().unwrap_or_default()),
+            scopes: self.texts(variables, details.scopes.as_deref().unwrap_or_default()),
             callback_port: details.callback_port.and_then(|it| it.try_into().ok()),
             grant: match details.grant {
                 Some(RawGrant::ClientCredentials) => OAuthGrant::ClientCredentials,

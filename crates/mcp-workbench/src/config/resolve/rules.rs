@@ -2,29 +2,33 @@
 
 use std::path::PathBuf;
 
-use super::{Resolver, Taken, clean};
+use super::{EntryVariables, Resolver, clean};
 use crate::config::{
     audit::{Audit, DEFAULT_FILE, DEFAULT_FILES, DEFAULT_MAX_BYTES, NotedArguments},
     permissions::{PermissionRule, Permissions},
-    problems::{Place, ValueFault},
+    problems::{SourceLocation, ValueFault},
     raw::{RawAudit, RawAuditDetails, RawNotedArguments, RawPermissions, Text},
 };
 
 impl Resolver<'_> {
     /// Returns the permissions of a server.
-    pub(super) fn permissions(&mut self, taken: &mut Taken, raw: &RawPermissions) -> Permissions {
+    pub(super) fn permissions(
+        &mut self,
+        variables: &mut EntryVariables,
+        raw: &RawPermissions,
+    ) -> Permissions {
         Permissions {
-            allow: raw.allow.as_ref().map(|rules| self.rules(taken, rules)),
-            ask: self.rules(taken, raw.ask.as_deref().unwrap_or_default()),
-            deny: self.rules(taken, raw.deny.as_deref().unwrap_or_default()),
+            allow: raw.allow.as_ref().map(|rules| self.rules(variables, rules)),
+            ask: self.rules(variables, raw.ask.as_deref().unwrap_or_default()),
+            deny: self.rules(variables, raw.deny.as_deref().unwrap_or_default()),
         }
     }
 
     /// Parses the rules of a list, and records invalid ones.
-    fn rules(&mut self, taken: &mut Taken, rules: &[Text]) -> Vec<PermissionRule> {
+    fn rules(&mut self, variables: &mut EntryVariables, rules: &[Text]) -> Vec<PermissionRule> {
         let mut read = Vec::new();
         for rule in rules {
-            let written = self.text(taken, rule);
+            let written = self.text(variables, rule);
             match PermissionRule::new(&written) {
                 Ok(rule) => read.push(rule),
                 Err(fault) => self.findings.add(rule.place.clone(), fault),
@@ -41,7 +45,7 @@ impl Resolver<'_> {
             RawAudit::Noted(true) => &nothing,
             RawAudit::Details(details) => details,
         };
-        let named = self.path(&mut Taken::default(), details.file.as_ref());
+        let named = self.path(&mut EntryVariables::default(), details.file.as_ref());
         let file = named.or_else(|| self.default_audit_file())?;
         let files = details.files.and_then(|it| u32::try_from(it).ok());
         Some(Audit {
@@ -59,7 +63,7 @@ impl Resolver<'_> {
     fn default_audit_file(&mut self) -> Option<PathBuf> {
         let folder = self.environment.state_directory();
         if folder.is_none() {
-            let place = Place {
+            let place = SourceLocation {
                 line: 1,
                 column: 1,
                 path: "audit".into(),

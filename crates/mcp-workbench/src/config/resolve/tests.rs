@@ -110,7 +110,7 @@ fn defaults() {
     let (server, loaded) = server(r#"{"command": "x"}"#);
     assert_eq!(loaded.config.tool_mode, ToolMode::Proxy);
     assert_eq!(loaded.config.tool_name_limit, 64);
-    assert_eq!(loaded.config.meta_tools, MetaTool::USUAL);
+    assert_eq!(loaded.config.meta_tools, MetaTool::DEFAULT);
     assert_eq!(loaded.config.open_detail, Detail::Full);
     assert_eq!(server.max_result_chars, None);
     let bounds = ListBounds {

@@ -9,7 +9,7 @@ use crate::config::{
     environment::clean,
     expand::{Expanded, UsedFrom, expand},
     literals::{arguments_for_secrets, names_secret},
-    problems::{Place, ReferenceFault},
+    problems::{ReferenceFault, SourceLocation},
     raw::Text,
     resolved::Unset,
     secrets::{Secrets, is_plain_value},
@@ -18,12 +18,12 @@ use crate::config::{
 
 /// The values that one server entry has taken from variables so far.
 #[derive(Default)]
-pub(super) struct Taken {
-    pub(super) unset: Vec<(Place, MissingValue)>,
+pub(super) struct EntryVariables {
+    pub(super) unset: Vec<(SourceLocation, MissingValue)>,
     pub(super) secrets: Secrets,
 }
 
-impl Taken {
+impl EntryVariables {
     /// Returns the variables that are not set, in the order of the file.
     pub(super) fn unset(mut self) -> Vec<Unset> {
         self.unset.sort_by(|(one, _), (other, _)| one.cmp(other));
@@ -40,21 +40,25 @@ impl Taken {
 impl Resolver<'_> {
     pub(super) fn members(
         &mut self,
-        taken: &mut Taken,
+        variables: &mut EntryVariables,
         members: Option<&IndexMap<String, Text>>,
     ) -> IndexMap<String, String> {
         let members = members.into_iter().flatten();
         members
-            .map(|(name, text)| (name.clone(), self.text(taken, text)))
+            .map(|(name, text)| (name.clone(), self.text(variables, text)))
             .collect()
     }
 
     /// Expands arguments, and records a warning if one contains a secret.
-    pub(super) fn arguments(&mut self, taken: &mut Taken, arguments: &[Text]) -> Vec<String> {
+    pub(super) fn arguments(
+        &mut self,
+        variables: &mut EntryVariables,
+        arguments: &[Text],
+    ) -> Vec<String> {
         let written: Vec<&str> = arguments.iter().map(|it| it.written.as_str()).collect();
         let for_secrets = arguments_for_secrets(&written);
         let arguments = arguments.iter().enumerate().map(|(index, argument)| {
-            let expanded = self.expanded(taken, argument);
+            let expanded = self.expanded(variables, argument);
             let is_named = for_secrets.contains(&index);
             let used = expanded.used.iter();
             for (from, _) in used.filter(|it| is_secret(it, is_named)) {
@@ -66,17 +70,20 @@ impl Resolver<'_> {
         arguments.collect()
     }
 
-    pub(super) fn texts(&mut self, taken: &mut Taken, texts: &[Text]) -> Vec<String> {
-        texts.iter().map(|text| self.text(taken, text)).collect()
+    pub(super) fn texts(&mut self, variables: &mut EntryVariables, texts: &[Text]) -> Vec<String> {
+        texts
+            .iter()
+            .map(|text| self.text(variables, text))
+            .collect()
     }
 
     /// Returns the text with its variables expanded. If that is impossible, records the faults and returns the text
     /// as written.
-    pub(super) fn text(&mut self, taken: &mut Taken, text: &Text) -> String {
-        self.expanded(taken, text).text
+    pub(super) fn text(&mut self, variables: &mut EntryVariables, text: &Text) -> String {
+        self.expanded(variables, text).text
     }
 
-    fn expanded(&mut self, taken: &mut Taken, text: &Text) -> Expanded {
+    fn expanded(&mut self, variables: &mut EntryVariables, text: &Text) -> Expanded {
         let sources = Sources {
             environment: self.environment,
             folder: &self.folder,
@@ -85,8 +92,10 @@ impl Resolver<'_> {
             Ok(expanded) => {
                 for (from, value) in &expanded.used {
                     match from {
-                        UsedFrom::Variable(name) => taken.secrets.add(name, value),
-                        UsedFrom::File | UsedFrom::Keyring => taken.secrets.add("secret", value),
+                        UsedFrom::Variable(name) => variables.secrets.add(name, value),
+                        UsedFrom::File | UsedFrom::Keyring => {
+                            variables.secrets.add("secret", value);
+                        }
                     }
                 }
                 for variable in &expanded.empty {
@@ -94,7 +103,7 @@ impl Resolver<'_> {
                     self.findings.add(text.place.clone(), fault);
                 }
                 for value in &expanded.missing {
-                    taken.unset.push((text.place.clone(), value.clone()));
+                    variables.unset.push((text.place.clone(), value.clone()));
                     let fault = ReferenceFault::Missing(value.clone());
                     self.findings.add(text.place.clone(), fault);
                 }
@@ -113,8 +122,12 @@ impl Resolver<'_> {
     }
 
     /// Returns a path relative to the folder of the file; `None` if a variable made it empty.
-    pub(super) fn path(&mut self, taken: &mut Taken, text: Option<&Text>) -> Option<PathBuf> {
-        let path = self.text(taken, text?);
+    pub(super) fn path(
+        &mut self,
+        variables: &mut EntryVariables,
+        text: Option<&Text>,
+    ) -> Option<PathBuf> {
+        let path = self.text(variables, text?);
         (!path.is_empty()).then(|| clean(&self.folder.join(path)))
     }
 }

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 /// The maximum number of characters for one byte of a value: `\u0000`.
-pub(super) const LONGEST_ESCAPE: usize = 6;
+pub(super) const MAX_ESCAPE_LENGTH: usize = 6;
 
 /// A way to write a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

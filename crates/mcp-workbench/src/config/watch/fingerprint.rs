@@ -8,7 +8,7 @@ use std::{
 use crate::plain_file;
 
 /// The maximum size of a file that is read: more than a configuration may have.
-const MOST: u64 = 17 * 1024 * 1024;
+const MAX_BYTES: u64 = 17 * 1024 * 1024;
 
 /// A short digest of a file's content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,14 +22,14 @@ impl Fingerprint {
 
     /// Returns the fingerprint of a file. All files that cannot be read, are too large or are not regular have the same.
     pub fn of_file(file: &Path) -> Self {
-        match plain_file::read(file, MOST) {
+        match plain_file::read(file, MAX_BYTES) {
             Ok(bytes) => Self::of_bytes(&bytes),
             Err(_) => Self(None),
         }
     }
 
     /// Returns whether the file exists and can be read.
-    pub fn is_there(self) -> bool {
+    pub fn is_readable(self) -> bool {
         self.0.is_some()
     }
 

@@ -3,9 +3,9 @@
 
 mod fingerprint;
 #[cfg(target_os = "linux")]
-mod linux;
+mod inotify;
 #[cfg(target_os = "linux")]
-mod places;
+mod path_entries;
 mod polled;
 
 use std::{path::PathBuf, time::Duration};
@@ -14,21 +14,21 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 pub(crate) use fingerprint::Fingerprint;
 #[cfg(target_os = "linux")]
-use linux::Notices;
+use inotify::Inotify;
 use polled::Polled;
 
 /// The quiet period that must pass after the last change, since editors write a file in several steps.
-const QUIET: Duration = Duration::from_millis(100);
+const QUIET_PERIOD: Duration = Duration::from_millis(100);
 /// Upper bound on how long a reload waits for an editor to finish writing.
-const PATIENCE: Duration = Duration::from_secs(2);
+const MAX_WRITE_WAIT: Duration = Duration::from_secs(2);
 
 /// Some watched files.
-pub(crate) struct FileWatch(Means);
+pub(crate) struct FileWatch(WatchMethod);
 
 /// The way in which changes are detected.
-enum Means {
+enum WatchMethod {
     #[cfg(target_os = "linux")]
-    Told(Notices),
+    Notified(Inotify),
     Polled(Polled),
 }
 
@@ -36,27 +36,27 @@ impl FileWatch {
     /// Starts to watch. Every change from now on counts.
     pub(crate) fn new(files: Vec<PathBuf>) -> Self {
         #[cfg(target_os = "linux")]
-        match Notices::new(&files) {
-            Ok(notices) => return Self(Means::Told(notices)),
+        match Inotify::new(&files) {
+            Ok(inotify) => return Self(WatchMethod::Notified(inotify)),
             Err(error) => {
-                tracing::debug!("cannot watch files for changes; polling them instead: {error}")
+                tracing::debug!("cannot watch files for changes; polling them instead: {error}");
             }
         }
-        Self(Means::Polled(Polled::new(files)))
+        Self(WatchMethod::Polled(Polled::new(files)))
     }
 
     /// Returns whether the files are polled.
     pub(crate) fn is_polled(&self) -> bool {
-        matches!(self.0, Means::Polled(_))
+        matches!(self.0, WatchMethod::Polled(_))
     }
 
     /// Waits until a file may have changed and nothing happens for a moment. Cancel-safe: a change that was noticed
     /// but not returned is seen at the next comparison of fingerprints.
     pub(crate) async fn changed(&mut self) {
         self.noticed().await;
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + MAX_WRITE_WAIT;
         while Instant::now() < end {
-            let quiet = Instant::now() + QUIET;
+            let quiet = Instant::now() + QUIET_PERIOD;
             if timeout_at(quiet.min(end), self.noticed()).await.is_err() {
                 return;
             }
@@ -66,15 +66,15 @@ impl FileWatch {
     async fn noticed(&mut self) {
         match &mut self.0 {
             #[cfg(target_os = "linux")]
-            Means::Told(notices) => notices.next().await,
-            Means::Polled(polled) => polled.next().await,
+            WatchMethod::Notified(inotify) => inotify.next().await,
+            WatchMethod::Polled(polled) => polled.next().await,
         }
     }
 }
 
 /// Gives an editor time to finish a file that looks broken.
 pub(crate) async fn wait_for_writer() {
-    sleep(QUIET * 4).await;
+    sleep(QUIET_PERIOD * 4).await;
 }
 
 #[cfg(test)]

@@ -20,9 +20,9 @@ fn a_fingerprint_is_of_what_is_in_a_file() {
     assert_eq!(fingerprint, Fingerprint::of_text("text"));
     fs::write(&one, "texu").unwrap();
     assert!(fingerprint != Fingerprint::of_file(&one));
-    assert!(fingerprint.is_there());
+    assert!(fingerprint.is_readable());
     for nothing in [&folder.path().join("missing"), folder.path()] {
-        assert!(!Fingerprint::of_file(nothing).is_there(), "{nothing:?}");
+        assert!(!Fingerprint::of_file(nothing).is_readable(), "{nothing:?}");
     }
 }
 
@@ -41,20 +41,20 @@ async fn where_nobody_tells_a_change_is_seen_at_the_next_look() {
 }
 
 #[cfg(target_os = "linux")]
-mod linux {
+mod inotify {
     use std::{os::unix::fs::symlink, path::Path};
 
     use pretty_assertions::assert_eq;
 
     use super::*;
-    use crate::config::watch::places::places;
+    use crate::config::watch::path_entries::path_entries;
 
     /// Returns the entries of a path, relative to a folder.
     fn seen_from(folder: &Path, path: &str) -> Vec<String> {
         let root = folder.canonicalize().unwrap();
-        let places = places(&root.join(path)).into_iter();
-        let places = places.map(|it| it.folder.join(it.name));
-        places
+        let path_entries = path_entries(&root.join(path)).into_iter();
+        let path_entries = path_entries.map(|it| it.folder.join(it.name));
+        path_entries
             .map(|it| it.strip_prefix(&root).unwrap().to_str().unwrap().to_owned())
             .collect()
     }
@@ -98,9 +98,9 @@ mod linux {
         fs::write(root.join("real/file"), "").unwrap();
         symlink("real/file", root.join("link")).unwrap();
         let told = |act: &dyn Fn()| {
-            let notices = Notices::new(&[root.join("link")]).unwrap();
+            let inotify = Inotify::new(&[root.join("link")]).unwrap();
             act();
-            notices.take()
+            inotify.take()
         };
         let write = |name: &'static str| move || fs::write(root.join(name), "x").unwrap();
         assert!(!told(&|| {}));

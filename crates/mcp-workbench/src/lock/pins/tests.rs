@@ -18,7 +18,7 @@ fn pins(folder: &TempDir) -> Arc<Pins> {
         programs: Arc::default(),
         cache,
         file: Some(file),
-        program: Invocation::usual(),
+        program: Invocation::for_default_file(),
         state: Mutex::default(),
         policy: Mutex::default(),
         writing: Mutex::default(),

@@ -30,7 +30,7 @@ fn server(name: &str) -> Arc<Server> {
         list_bounds: ListBounds::default(),
         sanitize: false,
         pin: PinMode::Off,
-        written: config::Written::default(),
+        written: config::WrittenEntry::default(),
     })
 }
 
@@ -50,7 +50,7 @@ fn config(toolboxes: &[Written]) -> Config {
     });
     Config {
         file: "/home/me/workbench-config.json".into(),
-        is_usual: false,
+        is_default_file: false,
         tool_mode: ToolMode::Proxy,
         tool_name_limit: 64,
         roots: None,
@@ -58,7 +58,7 @@ fn config(toolboxes: &[Written]) -> Config {
         toolboxes: toolboxes.collect::<IndexMap<_, _>>(),
         auto_open: false,
         open_wait: std::time::Duration::from_secs(15),
-        meta_tools: MetaTool::USUAL.to_vec(),
+        meta_tools: MetaTool::DEFAULT.to_vec(),
         open_detail: config::Detail::Full,
         watch: true,
         cache: None,

@@ -9,7 +9,7 @@ use std::{
 };
 
 /// The maximum number of links in a path; one with more is a loop.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 
 /// An entry of a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,8 +21,8 @@ pub(super) struct FolderEntry {
 
 /// Returns the entries that decide which file an absolute path leads to. If a part of the path is missing, the last
 /// entry is the missing one.
-pub(super) fn places(path: &Path) -> Vec<FolderEntry> {
-    let mut places = Vec::new();
+pub(super) fn path_entries(path: &Path) -> Vec<FolderEntry> {
+    let mut path_entries = Vec::new();
     let mut at = PathBuf::new();
     let mut links = 0;
     let mut left = parts(path);
@@ -44,11 +44,11 @@ pub(super) fn places(path: &Path) -> Vec<FolderEntry> {
         };
         at.push(&entry.name);
         match fs::symlink_metadata(&at) {
-            Ok(metadata) if metadata.is_symlink() && links < MOST_LINKS => {
+            Ok(metadata) if metadata.is_symlink() && links < MAX_LINKS => {
                 links += 1;
                 let target = fs::read_link(&at).unwrap_or_default();
                 at.pop();
-                places.push(entry);
+                path_entries.push(entry);
                 for part in parts(&target).into_iter().rev() {
                     left.push_front(part);
                 }
@@ -56,12 +56,12 @@ pub(super) fn places(path: &Path) -> Vec<FolderEntry> {
             Ok(metadata) if metadata.is_dir() && !left.is_empty() => {}
             // The file itself, or the part that is missing.
             _ => {
-                places.push(entry);
+                path_entries.push(entry);
                 break;
             }
         }
     }
-    places
+    path_entries
 }
 
 /// A part of a path.

@@ -19,11 +19,11 @@ use rustix::{
 };
 use tokio::io::{Interest, unix::AsyncFd};
 
-use super::places::places;
+use super::path_entries::path_entries;
 
 /// The events that may replace a file or change its content. Single writes are not included, because a writer closes
 /// the file in the end.
-const TOLD: WatchFlags = WatchFlags::CLOSE_WRITE
+const WATCHED_EVENTS: WatchFlags = WatchFlags::CLOSE_WRITE
     .union(WatchFlags::CREATE)
     .union(WatchFlags::DELETE)
     .union(WatchFlags::MOVED_FROM)
@@ -34,18 +34,18 @@ const TOLD: WatchFlags = WatchFlags::CLOSE_WRITE
     .union(WatchFlags::ONLYDIR);
 
 /// The kernel's notifications about some files.
-pub(super) struct Notices {
+pub(super) struct Inotify {
     queue: AsyncFd<OwnedFd>,
     /// The watched names, by the folder that they are in.
     names: HashMap<i32, HashSet<OsString>>,
 }
 
-impl Notices {
+impl Inotify {
     pub(super) fn new(files: &[PathBuf]) -> io::Result<Self> {
         let queue = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
         let mut names: HashMap<i32, HashSet<OsString>> = HashMap::new();
-        for place in files.iter().flat_map(|file| places(file)) {
-            let folder = add_watch(&queue, &place.folder, TOLD)?;
+        for place in files.iter().flat_map(|file| path_entries(file)) {
+            let folder = add_watch(&queue, &place.folder, WATCHED_EVENTS)?;
             names.entry(folder).or_default().insert(place.name);
         }
         #[expect(

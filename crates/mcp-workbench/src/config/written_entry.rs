@@ -11,7 +11,7 @@ use super::{
 
 /// A server entry as it is written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenEntry {
     pub command: Option<String>,
     /// Its arguments, those of an array in `command` included.
     pub args: Vec<String>,
@@ -31,7 +31,7 @@ pub struct Written {
     pub kind: Option<String>,
 }
 
-impl Written {
+impl WrittenEntry {
     pub(super) fn of(raw: &RawServer) -> Self {
         let command = match &raw.command {
             Some(RawCommand::Program(program)) => Some(program),
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
     use crate::config::{Environment, parse};
 
-    fn written(entry: &str) -> Written {
+    fn written(entry: &str) -> WrittenEntry {
         let text = format!(
             r#"{{"toolboxes": {{"a": {{"description": "d", "mcpServers": {{"b": {entry}}}}}}}}}"#
         );
@@ -177,14 +177,14 @@ mod tests {
         let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
         assert_eq!(
             written(entry),
-            Written {
+            WrittenEntry {
                 command: Some("npx".to_owned()),
                 args: texts(&["-y", "x@1.2.3", "${TOKEN}", "${DIR:-.}"]),
                 env: texts(&["A", "B"]),
                 inherit_env: texts(&["AWS_*"]),
                 cwd: Some("${TOKEN}".to_owned()),
                 kind: Some("stdio".to_owned()),
-                ..Written::default()
+                ..WrittenEntry::default()
             }
         );
     }
