@@ -13,9 +13,9 @@ use std::{
 use tokio::time::{Instant, Sleep, sleep_until};
 
 /// A deadline that is noticed after this delay is late. On a busy machine the event loop lags by some milliseconds.
-const LATE: Duration = Duration::from_millis(100);
+const LATE_AFTER: Duration = Duration::from_millis(100);
 /// The grace period after a late wake-up: everything that is ready is read and written before a deadline counts.
-const GRACE: Duration = Duration::from_secs(1);
+const GRACE_PERIOD: Duration = Duration::from_secs(1);
 
 /// A timer for a loop that checks its next deadline in every iteration. It is reset only if it has to fire earlier,
 /// or has fired too early. A new timer in every iteration would wake the event loop with a system call, and the
@@ -41,7 +41,7 @@ impl Alarm {
             let moment = self.counts_at(deadline);
             ready!(self.poll_ring(moment, context));
             let now = Instant::now();
-            if now < moment + LATE {
+            if now < moment + LATE_AFTER {
                 return Poll::Ready(());
             }
             self.late_at = Some(now);
@@ -51,7 +51,7 @@ impl Alarm {
     /// Returns the moment at which a deadline counts.
     fn counts_at(&self, deadline: Instant) -> Instant {
         match self.late_at {
-            Some(late_at) if deadline <= late_at => late_at + GRACE,
+            Some(late_at) if deadline <= late_at => late_at + GRACE_PERIOD,
             _ => deadline,
         }
     }
@@ -163,7 +163,7 @@ mod tests {
         // Other deadlines that have passed meanwhile count at the same moment.
         for deadline in [start + SECOND, start + 2 * SECOND] {
             alarm.wait(Some(deadline)).await;
-            assert_eq!(start.elapsed(), 60 * SECOND + GRACE);
+            assert_eq!(start.elapsed(), 60 * SECOND + GRACE_PERIOD);
         }
         let next = start + 100 * SECOND;
         alarm.wait(Some(next)).await;
@@ -174,7 +174,7 @@ mod tests {
     async fn what_is_ready_after_a_late_wake_up_wins_over_a_timeout() {
         let waiting = timeout(SECOND, async {
             // A sleep that ends in the grace period represents a message that is still unread.
-            sleep(60 * SECOND + GRACE / 2).await;
+            sleep(60 * SECOND + GRACE_PERIOD / 2).await;
         });
         let mut waiting = pin!(waiting);
         let first = poll_fn(|context| Poll::Ready(waiting.as_mut().poll(context)));

@@ -2,7 +2,7 @@
 //! conservative, because a wrong suggestion is worse than none.
 
 /// Longer names are compared only without case and separators.
-const LONGEST_COMPARED: usize = 128;
+const MAX_COMPARED: usize = 128;
 
 /// Returns the candidate that `name` is probably a misspelling of, if one is near enough. Of equally near ones it
 /// returns the first, and never a candidate that equals `name`.
@@ -10,10 +10,10 @@ pub(crate) fn nearest<'a>(
     name: &str,
     candidates: impl Iterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    let wanted = Folded::of(name);
+    let wanted = FoldedName::of(name);
     let mut best: Option<(usize, &'a str)> = None;
     for candidate in candidates.filter(|candidate| *candidate != name) {
-        let Some(distance) = wanted.distance(&Folded::of(candidate)) else {
+        let Some(distance) = wanted.distance(&FoldedName::of(candidate)) else {
             continue;
         };
         if best.is_none_or(|(least, _)| distance < least) {
@@ -42,9 +42,9 @@ pub(crate) fn is_one_slip_away(a: &str, b: &str) -> bool {
 }
 
 /// A name without the parts that people get wrong most easily: case and separators.
-struct Folded(Vec<char>);
+struct FoldedName(Vec<char>);
 
-impl Folded {
+impl FoldedName {
     fn of(name: &str) -> Self {
         let letters = name
             .chars()
@@ -65,7 +65,7 @@ impl Folded {
             0..=2 => 0,
             3..=5 => 1,
             6..=11 => 2,
-            12..=LONGEST_COMPARED => 3,
+            12..=MAX_COMPARED => 3,
             _ => 0,
         };
         if a.len().abs_diff(b.len()) > allowed {

@@ -10,7 +10,7 @@ use tokio::{
 use crate::wire::{FrameTicket, Line, LineFramer, MAX_FRAME_BYTES, Outbox, Outgoing};
 
 /// The maximum number of slices in one write. A long body with the text around it takes three.
-pub(crate) const SLICES_A_WRITE: usize = 16;
+pub(crate) const SLICES_PER_WRITE: usize = 16;
 
 /// Reads lines from a pipe.
 pub(crate) struct LineReader<R> {
@@ -110,7 +110,7 @@ impl<W: AsyncWrite + Unpin> FrameWriter<W> {
 
     /// Writes as much as the pipe accepts now; waits forever if there is nothing to write. Cancel-safe.
     pub(crate) async fn write_some(&mut self) -> io::Result<()> {
-        let mut slices = [IoSlice::new(&[]); SLICES_A_WRITE];
+        let mut slices = [IoSlice::new(&[]); SLICES_PER_WRITE];
         let filled = self.outbox.fill(&mut slices);
         if filled == 0 {
             return std::future::pending().await;

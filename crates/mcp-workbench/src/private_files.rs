@@ -12,7 +12,7 @@ use std::{
 use crate::plain_file;
 
 /// The interval at which a lock is retried that another process holds.
-const PAUSE: Duration = Duration::from_millis(10);
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Reads a private file. Returns `None` if it is missing, too large, not a regular file, or writable by others.
 pub(crate) fn read(file: &Path, max_bytes: u64) -> Option<(Vec<u8>, Metadata)> {
@@ -22,7 +22,7 @@ pub(crate) fn read(file: &Path, max_bytes: u64) -> Option<(Vec<u8>, Metadata)> {
     }
     let opened = plain_file::open(file).ok()?;
     let metadata = opened.metadata().ok()?;
-    if !is_only_ours(&metadata) {
+    if !is_writable_by_user_only(&metadata) {
         return None;
     }
     Some((plain_file::read_open(opened, max_bytes).ok()?, metadata))
@@ -115,41 +115,41 @@ pub(crate) fn open_lock(folder: &Path, name: &str) -> Option<File> {
 
 /// Waits until no other process holds the lock of a file. The lock is held until the returned value is dropped.
 /// Returns `None` if it is not available in time.
-pub(crate) fn wait_for_lock(file: File, patience: Duration) -> Option<File> {
+pub(crate) fn wait_for_lock(file: File, timeout: Duration) -> Option<File> {
     let mut waited = Duration::ZERO;
-    while waited < patience {
+    while waited < timeout {
         match file.try_lock() {
             Ok(()) => return Some(file),
-            Err(TryLockError::WouldBlock) => thread::park_timeout(PAUSE),
+            Err(TryLockError::WouldBlock) => thread::park_timeout(LOCK_RETRY_INTERVAL),
             Err(TryLockError::Error(_)) => return None,
         }
-        waited += PAUSE;
+        waited += LOCK_RETRY_INTERVAL;
     }
     None
 }
 
 /// Returns whether only the user can have written a file.
 #[cfg(unix)]
-pub(crate) fn is_only_ours(metadata: &Metadata) -> bool {
+pub(crate) fn is_writable_by_user_only(metadata: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o022 == 0
 }
 
 /// The cache directory belongs to the user by the permissions of the system.
 #[cfg(not(unix))]
-pub(crate) fn is_only_ours(_: &Metadata) -> bool {
+pub(crate) fn is_writable_by_user_only(_: &Metadata) -> bool {
     true
 }
 
 /// Returns whether nobody else can read or write a file.
 #[cfg(unix)]
-pub(crate) fn is_unread_by_others(metadata: &Metadata) -> bool {
+pub(crate) fn is_private(metadata: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     metadata.mode() & 0o066 == 0
 }
 
 /// The cache directory belongs to the user by the permissions of the system.
 #[cfg(not(unix))]
-pub(crate) fn is_unread_by_others(_: &Metadata) -> bool {
+pub(crate) fn is_private(_: &Metadata) -> bool {
     true
 }

@@ -9,11 +9,11 @@ use super::{
 use crate::wire::{Kind, ObjectText, RawJson};
 
 /// The tail is one part in this many of the shown text. Errors are often reported at the end.
-const TAIL: usize = 4;
+const TAIL_SHARE: usize = 4;
 /// `structuredContent` may take one part in this many of the budget beside the text.
-const BESIDE: usize = 4;
+const STRUCTURED_SHARE: usize = 4;
 /// Texts get at least one part in this many of the budget if `structuredContent` has to stay.
-const LEAST: usize = 4;
+const TEXT_SHARE: usize = 4;
 
 /// The member for metadata of a message.
 const META: &str = "_meta";
@@ -57,9 +57,9 @@ impl<'a> Cut<'a> {
         if characters_in_all <= budget {
             return None;
         }
-        let stays = structured == Structured::Stays || beside <= budget / BESIDE;
+        let stays = structured == Structured::Stays || beside <= budget / STRUCTURED_SHARE;
         let room = if stays {
-            budget.saturating_sub(beside).max(budget / LEAST)
+            budget.saturating_sub(beside).max(budget / TEXT_SHARE)
         } else {
             budget
         };
@@ -74,7 +74,7 @@ impl<'a> Cut<'a> {
         let (head_end, tail_start) = if characters(text) <= room {
             (text.len(), text.len())
         } else {
-            let tail = room / TAIL;
+            let tail = room / TAIL_SHARE;
             (head_end(text, room - tail), tail_start(text, tail))
         };
         if head_end == tail_start && stays {

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The separator between the texts of two contents.
-const BETWEEN: char = '\n';
+const SEPARATOR: char = '\n';
 
 /// The member that has the contents.
 pub(super) const CONTENT: &str = "content";
@@ -108,7 +108,7 @@ impl<'a> Reading<'a> {
         let span = shape.map(|_| {
             let text = text.map_or(Cow::Borrowed(item.as_str()), Cow::Owned);
             if self.pieces.iter().any(|piece| piece.span.is_some()) {
-                self.text.push(BETWEEN);
+                self.text.push(SEPARATOR);
             }
             let start = self.text.len();
             self.text.push_str(&text);

@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     alarm::Alarm,
-    pipe::SLICES_A_WRITE,
+    pipe::SLICES_PER_WRITE,
     wire::{Frame, Outbox, Outgoing},
 };
 
@@ -197,7 +197,7 @@ impl Queue {
         context: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
         let mut frames = self.frames();
-        let mut slices = [IoSlice::new(&[]); SLICES_A_WRITE];
+        let mut slices = [IoSlice::new(&[]); SLICES_PER_WRITE];
         let filled = frames.outbox.fill(&mut slices);
         let written = Pin::new(pipe).poll_write_vectored(context, &slices[..filled]);
         let written = ready!(written)?;

@@ -101,7 +101,7 @@ impl Salt {
     pub(super) fn read(folder: &Path) -> Option<Self> {
         let (salt, metadata) = private_files::read(&folder.join(SALT_FILE), SALT_BYTES as u64)?;
         let salt = salt.try_into().ok().map(Self)?;
-        private_files::is_unread_by_others(&metadata).then_some(salt)
+        private_files::is_private(&metadata).then_some(salt)
     }
 
     /// Writes the known salt or a new one, unless another process is faster.

@@ -21,7 +21,7 @@ use tracing_subscriber::{
 use crate::visible::visible_lines;
 
 /// The target of our own events. Events of libraries may contain anything that was passed to them, tokens included.
-const OURS: &str = env!("CARGO_CRATE_NAME");
+const OWN_TARGET: &str = env!("CARGO_CRATE_NAME");
 
 /// Starts logging at a level, with colour on a terminal if it is wanted.
 pub(crate) fn start_logging(level: LevelFilter, colour_wanted: bool) {
@@ -37,7 +37,7 @@ fn subscriber<W>(level: LevelFilter, colour: bool, writer: W) -> impl Subscriber
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
 {
-    let is_ours = filter_fn(|event| event.target().split("::").next() == Some(OURS));
+    let is_ours = filter_fn(|event| event.target().split("::").next() == Some(OWN_TARGET));
     tracing_subscriber::fmt()
         .with_writer(writer)
         .fmt_fields(debug_fn(write_field).delimited(" "))

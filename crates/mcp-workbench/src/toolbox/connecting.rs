@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// The longest wait for a server that no open has waited for before. Most clients give up after a minute.
-const LONGEST_WAIT: Duration = Duration::from_secs(45);
+const MAX_WAIT: Duration = Duration::from_secs(45);
 
 /// The wait for a server that an earlier open has reported as failed or still starting.
 const RETRY_WAIT: Duration = Duration::from_secs(2);
@@ -132,7 +132,7 @@ impl Connecting {
         let deadlines = self.pending.values().map(|since| match *since {
             None => retry,
             Some(since) => {
-                let longest = since + LONGEST_WAIT;
+                let longest = since + MAX_WAIT;
                 let once_up = self.first_up.map(|up| up.max(since) + self.open_wait);
                 let wait = once_up.map_or(longest, |once_up| once_up.min(longest));
                 wait.max(retry)

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The number of characters shown of a server's instructions.
-const INSTRUCTIONS: usize = 160;
+const MAX_INSTRUCTION_CHARACTERS: usize = 160;
 
 /// Returns the line of a tool: its name, and the parts that the level of detail adds.
 pub(crate) fn line(tool: &ToolDefinition, detail: Detail) -> String {
@@ -61,7 +61,8 @@ pub(super) fn opened_text(opened: &Opened, detail: Detail) -> String {
         let lines = list.tools().iter().map(|tool| line(tool, detail));
         let lines: Vec<String> = lines.collect();
         let instructions = list.introduction.instructions.as_deref();
-        let instructions = sentence_of(instructions.unwrap_or_default(), INSTRUCTIONS);
+        let instructions =
+            sentence_of(instructions.unwrap_or_default(), MAX_INSTRUCTION_CHARACTERS);
         match detail {
             Detail::Names => text.push_str(&format!("{name}: {}\n", lines.join(", "))),
             _ if instructions.is_empty() => {
@@ -118,7 +119,7 @@ pub(super) fn matching_text(
 /// Returns the toolbox's name with its description.
 fn title(opened: &Opened) -> String {
     let name = shown_name(opened.config.name.as_str());
-    let description = sentence_of(&opened.config.description, INSTRUCTIONS);
+    let description = sentence_of(&opened.config.description, MAX_INSTRUCTION_CHARACTERS);
     match description.trim_end_matches('.') {
         "" => format!("toolbox {name}"),
         description => format!("toolbox {name} ({description})"),

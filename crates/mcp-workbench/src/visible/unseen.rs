@@ -168,7 +168,7 @@ fn standing(character: char, before: Option<char>, after: Option<char>) -> Stand
         '\u{2800}' => (is_braille(before) || is_braille(after), Standing::Hidden),
         '\u{FE00}'..='\u{FE0F}' => (
             takes_variation(before, character),
-            variation_otherwise(before),
+            misplaced_variation(before),
         ),
         // Some editors begin a text with the byte order mark.
         '\u{FEFF}' => (before.is_none(), Standing::Stray),
@@ -269,7 +269,7 @@ fn takes_variation(before: Option<char>, selector: char) -> bool {
 
 /// Returns the judgement of a selector without a base. After another selector it has no use; elsewhere it may be left
 /// over from an emoji.
-fn variation_otherwise(before: Option<char>) -> Standing {
+fn misplaced_variation(before: Option<char>) -> Standing {
     let is_selector = |it| matches!(it, '\u{FE00}'..='\u{FE0F}' | '\u{E0100}'..='\u{E01EF}');
     if is_one(before, is_selector) {
         Standing::Hidden

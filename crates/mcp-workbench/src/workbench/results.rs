@@ -145,15 +145,15 @@ pub(super) fn store_result(
         .store_result(owner, result, cut, page_size)?;
     let is_first = !workbench.results.is_watched.swap(true, Ordering::Relaxed);
     if let Some(this) = workbench.this.upgrade().filter(|_| is_first) {
-        workbench.spawn(async move { forget_old(&this).await });
+        workbench.spawn(async move { remove_expired(&this).await });
     }
     Some(stored)
 }
 
 /// Removes results when they expire, until none is left. Without this task they would stay in memory if no client
 /// asked again.
-async fn forget_old(workbench: &Workbench) {
-    while let Some(next) = workbench.results.forget_old() {
+async fn remove_expired(workbench: &Workbench) {
+    while let Some(next) = workbench.results.remove_expired() {
         tokio::select! {
             () = sleep_until(next) => {}
             () = workbench.announcing_stopped() => return,
@@ -188,9 +188,9 @@ impl Results {
     }
 
     /// Removes expired results. Returns the time at which the next one expires.
-    fn forget_old(&self) -> Option<Instant> {
+    fn remove_expired(&self) -> Option<Instant> {
         let mut store = self.store();
-        store.forget_old(Instant::now(), self.bounds.age);
+        store.remove_expired(Instant::now(), self.bounds.age);
         let oldest = store.by_id.first().map(|(_, (since, _))| *since);
         if oldest.is_none() {
             self.is_watched.store(false, Ordering::Relaxed);
@@ -209,7 +209,7 @@ impl Results {
         let made = StoredResult::new(owner, result, cut, page_size);
         let now = Instant::now();
         let mut store = self.store();
-        store.forget_old(now, self.bounds.age);
+        store.remove_expired(now, self.bounds.age);
         let same = store.by_id.values().find(|(_, it)| it.is_same(&made));
         let made = match same.map(|(_, same)| Arc::clone(same)) {
             Some(same) => {
@@ -226,7 +226,7 @@ impl Results {
             .by_id
             .insert(made.id.clone(), (now, Arc::clone(&made)));
         while store.by_id.len() > self.bounds.results || store.bytes > self.bounds.bytes {
-            store.forget_oldest();
+            store.remove_oldest();
         }
         Some(made)
     }
@@ -239,7 +239,7 @@ impl Results {
         owner: Owner,
     ) -> Result<Arc<StoredResult>, PageError> {
         let mut store = self.store();
-        store.forget_old(Instant::now(), self.bounds.age);
+        store.remove_expired(Instant::now(), self.bounds.age);
         let found = store.by_id.get(&address.id);
         let found = found.filter(|(_, result)| result.owner == owner);
         found
@@ -253,15 +253,15 @@ impl Results {
 }
 
 impl Store {
-    fn forget_old(&mut self, now: Instant, age: Duration) {
+    fn remove_expired(&mut self, now: Instant, age: Duration) {
         while let Some((_, (since, _))) = self.by_id.first()
             && now.duration_since(*since) >= age
         {
-            self.forget_oldest();
+            self.remove_oldest();
         }
     }
 
-    fn forget_oldest(&mut self) {
+    fn remove_oldest(&mut self) {
         if let Some((_, (_, result))) = self.by_id.shift_remove_index(0) {
             self.bytes -= result.bytes();
         }

@@ -7,20 +7,20 @@ use super::name::quoted;
 use crate::wire::{Kind, RawJson};
 
 /// The maximum depth to which objects and arrays are read.
-const DEEPEST: usize = 4;
+const MAX_DEPTH: usize = 4;
 
 /// The maximum number of subschemas that are read in all.
-const MOST_PARTS: usize = 256;
+const MAX_PARTS: usize = 256;
 
 /// The maximum number of optional members that are read per object.
-const MOST_OPTIONAL: usize = 64;
+const MAX_OPTIONAL: usize = 64;
 
 /// The maximum number of alternatives that are read per value.
-const MOST_ALTERNATIVES: usize = 16;
+const MAX_ALTERNATIVES: usize = 16;
 
 /// The maximum number of enum values, and the maximum length of each.
-const MOST_WORDS: usize = 16;
-const LONGEST_WORD: usize = 48;
+const MAX_ENUM_VALUES: usize = 16;
+const MAX_ENUM_VALUE_LENGTH: usize = 48;
 
 /// The values that a schema allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub(super) fn read(schema: Option<&RawJson>) -> Members {
     };
     let mut reader = Reader {
         root: schema,
-        parts_left: MOST_PARTS,
+        parts_left: MAX_PARTS,
     };
     let parts = reader.parts(schema);
     let mut members = reader.members(&parts, 0);
@@ -96,7 +96,7 @@ impl Reader<'_> {
                 self.parts_left = self.parts_left.saturating_sub(1);
                 let made_of = part.member("allOf").and_then(|it| it.elements());
                 let made_of = made_of.unwrap_or_default();
-                waiting.extend(made_of.into_iter().take(MOST_PARTS).rev());
+                waiting.extend(made_of.into_iter().take(MAX_PARTS).rev());
                 let reference = part.member("$ref");
                 let reference = reference.as_ref().and_then(RawJson::as_text);
                 if let Some(reference) = reference
@@ -114,7 +114,7 @@ impl Reader<'_> {
     fn resolve(&self, reference: &str) -> Option<RawJson> {
         let mut found = self.root.clone();
         let pointer = reference.strip_prefix('#')?;
-        for step in pointer.split('/').skip(1).take(DEEPEST * 4) {
+        for step in pointer.split('/').skip(1).take(MAX_DEPTH * 4) {
             let step = step.replace("~1", "/").replace("~0", "~");
             found = match found.kind() {
                 Kind::Array => found.elements()?.into_iter().nth(step.parse().ok()?)?,
@@ -140,7 +140,7 @@ impl Reader<'_> {
             alternatives(&parts)
         };
         let mut shapes = Vec::new();
-        for alternative in alternatives.iter().take(MOST_ALTERNATIVES) {
+        for alternative in alternatives.iter().take(MAX_ALTERNATIVES) {
             add(&mut shapes, self.shape(alternative, depth));
         }
         if shapes.is_empty() {
@@ -160,18 +160,18 @@ impl Reader<'_> {
 
     fn typed(&mut self, word: &str, parts: &[RawJson], depth: usize) -> Shape {
         match word {
-            "object" if depth < DEEPEST => {
+            "object" if depth < MAX_DEPTH => {
                 let members = self.members(parts, depth + 1);
                 if members == Members::default() {
                     return Shape::Word("object".to_owned());
                 }
                 Shape::Object(members)
             }
-            "array" if depth < DEEPEST => self.array(parts, depth + 1),
+            "array" if depth < MAX_DEPTH => self.array(parts, depth + 1),
             "string" => {
                 let format = first(parts, "format");
                 let format = format.as_ref().and_then(RawJson::as_text);
-                let format = format.filter(|it| it.len() <= LONGEST_WORD && is_word(it));
+                let format = format.filter(|it| it.len() <= MAX_ENUM_VALUE_LENGTH && is_word(it));
                 Shape::Word(format.map_or("string".to_owned(), |it| format!("string<{it}>")))
             }
             word => Shape::Word(word.to_owned()),
@@ -181,7 +181,7 @@ impl Reader<'_> {
     fn array(&mut self, parts: &[RawJson], depth: usize) -> Shape {
         let places = first(parts, "prefixItems").or_else(|| first(parts, "items"));
         if let Some(places) = places.as_ref().and_then(RawJson::elements) {
-            let places = places.iter().take(MOST_ALTERNATIVES);
+            let places = places.iter().take(MAX_ALTERNATIVES);
             return Shape::Tuple(places.map(|it| self.shape(it, depth)).collect());
         }
         let items = first(parts, "items");
@@ -194,7 +194,7 @@ impl Reader<'_> {
     fn properties(&mut self, parts: &[RawJson]) -> Vec<RawJson> {
         let own = parts.iter().filter_map(|part| part.member("properties"));
         let mut found: Vec<RawJson> = own.collect();
-        for alternative in alternatives(parts).iter().take(MOST_ALTERNATIVES) {
+        for alternative in alternatives(parts).iter().take(MAX_ALTERNATIVES) {
             let parts = self.parts(alternative);
             found.extend(parts.iter().filter_map(|part| part.member("properties")));
         }
@@ -212,7 +212,7 @@ impl Reader<'_> {
                     continue;
                 }
                 let is_required = required.swap_remove(property.key.as_ref());
-                if !is_required && members.known.len() >= MOST_OPTIONAL {
+                if !is_required && members.known.len() >= MAX_OPTIONAL {
                     members.more += 1;
                     continue;
                 }
@@ -269,10 +269,10 @@ fn types(parts: &[RawJson]) -> Vec<String> {
     let said = first(parts, "type");
     let several = said.as_ref().and_then(RawJson::elements);
     let words = several.unwrap_or_else(|| said.into_iter().collect());
-    let words = words.iter().take(MOST_ALTERNATIVES);
+    let words = words.iter().take(MAX_ALTERNATIVES);
     let words: Vec<String> = words
         .filter_map(|word| word.as_text().map(std::borrow::Cow::into_owned))
-        .filter(|word| is_word(word) && word.len() <= LONGEST_WORD)
+        .filter(|word| is_word(word) && word.len() <= MAX_ENUM_VALUE_LENGTH)
         .collect();
     if !words.is_empty() {
         return words;
@@ -296,7 +296,11 @@ fn literals(parts: &[RawJson]) -> Option<Shape> {
         });
     }
     let listed = first(parts, "enum")?.elements()?;
-    let kept: Vec<String> = listed.iter().take(MOST_WORDS).filter_map(literal).collect();
+    let kept: Vec<String> = listed
+        .iter()
+        .take(MAX_ENUM_VALUES)
+        .filter_map(literal)
+        .collect();
     (!kept.is_empty()).then(|| Shape::Words {
         more: listed.len() - kept.len(),
         kept,
@@ -309,7 +313,7 @@ fn literal(value: &RawJson) -> Option<String> {
         Some(text) => quoted(&text),
         None => value.minified().as_str().to_owned(),
     };
-    let fits = text.chars().take(LONGEST_WORD + 1).count() <= LONGEST_WORD;
+    let fits = text.chars().take(MAX_ENUM_VALUE_LENGTH + 1).count() <= MAX_ENUM_VALUE_LENGTH;
     (fits && !text.chars().any(crate::visible::is_unseen)).then_some(text)
 }
 

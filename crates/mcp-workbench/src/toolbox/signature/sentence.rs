@@ -3,19 +3,19 @@
 use crate::{visible::visible, wire::RawJson};
 
 /// The maximum length of a sentence.
-pub(super) const LONGEST: usize = 100;
+pub(super) const MAX_CHARACTERS: usize = 100;
 
 /// The number of characters of a text that are searched for the end of the sentence.
-const LOOKED_AT: usize = 4 * LONGEST;
+const MAX_SEARCHED: usize = 4 * MAX_CHARACTERS;
 
 /// Abbreviations whose point does not end a sentence.
-const SHORTENED: &[&str] = &["e.g", "i.e", "etc", "vs", "cf", "approx", "incl", "no"];
+const ABBREVIATIONS: &[&str] = &["e.g", "i.e", "etc", "vs", "cf", "approx", "incl", "no"];
 
 /// Returns the first sentence of a tool's description, if it has one.
 pub(crate) fn sentence(definition: &RawJson) -> Option<String> {
     let said = |name: &str| {
         let value = definition.member(name)?;
-        let text = sentence_of(&value.as_text()?, LONGEST);
+        let text = sentence_of(&value.as_text()?, MAX_CHARACTERS);
         (!text.is_empty()).then_some(text)
     };
     said("description").or_else(|| said("title"))
@@ -24,7 +24,7 @@ pub(crate) fn sentence(definition: &RawJson) -> Option<String> {
 /// Returns the first sentence of a text on one line, shortened to `longest` characters.
 pub(crate) fn sentence_of(text: &str, longest: usize) -> String {
     let text = without_headings(text.trim_start());
-    let looked_at = text.char_indices().nth(LOOKED_AT.max(longest + 1));
+    let looked_at = text.char_indices().nth(MAX_SEARCHED.max(longest + 1));
     let text = &text[..looked_at.map_or(text.len(), |(end, _)| end)];
     let words: Vec<&str> = text[..end(text)].split_whitespace().collect();
     cut(&visible(&words.join(" ")), longest)
@@ -62,7 +62,7 @@ fn end(text: &str) -> usize {
 fn is_shortened(before: &str) -> bool {
     let word = before.rsplit(|it: char| it.is_whitespace() || it == '(');
     let word = word.into_iter().next().unwrap_or_default();
-    SHORTENED.iter().any(|it| it.eq_ignore_ascii_case(word))
+    ABBREVIATIONS.iter().any(|it| it.eq_ignore_ascii_case(word))
 }
 
 /// Returns whether a new line starts something else.

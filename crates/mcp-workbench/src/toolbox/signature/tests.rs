@@ -254,9 +254,9 @@ proptest! {
             prop_assert!(text.contains(&*shown_name(name)), "{name:?} in {text}");
         }
         let room: usize = names.iter().map(|it| shown_name(it).chars().count() + 2).sum();
-        prop_assert!(text.chars().count() <= write::LONGEST.max(room + 40), "{text}");
+        prop_assert!(text.chars().count() <= write::MAX_CHARACTERS.max(room + 40), "{text}");
         let sentence = sentence(&definition).unwrap_or_default();
-        prop_assert!(sentence.chars().count() <= sentence::LONGEST, "{sentence}");
+        prop_assert!(sentence.chars().count() <= sentence::MAX_CHARACTERS, "{sentence}");
         for shown in [text, sentence] {
             prop_assert!(!shown.chars().any(crate::visible::is_unseen), "{shown:?}");
         }
@@ -274,7 +274,7 @@ fn hostile_schemas_are_bounded() {
         .map(|n| (format!("p{n}"), json!({"$ref": "#"})))
         .collect();
     let text = of(&json!({ "properties": wide }));
-    assert!(text.chars().count() <= write::LONGEST, "{text}");
+    assert!(text.chars().count() <= write::MAX_CHARACTERS, "{text}");
     let refs: Vec<Value> = (0..5000).map(|_| json!({"$ref": "#/properties"})).collect();
     assert_eq!(of(&json!({ "allOf": refs, "required": ["x"] })), "(x: any)");
 }

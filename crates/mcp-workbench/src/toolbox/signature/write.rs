@@ -7,11 +7,11 @@ use super::{
 };
 
 /// The maximum length of a list of parameters. The names of required parameters may exceed it.
-pub(super) const LONGEST: usize = 240;
+pub(super) const MAX_CHARACTERS: usize = 240;
 
 /// The amount of detail that is shown of a value.
 #[derive(Debug, Clone, Copy)]
-struct Room {
+struct DetailLevel {
     /// The depth to which objects are shown with their members.
     depth: usize,
     /// The number of enum values that are shown.
@@ -19,24 +19,24 @@ struct Room {
 }
 
 /// From the most detail to the least.
-const ROOMS: [Room; 4] = [
-    Room { depth: 2, words: 6 },
-    Room { depth: 1, words: 6 },
-    Room { depth: 1, words: 4 },
-    Room { depth: 0, words: 3 },
+const DETAIL_LEVELS: [DetailLevel; 4] = [
+    DetailLevel { depth: 2, words: 6 },
+    DetailLevel { depth: 1, words: 6 },
+    DetailLevel { depth: 1, words: 4 },
+    DetailLevel { depth: 0, words: 3 },
 ];
 
 /// Returns the parameters of a tool in parentheses.
 pub(super) fn parameters(members: &Members) -> String {
-    let all = |room: Room| {
-        let shown = members.known.iter().map(|it| member(it, room));
+    let all = |level: DetailLevel| {
+        let shown = members.known.iter().map(|it| member(it, level));
         joined(shown.collect(), members.more)
     };
-    let fits = |text: &String| text.chars().take(LONGEST + 1).count() <= LONGEST;
-    if let Some(text) = ROOMS.into_iter().map(all).find(fits) {
+    let fits = |text: &String| text.chars().take(MAX_CHARACTERS + 1).count() <= MAX_CHARACTERS;
+    if let Some(text) = DETAIL_LEVELS.into_iter().map(all).find(fits) {
         return text;
     }
-    let least = ROOMS[ROOMS.len() - 1];
+    let least = DETAIL_LEVELS[DETAIL_LEVELS.len() - 1];
     let optional = members.known.iter().filter(|it| !it.is_required).count();
     let fewer = (0..optional).rev().map(|kept| some(members, kept, least));
     fewer
@@ -46,16 +46,16 @@ pub(super) fn parameters(members: &Members) -> String {
 }
 
 /// Returns the required parameters, and the first of the optional ones.
-fn some(members: &Members, optional: usize, room: Room) -> String {
+fn some(members: &Members, optional: usize, level: DetailLevel) -> String {
     let mut left = optional;
     let mut left_out = members.more;
     let mut shown = Vec::new();
     for it in &members.known {
         if it.is_required {
-            shown.push(member(it, room));
+            shown.push(member(it, level));
         } else if left > 0 {
             left -= 1;
-            shown.push(member(it, room));
+            shown.push(member(it, level));
         } else {
             left_out += 1;
         }
@@ -78,7 +78,7 @@ fn joined(mut shown: Vec<String>, left_out: usize) -> String {
     format!("({})", shown.join(", "))
 }
 
-fn member(member: &Member, room: Room) -> String {
+fn member(member: &Member, level: DetailLevel) -> String {
     let name = shown_name(&member.name);
     let mark = if member.is_required { "" } else { "?" };
     let default = member.default.as_ref();
@@ -86,9 +86,9 @@ fn member(member: &Member, room: Room) -> String {
     let shape = match &member.shape {
         Shape::Union(shapes) if !member.is_required && default.is_none() => {
             let others = shapes.iter().filter(|it| !is_null(it));
-            union(others, room)
+            union(others, level)
         }
-        shape => written(shape, room),
+        shape => written(shape, level),
     };
     match default {
         Some(default) => format!("{name}{mark}: {shape} = {default}"),
@@ -100,26 +100,26 @@ fn is_null(shape: &Shape) -> bool {
     matches!(shape, Shape::Word(word) if word == "null")
 }
 
-fn written(shape: &Shape, room: Room) -> String {
+fn written(shape: &Shape, level: DetailLevel) -> String {
     match shape {
         Shape::Any => "any".to_owned(),
         Shape::Word(word) => word.clone(),
-        Shape::Words { kept, more } => words(kept, *more, room),
+        Shape::Words { kept, more } => words(kept, *more, level),
         Shape::Array(items) => match &**items {
             Shape::Any => "array".to_owned(),
-            items => format!("{}[]", in_parentheses(items, room)),
+            items => format!("{}[]", in_parentheses(items, level)),
         },
         Shape::Tuple(places) => {
-            let places: Vec<String> = places.iter().map(|it| written(it, room)).collect();
+            let places: Vec<String> = places.iter().map(|it| written(it, level)).collect();
             format!("[{}]", places.join(", "))
         }
-        Shape::Object(members) => object(members, room),
-        Shape::Union(shapes) => union(shapes.iter(), room),
+        Shape::Object(members) => object(members, level),
+        Shape::Union(shapes) => union(shapes.iter(), level),
     }
 }
 
-fn words(kept: &[String], more: usize, room: Room) -> String {
-    let shown = kept.len().min(room.words);
+fn words(kept: &[String], more: usize, level: DetailLevel) -> String {
+    let shown = kept.len().min(level.words);
     let mut text = kept[..shown].join("|");
     let left_out = kept.len() - shown + more;
     if left_out > 0 {
@@ -128,8 +128,8 @@ fn words(kept: &[String], more: usize, room: Room) -> String {
     text
 }
 
-fn union<'a>(shapes: impl Iterator<Item = &'a Shape>, room: Room) -> String {
-    let mut written_shapes: Vec<String> = shapes.map(|it| written(it, room)).collect();
+fn union<'a>(shapes: impl Iterator<Item = &'a Shape>, level: DetailLevel) -> String {
+    let mut written_shapes: Vec<String> = shapes.map(|it| written(it, level)).collect();
     let mut seen = std::collections::HashSet::new();
     written_shapes.retain(|it| seen.insert(it.clone()));
     if written_shapes.is_empty() {
@@ -139,21 +139,21 @@ fn union<'a>(shapes: impl Iterator<Item = &'a Shape>, room: Room) -> String {
 }
 
 /// Returns a shape that can be followed by `[]`.
-fn in_parentheses(shape: &Shape, room: Room) -> String {
-    let text = written(shape, room);
+fn in_parentheses(shape: &Shape, level: DetailLevel) -> String {
+    let text = written(shape, level);
     match shape {
         Shape::Union(_) | Shape::Words { .. } if text.contains('|') => format!("({text})"),
         _ => text,
     }
 }
 
-fn object(members: &Members, room: Room) -> String {
-    if room.depth == 0 {
+fn object(members: &Members, level: DetailLevel) -> String {
+    if level.depth == 0 {
         return "object".to_owned();
     }
-    let inside = Room {
-        depth: room.depth - 1,
-        ..room
+    let inside = DetailLevel {
+        depth: level.depth - 1,
+        ..level
     };
     if let Some(others) = &members.others {
         return format!("{{[key]: {}}}", written(others, inside));

@@ -117,8 +117,8 @@ async fn a_result_is_gone_after_its_time() {
     assert_eq!(there(&results, [&a, &b]), [false, true]);
     assert_eq!(results.find(&a, OWNER), Err(PageError::Gone));
     let next = Instant::now() + MAX_AGE / 2;
-    assert_eq!(results.forget_old(), Some(next));
+    assert_eq!(results.remove_expired(), Some(next));
     tokio::time::advance(MAX_AGE / 2).await;
-    assert_eq!(results.forget_old(), None);
+    assert_eq!(results.remove_expired(), None);
     assert_eq!(results.store().bytes, 0);
 }
