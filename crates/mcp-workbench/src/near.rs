@@ -62,6 +62,7 @@ impl FoldedName {
             return Some(0);
         }
         let allowed = match a.len().min(b.len()) {
+            // Nearly every name of two letters is one slip away from another.
             0..=2 => 0,
             3..=5 => 1,
             6..=11 => 2,

@@ -57,6 +57,7 @@ impl<'a> Cut<'a> {
         if characters_in_all <= budget {
             return None;
         }
+        // A small structured content stays, because removing it would save little.
         let stays = structured == Structured::Stays || beside <= budget / STRUCTURED_SHARE;
         let room = if stays {
             budget.saturating_sub(beside).max(budget / TEXT_SHARE)
@@ -77,6 +78,7 @@ impl<'a> Cut<'a> {
             let tail = room / TAIL_SHARE;
             (head_end(text, room - tail), tail_start(text, tail))
         };
+        // Nothing can be left out: the text fits, and the structured content has to stay.
         if head_end == tail_start && stays {
             return None;
         }
@@ -134,6 +136,7 @@ impl<'a> Cut<'a> {
                     has_meta = true;
                     text.raw(META, &member.value.with_member(about.0, about.1))
                 }
+                // A `_meta` that is no object, or a duplicate, is relayed as it is.
                 META => {
                     has_meta = true;
                     text.relay(member)

@@ -76,6 +76,7 @@ pub(super) fn head_end(text: &str, characters: usize) -> usize {
     let quarter = end - end / 4;
     match memrchr(b'\n', &text.as_bytes()[quarter..end]) {
         Some(line_end) => quarter + line_end + 1,
+        // A page must not be empty, so a text that starts with `\r\n` may be split there.
         None if splits_line_end(text, end) && end > 1 => end - 1,
         None => end,
     }
@@ -108,6 +109,7 @@ fn json_end(text: &str, characters: usize) -> usize {
     let (mut at, mut left) = (0, characters);
     while at < text.len() {
         let (bytes, taken) = unit(&text[at..]);
+        // A page has at least one unit, even if that is longer than a page, so that the loop ends.
         if taken > left && at > 0 {
             return at;
         }

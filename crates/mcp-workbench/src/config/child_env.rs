@@ -176,6 +176,7 @@ pub(super) fn is_safe(name: &OsStr) -> bool {
 fn is_passed(name: &OsStr, value: &OsStr, rule: &Inherit) -> bool {
     let asked_for = match rule {
         Inherit::Names(globs) => globs.iter().any(|glob| asks_for(glob, name)),
+        // Even `"inheritEnv": true` does not hand our own token to every server.
         Inherit::Everything => !is_own(name),
         Inherit::SafeSet => false,
     };
@@ -183,6 +184,7 @@ fn is_passed(name: &OsStr, value: &OsStr, rule: &Inherit) -> bool {
 }
 
 fn asks_for(glob: &Glob, name: &OsStr) -> bool {
+    // A name that is not UTF-8 cannot be written in the configuration.
     let Some(text) = name.to_str() else {
         return false;
     };

@@ -71,6 +71,7 @@ pub(super) fn expand(text: &str, sources: &Sources<'_>) -> Result<Expanded, Vec<
     let mut faults = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.find("${") {
+        // `$${` is a literal `${`.
         if rest[..at].ends_with('$') {
             expanded.text.push_str(&rest[..at - 1]);
             expanded.text.push_str("${");

@@ -254,6 +254,7 @@ pub(super) fn secret_arguments(arguments: &[impl AsRef<str>]) -> Vec<usize> {
     let secrets = Secrets::default();
     let found = named_arguments(arguments).into_iter();
     let found = found.filter(|(_, name, value)| {
+        // An argument may be a whole header: `--header "Authorization: …"`.
         let header = value.split_once(':').unwrap_or_default();
         is_literal_secret(name, value, &secrets)
             || is_literal_secret(header.0, header.1, &secrets)
@@ -308,6 +309,7 @@ pub(super) fn is_literal_secret(name: &str, value: &str, from_variables: &Secret
         Some(value) => (value.trim(), true),
         None => (value, false),
     };
+    // A value from a variable is what we ask users to write, so it is not reported.
     let from_variable = value.contains("${") || from_variables.redact(value).as_ref() != value;
     if from_variable || value.len() < MIN_LENGTH || is_plain_value(value) {
         return false;
@@ -321,6 +323,7 @@ pub(super) fn is_literal_secret(name: &str, value: &str, from_variables: &Secret
 fn looks_issued(value: &str) -> bool {
     let begins = PREFIXES.iter().any(|begin| value.starts_with(begin));
     let is_one_word = !value.contains(|it: char| it.is_whitespace() || it == '/');
+    // A JSON Web Token: `eyJ` is the Base64 form of `{"`.
     let is_signed = value.starts_with("eyJ") && value.matches('.').count() == 2;
     is_one_word && value.len() >= MIN_ISSUED_LENGTH && (begins || is_signed)
 }

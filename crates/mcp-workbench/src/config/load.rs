@@ -94,6 +94,7 @@ pub(crate) fn load_again(file: &Path, environment: &Environment) -> Result<Loade
 
 fn checked(text: &str, file: &Path, environment: &Environment) -> Result<Loaded, LoadError> {
     let mut findings = Findings::new(file);
+    // Collected with the problems of the text, so that a user sees all of them at once.
     if let Some(fault) = access::check(&environment.absolute(file)) {
         findings.add(SourceLocation::whole_file(), fault);
     }

@@ -121,8 +121,8 @@ fn existing(file: PathBuf, source: ConfigSource) -> Result<Located, PathBuf> {
 }
 
 /// Returns the lock file of a configuration file, which is next to it and belongs to it alone. Earlier versions had
-/// one lock file per folder. It still belongs to a configuration with the default name, and to any other one without
-/// a lock file of its own.
+/// one lock file per folder. It still belongs to a configuration with the default name. If there is none in the folder,
+/// it belongs to any other one without a lock file of its own.
 pub(super) fn lock_file(config: &Path) -> Option<PathBuf> {
     let name = config.file_name()?.to_string_lossy();
     let shared = config.with_file_name(LOCK_FILE);

@@ -183,6 +183,7 @@ impl Resolver<'_> {
 
     fn server(&mut self, name: &str, raw: &RawServer) -> Option<Server> {
         let mut variables = EntryVariables::default();
+        // Both forms are resolved, whichever the entry uses, so that faults in all of its keys are reported.
         let stdio = self.stdio(&mut variables, raw);
         let remote = self.remote(&mut variables, raw);
         let filters = self.filters(&mut variables, raw);
@@ -249,6 +250,7 @@ impl Resolver<'_> {
     fn remote(&mut self, variables: &mut EntryVariables, raw: &RawServer) -> RemoteEndpoint {
         let url = raw.url.as_ref().map_or_else(String::new, |text| {
             let url = self.text(variables, text);
+            // A bad value of a variable must fail only its server, so it does not count as an error of the file.
             if !text.written.contains("${") && !transport::is_http_url(&url) {
                 let fault = ValueFault::Url { url: url.clone() };
                 self.findings.add(text.place.clone(), fault);
@@ -279,6 +281,7 @@ impl Resolver<'_> {
                     .iter()
                     .any(|(place, _)| *place == word.place)
             });
+        // The missing variable is already reported; a placeholder cannot decide the transport.
         if words_unset {
             return None;
         }

@@ -200,6 +200,8 @@ impl Secrets {
                 self.find(text.as_bytes(), |hit| found.push(hit));
                 continue;
             }
+            // Searched in its decoded form, with the positions of the bytes in the original, which is what is
+            // redacted.
             let (mut bytes, mut places) = (Vec::new(), Vec::new());
             notation.decode(text, |byte, place| {
                 bytes.push(byte);

@@ -129,6 +129,7 @@ impl Connector {
         stream: impl Stream + 'static,
     ) -> Result<Box<dyn Stream>, ConnectFault> {
         let host = self.origin.host().unwrap_or_default();
+        // A TLS server name is an IPv6 address without the brackets of a URL.
         let host = host.trim_start_matches('[').trim_end_matches(']');
         let name = ServerName::try_from(host.to_owned())?;
         let tls = TlsConnector::from(Arc::clone(tls));
@@ -190,6 +191,7 @@ fn is_https(uri: &Uri) -> bool {
 
 fn tcp() -> HttpConnector {
     let mut tcp = HttpConnector::new();
+    // The connector is also used for https, which it would refuse otherwise.
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_keepalive(Some(KEEP_ALIVE));
@@ -209,6 +211,7 @@ fn tls() -> Result<Arc<ClientConfig>, rustls::Error> {
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
+    // We speak only HTTP/1.1, so a server must not choose HTTP/2.
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }

@@ -44,6 +44,8 @@ pub fn instructions(config: &Config) -> String {
         description: longest.unwrap_or(0),
         toolboxes: toolboxes.len(),
     };
+    // The contract fixes this order: the lines about opening go first, then descriptions are shortened evenly, then
+    // toolboxes are left out.
     if !fits(detail) {
         detail.how_to_open = false;
     }

@@ -95,6 +95,8 @@ impl Merged {
             let Some(name) = text(&item, "name") else {
                 continue;
             };
+            // One server may list a name twice, and a prefixed name may equal the name of a later item, so every
+            // shown name is recorded.
             let shown = if taken.contains(&name) {
                 let plain = format!("{server}__{name}");
                 unique_name(&plain, &[server.as_str(), &name], limit, |name| {

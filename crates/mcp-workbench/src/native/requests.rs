@@ -113,6 +113,7 @@ async fn unsubscribe(native: &Native, params: &RawJson, context: CallContext) ->
         None => native.resource_route(&uri, &client).await?,
     };
     let resource = resource(&route, uri);
+    // Other subscribers still need the server's notifications.
     if !native.subscriptions.remove(subscriber, &resource) {
         return Ok(ObjectText::new().finish());
     }
@@ -129,6 +130,7 @@ async fn complete(native: &Native, params: &RawJson, context: CallContext) -> An
     let reference = params.member("ref");
     let reference = reference.ok_or_else(|| NativeError::invalid("ref: Required"))?;
     if let Ok(uri) = required(&reference, "uri") {
+        // A completion names the template itself, not a URI that matches it.
         let templates = native.merged(Family::Templates, &context.client).await;
         let route = match templates.route(&uri) {
             Some(route) => route.clone(),

@@ -111,6 +111,7 @@ impl Subscriptions {
     async fn unsubscribe_all(&self, resources: &[Resource]) {
         let nobody: Arc<dyn ClientHandle> = Arc::new(Nobody);
         for resource in resources {
+            // A new subscriber may have come since the resource was found to be unwanted.
             if !self.is_wanted(resource) {
                 self.send(UNSUBSCRIBE, resource, &nobody).await;
                 self.renew_if_wanted(resource, &nobody).await;

@@ -118,6 +118,7 @@ impl Index {
             server: server.server.clone(),
         };
         self.remove(&identifier);
+        // The words of the server are the same for all of its tools, so they are read once.
         let mut shared = ToolWords::default();
         self.read(server.server.as_str(), Field::Server, &mut shared);
         for about in &server.about {
@@ -137,6 +138,7 @@ impl Index {
         entry.terms.dedup();
         entry.terms.shrink_to_fit();
         self.servers.insert(identifier, entry);
+        // A server without tools leaves words that no posting refers to.
         self.drop_unused(shared.found.iter().map(|(term, _)| *term));
     }
 
@@ -211,11 +213,13 @@ impl Index {
 
     /// Adds the postings of a tool.
     fn post(&mut self, place: u32, words: &mut ToolWords) {
+        // BM25F: occurrences are weighted and normalised by length per field, then saturated once over all fields.
         let share: [f32; FIELDS] = std::array::from_fn(|field| {
             let weight = self.weights.field(Field::ALL[field]);
             let length = words.lengths[field] / weight.usual;
             weight.weight / (1.0 - weight.length + weight.length * length)
         });
+        // Sorted by word, so that all fields of a word form one posting.
         words.found.sort_unstable();
         for same in words.found.chunk_by(|a, b| a.0 == b.0) {
             let sum: f32 = same.iter().map(|(_, field)| share[*field as usize]).sum();

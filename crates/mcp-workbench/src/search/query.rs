@@ -86,6 +86,7 @@ impl Request {
 }
 
 fn query_words(index: &Index, words: &[Word]) -> Vec<QueryWord> {
+    // A query of only stop words, such as "who am i", still has to find something.
     let all_grammar = words.iter().all(|word| is_stop_word(&word.text));
     let telling = words
         .iter()
@@ -126,6 +127,7 @@ fn corrected(index: &Index, word: &Word) -> Option<String> {
         .filter(|known| is_one_slip_away(&known.text, term));
     let best = known.max_by(|a, b| {
         let common = a.postings.len().cmp(&b.postings.len());
+        // The order of the index depends on when servers were added, so the text decides.
         common.then_with(|| b.text.cmp(&a.text))
     });
     best.map(|known| known.text.to_string())
@@ -182,6 +184,7 @@ fn search_terms(index: &Index, query_words: &[QueryWord]) -> Vec<SearchTerm> {
         }));
         sources.push(source);
     }
+    // Related words that the query has itself are skipped below: they already have their full weight.
     let said = search_terms.len();
     for source in sources {
         for (other, nearness) in near(&query_words[source.number].term) {
@@ -195,6 +198,7 @@ fn search_terms(index: &Index, query_words: &[QueryWord]) -> Vec<SearchTerm> {
                 .iter_mut()
                 .find(|known| known.term == other.term)
             {
+                // A word that is related to several words of the query counts once, with its best weight.
                 Some(known) if known.weight < other.weight => *known = other,
                 Some(_) => {}
                 None => search_terms.push(other),

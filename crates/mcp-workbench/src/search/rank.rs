@@ -101,6 +101,7 @@ impl Index {
                 query,
                 &request,
                 scores,
+                // Some candidates are folded into others, so more are needed than the limit.
                 query.limit.saturating_mul(2).max(16),
             );
             let is_good = self.has_good_match(&request, &best.candidates);
@@ -241,6 +242,7 @@ impl Index {
         let same = same.filter_map(|(_, place)| self.tool(*place));
         let others = same.filter(|it| is_in(it, query.toolbox) && it.identifier != tool.identifier);
         let mut alike: Vec<ToolIdentifier> = others.map(|it| it.identifier.clone()).collect();
+        // The index is ordered by position, which depends on when a server was added.
         alike.sort_unstable_by(|a, b| names(a).cmp(&names(b)));
         alike
     }

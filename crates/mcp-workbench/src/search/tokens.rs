@@ -57,6 +57,7 @@ pub(super) fn each_term(text: &str, style: Style, mut visit: impl FnMut(&str)) {
     let mut parts = Vec::new();
     each_run(text, |run| match run {
         Run::Ideographs(run) => {
+            // Without a dictionary, single characters and pairs are what a query can match in such a script.
             for step in [1, 2] {
                 for pair in run.windows(step) {
                     buffer.clear();
@@ -212,6 +213,7 @@ fn split(run: &str, parts: &mut Vec<std::ops::Range<usize>>) {
         let class = class(char);
         if let Some((last, previous)) = before {
             let cut = match (previous, class) {
+                // The last of several capitals begins the next word: `HTTPServer`.
                 (Class::Upper, Class::Lower) if uppers > 1 => Some(last),
                 (Class::Upper, Class::Lower) => None,
                 (previous, class) if previous != class => Some(at),

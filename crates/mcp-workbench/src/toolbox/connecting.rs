@@ -135,6 +135,7 @@ impl Connecting {
                 let longest = since + MAX_WAIT;
                 let once_up = self.first_up.map(|up| up.max(since) + self.open_wait);
                 let wait = once_up.map_or(longest, |once_up| once_up.min(longest));
+                // Even if earlier opens have used up the time, this one waits as long as for a retry.
                 wait.max(retry)
             }
         });
@@ -149,10 +150,12 @@ impl Connecting {
         for ((name, server), answer) in contents.servers().iter().zip(self.answers) {
             match answer {
                 Ok(tools) => {
+                    // The next time that this server is missing, an open waits for it in full.
                     server.set_awaited(Awaited::Never);
                     found.catalogue.push((name.clone(), tools));
                 }
                 Err(error) => {
+                    // Later opens wait for it only briefly, because this one has already waited in full.
                     server.set_awaited(Awaited::InVain);
                     found.failures.push(ServerFailure {
                         toolbox: contents.config.name.clone(),

@@ -95,6 +95,7 @@ impl ChangedFiles {
 
     fn renewal(&self, server: &config::Server) -> Renewal {
         match server.env_file() {
+            // The server reads its `envFile` when it starts, so a change counts like one of the entry.
             Some(file) if self.0.contains(file) => Renewal::Always,
             _ => Renewal::IfNeeded,
         }

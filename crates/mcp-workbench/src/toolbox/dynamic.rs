@@ -135,6 +135,7 @@ fn hashed(plain: &str, fields: &[&str], limit: usize, salt: u32) -> String {
         hash.update(u64::try_from(field.len()).unwrap_or(u64::MAX).to_be_bytes());
         hash.update(field.as_bytes());
     }
+    // Salt 0 is not hashed, because the contract fixes the hash of the three fields.
     if salt > 0 {
         hash.update(salt.to_be_bytes());
     }

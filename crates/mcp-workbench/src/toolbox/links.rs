@@ -88,6 +88,7 @@ impl Links {
 impl Table {
     fn insert(&mut self, owner: Owner, server: &ServerIdentifier, uri: Arc<str>) {
         let key = (owner, uri);
+        // The first server that linked a URI owns it; see the module header.
         if self.servers.contains_key(&key) {
             return;
         }

@@ -147,6 +147,7 @@ impl Toolbox {
         client: &Arc<dyn ClientHandle>,
         open_wait: Duration,
     ) -> Result<Arc<Opened>, OpenError> {
+        // A call that arrives during an open waits for it instead of failing with "not open".
         let _counted = Opening::begin(&self.opening);
         let mut newest = self.contents.subscribe();
         loop {
@@ -194,6 +195,7 @@ impl Toolbox {
             }
             _ => {
                 let config = Arc::clone(config);
+                // Rendering thousands of definitions takes long enough to block the event loop.
                 let bytes = catalogue.iter().map(|(_, list)| list.bytes()).sum();
                 let opened = offload(bytes, move || {
                     Opened::new(config, catalogue, connected, failures)
@@ -218,6 +220,7 @@ fn is_current(opened: &Opened, contents: &Contents) -> bool {
         && opened.connected == connected(contents, &opened.catalogue)
         && servers.zip(&opened.catalogue).all(|(server, (_, tools))| {
             let status = server.status();
+            // A list that the server said has changed must be read again, even if the new one turns out equal.
             !status.stale
                 && !matches!(status.phase, Phase::Failed(_))
                 && status

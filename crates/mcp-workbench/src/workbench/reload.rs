@@ -80,6 +80,7 @@ pub(super) fn reload(
     files: &ChangedFiles,
 ) -> Result<ConfigChanges, ApplyConfigError> {
     let before = Arc::clone(&workbench.now.borrow());
+    // Checked first, so that a refused configuration changes nothing.
     if let ToolMode::Native(name) = &before.config.tool_mode
         && !config.toolboxes.contains_key(name)
     {
@@ -92,6 +93,7 @@ pub(super) fn reload(
         needs_restart: restore_fixed_settings(&before.config, &mut config),
         ..ConfigChanges::default()
     };
+    // Taken now, because toolboxes that remain are changed in place.
     let shown = shown_tools(workbench, &before);
     workbench.pool.adapt(&config);
     workbench.audit.renew(&config);
@@ -102,6 +104,7 @@ pub(super) fn reload(
         let toolbox = now.config.toolboxes.get(&server.toolbox);
         toolbox.is_some_and(|toolbox| toolbox.servers.contains_key(&server.server))
     });
+    // Servers whose entries changed are new ones, whose lists have to be watched too.
     for toolbox in now.toolboxes.values() {
         if toolbox.opened().is_some()
             && (workbench.registry.is_some() || workbench.native.is_some())

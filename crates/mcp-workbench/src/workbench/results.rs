@@ -213,6 +213,7 @@ impl Results {
         let same = store.by_id.values().find(|(_, it)| it.is_same(&made));
         let made = match same.map(|(_, same)| Arc::clone(same)) {
             Some(same) => {
+                // Removed and inserted again below, so that it becomes the newest.
                 store.forget(&same.id);
                 same
             }

@@ -81,9 +81,11 @@ fn write_if(
     if known.as_ref().is_some_and(|it| it.permissions().readonly()) {
         return Err(WriteError::ReadOnly { file: file.into() });
     }
+    // Written beside the target, because a rename is atomic only within one file system.
     let draft = Draft::beside(&target).map_err(|source| failed(file, source))?;
     let written = draft.write(text, known.as_ref());
     written.map_err(|source| failed(file, source))?;
+    // Checked as late as possible: an edit of another program in between would be lost.
     agree(&target)?;
     fs::rename(&draft.path, &target).map_err(|source| failed(file, source))
 }

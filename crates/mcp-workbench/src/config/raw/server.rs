@@ -64,6 +64,7 @@ fn understood<'e, 'v>(
     entries: &'e [Entry<'v>],
 ) -> Vec<Understood<'e, 'v>> {
     let mut understood = Vec::new();
+    // `null` is how some clients write an unset key.
     for entry in entries.iter().filter(|entry| !is_null(&entry.node)) {
         match keys::meaning(entry.key) {
             ServerKeyMeaning::Understood(key, rank) => {

@@ -169,6 +169,7 @@ impl Consents {
     /// the call, and the consent covers that.
     pub(super) fn record_round(&self, consent: &Consent, result: &RawJson) {
         let Some(call) = &consent.call else { return };
+        // Any other result ends the call, and the consent with it.
         if result_type(result) != ResultType::InputRequired {
             return;
         }

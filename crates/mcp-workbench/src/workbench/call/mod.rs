@@ -242,6 +242,7 @@ pub(super) fn start(workbench: &Arc<Workbench>, call: ToolCall<'_>) -> CallStart
     };
     match found {
         Ok(Some((server, true))) => run.check(server, call),
+        // The fast path: without permission rules no call of this server can need consent.
         Ok(Some((server, false))) => CallStart::Ready(ReadyCall {
             run,
             server,
@@ -419,6 +420,7 @@ impl Run {
             let owner = || self.client.recipient().owner;
             let links = &self.workbench.links;
             links.record(owner, &self.tool, &result.json);
+            // Compares one length with the smallest budget, so that ordinary results are not parsed.
             if self.workbench.results().could_be_over(&result.json) {
                 result = CallResult::new(self.within_budget(result.json), result.era);
             }

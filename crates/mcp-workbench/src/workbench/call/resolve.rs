@@ -104,6 +104,7 @@ fn look_up_identifier(
     let toolbox = toolbox.ok_or(LookupError::ToolboxUnknown)?;
     if !toolbox.is_usable() {
         if now.config.auto_open {
+            // The call needs only its own server, so it goes on without waiting for the others.
             workbench.open_in_background(toolbox, client);
         } else if attempt == Attempt::First {
             // An open that was requested just before may not have begun yet.
