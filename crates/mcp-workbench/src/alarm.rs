@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_ready_after_a_late_wake_up_wins_over_a_timeout() {
+    async fn a_result_that_is_ready_after_a_late_wake_up_wins_over_a_timeout() {
         let waiting = timeout(SECOND, async {
             // A sleep that ends in the grace period represents a message that is still unread.
             sleep(60 * SECOND + GRACE_PERIOD / 2).await;

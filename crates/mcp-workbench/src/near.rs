@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn one_slip_is_told_from_two() {
+    fn one_slip_is_distinguished_from_two() {
         for word in ["wether", "weathers", "wheather", "weahter", "weatxer"] {
             assert!(is_one_slip_away(word, "weather"), "{word}");
         }
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn very_long_names_cost_nothing() {
+    fn very_long_names_are_not_compared() {
         let long = "x".repeat(100_000);
         let other = format!("{long}y");
         assert_eq!(nearest(&long, std::iter::once(other.as_str())), None);

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_panic_of_the_work_reaches_whoever_waits_for_it() {
+    async fn a_panic_of_the_work_resumes_in_the_waiting_task() {
         for bytes in [0, SMALL_BYTES + 1] {
             let panics = offload(bytes, || panic!("a bug"));
             assert_eq!(contain(panics).await, Err::<(), _>(Panicked));

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_ours_open_and_only_for_their_purpose() {
+    fn only_our_seals_open_and_only_for_their_purpose() {
         let sealer = Sealer::new();
         let sealed = sealer.seal(SealPurpose::Task, "content ü");
         let open = |sealed: &str| sealer.open(SealPurpose::Task, sealed);

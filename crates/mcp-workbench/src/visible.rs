@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn strays_and_hidden_characters_are_shown_and_told_apart() {
+    fn stray_and_hidden_characters_are_shown_and_distinguished() {
         let strays = [
             "a\u{200B}b",
             "a\u{200C}b",
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_without_a_look_of_its_own_can_be_shown() {
+    fn every_character_without_a_visible_form_can_be_shown() {
         assert_eq!(
             revealed("👩\u{200D}💻\u{FE0F}\u{202E}\u{A0}\u{3000}a\nb"),
             "👩⟦U+200D⟧💻⟦U+FE0F⟧⟦U+202E⟧⟦U+00A0⟧⟦U+3000⟧a b"

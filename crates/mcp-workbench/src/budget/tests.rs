@@ -69,7 +69,7 @@ fn a_text_is_cut_behind_lines_and_its_head_and_tail_stay() {
 }
 
 #[test]
-fn what_fits_or_is_no_result_of_a_tool_is_not_cut() {
+fn results_that_fit_or_are_not_tool_results_are_not_cut() {
     let long = "x".repeat(200);
     let text = json!({ "type": "text", "text": long });
     for result in [
@@ -183,7 +183,7 @@ fn structured_content_that_has_to_stay_stays() {
 }
 
 #[test]
-fn what_is_not_content_stays_as_it_was() {
+fn members_other_than_content_are_preserved() {
     let text = format!(
         r#"{{"z":1e400,"content":[{{"type":"text","text":"{}"}}],"a\u0062":-0,"_meta":{{"own":1.10}},"z":2}}"#,
         "x".repeat(200)
@@ -316,7 +316,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_shown_is_within_the_budget(
+    fn the_shown_text_is_within_the_budget(
         parts in prop::collection::vec(awkward(), 0..5),
         structured in prop::option::of(awkward()),
         budget in LEAST..600,

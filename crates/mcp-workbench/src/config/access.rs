@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_or_folder_that_everybody_may_write_is_told() {
+    fn a_file_or_folder_that_every_user_may_write_is_reported() {
         let cases = [
             (0o600, 0o700, None),
             (0o644, 0o755, None),
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_counts_for_what_it_leads_to() {
+    fn a_link_is_judged_by_its_target() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().canonicalize().unwrap().join("real.json");
         fs::write(&file, "{}").unwrap();
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_others_can_replace_is_told() {
+    fn a_link_that_others_can_replace_is_reported() {
         let (target, open) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let file = target.path().join("real.json");
         fs::write(&file, "{}").unwrap();
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_of_ones_own_is_nobody_else() {
+    fn a_group_without_other_members_is_accepted() {
         let groups = "root:x:0:\nme:x:1000:\nteam:x:50:me,you\nalone:x:51:me\nusers:x:100:\n";
         let users = "root:x:0:0::/root:/bin/sh\nme:x:1000:1000::/h:/bin/sh\n\
                      you:x:1001:100::/h:/bin/sh\n";

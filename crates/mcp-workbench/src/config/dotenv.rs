@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_read_as_usual() {
+    fn values_are_parsed() {
         let cases = [
             ("A=1", "1"),
             ("A=", ""),

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_to_itself_is_no_value() {
+    fn a_variable_that_refers_to_itself_is_unset() {
         let cases = [
             ("${T}", None),
             ("${env:T}", None),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_seen_from_the_start_directory() {
+    fn paths_are_relative_to_the_start_directory() {
         let environment = Environment::new([], "/start".into(), None);
         let cases = [
             ("a.json", "/start/a.json"),
@@ -200,7 +200,7 @@ mod tests {
 
     #[cfg(all(unix, not(target_os = "macos")))]
     #[test]
-    fn the_cache_is_where_the_system_has_it() {
+    fn the_cache_is_in_the_cache_directory_of_the_system() {
         let cache = |value: Option<&str>, home: Option<&str>| {
             let variables = value.map(|value| ("XDG_CACHE_HOME".into(), value.into()));
             let environment = Environment::new(variables, "/start".into(), home.map(PathBuf::from));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_process_has_surroundings() {
+    fn the_environment_of_the_process_is_read() {
         let environment = Environment::of_process();
         assert!(environment.variables().count() > 0);
         assert!(environment.start_directory().is_absolute());

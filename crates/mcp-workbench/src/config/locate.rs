@@ -213,7 +213,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn the_first_that_is_given_counts() {
+    fn the_first_source_that_names_a_file_counts() {
         let setting = Setting::new(&["start/a.json", "start/b.json", HERE, USER, XDG]);
         let other = Setting::new(&[USER, XDG]);
         let variable = ("WORKBENCH_CONFIG", "b.json");
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_file_that_is_not_there_ends_the_search() {
+    fn a_missing_named_file_ends_the_search() {
         let setting = Setting::new(&[HERE, USER]);
         let file = setting.path("start/gone.json");
         assert_eq!(

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_nobody_knows_are_refused() {
+    fn unknown_words_in_rules_are_refused() {
         let refused = ["@readonly", "@", "@*", "@idempotent", "!delete_*", "!"];
         for written in refused {
             assert!(PermissionRule::new(written).is_err(), "{written}");

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn warnings_and_unset_variables_are_no_errors() {
+    fn warnings_and_unset_variables_are_not_errors() {
         let mut findings = Findings::new(Path::new("box.json"));
         let unset =
             |variable: &str| ReferenceFault::Missing(MissingValue::Variable(variable.into()));

@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_of_places_and_persons_are_not_hidden() {
+    fn variables_for_paths_and_users_are_not_hidden() {
         for name in [
             "HOME",
             "PATH",

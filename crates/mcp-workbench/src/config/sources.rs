@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_small_plain_file_is_not_read() {
+    fn only_small_regular_files_are_read() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("large"), vec![b'x'; 64 * 1024 + 1]).unwrap();
         #[cfg(unix)]

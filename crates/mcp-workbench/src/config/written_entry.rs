@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_expanded_and_of_variables_only_names_are_kept() {
+    fn nothing_is_expanded_and_values_of_variables_are_left_out() {
         let entry = r#"{"command": ["npx", "-y"], "args": ["x@1.2.3", "${TOKEN}", "${DIR:-.}"], "cwd": "${TOKEN}",
             "env": {"B": "${TOKEN}", "A": "hunter2-hunter2"}, "inheritEnv": ["AWS_*"], "type": "stdio"}"#;
         let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_may_name_the_internet_and_its_own_kind_of_place() {
+    fn a_server_may_name_the_internet_and_its_own_network() {
         let own = [
             "https://mcp.example.com/mcp",
             "http://127.0.0.1:1/mcp",
@@ -191,7 +191,7 @@ mod tests {
 
     /// Host names are resolved and checked when they are dialled.
     #[tokio::test]
-    async fn what_is_dialled_is_checked() {
+    async fn dialled_addresses_are_checked() {
         for url in [
             "https://localhost/",
             "https://127.0.0.1/",

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_was_given_is_not_given_again() {
+    fn an_assigned_name_is_not_assigned_again() {
         let merged = Merged::by_name(
             vec![
                 list("a", &[r#"{"name":"b__x"}"#, r#"{"name":"x"}"#]),
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_may_be_kept_as_long_as_its_strictest_part() {
+    fn a_merged_list_has_the_strictest_cache_hints() {
         let hinted = |ttl_ms, scope| ServerItems {
             hints: CacheHints { ttl_ms, scope },
             ..list("a", &[])

@@ -368,7 +368,7 @@ mod tests {
     use crate::era::CacheScope;
 
     #[test]
-    fn a_list_is_kept_for_as_long_as_its_server_lets_it() {
+    fn a_list_is_cached_until_its_lifetime_ends() {
         let now = Instant::now();
         let cached = |ttl_ms| {
             let hints = CacheHints {

@@ -74,7 +74,7 @@ mod tests {
     use super::{super::tokens::words, *};
 
     #[test]
-    fn the_first_word_that_says_so_counts() {
+    fn the_first_verb_decides_the_action() {
         let tools = [
             ("list_created_issues", Some(Action::See)),
             ("linear_createIssue", Some(Action::Create)),
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn every_line_of_the_table_is_read() {
+    fn every_line_of_the_table_is_parsed() {
         for line in include_str!("words/actions.txt").lines() {
             let (name, words) = line.split_once(':').unwrap();
             assert!(Action::named(name).is_some(), "{name}");

@@ -193,7 +193,7 @@ fn the_order_does_not_depend_on_when_a_server_was_put_in() {
 }
 
 #[test]
-fn a_server_that_is_taken_out_leaves_nothing() {
+fn a_removed_server_leaves_nothing_in_the_index() {
     let mut index = index();
     for (toolbox, server, _, _) in SERVERS {
         index.remove(&ServerIdentifier {
@@ -313,7 +313,7 @@ proptest! {
     }
 
     #[test]
-    fn names_in_any_letters_are_taken_apart(name in "[a-zA-Z0-9äöüÄÖÜßßéÉжЖ中文]{0,12}") {
+    fn names_in_any_script_are_split(name in "[a-zA-Z0-9äöüÄÖÜßßéÉжЖ中文]{0,12}") {
         let mut index = Index::default();
         put(&mut index, ("any", "server", "", &[(&name, "")]));
         let found = search(&index, &name);

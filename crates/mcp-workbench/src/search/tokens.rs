@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_are_taken_apart() {
+    fn identifiers_are_split_into_words() {
         let cases: &[(&str, &[&str])] = &[
             ("read_file", &["read", "file"]),
             ("read-file.now", &["read", "file", "now"]),
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn encoded_data_is_no_word() {
+    fn encoded_data_is_not_a_word() {
         assert_eq!(terms(&"x".repeat(41)), Vec::<String>::new());
     }
 }

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_libraries_say_is_not_logged() {
+    fn events_of_libraries_are_not_logged() {
         let written = Written::default();
         let writer = written.clone();
         let subscriber = subscriber(LevelFilter::TRACE, false, move || writer.clone());

@@ -78,7 +78,7 @@ fn every_variable_of_the_safe_set_is_safe() {
 }
 
 #[test]
-fn inherit_env_decides_what_else_is_passed() {
+fn inherit_env_decides_which_variables_are_passed() {
     let cases = [
         (Inherit::SafeSet, vec!["PATH", "LC_ALL"]),
         (
@@ -126,7 +126,7 @@ fn written(content: &[u8]) -> tempfile::NamedTempFile {
 }
 
 #[test]
-fn own_wins_over_the_file_and_the_file_over_what_is_inherited() {
+fn env_overrides_the_file_and_the_file_overrides_inherited_variables() {
     let file = written(b"PATH=/file\nC=file\nD=file\n");
     let variables = child(Some(file.path()))
         .variables(&mut Secrets::default())

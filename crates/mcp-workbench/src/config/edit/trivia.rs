@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commas_in_comments_are_none() {
+    fn commas_in_comments_do_not_count() {
         let text = " /* , */ // ,\r\n\t, x";
         let found: Vec<_> = pieces(text, 0..text.len() - 2)
             .into_iter()

@@ -26,7 +26,7 @@ fn a_valid_file_is_loaded() {
 }
 
 #[test]
-fn a_relative_path_is_seen_from_the_start_directory() {
+fn a_relative_path_is_resolved_against_the_start_directory() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::write(folder.path().join("c.json"), VALID).expect("writing it");
     let environment = Environment::new([], folder.path().into(), None);

@@ -207,7 +207,7 @@ fn disabled_servers_are_gone_and_not_expanded() {
 }
 
 #[test]
-fn paths_are_seen_from_the_folder_of_the_file() {
+fn paths_are_relative_to_the_folder_of_the_file() {
     let cases = [
         ("x", "x"),
         ("./x", "/etc/box/x"),
@@ -242,7 +242,7 @@ fn paths_are_seen_from_the_folder_of_the_file() {
 }
 
 #[test]
-fn a_relative_file_is_seen_from_the_start_directory() {
+fn a_relative_file_is_resolved_against_the_start_directory() {
     let text =
         r#"{"toolboxes": {"y": {"description": "d", "mcpServers": {"x": {"command": "./x"}}}}}"#;
     let loaded = parse(text, Path::new("sub/c.json"), &environment()).expect("a valid file");

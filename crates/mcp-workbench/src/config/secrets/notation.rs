@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn each_notation_is_undone() {
+    fn each_notation_is_decoded() {
         let cases = [
             (Notation::Plain, "a%41\r\n\\u0041+ä", "a%41\\u0041+ä"),
             (Notation::Percent, "a%41%c3%A4%0d%0A+%4", "aAä+%4"),

@@ -10,7 +10,7 @@ fn folder() -> TempDir {
 }
 
 #[test]
-fn a_fingerprint_is_of_what_is_in_a_file() {
+fn a_fingerprint_depends_on_the_content_of_a_file() {
     let folder = folder();
     let (one, other) = (folder.path().join("one"), folder.path().join("other"));
     fs::write(&one, "text").unwrap();
@@ -27,7 +27,7 @@ fn a_fingerprint_is_of_what_is_in_a_file() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn where_nobody_tells_a_change_is_seen_at_the_next_look() {
+async fn polling_detects_a_change() {
     let folder = folder();
     let file = folder.path().join("file");
     let mut polled = Polled::new(vec![file.clone()]);

@@ -10,7 +10,7 @@ fn json(text: &str) -> RawJson {
 }
 
 #[test]
-fn a_value_stands_as_it_is_unless_it_cannot() {
+fn a_header_value_is_encoded_only_if_needed() {
     for (text, value) in [
         ("read_file", "read_file"),
         ("", ""),

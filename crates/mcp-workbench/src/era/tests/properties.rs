@@ -98,7 +98,7 @@ fn is_ours(members: &[Member]) -> bool {
 
 proptest! {
     #[test]
-    fn a_modern_result_keeps_everything_and_says_what_it_must(
+    fn a_modern_result_keeps_all_members_and_gets_the_required_ones(
         method in method(), members in result_members()
     ) {
         let result = object(&members);
@@ -123,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn a_legacy_result_loses_only_what_is_modern(method in method(), members in result_members()) {
+    fn a_legacy_result_loses_only_modern_members(method in method(), members in result_members()) {
         let result = object(&members);
         let legacy = to_legacy_result(method, &result);
         prop_assert_eq!(legacy.member("resultType"), None);
@@ -144,7 +144,7 @@ proptest! {
     }
 
     #[test]
-    fn the_meta_of_a_request_loses_what_is_modern_and_nothing_else(
+    fn the_meta_of_a_request_loses_only_modern_members(
         before in members(), modern in prop::sample::subsequence(OF_META.to_vec(), 0..=4),
         value in object_text(), after in members()
     ) {

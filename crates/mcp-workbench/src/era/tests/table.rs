@@ -14,7 +14,7 @@ fn json(text: &str) -> RawJson {
 }
 
 #[test]
-fn results_get_what_the_modern_era_requires_and_keep_what_they_have() {
+fn results_get_the_members_that_the_modern_era_requires() {
     for (method, legacy, modern) in [
         (
             "tools/call",
@@ -49,7 +49,7 @@ fn results_get_what_the_modern_era_requires_and_keep_what_they_have() {
 }
 
 #[test]
-fn results_lose_what_only_the_modern_era_has() {
+fn results_lose_the_members_that_only_the_modern_era_has() {
     for (method, modern, legacy) in [
         (
             "tools/call",

@@ -123,7 +123,7 @@ fn a_failed_call_says_what_is_known() {
 }
 
 #[test]
-fn a_tool_that_is_not_found_is_told_with_a_near_name() {
+fn an_unknown_tool_is_reported_with_a_near_name() {
     let details = |code: &str| json!({"code": code, "outcome": "not_sent"});
     let rows = vec![
         (
@@ -164,7 +164,7 @@ fn a_tool_that_is_not_found_is_told_with_a_near_name() {
 }
 
 #[test]
-fn a_toolbox_that_does_not_open_is_told_with_every_server() {
+fn a_toolbox_that_does_not_open_is_reported_with_every_server() {
     let failure = |server: &str, error| ServerFailure {
         toolbox: "dev".into(),
         server: server.into(),

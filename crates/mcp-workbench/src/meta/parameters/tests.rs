@@ -42,7 +42,7 @@ fn a_name_is_taken_as_it_was_meant() {
 }
 
 #[test]
-fn every_problem_is_found_and_said() {
+fn every_problem_is_reported() {
     let cases: [(&str, &[&str]); 12] = [
         (
             "5",

@@ -9,7 +9,7 @@ fn params(parameters: &str) -> Result<SearchToolsParams, String> {
 }
 
 #[test]
-fn what_is_left_out_has_its_usual_value() {
+fn missing_keys_have_their_default_value() {
     let usual = SearchToolsParams {
         query: "read a file".to_owned(),
         toolbox: None,
@@ -28,7 +28,7 @@ fn what_is_left_out_has_its_usual_value() {
 }
 
 #[test]
-fn every_problem_is_told_in_fixed_words() {
+fn every_problem_is_reported_in_fixed_words() {
     let long = format!(r#"{{"query":"{}"}}"#, "ü".repeat(4097));
     let rows = [
         ("{}", "Invalid parameters: query: Required"),

@@ -69,7 +69,7 @@ fn the_limit_decides_between_whole_and_cut() {
 }
 
 #[test]
-fn parts_that_join_alike_are_told_apart_and_the_first_keeps_the_plain_name() {
+fn parts_that_join_alike_get_different_names_and_the_first_keeps_the_plain_one() {
     let registry = Registry::new(64);
     let tools = [
         identifier("a__b", "c", "d"),
@@ -89,7 +89,7 @@ fn parts_that_join_alike_are_told_apart_and_the_first_keeps_the_plain_name() {
 
 /// A server may choose a tool's name so that it joins to the hashed name of another.
 #[test]
-fn a_hashed_name_that_is_taken_goes_to_nobody_else() {
+fn a_taken_hashed_name_is_not_assigned_again() {
     let hashed = identifier("dev", "fs", "read file");
     let name = Registry::new(64).register(&hashed);
     let squatter = identifier("dev", "fs", name.strip_prefix("dev__fs__").unwrap());

@@ -72,7 +72,7 @@ fn each_schema_has_its_words() {
 }
 
 #[test]
-fn what_is_too_long_is_said_in_fewer_words_and_counted() {
+fn long_parameters_are_shortened_and_counted() {
     let words: Vec<String> = (0..40).map(|n| format!("w{n}")).collect();
     let schema = json!({"properties": {"k": {"enum": words}}});
     let first: Vec<String> = words[..6].iter().map(|it| format!("{it:?}")).collect();

@@ -60,7 +60,7 @@ async fn pages_joined_are_the_text_and_the_result() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_result_is_its_owners_alone() {
+async fn a_result_can_be_read_only_by_its_owner() {
     let results = results(10, 100_000);
     let owners = [
         OWNER,
@@ -80,7 +80,7 @@ async fn a_result_is_its_owners_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_oldest_go_when_there_are_too_many() {
+async fn the_oldest_results_are_removed_if_there_are_too_many() {
     let results = results(2, 100_000);
     let store_result = |letter| store_result(&results, OWNER, &result(letter, 200)).unwrap();
     let (a, b) = (store_result('a'), store_result('b'));

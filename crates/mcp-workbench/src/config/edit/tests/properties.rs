@@ -163,7 +163,7 @@ fn edit(text: &str, edit: impl FnOnce(&mut ConfigText)) -> String {
 
 proptest! {
     #[test]
-    fn what_is_added_and_removed_again_leaves_nothing(sample in sample(0..4)) {
+    fn adding_and_removing_again_restores_the_text(sample in sample(0..4)) {
         let entry = json!({"command": "x", "args": ["-y", "z"], "env": {"A": "1"}});
         let added = edit(&sample.text, |it| it.add_server("t", "new", &entry).unwrap());
         let mut expected = value(&sample.text);

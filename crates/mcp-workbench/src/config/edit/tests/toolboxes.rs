@@ -96,7 +96,7 @@ fn a_toolbox_is_added_behind_the_last() {
 }
 
 #[test]
-fn members_go_with_what_stands_on_their_last_line() {
+fn a_removed_member_takes_comments_on_its_last_line() {
     let cases = [
         // On lines of their own: first, middle, last, with and without a comma at the end.
         ("{\n  \"a\": 1,\n  \"b\": 2\n}", "a", "{\n  \"b\": 2\n}"),
@@ -205,7 +205,7 @@ fn members_are_added_behind_the_last() {
 }
 
 #[test]
-fn what_is_missing_on_the_way_is_made() {
+fn missing_objects_on_the_path_are_created() {
     let mut text = JsoncText::parse("{\n  \"a\": null\n}").unwrap();
     text.set(&["a", "b"], "c", &json!([1])).unwrap();
     assert_eq!(
@@ -281,7 +281,7 @@ fn a_toolbox_is_switched_by_its_servers() {
 }
 
 #[test]
-fn names_that_are_taken_or_unknown_are_refused() {
+fn duplicate_or_unknown_names_are_refused() {
     let mut config = ConfigText::parse(KEPT).unwrap();
     let entry = json!({});
     let cases = [
@@ -321,7 +321,7 @@ fn names_that_are_taken_or_unknown_are_refused() {
 }
 
 #[test]
-fn what_is_no_object_is_refused_with_its_place() {
+fn a_value_that_is_not_an_object_is_refused_with_its_place() {
     let cases = [
         ("", "1:1: not valid JSON: the file is empty"),
         ("// x\n[1]", "2:1: expected an object, found an array"),

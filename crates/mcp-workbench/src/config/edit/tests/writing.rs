@@ -33,7 +33,7 @@ fn nothing_but_the_file_is_left() {
 }
 
 #[test]
-fn a_file_that_somebody_else_changed_is_left_alone() {
+fn a_file_that_another_program_changed_is_not_overwritten() {
     let folder = folder();
     let file = folder.path().join("a.json");
     let refused = replace_unchanged(&file, "read before", "new");
@@ -45,7 +45,7 @@ fn a_file_that_somebody_else_changed_is_left_alone() {
 }
 
 #[test]
-fn what_exists_is_never_made_anew() {
+fn an_existing_file_is_never_replaced_by_create() {
     let folder = folder();
     let file = folder.path().join("a.json");
     let refused = create_new(&file, "new");
@@ -86,7 +86,7 @@ fn permissions_stay() {
 
 #[cfg(unix)]
 #[test]
-fn links_stay_and_what_they_lead_to_is_written() {
+fn writing_through_a_link_replaces_its_target() {
     use std::os::unix::fs::symlink;
     let folder = folder();
     let at = |name: &str| folder.path().join(name);

@@ -63,7 +63,7 @@ fn empty_maps_are_accepted() {
 }
 
 #[test]
-fn what_is_not_json_is_refused_with_its_place() {
+fn invalid_json_is_refused_with_its_place() {
     let cases = [
         (
             "",
@@ -189,7 +189,7 @@ fn unknown_keys_above_the_servers_are_errors() {
 }
 
 #[test]
-fn a_pasted_client_configuration_is_told_where_to_go() {
+fn a_pasted_client_configuration_gets_a_hint() {
     let errors = errors(r#"{"mcpServers": {"s": {"command": "x"}}}"#);
     assert!(
         errors

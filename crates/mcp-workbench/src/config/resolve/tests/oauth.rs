@@ -87,7 +87,7 @@ fn secrets_are_hidden_however_they_came_into_the_file() {
 }
 
 #[test]
-fn what_cannot_work_is_told() {
+fn contradictory_oauth_settings_are_reported() {
     let cases = [
         (r"1", "expected a boolean or an object, found a number"),
         (r#"{"clientSecret": "abcdef"}"#, "`clientId` is missing"),
