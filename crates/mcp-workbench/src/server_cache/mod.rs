@@ -198,7 +198,7 @@ fn read_file(folder: &Path, key: &CacheKey) -> Option<CachedServer> {
 /// Returns whether only the user can put files into a folder.
 fn is_safe(folder: &Path) -> bool {
     let metadata = fs::metadata(folder);
-    metadata.is_ok_and(|it| it.is_dir() && private_files::is_only_ours(&it))
+    metadata.is_ok_and(|it| it.is_dir() && private_files::is_writable_by_user_only(&it))
 }
 
 fn check(record: &CachedServer, secrets: &Secrets) -> Result<(), NotCached> {
@@ -206,7 +206,7 @@ fn check(record: &CachedServer, secrets: &Secrets) -> Result<(), NotCached> {
     if u64::try_from(bytes).is_ok_and(|bytes| bytes > MAX_FILE_BYTES) {
         return Err(NotCached::TooLarge(bytes));
     }
-    if record.texts().any(|text| secrets.stand_in_json(&text)) {
+    if record.texts().any(|text| secrets.occur_in_json(&text)) {
         return Err(NotCached::Secret);
     }
     Ok(())

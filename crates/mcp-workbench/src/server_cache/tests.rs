@@ -57,7 +57,7 @@ fn server(transport: Transport) -> Server {
         list_bounds: ListBounds::default(),
         sanitize: false,
         pin: PinMode::Off,
-        written: config::Written::default(),
+        written: config::WrittenEntry::default(),
         era: None,
     }
 }
