@@ -17,7 +17,7 @@ use crate::{
     visible::visible,
 };
 
-/// The server and where it goes.
+/// Arguments of `add`.
 #[derive(Args)]
 #[command(
     group(ArgGroup::new("server").required(true).args(["url", "command"])),
@@ -68,14 +68,14 @@ pub(super) struct AddArguments {
 /// A name and its value.
 type Pair = (String, String);
 
-/// The words for `--type`.
+/// The values of `--type`.
 #[derive(Clone, Copy, ValueEnum)]
 enum RemoteType {
     Http,
     Sse,
 }
 
-/// Why it is not clear where the server should go.
+/// The toolbox does not exist, but one with a similar name does.
 #[derive(Debug, Error)]
 #[error(
     "there is no toolbox `{}`\n  hint: did you mean `{}`? Say what a new one is for with --description",
@@ -113,7 +113,7 @@ pub(super) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// What to do about a secret that stands in the entry. It never holds the secret.
+/// Returns the remark about a literal secret in the entry. It never contains the secret.
 fn secret_remark(place: &LiteralPlace) -> String {
     let (what, variable) = match place {
         LiteralPlace::Variable(name) => {
@@ -134,15 +134,15 @@ fn secret_remark(place: &LiteralPlace) -> String {
     )
 }
 
-/// What was done for the toolbox of a new server.
+/// The state of the toolbox before a server is added to it.
 enum Prepared {
-    /// It is there.
+    /// The toolbox existed.
     Known,
-    /// It is there, and the description that was given is not needed.
+    /// The toolbox existed, so the given description is ignored.
     KnownAndDescribed,
-    /// It was made with this description, which nobody gave.
+    /// The toolbox was created with a default description.
     Made(String),
-    /// It was made as was said.
+    /// The toolbox was created with the given description.
     MadeAsSaid,
 }
 
@@ -195,7 +195,7 @@ fn make_toolbox(editing: &mut Editing, name: &str, text: &str) -> Result<(), Edi
 }
 
 impl AddArguments {
-    /// The entry of the server.
+    /// Returns the configuration entry of the server.
     fn entry(&self) -> Value {
         let Some(url) = &self.url else {
             let mut entry = program_entry(&self.command);
@@ -228,7 +228,7 @@ impl RemoteType {
     }
 }
 
-/// The entry of a program that is started with these words.
+/// Returns the entry of a program with its arguments.
 pub(super) fn program_entry(words: &[String]) -> Map<String, Value> {
     let mut entry = Map::new();
     if let [program, arguments @ ..] = words {
@@ -240,7 +240,7 @@ pub(super) fn program_entry(words: &[String]) -> Map<String, Value> {
     entry
 }
 
-/// Pairs as an object; of a name that was given twice, the last value counts.
+/// Returns pairs as an object; the last value of a duplicate name wins.
 fn members(pairs: &[Pair]) -> Value {
     let pairs = pairs.iter().cloned();
     Value::Object(pairs.map(|(name, value)| (name, value.into())).collect())

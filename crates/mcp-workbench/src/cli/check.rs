@@ -1,4 +1,4 @@
-//! `check`: is the configuration valid, what does it hold, and what will fail.
+//! `check`: reports whether the configuration is valid, what it contains, and which servers will fail.
 
 use std::{fmt::Write, path::Path, process::ExitCode};
 
@@ -9,7 +9,7 @@ use crate::{
     visible::visible,
 };
 
-/// Checks the configuration that is found. What is wrong goes to stderr, what is configured to stdout.
+/// Checks the configuration. Problems go to stderr, the summary of the configuration to stdout.
 pub(super) fn run(config: Option<&Path>, environment: &Environment) -> Done {
     let loaded = load_configuration(config, environment)?;
     output::data(&describe(&loaded)?);
@@ -70,7 +70,7 @@ fn describe(loaded: &Loaded) -> Result<String, std::fmt::Error> {
     Ok(text)
 }
 
-/// How a server is reached, without the values that came from variables and what looks like a credential.
+/// Returns the command line or URL of a server, without values from variables and without literal credentials.
 pub(super) fn how_reached(server: &Server) -> String {
     let literal = server.literal_secrets();
     let text = match &server.transport {
@@ -89,6 +89,7 @@ pub(super) fn how_reached(server: &Server) -> String {
                 .join(" ")
         }
         Transport::Remote(endpoint) if literal.contains(&LiteralPlace::Url) => {
+            // Credentials are in the query or in front of the `@`; both are replaced.
             let url = endpoint.url.split('?').next().unwrap_or_default();
             match url
                 .split_once("://")
@@ -110,7 +111,7 @@ pub(super) fn how_reached(server: &Server) -> String {
     visible(&text).into_owned()
 }
 
-/// An argument without its value.
+/// Hides the value of an argument, and keeps the name in front of `=`.
 fn hidden(argument: &str) -> String {
     match argument.split_once('=') {
         Some((name, _)) => format!("{name}={REDACTED}"),

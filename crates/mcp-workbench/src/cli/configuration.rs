@@ -1,5 +1,4 @@
-//! Loading the configuration for a command, and choosing a part of it, with what a person should do where that
-//! fails.
+//! Loads the configuration for a command and selects a part of it. Errors say what to do next.
 
 use std::{
     path::{Path, PathBuf},
@@ -20,7 +19,7 @@ use crate::{
     visible::visible,
 };
 
-/// The servers that a command is about: all of them, those of a toolbox, or one.
+/// The servers that a command works on: all of them, those of one toolbox, or one server.
 #[derive(Args, Clone)]
 pub(super) struct Place {
     /// Only this toolbox
@@ -32,7 +31,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Leaves only these servers in a configuration.
+    /// Removes all other servers from a configuration.
     pub(super) fn choose(&self, config: &mut Config) -> Result<(), UnknownName> {
         match (&self.toolbox, &self.server) {
             (Some(toolbox), Some(server)) => choose_server(config, toolbox, server),
@@ -41,21 +40,20 @@ impl Place {
     }
 }
 
-/// Why there is no configuration to work with.
+/// Reasons why the configuration cannot be used.
 #[derive(Debug, Error)]
 pub(super) enum ConfigurationError {
-    /// No file was found.
     #[error("{error}\n  hint: {}", error.remedy())]
     NotFound { error: LocateError },
     /// The file cannot be read.
     #[error("{error}{}", hint(error.remedy()))]
     NotUsable { error: LoadError },
-    /// Its content is wrong.
+    /// The file has problems.
     #[error("the configuration cannot be used\n{problems}")]
     Invalid { problems: Problems },
 }
 
-/// The configuration has nothing of a name that the command line has.
+/// A toolbox or server on the command line that is not in the configuration.
 #[derive(Debug, Error)]
 #[error("{}\n  hint: {}", .what, .remedy)]
 pub(super) struct UnknownName {
@@ -64,7 +62,7 @@ pub(super) struct UnknownName {
 }
 
 impl UnknownName {
-    /// There is no such toolbox.
+    /// An unknown toolbox.
     pub(super) fn toolbox(name: &str, config: &Config) -> Self {
         let known = config.toolboxes.keys().map(ToolboxName::as_str);
         Self {
@@ -76,7 +74,7 @@ impl UnknownName {
         }
     }
 
-    /// There is no such server in a toolbox.
+    /// An unknown or disabled server.
     pub(super) fn server(name: &str, toolbox: &Toolbox) -> Self {
         let (shown, of) = (visible(name), visible(toolbox.name.as_str()));
         if toolbox.disabled.iter().any(|it| it.as_str() == name) {
@@ -107,7 +105,7 @@ fn remedy(near: Option<&str>, otherwise: &str) -> String {
     }
 }
 
-/// Leaves only one toolbox in the configuration; all of them where none is named.
+/// Removes all other toolboxes from the configuration; keeps all if `name` is `None`.
 pub(super) fn choose_toolbox(config: &mut Config, name: Option<&str>) -> Result<(), UnknownName> {
     let Some(name) = name else { return Ok(()) };
     if !config.toolboxes.contains_key(name) {
@@ -117,7 +115,7 @@ pub(super) fn choose_toolbox(config: &mut Config, name: Option<&str>) -> Result<
     Ok(())
 }
 
-/// Leaves only one server of one toolbox in the configuration.
+/// Removes everything but one server of one toolbox from the configuration.
 pub(super) fn choose_server(
     config: &mut Config,
     toolbox: &str,
@@ -155,7 +153,7 @@ pub(super) fn load_file_again(
     load_again(file, environment).map_err(not_usable)
 }
 
-/// Finds the configuration and reads its text, which may be wrong.
+/// Finds the configuration file and reads its text without checking it.
 pub(super) fn read_configuration(
     flag: Option<&Path>,
     environment: &Environment,

@@ -28,13 +28,13 @@ pub(super) fn print_config() -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Plays one of the demo's servers until its stdin ends.
+/// Runs one of the demo servers until its stdin ends.
 pub(super) fn be_server(server: DemoServer) -> Done {
     demo::servers::run(server, io::stdin().lock(), io::stdout().lock())?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// This program, by its whole path.
+/// Returns the absolute path of this program.
 pub(super) fn program() -> io::Result<String> {
     let program = std::env::current_exe()?;
     program.into_os_string().into_string().map_err(|_| {

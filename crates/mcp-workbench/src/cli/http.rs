@@ -1,4 +1,4 @@
-//! The options of `serve` that are about HTTP, and what follows from them together.
+//! The HTTP options of `serve`, and the checks between them.
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -15,7 +15,7 @@ use crate::{
     serve::http::{AllowedHost, HttpOptions, Tokens},
 };
 
-/// The options of `serve` that are about HTTP.
+/// HTTP options of `serve`.
 #[derive(Args)]
 pub(super) struct HttpArguments {
     /// Serve MCP over HTTP at this address instead, for instance 127.0.0.1:8700 (port 0: any)
@@ -46,16 +46,16 @@ pub(super) struct HttpArguments {
     session_timeout: u64,
 }
 
-/// Why the workbench does not serve over HTTP.
+/// Reasons for refusing to serve over HTTP.
 #[derive(Debug, Error)]
 pub(super) enum HttpError {
-    /// Everybody in the network could use the servers.
+    /// Without tokens, everybody in the network could use the servers.
     #[error(
         "--no-auth is refused at {0}, which others can reach\n  \
          hint: leave --no-auth out, or listen at 127.0.0.1"
     )]
     Exposed(SocketAddr),
-    /// Others could guess a token.
+    /// The token is short enough to be guessed.
     #[error(
         "refusing a token of length {length} at {address}, which others can reach: it can be guessed\n  \
          hint: use at least 16 random characters, for instance from `openssl rand -hex 32`"
@@ -66,23 +66,22 @@ pub(super) enum HttpError {
         /// The length of the token.
         length: usize,
     },
-    /// There is no token.
+    /// No valid token is available.
     #[error(transparent)]
     Token(#[from] TokenError),
-    /// The address cannot be taken.
+    /// The address cannot be bound.
     #[error(
         "cannot listen at {address}: {error}\n  hint: choose another port; port 0 takes any that is free"
     )]
     Bind {
         /// The address.
         address: SocketAddr,
-        /// Why.
         error: std::io::Error,
     },
 }
 
 impl HttpArguments {
-    /// How to serve over HTTP; nothing if that is not asked for.
+    /// Returns the options for HTTP, or `None` if `--http` is not given.
     pub(super) fn options(
         self,
         environment: &Environment,
@@ -109,7 +108,7 @@ impl HttpArguments {
     }
 }
 
-/// Refuses a token that can be guessed, and on loopback warns about it.
+/// Refuses a token that can be guessed; at a loopback address it only warns.
 fn check_length(tokens: &Tokens, address: SocketAddr) -> Result<(), HttpError> {
     let Some(length) = tokens.guessable_length() else {
         return Ok(());
@@ -124,7 +123,7 @@ fn check_length(tokens: &Tokens, address: SocketAddr) -> Result<(), HttpError> {
     Ok(())
 }
 
-/// Reads an address; `localhost` is one of them.
+/// Parses an address. `localhost:PORT` is accepted too.
 fn address(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix("localhost:").map(str::parse);
     if let Some(Ok(port)) = port {

@@ -1,4 +1,4 @@
-//! `list`: the toolboxes, their servers, and with `--tools` what the servers have.
+//! `list`: shows the toolboxes, their servers and, with `--tools`, the tools of the servers.
 
 use std::{path::Path, process::ExitCode, time::Duration};
 
@@ -22,13 +22,13 @@ use crate::{
     wire::RawJson,
 };
 
-/// How much of a tool's name and parameters is shown.
+/// The number of characters of a tool's name and parameters that are shown.
 const SIGNATURE_WIDTH: usize = 60;
 
-/// What is kept is told with its age from a day on.
+/// The age of cached tools is shown in days, once they are a day old.
 const SECONDS_OF_A_DAY: u64 = 24 * 60 * 60;
 
-/// What is listed.
+/// Arguments of `list`.
 #[derive(Args)]
 pub(super) struct ListArguments {
     /// Only this toolbox
@@ -43,7 +43,7 @@ pub(super) struct ListArguments {
     json: bool,
 }
 
-/// Lists what is configured.
+/// Lists the configuration.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: &ListArguments,
@@ -73,7 +73,7 @@ pub(super) fn run(
     })
 }
 
-/// A configuration as it is listed.
+/// A configuration for display.
 #[derive(Serialize)]
 struct Listing {
     file: String,
@@ -87,7 +87,7 @@ struct ListedToolbox {
     name: ToolboxName,
     description: String,
     servers: Vec<ListedServer>,
-    /// The names of those that are switched off.
+    /// The names of disabled servers.
     disabled: Vec<String>,
 }
 
@@ -95,24 +95,24 @@ struct ListedToolbox {
 struct ListedServer {
     #[serde(serialize_with = "as_text")]
     name: ServerName,
-    /// `stdio`, `http`, `sse`, or `unset` where a variable is missing.
+    /// `stdio`, `http`, `sse`, or `unset` if a variable is not set.
     transport: &'static str,
     /// Its command line or address, without secrets.
     target: String,
-    /// What is known of it without starting it.
+    /// The entry of the tool cache.
     kept: Option<Kept>,
     #[serde(flatten)]
     found: Option<Found>,
 }
 
-/// What the catalogue on disk has of a server.
+/// The entry of a server in the tool cache.
 #[derive(Serialize)]
 struct Kept {
     tools: usize,
     age_seconds: u64,
 }
 
-/// What a server was found to have.
+/// The result of starting a server.
 #[derive(Serialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
 enum Found {
@@ -247,7 +247,7 @@ impl Kept {
         }
     }
 
-    /// How many tools, and since when.
+    /// Formats the number of tools, and the age from one day on.
     fn words(&self) -> String {
         let tools = count(self.tools, "tool");
         match self.age_seconds / SECONDS_OF_A_DAY {
@@ -295,7 +295,7 @@ fn tool_table(tools: &[Value], look: Look) -> String {
     table.render(look, "    ")
 }
 
-/// The name of a tool with its parameters, those that may be left out with a question mark.
+/// Returns the name and parameters of a tool. Optional parameters get a question mark.
 fn signature(tool: &Value) -> String {
     let schema = &tool["inputSchema"];
     let required = schema["required"].as_array();
@@ -326,13 +326,13 @@ impl Found {
     }
 }
 
-/// The definition as a value. What is no Unicode text is not parsed, and stays the text that it is.
+/// Returns the definition as a value, or as a string if it is not valid Unicode.
 fn definition(tool: &ToolDefinition) -> Value {
     let definition: &RawJson = &tool.definition;
     serde_json::from_str(definition.as_str()).unwrap_or_else(|_| definition.as_str().into())
 }
 
-/// Writes a name as it is.
+/// Serializes a name as a string.
 fn as_text<Kind, S: serde::Serializer>(
     name: &crate::ident::Name<Kind>,
     serializer: S,

@@ -1,4 +1,4 @@
-//! `log`: reads the audit log, across the files that it was put aside to.
+//! `log`: shows the audit log, including rotated files.
 
 use std::{
     collections::VecDeque,
@@ -23,12 +23,12 @@ use crate::{
     visible::visible,
 };
 
-/// How often is looked for new lines.
+/// The interval between checks for new lines.
 const PAUSE: Duration = Duration::from_millis(250);
-/// How much of a name is shown.
+/// The number of characters of a name that are shown.
 const SHOWN: usize = 100;
 
-/// Which lines are shown, and how.
+/// Arguments of `log`.
 #[derive(Args)]
 pub(super) struct LogArguments {
     /// Go on showing lines as they are written
@@ -60,23 +60,22 @@ pub(super) struct LogArguments {
     json: bool,
 }
 
-/// Why nothing can be shown.
+/// Reasons why the log cannot be shown.
 #[derive(Debug, Error)]
 enum LogError {
-    /// Calls are not noted.
+    /// The audit log is off.
     #[error(
         "the configuration does not note calls\n  hint: add `\"audit\": true` at its top, and call something"
     )]
     Off,
-    /// Nothing was noted.
+    /// No call was recorded yet.
     #[error("there is no audit log at {} yet\n  hint: it begins with the first call of a tool", .0.display())]
     Missing(PathBuf),
-    /// It cannot be read.
     #[error("the audit log {} cannot be read", .0.display())]
     Unreadable(PathBuf, #[source] io::Error),
 }
 
-/// The lines that are wanted, and how they are shown.
+/// A log with the filter and the format to show it in.
 struct Shown<'a> {
     reader: LogReader,
     file: PathBuf,
@@ -85,7 +84,7 @@ struct Shown<'a> {
     arguments: &'a LogArguments,
 }
 
-/// Shows the log.
+/// Prints the log.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: &LogArguments,
@@ -126,7 +125,7 @@ pub(super) fn run(
 }
 
 impl Shown<'_> {
-    /// The next line that is wanted; nothing if there is none yet.
+    /// Returns the next line that passes the filter, or `None` if there is none yet.
     fn next(&mut self) -> Result<Option<Line>, LogError> {
         loop {
             let line = self.reader.next_line();
@@ -137,7 +136,7 @@ impl Shown<'_> {
         }
     }
 
-    /// Shows what there is, or the last of it; false if nobody reads it any more.
+    /// Prints all lines, or the last ones; returns false if the reader has closed the pipe.
     fn show_all(&mut self) -> Result<bool, LogError> {
         let mut last = VecDeque::new();
         while let Some(line) = self.next()? {
@@ -158,7 +157,7 @@ impl Shown<'_> {
         Ok(last.iter().all(|line| self.show(line)))
     }
 
-    /// Shows a line; false if nobody reads it any more.
+    /// Prints a line; returns false if the reader has closed the pipe.
     fn show(&self, line: &Line) -> bool {
         let text = if self.arguments.json {
             line.text.clone()
@@ -169,7 +168,7 @@ impl Shown<'_> {
     }
 }
 
-/// A line for a person. Names are chosen by servers and callers.
+/// Formats a line for a terminal. Servers and callers choose the names in it, so they are made visible.
 fn rendered(line: &Line, look: Look) -> String {
     let text = |name: &str| {
         let text = line.text_of(name).unwrap_or("?");

@@ -12,14 +12,14 @@ use thiserror::Error;
 use super::{Arguments, Done, PROGRAM, output};
 use crate::{near::nearest, visible::visible};
 
-/// What the page is about.
+/// Arguments of `man`.
 #[derive(Args)]
 pub(super) struct ManArguments {
     /// A command [default: the whole program]
     command: Option<String>,
 }
 
-/// There is no such command.
+/// An unknown command.
 #[derive(Debug, Error)]
 #[error("there is no command `{}`\n  hint: {}", visible(.name), hint(.near.as_deref()))]
 struct UnknownCommand {
@@ -27,7 +27,7 @@ struct UnknownCommand {
     near: Option<String>,
 }
 
-/// How the program ends.
+/// The exit codes of the program.
 const EXIT_STATUS: &[(&str, &str)] = &[
     ("0", "It is done."),
     (
@@ -42,7 +42,7 @@ const EXIT_STATUS: &[(&str, &str)] = &[
     ("4", "The client left stdout unread for 60 s."),
 ];
 
-/// The files that are read and written.
+/// The files that the program reads and writes.
 const FILES: &[(&str, &str)] = &[
     (
         "./workbench-config.json",
@@ -63,7 +63,7 @@ const FILES: &[(&str, &str)] = &[
     ),
 ];
 
-/// The variables that change what the program does.
+/// The environment variables that the program reads.
 const ENVIRONMENT: &[(&str, &str)] = &[
     (
         "WORKBENCH_CONFIG",
@@ -91,7 +91,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ),
 ];
 
-/// Prints the page.
+/// Prints the manual page.
 pub(super) fn run(arguments: &ManArguments) -> Done {
     let mut program = Arguments::command().disable_help_subcommand(true);
     program.build();

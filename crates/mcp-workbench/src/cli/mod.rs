@@ -1,4 +1,4 @@
-//! The command line: one file a command. Arguments are parsed, a command runs, and what it says becomes
+//! The command line: one file per command. `main` parses the arguments, runs a command and turns its result into
 //! an exit code.
 
 mod add;
@@ -48,7 +48,7 @@ use tracing::level_filters::LevelFilter;
 use self::switch::Switch;
 use crate::{config::Environment, demo::DemoServer, telemetry};
 
-/// The name of the program, as it is called.
+/// The program name as a user types it.
 const PROGRAM: &str = "mcp-workbench";
 
 /// One MCP server in front of all the others.
@@ -177,7 +177,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         .is_none_or(std::ffi::OsStr::is_empty);
     let level = arguments.log_level.unwrap_or(match arguments.command {
         None | Some(Command::Serve(_)) => LogLevel::Info,
-        // What is worth knowing is in the output.
+        // Other commands report everything that matters in their output.
         Some(_) => LogLevel::Error,
     });
     telemetry::start_logging(level.into(), colour);
@@ -226,10 +226,11 @@ fn run(command: Command, config: Option<&Path>, environment: &Environment, colou
     }
 }
 
-/// What a command ends with: an exit code, or an error that is reported.
+/// The result of a command: an exit code, or an error to report.
 type Done = Result<ExitCode, Box<dyn std::error::Error>>;
 
-/// The guard is this program too, started by itself; it must be small and needs nothing else.
+/// Runs the guard process if the arguments ask for it. It is handled before anything else is set up, because the
+/// guard is this same program and must stay small.
 #[cfg(target_os = "linux")]
 fn be_guard(arguments: &[OsString]) -> Option<ExitCode> {
     use crate::downstream::process::guard;

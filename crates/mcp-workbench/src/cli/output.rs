@@ -1,4 +1,4 @@
-//! The only place that prints. Data goes to stdout, everything else to stderr.
+//! All printing goes through this module. Data goes to stdout, everything else to stderr.
 
 use std::{
     borrow::Cow,
@@ -9,30 +9,30 @@ use std::{
 
 use crate::visible::{escaped, visible_lines};
 
-/// The exit code for a wrong command line, which clap uses too.
+/// The exit code for a wrong command line; clap uses the same one.
 pub(super) const EXIT_USAGE: u8 = 2;
 
-/// Prints data that we have put together. A reader that has gone away is no error.
+/// Prints data. A closed pipe is not an error.
 pub(super) fn data(text: &str) {
     as_it_is(&calmed(text));
 }
 
-/// Prints what a server sent, as it is: for a program that reads it, and never on a terminal.
+/// Prints text of a server unchanged, for a program to read. Never used on a terminal.
 pub(super) fn as_it_is(text: &str) {
     let _ = io::stdout().lock().write_all(text.as_bytes());
 }
 
-/// Prints data; false if nobody reads it any more.
+/// Prints data; returns false if the reader has closed the pipe.
 pub(super) fn try_data(text: &str) -> bool {
     io::stdout().lock().write_all(text.as_bytes()).is_ok()
 }
 
-/// Says something to the person at the terminal.
+/// Prints a message for the user to stderr.
 pub(super) fn remark(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", calmed(text));
 }
 
-/// Writes what moves on a terminal, as it is.
+/// Writes progress lines to the terminal unchanged, control sequences included.
 pub(super) fn live(text: &str) {
     if !text.is_empty() {
         let mut stderr = io::stderr().lock();
@@ -47,8 +47,8 @@ pub(super) fn json(document: &impl serde::Serialize) {
     as_it_is(&format!("{}\n", escaped(&text)));
 }
 
-/// The text without anything that a terminal obeys but our own colours. What comes from others has been made visible
-/// where it became part of the text; this is for what was forgotten there.
+/// Escapes control characters and escape sequences other than our own colours. Text of others is made visible
+/// where it enters a message; this is the second line of defence.
 fn calmed(text: &str) -> Cow<'_, str> {
     if !text.contains('\u{1b}') {
         return visible_lines(text);
@@ -67,7 +67,7 @@ fn calmed(text: &str) -> Cow<'_, str> {
     Cow::Owned(calm)
 }
 
-/// Asks the person at the terminal; the answer is typed behind it.
+/// Prints a prompt; the user types the answer on the same line.
 pub(super) fn prompt(text: &str) {
     let mut stderr = io::stderr().lock();
     let _ = stderr
@@ -75,7 +75,7 @@ pub(super) fn prompt(text: &str) {
         .and_then(|()| stderr.flush());
 }
 
-/// Reports why a command failed, with its causes.
+/// Reports an error with its causes.
 pub(super) fn failure(error: &dyn Error) -> ExitCode {
     let mut text = format!("error: {error}\n");
     let mut cause = error.source();
@@ -87,12 +87,12 @@ pub(super) fn failure(error: &dyn Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Shows help, the version, or what is wrong with the arguments.
+/// Shows help, the version, or the error about the arguments.
 pub(super) fn usage(error: &clap::Error) -> ExitCode {
     let words = error.render().to_string();
     match calmed(&words) {
         Cow::Borrowed(_) => drop(error.print()),
-        // What was typed may have been pasted. It is worth more than the colours.
+        // The arguments may have been pasted, so escaping them matters more than clap's colours.
         Cow::Owned(calm) => remark(&calm),
     }
     u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)

@@ -1,5 +1,4 @@
-//! Taking up changes of the configuration while the workbench serves: when its file, or an `envFile` that it names, has
-//! changed, and when somebody asks for it by a signal.
+//! Reloads the configuration while the workbench serves: when its file or an `envFile` changes, and on a signal.
 
 use std::{collections::HashMap, io, path::PathBuf, sync::Arc, time::Duration};
 
@@ -17,41 +16,40 @@ use crate::{
     workbench::{ApplyConfigError, Workbench},
 };
 
-/// The start is not held up: it is looked at files a moment later. What has changed by then is seen then.
+/// Delay before the first check of the files, so that it does not slow the start down. A change in between is
+/// found by that check.
 const FIRST_LOOK: Duration = Duration::from_millis(250);
 
-/// Where a configuration came from, so that it can be had again.
+/// The origin of a configuration, for loading it again.
 pub(super) struct Source {
     pub(super) file: PathBuf,
-    /// What it was read with.
     pub(super) environment: Environment,
-    /// The toolbox that the command line wants to be shown natively.
+    /// The toolbox of `--native`.
     pub(super) native: Option<String>,
-    /// What was in the file.
+    /// The fingerprint of the file content that was loaded.
     pub(super) fingerprint: Fingerprint,
 }
 
-/// Why a configuration is not taken up.
+/// Reasons for keeping the old configuration.
 #[derive(Debug, Error)]
 enum ReloadError {
-    /// The system has no thread to read it on.
+    /// No thread is available to read the file.
     #[error(
         "cannot read files now: {0}\n  hint: raise the limit of processes and threads (`ulimit -u`)"
     )]
     NoThread(#[from] io::Error),
-    /// It cannot be read, or is wrong.
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),
-    /// The toolbox that the command line names is not in it.
+    /// The toolbox of `--native` is not in it.
     #[error(transparent)]
     Native(#[from] UnknownName),
-    /// It is good, but not for the workbench as it runs.
+    /// It is valid, but cannot be applied to the running workbench.
     #[error(transparent)]
     Apply(#[from] ApplyConfigError),
 }
 
 impl Source {
-    /// Reads the file again, and the files that it refers to, off the event loop.
+    /// Loads the file again, with the files it refers to, on a blocking thread.
     async fn load(self: &Arc<Self>) -> Result<Loaded, ReloadError> {
         let source = Arc::clone(self);
         run_blocking(move || {
@@ -62,7 +60,7 @@ impl Source {
     }
 }
 
-/// Takes up changes until the workbench ends.
+/// Applies changes until the workbench shuts down.
 pub(super) async fn follow(workbench: Arc<Workbench>, source: Source, mut signal: ReloadSignal) {
     let mut reloader = Reloader::new(Arc::clone(&workbench), source);
     tokio::select! {
@@ -73,7 +71,7 @@ pub(super) async fn follow(workbench: Arc<Workbench>, source: Source, mut signal
         } => {}
     }
     loop {
-        // What happens after the look is told by the watch.
+        // The watch starts before the check, so that no change falls between the two.
         let mut watch = reloader.watch();
         tokio::select! {
             () = workbench.announcing_stopped() => return,
@@ -93,7 +91,7 @@ pub(super) async fn follow(workbench: Arc<Workbench>, source: Source, mut signal
     }
 }
 
-/// Waits for a change; for ever where nothing is watched.
+/// Waits for a change; waits for ever if nothing is watched.
 async fn changed(watch: Option<&mut FileWatch>) {
     match watch {
         Some(watch) => watch.changed().await,
@@ -104,13 +102,13 @@ async fn changed(watch: Option<&mut FileWatch>) {
 struct Reloader {
     workbench: Arc<Workbench>,
     source: Arc<Source>,
-    /// The configuration file, whole.
+    /// The absolute path of the configuration file.
     file: PathBuf,
-    /// What was in the files when they were last taken up, or found to be of no use.
+    /// Fingerprints of the files when they were last applied or rejected.
     seen: HashMap<PathBuf, Fingerprint>,
-    /// Whether the file can be read more than once.
+    /// False for a pipe, which can be read only once.
     is_plain: bool,
-    /// Whether it was told that files are looked at in intervals.
+    /// The warning about polling is logged once.
     told_of_polling: bool,
 }
 
@@ -127,14 +125,14 @@ impl Reloader {
         }
     }
 
-    /// Notes what is in the files besides the configuration. Servers read theirs at their start, which is later.
+    /// Records the fingerprints of the `envFile`s. Servers read them when they start, which is later.
     async fn note_others(&mut self) {
         let mut files = self.files();
         files.remove(0);
         self.note(files).await;
     }
 
-    /// The files that the running configuration is made of, its own file first.
+    /// Returns the files of the running configuration, its own file first.
     fn files(&self) -> Vec<PathBuf> {
         let config = self.workbench.config();
         let servers = config.toolboxes.values().flat_map(|it| it.servers.values());
@@ -146,12 +144,12 @@ impl Reloader {
         files
     }
 
-    /// Whether changes are looked for without being asked.
+    /// Returns true if changes are detected without a signal.
     fn is_watching(&self) -> bool {
         self.is_plain && self.workbench.config().watch
     }
 
-    /// Watches the files, if that is wanted.
+    /// Watches the files, if watching is on.
     fn watch(&mut self) -> Option<FileWatch> {
         if !self.is_watching() {
             return None;
@@ -166,7 +164,7 @@ impl Reloader {
         Some(watch)
     }
 
-    /// Looks at the files, and takes up what has changed.
+    /// Checks the files and applies changes.
     async fn look(&mut self) {
         let mut changed = self.changed_files().await;
         if !self.is_watching() {
@@ -174,7 +172,7 @@ impl Reloader {
         }
         self.workbench.apply_lock_file().await;
         if changed.contains(&self.file) && self.source.load().await.is_err() {
-            // Perhaps it is not whole yet.
+            // An editor may still be writing the file.
             wait_for_writer().await;
             changed = self.changed_files().await;
         }
@@ -183,7 +181,7 @@ impl Reloader {
         }
     }
 
-    /// The files that are not as they were. One that is named for the first time is as it was.
+    /// Returns the files that changed. A file that appears for the first time counts as unchanged.
     async fn changed_files(&mut self) -> Vec<PathBuf> {
         let mut changed = Vec::new();
         for (file, fingerprint) in fingerprints(self.files()).await {
@@ -195,15 +193,16 @@ impl Reloader {
         changed
     }
 
-    /// Takes up everything as it is now.
+    /// Applies the lock file and the configuration as they are now.
     async fn reload_all(&mut self) {
         let changed = self.changed_files().await;
         self.workbench.apply_lock_file().await;
         self.reload(changed).await;
     }
 
-    /// Reads the configuration and takes it up, if it can be used.
+    /// Loads and applies the configuration; keeps the old one if that fails.
     async fn reload(&mut self, changed: Vec<PathBuf>) {
+        // Recorded before loading: a file that cannot be used is reported once, not at every check.
         self.note(vec![self.file.clone()]).await;
         if let Err(error) = self.take_up(changed).await {
             tracing::warn!(
@@ -232,7 +231,7 @@ impl Reloader {
     }
 }
 
-/// Reads files off the event loop. Without a thread to do so, none is known to have changed.
+/// Fingerprints files on a blocking thread. Without a thread, no file counts as changed.
 async fn fingerprints(files: Vec<PathBuf>) -> Vec<(PathBuf, Fingerprint)> {
     if files.is_empty() {
         return Vec::new();
@@ -247,13 +246,13 @@ async fn fingerprints(files: Vec<PathBuf>) -> Vec<(PathBuf, Fingerprint)> {
     read.await.unwrap_or_default()
 }
 
-/// The signal by which somebody asks for the configuration to be read again.
+/// The signal that asks for a reload (SIGUSR1).
 #[cfg(unix)]
 pub(super) struct ReloadSignal(tokio::signal::unix::Signal);
 
 #[cfg(unix)]
 impl ReloadSignal {
-    /// From now on the signal is heard, and does not end the process.
+    /// Installs the handler, after which the signal no longer ends the process.
     pub(super) fn listen() -> std::io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self(signal(SignalKind::user_defined1())?))
@@ -266,7 +265,7 @@ impl ReloadSignal {
     }
 }
 
-/// There is no such signal.
+/// Other systems have no such signal.
 #[cfg(not(unix))]
 pub(super) struct ReloadSignal;
 

@@ -1,4 +1,4 @@
-//! `remove`: takes a server or a whole toolbox out of the configuration.
+//! `remove`: removes a server or a whole toolbox from the configuration.
 
 use std::{path::Path, process::ExitCode};
 
@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{config::Environment, visible::visible};
 
-/// What goes.
+/// Arguments of `remove`.
 #[derive(Args)]
 pub(super) struct RemoveArguments {
     /// The toolbox
@@ -29,7 +29,7 @@ pub(super) struct RemoveArguments {
     edit: EditArguments,
 }
 
-/// More would go than was said.
+/// Refuses to remove a toolbox that still has servers.
 #[derive(Debug, Error)]
 #[error(
     "the toolbox `{}` has servers: {}\n  hint: name one of them, or remove all with --with-servers",
@@ -40,7 +40,7 @@ struct HasServers {
     servers: Vec<String>,
 }
 
-/// Removes what the arguments name.
+/// Removes the server or toolbox that the arguments name.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: &RemoveArguments,
@@ -48,6 +48,7 @@ pub(super) fn run(
 ) -> Done {
     let RemoveArguments { toolbox, name, .. } = arguments;
     let mut editing = Editing::open(config, environment)?;
+    // Read before the removal, while the entry still has a position.
     let comment = editing.text.comment_above(toolbox, name.as_deref());
     let comment = comment.map_err(|error| editing.refused(error))?;
     let removed = match name {

@@ -30,15 +30,15 @@ use crate::{
     workbench::Workbench,
 };
 
-/// The exit code if the client leaves stdout unread for too long.
+/// The exit code if the client does not read stdout for too long.
 const EXIT_UNREAD: u8 = 4;
 
-/// The message for a person who starts the workbench on a terminal, where nothing would happen without a word.
+/// Printed when a user starts the workbench on a terminal, where it would otherwise wait silently for a client.
 const ON_A_TERMINAL: &str = "waiting for an MCP client on stdin; clients start this command themselves (Ctrl-D ends it)
   hint: `mcp-workbench demo` shows a session, `mcp-workbench init` writes a configuration, `mcp-workbench --help` lists \
  the commands";
 
-/// How the workbench is served.
+/// Arguments of `serve`.
 #[derive(Args)]
 pub(super) struct ServeArguments {
     /// Serve the built-in demo toolbox instead of a configuration file
@@ -54,14 +54,14 @@ pub(super) struct ServeArguments {
     http: HttpArguments,
 }
 
-/// Serves the configuration that is found over stdin and stdout.
+/// Serves the configuration over stdin and stdout.
 pub(super) fn run_stdio(config: Option<&Path>, environment: &Environment) -> Done {
     let loaded = found(config, environment)?;
     let source = source(&loaded, environment, None);
     serve(loaded, Some(source), Transport::Stdio)
 }
 
-/// Serves what the arguments say.
+/// Serves according to the arguments.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: ServeArguments,
@@ -71,7 +71,7 @@ pub(super) fn run(
         let text = demo::configuration(&program()?);
         let file = PathBuf::from("(the built-in demo)");
         let mut loaded = parse(&text, &file, environment)?;
-        // A demonstration leaves nothing behind.
+        // The demo leaves no files behind.
         loaded.config.cache = None;
         loaded.config.lock = None;
         (loaded, None)
@@ -86,7 +86,7 @@ pub(super) fn run(
     serve(loaded, source, transport)
 }
 
-/// Where a configuration came from.
+/// Returns the source of a configuration, for reloading it.
 fn source(loaded: &Loaded, environment: &Environment, native: Option<String>) -> Source {
     Source {
         file: loaded.config.file.clone(),
@@ -96,7 +96,7 @@ fn source(loaded: &Loaded, environment: &Environment, native: Option<String>) ->
     }
 }
 
-/// How clients reach the workbench.
+/// The transport that clients connect by.
 enum Transport {
     Stdio,
     Http(HttpOptions),
@@ -108,7 +108,7 @@ fn found(config: Option<&Path>, environment: &Environment) -> Result<Loaded, Con
     Ok(loaded)
 }
 
-/// Chooses native mode for the toolbox that the command line names.
+/// Selects native mode for the toolbox that the command line names.
 pub(super) fn show_natively(
     mut loaded: Loaded,
     toolbox: Option<&str>,
@@ -143,8 +143,8 @@ fn serve(loaded: Loaded, source: Option<Source>, transport: Transport) -> Done {
         }
         let mut signals = Signals::listen()?;
         let stop = CancellationToken::new();
-        // A task of its own: whenever the future that the runtime runs for is woken, the runtime looks at all
-        // events first, which is a system call.
+        // Serving runs in a task of its own: whenever the future passed to `block_on` is woken, the runtime
+        // polls all events first, which is a system call.
         let stopped = stop.clone().cancelled_owned();
         let serving = TaskTracker::new().spawn(serve_over(transport, workbench, stopped));
         let in_haste = async {
@@ -156,16 +156,16 @@ fn serve(loaded: Loaded, source: Option<Source>, transport: Transport) -> Done {
             served = serving => {
                 Ok::<_, Box<dyn Error>>(served??)
             }
-            // Whoever cannot wait is not made to; the guard ends what is left.
+            // A second signal skips the orderly shutdown; the guard process ends the remaining servers.
             () = in_haste => Ok(ExitCode::FAILURE),
         }
     });
-    // A thread may still be reading a terminal; the end of the process ends it.
+    // A thread may still be blocked reading the terminal; it ends with the process.
     runtime.shutdown_background();
     done
 }
 
-/// Serves until `stop` is done, or the only client has gone.
+/// Serves until `stop` is ready or the only client disconnects.
 async fn serve_over(
     transport: Transport,
     workbench: Arc<Workbench>,

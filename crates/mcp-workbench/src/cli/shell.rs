@@ -1,8 +1,8 @@
-//! Words of a command line that can be pasted into a shell.
+//! Quotes words so that a command line can be pasted into a shell.
 
 use crate::config::{self, REDACTED};
 
-/// A word as a shell wants it. What stands for a secret has to be replaced anyway, and needs no quotes.
+/// Quotes a word for a shell. A redacted value stays unquoted: the user has to replace it anyway.
 pub(super) fn quoted(word: &str) -> String {
     let rest = word.replace(REDACTED, "");
     let is_plain = config::quoted(&rest) == rest || (rest.is_empty() && !word.is_empty());

@@ -1,6 +1,6 @@
-//! The signals that end a command in order.
+//! Signals that shut a command down.
 
-/// The signals that end the workbench in order.
+/// Signals that shut the workbench down.
 #[cfg(unix)]
 pub(super) struct Signals {
     all: [tokio::signal::unix::Signal; 3],
@@ -24,7 +24,7 @@ impl Signals {
         })
     }
 
-    /// Waits for one of them. Cancel-safe.
+    /// Waits for the next signal. Cancel-safe.
     pub(super) async fn next(&mut self) {
         let [interrupt, terminate, hangup] = &mut self.all;
         tokio::select! {
@@ -35,7 +35,7 @@ impl Signals {
     }
 }
 
-/// The signal that ends the workbench in order.
+/// The signal that shuts the workbench down.
 #[cfg(not(unix))]
 pub(super) struct Signals;
 
@@ -46,8 +46,9 @@ impl Signals {
         Ok(Self)
     }
 
-    /// Waits for it. Cancel-safe.
+    /// Waits for Ctrl-C. Cancel-safe.
     pub(super) async fn next(&mut self) {
+        // If the handler cannot be installed, no signal ever arrives.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending().await
         }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{config::Environment, visible::visible};
 
-/// What is switched.
+/// Arguments of `enable` and `disable`.
 #[derive(Args)]
 pub(super) struct SwitchArguments {
     /// The toolbox
@@ -24,16 +24,16 @@ pub(super) struct SwitchArguments {
     edit: EditArguments,
 }
 
-/// Which way a switch is turned.
+/// The direction of a switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Switch {
     /// The server is used.
     On,
-    /// The server is as if it were not there.
+    /// The server is ignored, as if it were not configured.
     Off,
 }
 
-/// Switches what the arguments name.
+/// Enables or disables the servers that the arguments name.
 pub(super) fn run(
     config: Option<&Path>,
     switch: Switch,

@@ -1,4 +1,5 @@
-//! The tokens of clients over HTTP: where they come from, and where one that we make is kept.
+//! The bearer tokens of HTTP clients: where they are read from, and the file of the token that the workbench
+//! generates.
 
 use std::{
     fs, io,
@@ -16,31 +17,27 @@ use crate::{
     serve::http::{InvalidTokens, Tokens, random_id},
 };
 
-/// The variable that holds the token.
+/// The environment variable with the token.
 const TOKEN_VARIABLE: &str = "WORKBENCH_TOKEN";
-/// The largest file of tokens that is read.
+/// The largest token file that is read.
 const MOST_BYTES: u64 = 1024 * 1024;
 
-/// Why there is no token.
+/// Reasons why no token is available.
 #[derive(Debug, Error)]
 pub(super) enum TokenError {
-    /// The variable holds no token.
+    /// The variable contains no valid token.
     #[error("{TOKEN_VARIABLE}: {0}\n  hint: correct it or unset it")]
     Variable(InvalidTokens),
-    /// A file holds no token.
+    /// A file contains no valid token.
     #[error("{}: {error}\n  hint: write one token a line", file.display())]
-    File {
-        file: PathBuf,
-        /// What is wrong with it.
-        error: InvalidTokens,
-    },
+    File { file: PathBuf, error: InvalidTokens },
     /// A file cannot be read or written.
     #[error("{}: {error}\n  hint: name a file with --token-file, or set {TOKEN_VARIABLE}", file.display())]
     Unusable { file: PathBuf, error: io::Error },
-    /// Others can read the token.
+    /// Other users can read the generated token.
     #[error("{0}: others can read this file\n  hint: remove it, and a new token is made")]
     Exposed(String),
-    /// There is no place for a token.
+    /// There is no state directory for a generated token.
     #[error(
         "there is no state directory to keep a token in\n  \
          hint: set HOME, XDG_STATE_HOME or {TOKEN_VARIABLE}, or name a file with --token-file"
@@ -48,7 +45,7 @@ pub(super) enum TokenError {
     NoPlace,
 }
 
-/// The tokens that are valid: from the file of `--token-file`, from the variable, or our own.
+/// Returns the valid tokens: from the file of `--token-file`, from the variable, or the generated one.
 pub(super) fn tokens(file: Option<&Path>, environment: &Environment) -> Result<Tokens, TokenError> {
     if let Some(file) = file {
         let file = environment.absolute(file);
@@ -65,7 +62,7 @@ pub(super) fn tokens(file: Option<&Path>, environment: &Environment) -> Result<T
     own(&state_file(environment).ok_or(TokenError::NoPlace)?)
 }
 
-/// The token that we have made, now or at an earlier start.
+/// Returns the generated token, and generates it at the first start.
 fn own(file: &Path) -> Result<Tokens, TokenError> {
     let unusable = |error| TokenError::Unusable {
         file: file.to_owned(),
@@ -102,11 +99,12 @@ fn read_text(file: &Path) -> io::Result<String> {
     String::from_utf8(bytes).map_err(io::Error::other)
 }
 
-/// Makes a token that nobody else can read. One that another start makes meanwhile is as good.
+/// Generates a token in a file that only the user can read. If another process creates the file first, its token
+/// is used.
 fn make(file: &Path) -> io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
     make_folder(folder)?;
-    // Written whole before it has its name, so that nobody reads a part of it.
+    // The file gets its name only when it is complete, so that nobody reads a part of it.
     let draft = folder.join(format!("token.{}", random_id()));
     let written = open_new(&draft)
         .and_then(|mut draft| writeln!(draft, "{}", random_id()))
@@ -139,7 +137,7 @@ fn is_exposed(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
 }
 
-/// Elsewhere the user's own directory is private by the rules of the system.
+/// On other systems the user's own directory is private already.
 #[cfg(not(unix))]
 fn is_exposed(_: &Path) -> bool {
     false

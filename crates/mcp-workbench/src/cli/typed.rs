@@ -1,4 +1,5 @@
-//! A word of a person as the value that a schema asks for. A schema that does not say gets a string.
+//! Converts a word of the command line to the type that a JSON Schema asks for. Without a type in the schema it
+//! stays a string.
 
 use serde_json::Value;
 use thiserror::Error;
@@ -8,10 +9,10 @@ use crate::{
     wire::{Kind, RawJson},
 };
 
-/// How deep alternatives in a schema are looked into.
+/// How deep nested alternatives (`anyOf`, `oneOf`) are searched for types.
 const MAX_DEPTH: usize = 8;
 
-/// A word is not what the schema asks for.
+/// A word that does not have the type of the schema.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("expected {}, found `{}`", .expected.join(" or "), visible(.found))]
 pub(super) struct WrongType {
@@ -68,7 +69,7 @@ impl SchemaType {
         }
     }
 
-    /// Whether a value in JSON is of this type.
+    /// Returns true if a JSON value has this type.
     fn takes(self, value: &RawJson) -> bool {
         match (self, value.kind()) {
             (Self::Integer, Kind::Number) => {
@@ -85,7 +86,7 @@ impl SchemaType {
     }
 }
 
-/// The types that a schema allows; none if it does not say.
+/// Returns the types that a schema allows; empty if it names none.
 pub(super) fn types(schema: &Value) -> Vec<SchemaType> {
     let mut found = Vec::new();
     collect(schema, MAX_DEPTH, &mut found);
@@ -117,7 +118,7 @@ fn collect(schema: &Value, depth: usize, found: &mut Vec<SchemaType>) {
     }
 }
 
-/// The value that a word stands for. Where a schema allows text, it is text.
+/// Converts a word to a value. If the schema allows strings, the word stays a string.
 pub(super) fn typed(word: &str, schema: &Value) -> Result<RawJson, WrongType> {
     let types = types(schema);
     if types.is_empty() || types.contains(&SchemaType::String) {
@@ -129,11 +130,12 @@ pub(super) fn typed(word: &str, schema: &Value) -> Result<RawJson, WrongType> {
         word
     };
     let value = RawJson::parse(&spelt.trim().to_owned().into()).ok();
-    // What travels in a message stands on one line.
+    // A message must not contain line breaks.
     let value = value.map(|value| value.minified());
     if let Some(value) = value.filter(|value| types.iter().any(|it| it.takes(value))) {
         return Ok(value);
     }
+    // A single value for a list is a list of one element.
     if types.contains(&SchemaType::Array) {
         return Ok(RawJson::array(&[typed(word, &schema["items"])?]));
     }
@@ -143,7 +145,7 @@ pub(super) fn typed(word: &str, schema: &Value) -> Result<RawJson, WrongType> {
     })
 }
 
-/// What people write for `true` and `false`.
+/// Maps the words that people write for booleans to `true` and `false`.
 fn boolean(word: &str) -> Option<&'static str> {
     match word.trim().to_ascii_lowercase().as_str() {
         "true" | "yes" | "y" | "on" => Some("true"),

@@ -1,4 +1,4 @@
-//! What a wrong command line is answered with: clap's words, with better suggestions for commands.
+//! Reports a wrong command line: clap's text, with better suggestions for misspelt commands.
 
 use clap::{
     Command, CommandFactory,
@@ -9,7 +9,7 @@ use clap::{
 use super::{Arguments, PROGRAM};
 use crate::near::nearest;
 
-/// Words that people try and that are not commands, and the options and commands that do it.
+/// Words that people try although they are not commands, and the commands or options to use instead.
 const OTHER_WORDS: &[(&[&str], &[&str])] = &[
     (&["version"], &["--version"]),
     (&["validate", "verify", "lint"], &["check"]),
@@ -24,7 +24,7 @@ const OTHER_WORDS: &[(&[&str], &[&str])] = &[
     (&["uninstall"], &["install --client CLIENT --undo"]),
 ];
 
-/// Replaces clap's guess at a misspelt command, which is often far off, by ours.
+/// Replaces clap's suggestion for a misspelt command, which is often far off, by our own.
 pub(super) fn with_suggestion(mut error: clap::Error) -> clap::Error {
     if error.kind() != ErrorKind::InvalidSubcommand {
         return error;

@@ -1,4 +1,5 @@
-//! `warm`: starts servers to keep their tools, so that toolboxes that connect on use open without starting anything.
+//! `warm`: starts servers to fill the tool cache, so that toolboxes that connect on use open without starting
+//! anything.
 
 use std::{
     path::{Path, PathBuf},
@@ -23,7 +24,7 @@ use crate::{
     visible::visible,
 };
 
-/// Whose tools are kept.
+/// Arguments of `warm`.
 #[derive(Args)]
 pub(super) struct WarmArguments {
     /// Only these toolboxes
@@ -34,7 +35,7 @@ pub(super) struct WarmArguments {
     json: bool,
 }
 
-/// Starts the servers, keeps what they tell, and ends them.
+/// Starts the servers, stores their tools in the cache, and stops them.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: &WarmArguments,
@@ -53,7 +54,7 @@ pub(super) fn run(
         });
         handles.collect::<Vec<_>>()
     })?;
-    // The shutdown has written everything to the cache.
+    // The cache is complete only now, after the shutdown of the servers.
     let servers = servers.into_iter().map(|(probed, handle)| {
         let not_cached = handle.and_then(|handle| handle.not_cached());
         Warmed::of(probed, not_cached.as_deref())
@@ -79,7 +80,7 @@ pub(super) fn run(
     Ok(ExitCode::FAILURE)
 }
 
-/// Leaves only the toolboxes that are named; all of them where none is.
+/// Removes all toolboxes that are not named; keeps all if none is named.
 fn choose(config: &mut Config, names: &[String]) -> Result<(), UnknownName> {
     let mut names_of = names.iter();
     if let Some(name) = names_of.find(|name| !config.toolboxes.contains_key(name.as_str())) {
@@ -92,22 +93,22 @@ fn choose(config: &mut Config, names: &[String]) -> Result<(), UnknownName> {
     Ok(())
 }
 
-/// What became of a server.
+/// The result of warming one server.
 struct Warmed {
     toolbox: String,
     server: String,
-    /// How many tools it offers; nothing if it is not up.
+    /// The number of tools it offers; `None` if it failed to start.
     tools: Option<usize>,
     took: Duration,
-    /// Whether they are kept, or why not.
+    /// The reason why the tools are not in the cache, if they are not.
     kept: Result<(), String>,
 }
 
-/// What became of all of them.
+/// The results of all servers.
 struct Report {
     file: PathBuf,
     servers: Vec<Warmed>,
-    /// Where tools are kept, and how much there is.
+    /// The cache folder and its size.
     place: Option<(PathBuf, CacheSize)>,
 }
 
@@ -151,7 +152,7 @@ impl Warmed {
 }
 
 impl Report {
-    /// In words: a line a server, and where it all is.
+    /// Formats the report: one line per server, then the totals.
     fn render(&self, look: Look) -> String {
         let mut text: String = self.servers.iter().map(|it| it.render(look)).collect();
         let kept = self.servers.iter().filter(|it| it.kept.is_ok()).count();
@@ -173,7 +174,7 @@ impl Report {
         text
     }
 
-    /// As a document.
+    /// Returns the report as a JSON document.
     fn document(&self) -> ReportDocument<'_> {
         let (folder, size) = match &self.place {
             Some((folder, size)) => (Some(folder.as_path()), *size),
@@ -197,12 +198,12 @@ impl Report {
     }
 }
 
-/// The report for a program.
+/// The JSON form of the report.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ReportDocument<'a> {
     file: &'a Path,
-    /// Where tools are kept, and of how many servers, in how many bytes.
+    /// The cache folder, with the number of servers and bytes in it.
     folder: Option<&'a Path>,
     folder_servers: usize,
     folder_bytes: u64,

@@ -1,4 +1,4 @@
-//! The arguments of a call as a person writes them: a JSON object, or word by word.
+//! The arguments of a call on the command line: one JSON object, or `key=value` words.
 
 use serde_json::Value;
 use thiserror::Error;
@@ -10,33 +10,33 @@ use crate::{
     wire::{Kind, ObjectText, RawJson},
 };
 
-/// What is wrong with the arguments.
+/// Reasons why arguments are refused.
 #[derive(Debug, PartialEq, Eq, Error)]
 pub(super) enum ArgumentError {
-    /// The text of an object is not JSON.
+    /// The text is not JSON.
     #[error(
         "the arguments are not valid JSON\n  hint: write one object, such as '{{\"path\": \"a.txt\"}}'"
     )]
     NotJson,
-    /// JSON, but no object.
+    /// The value is JSON, but not an object.
     #[error(
         "the arguments are a JSON {}, not an object\n  hint: write one object, such as '{{\"path\": \"a.txt\"}}'",
         .0.name()
     )]
     NotAnObject(Kind),
-    /// A word that is no argument.
+    /// A word without a key or value.
     #[error(
         "`{}` is no argument\n  hint: write key=value, key:=JSON, one JSON object, or - to read one from stdin",
         visible(.0)
     )]
     NotAWord(String),
-    /// The JSON behind `:=` is none.
+    /// The text after `:=` is not JSON.
     #[error("{}: `{}` is not valid JSON\n  hint: write key=value for plain text", visible(.0), visible(.1))]
     NotJsonValue(String, String),
-    /// A key that stands twice and is no list.
+    /// A duplicate key that is not a list.
     #[error("{} stands twice\n  hint: only a list may have several values", visible(.0))]
     Doubled(String),
-    /// A key that the tool does not have.
+    /// A key that is not in the schema.
     #[error(
         "the tool has no argument `{}`\n  hint: {}",
         visible(.key),
@@ -44,16 +44,14 @@ pub(super) enum ArgumentError {
     )]
     Unknown {
         key: String,
-        /// The key that was perhaps meant.
         near: Option<String>,
         known: Vec<String>,
     },
-    /// A value of another type than the schema says.
+    /// A value that does not have the type of the schema.
     #[error("{}: {error}{}", visible(.key), meant(.near.as_deref()))]
     WrongType {
         key: String,
         error: WrongType,
-        /// The key that was perhaps meant.
         near: Option<String>,
     },
 }
@@ -75,15 +73,15 @@ fn instead(near: Option<&str>, known: &[String]) -> String {
     }
 }
 
-/// The arguments as they were given.
+/// The arguments of the command line.
 #[derive(Debug)]
 pub(super) enum Given {
     Object {
         object: RawJson,
-        /// Whether it came from stdin.
+        /// True if the object came from stdin.
         from_stdin: bool,
     },
-    /// Word by word, in their order.
+    /// Words, in their order.
     Words(Vec<Word>),
 }
 
@@ -96,13 +94,13 @@ pub(super) struct Word {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum WordValue {
-    /// To be read as the schema says.
+    /// A value to convert by the schema.
     Text(String),
     Json(RawJson),
 }
 
 impl Given {
-    /// Reads the words of the command line; `read_stdin` is used where they say so.
+    /// Parses the words of the command line. Calls `read_stdin` if the only word is `-`.
     pub(super) fn read<E>(
         words: &[String],
         read_stdin: impl FnOnce() -> Result<Vec<u8>, E>,
@@ -133,7 +131,7 @@ impl Given {
         }
     }
 
-    /// Whether stdin was read for them.
+    /// Returns true if stdin was read for the arguments.
     pub(super) fn took_stdin(&self) -> bool {
         matches!(
             self,
@@ -144,7 +142,7 @@ impl Given {
         )
     }
 
-    /// The object that the tool gets; `schema` is that of its arguments.
+    /// Returns the object for the tool; `schema` is the schema of its arguments.
     pub(super) fn typed(self, schema: &Value) -> Result<RawJson, ArgumentError> {
         match self {
             Self::Object { object, .. } => Ok(object),
@@ -153,7 +151,7 @@ impl Given {
     }
 }
 
-/// A text that must be a JSON object. An empty one is the empty object.
+/// Parses a JSON object. An empty text is an empty object.
 fn object(bytes: Vec<u8>) -> Result<RawJson, ArgumentError> {
     if bytes.trim_ascii().is_empty() {
         return Ok(ObjectText::new().finish());
@@ -162,7 +160,7 @@ fn object(bytes: Vec<u8>) -> Result<RawJson, ArgumentError> {
     if value.kind() != Kind::Object {
         return Err(ArgumentError::NotAnObject(value.kind()));
     }
-    // Line breaks between the tokens would end the message that the object is spliced into.
+    // The object becomes part of a message, which must not contain line breaks.
     Ok(value.minified())
 }
 
@@ -189,7 +187,7 @@ impl Word {
     }
 }
 
-/// The object that words make.
+/// Builds the object from words.
 fn assembled(words: &[Word], schema: &Value) -> Result<RawJson, ArgumentError> {
     let properties = &schema["properties"];
     let mut members: Vec<(&str, Vec<RawJson>)> = Vec::new();
@@ -213,7 +211,7 @@ fn assembled(words: &[Word], schema: &Value) -> Result<RawJson, ArgumentError> {
 }
 
 impl Word {
-    /// Refuses a key that is probably misspelt, or that the schema rules out. With `:=` it is meant.
+    /// Refuses a key that is probably misspelt, or that the schema excludes. A key with `:=` is always accepted.
     fn is_known(&self, schema: &Value) -> Result<(), ArgumentError> {
         let known = schema["properties"].as_object();
         let known: Vec<&str> = known
@@ -254,7 +252,7 @@ impl Word {
     }
 }
 
-/// The values of a key that stands several times: a list, if it is one.
+/// Joins the values of a repeated key into a list, if the schema allows one.
 fn joined(key: &str, values: &[RawJson], schema: &Value) -> Result<RawJson, ArgumentError> {
     if !typed::types(schema).contains(&SchemaType::Array) {
         return Err(ArgumentError::Doubled(key.to_owned()));

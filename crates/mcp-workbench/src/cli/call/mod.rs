@@ -1,4 +1,4 @@
-//! `call`: one call of a tool from the shell, the way that `use_tool` makes it, with only its server started.
+//! `call`: calls one tool from the shell, as `use_tool` does. Only its server is started.
 
 mod arguments;
 mod result;
@@ -40,10 +40,10 @@ use crate::{
     workbench::{CallReply, Mode, ToolCall, ToolNames, Workbench},
 };
 
-/// The tool has answered that it failed.
+/// The exit code for a result with `isError`.
 const EXIT_TOOL_ERROR: u8 = 3;
 
-/// What is called, and how its result is shown.
+/// Arguments of `call`.
 #[derive(Args)]
 pub(super) struct CallArguments {
     /// The toolbox
@@ -73,33 +73,31 @@ pub(super) struct CallArguments {
     timeout: Option<u64>,
 }
 
-/// Why there is no result.
+/// Reasons why there is no result.
 #[derive(Debug, Error)]
 enum CallCommandError {
-    /// It took too long.
     #[error("no result within {0} s\n  hint: give it more time with --timeout, or leave that out")]
     Timeout(u64),
-    /// Stdin cannot be read.
     #[error("stdin cannot be read")]
     Stdin(#[source] io::Error),
-    /// The server has refused the call in the protocol.
+    /// The server answered with a JSON-RPC error.
     #[error("the server refused the call: {}", visible(.0.as_str()))]
     Refused(RawJson),
 }
 
-/// How a call ended.
+/// The outcome of a call.
 enum Outcome {
-    /// With a result of the tool.
+    /// The result of the tool.
     Result(RawJson),
-    /// With a failure of ours, in the form of a result.
+    /// An error of the workbench, in the form of a result.
     Failure(RawJson),
-    /// With an answer that is no result.
+    /// A JSON-RPC error of the server.
     Refused(RawJson),
-    /// Before it was made.
+    /// The arguments are invalid; the call was not made.
     Arguments(ArgumentError),
 }
 
-/// Makes the call.
+/// Calls the tool and prints its result.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: &CallArguments,
@@ -117,6 +115,7 @@ pub(super) fn run(
     config.tool_mode = ToolMode::Proxy;
     let tool = identifier(arguments);
     let progress = Progress::on_stderr(environment, &format!("calling {}", ShownTool(&tool)));
+    // If stdin held the arguments, it cannot also answer questions of the server.
     let shell = Shell::caller(progress.clone(), !given.took_stdin());
     let limit = arguments.timeout.map(Duration::from_secs);
     let mut notices = Vec::new();
@@ -129,6 +128,7 @@ pub(super) fn run(
             None => Some(call.await),
         };
         if in_time.is_none() {
+            // Gives the server time to receive the cancellation.
             last_moment().await;
         }
         notices = notices_of(&workbench, &place).unwrap_or_default();
@@ -152,7 +152,7 @@ fn identifier(arguments: &CallArguments) -> ToolIdentifier {
     }
 }
 
-/// A tool in a sentence.
+/// A tool as a path, for messages.
 struct ShownTool<'a>(&'a ToolIdentifier);
 
 impl fmt::Display for ShownTool<'_> {
@@ -181,7 +181,7 @@ fn read_stdin() -> Result<Vec<u8>, Box<dyn std::error::Error>> {
     Ok(bytes)
 }
 
-/// Starts the server, reads the arguments as the tool's schema says, and calls.
+/// Starts the server, converts the arguments by the tool's schema, and calls the tool.
 async fn call(
     workbench: &Arc<Workbench>,
     tool: ToolIdentifier,
@@ -200,7 +200,8 @@ async fn call(
         .run(workbench, &open, &context())
         .await;
     if let Some(server) = starting_server(workbench, &tool) {
-        // An open has an end because clients give up. A shell does not: the server gets its whole `connectTimeoutMs`.
+        // `open_toolbox` stops waiting because clients give up. A shell does not: the server gets its whole
+        // `connectTimeoutMs`.
         let _ = server.connect(Urgency::ForCall, Arc::clone(&client)).await;
         opened = MetaTool::OpenToolbox
             .run(workbench, &open, &context())
@@ -229,7 +230,7 @@ async fn call(
     }
 }
 
-/// What is to be told about the list of a tool's server.
+/// Returns the notices about the tool list of the server.
 fn notices_of(workbench: &Workbench, tool: &ToolIdentifier) -> Option<Vec<String>> {
     let toolbox = workbench.toolbox(tool.toolbox.as_str())?;
     let tools = toolbox.server(&tool.server)?.status().tools?;
@@ -242,7 +243,7 @@ fn notices_of(workbench: &Workbench, tool: &ToolIdentifier) -> Option<Vec<String
     )
 }
 
-/// The schema of the tool's arguments, as far as it is known.
+/// Returns the schema of the tool's arguments; empty if it is unknown.
 fn schema(workbench: &Workbench, tool: &ToolIdentifier) -> Value {
     let schema = || {
         let toolbox = workbench.toolbox(tool.toolbox.as_str())?;
@@ -260,7 +261,7 @@ fn is_error(result: &RawJson) -> bool {
     result.member("isError").is_some_and(|it| it.is_true())
 }
 
-/// Shows what came of the call.
+/// Prints the outcome of the call.
 fn show(
     outcome: Outcome,
     as_json: bool,

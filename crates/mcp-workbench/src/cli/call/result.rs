@@ -1,4 +1,4 @@
-//! The result of a call as it is read in a shell: text as text, data as indented JSON, everything else described.
+//! Formats the result of a call: text as text, data as indented JSON, everything else as a description.
 
 use serde_json::Value;
 
@@ -6,9 +6,9 @@ use crate::{cli::terminal::grouped, visible::visible, wire::RawJson};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reader {
-    /// Somebody at a terminal, which must not obey what a server writes.
+    /// A user at a terminal, which must not interpret control characters of a server.
     Person,
-    /// What is behind a pipe: text goes there as it is.
+    /// A program behind a pipe, which gets the text unchanged.
     Program,
 }
 
@@ -110,7 +110,7 @@ fn described(item: &RawJson, reader: Reader) -> String {
     }
 }
 
-/// How large what stands there in base64 is.
+/// Returns the decoded size of a base64 value.
 fn size(of: &RawJson, key: &str) -> String {
     let encoded = of.member(key);
     let encoded = encoded
@@ -121,7 +121,7 @@ fn size(of: &RawJson, key: &str) -> String {
     format!("{} bytes", grouped(digits * 3 / 4))
 }
 
-/// A text as the reader may have it.
+/// Makes a text visible for a terminal; leaves it unchanged for a program.
 fn shown(text: &str, reader: Reader) -> String {
     match reader {
         Reader::Program => text.to_owned(),

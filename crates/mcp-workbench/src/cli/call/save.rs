@@ -1,5 +1,5 @@
-//! Saving what a result holds: images, sounds and files as they are, or the text where there is none of these.
-//! Nothing is overwritten.
+//! Saves the result of a call: images, audio and files as bytes, or the text if there are none. Existing files
+//! are never overwritten.
 
 use std::{
     fs, io,
@@ -17,16 +17,15 @@ use thiserror::Error;
 use super::result::{Reader, render};
 use crate::wire::RawJson;
 
-/// Servers do not agree on the padding.
+/// Accepts base64 with and without padding, because servers differ.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Why a result could not be saved.
+/// Reasons why a result could not be saved.
 #[derive(Debug, Error)]
 pub(super) enum SaveError {
-    /// There is such a file.
     #[error("{} exists\n  hint: name another file, or move it away", .0.display())]
     Exists(PathBuf),
     #[error("{} cannot be written", file.display())]
@@ -35,18 +34,18 @@ pub(super) enum SaveError {
         #[source]
         source: io::Error,
     },
-    /// What the server sent is no base64.
+    /// The server sent invalid base64.
     #[error("what the server sent for {} is not valid base64", .0.display())]
     NotBase64(PathBuf),
 }
 
-/// Where a result is saved.
+/// The file to save a result to.
 pub(super) struct Target {
     file: PathBuf,
 }
 
 impl Target {
-    /// A file that is not there yet: it is looked for before the call, which may have effects.
+    /// Checks that the file does not exist. This happens before the call, which may have side effects.
     pub(super) fn new(file: &Path) -> Result<Self, SaveError> {
         if file.try_exists().unwrap_or(false) {
             return Err(SaveError::Exists(file.to_owned()));
@@ -63,7 +62,7 @@ impl Target {
         }
     }
 
-    /// Saves what a result holds; returns the files with their sizes.
+    /// Saves a result; returns the files with their sizes.
     pub(super) fn save(&self, result: &RawJson) -> Result<Vec<(PathBuf, usize)>, SaveError> {
         let encoded = blobs(result);
         if encoded.is_empty() {
@@ -80,7 +79,7 @@ impl Target {
         Ok(saved)
     }
 
-    /// The file for the blob of an index: `a.png`, `a-2.png`, `a-3.png`.
+    /// Returns the file for a blob: `a.png`, `a-2.png`, `a-3.png`.
     fn numbered(&self, index: usize) -> PathBuf {
         if index == 0 {
             return self.file.clone();
@@ -94,7 +93,7 @@ impl Target {
     }
 }
 
-/// What stands in a result in base64.
+/// Returns the base64 values of a result.
 fn blobs(result: &RawJson) -> Vec<String> {
     let content = result.member("content").and_then(|it| it.elements());
     let blobs = content.unwrap_or_default().into_iter().filter_map(|item| {

@@ -15,13 +15,13 @@ use self::names::Names;
 use super::{Arguments, Done, PROGRAM, output};
 use crate::config::Environment;
 
-/// The variable by which a script asks for candidates. Its value is the name of the shell.
+/// The variable by which a completion script asks for candidates. Its value is the name of the shell.
 const VARIABLE: &str = "MCP_WORKBENCH_COMPLETE";
 
 /// The variable in which scripts of some shells pass the index of the word that is completed.
 const INDEX: &str = "_CLAP_COMPLETE_INDEX";
 
-/// For which shell.
+/// Arguments of `completions`.
 #[derive(Args)]
 pub(super) struct CompletionsArguments {
     /// The shell

@@ -16,7 +16,7 @@ use crate::{
     visible::visible,
 };
 
-/// The names that can be completed behind the words that are typed already.
+/// The names that complete a command line, given the words typed so far.
 pub(super) struct Names {
     environment: Environment,
     /// The file of `--config`.
@@ -130,7 +130,7 @@ pub(super) fn complete_names(command: Command, names: &Arc<Names>) -> Command {
 fn complete_name(argument: Arg, command: &str, names: &Arc<Names>) -> Arg {
     let candidates: fn(&Names) -> Vec<CompletionCandidate> =
         match (argument.get_id().as_str(), command) {
-            // What it writes has new names.
+            // `init` creates a new file, so existing names do not fit.
             (_, "init") => return argument,
             ("toolbox" | "toolboxes" | "native", _) => Names::toolboxes,
             ("server", _) | ("name", "remove" | "enable" | "disable") => Names::servers,

@@ -1,4 +1,4 @@
-//! From what was found of the servers to findings about them.
+//! Derives findings from the configuration and the probed servers.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -21,16 +21,16 @@ use crate::{
     policy::scan::{self, Listed},
 };
 
-/// From when on a start is slow: Codex waits for 10 s, and people for less.
+/// The duration from which a start is reported as slow: Codex waits 10 s, and people wait less.
 const SLOW_START: Duration = Duration::from_secs(5);
 
-/// How many findings of the scanner are told of one server.
+/// The maximum number of scanner findings per server.
 const TOLD_DEFINITIONS: usize = 20;
 
-/// The name under which clients know the workbench.
+/// The usual name of the workbench in clients.
 const OWN_NAME: &str = "workbench";
 
-/// What is to be said about the configuration file.
+/// Returns findings about the configuration file.
 pub(super) fn of_configuration(loaded: &Loaded) -> Vec<Finding> {
     let config = &loaded.config;
     let unset = loaded
@@ -55,7 +55,7 @@ pub(super) fn of_configuration(loaded: &Loaded) -> Vec<Finding> {
     findings
 }
 
-/// Whether a value that is not there is told of with its server.
+/// Returns true if a missing value is reported with its server.
 fn is_told_of_server(problem: &Problem, config: &Config) -> bool {
     if !matches!(&problem.fault, Fault::Reference(ReferenceFault::Missing(_))) {
         return false;
@@ -86,13 +86,13 @@ fn is_readable_by_all(file: &Path) -> bool {
         .is_ok_and(|metadata| metadata.permissions().mode() & 0o004 != 0)
 }
 
-/// Elsewhere the user's own directory is private by the rules of the system.
+/// On other systems the user's own directory is private already.
 #[cfg(not(unix))]
 fn is_readable_by_all(_: &Path) -> bool {
     false
 }
 
-/// What is to be said about one server.
+/// Returns findings about one server.
 pub(super) fn of_server(
     probed: &Probed,
     config: &Config,
@@ -100,8 +100,8 @@ pub(super) fn of_server(
 ) -> Vec<Finding> {
     let server = &probed.server;
     let secrets = server.literal_secrets().into_iter();
-    // In `env` and `headers` they are where they belong; that others can read the file is another matter. What a
-    // client signs in with is not its user's alone.
+    // Secrets belong in `env` and `headers`; a readable file is a separate finding. OAuth client credentials are
+    // reported, because they are not the user's alone.
     let exposed = secrets.filter(|place| {
         matches!(
             place,
@@ -161,7 +161,7 @@ pub(super) fn has_tilde(path: &Path) -> bool {
     path.components().any(|it| it.as_os_str() == "~")
 }
 
-/// Why a server is not up.
+/// Returns the reasons why a server failed.
 fn of_failure(
     error: &Arc<ConnectError>,
     server: &Server,
@@ -182,7 +182,7 @@ fn of_failure(
     }
 }
 
-/// How a server is started by hand, without secrets.
+/// Returns the command line of a server without secrets.
 fn by_hand(server: &Server) -> String {
     let command = how_reached(server);
     match &server.transport {
@@ -207,7 +207,7 @@ fn of_list(list: &ToolList, server: &Server) -> Vec<ToolFinding> {
         match it.cause {
             Cause::Definition | Cause::Finding(_) => Some(ToolFinding::Withheld { tool, reason }),
             Cause::NotApproved => Some(ToolFinding::NotApproved { tool, reason }),
-            // As the configuration wants it.
+            // The configuration asks for it.
             Cause::NotPermitted => None,
         }
     }));
@@ -216,7 +216,7 @@ fn of_list(list: &ToolList, server: &Server) -> Vec<ToolFinding> {
     findings
 }
 
-/// What the scanner says of what is offered. What it withholds is told as withheld.
+/// Returns scanner findings about offered tools. Withheld tools are reported as withheld.
 fn of_definitions(list: &ToolList) -> Vec<ToolFinding> {
     let of_tools = list.tools().iter().flat_map(|tool| {
         let findings = scan::scan(&tool.definition).into_iter();
@@ -237,7 +237,7 @@ fn of_definitions(list: &ToolList) -> Vec<ToolFinding> {
     findings
 }
 
-/// What the scanner says of the tools of several servers.
+/// Returns scanner findings about the tools of several servers together.
 fn of_several(probed: &[&Probed]) -> Vec<ToolFinding> {
     let lists = probed.iter().filter_map(|probed| {
         let list = probed.tools.as_ref().ok()?;
@@ -252,12 +252,12 @@ fn of_several(probed: &[&Probed]) -> Vec<ToolFinding> {
     findings.map(ToolFinding::Across).collect()
 }
 
-/// Whether clients see the tools of a toolbox under their own names.
+/// Returns true if clients see the tools of a toolbox under their own names.
 fn is_shown(config: &Config, probed: &Probed) -> bool {
     matches!(&config.tool_mode, ToolMode::Native(shown) if *shown == probed.toolbox)
 }
 
-/// Names that clients cannot take. Dynamic mode makes names that they can.
+/// Returns findings about names that clients cannot use. Dynamic mode makes valid names itself.
 fn of_names(list: &ToolList, probed: &Probed, config: &Config) -> Vec<ToolFinding> {
     if config.tool_mode == ToolMode::Dynamic {
         return Vec::new();
@@ -293,7 +293,7 @@ fn of_names(list: &ToolList, probed: &Probed, config: &Config) -> Vec<ToolFindin
     findings
 }
 
-/// Tools with a fault, and the clients that mind it.
+/// Tools with a problem, and the clients that it affects.
 #[derive(Default)]
 struct Affected {
     tools: Vec<String>,
@@ -311,7 +311,7 @@ impl Affected {
     }
 }
 
-/// What is to be said about the servers of one toolbox together.
+/// Returns findings about the servers of one toolbox together.
 pub(super) fn of_toolbox(probed: &[&Probed], config: &Config) -> Vec<Finding> {
     let mut by_name: IndexMap<&str, Vec<String>> = IndexMap::new();
     let mut count = 0;

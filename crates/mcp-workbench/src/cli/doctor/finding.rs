@@ -1,4 +1,4 @@
-//! What a doctor finds: data, how bad it is, and the words for it with what to do.
+//! Findings of `doctor`: data, severity, message and hint.
 
 use std::{
     fmt,
@@ -22,16 +22,16 @@ use super::{
     whereabouts::what_to_install,
 };
 
-/// How many names a sentence lists.
+/// The number of names in a sentence.
 const LISTED: usize = 5;
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Level {
-    /// Something does not work, or is open to others.
+    /// Something does not work or is exposed.
     Wrong,
-    /// Everything works, but somebody may want to know.
+    /// Everything works, but this is worth knowing.
     Remark,
 }
 
@@ -42,39 +42,39 @@ pub(super) enum Finding {
     Start(StartFinding),
     /// About the tools of servers that are up.
     Tools(ToolFinding),
-    /// About what is kept of servers that are started when they are used.
+    /// About the tool cache of servers that are started on use.
     Kept(KeptFinding),
 }
 
-/// Something about the configuration file.
+/// A finding about the configuration file.
 #[derive(Debug)]
 pub(super) enum FileFinding {
-    /// The file has something to say.
+    /// A problem that the loader reports.
     Problem(Problem),
-    /// Everybody can read credentials in it.
+    /// Everybody can read credentials in the file.
     Exposed { file: PathBuf, places: Vec<String> },
-    /// A credential is part of a command line or an address.
+    /// A credential is part of a command line or a URL.
     LiteralSecret { place: LiteralPlace },
     /// Values of an entry begin with `~`.
     Tilde { places: Vec<String> },
-    /// The `pin` of a server is lowered, which the lock file does not let hold.
+    /// The `pin` of a server is lowered, and the lock file overrides it.
     PinLowered { server: String, words: String },
 }
 
-/// Something about the start of a server.
+/// A finding about the start of a server.
 #[derive(Debug)]
 pub(super) enum StartFinding {
-    /// A variable is not set, or a file is not there.
+    /// A variable is not set, or a file does not exist.
     Unset(UnsetValue),
-    /// Its program is not on its PATH.
+    /// The program is not on the server's PATH.
     CommandNotFound {
         command: String,
         elsewhere: Vec<PathBuf>,
     },
-    /// It is not up for another reason.
+    /// The server failed for another reason.
     NotUp {
         error: Arc<ConnectError>,
-        /// How it is started by hand, or its address.
+        /// Its command line or URL, to try it by hand.
         by_hand: String,
     },
     /// It wrote a line to stdout that is not a message.
@@ -110,7 +110,7 @@ impl Finding {
         }
     }
 
-    /// The stable word for programs.
+    /// Returns the stable code for programs.
     pub(super) fn code(&self) -> &'static str {
         match self {
             Self::File(FileFinding::Problem(_)) => "configuration",
@@ -128,7 +128,6 @@ impl Finding {
         }
     }
 
-    /// The last lines of a server's stderr.
     pub(super) fn stderr(&self) -> &[String] {
         match self {
             Self::Start(StartFinding::NotUp { error, .. }) => error.stderr(),
@@ -136,7 +135,7 @@ impl Finding {
         }
     }
 
-    /// What to do about it.
+    /// Returns the hint.
     pub(super) fn remedy(&self) -> String {
         match self {
             Self::File(finding) => finding.remedy(),
@@ -289,7 +288,7 @@ fn split_remedy(command: &str) -> String {
     let mut words = command.split_whitespace();
     let program = RawJson::of(&words.next().unwrap_or_default());
     let words: Vec<&str> = words.collect();
-    // What quotes mean depends on the shell, so the words are left to the person.
+    // The meaning of quotes depends on the shell, so the user has to split the words.
     let args = if command.contains(['"', '\'']) {
         "[…]".to_owned()
     } else {
@@ -299,7 +298,7 @@ fn split_remedy(command: &str) -> String {
     format!("\"command\" is the program alone; write \"command\": {program}, \"args\": {args}")
 }
 
-/// The words for an error without the lines of stderr, which are shown below it.
+/// Returns the message of an error without the lines of stderr, which are shown below it.
 fn first_part(error: &ConnectError) -> String {
     let words = error.to_string();
     match words.split_once("; stderr: ") {

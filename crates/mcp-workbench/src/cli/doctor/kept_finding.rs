@@ -1,21 +1,21 @@
-//! What a doctor finds about the catalogue of toolboxes that connect on use.
+//! Findings about the tool cache of toolboxes that connect on use.
 
 use std::{fmt, sync::Arc};
 
 use super::finding::listed;
 use crate::server_cache::NotCached;
 
-/// Something about what is kept of servers.
+/// A finding about the tool cache.
 #[derive(Debug)]
 pub(super) enum KeptFinding {
-    /// Of these servers of a toolbox nothing was kept before.
+    /// These servers of a toolbox were not in the cache.
     Cold { servers: Vec<String> },
-    /// The tools of a server cannot be kept.
+    /// The tools of a server cannot be cached.
     NotCached(Arc<NotCached>),
 }
 
 impl KeptFinding {
-    /// The stable word for programs.
+    /// Returns the stable code for programs.
     pub(super) fn code(&self) -> &'static str {
         match self {
             Self::Cold { .. } => "not_warmed",
@@ -23,7 +23,7 @@ impl KeptFinding {
         }
     }
 
-    /// What to do about it.
+    /// Returns the hint.
     pub(super) fn remedy(&self) -> String {
         match self {
             Self::Cold { .. } => {

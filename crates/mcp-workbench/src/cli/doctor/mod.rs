@@ -1,4 +1,4 @@
-//! `doctor`: starts every server, and says what is wrong with each and what to do.
+//! `doctor`: starts every server and reports problems with hints.
 
 mod examine;
 mod finding;
@@ -31,7 +31,7 @@ use crate::{
     lock::Scope,
 };
 
-/// What is examined.
+/// Arguments of `doctor`.
 #[derive(Args)]
 pub(super) struct DoctorArguments {
     #[command(flatten)]
@@ -91,7 +91,8 @@ fn limit_starts(config: &mut Config, limit: Duration) {
     }
 }
 
-/// Starts the servers, looks at them, and ends them. A signal ends the look, and what was found so far is reported.
+/// Starts the servers, examines them and stops them. A signal ends this early, and the findings so far are
+/// reported.
 fn examine_servers(
     loaded: Loaded,
     environment: &Environment,
@@ -100,7 +101,7 @@ fn examine_servers(
     let cold = cold_servers(&loaded.config);
     let (config, mut found) = with_signals(loaded.config, async |workbench, signals| {
         let found = look_at_until(&workbench, &progress, signals.next()).await;
-        // What has changed is told by the report.
+        // The report shows the changes, so they are marked as announced.
         workbench.pins().tell(Scope::Everything);
         workbench.pins().record();
         let found = found.into_iter().map(|probed| Examined {
@@ -111,7 +112,7 @@ fn examine_servers(
         });
         (workbench.config(), found.collect::<Vec<_>>())
     })?;
-    // At the end everything that was told has been kept.
+    // The cache is complete only now, after the shutdown of the servers.
     let reports = config.toolboxes.values().map(|toolbox| {
         let is_own = |it: &Examined| it.probed.toolbox == toolbox.name;
         let (own, others) = found.drain(..).partition(is_own);
@@ -121,13 +122,13 @@ fn examine_servers(
     Ok(reports.collect())
 }
 
-/// A server that was looked at.
+/// An examined server.
 struct Examined {
     probed: Probed,
     handle: Option<Arc<ServerHandle>>,
 }
 
-/// The servers that are started when they are used, but of which nothing is known.
+/// Returns the servers of toolboxes that connect on use which are not in the tool cache.
 fn cold_servers(config: &Config) -> Vec<(ToolboxName, ServerName)> {
     let toolboxes = config.toolboxes.values();
     let on_use = toolboxes.filter(|toolbox| toolbox.connect == Connect::OnUse);

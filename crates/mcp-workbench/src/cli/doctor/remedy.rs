@@ -1,4 +1,4 @@
-//! What to do about a server that does not come up, as far as its last words and the error tell.
+//! Hints for servers that fail to start, from the error and the last lines of stderr.
 
 use super::examine::has_tilde;
 use crate::downstream::{ConnectError, GiveUp, HttpFault, SignInNeeded};
@@ -6,7 +6,7 @@ use crate::downstream::{ConnectError, GiveUp, HttpFault, SignInNeeded};
 /// The hint for a path that begins with `~`.
 pub(super) const TILDE_REMEDY: &str = "write ${userHome} in place of ~";
 
-/// What stands in the stderr of servers that died, in lower case, and what helps. The first that fits counts.
+/// Texts in the stderr of failed servers, in lower case, with a hint. The first match counts.
 const LAST_WORDS: &[(&[&str], &str)] = &[
     (
         &["npm error 404", "npm err! 404", "code e404"],
@@ -80,7 +80,7 @@ const LAST_WORDS: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// What to do about an error; `by_hand` is how the server is started by hand, or its address.
+/// Returns the hint for an error; `by_hand` is the command line or URL of the server.
 pub(super) fn remedy(error: &ConnectError, by_hand: &str) -> String {
     match error {
         ConnectError::Exited { stderr, .. } => match last_words(stderr) {

@@ -1,4 +1,4 @@
-//! The report of a doctor: for a person, and for a program.
+//! The report of `doctor` for a terminal and as JSON.
 
 use serde::Serialize;
 
@@ -14,18 +14,16 @@ use crate::{
 pub(super) struct Report {
     pub(super) file: String,
     pub(super) configuration: Vec<Finding>,
-    /// What concerns toolboxes, in the order of the file.
+    /// Findings by toolbox, in the order of the file.
     pub(super) toolboxes: Vec<ToolboxReport>,
 }
 
-/// What was found of a toolbox.
 pub(super) struct ToolboxReport {
     pub(super) name: String,
     pub(super) findings: Vec<Finding>,
     pub(super) servers: Vec<ServerReport>,
 }
 
-/// What was found of a server.
 pub(super) struct ServerReport {
     pub(super) probed: Probed,
     pub(super) findings: Vec<Finding>,
@@ -102,7 +100,6 @@ impl Report {
         text
     }
 
-    /// The report as a document.
     pub(super) fn document(&self) -> ReportDocument<'_> {
         ReportDocument {
             file: &self.file,
@@ -196,7 +193,7 @@ fn documents(findings: &[Finding]) -> Vec<FindingDocument> {
     documents.collect()
 }
 
-/// The report, for a program.
+/// The report as JSON.
 #[derive(Serialize)]
 pub(super) struct ReportDocument<'a> {
     file: &'a str,

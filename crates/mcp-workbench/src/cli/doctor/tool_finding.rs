@@ -1,4 +1,4 @@
-//! What a doctor finds about the tools of servers that are up. All of it is worth knowing, and none of it is wrong.
+//! Findings about the tools of servers that are up. All are remarks; none is an error.
 
 use std::fmt;
 
@@ -9,17 +9,17 @@ use crate::{
     visible::{visible, visible_name},
 };
 
-/// Something about the tools of a server, or of the servers of a toolbox.
+/// A finding about the tools of a server or of a toolbox.
 #[derive(Debug)]
 pub(super) enum ToolFinding {
-    /// A server has none.
+    /// The server has no tools.
     None {
-        /// Whether the configuration may have taken them out.
+        /// True if filters may have removed them.
         is_filtered: bool,
     },
     /// A tool is not offered.
     Withheld { tool: String, reason: String },
-    /// A tool is not offered, since nobody has approved it.
+    /// A tool is not offered because it is not approved.
     NotApproved { tool: String, reason: String },
     /// The list is over a bound of the configuration and was not read to its end.
     Incomplete(String),
@@ -29,7 +29,7 @@ pub(super) enum ToolFinding {
     LongNames {
         tools: Vec<String>,
         clients: Vec<&'static str>,
-        /// Whether clients see the names at all.
+        /// True if clients see the names.
         is_shown: bool,
     },
     /// Names with characters that clients refuse.
@@ -44,18 +44,18 @@ pub(super) enum ToolFinding {
     },
     /// Servers of one toolbox have tools of the same name.
     Doubled { tool: String, servers: Vec<String> },
-    /// The scanner has something to say of a definition.
+    /// A scanner finding in a definition.
     Definition { tool: String, finding: Finding },
-    /// The scanner has something to say of what the server says of itself.
+    /// A scanner finding in the server's instructions.
     Instructions(Finding),
-    /// The scanner has more to say of definitions than anybody reads.
+    /// Scanner findings beyond the number that is shown.
     MoreDefinitions { count: usize },
-    /// The scanner has something to say of the tools of several servers.
+    /// A scanner finding about the tools of several servers.
     Across(CrossFinding),
 }
 
 impl ToolFinding {
-    /// The stable word for programs.
+    /// Returns the stable code for programs.
     pub(super) fn code(&self) -> &'static str {
         match self {
             Self::None { .. } => "no_tools",
@@ -73,7 +73,7 @@ impl ToolFinding {
         }
     }
 
-    /// What to do about it.
+    /// Returns the hint.
     pub(super) fn remedy(&self) -> &'static str {
         match self {
             Self::None { is_filtered: true } => "check what its \"toolFilters\" leave",

@@ -1,5 +1,5 @@
-//! Where programs are that are not on the PATH: a workbench that is started from a desktop has a shorter one than a
-//! shell, and version managers put their programs into folders that only shells know of.
+//! Locates programs that are not on the PATH. A workbench that is started from a desktop has a shorter PATH than
+//! a shell, and version managers install programs into folders that only shells know.
 
 use std::{
     ffi::OsString,
@@ -9,7 +9,7 @@ use std::{
 
 use crate::{config::Environment, program_lookup::find_program};
 
-/// Folders in the home directory; `*` stands for any one folder.
+/// Folders in the home directory; `*` matches one folder.
 const IN_HOME: &[&str] = &[
     ".local/bin",
     ".cargo/bin",
@@ -53,7 +53,7 @@ const IN_SYSTEM: &[&str] = &[
     "C:/Program Files/Docker/Docker/resources/bin",
 ];
 
-/// Where a program is that the PATH of its server does not lead to; the newest version of each manager first.
+/// Returns the paths of a program outside of its server's PATH; the newest version of each manager first.
 pub(super) fn elsewhere(command: &str, environment: &Environment) -> Vec<PathBuf> {
     if Path::new(command).components().count() != 1 {
         return Vec::new();
@@ -73,7 +73,7 @@ pub(super) fn elsewhere(command: &str, environment: &Environment) -> Vec<PathBuf
     found
 }
 
-/// The folders that a place with at most one `*` stands for.
+/// Expands a path with at most one `*`.
 fn expanded(home: &Path, place: &str) -> Vec<PathBuf> {
     let Some((before, after)) = place.split_once("/*/") else {
         return vec![home.join(place)];
@@ -86,14 +86,14 @@ fn expanded(home: &Path, place: &str) -> Vec<PathBuf> {
     folders.iter().map(|folder| folder.join(after)).collect()
 }
 
-/// The numbers in the name of a folder, so that `v22` comes after `v9`.
+/// Returns the numbers in a folder name, so that `v22` sorts after `v9`.
 fn version(folder: &Path) -> Vec<u64> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let numbers = name.split(|it: char| !it.is_ascii_digit());
     numbers.filter_map(|number| number.parse().ok()).collect()
 }
 
-/// What to install for a well-known program.
+/// Returns what to install for a well-known program.
 pub(super) fn what_to_install(command: &str) -> Option<&'static str> {
     let name = command.strip_suffix(".cmd").unwrap_or(command);
     Some(match name {

@@ -1,16 +1,16 @@
-//! The difference of two texts by lines, as `diff -u` shows it.
+//! Line differences of two texts in the format of `diff -u`.
 
 use std::{fmt::Write, path::Path};
 
 use crate::visible::visible;
 
-/// How many lines that stay are shown around a change.
+/// The number of unchanged lines shown around a change.
 const CONTEXT: usize = 3;
 
-/// More lines than this, multiplied, are not compared one by one.
+/// The largest product of line counts that is compared line by line; larger texts are shown as removed and added.
 const MOST_COMPARED: usize = 4_000_000;
 
-/// What happens to a line.
+/// A line with its role in the difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Line<'t> {
     Kept(&'t str),
@@ -18,7 +18,7 @@ enum Line<'t> {
     Added(&'t str),
 }
 
-/// The difference of the content of a file before and after, empty where there is none.
+/// Returns the difference of a file before and after; empty if there is none.
 pub(in crate::cli) fn unified(file: &Path, before: &str, after: &str) -> String {
     let lines = compare(&split(before), &split(after));
     let hunks = hunks(&lines);
@@ -41,8 +41,9 @@ fn split(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
-/// All lines in order, each with what happens to it.
+/// Returns all lines in order, each with its role.
 fn compare<'t>(before: &[&'t str], after: &[&'t str]) -> Vec<Line<'t>> {
+    // Equal lines at both ends are skipped, so that the quadratic comparison sees only the part that changed.
     let same = |(a, b): &(&&str, &&str)| a == b;
     let head = before.iter().zip(after).take_while(same).count();
     let (old, new) = (&before[head..], &after[head..]);
@@ -65,7 +66,7 @@ fn compare<'t>(before: &[&'t str], after: &[&'t str]) -> Vec<Line<'t>> {
     lines
 }
 
-/// The shortest way from old to new lines.
+/// Returns the shortest sequence of changes from the old to the new lines.
 fn changed<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<Line<'t>> {
     if old.len().saturating_mul(new.len()) > MOST_COMPARED {
         let removed = old.iter().map(|line| Line::Removed(line));
@@ -91,7 +92,7 @@ fn changed<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<Line<'t>> {
     lines
 }
 
-/// For each pair of ends, how many lines they have in common in order.
+/// Returns, for each pair of positions, the length of the longest common subsequence of the remaining lines.
 fn common_lengths(old: &[&str], new: &[&str]) -> Vec<Vec<usize>> {
     let mut common = vec![vec![0; new.len() + 1]; old.len() + 1];
     for a in (0..old.len()).rev() {
@@ -106,7 +107,7 @@ fn common_lengths(old: &[&str], new: &[&str]) -> Vec<Vec<usize>> {
     common
 }
 
-/// The parts to show: changes with what stands around them.
+/// Returns the ranges to show: changes with their context.
 fn hunks(lines: &[Line<'_>]) -> Vec<std::ops::Range<usize>> {
     let mut hunks: Vec<std::ops::Range<usize>> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
@@ -140,6 +141,7 @@ fn write_hunk(text: &mut String, lines: &[Line<'_>], hunk: std::ops::Range<usize
     };
     let (before, shown) = (&lines[..hunk.start], &lines[hunk]);
     let side = |skipped: usize, count: usize| {
+        // An empty side counts from 0, as `diff -u` does.
         let first = skipped + usize::from(count > 0);
         format!("{first},{count}")
     };
@@ -159,7 +161,7 @@ fn write_hunk(text: &mut String, lines: &[Line<'_>], hunk: std::ops::Range<usize
     }
 }
 
-/// A line for a terminal: nothing hidden but the tabs and the line break that it has.
+/// Makes a line visible for a terminal, without its line break; tabs stay.
 fn shown_line(line: &str) -> String {
     let line = line.trim_end_matches(['\r', '\n']);
     let parts: Vec<_> = line.split('\t').map(visible).collect();

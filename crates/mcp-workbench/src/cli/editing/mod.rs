@@ -1,5 +1,5 @@
-//! What all commands share that edit the configuration: reading it, checking what an edit would make of it,
-//! showing the difference, and writing.
+//! Shared by all commands that edit the configuration: read it, validate the edited text, show the difference,
+//! and write it.
 
 mod diff;
 
@@ -20,7 +20,7 @@ use crate::config::{
     literal_values, parse, replace_unchanged,
 };
 
-/// What every editing command understands.
+/// Options of all editing commands.
 #[derive(Args)]
 pub(super) struct EditArguments {
     /// Show what would change, and write nothing
@@ -28,13 +28,12 @@ pub(super) struct EditArguments {
     dry_run: bool,
 }
 
-/// Why a configuration was not edited. The file is as it was.
+/// Reasons why a configuration was not edited. The file is unchanged.
 #[derive(Debug, Error)]
 pub(super) enum EditingError {
-    /// There is no file to edit.
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),
-    /// The text of the file is no configuration.
+    /// The file cannot be parsed.
     #[error("{}:{error}", file.display())]
     Unusable {
         file: PathBuf,
@@ -43,20 +42,18 @@ pub(super) enum EditingError {
     /// The edit is not possible.
     #[error(transparent)]
     Edit(Box<EditError>),
-    /// The file would be wrong afterwards.
+    /// The edited file would be invalid.
     #[error("this would make the configuration invalid\n{}", listed(.0))]
     Invalid(Vec<Problem>),
-    /// The file could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
 }
 
-/// What became of an edit.
+/// The result of an edit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// The file is written.
     Written,
-    /// The difference was shown, as was asked.
+    /// The difference was shown because of `--dry-run`.
     Shown,
     /// There was nothing to change.
     Same,
@@ -64,15 +61,14 @@ pub(super) enum Outcome {
 
 /// A configuration file that is being edited.
 pub(super) struct Editing {
-    /// The file.
     pub(super) file: PathBuf,
-    /// Its text, to be changed.
+    /// Its text, with the edits so far.
     pub(super) text: ConfigText,
     before: String,
 }
 
 impl Editing {
-    /// Reads the configuration that is found; `flag` is the value of `--config`.
+    /// Reads the configuration file; `flag` is the value of `--config`.
     pub(super) fn open(
         flag: Option<&Path>,
         environment: &Environment,
@@ -87,7 +83,7 @@ impl Editing {
         }
     }
 
-    /// An error of an edit, with the name of the file where it has a place.
+    /// Converts an error of an edit, with the file name if the error has a position in it.
     pub(super) fn refused(&self, error: EditError) -> EditingError {
         match error {
             EditError::Unusable { .. } => EditingError::Unusable {
@@ -98,8 +94,7 @@ impl Editing {
         }
     }
 
-    /// Writes what has changed, unless it has new faults, and says that it is `done` and what is to be
-    /// remarked about it.
+    /// Writes the changes, unless they add errors. Prints `done` and new warnings.
     pub(super) fn finish(
         self,
         arguments: &EditArguments,
@@ -134,7 +129,7 @@ impl Editing {
     }
 }
 
-/// Writes a new configuration file, unless it has faults.
+/// Writes a new configuration file, unless it has errors.
 pub(super) fn write_new(
     file: &Path,
     text: &str,
@@ -156,23 +151,23 @@ pub(super) fn write_new(
     Ok(Outcome::Written)
 }
 
-/// The difference of two texts, without what looks like a secret.
+/// Returns the difference of two texts without values that look like secrets.
 fn difference(file: &Path, before: &str, after: &str) -> String {
     let difference = diff::unified(file, before, after);
     let secrets = literal_values(&[before, after]);
     secrets.redact(&difference).into_owned()
 }
 
-/// The description of a toolbox of which only the name is known.
+/// Returns the default description of a toolbox.
 pub(super) fn usual_description(toolbox: &str) -> String {
-    // In a description, unlike in a name, references to variables mean something.
+    // A description, unlike a name, may contain references to variables.
     format!("Tools for {}", escape_references(toolbox))
 }
 
-/// Everything that the loader finds in a text.
+/// The problems that the loader finds in a text.
 struct Findings {
     errors: Vec<Problem>,
-    /// Warnings and variables that are not set. Of a text with errors they are not known.
+    /// Warnings and unset variables. They are unknown if the text has errors.
     remarks: Vec<Problem>,
 }
 
@@ -190,7 +185,7 @@ impl Findings {
         }
     }
 
-    /// What was not found before. Lines may have moved, so paths tell.
+    /// Removes problems that existed before. They are compared by path, because lines may have moved.
     fn new_since(mut self, before: &Self) -> Self {
         let known = |problem: &Problem, list: &[Problem]| {
             let mut list = list.iter();

@@ -1,4 +1,4 @@
-//! Our own file, which an import extends or makes.
+//! The configuration file that an import extends or creates.
 
 use std::{
     fs::{self, OpenOptions},
@@ -18,22 +18,22 @@ use crate::{
     },
 };
 
-/// How many names of servers a description holds.
+/// The number of server names in a description.
 const NAMED_SERVERS: usize = 8;
 
-/// How many clients it names.
+/// The number of client names in a description.
 const NAMED_CLIENTS: usize = 3;
 
 /// The file that gets the servers.
 pub(super) struct Destination {
     pub(super) file: PathBuf,
-    /// Its text, if it is there.
+    /// Its text, if it exists.
     before: Option<String>,
 }
 
 impl Destination {
-    /// The configuration that is found or named, or else a new one: where it was named, or in the user's
-    /// configuration directory. One that is wrong is refused.
+    /// Finds the configuration file, or chooses a new one: the named one, or one in the user's configuration
+    /// directory. An invalid configuration is refused.
     pub(super) fn find(
         flag: Option<&Path>,
         environment: &Environment,
@@ -57,12 +57,12 @@ impl Destination {
         })
     }
 
-    /// The text, if there is one.
+    /// Returns the text; empty for a new file.
     pub(super) fn text(&self) -> &str {
         self.before.as_deref().unwrap_or_default()
     }
 
-    /// The text with new servers.
+    /// Returns the text with new servers.
     pub(super) fn with(
         &self,
         additions: &[Addition<'_>],
@@ -81,7 +81,7 @@ impl Destination {
         }
     }
 
-    /// Writes the text. With secrets in it, nobody else may read the file.
+    /// Writes the text. A file with secrets becomes readable for the user only.
     pub(super) fn write(&self, text: &str, secret: bool) -> Result<(), WriteError> {
         let failed = |source: io::Error| WriteError::Failed {
             file: self.file.clone(),
@@ -100,14 +100,14 @@ impl Destination {
                 }
                 create(&self.file, secret).map_err(failed)?;
                 replace_unchanged(&self.file, "", text).inspect_err(|_| {
-                    // It is empty and ours.
+                    // The file was just created by us and is empty.
                     let _ = fs::remove_file(&self.file);
                 })
             }
         }
     }
 
-    /// The option that makes other commands find the file, if they would not.
+    /// Returns the value of `--config` that other commands need to find the file; `None` if they find it anyway.
     pub(super) fn option(file: &Path, environment: &Environment) -> Option<PathBuf> {
         let named = environment.variable(CONFIG_VARIABLE);
         let found = locate(None, environment).is_ok_and(|it| it.file == file);
@@ -193,7 +193,7 @@ fn create(file: &Path, private: bool) -> io::Result<()> {
     options.open(file).map(drop)
 }
 
-/// Takes the permissions of others away.
+/// Removes the permissions of other users.
 fn make_private(file: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {

@@ -1,4 +1,4 @@
-//! `import`: takes over the servers that other MCP clients have on this machine.
+//! `import`: imports the servers of other MCP clients on this machine.
 
 mod destination;
 mod plan;
@@ -27,7 +27,7 @@ use crate::{
     visible::escaped,
 };
 
-/// What is taken over, and where it goes.
+/// Arguments of `import`.
 #[derive(Args)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -59,42 +59,39 @@ pub(super) struct ImportArguments {
     json: bool,
 }
 
-/// Why nothing was taken over. Our file is as it was.
+/// Reasons why nothing was imported. The configuration file is unchanged.
 #[derive(Debug, Error)]
 pub(super) enum ImportError {
-    /// Our own file cannot be used.
     #[error(transparent)]
     Configuration(#[from] ConfigurationError),
-    /// Nobody knows where our file should be.
+    /// The user's configuration directory is unknown.
     #[error("there is no configuration directory\n  hint: set HOME, or name a file with --config")]
     NoDirectory,
-    /// There is nothing to take over.
+    /// The clients have no servers.
     #[error(
         "no servers were found in the files of {clients}\n  \
          hint: start it in the directory of a project that has some, or begin with `mcp-workbench init`"
     )]
     NothingFound { clients: String },
-    /// Files were found, and none of them can be read.
     #[error("nothing could be read")]
     NothingReadable,
-    /// The person stopped it.
+    /// The user stopped the import.
     #[error("nothing was written, as you wished")]
     Stopped,
-    /// Our file cannot be changed.
+    /// The configuration file cannot be edited.
     #[error("{}:{error}", file.display())]
     Edit {
         file: PathBuf,
         error: Box<EditError>,
     },
-    /// Our file would be wrong.
+    /// The edited configuration would be invalid.
     #[error("this would make the configuration invalid\n{problems}")]
     Invalid { problems: Problems },
-    /// Our file cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
 }
 
-/// Finds servers and takes them over.
+/// Finds servers and imports them.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: &ImportArguments,
@@ -138,7 +135,7 @@ pub(super) fn run(
     Ok(say(&done, arguments.json, environment))
 }
 
-/// Says what was done. A file that could not be read is a failure, though the others were taken over.
+/// Reports the result. An unreadable file makes the exit code a failure, even if the others were imported.
 fn say(report: &Report<'_>, as_json: bool, environment: &Environment) -> ExitCode {
     if as_json {
         output::as_it_is(&escaped(&report.json()));
@@ -168,8 +165,8 @@ impl ImportArguments {
         clients
     }
 
-    /// Shows the servers of project files whole, and tells whether they are imported: with `--project`, or if the person
-    /// at the terminal says so.
+    /// Shows the servers of project files in full, and returns true if they are imported: with `--project`, or if
+    /// the user agrees.
     fn admits_projects(&self, findings: &[Finding]) -> bool {
         let is_shown = !self.json && (self.project || self.asks());
         if is_shown && findings.iter().any(Finding::is_from_project) {
@@ -179,12 +176,12 @@ impl ImportArguments {
         self.project
     }
 
-    /// Tells whether there is somebody to ask.
+    /// Returns true if there is a terminal to ask on.
     fn asks(&self) -> bool {
         !self.json && io::stdin().is_terminal() && io::stderr().is_terminal()
     }
 
-    /// How servers become toolboxes: as was said, or as the person at the terminal says.
+    /// Returns the grouping into toolboxes: from the arguments or from the user.
     fn grouping(&self, findings: &[Finding]) -> Result<Grouping, ImportError> {
         if let Some(toolbox) = &self.toolbox {
             return Ok(Grouping::One(toolbox.clone()));
@@ -202,7 +199,7 @@ impl ImportArguments {
     }
 }
 
-/// The files that can be read, and why the others cannot, which is also said.
+/// Separates readable files from unreadable ones, and prints a warning for each of the latter.
 fn readable(files: Vec<FoundFile>) -> (Vec<FoundFile>, Vec<ReadError>) {
     let mut good = Vec::new();
     let mut errors = Vec::new();
@@ -233,7 +230,7 @@ fn nothing(clients: &[&Client], unreadable: &[ReadError]) -> ImportError {
     }
 }
 
-/// A text that is not only white space.
+/// Refuses a text that is empty or only white space.
 pub(super) fn filled(text: &str) -> Result<String, &'static str> {
     if text.trim().is_empty() {
         return Err("a name is not empty");

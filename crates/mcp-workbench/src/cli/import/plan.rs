@@ -1,4 +1,4 @@
-//! What an import would do: which servers were found, which of them are new, and where each goes.
+//! The plan of an import: the servers that were found, which of them are new, and their toolboxes and names.
 
 mod restrictions;
 
@@ -12,25 +12,22 @@ use crate::{
     config::{Environment, parse},
 };
 
-/// A server, wherever it was found.
+/// A server with all places where it was found.
 #[derive(Debug, PartialEq)]
 pub(super) struct Finding {
-    /// The name that it had first.
+    /// The first name that it was found under.
     pub(super) name: String,
-    /// Everywhere where it was found.
     pub(super) places: Vec<Place>,
-    /// What it is to us.
     pub(super) kind: Kind,
 }
 
-/// Where a server was found.
+/// The location of a server in a client.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     pub(super) client: &'static Client,
     pub(super) file: PathBuf,
-    /// The directory that the server is for, if it is for one.
+    /// The directory that the server is for, if any.
     pub(super) project: Option<PathBuf>,
-    /// The name that it has there.
     pub(super) name: String,
 }
 
@@ -48,12 +45,12 @@ impl PartialEq for Place {
     }
 }
 
-/// What a server is to us.
+/// The relation of a server to our configuration.
 #[derive(Debug, PartialEq)]
 pub(super) enum Kind {
-    /// We do not have it.
+    /// It is not in the configuration.
     New(New),
-    /// We do not have it, and it comes from a file of a project that nobody has agreed to.
+    /// It is new, and comes from a project file that the user has not agreed to.
     Skipped,
     Present {
         toolbox: String,
@@ -61,23 +58,21 @@ pub(super) enum Kind {
         identity: Identity,
     },
     Ourselves,
-    /// It is no server that anybody else could use.
+    /// The entry is not a server that others can use.
     NotAServer,
-    /// It has something in it that our file cannot have, at these places of the entry.
+    /// The entry has values at these paths that our configuration does not support.
     Unusable(Vec<String>),
 }
 
-/// A server that we do not have.
+/// A new server.
 #[derive(Debug, PartialEq)]
 pub(super) struct New {
     pub(super) identity: Identity,
-    /// The entry for our file.
     pub(super) entry: Value,
-    /// What has to be said of it.
     pub(super) remarks: Vec<Remark>,
-    /// What the server does, once that was looked at.
+    /// The topic, once classified.
     pub(super) topic: &'static Topic,
-    /// Comes from a file of the directory in which `import` runs, which may be the work of somebody else.
+    /// True for an entry of a file in the current directory, which may be the work of somebody else.
     pub(super) from_project: bool,
 }
 
@@ -85,7 +80,7 @@ pub(super) struct New {
 pub(super) enum Grouping {
     /// One toolbox for each topic.
     ByTopic {
-        /// Topics whose toolboxes have other names, with these names.
+        /// Topics with different toolbox names.
         renamed: Vec<(&'static str, String)>,
     },
     /// One toolbox for each client.
@@ -93,7 +88,7 @@ pub(super) enum Grouping {
     One(String),
 }
 
-/// A new server with its place in our file.
+/// A new server with its toolbox and name.
 #[derive(Debug)]
 pub(super) struct Addition<'f> {
     pub(super) toolbox: String,
@@ -102,7 +97,7 @@ pub(super) struct Addition<'f> {
     pub(super) new: &'f New,
 }
 
-/// Sorts what was found: servers that are the same become one, in the order of the files.
+/// Merges the servers of all files: identical servers become one, in the order of the files.
 pub(super) fn gather(files: Vec<FoundFile>, known: &[OwnServer], program: &Path) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     for file in files {
@@ -177,7 +172,7 @@ pub(super) fn skip_projects(findings: &mut [Finding]) {
     }
 }
 
-/// The places of an entry that our file could not have. Their values are not told: they may be secrets.
+/// Returns the paths of unsupported values in an entry. The values may be secrets, so they are not returned.
 fn wrong_places(entry: &Value) -> Vec<String> {
     let config = json!({"toolboxes": {"t": {"description": "d", "mcpServers": {"s": entry}}}});
     let nothing_set = Environment::new([], "/".into(), None);
@@ -191,8 +186,8 @@ fn wrong_places(entry: &Value) -> Vec<String> {
     problems.iter().map(|it| place(&it.place.path)).collect()
 }
 
-/// Gives every new server a toolbox, and a name that is free in it: its own, or with the client's behind it.
-/// `known` are those that our file has already.
+/// Assigns a toolbox to every new server, and a name that is free in it: its own, or with the client's appended.
+/// `known` are the servers of the configuration.
 pub(super) fn assign<'f>(
     findings: &'f [Finding],
     grouping: &Grouping,
@@ -237,14 +232,14 @@ pub(super) fn assign<'f>(
 }
 
 impl Finding {
-    /// Tells whether it is new and comes from a file of a project.
+    /// Returns true if it is new and comes from a project file.
     pub(super) fn is_from_project(&self) -> bool {
         matches!(&self.kind, Kind::New(new) if new.from_project)
     }
 
-    /// Adds a place where the same server was found. The user's own entry wins over one of a project, and then one that
-    /// is enabled over one that is not. Of two restrictions of tools the stricter one wins. Those of a project do not count
-    /// beside the user's own entry, because nobody may have agreed to the project's file.
+    /// Adds a place of the same server. The user's own entry wins over a project's, and then an enabled entry
+    /// over a disabled one. Of two tool restrictions the stricter one wins. A project's restrictions do not count
+    /// beside the user's own entry, because the user may not have agreed to the project file.
     fn join(&mut self, place: Place, kind: Kind) {
         let (Kind::New(one), Kind::New(mut other)) = (&mut self.kind, kind) else {
             self.places.push(place);
@@ -276,18 +271,18 @@ impl Kind {
 }
 
 impl New {
-    /// Whether it holds a secret as it is.
+    /// Returns true if the entry contains a literal secret.
     pub(super) fn holds_secret(&self) -> bool {
         let mut remarks = self.remarks.iter();
         remarks.any(|it| matches!(it, Remark::LiteralSecret { .. }))
     }
 
-    /// Tells whether the entry is disabled.
+    /// Returns true if the entry is disabled.
     pub(super) fn is_disabled(&self) -> bool {
         self.entry.get("disabled").is_some()
     }
 
-    /// Takes over the restrictions of tools of another entry for the same server.
+    /// Applies the tool restrictions of another entry for the same server.
     fn restrict_tools(&mut self, other: &Self) {
         let Some(entry) = self.entry.as_object_mut() else {
             return;
@@ -298,7 +293,7 @@ impl New {
         }
     }
 
-    /// Disables an entry of a project, and takes away the variables that it wants to inherit.
+    /// Disables an entry of a project, and removes the variables that it wants to inherit.
     fn restrict(&mut self) {
         self.remarks.push(Remark::FromProject);
         let Some(entry) = self.entry.as_object_mut() else {

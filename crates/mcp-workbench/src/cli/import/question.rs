@@ -1,4 +1,4 @@
-//! What `import` asks the person at the terminal.
+//! The questions of `import`.
 
 use std::io::BufRead;
 
@@ -32,7 +32,7 @@ pub(super) fn groups(findings: &[Finding]) -> Vec<Group> {
     groups
 }
 
-/// Shows the toolboxes that servers would become, and asks whether that is right; `None` if the import should be stopped.
+/// Shows the proposed toolboxes and asks for confirmation; returns `None` to stop the import.
 pub(super) fn grouping(
     groups: &[Group],
     input: &mut impl BufRead,
@@ -69,7 +69,7 @@ pub(super) fn grouping(
     Some(Grouping::One(name))
 }
 
-/// Asks for the name of each toolbox. Two of one name become one.
+/// Asks for the name of each toolbox. Toolboxes with the same name are merged.
 fn renamed(
     groups: &[Group],
     input: &mut impl BufRead,
@@ -93,14 +93,14 @@ impl Group {
     }
 }
 
-/// Asks whether servers from files of this directory are imported. Only a clear yes counts.
+/// Asks for consent to import servers from files of this directory. Only a clear yes counts.
 pub(super) fn projects(input: &mut impl BufRead, say: impl Fn(&str)) -> bool {
     let question = "Import them? They stay disabled until you enable them [y/N]: ";
     let answer = answer(question, input, say);
     answer.is_some_and(|it| matches!(it.to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// The answer to a question; `None` if the input has ended.
+/// Returns the answer to a question; `None` if the input ended.
 fn answer(question: &str, input: &mut impl BufRead, say: impl Fn(&str)) -> Option<String> {
     say(question);
     let mut line = String::new();

@@ -1,4 +1,4 @@
-//! What an import says: a table, remarks and the next steps, or JSON.
+//! The report of an import: a table, remarks and next steps, or JSON.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ use crate::{
     visible::{revealed, visible},
 };
 
-/// Everything that is to be said.
+/// The data of the report.
 pub(super) struct Report<'r> {
     pub(super) file: &'r Path,
     /// The files that were read.
@@ -28,7 +28,7 @@ pub(super) struct Report<'r> {
     pub(super) additions: &'r [Addition<'r>],
     /// The files that could not be read.
     pub(super) unreadable: &'r [ReadError],
-    /// Whether our file was written.
+    /// True if the configuration file was written.
     pub(super) written: bool,
     /// The home directory, which is shown as `~`.
     pub(super) home: Option<&'r Path>,
@@ -39,12 +39,10 @@ pub(super) struct Searched {
     client: &'static Client,
     file: PathBuf,
     scope: Scope,
-    /// How many servers it has.
     servers: usize,
 }
 
 impl Searched {
-    /// What is to be said of a file.
     pub(super) fn of(file: &FoundFile) -> Self {
         Self {
             client: file.client,
@@ -55,7 +53,7 @@ impl Searched {
     }
 }
 
-/// The files that have servers, one a line.
+/// Formats the files that contain servers, one per line.
 pub(super) fn searched_table(searched: &[Searched], home: Option<&Path>, look: Look) -> String {
     let mut table = Table::new([Column::Text(""), Column::Text(""), Column::Text("")]);
     for it in searched.iter().filter(|it| it.servers > 0) {
@@ -68,8 +66,8 @@ pub(super) fn searched_table(searched: &[Searched], home: Option<&Path>, look: L
     format!("{}\n", table.render(look, ""))
 }
 
-/// The servers of project files with everything that their entries say, so that a person can judge them. Nothing is
-/// left out as a secret: hiding a part would let a hostile file choose what is seen.
+/// Formats the servers of project files with their whole entries, so that the user can judge them. Secrets are
+/// not hidden: hiding a part would let a hostile file choose what is seen.
 pub(super) fn project_servers(findings: &[Finding]) -> String {
     let mut lines =
         vec!["servers in files of this directory, as they would be imported:".to_owned()];
@@ -87,7 +85,7 @@ pub(super) fn project_servers(findings: &[Finding]) -> String {
     lines.join("\n")
 }
 
-/// An entry as its command line or address, and one line for each of its other members.
+/// Formats an entry: its command line or URL, then one line per other member.
 fn entry_lines(entry: &Value) -> impl Iterator<Item = String> {
     let text = |key: &str| entry[key].as_str();
     let arguments = entry["args"].as_array().into_iter().flatten();
@@ -104,8 +102,8 @@ fn entry_lines(entry: &Value) -> impl Iterator<Item = String> {
     std::iter::once(first).chain(others.map(|(key, value)| format!("{key}: {value}")))
 }
 
-/// A word of a command line. In quotes it is JSON, which shows a line break for what it is: it may end a comment of a
-/// script.
+/// Formats a word of a command line. Words that need quotes are shown as JSON, which makes a line break visible:
+/// it may end a comment of a script.
 fn word(word: &str) -> String {
     if config::quoted(word) == word {
         word.to_owned()
@@ -115,7 +113,7 @@ fn word(word: &str) -> String {
 }
 
 impl Report<'_> {
-    /// The servers, one a line, and where they were found.
+    /// Formats the servers, one per line, with the places where they were found.
     pub(super) fn table(&self, look: Look) -> String {
         let headings = ["server", "toolbox", "what", "found in"];
         let mut table = Table::new(headings.map(Column::Text));
@@ -164,7 +162,7 @@ impl Report<'_> {
         table.render(look, "")
     }
 
-    /// Where a server was found, with the name that it had there if it is another.
+    /// Formats the places of a server, with the name it has there if that differs.
     fn places(&self, finding: &Finding, name: &str) -> String {
         let places = finding.places.iter().map(|place| {
             let mut text = place.client.title.to_owned();
@@ -181,7 +179,7 @@ impl Report<'_> {
         texts.join(", ")
     }
 
-    /// What should be known or done about single servers, and what happened in all.
+    /// Formats the remarks about single servers and the outcome.
     pub(super) fn remarks(&self) -> String {
         let mut lines = Vec::new();
         for addition in self.additions {
@@ -282,7 +280,7 @@ impl Report<'_> {
         text
     }
 
-    /// The clients whose user has servers, and into which the workbench should be put.
+    /// Returns the clients that have user servers and should get the workbench.
     fn to_be_served(&self) -> Vec<&'static Client> {
         let mut clients: Vec<&'static Client> = Vec::new();
         for it in self.searched {
@@ -298,7 +296,7 @@ impl Report<'_> {
         clients
     }
 
-    /// Whether a client has the workbench, and nothing that the workbench had not.
+    /// Returns true if a client has the workbench, and only servers that the workbench had already.
     fn is_served(&self, client: &Client) -> bool {
         let is_there = |finding: &Finding| {
             let mut places = finding.places.iter();
@@ -354,7 +352,7 @@ impl Report<'_> {
     }
 }
 
-/// A path, with `~` for the home directory.
+/// Formats a path, with `~` for the home directory.
 fn shown(path: &Path, home: Option<&Path>) -> String {
     let below = home.and_then(|home| path.strip_prefix(home).ok());
     let text = match below {

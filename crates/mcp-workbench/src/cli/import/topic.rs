@@ -1,5 +1,5 @@
-//! Topics of servers: what a server does, by its name, its package or host, and the tools that the cache has of it. Servers of
-//! one topic become one toolbox.
+//! Topics of servers, derived from the name, the package or host, and the cached tools. Servers of one topic
+//! become one toolbox.
 
 use serde_json::json;
 
@@ -13,25 +13,25 @@ use crate::{
     downstream::ToolCache,
 };
 
-/// What servers can be about.
+/// A topic of servers.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Topic {
-    /// The name of its toolbox.
+    /// The toolbox name.
     pub(super) name: &'static str,
-    /// What such servers do, in the words of a user's question.
+    /// The description, in the words of a user's question.
     pub(super) description: &'static str,
-    /// Words in names, packages, hosts and tools of such servers.
+    /// Words in the names, packages, hosts and tools of such servers.
     words: &'static [&'static str],
 }
 
-/// The topic of servers about which nothing is known.
+/// The topic of servers that match no other.
 pub(super) const GENERAL: &Topic = &Topic {
     name: "general",
     description: "Other tools",
     words: &[],
 };
 
-/// The topics. Where a server fits several equally well, the first one counts.
+/// The topics. If a server fits several equally well, the first one wins.
 const TOPICS: &[Topic] = &[
     Topic {
         name: "repositories",
@@ -261,8 +261,8 @@ fn by_name(name: &str, identity: &Identity) -> Option<&'static Topic> {
     best(&words(&format!("{name} {}", package(identity))))
 }
 
-/// Returns the package or program of a server, or its host. A program that starts another one, such as `docker`, says nothing
-/// about the server, and neither do the folders of a path.
+/// Returns the package, program or host of a server. A launcher such as `docker` says nothing about the server,
+/// and neither do the folders of a path.
 fn package(identity: &Identity) -> String {
     let summary = identity.summary();
     let package = match (identity, summary.split_once(' ')) {
@@ -277,7 +277,7 @@ fn package(identity: &Identity) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the words in the names of the tools that the cache has of a server.
+/// Returns the words in the names of the server's cached tools.
 fn tool_words(new: &New, destination: &Destination, environment: &Environment) -> Vec<String> {
     let config = json!({"toolboxes": {"t": {"description": "d", "mcpServers": {"s": new.entry}}}});
     let Ok(loaded) = parse(&config.to_string(), &destination.file, environment) else {
@@ -290,7 +290,7 @@ fn tool_words(new: &New, destination: &Destination, environment: &Environment) -
     tools.flat_map(|tool| words(tool.as_str())).collect()
 }
 
-/// Returns the topic that has most of some words; the first of those that have equally many.
+/// Returns the topic that matches most words; the first one on a tie.
 fn best(words: &[String]) -> Option<&'static Topic> {
     let mut counts = vec![0_usize; TOPICS.len()];
     for word in words {

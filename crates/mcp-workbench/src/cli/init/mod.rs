@@ -1,4 +1,4 @@
-//! `init`: writes a configuration to begin with, with comments that explain it.
+//! `init`: creates a configuration file with comments that explain it.
 
 mod questions;
 mod template;
@@ -22,7 +22,7 @@ use super::{
 };
 use crate::config::{CONFIG_FILE, CONFIG_VARIABLE, Environment, locate, user_config_file};
 
-/// What the file begins with.
+/// Arguments of `init`.
 #[derive(Args)]
 pub(super) struct InitArguments {
     /// Write the file to your configuration directory, where it is found from everywhere
@@ -49,32 +49,31 @@ pub(super) struct InitArguments {
     command: Vec<String>,
 }
 
-/// Why no file was written.
+/// Reasons why no file was written.
 #[derive(Debug, Error)]
 enum InitError {
-    /// A file is there.
     #[error(
         "`{}` exists already, and is left as it is\n  \
          hint: change it with `{PROGRAM} add`, or name another file with --config",
         .0.display()
     )]
     Exists(PathBuf),
-    /// Nobody knows where the user's configuration is.
+    /// The user's configuration directory is unknown.
     #[error("there is no configuration directory\n  hint: set HOME, or name a file with --config")]
     NoDirectory,
-    /// The person went away.
+    /// The input ended before the last question.
     #[error("nothing was written, because not all questions were answered")]
     Unanswered,
 }
 
-/// Writes the file.
+/// Creates the file.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: &InitArguments,
     environment: &Environment,
 ) -> Done {
     let file = destination(config, arguments, environment)?;
-    // Asked before anything else: whoever has a file should not have to answer questions first.
+    // Checked first, so that nobody answers questions for a file that cannot be written.
     if file.symlink_metadata().is_ok() {
         return Err(InitError::Exists(file).into());
     }
@@ -119,7 +118,7 @@ impl InitArguments {
     }
 }
 
-/// What to do with the new file.
+/// Returns the next steps for the user.
 fn next_steps(file: &Path, toolbox: &str, environment: &Environment) -> String {
     let is_found = locate(None, environment).is_ok_and(|it| it.file == file);
     let shown = file.display().to_string();

@@ -1,12 +1,12 @@
-//! What `init` asks the person at the terminal.
+//! The questions of `init`.
 
 use std::io::{self, BufRead};
 
 use super::template::{First, name_of};
 use crate::visible::visible;
 
-/// Asks for what a new file should hold; `None` if the input ends before the last answer. An empty answer
-/// takes what stands in brackets.
+/// Asks for the content of a new file; returns `None` if the input ends early. An empty answer accepts the
+/// default in brackets.
 pub(super) fn ask(input: &mut impl BufRead, say: impl Fn(&str)) -> io::Result<Option<First>> {
     let mut questions = Questions { input, say };
     let usual = First::default();
@@ -46,7 +46,7 @@ struct Questions<'i, I, S> {
 }
 
 impl<I: BufRead, S: Fn(&str)> Questions<'_, I, S> {
-    /// The answer, or what is usual for an empty one.
+    /// Returns the answer, or the default for an empty one.
     fn ask(&mut self, question: &str, usual: &str) -> io::Result<Option<String>> {
         let shown = match usual {
             "" => "none".into(),
@@ -66,8 +66,7 @@ impl<I: BufRead, S: Fn(&str)> Questions<'_, I, S> {
     }
 }
 
-/// The words of a command line: parts in quotes are one word, and a backslash takes the meaning from a
-/// space, a quote or itself.
+/// Splits a command line into words. Quotes group words; a backslash escapes a space, a quote or itself.
 fn words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;

@@ -1,4 +1,4 @@
-//! The file that `init` writes.
+//! The file that `init` creates.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::{
     config::ConfigText,
 };
 
-/// The file with a toolbox and no server. `@toolbox` and `@description` are put in.
+/// The file with one toolbox and no server. `@toolbox` and `@description` are placeholders.
 const TEMPLATE: &str = r#"// The configuration of MCP Workbench: toolboxes, and the servers in them.
 // Comments and trailing commas are allowed. `mcp-workbench check` checks this file.
 {
@@ -44,30 +44,29 @@ const TEMPLATE: &str = r#"// The configuration of MCP Workbench: toolboxes, and 
 }
 "#;
 
-/// Programs that start another one, which is the server.
+/// Programs that run another program, which is the server.
 const RUNNERS: &[&str] = &[
     "npx", "bunx", "uvx", "pipx", "dnx", "deno", "node", "python", "python3", "docker",
 ];
 
-/// Words of such programs that are not the server.
+/// Subcommands of these programs.
 const RUNNER_WORDS: &[&str] = &["run", "exec", "dlx", "x"];
 
-/// What names of servers have around what tells them apart.
+/// Common prefixes and suffixes of server packages.
 const BEFORE: &[&str] = &["mcp-server-", "server-", "mcp-"];
 const BEHIND: &[&str] = &["-mcp-server", "-server", "-mcp"];
 
-/// What a new file holds.
+/// The content of a new file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct First {
-    /// The name of the toolbox.
     pub(super) toolbox: String,
     pub(super) description: String,
-    /// The name of a server and the words that start it.
+    /// The name of a server and its command line.
     pub(super) server: Option<(String, Vec<String>)>,
 }
 
 impl First {
-    /// A toolbox with a name and without a server.
+    /// Creates a toolbox without a server.
     pub(super) fn named(toolbox: &str) -> Self {
         Self {
             toolbox: toolbox.to_owned(),
@@ -76,7 +75,7 @@ impl First {
         }
     }
 
-    /// The text of the file.
+    /// Returns the text of the file.
     pub(super) fn text(&self) -> String {
         let quoted = |text: &str| Value::from(text).to_string();
         let (before, rest) = TEMPLATE
@@ -111,7 +110,7 @@ impl Default for First {
     }
 }
 
-/// Returns the file without a toolbox, for a command that adds its own.
+/// Returns the template without a toolbox, for a command that adds its own.
 pub(in crate::cli) fn without_toolboxes() -> String {
     const TOOLBOXES: &str = "\"toolboxes\": {";
     let (before, _) = TEMPLATE
@@ -120,8 +119,9 @@ pub(in crate::cli) fn without_toolboxes() -> String {
     format!("{before}{TOOLBOXES}}}\n}}\n")
 }
 
-/// A name for the server that these words start.
+/// Derives a server name from its command line.
 pub(super) fn name_of(words: &[String]) -> String {
+    // `@scope/server-files@1.2` and `/usr/bin/files.py` both become a plain name.
     let stem = |word: &str| {
         let word = word.rsplit(['/', '\\']).next().unwrap_or(word);
         let word = word.split(['@', ':']).next().unwrap_or(word);

@@ -1,5 +1,5 @@
-//! Copies of clients' files as they were. A copy lies beside its file; its name says when it was made and what
-//! the file became, so that an undo knows whether anybody has changed the file since.
+//! Backups of clients' files. A backup is next to its file. Its name has the time and a digest of the text that
+//! replaced the original, so that an undo can tell whether the file was changed since.
 
 use std::{
     fs,
@@ -13,34 +13,34 @@ use sha2::{Digest, Sha256};
 use super::{InstallError, change::Change, target::Target};
 use crate::private_files::open_new;
 
-/// What stands between the name of the file and what is known of the copy.
+/// Separates the file name from the time and digest in the name of a backup.
 const MARK: &str = ".workbench-backup-";
 
-/// Ends the name of a copy of a file that was not there.
+/// Suffix of a backup for a file that did not exist.
 const ABSENT: &str = "-new";
 
-/// Ends the name of a copy whose file lost servers to the install.
+/// Suffix of a backup of a file from which the install removed servers.
 const REPLACED: &str = "-replaced";
 
-/// A copy of a file.
+/// A backup of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Backup {
     pub(super) path: PathBuf,
-    /// When it was made, in seconds.
+    /// The time of the backup, in seconds since 1970.
     time: u64,
     became: String,
-    /// Whether there was no file.
+    /// True if the file did not exist.
     was_absent: bool,
-    /// Whether the install took servers out of the file.
+    /// True if the install removed servers from the file.
     pub(super) has_replaced: bool,
 }
 
 impl Backup {
-    /// Copies a file that is about to be changed.
+    /// Backs up a file before it is changed.
     pub(super) fn make(target: &Target, change: &Change) -> Result<Self, InstallError> {
         let time = SystemTime::now().duration_since(UNIX_EPOCH);
         let mut time = time.map_or(0, |time| time.as_secs());
-        // The newest copy is the one that an undo takes, whatever the clock says.
+        // An undo uses the newest backup, so times must increase even if the clock was set back.
         let newest = Self::all(&target.path).into_iter().map(|it| it.time).max();
         time = time.max(newest.map_or(0, |newest| newest + 1));
         let became = digest(&change.text);
@@ -72,7 +72,7 @@ impl Backup {
         })
     }
 
-    /// All copies of a file, the newest first.
+    /// Returns all backups of a file, the newest first.
     pub(super) fn all(file: &Path) -> Vec<Self> {
         let folder = file.parent().filter(|it| !it.as_os_str().is_empty());
         let entries = fs::read_dir(folder.unwrap_or(Path::new(".")));
@@ -103,12 +103,12 @@ impl Backup {
         })
     }
 
-    /// Whether the file has the text that it got when this copy was made.
+    /// Returns true if the file still has the text that was written after this backup.
     pub(super) fn fits(&self, now: &str) -> bool {
         self.became == digest(now)
     }
 
-    /// What the file was; `None` if it was not there.
+    /// Returns the original text; `None` if the file did not exist.
     pub(super) fn text(&self) -> Result<Option<String>, InstallError> {
         if self.was_absent {
             return Ok(None);
@@ -120,13 +120,13 @@ impl Backup {
         })
     }
 
-    /// Removes the copy, which nobody needs any more. One that cannot be removed harms nothing.
+    /// Deletes the backup after an undo. A backup that cannot be deleted does no harm.
     pub(super) fn discard(&self) {
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// A text in a few characters.
+/// Returns a short digest of a text.
 fn digest(text: &str) -> String {
     let mut short = String::new();
     for byte in Sha256::digest(text.as_bytes()).iter().take(8) {
@@ -135,7 +135,8 @@ fn digest(text: &str) -> String {
     short
 }
 
-/// Writes the copy for the user alone, whatever the permissions of the file: it may contain secrets, and outlives them.
+/// Writes the backup for the user alone, whatever the permissions of the file: it may contain secrets, and
+/// outlives them.
 fn copy(path: &Path, target: &Target) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;

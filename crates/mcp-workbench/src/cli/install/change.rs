@@ -1,4 +1,4 @@
-//! What an install makes of a client's file.
+//! The change that an install makes to a client's file.
 
 use std::path::{Path, PathBuf};
 
@@ -14,39 +14,39 @@ use crate::{
     visible::visible,
 };
 
-/// A change of a client's file.
+/// A change to a client's file.
 #[derive(Debug)]
 pub(super) struct Change {
     pub(super) text: String,
-    /// Whether it differs from what is there.
+    /// True if the text differs from the file.
     differs: bool,
-    /// Whether our entry is put in or changed.
+    /// True if our entry is added or changed.
     sets_ours: bool,
-    /// The servers that are taken out, as they are shown.
+    /// The removed servers, as they are shown.
     removed: Vec<String>,
-    /// The servers that the workbench has too, and that stay.
+    /// Servers that the workbench also has, and that stay.
     doubled: Vec<String>,
-    /// The servers that only the client has.
+    /// Servers that only the client has.
     others: Vec<String>,
-    /// The entries that only the client can use, such as those of its extensions.
+    /// Entries that only the client can use, such as its extensions.
     foreign: Vec<String>,
-    /// The servers that are switched off in the workbench, and stay for that.
+    /// Servers that stay because they are disabled in the workbench.
     off: Vec<String>,
     /// Other entries that start the workbench.
     also_ours: Vec<String>,
 }
 
-/// What a server in the client's file is to us.
+/// The relation between a server of the client and the workbench.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Relation {
     Ours,
-    /// The workbench has it too.
+    /// The workbench has the same server.
     Doubled,
-    /// The workbench has it too, switched off.
+    /// The workbench has the same server, disabled.
     Off,
     /// Only the client has it.
     Other,
-    /// Only the client can use it: it has neither a command nor an address.
+    /// Only the client can use it: it has neither a command nor a URL.
     Foreign,
 }
 
@@ -93,7 +93,7 @@ impl Change {
         Ok(change)
     }
 
-    /// Our entry is put in, and that is all.
+    /// Creates a change that only adds our entry.
     fn new() -> Self {
         Self {
             text: String::new(),
@@ -108,17 +108,18 @@ impl Change {
         }
     }
 
-    /// Whether the file stays as it is.
+    /// Returns true if the file does not change.
     pub(super) fn is_nothing(&self) -> bool {
         !self.differs
     }
 
-    /// Tells whether servers are taken out of the file.
+    /// Returns true if servers are removed from the file.
     pub(super) fn replaces(&self) -> bool {
         !self.removed.is_empty()
     }
 
-    /// What would change: our entry, and the names of the servers that go. Their entries may hold secrets.
+    /// Formats the change: our entry and the names of removed servers. Their entries are not shown, because they
+    /// may contain secrets.
     pub(super) fn preview(&self, target: &Target, own: &OwnEntry<'_>) -> String {
         let new = if target.text.is_none() { " (new)" } else { "" };
         let key = target.client.key.join(".");
@@ -134,7 +135,7 @@ impl Change {
         text
     }
 
-    /// What should be known of the other servers in the file.
+    /// Returns remarks about the other servers in the file.
     pub(super) fn remarks(&self, target: &Target, replace: bool) -> Vec<String> {
         let client = target.client;
         let listed = |names: &[String]| {
@@ -182,7 +183,7 @@ impl Change {
     }
 }
 
-/// A server by its name, and the project that it is for.
+/// Formats the name of a server, with its project.
 pub(super) fn shown(name: &str, section: Option<&Path>) -> String {
     match section {
         Some(project) => {
@@ -196,7 +197,7 @@ pub(super) fn shown(name: &str, section: Option<&Path>) -> String {
     }
 }
 
-/// The servers that stand in a text of the client's file.
+/// Parses the servers of a client's file.
 pub(super) fn servers(target: &Target, text: &str) -> Result<Vec<FoundServer>, InstallError> {
     let servers = servers_in(target.client, text, target.scope, &target.directory);
     servers.map_err(|error| {
@@ -205,7 +206,7 @@ pub(super) fn servers(target: &Target, text: &str) -> Result<Vec<FoundServer>, I
     })
 }
 
-/// Whether an entry starts the workbench.
+/// Returns true if an entry starts the workbench.
 pub(super) fn is_ours(server: &FoundServer, program: &str) -> bool {
     what(server).is_some_and(|it| it.is_ours(Path::new(program)))
 }
@@ -229,6 +230,7 @@ fn relation(server: &FoundServer, known: &[OwnServer], program: &str) -> Relatio
     let disabled = imported.entry.get("disabled").is_some();
     let same = known.iter().filter(|it| it.identity == identity);
     match (identity.is_some(), same.map(|it| it.disabled).min()) {
+        // A disabled entry of the client is a duplicate even if ours is disabled too.
         (true, Some(off)) if disabled || !off => Relation::Doubled,
         (true, Some(_)) => Relation::Off,
         (false, _) => Relation::Foreign,
@@ -244,7 +246,7 @@ pub(super) fn section(target: &Target, server: &FoundServer) -> Option<PathBuf> 
     }
 }
 
-/// The text with our entry, and without some servers.
+/// Returns the text with our entry and without the removed servers.
 fn edited(
     target: &Target,
     before: &str,

@@ -1,4 +1,4 @@
-//! `install`: puts the workbench into the configuration of an MCP client, and takes it out again.
+//! `install`: adds the workbench to the configuration of an MCP client, and removes it again.
 
 mod backup;
 mod change;
@@ -31,7 +31,7 @@ use crate::{
     visible::visible,
 };
 
-/// Which client, and how.
+/// Arguments of `install`.
 #[derive(Args)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -71,14 +71,14 @@ pub(super) struct InstallArguments {
     name: String,
 }
 
-/// Why the client's file was not changed.
+/// Reasons why the client's file was not changed.
 #[derive(Debug, Error)]
 pub(super) enum InstallError {
-    /// It has no such file.
+    /// The client has no such file.
     #[error("{client} has no file for {}\n  hint: {}", if *.project { "a project" } else { "a user here" },
         if *.project { "leave out --project" } else { "set HOME" })]
     NoFile { client: &'static str, project: bool },
-    /// Its layout does not allow a change in place.
+    /// The layout of the file does not allow an edit in place.
     #[error(
         "the configuration of {client} cannot be changed without changing other lines of it\n  \
          hint: put the lines above into {}, under `{key}`",
@@ -89,27 +89,25 @@ pub(super) enum InstallError {
         file: PathBuf,
         key: String,
     },
-    /// It is no longer made.
+    /// The client is discontinued.
     #[error(
         "{client} is no longer made, and only imported from\n  hint: {PROGRAM} import --from {word}"
     )]
     Discontinued { client: &'static str, word: String },
-    /// It cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// It cannot be changed.
     #[error("{}:{error}", file.display())]
     Edit {
         file: PathBuf,
         error: Box<ClientEditError>,
     },
-    /// Another server has the name.
+    /// The name belongs to a different server.
     #[error(
         "`{}` in {} is another server\n  hint: choose another name with --name",
         visible(.name), file.display()
     )]
     NameTaken { name: String, file: PathBuf },
-    /// The client could not use our tools under the name.
+    /// The name is too long for the client.
     #[error(
         "{client} cannot use the tools of a server with the name `{}`\n  \
          hint: choose one of at most {longest} characters with --name",
@@ -120,22 +118,21 @@ pub(super) enum InstallError {
         name: String,
         longest: usize,
     },
-    /// No file of a client can hold its path.
+    /// A client's file cannot contain a path that is not UTF-8.
     #[error("the path `{}` is not UTF-8 text\n  hint: move the configuration", .0.display())]
     NotText(PathBuf),
-    /// Nobody has agreed.
+    /// There is no terminal to confirm on.
     #[error("nothing was written\n  hint: add --yes, or --dry-run to see the change alone")]
     NotConfirmed,
-    /// The person said no.
+    /// The user declined.
     #[error("nothing was written, as you wished")]
     Declined,
-    /// There is nothing of ours.
+    /// The file has no entry of the workbench.
     #[error("there is nothing to undo in {}", file.display())]
     NothingToUndo { file: PathBuf },
-    /// It cannot be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// The copy of what it was cannot be made or read.
+    /// The backup cannot be written or read.
     #[error("cannot use the backup `{}`\n  hint: check that its folder is writable", file.display())]
     Backup {
         file: PathBuf,
@@ -144,7 +141,7 @@ pub(super) enum InstallError {
     },
 }
 
-/// Puts the workbench into a client's file, or takes it out.
+/// Adds the workbench to a client's file, or removes it.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: &InstallArguments,
@@ -179,7 +176,7 @@ pub(super) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows the change, asks, writes and says what was done.
+/// Shows the change, asks for confirmation, writes the file and reports.
 fn carry_out(
     target: &Target,
     change: &Change,
@@ -207,7 +204,7 @@ fn carry_out(
     Ok(())
 }
 
-/// Whether the client can use our tools under a name: it has a limit for the two together.
+/// Checks that our tool names fit the client's limit together with the server name.
 fn name_fits(client: &Client, name: &str) -> Result<(), InstallError> {
     let Some(limit) = limits(client.name).name else {
         return Ok(());
@@ -239,7 +236,7 @@ fn writable(
     })
 }
 
-/// Prints the entry where the file cannot be changed in place, and says where it goes.
+/// Prints the entry for the user to paste, if the file cannot be edited in place.
 fn by_hand(error: InstallError, target: &Target, own: &OwnEntry<'_>) -> InstallError {
     let InstallError::Edit { file, error } = error else {
         return error;
@@ -255,7 +252,7 @@ fn by_hand(error: InstallError, target: &Target, own: &OwnEntry<'_>) -> InstallE
     }
 }
 
-/// The entry to be pasted, and the link.
+/// Returns the entry and the install link.
 fn printed(own: &OwnEntry<'_>, client: &Client) -> String {
     let mut text = own.snippet(client);
     if let Some(link) = own.link(client) {
@@ -264,7 +261,7 @@ fn printed(own: &OwnEntry<'_>, client: &Client) -> String {
     text
 }
 
-/// Asks, unless it is said already.
+/// Asks for confirmation, unless `--yes` is given.
 fn confirm(yes: bool) -> Result<(), InstallError> {
     if yes {
         return Ok(());
@@ -281,7 +278,7 @@ fn confirm(yes: bool) -> Result<(), InstallError> {
     }
 }
 
-/// Writes the file after a copy of what it was, unless somebody else has changed it meanwhile.
+/// Backs the file up and writes it, unless it was changed meanwhile.
 fn write(target: &Target, change: &Change) -> Result<Backup, InstallError> {
     let backup = Backup::make(target, change)?;
     let written = match &target.text {
@@ -295,7 +292,7 @@ fn write(target: &Target, change: &Change) -> Result<Backup, InstallError> {
     Ok(backup)
 }
 
-/// What was done, and what is left for the person.
+/// Reports the result and the remaining steps.
 fn report(target: &Target, backup: &Backup, remarks: Vec<String>, project: bool) {
     let client = target.client;
     let mut lines = vec![format!("wrote {}", target.path.display())];
@@ -312,7 +309,7 @@ fn report(target: &Target, backup: &Backup, remarks: Vec<String>, project: bool)
     output::remark(&lines.join("\n"));
 }
 
-/// What to do about variables that the client does not pass on, or that are not set.
+/// Returns a remark about variables that the client does not pass on, or that are not set.
 fn variable_remark(
     client: &Client,
     own: &OwnEntry<'_>,

@@ -1,4 +1,4 @@
-//! The client's file that is changed, and the program that is put into it.
+//! The client's file to change, and the program path to write into it.
 
 use std::{fs, io, path::PathBuf};
 
@@ -14,14 +14,14 @@ pub(super) struct Target {
     pub(super) client: &'static Client,
     pub(super) path: PathBuf,
     pub(super) scope: Scope,
-    /// Its text, if it is there.
+    /// The text, if the file exists.
     pub(super) text: Option<String>,
-    /// The directory that a file of a project is for.
+    /// The project directory.
     pub(super) directory: PathBuf,
 }
 
 impl Target {
-    /// The file of a user or a project, read.
+    /// Finds and reads the file of the user or project.
     pub(super) fn find(
         client: &'static Client,
         project: bool,
@@ -41,7 +41,7 @@ impl Target {
         })
     }
 
-    /// The first file that exists, or else the first that the client would read.
+    /// Returns the first file that exists, or else the first that the client would read.
     pub(super) fn path(
         client: &'static Client,
         project: bool,
@@ -65,7 +65,7 @@ impl Target {
     }
 }
 
-/// This program by a path that survives an update: the one in PATH that leads to it, or else its own.
+/// Returns a path of this program that survives an update: the one in PATH that links to it, or else its own.
 pub(in crate::cli) fn stable_program(environment: &Environment) -> io::Result<String> {
     let own = program()?;
     let real = fs::canonicalize(&own)?;

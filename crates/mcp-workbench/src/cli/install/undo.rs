@@ -1,5 +1,5 @@
-//! Taking an install back: the bytes of the copy, or, where the file has changed since, our entry and the servers that it
-//! replaced.
+//! Undoes an install: restores the backup, or, if the file was changed since, removes our entry and adds back the
+//! servers that it replaced.
 
 use std::{fs, process::ExitCode};
 
@@ -39,7 +39,7 @@ pub(super) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Gives the file the bytes that it had, and says so.
+/// Restores the original bytes of the file, and returns a report.
 fn restore(
     target: &Target,
     now: &str,
@@ -71,8 +71,8 @@ fn restore(
     Ok(said)
 }
 
-/// Takes our entry out of a file that has changed since, puts back the servers that it replaced, and says so; `None` if
-/// our entry is not there.
+/// Removes our entry from a file that was changed since, adds back the servers that it replaced, and returns a
+/// report; `None` if our entry is not in the file.
 fn take_out(
     target: &Target,
     now: &str,
@@ -119,17 +119,17 @@ fn take_out(
 /// A server that the client had before the install.
 struct EarlierServer {
     server: FoundServer,
-    /// Whether the install took it out. A server that somebody else removed is not put back.
+    /// True if the install removed it. A server that somebody else removed is not added back.
     was_replaced: bool,
 }
 
-/// Returns the servers that the client had before the installs of our entry, the newest copy first.
+/// Returns the servers that the client had before the installs of our entry, the newest backup first.
 fn earlier_servers(target: &Target, own: &FoundServer) -> Result<Vec<EarlierServer>, InstallError> {
     let mut earlier: Vec<EarlierServer> = Vec::new();
     for backup in Backup::all(&target.path) {
         let text = backup.text()?.unwrap_or_default();
-        // The copy of the first install is the last one that counts: it does not have our entry yet. Older ones belong to
-        // installs that were taken back.
+        // The backup of the first install ends the search: it does not have our entry yet. Older ones belong to
+        // installs that were undone.
         let mut is_first = true;
         for server in servers(target, &text)? {
             let has_our_place = is_same_place(&server, own);
@@ -149,23 +149,23 @@ fn earlier_servers(target: &Target, own: &FoundServer) -> Result<Vec<EarlierServ
     Ok(earlier)
 }
 
-/// Tells whether two servers have one name in one section.
+/// Returns true if two servers have the same name in the same section.
 fn is_same_place(one: &FoundServer, other: &FoundServer) -> bool {
     one.name == other.name && one.project == other.project
 }
 
-/// The servers of a copy, by what became of them.
+/// The servers of a backup, by result.
 #[derive(Default)]
 struct Outcome {
     restored: Vec<String>,
     /// In the file, with a different entry.
     changed: Vec<String>,
-    /// Not in the file, and not put back.
+    /// Not in the file, and not added back.
     missing: Vec<String>,
 }
 
 impl Outcome {
-    /// Says what was done, or would be.
+    /// Formats the report.
     fn report(&self, target: &Target, own: &FoundServer, dry_run: bool) -> String {
         let (path, name) = (target.path.display(), visible(&own.name));
         let (removed, restored) = if dry_run {

@@ -1,5 +1,5 @@
-//! The answers to a `PreToolUse` hook: what the configuration says of the tool that is about to be called. The hook
-//! only decides what the client asks; whatever it answers, the workbench keeps to its permissions.
+//! Answers a `PreToolUse` hook with the permissions of the configuration for the tool about to be called. The
+//! hook only decides what the client asks; the workbench enforces its permissions in any case.
 //!
 //! A client names a tool by one joined name. It is never taken apart: it is compared with the names of all tools that
 //! the tool cache has. A name that is not among them, or that may be one of several tools, gets no decision.
@@ -16,22 +16,22 @@ use crate::{
     visible::visible,
 };
 
-/// What is done about tools that the user is to be asked about.
+/// The handling of tools that need the user's approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Questions {
     Asked,
-    /// The workbench does, so that the client need not.
+    /// The workbench asks itself, so the client need not.
     Left,
 }
 
-/// What is known when a client asks.
+/// The context of a hook.
 pub(super) struct Hook<'a> {
     pub(super) config: &'a Config,
     /// The tools that the servers listed when they last ran.
     pub(super) cache: &'a ToolCache,
     /// The name that the client calls the workbench by.
     pub(super) name: &'a str,
-    /// The toolbox that is shown natively, if one is.
+    /// The toolbox of native mode.
     pub(super) native: Option<&'a str>,
     pub(super) questions: Questions,
 }
@@ -41,32 +41,32 @@ enum Decision {
     Allow(&'static str),
     Ask(String),
     Deny(String),
-    /// The server has no rules, or it is not known which tool is called, or whether it is ours at all. The client goes by
-    /// its own rules, and the workbench by its permissions.
+    /// The server has no rules, or the tool is unknown or not ours. The client applies its own rules, and the
+    /// workbench its permissions.
     Unknown,
 }
 
-/// The answer that has the client ask.
+/// Returns the answer that makes the client ask the user.
 pub(super) fn ask(why: &str) -> Value {
     answer("ask", why)
 }
 
-/// Whether a question is about the workbench at all.
+/// Returns true if the hook is about a tool of the workbench.
 pub(super) fn is_ours(question: &Value, name: &str) -> bool {
     called_name(question).is_some_and(|called| called.starts_with(&prefix(name)))
 }
 
-/// The name that the client calls the tool by.
+/// Returns the tool name that the client uses.
 fn called_name(question: &Value) -> Option<&str> {
     question.get("tool_name")?.as_str()
 }
 
-/// What the client puts before the names of our tools.
+/// Returns the prefix of our tool names in the client.
 pub(super) fn prefix(name: &str) -> String {
     format!("mcp__{}__", cleaned(name))
 }
 
-/// A name with the characters replaced that the client replaces.
+/// Replaces characters in a name the way the client does.
 fn cleaned(name: &str) -> String {
     let is_plain = |it: char| it.is_ascii_alphanumeric() || it == '_' || it == '-';
     let name = name.chars();
@@ -84,7 +84,7 @@ fn answer(decision: &str, why: &str) -> Value {
 }
 
 impl Hook<'_> {
-    /// The answer; nothing if the tool is not ours, or not known.
+    /// Returns the answer, or `None` if the tool is unknown or not ours.
     pub(super) fn answer(&self, question: &Value) -> Option<Value> {
         let called = called_name(question)?;
         let mut meta_tools = MetaTool::ALL.into_iter();
@@ -110,12 +110,12 @@ impl Hook<'_> {
         })
     }
 
-    /// Whether the client calls a tool of the workbench by this name.
+    /// Returns true if `called` is the client's name for a tool of the workbench.
     fn is_called(&self, tool: &str, called: &str) -> bool {
         format!("{}{}", prefix(self.name), cleaned(tool)) == called
     }
 
-    /// A call by `use_tool`.
+    /// Decides about a call through `use_tool`.
     fn used_tool(&self, question: &Value) -> Decision {
         let part = |name: &str| {
             question
@@ -138,7 +138,8 @@ impl Hook<'_> {
         }
     }
 
-    /// A call by a registered name. It is compared with the names that the tools in the cache may have been given.
+    /// Decides about a call by a registered name, which is compared with all names that the cached tools can
+    /// have.
     fn registered_tool(&self, called: &str) -> Decision {
         let toolboxes = self.config.toolboxes.values();
         let servers = toolboxes.flat_map(|toolbox| {
@@ -162,7 +163,7 @@ impl Hook<'_> {
         united(decisions)
     }
 
-    /// A call by a name of native mode: the tool's own, or the one that a tool gets whose own is taken.
+    /// Decides about a call in native mode, by the tool's own name or by the one for duplicates.
     fn native_tool(&self, toolbox: &str, called: &str) -> Decision {
         let toolbox = self.config.toolboxes.get(toolbox).into_iter();
         let servers = toolbox.flat_map(|toolbox| toolbox.servers.values());
@@ -172,7 +173,7 @@ impl Hook<'_> {
                 tools.map(|tool| (&**server, tool))
             })
             .collect();
-        // Which server keeps a name depends on which of them are up.
+        // Which server keeps a duplicate name depends on the servers that are up.
         let is_taken = |tool: &ToolName| tools.iter().filter(|it| it.1 == *tool).count() > 1;
         let decisions = tools.iter().filter_map(|(server, tool)| {
             let own = self.is_called(tool.as_str(), called);
@@ -182,7 +183,7 @@ impl Hook<'_> {
         united(decisions)
     }
 
-    /// Whether a tool of native mode is called by the name that it gets where another server has its own.
+    /// Returns true if `called` is the name that a tool gets if another server has the same tool name.
     fn is_called_as_second(&self, server: &Server, tool: &ToolName, called: &str) -> bool {
         let (server, tool) = (server.name.as_str(), tool.as_str());
         let plain = format!("{server}__{tool}");
@@ -191,8 +192,8 @@ impl Hook<'_> {
     }
 }
 
-/// What the rules of a server say of its tool. Without rules the client decides: an answer would be an approval that
-/// nobody has given.
+/// Decides by the rules of a server. Without rules the client decides: an answer would be an approval that nobody
+/// has given.
 fn decide(server: &Server, tool: &str) -> Decision {
     if server.permissions.is_empty() {
         return Decision::Unknown;
@@ -212,8 +213,8 @@ fn decide(server: &Server, tool: &str) -> Decision {
     }
 }
 
-/// Unites the decisions about all tools that a name may stand for. Nothing is denied that may be a tool which runs, and
-/// nothing is allowed that may be a tool which is denied, or one that has no rules.
+/// Combines the decisions about all tools that a name may mean. A call is denied only if all of them are denied,
+/// and allowed only if none is denied or without rules.
 fn united(decisions: impl Iterator<Item = Decision>) -> Decision {
     let decisions: Vec<Decision> = decisions.collect();
     let is_denied = |decision: &&Decision| matches!(decision, Decision::Deny(_));

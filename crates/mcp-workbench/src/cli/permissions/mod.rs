@@ -1,5 +1,4 @@
-//! `permissions`: the rules of the configuration, what a client can be told so that it does not ask about all tools as
-//! if they were one, and the answers to a client that asks before a call.
+//! `permissions`: shows the rules of the configuration, prints rules for a client, and answers a client's hook.
 
 mod hook;
 mod snippet;
@@ -33,10 +32,10 @@ use crate::{
     visible::visible,
 };
 
-/// The largest question of a client that is read.
+/// The largest hook input that is read.
 const MAX_QUESTION: u64 = 16 * 1024 * 1024;
 
-/// What is shown, or answered.
+/// Arguments of `permissions`.
 #[derive(Args)]
 pub(super) struct PermissionsArguments {
     /// Print what tells this client to leave the question to the workbench, or to ask it
@@ -64,16 +63,15 @@ pub(super) struct PermissionsArguments {
     json: bool,
 }
 
-/// Why there is nothing to print.
+/// Reasons why nothing can be printed.
 #[derive(Debug, Error)]
 enum PermissionsError {
-    /// This program cannot be named.
     #[error("the path of this program cannot be found out")]
     Program(#[source] io::Error),
-    /// No file of a client can hold the path of the configuration.
+    /// A client's file cannot contain a path that is not UTF-8.
     #[error("the path `{}` is not UTF-8 text\n  hint: move the configuration", .0.display())]
     NotText(PathBuf),
-    /// It has no rules that could say it.
+    /// The workbench cannot write rules for this client.
     #[error(
         "{client} has no rules for the tools of a server that the workbench knows how to write\n  hint: the \
          workbench keeps to its own permissions whatever the client does; `mcp-workbench permissions` shows them"
@@ -81,7 +79,7 @@ enum PermissionsError {
     NoRules { client: &'static str },
 }
 
-/// Shows the rules, prints what a client can be told, or answers a hook.
+/// Shows the rules, prints rules for a client, or answers a hook.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: &PermissionsArguments,
@@ -113,7 +111,7 @@ pub(super) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints what a client can be told.
+/// Prints the rules for a client.
 fn tell_client(
     name: ClientName,
     loaded: &Config,
@@ -142,7 +140,7 @@ fn tell_client(
     Ok(())
 }
 
-/// Which servers the workbench asks nothing about, so that nobody does when the client does not.
+/// Returns a warning about servers without rules: nobody asks about their tools once the client does not.
 fn without_rules(config: &Config) -> Option<String> {
     let servers = config.toolboxes.values().flat_map(|toolbox| {
         let servers = toolbox
@@ -158,7 +156,7 @@ fn without_rules(config: &Config) -> Option<String> {
     })
 }
 
-/// The toolbox that is shown natively, if one is.
+/// Returns the toolbox of native mode.
 fn native_toolbox<'a>(config: &'a Config, named: Option<&'a str>) -> Option<&'a str> {
     match &config.tool_mode {
         ToolMode::Native(toolbox) => Some(toolbox.as_str()),
@@ -166,7 +164,7 @@ fn native_toolbox<'a>(config: &'a Config, named: Option<&'a str>) -> Option<&'a 
     }
 }
 
-/// Answers a hook. Where something goes wrong it has the client ask: a client goes on where a hook fails.
+/// Answers a hook. If something fails the answer is to ask, because clients continue when a hook fails.
 fn answer_hook(config: Option<&Path>, arguments: &PermissionsArguments, environment: &Environment) {
     let questions = if arguments.leave_questions {
         Questions::Left
@@ -236,7 +234,7 @@ fn rendered_toolbox(name: &ToolboxName, toolbox: &Toolbox, look: Look) -> String
     text
 }
 
-/// What holds for a tool that no rule names.
+/// Returns the decision for a tool that no rule matches.
 fn otherwise(permissions: &Permissions) -> &'static str {
     match permissions.allow {
         Some(_) => "ask",

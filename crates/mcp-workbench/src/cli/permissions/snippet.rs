@@ -1,5 +1,5 @@
-//! What a client can be told about our tools in its own rules. Every rule lets our meta-tools through, because the
-//! workbench decides by itself about the tools behind them; Claude Code can also ask it.
+//! Rules for clients about our tools. They allow the meta-tools, because the workbench itself decides about the
+//! tools behind them. Claude Code can also ask the workbench through a hook.
 
 use serde_json::{Value, json};
 
@@ -10,30 +10,31 @@ use crate::{
     meta::MetaTool,
 };
 
-/// Where the workbench is, as a client knows it.
+/// The workbench as a client knows it.
 pub(super) struct Place<'a> {
-    /// The name that the client calls it by.
+    /// The name of the workbench in the client.
     pub(super) name: &'a str,
     pub(super) program: &'a str,
     pub(super) config: &'a str,
-    /// The toolbox that is shown natively, if one is.
+    /// The toolbox of native mode.
     pub(super) native: Option<&'a str>,
 }
 
-/// What a person is told.
+/// Text for the user to paste.
 pub(super) struct Told {
-    /// What it is, and where it goes.
+    /// A description, with the file it belongs to.
     pub(super) about: String,
-    /// What is to be put there.
+    /// The text to paste.
     pub(super) text: String,
 }
 
-/// What a client can be told; nothing if it has no such rules.
+/// Returns the rules for a client; `None` if it has none.
 pub(super) fn snippet(name: ClientName, place: &Place<'_>) -> Option<Told> {
     let title = client(name).title;
     let (file, text) = match name {
         ClientName::ClaudeCode => return Some(claude_code(place)),
-        // The rules of the others go by the names of tools, of which there are not two that are ours here.
+        // The rules of other clients match tool names. In native mode these are the servers' own, so there is
+        // nothing to write.
         _ if place.native.is_some() => return has_rules(name).then(|| native(title)),
         ClientName::Codex => ("~/.codex/config.toml", codex(place)),
         ClientName::Cursor => ("~/.cursor/permissions.json", pretty(&cursor(place))),

@@ -1,5 +1,5 @@
-//! The person at the shell as a client: what servers report is shown on a terminal, and where there is one, a form
-//! can be filled in.
+//! The user of a shell command as an MCP client: messages of servers appear on the terminal, and forms are filled
+//! in there.
 
 use std::{
     io::{self, IsTerminal},
@@ -20,36 +20,36 @@ use crate::{
     wire::{Frame, RawJson},
 };
 
-/// The log messages that servers are asked for.
+/// The log level that servers are asked for.
 const LOG_LEVEL: &str = "info";
 
-/// The levels of log messages that are not shown.
+/// The levels of log messages that are hidden.
 const UNSHOWN_LEVELS: &[&str] = &["debug"];
 
-/// How much of a report is shown.
+/// The number of characters of a message that are shown.
 const SHOWN_CHARACTERS: usize = 2000;
 
-/// Whoever calls from a shell.
+/// The client of a command.
 #[derive(Clone)]
 pub(in crate::cli) struct Shell {
     progress: Progress,
     role: Role,
 }
 
-/// What the shell is there for.
+/// The purpose of the client.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
-    /// To see what servers have.
+    /// Lists tools only.
     Onlooker,
-    /// To make a call, whose progress and messages are of interest.
+    /// Calls a tool, and shows its progress and log messages.
     Caller {
-        /// Whether somebody is there who can be asked.
+        /// True if a user is there to answer questions.
         can_be_asked: bool,
     },
 }
 
 impl Shell {
-    /// Somebody who only looks.
+    /// Creates a client that only lists tools.
     pub(in crate::cli) fn onlooker(progress: Progress) -> Self {
         Self {
             progress,
@@ -57,7 +57,7 @@ impl Shell {
         }
     }
 
-    /// Somebody who makes a call; `stdin_is_free` if nothing else is read from there.
+    /// Creates a client that calls a tool; `stdin_is_free` if stdin is not used for the arguments.
     pub(in crate::cli) fn caller(progress: Progress, stdin_is_free: bool) -> Self {
         let can_be_asked = stdin_is_free && progress.is_seen() && io::stdin().is_terminal();
         Self {
@@ -159,7 +159,7 @@ impl ClientHandle for Shell {
     }
 }
 
-/// A report of progress in words: `12 of 40, reading`.
+/// Formats a progress notification: `12 of 40, reading`.
 fn progress_words(params: &RawJson) -> String {
     let number = |name: &str| params.member(name).map(|it| it.as_str().to_owned());
     let mut words = number("progress").unwrap_or_default();
@@ -173,7 +173,7 @@ fn progress_words(params: &RawJson) -> String {
     cut(&visible(&words), SHOWN_CHARACTERS)
 }
 
-/// A log message in words: `warning (db): it is late`.
+/// Formats a log message: `warning (db): it is late`. Returns `None` if its level is hidden.
 fn log_words(params: &RawJson) -> Option<String> {
     let level = params.member("level")?;
     let level = level.as_text()?;

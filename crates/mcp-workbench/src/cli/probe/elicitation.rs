@@ -1,4 +1,4 @@
-//! A form of a server, filled in at the terminal: one line a field.
+//! Elicitation forms on the terminal: one line per field.
 
 use std::io::{self, BufRead};
 
@@ -15,16 +15,16 @@ use crate::{
     wire::{Answer, RawJson},
 };
 
-/// Who wants to know something.
+/// The party that asks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Asker {
-    /// A server, whose words are its own.
+    /// A server, which chooses the text.
     Server,
     Workbench,
 }
 
 impl Asker {
-    /// The question as it is shown. That a server asks is always said, so that none can pose as us.
+    /// Formats the question. A question of a server always says so, so that no server can pose as the workbench.
     fn shown(self, message: &str) -> String {
         match self {
             Self::Server => format!("the server asks: {}\n", visible(message)),
@@ -36,11 +36,11 @@ impl Asker {
     }
 }
 
-/// Asks the person at the terminal what a server wants to know, or what we do.
+/// Asks the user at the terminal on behalf of a server or of the workbench.
 pub(super) async fn ask(progress: Progress, params: RawJson, asker: Asker) -> Option<Answer> {
     progress.pause();
     let answer = run_blocking(move || {
-        // Whoever asks next waits until this form is filled in.
+        // The lock makes the next form wait until this one is done.
         let mut input = io::stdin().lock();
         let params = serde_json::from_str(params.as_str()).ok()?;
         let result = fill_in(&params, asker, &mut input, &mut output::live);
@@ -51,7 +51,7 @@ pub(super) async fn ask(progress: Progress, params: RawJson, asker: Asker) -> Op
     answer
 }
 
-/// Goes through the fields of a form.
+/// Asks for each field of a form.
 fn fill_in(
     params: &Value,
     asker: Asker,
@@ -87,13 +87,14 @@ fn fill_in(
             }
         }
     }
+    // A form without values must not count as consent by itself.
     if content.is_empty() && !agrees(&mut *input, &mut *show) {
         return json!({ "action": "decline" });
     }
     json!({ "action": "accept", "content": content })
 }
 
-/// What became of a field.
+/// The result of asking for a field.
 enum Filled {
     With(Value),
     LeftOut,
@@ -124,7 +125,7 @@ impl Field<'_> {
     }
 }
 
-/// Asks for a field until what is written can be taken.
+/// Asks for a field until the answer is valid.
 fn ask_field(field: Field<'_>, input: &mut dyn BufRead, show: &mut dyn FnMut(&str)) -> Filled {
     let Field {
         schema,
@@ -156,7 +157,7 @@ fn ask_field(field: Field<'_>, input: &mut dyn BufRead, show: &mut dyn FnMut(&st
     }
 }
 
-/// The line as the value of a field, or what is wrong with it.
+/// Converts a line to the value of a field, or returns the reason why it is invalid.
 fn taken(line: &str, field: &Value) -> Result<Value, String> {
     let is_list = typed::types(field).contains(&SchemaType::Array);
     let value: Value = if is_list && !line.trim_start().starts_with('[') {
@@ -196,7 +197,7 @@ fn prompt(name: &str, field: &Value, is_required: bool) -> String {
     format!("{text}: ")
 }
 
-/// The values that a field may have, where they are listed.
+/// Returns the allowed values of a field, if the schema lists them.
 fn choices(field: &Value) -> Vec<Value> {
     let of_items = &field["items"];
     let listed = |schema: &Value| -> Vec<Value> {
@@ -222,21 +223,21 @@ fn listed(choices: &[Value]) -> String {
     words.join(", ")
 }
 
-/// A value as a person writes it.
+/// Formats a value without quotes.
 fn plain(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Asks for a yes where there is nothing to fill in.
+/// Asks for a yes if the form has no fields.
 fn agrees(input: &mut dyn BufRead, show: &mut dyn FnMut(&str)) -> bool {
     show("agree? [y/N]: ");
     let line = read_line(input).unwrap_or_default();
     matches!(line.to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
-/// The next line; nothing at the end of the input.
+/// Returns the next line; `None` at the end of the input.
 fn read_line(input: &mut dyn BufRead) -> Option<String> {
     let mut line = String::new();
     match input.read_line(&mut line) {

@@ -1,5 +1,5 @@
-//! Servers for a command that runs once: a workbench of its own, its servers started for a look or for a call, and
-//! nothing left of them at the end.
+//! Runs a workbench for a single command: starts its servers to list tools or make a call, and stops them at the
+//! end.
 
 mod client;
 mod elicitation;
@@ -16,22 +16,22 @@ use crate::{config::Config, workbench::Workbench};
 pub(super) use client::Shell;
 pub(super) use servers::{Probed, look_at, look_at_until};
 
-/// For how long a server can still be told that a call is given up.
+/// Time for servers to receive the cancellation of a call before they are stopped.
 const LAST_MOMENT: Duration = Duration::from_millis(100);
 
-/// Why a command with servers of its own has not run to its end.
+/// Reasons why the command did not finish.
 #[derive(Debug, Error)]
 pub(super) enum ProbeError {
-    /// There is no runtime, or no way to hear of signals.
+    /// The runtime or the signal handlers could not be set up.
     #[error("the servers cannot be started")]
     Runtime(#[from] io::Error),
-    /// A person or the system has ended it.
+    /// A signal ended the command.
     #[error("interrupted")]
     Interrupted,
 }
 
-/// Does some work with a workbench, and ends all of its servers. A signal ends the work, and a second one the wait
-/// for the servers, which the guard ends then.
+/// Runs `work` with a workbench, then stops all servers. A signal ends the work; a second one ends the wait for
+/// the servers, which the guard process stops then.
 pub(super) fn with_workbench<T>(
     config: Config,
     work: impl AsyncFnOnce(Arc<Workbench>) -> T,
@@ -46,8 +46,7 @@ pub(super) fn with_workbench<T>(
     })?
 }
 
-/// Does some work with a workbench as [`with_workbench`] does, but the work itself waits for the first signal, so that
-/// it can return the part of its result that it has.
+/// Like [`with_workbench`], but `work` itself waits for the first signal, so that it can return a partial result.
 pub(super) fn with_signals<T>(
     mut config: Config,
     work: impl AsyncFnOnce(Arc<Workbench>, &mut Signals) -> T,
@@ -56,7 +55,7 @@ pub(super) fn with_signals<T>(
         .enable_all()
         .build()?;
     let done = runtime.block_on(async {
-        // The terminal says itself that the server asks which the command names.
+        // The terminal already shows that a server asks.
         config.attribute_questions = Some(false);
         let workbench = Workbench::new(Arc::new(config));
         let mut signals = Signals::listen()?;
@@ -67,12 +66,12 @@ pub(super) fn with_signals<T>(
         }
         Ok(done)
     });
-    // A thread may still be reading a terminal; the end of the process ends it.
+    // A thread may still be blocked reading the terminal; it ends with the process.
     runtime.shutdown_background();
     done
 }
 
-/// Lets servers hear that calls were given up, before their end begins.
+/// Waits until servers can have received the cancellation of calls.
 pub(super) async fn last_moment() {
     sleep(LAST_MOMENT).await;
 }

@@ -1,5 +1,5 @@
-//! Starting the servers of a configuration to see what they have: several at once, each by itself, in the order of
-//! the file.
+//! Starts the servers of a configuration to list their tools: several in parallel, results in the order of the
+//! file.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,27 +16,27 @@ use crate::{
     workbench::Workbench,
 };
 
-/// How many servers are started at once: starting is hard work for a machine, and each has a time limit.
+/// The number of servers started in parallel. A start is expensive and has a time limit, so too many at once
+/// would time out.
 const AT_ONCE: usize = 8;
 
-/// What was found of a server.
+/// The result of starting a server.
 pub(in crate::cli) struct Probed {
     pub(in crate::cli) toolbox: ToolboxName,
     pub(in crate::cli) server: Arc<Server>,
-    /// Its tools, or why it is not up.
+    /// Its tools, or the reason why it failed.
     pub(in crate::cli) tools: Result<Arc<ToolList>, Arc<ConnectError>>,
-    /// How long its start took.
     pub(in crate::cli) took: Duration,
 }
 
 impl Probed {
-    /// Returns true if the start of the server was not waited for.
+    /// Returns true if the command stopped before the server was up or had failed.
     pub(in crate::cli) fn is_unfinished(&self) -> bool {
         matches!(&self.tools, Err(error) if matches!(**error, ConnectError::StillStarting))
     }
 }
 
-/// Starts the servers of a toolbox, or of all where none is chosen, and shows how it goes.
+/// Starts the servers of a toolbox, or of all toolboxes, and shows progress.
 pub(in crate::cli) async fn look_at(
     workbench: &Workbench,
     chosen: Option<&str>,
@@ -56,7 +56,7 @@ pub(in crate::cli) async fn look_at_until(
     take(&looks(workbench, None), progress, stop).await
 }
 
-/// Returns a look for each server that is to be started, in the order of the file.
+/// Returns a task for each server to start, in the order of the file.
 fn looks(workbench: &Workbench, chosen: Option<&str>) -> Vec<Look> {
     let mut looks = Vec::new();
     let config = workbench.config();
@@ -91,7 +91,7 @@ async fn take(looks: &[Look], progress: &Progress, stop: impl Future<Output = ()
     let mut found: Vec<Option<Probed>> = looks.iter().map(|_| None).collect();
     let all = async {
         while let Some(looked) = looking.join_next().await {
-            // A panic in a look has been reported already; the server counts as not finished.
+            // The panic has been reported already; the server counts as not finished.
             if let Ok((number, probed)) = looked {
                 found[number] = Some(probed);
             }
@@ -99,7 +99,7 @@ async fn take(looks: &[Look], progress: &Progress, stop: impl Future<Output = ()
     };
     let all = progress.during(all);
     tokio::select! {
-        // What is known at the moment of the stop counts.
+        // Results that are ready when `stop` fires still count.
         biased;
         () = all => {}
         () = stop => {}
@@ -109,10 +109,10 @@ async fn take(looks: &[Look], progress: &Progress, stop: impl Future<Output = ()
     found.collect()
 }
 
-/// A look at one server.
+/// The task of starting one server.
 #[derive(Clone)]
 struct Look {
-    /// Its place among the others.
+    /// The index in the list of servers.
     number: usize,
     toolbox: ToolboxName,
     server: Arc<Server>,
@@ -120,7 +120,7 @@ struct Look {
 }
 
 impl Look {
-    /// Waits for a place among those that are started at once, and starts the server.
+    /// Waits for a free slot and starts the server.
     async fn take(self, places: Arc<Semaphore>, progress: Progress) -> (usize, Probed) {
         let _place = places.acquire().await;
         let name = format!("{}/{}", self.toolbox, self.server.name);
@@ -136,7 +136,7 @@ impl Look {
         (self.number, probed)
     }
 
-    /// Returns the result for a server whose start was not waited for.
+    /// Returns the result for a server that did not finish.
     fn unfinished(&self, since: Instant) -> Probed {
         Probed {
             toolbox: self.toolbox.clone(),

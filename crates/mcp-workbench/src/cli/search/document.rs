@@ -1,4 +1,4 @@
-//! What was found, for a program.
+//! The search result as JSON.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -15,9 +15,8 @@ use crate::{
 #[derive(Serialize)]
 pub(super) struct Document<'a> {
     query: &'a str,
-    /// How many tools match in all.
     matches: usize,
-    /// One of the hits is about the subject of the query; otherwise they are only the nearest tools.
+    /// True if a hit is about the subject of the query; otherwise the hits are only the nearest tools.
     good_match: bool,
     hits: Vec<HitDocument<'a>>,
     searched: Searched<'a>,
@@ -31,7 +30,7 @@ struct Searched<'a> {
     toolboxes: Vec<&'a str>,
 }
 
-/// A server that was not searched.
+/// A server that could not be searched.
 #[derive(Serialize)]
 struct Failed<'a> {
     toolbox: &'a str,
@@ -39,7 +38,7 @@ struct Failed<'a> {
     error: String,
 }
 
-/// The names of a tool.
+/// The identifier of a tool.
 #[derive(Serialize)]
 struct Names<'a> {
     toolbox: &'a str,
@@ -66,7 +65,7 @@ struct HitDocument<'a> {
 
 #[derive(Serialize)]
 struct ExplanationDocument<'a> {
-    /// How the query names the tool, if it does.
+    /// The way in which the query names the tool, if it does.
     exact: Option<&'static str>,
     words: Vec<WordDocument<'a>>,
     missing: &'a [String],
@@ -81,7 +80,7 @@ struct WordDocument<'a> {
     score: f32,
 }
 
-/// A search as a document.
+/// Converts a search result.
 pub(super) fn document(result: &Result) -> Document<'_> {
     let search = &result.search;
     let hits = result

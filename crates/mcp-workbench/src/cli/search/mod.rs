@@ -1,4 +1,4 @@
-//! `search`: finds tools in all toolboxes by what they do, as `search_tools` does, and says why.
+//! `search`: finds tools in all toolboxes by what they do, like `search_tools`, and explains the ranking.
 
 mod document;
 mod report;
@@ -25,10 +25,10 @@ use crate::{
     workbench::{FoundTool, Search, Workbench},
 };
 
-/// How long servers may take of which nothing is known: as long as one has to come up.
+/// Time limit for servers without cached tools: as long as a start may take.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// What is searched for, and how it is shown.
+/// Arguments of `search`.
 #[derive(Args)]
 pub(super) struct SearchArguments {
     /// What the tool should do, or its name
@@ -57,7 +57,6 @@ pub(super) struct SearchArguments {
     json: bool,
 }
 
-/// How much is shown of each tool.
 #[derive(Clone, Copy, ValueEnum)]
 enum ShownDetail {
     /// Its name
@@ -84,17 +83,17 @@ impl From<ShownDetail> for Detail {
     }
 }
 
-/// A search, and why its hits are hits where that was asked for.
+/// A search result with the explanations that were requested.
 struct Result {
     query: String,
     detail: Detail,
     search: Search,
-    /// One for each hit, or none at all.
+    /// One per hit, or empty.
     explanations: Vec<Option<Explanation>>,
 }
 
 impl Result {
-    /// The hits, each with why it is one.
+    /// Returns the hits with their explanations.
     fn hits(&self) -> impl Iterator<Item = (&FoundTool, Option<&Explanation>)> {
         let hits = self.search.shown().iter().enumerate();
         hits.map(|(number, hit)| {
@@ -104,7 +103,7 @@ impl Result {
     }
 }
 
-/// Searches, and shows what is found.
+/// Searches and prints the result.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: &SearchArguments,

@@ -1,4 +1,4 @@
-//! What was found, for a person.
+//! The search result for a terminal.
 
 use super::Result;
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     workbench::FoundTool,
 };
 
-/// The hits, each on a line, with what it does under it.
+/// Formats the hits, one per line, each with its description below.
 pub(super) fn render(result: &Result, look: Look) -> String {
     let search = &result.search;
     let looked_at = format!(
@@ -72,7 +72,7 @@ fn rendered(hit: &FoundTool, detail: Detail, look: Look) -> String {
     text
 }
 
-/// Why a tool is a hit: each word, where it stands and what it counts.
+/// Formats the explanation of a hit: each word of the query, the fields that contain it, and its score.
 fn explained(explanation: &Explanation, look: Look) -> String {
     let mut text = format!("  score {:.3}", explanation.score);
     if let Some(why) = done(explanation.factor) {
@@ -107,7 +107,7 @@ fn explained(explanation: &Explanation, look: Look) -> String {
     text
 }
 
-/// Why a score is not the sum of what the words count.
+/// Returns the reason why the score differs from the sum of the words.
 fn done(factor: f32) -> Option<&'static str> {
     if factor > 1.0 {
         Some("it does what is asked for")
@@ -116,7 +116,7 @@ fn done(factor: f32) -> Option<&'static str> {
     }
 }
 
-/// How a query names a tool.
+/// Describes how the query names the tool.
 fn named(exact: Exact) -> &'static str {
     match exact {
         Exact::Identifier => "its toolbox, server and name",
@@ -127,7 +127,7 @@ fn named(exact: Exact) -> &'static str {
     }
 }
 
-/// The names of the fields that have a word.
+/// Returns the names of the fields that contain a word.
 pub(super) fn fields(word: &MatchedWord) -> Vec<&'static str> {
     word.fields.iter().map(|field| field.name()).collect()
 }

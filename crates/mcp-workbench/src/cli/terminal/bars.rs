@@ -3,8 +3,7 @@
 /// The parts of a character, from one eighth to seven.
 const EIGHTHS: [char; 7] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
-/// A bar for `value`, where `largest` fills `width` characters. What is more than nothing is never drawn as
-/// nothing.
+/// Draws a bar for `value`, where `largest` fills `width` characters. A value above zero is never drawn empty.
 pub(in crate::cli) fn bar(value: usize, largest: usize, width: usize) -> String {
     if value == 0 || largest == 0 {
         return String::new();

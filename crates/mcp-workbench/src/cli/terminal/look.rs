@@ -1,4 +1,4 @@
-//! How text may look: with colour on a terminal that has it, and no wider than the terminal.
+//! Text style: colour on terminals that support it, and the width of the terminal.
 
 use std::{
     ffi::OsStr,
@@ -7,20 +7,20 @@ use std::{
 
 use crate::config::Environment;
 
-/// The width where a terminal does not tell its own.
+/// The width if the terminal does not report one.
 const USUAL_WIDTH: usize = 80;
 
-/// What a text is printed in.
+/// The style of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli) enum Ink {
-    /// Something is as it should be.
+    /// Success.
     Good,
     Bad,
-    /// Something is worth a look.
+    /// A warning.
     Notable,
-    /// What matters most on its line.
+    /// The most important text of a line.
     Strong,
-    /// What matters least on its line.
+    /// The least important text of a line.
     Faint,
 }
 
@@ -36,16 +36,16 @@ impl Ink {
     }
 }
 
-/// How data on stdout may look.
+/// The style of stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli) struct Look {
     colour: bool,
-    /// How wide a line may be; nothing where that does not matter.
+    /// The maximum width of a line; `None` on a pipe.
     width: Option<usize>,
 }
 
 impl Look {
-    /// What is read by a program.
+    /// Output for a program.
     #[cfg(test)]
     pub(in crate::cli) const PLAIN: Self = Self {
         colour: false,
@@ -75,12 +75,11 @@ impl Look {
         }
     }
 
-    /// How wide a line may be.
     pub(in crate::cli) fn width(self) -> Option<usize> {
         self.width
     }
 
-    /// The text in an ink.
+    /// Applies a style to a text.
     pub(in crate::cli) fn paint(self, ink: Ink, text: &str) -> String {
         if self.colour && !text.is_empty() {
             format!("\u{1b}[{}m{text}\u{1b}[0m", ink.code())
@@ -90,7 +89,7 @@ impl Look {
     }
 }
 
-/// Whether the terminal moves its cursor when it is told to.
+/// Returns true if the terminal supports cursor movement.
 pub(super) fn is_capable(environment: &Environment) -> bool {
     environment.variable("TERM") != Some(OsStr::new("dumb"))
 }
@@ -100,7 +99,7 @@ fn has_colour(environment: &Environment) -> bool {
     is_capable(environment) && refused.is_none_or(OsStr::is_empty)
 }
 
-/// How wide the terminal behind an output is.
+/// Returns the width of the terminal behind an output.
 #[cfg(unix)]
 pub(super) fn width_of(output: impl std::os::fd::AsFd) -> usize {
     let size = rustix::termios::tcgetwinsize(output);
@@ -108,7 +107,7 @@ pub(super) fn width_of(output: impl std::os::fd::AsFd) -> usize {
     if columns == 0 { USUAL_WIDTH } else { columns }
 }
 
-/// How wide the terminal behind an output is.
+/// Returns the width of the terminal behind an output.
 #[cfg(not(unix))]
 pub(super) fn width_of<T>(_: T) -> usize {
     USUAL_WIDTH

@@ -1,5 +1,5 @@
-//! What a terminal shows: colour, tables, bars, and what is going on. On a pipe there is no colour, nothing is cut
-//! to a width, and nothing is said of what is going on.
+//! Terminal output: colour, tables, bars and progress. On a pipe there is no colour, no cutting to a width, and
+//! no progress.
 
 mod bars;
 mod look;
@@ -11,7 +11,7 @@ pub(super) use look::{Ink, Look};
 pub(super) use progress::Progress;
 pub(super) use table::{Column, Table};
 
-/// A number with its word, in the singular where it is one.
+/// Formats a number with its noun, in the singular for 1.
 pub(super) fn count(number: usize, word: &str) -> String {
     if number == 1 {
         format!("1 {word}")
@@ -20,7 +20,7 @@ pub(super) fn count(number: usize, word: &str) -> String {
     }
 }
 
-/// A number with a comma after every three digits from the right.
+/// Formats a number with commas between groups of three digits.
 pub(super) fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -33,7 +33,7 @@ pub(super) fn grouped(number: usize) -> String {
     text
 }
 
-/// At most `width` characters of a text, the last of which tells that there is more.
+/// Cuts a text to `width` characters; the last one is an ellipsis if something was cut.
 pub(super) fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! What is going on, on live lines of stderr: only on a terminal, only once it takes a moment, and gone at the end.
+//! Live progress lines on stderr. They appear only on a terminal, only after a second, and are erased at the end.
 
 use std::{
     io::{self, IsTerminal},
@@ -14,22 +14,22 @@ use super::{
 };
 use crate::{cli::output, config::Environment, visible::visible};
 
-/// What is over before this is not shown.
+/// Work that ends earlier shows no progress.
 const APPEARS_AFTER: Duration = Duration::from_secs(1);
 
-/// How often the lines are drawn anew.
+/// The interval between redraws.
 const DRAWN_EVERY: Duration = Duration::from_millis(200);
 
-/// How many items are shown at most; the others are counted.
+/// The number of items that get a line; the others are counted.
 const MAX_LINES: usize = 8;
 
-/// Moves up so many lines and clears what is below; the number stands in between.
+/// The sequence that moves the cursor up and clears below it; the number of lines goes in between.
 const ERASE: (&str, &str) = ("\r\u{1b}[", "A\u{1b}[J");
 
-/// The display of one command. Cheap to clone; all clones are one display.
+/// The progress display of one command. All clones share one display.
 #[derive(Clone)]
 pub(in crate::cli) struct Progress {
-    /// Nothing where there is no terminal.
+    /// `None` if stderr is not a terminal.
     state: Option<Arc<Mutex<State>>>,
 }
 
@@ -37,14 +37,14 @@ struct State {
     title: String,
     since: Instant,
     items: Vec<Item>,
-    /// How it goes on, in words.
+    /// The latest progress message.
     note: String,
     done: usize,
-    /// How many items there will be, where that is known.
+    /// The expected number of items; 0 if unknown.
     total: usize,
-    /// The lines of ours that stand on the terminal.
+    /// The lines that are on the terminal now.
     drawn: Vec<String>,
-    /// Whether the lines stay away, because a person is asked something.
+    /// True while the user is asked something, so that the lines do not overwrite the prompt.
     paused: bool,
 }
 
@@ -55,7 +55,7 @@ struct Item {
 }
 
 impl Progress {
-    /// A display on stderr, if that is a terminal which can show it.
+    /// Creates a display on stderr, which shows nothing if stderr is not a capable terminal.
     pub(in crate::cli) fn on_stderr(environment: &Environment, title: &str) -> Self {
         let shown = io::stderr().is_terminal() && is_capable(environment);
         let state = || State {
@@ -73,19 +73,19 @@ impl Progress {
         }
     }
 
-    /// Whether there is a person who sees it.
+    /// Returns true if the display is on a terminal.
     pub(in crate::cli) fn is_seen(&self) -> bool {
         self.state.is_some()
     }
 
-    /// Says how many items there will be.
+    /// Sets the expected number of items.
     pub(in crate::cli) fn expect(&self, total: usize) {
         if let Some(mut state) = self.state() {
             state.total = total;
         }
     }
 
-    /// Begins an item, which is a line until it is done.
+    /// Adds an item, which has a line until it is done.
     pub(in crate::cli) fn begin(&self, number: usize, label: &str) {
         if let Some(mut state) = self.state() {
             state.items.push(Item {
@@ -96,7 +96,7 @@ impl Progress {
         }
     }
 
-    /// Says how it goes on; the last such words are a line of their own.
+    /// Sets the progress message, which has a line of its own.
     pub(in crate::cli) fn note(&self, note: &str) {
         if let Some(mut state) = self.state() {
             note.clone_into(&mut state.note);
@@ -110,7 +110,7 @@ impl Progress {
         }
     }
 
-    /// Says something that stays, above the live lines; nothing where nobody sees it.
+    /// Prints a message above the live lines. Does nothing without a terminal.
     pub(in crate::cli) fn say(&self, text: &str) {
         if let Some(mut state) = self.state() {
             output::live(&state.erased());
@@ -118,7 +118,7 @@ impl Progress {
         }
     }
 
-    /// Takes the live lines away while a person is asked something.
+    /// Erases the live lines while the user is asked something.
     pub(in crate::cli) fn pause(&self) {
         if let Some(mut state) = self.state() {
             state.paused = true;
@@ -133,9 +133,9 @@ impl Progress {
         }
     }
 
-    /// Does some work, and shows how it goes meanwhile.
+    /// Runs a future and redraws the progress meanwhile.
     pub(in crate::cli) async fn during<T>(&self, work: impl Future<Output = T>) -> T {
-        // The lines go even where the work is given up.
+        // Erases the lines also if this future is dropped.
         let _erase = EraseAtEnd(self);
         let mut ticks = interval(DRAWN_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -170,7 +170,7 @@ impl Progress {
 }
 
 impl State {
-    /// What takes the lines away that stand there.
+    /// Returns the sequence that erases the drawn lines.
     fn erased(&mut self) -> String {
         match std::mem::take(&mut self.drawn).len() {
             0 => String::new(),
@@ -203,7 +203,7 @@ impl State {
     }
 }
 
-/// Takes the live lines away.
+/// Erases the live lines when dropped.
 struct EraseAtEnd<'a>(&'a Progress);
 
 impl Drop for EraseAtEnd<'_> {

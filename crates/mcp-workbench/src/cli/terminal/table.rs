@@ -1,23 +1,21 @@
-//! Plain tables: a heading where there is one, and columns that are as wide as they need to be. Where a terminal is narrower,
-//! the widest texts are cut.
+//! Plain tables. Columns are as wide as their content; on a narrow terminal the widest text columns are cut.
 
 use super::{
     cut,
     look::{Ink, Look},
 };
 
-/// What stands between two columns.
 const GAP: &str = "  ";
 
-/// Texts are not cut below this.
+/// The minimum width of a text column.
 const LEAST_WIDTH: usize = 8;
 
 /// A column of a table.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::cli) enum Column {
-    /// Text, which begins at the left.
+    /// Left-aligned text.
     Text(&'static str),
-    /// Numbers, which end at the right.
+    /// Right-aligned numbers.
     Number(&'static str),
 }
 
@@ -55,7 +53,7 @@ impl Table {
         self.rows.push(cells.into());
     }
 
-    /// The table as lines, each behind `indent`.
+    /// Formats the table, each line behind `indent`.
     pub(in crate::cli) fn render(&self, look: Look, indent: &str) -> String {
         let widths = self.widths(look, indent);
         let headings: Vec<String> = self
@@ -85,7 +83,7 @@ impl Table {
         format!("{indent}{line}").trim_end().to_owned()
     }
 
-    /// How wide the columns are: as wide as they need to be, as far as there is room.
+    /// Returns the widths of the columns, reduced to the width of the terminal.
     fn widths(&self, look: Look, indent: &str) -> Vec<usize> {
         let mut widths: Vec<usize> = (0..self.columns.len()).map(|it| self.width(it)).collect();
         let Some(room) = look.width() else {
@@ -93,6 +91,7 @@ impl Table {
         };
         let between = GAP.len() * self.columns.len().saturating_sub(1);
         let around = indent.chars().count() + between;
+        // Take one character at a time from the widest text column, so that wide columns shrink evenly.
         while widths.iter().sum::<usize>() + around > room {
             let texts = self.columns.iter().zip(&mut widths);
             let texts = texts.filter(|(column, _)| matches!(column, Column::Text(_)));

@@ -1,4 +1,4 @@
-//! What things cost: the definitions of each server, the workbench itself, and opening a toolbox.
+//! Token costs: the definitions of each server, the workbench itself, and opening a toolbox.
 
 use std::sync::Arc;
 
@@ -14,25 +14,25 @@ use crate::{
     workbench::Workbench,
 };
 
-/// The members of a definition that clients put before their models.
+/// The members of a definition that clients show to their models.
 const READ_BY_MODELS: [&str; 3] = ["name", "description", "inputSchema"];
 
-/// The tokens of the first line of an answer of `search_tools`.
+/// The tokens of the first line of a `search_tools` result.
 const HEADING: usize = 22;
 
 pub(super) struct Costs {
     pub(super) file: String,
-    /// What a model has to read of the workbench before anything is opened.
+    /// The tokens of the workbench before anything is opened.
     pub(super) start: Start,
     /// The toolboxes, in the order of the file.
     pub(super) toolboxes: Vec<ToolboxCost>,
     /// The detail in which toolboxes are opened unless a call chooses.
     pub(super) open_detail: Detail,
-    /// The toolbox that native mode shows as it is.
+    /// The toolbox of native mode.
     native: Option<ToolboxName>,
 }
 
-/// What a model reads of the workbench at the start.
+/// The tokens that a model reads of the workbench at the start.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Start {
     /// The definitions of the meta-tools.
@@ -42,27 +42,27 @@ pub(super) struct Start {
 
 pub(super) struct ToolboxCost {
     pub(super) name: ToolboxName,
-    /// What `open_toolbox` answers; nothing if it cannot be opened.
+    /// The cost of opening it; `None` if it cannot be opened.
     pub(super) opened: Option<OpenCost>,
     pub(super) servers: Vec<ServerCost>,
 }
 
-/// What opening a toolbox costs, by level of detail.
+/// The cost of opening a toolbox, by level of detail.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OpenCost([usize; Detail::ALL.len()]);
 
 pub(super) struct ServerCost {
     pub(super) name: String,
-    /// Each tool with its tokens, or why the server is not up.
+    /// Each tool with its tokens, or the reason why the server failed.
     pub(super) tools: Result<Vec<(String, usize)>, String>,
-    /// What the server says of itself.
+    /// The tokens of the server's instructions.
     pub(super) instructions: usize,
-    /// The signatures of all tools, as a search shows them.
+    /// The tokens of the signatures of all tools, as a search shows them.
     signatures: usize,
 }
 
 impl Start {
-    /// What the meta-tools and the instructions of a workbench cost.
+    /// Counts the meta-tools and the instructions of a workbench.
     pub(super) fn of(workbench: &Workbench) -> Self {
         let definitions = meta::definitions(workbench);
         let instructions = meta::instructions(&workbench.config());
@@ -78,7 +78,7 @@ impl Start {
 }
 
 impl Costs {
-    /// Nothing counted but the start.
+    /// Creates costs that contain only the start.
     pub(super) fn new(config: &Config, start: Start) -> Self {
         Self {
             file: config.file.display().to_string(),
@@ -92,7 +92,7 @@ impl Costs {
         }
     }
 
-    /// Adds a toolbox with what was found of its servers.
+    /// Adds a toolbox with its probed servers.
     pub(super) fn add(&mut self, toolbox: &Arc<Toolbox>, found: &[&Probed]) {
         self.toolboxes.push(ToolboxCost {
             name: toolbox.name.clone(),
@@ -101,18 +101,17 @@ impl Costs {
         });
     }
 
-    /// What all servers cost together where each is a server of the client.
+    /// Returns the cost of all servers without the workbench, each connected to the client itself.
     pub(super) fn flat(&self) -> usize {
         self.toolboxes.iter().map(ToolboxCost::flat).sum()
     }
 
-    /// How many tools there are.
     pub(super) fn tools(&self) -> usize {
         let servers = self.toolboxes.iter().flat_map(|it| &it.servers);
         servers.map(ServerCost::count).sum()
     }
 
-    /// What an answer of `search_tools` costs on average, if any tool is as likely as another to be found.
+    /// Returns the average cost of a `search_tools` result, if all tools are equally likely hits.
     pub(super) fn searched(&self) -> Option<usize> {
         let servers = self.toolboxes.iter().flat_map(|it| &it.servers);
         let signatures: usize = servers.map(|server| server.signatures).sum();
@@ -121,19 +120,19 @@ impl Costs {
         Some(shown * each + HEADING)
     }
 
-    /// What a model has to read at the start through the workbench: in native mode a whole toolbox.
+    /// Returns the cost at the start through the workbench; in native mode that is a whole toolbox.
     pub(super) fn at_start(&self) -> usize {
         let shown = self.native.as_ref();
         let shown = shown.and_then(|name| self.toolboxes.iter().find(|it| it.name == *name));
         shown.map_or(self.start.total(), ToolboxCost::flat)
     }
 
-    /// Whether a toolbox is shown as it is.
+    /// Returns true in native mode.
     pub(super) fn is_native(&self) -> bool {
         self.native.is_some()
     }
 
-    /// The servers that are not up, and why.
+    /// Returns the servers that failed, with their errors.
     pub(super) fn failed(&self) -> Vec<(String, &str)> {
         let mut failed = Vec::new();
         for toolbox in &self.toolboxes {
@@ -146,7 +145,7 @@ impl Costs {
         failed
     }
 
-    /// The largest definitions with their places, the largest first.
+    /// Returns the largest definitions, the largest first.
     pub(super) fn largest(&self, most: usize) -> Vec<LargeTool<'_>> {
         let mut all = Vec::new();
         for toolbox in &self.toolboxes {
@@ -166,7 +165,7 @@ impl Costs {
     }
 }
 
-/// The toolbox as `open_toolbox` would show it; nothing if none of several servers is up.
+/// Returns the toolbox as `open_toolbox` would show it; `None` if all of its servers failed.
 fn opened(toolbox: &Arc<Toolbox>, found: &[&Probed]) -> Option<Opened> {
     let mut catalogue = Vec::new();
     let mut failures = Vec::new();
@@ -210,7 +209,6 @@ impl OpenCost {
     }
 }
 
-/// A tool among the largest.
 #[derive(Debug, serde::Serialize)]
 pub(super) struct LargeTool<'a> {
     pub(super) toolbox: &'a str,
@@ -220,7 +218,7 @@ pub(super) struct LargeTool<'a> {
 }
 
 impl ToolboxCost {
-    /// What its servers cost where each is a server of the client.
+    /// Returns the cost of its servers without the workbench.
     pub(super) fn flat(&self) -> usize {
         self.servers.iter().map(ServerCost::total).sum()
     }
@@ -243,19 +241,18 @@ impl ServerCost {
         }
     }
 
-    /// How many tools it has.
     pub(super) fn count(&self) -> usize {
         self.tools.as_ref().map_or(0, Vec::len)
     }
 
-    /// Its definitions and its instructions.
+    /// Returns the tokens of its definitions and instructions.
     pub(super) fn total(&self) -> usize {
         let tools = self.tools.iter().flatten().map(|(_, tokens)| tokens);
         tools.sum::<usize>() + self.instructions
     }
 }
 
-/// What the tools of a server cost as hits of a search.
+/// Counts the tools of a server as search hits.
 fn signatures(probed: &Probed) -> usize {
     let tools = probed.tools.iter().flat_map(|list| list.tools());
     let names = [probed.toolbox.as_str(), probed.server.name.as_str()];
@@ -268,7 +265,7 @@ fn tool_cost(tool: &ToolDefinition) -> (String, usize) {
     (tool.name.to_string(), read_by_models(&tool.definition))
 }
 
-/// The tokens of what a model reads of a definition.
+/// Counts the members of a definition that models read.
 fn read_by_models(definition: &RawJson) -> usize {
     let members = definition.members().unwrap_or_default();
     let read = members

@@ -1,45 +1,45 @@
-//! About how many tokens a text has. A real tokenizer brings megabytes of vocabulary along, and every model has
-//! another one; this counts the pieces that the tokenizer `o200k_base` would look at, and gives each the mean of
-//! what such pieces cost.
+//! Estimates the number of tokens of a text. A real tokenizer brings megabytes of vocabulary, and every model has
+//! its own. This splits a text as the tokenizer `o200k_base` does, and gives each piece the mean cost of pieces
+//! of its kind.
 //!
 //! The means were taken over the definitions of 209 tools of 16 published servers. The estimate for each of these
-//! is within 5 % of the real count, for all together within 1 %; for servers that had no part in the means it was
-//! within 3 %. Tests hold it to recorded counts: the one below, and `tests/real/tokens.rs` with published servers.
-//! `scripts/count-tokens` counts for real.
+//! is within 5 % of the real count, and within 1 % for all together; for servers outside the sample it was within
+//! 3 %. Tests compare it with recorded counts: the one below, and `tests/real/tokens.rs` with published servers.
+//! `scripts/count-tokens` counts with a real tokenizer.
 
 /// Costs are in hundredths of a token.
 const TOKEN: usize = 100;
 
-/// A word of lower-case letters, perhaps with a capital in front, by its length from 1 on: alone or after a space.
+/// Cost of a word of lower-case letters, perhaps capitalized, alone or after a space, by its length from 1 on.
 const PLAIN_WORD: [usize; 15] = [
     100, 100, 101, 100, 101, 102, 103, 107, 120, 108, 110, 139, 120, 145, 170,
 ];
 
-/// The same after a quote, a dash or another sign that is taken with it.
+/// Cost of the same after a quote, a dash or another sign that belongs to the piece.
 const LED_WORD: [usize; 12] = [100, 100, 104, 116, 160, 111, 126, 173, 184, 152, 200, 240];
 
-/// A word of capitals, by its length from 1 on.
+/// Cost of a word of capitals, by its length from 1 on.
 const CAPITALS: [usize; 7] = [100, 103, 113, 108, 120, 140, 190];
 
-/// A run of signs such as `":{"`, by its length from 1 on.
+/// Cost of a run of signs such as `":{"`, by its length from 1 on.
 const SIGNS: [usize; 8] = [100, 100, 101, 128, 207, 277, 357, 418];
 
-/// What each letter costs beyond the tables.
+/// Cost of each character beyond the tables.
 const FURTHER_LETTER: usize = 25;
 const FURTHER_SIGN: usize = 50;
 
-/// A letter of another alphabet, one of a script without spaces, and a sign beyond ASCII.
+/// Costs of a letter of another alphabet, a letter of a script without spaces, and a sign beyond ASCII.
 const FOREIGN_LETTER: usize = 30;
 const IDEOGRAPH: usize = 70;
 const FOREIGN_SIGN: usize = 75;
 
-/// From here on scripts have no spaces between words, or syllables for letters.
+/// The first character of scripts without spaces between words, or with syllables for letters.
 const FIRST_IDEOGRAPH: char = '\u{2E80}';
 
-/// How many digits are one token.
+/// The number of digits in one token.
 const DIGITS: usize = 3;
 
-/// About how many tokens a text has.
+/// Estimates the number of tokens of a text.
 pub(super) fn tokens(text: &str) -> usize {
     let characters: Vec<char> = text.chars().collect();
     let mut rest = &characters[..];
@@ -52,7 +52,7 @@ pub(super) fn tokens(text: &str) -> usize {
     (cost + TOKEN / 2) / TOKEN
 }
 
-/// How long the next piece is, and what it costs.
+/// Returns the length and the cost of the next piece.
 fn next_piece(text: &[char]) -> (usize, usize) {
     let first = text[0];
     let is_led = !first.is_alphanumeric()
@@ -85,7 +85,7 @@ fn next_piece(text: &[char]) -> (usize, usize) {
     (spaces, TOKEN)
 }
 
-/// Capitals and what follows them in small letters: `inputSchema` is two words.
+/// Returns the length of a word: capitals and the lower-case letters after them. `inputSchema` is two words.
 fn word_length(text: &[char]) -> usize {
     let capitals = text.iter().take_while(|it| it.is_uppercase()).count();
     let small = text[capitals..].iter();
@@ -125,7 +125,7 @@ fn sign_cost(signs: &[char]) -> usize {
     by_length(&SIGNS, signs.len(), FURTHER_SIGN)
 }
 
-/// The entry of a table for a length; beyond its end, each further character costs `further`.
+/// Returns the entry of a table for a length; beyond its end, each further character costs `further`.
 fn by_length(table: &[usize], length: usize, further: usize) -> usize {
     let within = length.min(table.len());
     table[within - 1] + (length - within) * further

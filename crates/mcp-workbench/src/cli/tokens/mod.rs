@@ -1,4 +1,4 @@
-//! `tokens`: what the definitions of tools cost a model, all at once or through the workbench.
+//! `tokens`: counts the tokens that tool definitions cost a model, with and without the workbench.
 
 mod cost;
 mod estimate;
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{config::Environment, visible::visible, workbench::Workbench};
 
-/// What is counted.
+/// Arguments of `tokens`.
 #[derive(Args)]
 pub(super) struct TokensArguments {
     /// Only this toolbox
@@ -32,7 +32,7 @@ pub(super) struct TokensArguments {
     json: bool,
 }
 
-/// Counts the tokens of what servers offer.
+/// Counts the tokens of the configured servers.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: &TokensArguments,
@@ -66,7 +66,7 @@ pub(super) fn run(
     Ok(ExitCode::FAILURE)
 }
 
-/// Starts the servers and counts.
+/// Starts the servers and counts their tokens.
 async fn costs(workbench: &Workbench, chosen: Option<&str>, progress: &Progress) -> Costs {
     let found = look_at(workbench, chosen, progress).await;
     let config = workbench.config();

@@ -1,4 +1,4 @@
-//! The costs as a chart for a person, and as a document for a program.
+//! Token costs as a chart and as a JSON document.
 
 use serde::Serialize;
 
@@ -9,17 +9,17 @@ use crate::{
     visible::visible,
 };
 
-/// How many of the largest definitions are shown.
+/// The number of the largest definitions that are shown.
 const LARGEST: usize = 10;
 
-/// The width of a bar where there is room for it, and the least.
+/// The preferred and the minimum width of a bar.
 const BAR_WIDTH: usize = 40;
 const LEAST_BAR_WIDTH: usize = 8;
 
-/// How long a name may be in a chart.
+/// The maximum width of a name in a chart.
 const NAME_WIDTH: usize = 40;
 
-/// What the numbers are counted in.
+/// The tokenizer that the counts refer to.
 const TOKENIZER: &str = "o200k_base";
 
 /// One line of a chart.
@@ -29,7 +29,7 @@ struct Line {
     note: String,
 }
 
-/// The costs as a chart.
+/// Formats the costs as a chart.
 pub(super) fn render(costs: &Costs, look: Look) -> String {
     let servers: usize = costs.toolboxes.iter().map(|it| it.servers.len()).sum();
     let mut text = format!(
@@ -89,7 +89,7 @@ fn tool_line(tool: &LargeTool<'_>) -> Line {
     }
 }
 
-/// All servers side by side, against the workbench and what it opens.
+/// Returns the lines that compare all servers without the workbench with the workbench.
 fn compared(costs: &Costs) -> Vec<Line> {
     let line = |name: &str, value: usize| Line {
         name: name.to_owned(),
@@ -137,7 +137,7 @@ fn chart(lines: &[Line], look: Look) -> String {
     table.render(look, "  ")
 }
 
-/// How wide the bars can be beside the other columns.
+/// Returns the width that is left for the bars.
 fn bar_width(lines: &[Line], look: Look) -> usize {
     let Some(width) = look.width() else {
         return BAR_WIDTH;
@@ -171,14 +171,14 @@ fn conclusion(costs: &Costs) -> String {
     text
 }
 
-/// How much less is read at the start; negative where it is more.
+/// Returns how many percent fewer tokens are read at the start; negative if more.
 fn saved_percent(costs: &Costs) -> Option<i64> {
     let flat = i64::try_from(costs.flat()).ok().filter(|flat| *flat > 0)?;
     let start = i64::try_from(costs.at_start()).ok()?;
     Some(((flat - start) * 100).div_euclid(flat))
 }
 
-/// The costs, for a program.
+/// The costs as JSON.
 #[derive(Serialize)]
 pub(super) struct Document<'a> {
     file: &'a str,
@@ -193,7 +193,7 @@ pub(super) struct Document<'a> {
     largest: Vec<LargeTool<'a>>,
 }
 
-/// In tokens, as the others.
+/// Costs in tokens.
 #[derive(Serialize)]
 struct WorkbenchDocument {
     #[serde(rename = "start_tokens")]
@@ -227,7 +227,6 @@ struct ServerDocument<'a> {
     error: Option<&'a str>,
 }
 
-/// The costs as a document.
 pub(super) fn document(costs: &Costs) -> Document<'_> {
     let toolboxes = costs.toolboxes.iter().map(|toolbox| {
         let opened = |detail| toolbox.opened.map(|it| it.in_detail(detail));

@@ -1,4 +1,4 @@
-//! `trust approve`: servers and tools as they are now become what is pinned.
+//! `trust approve`: pins servers and tools as they are now.
 
 use std::{path::Path, process::ExitCode};
 
@@ -18,7 +18,7 @@ use crate::{
     visible::{revealed, visible},
 };
 
-/// What is approved.
+/// Arguments of `trust approve`.
 #[derive(Args)]
 pub(super) struct ApproveArguments {
     #[command(flatten)]
@@ -29,7 +29,7 @@ pub(super) struct ApproveArguments {
     yes: bool,
 }
 
-/// Approves what is meant. The exit code tells whether all of it is.
+/// Approves the selected servers and tools. The exit code says if all of them are approved.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: &ApproveArguments,
@@ -68,7 +68,7 @@ pub(super) fn run(
     })
 }
 
-/// Asks whether a server may be started for a look that nobody has approved.
+/// Asks for permission to start a server whose launch is not approved, to list its tools.
 fn may_start(
     subject: &Subject,
     server: &Configured,
@@ -88,7 +88,7 @@ fn may_start(
     confirmed(&format!("Start {name} like this, to see its tools?"), yes)
 }
 
-/// Names what differs, asks, and writes it; returns whether it was approved.
+/// Shows the differences, asks for confirmation and writes the lock file; returns true if approved.
 fn approve(
     pins: &Pins,
     servers: &[Examined],
@@ -123,7 +123,7 @@ fn approve(
     Ok(true)
 }
 
-/// What is approved of a server, in words; nothing where nothing has to be.
+/// Describes the changes of a server that are approved; `None` if there are none.
 fn summary(server: &Examined, chosen: &Chosen) -> Option<String> {
     let Found::Up { .. } = &server.found else {
         return None;

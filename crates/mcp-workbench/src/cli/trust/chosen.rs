@@ -1,4 +1,4 @@
-//! What of the configuration or the lock file is meant, and asking a person for a yes.
+//! Selects a part of the configuration or lock file, and asks for confirmation.
 
 use std::io::{self, BufRead, IsTerminal};
 
@@ -15,7 +15,7 @@ use crate::{
     lock::Selection,
 };
 
-/// What is meant; everything where nothing is named.
+/// The selected servers and tools; everything if nothing is named.
 #[derive(Args, Clone)]
 pub(super) struct Chosen {
     /// Only this toolbox
@@ -30,13 +30,13 @@ pub(super) struct Chosen {
     pub(super) tool: Option<String>,
 }
 
-/// Nobody can be asked, and nobody has said yes.
+/// There is no terminal to ask on, and `--yes` is not given.
 #[derive(Debug, Error)]
 #[error("nothing was changed, since there is no terminal to ask on\n  hint: add --yes")]
 pub(super) struct NotAsked;
 
 impl Chosen {
-    /// Leaves only what is meant in a configuration.
+    /// Removes everything else from a configuration.
     pub(super) fn choose(&self, config: &mut Config) -> Result<(), UnknownName> {
         let place = Place {
             toolbox: self.toolbox.clone(),
@@ -45,7 +45,7 @@ impl Chosen {
         place.choose(config)
     }
 
-    /// Whether a server is meant, or a tool of it.
+    /// Returns true if a server, or a tool of it, is selected.
     pub(super) fn has(&self, place: &ServerIdentifier) -> bool {
         let toolbox = self.toolbox.as_deref();
         let server = self.server.as_deref();
@@ -53,12 +53,12 @@ impl Chosen {
             && server.is_none_or(|it| it == place.server.as_str())
     }
 
-    /// Whether a tool is meant, by itself or with its server.
+    /// Returns true if a tool is selected, by itself or with its server.
     pub(super) fn has_tool(&self, tool: &str) -> bool {
         self.tool.as_deref().is_none_or(|it| it == tool)
     }
 
-    /// What of a server is meant.
+    /// Returns the selected part of a server.
     pub(super) fn selection(&self) -> Selection<'_> {
         self.tool
             .as_deref()
@@ -66,7 +66,7 @@ impl Chosen {
     }
 }
 
-/// Asks a person, unless the answer was given on the command line. Anything but a yes is a no.
+/// Asks for confirmation, unless it was given on the command line. Anything but a yes is a no.
 pub(super) fn confirmed(question: &str, yes: bool) -> Result<bool, NotAsked> {
     if yes {
         return Ok(true);

@@ -1,4 +1,4 @@
-//! `trust diff`: how servers and tools differ from what is pinned.
+//! `trust diff`: shows how servers and tools differ from the pinned ones.
 
 use std::{collections::BTreeMap, path::Path, process::ExitCode};
 
@@ -16,14 +16,14 @@ use crate::{
     visible::{revealed, visible},
 };
 
-/// What is compared.
+/// Arguments of `trust diff`.
 #[derive(Args)]
 pub(super) struct DiffArguments {
     #[command(flatten)]
     chosen: Chosen,
 }
 
-/// Shows the differences. The exit code tells whether there are any, as that of `diff` does.
+/// Shows the differences. The exit code says if there are any, like that of `diff`.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: &DiffArguments,
@@ -57,25 +57,25 @@ pub(super) fn run(
     Ok(ExitCode::FAILURE)
 }
 
-/// Tells what the scanner says of what is not as pinned.
+/// Prints the scanner's remarks about changes.
 pub(super) fn remark_on(server: &Examined, chosen: &Chosen) {
     for remark in server.remarks_on_changes(chosen) {
         output::remark(&format!("{}: remark: {remark}", name_of(server)));
     }
 }
 
-/// The toolbox and the name of a server.
+/// Returns the toolbox and name of a server.
 pub(super) fn name_of(server: &Examined) -> String {
     let (toolbox, name) = (server.place.toolbox.as_str(), server.place.server.as_str());
     visible(&format!("{toolbox}/{name}")).into_owned()
 }
 
-/// How a server differs from what is pinned of it; empty where it does not.
+/// Returns the difference between a server and its pin; empty if there is none.
 pub(super) fn difference(server: &Examined, pins: &Pins, chosen: &Chosen) -> String {
     let name = name_of(server);
     let differences = server.differences();
     let mut text = String::new();
-    // Whoever approves one tool approves how its server is started.
+    // Approving one tool also approves the launch of its server.
     if !differences.launch.is_empty() {
         text.push_str(&launches(server, &name));
     }
@@ -120,7 +120,7 @@ fn tool_difference(
     let now = texts.get(tool).map_or("", String::as_str);
     let pinned = server.pinned.as_ref().and_then(|it| it.tools.get(tool));
     let before = match pinned.and_then(|it| it.pinned) {
-        // Nothing but its finding is not approved, and all of it has to be looked at.
+        // Only the finding is not approved, so the whole definition is shown for review.
         Some(digest) if digest == Digest::of(now.as_bytes()) => String::new(),
         None => String::new(),
         Some(digest) => match pins.text(&server.place, digest) {
@@ -128,7 +128,7 @@ fn tool_difference(
             Some(text) => {
                 let (old, new) = (readable::definition(&text), readable::definition(now));
                 if old == new {
-                    // They differ in how a number is written.
+                    // They differ only in how a number is written.
                     return unified(Path::new(&name), &format!("{text}\n"), &format!("{now}\n"));
                 }
                 old

@@ -1,4 +1,4 @@
-//! What the servers are now, beside what is pinned of them. A server that may not be started is not started for a look.
+//! Compares the servers as they are now with their pins. A server whose launch is not approved is not started.
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
@@ -21,18 +21,18 @@ use crate::{
     visible::{revealed, visible},
 };
 
-/// The lock file and the servers that are meant.
+/// The lock file and the selected servers.
 pub(super) struct Subject {
     pub(super) pins: Pins,
-    /// What it holds; nothing where it is not there.
+    /// The content of the lock file; empty if it does not exist.
     pub(super) lock: Arc<Lock>,
-    /// What is configured of what is meant.
+    /// The selected part of the configuration.
     config: Config,
     /// The servers in the order of the configuration.
     pub(super) servers: Vec<Configured>,
 }
 
-/// What is said of a server whose entry in the lock file has less than this version compares.
+/// The remark about a lock file entry that has fewer parts of the launch than this version compares.
 const OLDER: &str = "recorded by an earlier version, which did not compare files among its arguments, 'envFile' and \
                      loader variables";
 
@@ -44,32 +44,31 @@ pub(super) struct Configured {
     secrets: Secrets,
 }
 
-/// A server, and what was found of it.
+/// A server with the result of examining it.
 pub(super) struct Examined {
     pub(super) place: ServerIdentifier,
     pub(super) mode: PinMode,
     pub(super) pinned: Option<PinnedServer>,
     pub(super) found: Found,
     pub(super) launch: Launch,
-    /// What no definition may hold that is kept.
+    /// Secrets that must not be stored with a definition.
     pub(super) secrets: Secrets,
-    /// What the scanner says of it.
     pub(super) remarks: Vec<Remark>,
 }
 
-/// What was found of a server.
+/// The result of starting a server.
 pub(super) enum Found {
     Up {
         observation: Observation,
         /// The canonical definitions of its tools by name.
         texts: BTreeMap<String, String>,
-        /// The tools with findings that nobody has approved, by name. They are taken up only where one of them is named:
+        /// Tools withheld for unapproved findings, by name. They are included only if one of them is named:
         /// whoever approves a whole server has not looked at each of them.
         reviewable: BTreeMap<String, Reviewable>,
     },
-    /// It did not come up.
+    /// It failed to start.
     Failed(String),
-    /// It was not started, since it would be started in a way that nobody has approved.
+    /// It was not started, because its launch is not approved.
     NotStarted,
 }
 
@@ -107,7 +106,7 @@ impl Subject {
         })
     }
 
-    /// Whether a server would not be started by a workbench that serves.
+    /// Returns true if a serving workbench would refuse to start the server.
     pub(super) fn is_barred(&self, server: &Configured) -> bool {
         let approved = self.lock.server(&server.place);
         server.mode == PinMode::Enforce
@@ -115,7 +114,7 @@ impl Subject {
                 .is_none_or(|it| !it.launch.differing_before_start(&server.launch).is_empty())
     }
 
-    /// Starts the servers that `starts` lets through, and looks at them.
+    /// Starts the servers for which `starts` returns true, and examines them.
     pub(super) fn examine(
         mut self,
         starts: impl Fn(&Self, &Configured) -> bool,
@@ -150,7 +149,7 @@ impl Subject {
     }
 }
 
-/// There is no such tool.
+/// An unknown tool.
 #[derive(Debug, Error)]
 #[error(
     "the server has no tool `{}`, and none of this name is pinned\n  hint: `mcp-workbench trust list` shows them",
@@ -158,8 +157,8 @@ impl Subject {
 )]
 pub(super) struct UnknownTool(String);
 
-/// Finds the tool that is meant among those that the server has or had, and takes it up if it is withheld for a finding.
-/// A tool may be named as messages show it, since they tell the user to paste a command.
+/// Resolves the selected tool among those that the server has or had, and includes it if it is withheld for a
+/// finding. The name may be the visible form from a message, because messages tell the user to paste a command.
 pub(super) fn choose_tool(
     servers: &mut [Examined],
     chosen: &Chosen,
@@ -183,11 +182,12 @@ pub(super) fn choose_tool(
     })
 }
 
-/// Leaves only some servers in a configuration, and has nothing of them withheld or recorded.
+/// Removes all other servers from a configuration, and switches pinning off so that nothing is withheld or
+/// recorded.
 fn unpin(config: &mut Config, servers: &[ServerIdentifier]) {
     config.purpose = Purpose::Review;
     for (name, toolbox) in &mut config.toolboxes {
-        // Nobody else has a part of a configuration that was just read.
+        // The configuration was just loaded, so nothing else shares it.
         let Some(toolbox) = Arc::get_mut(toolbox) else {
             continue;
         };
@@ -235,7 +235,7 @@ impl Found {
         }
     }
 
-    /// Counts a tool that is withheld for a finding among the others.
+    /// Moves a tool that is withheld for a finding to the offered ones.
     fn take_up(&mut self, tool: &str) {
         let Self::Up {
             observation,
@@ -256,7 +256,7 @@ impl Found {
 }
 
 impl Examined {
-    /// Why the tool that is meant cannot be approved: it is withheld for something that is wrong with its definition.
+    /// Returns the reason why the selected tool cannot be approved: its definition is invalid.
     pub(super) fn unapprovable(&self, chosen: &Chosen) -> Option<&str> {
         let tool = chosen.tool.as_ref()?;
         let is_pinned = { self.pinned.iter() }.any(|it| it.tools.contains_key(tool));
@@ -267,7 +267,7 @@ impl Examined {
         (is_missing && !is_pinned).then_some(remark.text.as_str())
     }
 
-    /// The names of the tools that the server has or had, withheld ones included.
+    /// Returns the names of the tools that the server has or had, withheld ones included.
     fn tool_names(&self) -> Vec<String> {
         let pinned = self.pinned.iter().flat_map(|it| it.tools.keys());
         let remarked = self.remarks.iter().filter_map(|it| it.tool.as_ref());
@@ -282,7 +282,7 @@ impl Examined {
         pinned.chain(found).chain(remarked).cloned().collect()
     }
 
-    /// What the scanner says of what is not as pinned, and is meant.
+    /// Returns the scanner's remarks about selected changes.
     pub(super) fn remarks_on_changes(&self, chosen: &Chosen) -> Vec<&str> {
         let Differences { changed, new, .. } = self.differences();
         let is_approved = |tool: &String| changed.contains(tool) || new.contains(tool);
@@ -293,13 +293,13 @@ impl Examined {
         remarks.map(|it| it.text.as_str()).collect()
     }
 
-    /// Returns what is said if the lock file has less of its launch than this version compares.
+    /// Returns the remark about an entry that was recorded by an earlier version.
     pub(super) fn older(&self) -> Option<&'static str> {
         let pinned = self.pinned.as_ref()?;
         pinned.launch.is_older_than(&self.launch).then_some(OLDER)
     }
 
-    /// In what the server is not what is pinned; nothing is known of tools where it is not up.
+    /// Returns the differences from the pin; without tools if the server is not up.
     pub(super) fn differences(&self) -> Differences {
         let pinned = self.pinned.clone().unwrap_or_default();
         match &self.found {

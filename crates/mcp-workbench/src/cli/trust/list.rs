@@ -1,4 +1,4 @@
-//! `trust list`: servers and tools, and whether they are what is pinned.
+//! `trust list`: lists servers and tools with their pin state.
 
 use std::{path::Path, process::ExitCode};
 
@@ -20,7 +20,7 @@ use crate::{
     visible::{revealed, visible},
 };
 
-/// What is listed.
+/// Arguments of `trust list`.
 #[derive(Args)]
 pub(super) struct ListArguments {
     #[command(flatten)]
@@ -31,7 +31,7 @@ pub(super) struct ListArguments {
     json: bool,
 }
 
-/// A lock file and what the servers are now.
+/// The lock file compared with the current servers.
 #[derive(Serialize)]
 struct Listing {
     file: String,
@@ -42,17 +42,17 @@ struct Listing {
 struct ListedServer {
     toolbox: String,
     server: String,
-    /// `off`, `notice` or `enforce`; nothing for a server that is not configured any more.
+    /// `off`, `notice` or `enforce`; `None` for a server that is no longer configured.
     pin: Option<&'static str>,
     state: State,
-    /// The parts of its launch that are not as pinned.
+    /// The parts of its launch that changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     launch: Vec<String>,
-    /// Why nothing is known of its tools.
+    /// The reason why its tools are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
     tools: Vec<ListedTool>,
-    /// What the scanner says of them.
+    /// Remarks of the scanner.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     remarks: Vec<Remark>,
 }
@@ -63,23 +63,23 @@ struct ListedTool {
     state: State,
 }
 
-/// How something stands to what is pinned.
+/// The state of a server or tool compared with its pin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum State {
-    /// As it was first met or approved.
+    /// As pinned.
     Pinned,
-    /// Otherwise.
+    /// Different from the pin.
     Changed,
-    /// Not in the lock file, or only seen.
+    /// Not pinned yet.
     New,
     /// Only in the lock file.
     Gone,
-    /// In the lock file, and its server is not up.
+    /// In the lock file, but its server is not up.
     Unknown,
 }
 
-/// Lists what is meant. The exit code tells whether all servers are up.
+/// Lists the selected servers. The exit code says if all of them are up.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: &ListArguments,
@@ -180,7 +180,7 @@ fn of_tools(tools: Vec<(String, State)>, chosen: &Chosen) -> Vec<ListedTool> {
         .collect()
 }
 
-/// The servers that only the lock file has.
+/// Returns the servers that are only in the lock file.
 fn gone(lock: &Lock, servers: &[Examined], chosen: &Chosen) -> Vec<ListedServer> {
     let gone = lock.servers().filter(|(place, _)| {
         chosen.has(place) && !servers.iter().any(|server| server.place == *place)

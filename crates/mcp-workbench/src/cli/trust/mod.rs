@@ -1,5 +1,5 @@
-//! `trust`: what is pinned in the lock file, how it differs from what the servers have, and a person's word about it.
-//! Nothing else approves anything.
+//! `trust`: shows the pins of the lock file, their differences from the current servers, and records the user's
+//! approval. Nothing else approves anything.
 
 mod approve;
 mod chosen;
@@ -18,7 +18,7 @@ use clap::{Args, Subcommand};
 use super::Done;
 use crate::config::Environment;
 
-/// What is done about what is pinned.
+/// Arguments of `trust`.
 #[derive(Args)]
 pub(super) struct TrustArguments {
     #[command(subcommand)]
@@ -39,7 +39,7 @@ enum TrustCommand {
     Pin(pin::PinArguments),
 }
 
-/// Runs what the arguments name.
+/// Runs a subcommand.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: &TrustArguments,

@@ -1,4 +1,5 @@
-//! `trust pin`: confirms that the configuration lowers `"pin"`, which the lock file holds otherwise. No server is started.
+//! `trust pin`: confirms that the configuration lowers `"pin"`; until then the lock file enforces the old value.
+//! No server is started.
 
 use std::{path::Path, process::ExitCode};
 
@@ -16,7 +17,7 @@ use crate::{
     visible::visible,
 };
 
-/// What is confirmed.
+/// Arguments of `trust pin`.
 #[derive(Args)]
 pub(super) struct PinArguments {
     #[command(flatten)]
@@ -27,7 +28,7 @@ pub(super) struct PinArguments {
     yes: bool,
 }
 
-/// Confirms what is meant.
+/// Confirms the lowered pins of the selected servers.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: &PinArguments,

@@ -1,10 +1,10 @@
-//! Definitions and launches as text that a person can compare, line by line, with nothing hidden in it.
+//! Formats definitions and launches as lines for comparison, with hidden characters made visible.
 
 use serde_json::Value;
 
 use crate::{lock::Launch, visible::revealed_lines};
 
-/// A canonical definition as text: strings as they read, everything else as JSON.
+/// Formats a canonical definition: strings as text, everything else as JSON.
 pub(super) fn definition(canonical: &str) -> String {
     let Ok(Value::Object(members)) = serde_json::from_str::<Value>(canonical) else {
         return format!("{}\n", revealed_lines(canonical));

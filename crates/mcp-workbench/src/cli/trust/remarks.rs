@@ -1,5 +1,4 @@
-//! What the scanner says of what a person is about to trust: tools that are withheld, and what may be honest and is worth
-//! reading.
+//! Remarks of the scanner for a user who is about to approve: withheld tools, and findings that may be harmless.
 
 use serde::Serialize;
 
@@ -10,13 +9,13 @@ use crate::{
     visible::revealed,
 };
 
-/// How many remarks about one server are shown.
+/// The maximum number of remarks per server.
 const MOST: usize = 20;
 
-/// Something about a server or one of its tools.
+/// A remark about a server or one of its tools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Remark {
-    /// The tool; nothing where it is about the server.
+    /// The tool; `None` for a remark about the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) tool: Option<String>,
     pub(super) text: String,
@@ -38,7 +37,7 @@ impl Remark {
     }
 }
 
-/// What is said of a server among those that were looked at with it.
+/// Returns the remarks about a server among all that were started with it.
 pub(super) fn of(server: &Probed, all: &[Probed]) -> Vec<Remark> {
     let Ok(list) = &server.tools else {
         return Vec::new();
@@ -58,7 +57,7 @@ pub(super) fn of(server: &Probed, all: &[Probed]) -> Vec<Remark> {
     bounded(remarks.collect())
 }
 
-/// What is said of how a server wants to be used.
+/// Returns remarks about the server's instructions.
 fn instructions(list: &ToolList) -> impl Iterator<Item = Remark> {
     let text = list.introduction.instructions.as_deref();
     let findings = text.map(scan::instructions).unwrap_or_default().into_iter();
@@ -66,7 +65,7 @@ fn instructions(list: &ToolList) -> impl Iterator<Item = Remark> {
         .map(|finding: Finding| Remark::of_server(&format!("what it says of itself: {finding}")))
 }
 
-/// What only the servers of a toolbox show together.
+/// Returns remarks that only show when the servers of a toolbox are compared.
 fn across(server: &Probed, all: &[Probed]) -> impl Iterator<Item = Remark> {
     let beside = all.iter().filter(|it| it.toolbox == server.toolbox);
     let lists = beside.filter_map(|probed| {
@@ -85,7 +84,7 @@ fn across(server: &Probed, all: &[Probed]) -> impl Iterator<Item = Remark> {
     })
 }
 
-/// Not more than anybody reads.
+/// Limits the number of remarks.
 fn bounded(mut remarks: Vec<Remark>) -> Vec<Remark> {
     let more = remarks.len().saturating_sub(MOST);
     if more > 0 {

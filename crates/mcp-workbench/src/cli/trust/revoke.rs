@@ -1,4 +1,4 @@
-//! `trust revoke`: takes servers and tools out of the lock file. No server is started.
+//! `trust revoke`: removes servers and tools from the lock file. No server is started.
 
 use std::{path::Path, process::ExitCode};
 
@@ -14,7 +14,7 @@ use crate::{
     visible::{revealed, visible},
 };
 
-/// What is revoked.
+/// Arguments of `trust revoke`.
 #[derive(Args)]
 pub(super) struct RevokeArguments {
     #[command(flatten)]
@@ -25,12 +25,12 @@ pub(super) struct RevokeArguments {
     yes: bool,
 }
 
-/// The lock file has nothing of what is meant.
+/// The lock file has no such server or tool.
 #[derive(Debug, Error)]
 #[error("the lock file has nothing of that\n  hint: `mcp-workbench trust list` shows what it has")]
 struct NothingPinned;
 
-/// Revokes what is meant.
+/// Revokes the selected servers or tools.
 pub(super) fn run(
     config: Option<&Path>,
     arguments: &RevokeArguments,
@@ -70,7 +70,7 @@ pub(super) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-/// The servers that are meant, with the number of their tools.
+/// Returns the selected servers with the number of their tools.
 fn meant(lock: &Lock, chosen: &Chosen) -> Vec<(ServerIdentifier, usize)> {
     let servers = lock.servers().filter(|(place, pinned)| {
         let tool = chosen.tool.as_ref();

@@ -1,4 +1,4 @@
-//! The tools that an entry allows, where two clients have one server and allow different tools.
+//! Tool restrictions of an entry, for merging two clients' entries of one server.
 
 use std::collections::BTreeSet;
 
@@ -8,16 +8,16 @@ const INCLUDED: &str = "includeTools";
 const DISABLED: &str = "disabledTools";
 const EXCLUDED: [&str; 2] = ["excludeTools", DISABLED];
 
-/// The restrictions of an entry.
+/// The tool restrictions of an entry.
 #[derive(Debug, PartialEq, Eq)]
 struct Restrictions {
-    /// The only tools that it allows; `None` where it allows all that are not excluded.
+    /// The only tools that it allows; `None` if it allows all that are not excluded.
     included: Option<BTreeSet<String>>,
-    /// The tools that it does not allow.
+    /// The tools that it excludes.
     excluded: BTreeSet<String>,
 }
 
-/// Leaves an entry only the tools that both entries allow. Tells whether they allow different tools.
+/// Restricts an entry to the tools that both entries allow. Returns true if their restrictions differ.
 pub(super) fn restrict_to_both(entry: &mut Map<String, Value>, other: &Value) -> bool {
     let one = Restrictions::of(|key| entry.get(key));
     let other = Restrictions::of(|key| other.get(key));

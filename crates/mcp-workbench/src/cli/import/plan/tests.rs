@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::clients::{ClientName, Scope, client, own_servers, servers_in};
 
-/// What a client has in its file.
+/// Returns the content of a client's file.
 fn file(name: ClientName, servers: &Value) -> FoundFile {
     let client = client(name);
     let text = json!({client.key[0]: servers}).to_string();
