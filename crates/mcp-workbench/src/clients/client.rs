@@ -1,9 +1,9 @@
-//! What can be said of an MCP client: where its files are, how they are written, and how its entries
-//! are spelt. The clients themselves are in `table.rs`, what they can take in `limits.rs`.
+//! Descriptions of MCP clients: their files, formats and the spelling of their entries. The clients themselves
+//! are in `table.rs`, their limits in `limits.rs`.
 
 use clap::ValueEnum;
 
-/// A known client, by the word that names it on the command line.
+/// A known client, with its name on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
 #[expect(missing_docs, reason = "the titles are in the table")]
 pub enum ClientName {
@@ -35,48 +35,46 @@ pub enum ClientName {
     MistralVibe,
 }
 
-/// What is known of a client.
+/// The description of a client.
 #[derive(Debug, Clone, Copy)]
 pub struct Client {
-    /// Its word.
     pub name: ClientName,
-    /// What people call it.
+    /// The product name.
     pub title: &'static str,
-    /// Its files, the one that is written to first. All that exist are read.
+    /// Its files, the one to write first. All that exist are read.
     pub files: &'static [ClientFile],
-    /// How the files are written.
+    /// The format of the files.
     pub format: Format,
-    /// The keys that lead to the servers.
+    /// The path of keys to the servers.
     pub key: &'static [&'static str],
-    /// How the servers stand under that key.
+    /// The layout of the servers under that key.
     pub listing: Listing,
-    /// How an entry of ours is spelt.
+    /// The spelling of our entry.
     pub spelling: Spelling,
-    /// How a variable is written in an entry.
+    /// The syntax of references to variables.
     pub interpolation: Interpolation,
-    /// The link that makes the client add a server.
+    /// The kind of link that makes the client add a server.
     pub link: Option<Link>,
 }
 
 /// A file of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientFile {
-    /// Whom it is for.
     pub scope: Scope,
-    /// The systems on which it is there.
+    /// The systems that have it.
     pub systems: &'static [System],
-    /// The folder that its path is seen from.
+    /// The folder that the path is relative to.
     pub base: Base,
-    /// Its path, with `/`.
+    /// The path, with `/` as separator.
     pub path: &'static str,
 }
 
-/// Whom a file is for.
+/// The scope of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Everything that a user does.
+    /// All work of a user.
     User,
-    /// The work in one directory.
+    /// Work in one directory.
     Project,
 }
 
@@ -90,7 +88,7 @@ pub enum System {
 }
 
 impl System {
-    /// The one that this program was made for; what is neither Windows nor macOS is like Linux.
+    /// The system that this program was built for. Everything but Windows and macOS counts as Linux.
     pub const CURRENT: Self = if cfg!(windows) {
         Self::Windows
     } else if cfg!(target_os = "macos") {
@@ -100,88 +98,83 @@ impl System {
     };
 }
 
-/// A folder that paths are seen from.
+/// The folder that a path is relative to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Base {
     /// The home directory.
     Home,
-    /// The folder that a variable names, or else the home directory with this path.
+    /// The folder of a variable, or else this path in the home directory.
     Variable {
-        /// The variable.
         name: &'static str,
-        /// What stands for it in the home directory.
+        /// The path in the home directory.
         otherwise: &'static str,
     },
     /// `$XDG_CONFIG_HOME`, or `.config` in the home directory, on every system.
     Config,
-    /// Where desktop programs keep their data: `$XDG_CONFIG_HOME` or `~/.config`,
-    /// `~/Library/Application Support`, `%APPDATA%`.
+    /// The application data folder: `$XDG_CONFIG_HOME` or `~/.config`, `~/Library/Application Support`,
+    /// `%APPDATA%`.
     AppData,
     /// The directory in which the workbench was started.
     Project,
 }
 
-/// How a file is written.
+/// The format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// JSON; comments and trailing commas are taken.
+    /// JSON with comments and trailing commas.
     Json,
-    /// TOML.
     Toml,
-    /// YAML.
     Yaml,
 }
 
-/// How servers stand in a file.
+/// The layout of the servers in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Listing {
     /// A map from names to entries.
     Map,
-    /// The same, and once more for each project under `projects`.
+    /// The same, and once more per project under `projects`.
     MapAndProjects,
     /// A list of entries with a `name`.
     List,
 }
 
-/// How an entry of ours is spelt for a client.
+/// The spelling of our entry in a client's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spelling {
-    /// How program and arguments are given.
+    /// The keys of program and arguments.
     pub command: CommandSpelling,
-    /// The key of the variables.
+    /// The key of the environment variables.
     pub env: &'static str,
-    /// More keys, with the values that they always have.
+    /// Further keys with constant values.
     pub always: &'static [(&'static str, Constant)],
 }
 
-/// How program and arguments are given.
+/// The keys of program and arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandSpelling {
     /// `command` and `args`.
     CommandAndArgs,
     /// `cmd` and `args`.
     CmdAndArgs,
-    /// `command` holds both.
+    /// `command` is a list of both.
     Line,
 }
 
-/// A value that an entry always has.
+/// A constant value of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Constant {
     /// The name of the server.
     Name,
-    /// A text.
     Text(&'static str),
     /// `true`.
     True,
-    /// A list of texts.
     Texts(&'static [&'static str]),
 }
 
-/// How a variable is written in an entry, so that the client replaces it.
+/// The syntax of a reference to a variable that the client expands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interpolation {
-    /// Not at all.
+    /// The client expands no variables.
     None,
     /// `${VAR}`.
     Braces,
@@ -193,7 +186,7 @@ pub enum Interpolation {
     Curly,
     /// `${{ secrets.VAR }}`.
     Template,
-    /// By name in a list under this key: the client passes these variables on.
+    /// Names in a list under this key; the client passes these variables on.
     NamesIn(&'static str),
 }
 
@@ -205,19 +198,19 @@ pub enum Link {
 }
 
 impl Client {
-    /// Whether the workbench can write into a file of this client.
+    /// Returns true if the workbench can write a file of this client.
     pub fn can_be_written(&self) -> bool {
         self.name != ClientName::Roo
     }
 
-    /// The word of the command line.
+    /// Returns the name on the command line.
     pub fn word(&self) -> String {
         self.name.word()
     }
 }
 
 impl ClientName {
-    /// The word of the command line.
+    /// Returns the name on the command line.
     pub fn word(self) -> String {
         self.to_possible_value()
             .map(|value| value.get_name().to_owned())

@@ -1,11 +1,11 @@
-//! The content of a client's file as one JSON value, whatever the file is written in.
+//! Parses a client's file of any format into a JSON value.
 
 use serde_json::{Map, Value};
 use toml_edit::{Item, Value as TomlValue};
 
 use super::client::Format;
 
-/// Why a text is not what it should be. It says nothing of the text itself, which may hold secrets.
+/// A syntax error. It does not quote the text, which may contain secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{line}:{column}: {what}")]
 pub struct SyntaxError {
@@ -16,7 +16,7 @@ pub struct SyntaxError {
     pub what: String,
 }
 
-/// Reads a text. An empty one has nothing in it.
+/// Parses a text. An empty one is null.
 pub(super) fn parse(text: &str, format: Format) -> Result<Value, SyntaxError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     match format {
@@ -43,7 +43,7 @@ fn parse_toml(text: &str) -> Result<Value, SyntaxError> {
     Ok(of_item(parse_toml_text(text)?.as_item()))
 }
 
-/// A TOML text with its comments and layout.
+/// Parses a TOML text with its comments and layout.
 pub(super) fn parse_toml_text(text: &str) -> Result<toml_edit::Document<&str>, SyntaxError> {
     toml_edit::Document::parse(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);

@@ -1,4 +1,4 @@
-//! The fields of a client's entry under all the names that clients have for them.
+//! Reads the fields of a client's entry by all the keys that clients use for them.
 
 use std::borrow::Cow;
 
@@ -9,26 +9,26 @@ use serde_json::{Map, Value};
 pub(super) struct Fields<'e>(pub(super) &'e Map<String, Value>);
 
 impl<'e> Fields<'e> {
-    /// The first of some keys that is there and not `null`.
+    /// Returns the value of the first key that is present and not `null`.
     pub(super) fn first(self, keys: &[&str]) -> Option<&'e Value> {
         let mut found = keys.iter().filter_map(|key| self.0.get(*key));
         found.find(|value| !value.is_null())
     }
 
-    /// A text that is not empty, under the first of some keys.
+    /// Returns the string of the first key that is present, if it is not blank.
     pub(super) fn text(self, keys: &[&str]) -> Option<&'e str> {
         let text = self.first(keys)?.as_str()?;
         (!text.trim().is_empty()).then_some(text)
     }
 
-    /// The address of a remote server, and the key that it stands under.
+    /// Returns the URL of a remote server, and its key.
     pub(super) fn url(self) -> Option<(&'e str, &'static str)> {
         let keys = ["httpUrl", "serverUrl", "url", "uri"];
         keys.into_iter()
             .find_map(|key| Some((self.text(&[key])?, key)))
     }
 
-    /// The program and its arguments.
+    /// Returns the program and its arguments.
     pub(super) fn words(self) -> Option<Vec<Cow<'e, str>>> {
         let mut words = match self.first(&["command", "cmd"])? {
             Value::Array(line) => line.iter().filter_map(plain).collect(),
@@ -49,13 +49,13 @@ impl<'e> Fields<'e> {
         self.texts(&["args"])
     }
 
-    /// The texts of a list; numbers and booleans are taken as they are written.
+    /// Returns the strings of a list; numbers and booleans are converted.
     pub(super) fn texts(self, keys: &[&str]) -> Vec<Cow<'e, str>> {
         let list = self.first(keys).and_then(Value::as_array);
         list.into_iter().flatten().filter_map(plain).collect()
     }
 
-    /// The texts of a map, in order.
+    /// Returns the strings of a map, in order.
     pub(super) fn map(self, keys: &[&str]) -> Vec<(&'e str, Cow<'e, str>)> {
         let map = self.first(keys).and_then(Value::as_object);
         let members = map.into_iter().flatten();
@@ -64,18 +64,18 @@ impl<'e> Fields<'e> {
             .collect()
     }
 
-    /// The members of an object in the entry.
+    /// Returns the members of an object in the entry.
     pub(super) fn inner(self, key: &str) -> Option<Self> {
         self.0.get(key).and_then(Value::as_object).map(Fields)
     }
 
-    /// Whether the entry is switched off.
+    /// Returns true if the entry is disabled.
     pub(super) fn is_disabled(self) -> bool {
         let is = |key: &str, flag: bool| self.0.get(key) == Some(&Value::Bool(flag));
         is("disabled", true) || is("enabled", false) || is("isActive", false)
     }
 
-    /// The names in a list of names, or of objects with a `name`.
+    /// Returns the names in a list of names, or of objects with a `name`.
     pub(super) fn names(self, key: &str) -> Vec<&'e str> {
         let list = self.0.get(key).and_then(Value::as_array);
         let name = |item: &'e Value| item.as_str().or_else(|| item.get("name")?.as_str());
@@ -83,7 +83,7 @@ impl<'e> Fields<'e> {
     }
 }
 
-/// A value as text; lists and objects are none.
+/// Converts a plain value to a string; lists and objects are `None`.
 fn plain(value: &Value) -> Option<Cow<'_, str>> {
     match value {
         Value::String(text) => Some(Cow::from(text)),

@@ -1,18 +1,18 @@
-//! Where the files of a client are on this machine.
+//! Locates the files of a client on this machine.
 
 use std::path::{Path, PathBuf};
 
 use super::client::{Base, Client, ClientFile, Scope, System};
 use crate::config::Environment;
 
-/// A place where a client looks for its servers.
+/// A file path that a client reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientPath {
     pub path: PathBuf,
     pub scope: Scope,
 }
 
-/// The files that a client would read on a system, whether they exist or not.
+/// Returns the files that a client would read on a system, existing or not.
 pub fn client_paths(client: &Client, system: System, environment: &Environment) -> Vec<ClientPath> {
     let files = client.files.iter();
     let files = files.filter(|file| file.systems.contains(&system));
@@ -25,7 +25,7 @@ pub fn client_paths(client: &Client, system: System, environment: &Environment) 
     paths.collect()
 }
 
-/// The folder that the path of a file is seen from, if this user has one.
+/// Returns the folder that the path of a file is relative to, if this user has one.
 fn base(file: &ClientFile, system: System, environment: &Environment) -> Option<PathBuf> {
     let home = || environment.home().map(Path::to_owned);
     match file.base {
@@ -49,7 +49,7 @@ fn config_folder(environment: &Environment) -> Option<PathBuf> {
     folder_of("XDG_CONFIG_HOME", environment).or_else(|| Some(environment.home()?.join(".config")))
 }
 
-/// The folder that a variable names; a relative one is as good as none.
+/// Returns the folder that a variable names. A relative path is ignored.
 fn folder_of(variable: &str, environment: &Environment) -> Option<PathBuf> {
     let folder = PathBuf::from(environment.variable(variable)?);
     folder.is_absolute().then_some(folder)

@@ -1,4 +1,4 @@
-//! Looking at the files of clients on this machine.
+//! Finds and reads the clients' files on this machine.
 
 use std::{
     io,
@@ -19,54 +19,50 @@ use crate::{
     plain_file::{self, PlainFileError},
 };
 
-/// The largest file that is read. Some clients keep much else in theirs.
+/// The largest file that is read. Some clients store much else in theirs.
 const LARGEST_FILE: u64 = 256 * 1024 * 1024;
 
-/// A file of a client that exists.
+/// An existing file of a client.
 #[derive(Debug)]
 pub(crate) struct FoundFile {
     pub client: &'static Client,
     pub path: PathBuf,
     pub scope: Scope,
-    /// Its servers, or why they cannot be read.
+    /// Its servers, or the error of reading them.
     pub servers: Result<Vec<FoundServer>, ReadError>,
 }
 
 /// A server in a client's file.
 #[derive(Debug)]
 pub struct FoundServer {
-    /// The name that it has there.
     pub name: String,
-    /// The directory that it is for, if it is for one.
+    /// The directory that the server is for, if any.
     pub project: Option<PathBuf>,
     pub entry: Map<String, Value>,
     pub reading: Reading,
 }
 
-/// Why a client's file cannot be used.
+/// Reasons why a client's file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReadError {
-    /// It cannot be read.
     #[error("cannot read `{}`: {source}\n  hint: make it readable for this user", file.display())]
     Unreadable { file: PathBuf, source: io::Error },
-    /// It is larger than any configuration.
+    /// The file is too large for a configuration.
     #[error("`{}` is larger than {LARGEST_FILE} bytes\n  hint: check what it is", file.display())]
     TooLarge { file: PathBuf },
-    /// It is no UTF-8 text.
     #[error("`{}` is not UTF-8 text\n  hint: save it as UTF-8", file.display())]
     NotText { file: PathBuf },
-    /// It is not written as it should be.
     #[error("{}:{error}\n  hint: mend it there; the client probably cannot read it either", file.display())]
     Syntax { file: PathBuf, error: SyntaxError },
 }
 
-/// The files of some clients that exist on this machine, with their servers.
+/// Returns the existing files of some clients with their servers.
 pub(crate) fn find(clients: &[&'static Client], environment: &Environment) -> Vec<FoundFile> {
     let mut found = Vec::new();
     for &client in clients {
         let mut paths: Vec<ClientPath> = Vec::new();
         for it in client_paths(client, System::CURRENT, environment) {
-            // Seen from the home directory, a file of the user is that of a project too.
+            // In the home directory, the user's file is at the path of a project file too.
             let known = paths.iter().any(|known| known.path == it.path);
             if !known && it.path.is_file() {
                 paths.push(it);
@@ -96,7 +92,7 @@ fn servers(
     })
 }
 
-/// The servers in the text of a file; `directory` is the project of one that is for a project.
+/// Parses the servers in the text of a file; `directory` is the project of a project file.
 pub fn servers_in(
     client: &Client,
     text: &str,
@@ -114,7 +110,6 @@ pub fn servers_in(
     Ok(servers.collect())
 }
 
-/// Reads a file of a client.
 pub(crate) fn read_text(file: &Path) -> Result<String, ReadError> {
     let bytes = plain_file::read(file, LARGEST_FILE).map_err(|error| match error {
         PlainFileError::TooLarge(_) => ReadError::TooLarge { file: file.into() },
@@ -127,7 +122,6 @@ pub(crate) fn read_text(file: &Path) -> Result<String, ReadError> {
 }
 
 impl Format {
-    /// The name of the format.
     pub fn title(self) -> &'static str {
         match self {
             Self::Json => "JSON",

@@ -1,4 +1,4 @@
-//! Whether two entries are one server, and whether an entry is the workbench itself.
+//! Tells if two entries are the same server, and if an entry is the workbench itself.
 
 use std::path::Path;
 
@@ -6,14 +6,13 @@ use serde_json::Value;
 
 use super::fields::Fields;
 
-/// What makes a server the one that it is: its command line, its variables and where it works, or its
-/// address.
+/// The identity of a server: its command line, variables and working directory, or its URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Identity {
     Program {
         /// The program and its arguments.
         words: Vec<String>,
-        /// The variables, sorted.
+        /// The environment variables, sorted.
         env: Vec<(String, String)>,
         directory: Option<String>,
     },
@@ -22,15 +21,14 @@ pub(crate) enum Identity {
     },
 }
 
-/// Programs that start others, which are named among their arguments.
+/// Programs that start another program, which is named in their arguments.
 const LAUNCHERS: &[&str] = &[
     "npx", "bunx", "pnpx", "pnpm", "yarn", "bun", "uvx", "uv", "pipx", "cmd",
 ];
 
-/// The name of this program.
 const OURS: &str = "mcp-workbench";
 
-/// What an entry is, if it is a server.
+/// Returns the identity of an entry; `None` if it is not a server.
 pub(crate) fn identity(entry: &Value) -> Option<Identity> {
     let fields = Fields(entry.as_object()?);
     if let Some(words) = fields.words() {
@@ -50,12 +48,13 @@ pub(crate) fn identity(entry: &Value) -> Option<Identity> {
         });
     }
     let (url, _) = fields.url()?;
+    // Some clients add a slash at the end, and others do not.
     let url = url.trim_end_matches('/').to_owned();
     Some(Identity::Remote { url })
 }
 
 impl Identity {
-    /// Whether this is the workbench, as a program, a package, or the file of this very program.
+    /// Returns true for the workbench: as a program, as a package, or by the path of this program.
     pub(crate) fn is_ours(&self, program: &Path) -> bool {
         let Self::Program { words, .. } = self else {
             return false;
@@ -75,7 +74,7 @@ impl Identity {
     }
 }
 
-/// The name of a program without its folder and its ending.
+/// Returns the name of a program without folder and extension, in lower case.
 pub(super) fn stem(command: &str) -> String {
     let name = command.rsplit(['/', '\\']).next().unwrap_or(command);
     let name = name.to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! The references of other clients' entries in our words. What we have no words for is said.
+//! Translates references in clients' entries to our syntax. A remark reports each that cannot be translated.
 
 use std::path::Path;
 
@@ -8,21 +8,20 @@ use super::{
 };
 use crate::config::escape_references;
 
-/// What a reference can depend on.
+/// The context of a reference.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Surroundings<'a> {
-    /// How the client writes variables.
+    /// The client's syntax for variables.
     pub(super) dialect: Interpolation,
     /// The directory that the entry is for.
     pub(super) project: Option<&'a Path>,
 }
 
-/// A text of ours, and what has to be said of it.
+/// A translated text with remarks.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Translated {
-    /// The text. If it has a reference that we do not have, all of it is literal.
+    /// The text. If it has a reference that cannot be translated, all of it is literal.
     pub(super) text: String,
-    /// Remarks, in order.
     pub(super) remarks: Vec<Remark>,
 }
 
@@ -33,13 +32,13 @@ enum Meaning {
         default: Option<String>,
         source: Option<ValueSource>,
     },
-    /// A reference that means the same here.
+    /// A reference with the same meaning here.
     Same(&'static str),
     Text(String),
     Unknown,
 }
 
-/// Translates a text that stands under `key`.
+/// Translates the text of `key`.
 pub(super) fn translate(text: &str, key: &str, from: Surroundings<'_>) -> Translated {
     let mut translated = Translated::default();
     let mut rest = text;
@@ -60,7 +59,7 @@ pub(super) fn translate(text: &str, key: &str, from: Surroundings<'_>) -> Transl
     translated
 }
 
-/// Translates the name of a variable, which a client's entry gives without any signs around it.
+/// Translates a bare variable name.
 pub(super) fn translate_name(name: &str, key: &str) -> Translated {
     if !is_name(name) {
         return untranslatable(name, key, &format!("${{{name}}}"));
@@ -87,8 +86,8 @@ pub(super) fn normalize_own(text: &str) -> String {
     normalized
 }
 
-/// The text as a literal: a reference that means nothing to the client may mean something to us. What follows a colon
-/// may be a secret, so the remark leaves it out.
+/// Makes the whole text a literal: a reference that means nothing to the client may mean something to us. The
+/// remark omits what follows a colon, because it may be a secret.
 fn untranslatable(text: &str, key: &str, reference: &str) -> Translated {
     let reference = match reference.split_once(':') {
         Some((begin, _)) => format!("{begin}:…}}"),
@@ -104,8 +103,8 @@ fn untranslatable(text: &str, key: &str, reference: &str) -> Translated {
 }
 
 impl Translated {
-    /// Adds text that must not become part of a reference, whatever precedes it: a folder named `app$` before
-    /// `{file:…}` included.
+    /// Adds text that must not become part of a reference together with what precedes it, such as a folder named
+    /// `app$` before `{file:…}`.
     fn push_literal(&mut self, text: &str) {
         if self.text.ends_with('$') && text.starts_with('{') {
             self.text.push('$');
@@ -113,9 +112,9 @@ impl Translated {
         self.text.push_str(&escape_references(text));
     }
 
-    /// Adds what a reference means, if we can say it.
+    /// Adds a reference; returns false if it cannot be translated.
     fn push(&mut self, meaning: Meaning, dialect: Interpolation) -> bool {
-        // After a `$`, what we would write is our way of writing a literal `${`.
+        // After a `$` our reference would read as the escape for a literal `${`.
         let glued = self.text.ends_with('$');
         match meaning {
             Meaning::Text(text) => self.push_literal(&text),
@@ -149,7 +148,7 @@ impl Translated {
 }
 
 impl Surroundings<'_> {
-    /// The reference that the text begins with: its length and what it means.
+    /// Returns the length and meaning of the reference at the start of the text.
     fn reference(&self, text: &str) -> Option<(usize, Meaning)> {
         if let Some(inside) = text.strip_prefix("${{")
             && let Some(length) = inside.find("}}")
@@ -183,7 +182,7 @@ impl Surroundings<'_> {
         }
     }
 
-    /// What stands between `${` and `}`.
+    /// Returns the meaning of the text between `${` and `}`.
     fn braces(&self, inside: &str) -> Meaning {
         if inside.contains("${") {
             return Meaning::Unknown;
@@ -235,7 +234,7 @@ impl Surroundings<'_> {
     }
 }
 
-/// What stands between `${{` and `}}`.
+/// Returns the meaning of the text between `${{` and `}}`.
 fn template(inside: &str) -> Meaning {
     match inside.split_once('.') {
         Some(("secrets" | "inputs", name)) if is_name(name) => Meaning::Variable {
@@ -255,7 +254,7 @@ fn variable(name: &str) -> Meaning {
     }
 }
 
-/// The variable that stands for something a client asks for.
+/// Returns the variable name for an input that a client prompts for.
 fn variable_of(id: &str) -> String {
     let mut name: String = id
         .chars()

@@ -1,77 +1,75 @@
-//! What clients can take: how long names of tools may be with what the client puts in front, where
-//! descriptions and instructions are cut, how many tools are shown. As far as it is known; a client
-//! of which nothing is known has no limits here.
+//! Known limits of clients: the length of tool names with the client's prefix, the lengths at which descriptions
+//! and instructions are cut, and the number of tools. A client without an entry has no known limits.
 
 use super::client::ClientName;
 
-/// What a client can take.
+/// The limits of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     pub name: Option<NameLimit>,
-    /// A tool's description is cut after so many characters, without a word.
+    /// The number of characters after which a tool description is silently cut.
     pub description: Option<usize>,
-    /// The same for the instructions of a server.
+    /// The same for server instructions.
     pub instructions: Option<usize>,
-    /// The number of tools of all servers together.
+    /// The maximum number of tools of all servers together.
     pub tools: Option<ToolLimit>,
-    /// Whether the client is known not to show instructions to its model.
+    /// True if the client is known not to show instructions to its model.
     pub ignores_instructions: bool,
 }
 
-/// What the name of a tool may be.
+/// The limit of tool names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NameLimit {
-    /// The most characters of the name with what is counted beside it.
+    /// The maximum length, with the counted prefix.
     pub longest: usize,
-    /// What is counted beside the tool's own name.
+    /// The prefix that counts.
     pub counted: Counted,
-    /// What becomes of a name that is longer.
+    /// The effect of a longer name.
     pub beyond: Beyond,
-    /// Whether only `A-Z a-z 0-9 _ -` may stand in it.
+    /// True if only `A-Z a-z 0-9 _ -` are allowed.
     pub plain_letters: bool,
 }
 
-/// What is counted beside a tool's own name.
+/// The prefix that counts towards the length of a tool name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {
     Nothing,
-    /// `mcp__<server>__`, which the client puts in front.
+    /// `mcp__<server>__`, which the client adds.
     McpPrefix,
     /// The name of the server.
     Server,
 }
 
-/// What becomes of more than a client can take.
+/// The effect of exceeding a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Beyond {
-    /// The model's interface refuses every request of the session.
+    /// The model's API rejects every request of the session.
     SessionFails,
-    /// The tool is left out.
+    /// The tool is omitted.
     LeftOut,
     Shortened,
-    /// The tools are only found by a search of the client.
+    /// The tools are only found by the client's search.
     Deferred,
 }
 
-/// How many tools a client shows.
+/// The limit of the number of tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolLimit {
-    /// The most tools of all servers.
+    /// The maximum number of tools of all servers.
     pub most: usize,
     pub beyond: Beyond,
 }
 
-/// A name that a client cannot take.
+/// A tool name that a client cannot use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameFault {
     TooLong {
-        /// How long it is, with what is counted beside it.
+        /// The length with the counted prefix.
         length: usize,
-        /// How long it may be.
         longest: usize,
         beyond: Beyond,
     },
-    /// It holds a character other than `A-Z a-z 0-9 _ -`.
+    /// A character other than `A-Z a-z 0-9 _ -`.
     Character { character: char },
 }
 
@@ -91,10 +89,10 @@ const CLAUDE_NAMES: NameLimit = NameLimit {
     plain_letters: true,
 };
 
-/// Where Claude Code cuts texts.
+/// The length at which Claude Code cuts texts.
 const CLAUDE_TEXT: usize = 2_048;
 
-/// What is known, client by client.
+/// The known limits by client.
 const LIMITS: &[(ClientName, Limits)] = &[
     (
         ClientName::ClaudeDesktop,
@@ -201,7 +199,7 @@ const LIMITS: &[(ClientName, Limits)] = &[
     ),
 ];
 
-/// What a client can take.
+/// Returns the limits of a client.
 pub fn limits(client: ClientName) -> Limits {
     let mut known = LIMITS.iter();
     known
@@ -210,7 +208,7 @@ pub fn limits(client: ClientName) -> Limits {
 }
 
 impl NameLimit {
-    /// How long the client counts the name of a tool of a server.
+    /// Returns the length of a tool name as the client counts it.
     pub fn length(&self, server: &str, tool: &str) -> usize {
         let beside = match self.counted {
             Counted::Nothing => 0,
@@ -220,7 +218,7 @@ impl NameLimit {
         beside + tool.chars().count()
     }
 
-    /// What is wrong with the name of a tool, for a server that the client knows under this name.
+    /// Returns the reason why the client cannot use a tool name; `server` is the name of the server in the client.
     pub fn fault(&self, server: &str, tool: &str) -> Option<NameFault> {
         let allowed = |letter: &char| letter.is_ascii_alphanumeric() || "_-".contains(*letter);
         if self.plain_letters

@@ -1,10 +1,9 @@
-//! The MCP clients that people have: what they are, as data, and their files.
+//! The known MCP clients as data, and their files.
 //!
-//! [`CLIENTS`] says where each keeps its servers and how it spells them, [`limits()`] what it can take.
-//! [`find()`] reads the files that exist: the content becomes one JSON value (`document`), in which the
-//! entries are found (`read`) and put into our words (`translate`, `interpolate`), each with its [`Remark`]s.
-//! [`identity()`] says which of them are the same. [`OwnEntry`] is the workbench as a server of a client, and
-//! [`ClientText`] a client's file into which it is put.
+//! [`CLIENTS`] describes the files and spelling of each client, [`limits()`] its limits. [`find()`] reads the
+//! files that exist: `document` parses them to JSON, `read` finds the entries, and `translate` and `interpolate`
+//! convert them to our syntax with [`Remark`]s. [`identity()`] recognizes duplicates. [`OwnEntry`] is the
+//! workbench as a server of a client, and [`ClientText`] edits a client's file.
 
 mod client;
 mod document;

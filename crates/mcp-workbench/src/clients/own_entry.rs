@@ -1,5 +1,5 @@
-//! The entry that makes a client start the workbench, in the client's own spelling: as a value, as a snippet
-//! to be pasted, and as a link.
+//! The entry that makes a client start the workbench, in the client's spelling: as a value, as a snippet to
+//! paste, and as a link.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::config::{Environment, MissingValue, Transport, parse};
 
-/// Variables that every client passes on.
+/// Variables that every client passes to its servers.
 const PASSED_ANYWAY: &[&str] = &[
     "HOME",
     "LOGNAME",
@@ -35,18 +35,17 @@ const PASSED_ANYWAY: &[&str] = &[
 /// The workbench as a server of a client.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OwnEntry<'a> {
-    /// The name that it has there.
     pub name: &'a str,
-    /// The program, by its whole path.
+    /// The absolute path of the program.
     pub program: &'a str,
-    /// The configuration, by its whole path.
+    /// The absolute path of the configuration.
     pub config: &'a str,
     /// The variables that the configuration needs.
     pub variables: &'a [String],
 }
 
 impl OwnEntry<'_> {
-    /// The entry for a client.
+    /// Returns the entry for a client.
     pub(crate) fn value(&self, client: &Client) -> Value {
         let mut entry = Map::new();
         if client.listing == Listing::List {
@@ -96,7 +95,7 @@ impl OwnEntry<'_> {
         })
     }
 
-    /// The variables, as the client passes them on; `None` where there are none, or it does not.
+    /// Returns the variables in the client's syntax; `None` if there are none or the client cannot pass them on.
     fn environment(&self, client: &Client) -> Option<(String, Value)> {
         if self.variables.is_empty() {
             return None;
@@ -111,7 +110,7 @@ impl OwnEntry<'_> {
         Some((client.spelling.env.to_owned(), env.into()))
     }
 
-    /// What a person can paste into the client's file.
+    /// Returns the text to paste into the client's file.
     pub(crate) fn snippet(&self, client: &Client) -> String {
         let entry = self.value(client);
         match client.format {
@@ -149,7 +148,7 @@ impl OwnEntry<'_> {
         }
     }
 
-    /// The entry as it will stand in the client's file, without what is around it.
+    /// Returns the entry as it will appear in the client's file, without its surroundings.
     pub(crate) fn lines(&self, client: &Client) -> Vec<String> {
         if client.format != Format::Json {
             return self.snippet(client).lines().map(str::to_owned).collect();
@@ -159,7 +158,7 @@ impl OwnEntry<'_> {
         lines.map(|line| line[2..].to_owned()).collect()
     }
 
-    /// The link that makes the client add the entry, if it has such links.
+    /// Returns the link that makes the client add the entry, if it supports one.
     pub(crate) fn link(&self, client: &Client) -> Option<String> {
         let entry = self.value(client);
         Some(match client.link? {
@@ -179,8 +178,8 @@ impl OwnEntry<'_> {
     }
 }
 
-/// The variables that a client has to pass on for a configuration: those that it refers to without a default,
-/// and those that servers inherit by name, where they are set. What every client passes on is left out.
+/// Returns the variables that a client has to pass on: those that the configuration refers to without a default,
+/// and those that servers inherit by name, if set. Variables that every client passes on are omitted.
 pub(crate) fn needed_variables(text: &str, file: &Path, environment: &Environment) -> Vec<String> {
     let nothing_set = Environment::new([], "/".into(), Some("/".into()));
     let mut needed: Vec<String> = Vec::new();
@@ -216,7 +215,7 @@ pub(crate) fn needed_variables(text: &str, file: &Path, environment: &Environmen
     needed
 }
 
-/// How a client writes the value of a variable.
+/// Returns the client's reference to a variable.
 fn reference(interpolation: Interpolation, name: &str) -> Option<String> {
     match interpolation {
         Interpolation::None | Interpolation::NamesIn(_) => None,
@@ -228,7 +227,7 @@ fn reference(interpolation: Interpolation, name: &str) -> Option<String> {
     }
 }
 
-/// A text as it may stand in the query of an address.
+/// Percent-encodes a text for the query of a URL.
 fn percent_encoded(text: &str) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {

@@ -1,4 +1,4 @@
-//! The servers that our own configuration has already, to be compared with those of clients.
+//! The servers of our configuration, for comparison with those of clients.
 
 use serde_json::Value;
 
@@ -16,13 +16,12 @@ use super::{
 pub(crate) struct OwnServer {
     pub toolbox: String,
     pub name: String,
-    /// What it is, unless it is wrong.
+    /// Its identity; `None` if the entry is invalid.
     pub identity: Option<Identity>,
-    /// Whether it is switched off.
     pub disabled: bool,
 }
 
-/// The servers in the text of a configuration, in its order. A text that is wrong has none.
+/// Returns the servers in the text of a configuration, in order; none if the text is invalid.
 pub(crate) fn own_servers(text: &str) -> Vec<OwnServer> {
     let document = document::parse(text, Format::Json).unwrap_or_default();
     let members = |value: Option<&Value>| {

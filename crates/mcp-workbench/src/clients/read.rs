@@ -1,4 +1,4 @@
-//! Finding the servers in a client's file.
+//! Finds the server entries in a client's file.
 
 use std::path::{Path, PathBuf};
 
@@ -6,17 +6,17 @@ use serde_json::{Map, Value};
 
 use super::client::{Client, Listing, Scope};
 
-/// A server of a client, as its file has it.
+/// A server entry of a client's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ClientEntry {
     pub name: String,
     pub entry: Map<String, Value>,
-    /// The directory that the server is for, if it is for one.
+    /// The directory that the server is for, if any.
     pub project: Option<PathBuf>,
 }
 
-/// The servers in the content of a file, in its order. What has not the form of a server is passed over: it
-/// is the client's business.
+/// Returns the server entries of a file, in order. Values that are not objects are skipped: they are the client's
+/// business.
 pub(super) fn entries(
     client: &Client,
     document: &Value,

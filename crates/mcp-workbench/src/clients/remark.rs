@@ -1,47 +1,38 @@
-//! What has to be said of an entry that was taken over from a client. None of it quotes a value.
+//! Remarks about an imported entry. None of them quotes a value.
 
 use std::fmt;
 
 use crate::visible::visible;
 
-/// Something that a person should know, or do, about an entry.
+/// A remark for the user about an imported entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Remark {
-    /// A variable has to be set, because the client got its value from elsewhere.
+    /// A variable must be set, because the client got its value from elsewhere.
     SetVariable {
         variable: String,
-        /// Where the client had it from.
+        /// The client's source of the value.
         source: ValueSource,
     },
-    /// The client passed `${VARIABLE}` on as it is; the workbench replaces it.
+    /// The client passed `${VARIABLE}` on unchanged; the workbench expands it.
     NowReplaced { variable: String },
-    /// A reference that the workbench does not have. It is imported as literal text, and the entry is disabled.
-    Untranslatable {
-        /// The key of the entry.
-        key: String,
-        reference: String,
-    },
-    /// A value that looks like a secret stands in the file as it is.
-    LiteralSecret {
-        /// The key of the entry.
-        key: String,
-    },
-    /// The client signs in at the server by itself, and so has the workbench to.
+    /// A reference that the workbench does not support. It becomes literal text, and the entry is disabled.
+    Untranslatable { key: String, reference: String },
+    /// The file contains a value that looks like a secret.
+    LiteralSecret { key: String },
+    /// The client signed in to the server with OAuth, so the workbench needs a sign-in too.
     SignsIn,
-    /// The entry comes from a file of a project. It is disabled, because whoever wrote the project wrote it.
+    /// The entry comes from a project file. It is disabled, because the author of the project wrote it, not the
+    /// user.
     FromProject,
-    /// The entry of a project wants variables of the user's environment. It does not get them.
-    NotInherited {
-        /// Their names, as written.
-        variables: Vec<String>,
-    },
-    /// Two clients have the server and allow different tools. The entry allows those that both allow.
+    /// The project's entry asks for variables of the user's environment. It does not get them.
+    NotInherited { variables: Vec<String> },
+    /// Two clients allow different tools of this server. The entry allows those that both allow.
     StricterTools,
-    /// The server works in this directory, because it did so there.
+    /// The working directory is set, because the server used it in the client.
     WorksIn { directory: String },
 }
 
-/// Where a client has a value from that is not in its file.
+/// The source of a value that is not in the client's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueSource {
     Input,
@@ -49,7 +40,7 @@ pub enum ValueSource {
 }
 
 impl Remark {
-    /// A stable word for programs.
+    /// Returns the stable code for programs.
     pub fn code(&self) -> &'static str {
         match self {
             Self::SetVariable { .. } => "set_variable",

@@ -1,22 +1,22 @@
-//! A server in a few words that hold no secret: arguments and addresses may, so only what is surely a name
-//! is shown.
+//! Summarizes a server without secrets. Arguments and URLs may contain secrets, so only words that are surely
+//! names are shown.
 
 use super::identity::{Identity, stem};
 
-/// Programs whose first plain argument names what they start.
+/// Programs whose first plain argument is the package or script that they start.
 const NAMING: &[&str] = &[
     "npx", "bunx", "pnpx", "uvx", "pipx", "node", "bun", "deno", "python", "python3", "uv", "pnpm",
     "yarn", "docker", "podman", "dnx",
 ];
 
-/// Words of such programs that come before the name.
+/// Subcommands that precede the name.
 const BEFORE: &[&str] = &["run", "exec", "dlx", "x", "tool"];
 
-/// Flags that take no value.
+/// Options without a value.
 const PLAIN_FLAGS: &[&str] = &["-y", "--yes", "-i", "-t", "-m", "--rm", "--init"];
 
 impl Identity {
-    /// The server in a few words.
+    /// Returns a short description of the server.
     pub(crate) fn summary(&self) -> String {
         match self {
             Self::Program { words, .. } => program(words),
@@ -50,7 +50,7 @@ fn program(words: &[String]) -> String {
     format!("{}{rest}", shown.join(" "))
 }
 
-/// Whether a word looks like the name of a package or a script.
+/// Returns true if a word looks like the name of a package or script.
 fn is_name(word: &str) -> bool {
     !word.starts_with('-')
         && word
@@ -59,7 +59,7 @@ fn is_name(word: &str) -> bool {
         && !word.contains("://")
 }
 
-/// An address without its path, parameters and password: any of them may be a secret.
+/// Returns a URL without path, query and credentials: any of them may be a secret.
 fn origin(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return "a remote server".to_owned();

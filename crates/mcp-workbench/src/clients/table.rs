@@ -1,4 +1,4 @@
-//! The known clients. Their order is that in which they are looked at.
+//! The known clients, in the order in which they are searched.
 
 use super::client::{
     Base, Client, ClientFile, ClientName, CommandSpelling, Constant, Format, Interpolation, Link,
@@ -7,17 +7,17 @@ use super::client::{
 
 const EVERYWHERE: &[System] = &[System::Linux, System::MacOs, System::Windows];
 
-/// The systems on which `~/.config` is usual.
+/// The systems that use `~/.config`.
 const UNIX: &[System] = &[System::Linux, System::MacOs];
 
-/// An entry as most clients have it.
+/// The usual spelling of an entry.
 const PLAIN: Spelling = Spelling {
     command: CommandSpelling::CommandAndArgs,
     env: "env",
     always: &[],
 };
 
-/// What most clients have in common.
+/// The common values of most clients.
 const USUAL: Client = Client {
     name: ClientName::ClaudeDesktop,
     title: "",
@@ -321,7 +321,7 @@ pub const CLIENTS: &[Client] = &[
     },
 ];
 
-/// What is known of a client.
+/// Returns the description of a client.
 pub fn client(name: ClientName) -> &'static Client {
     let mut clients = CLIENTS.iter();
     clients

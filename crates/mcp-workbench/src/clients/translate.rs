@@ -1,4 +1,4 @@
-//! A client's entry as an entry of ours: our spelling, our references, and what has to be said.
+//! Translates a client's entry to an entry of our configuration, with remarks.
 
 mod oauth;
 
@@ -15,23 +15,22 @@ use super::{
 };
 use crate::config::{escape_references, literal_secrets};
 
-/// What an entry of a client is.
+/// The result of reading a client's entry.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reading {
     Server(Imported),
-    /// Nothing that can be started or reached: built into the client, or of a kind that nobody else has.
+    /// An entry that cannot be started or reached: built into the client, or of an unknown kind.
     NotAServer,
 }
 
-/// A server as an entry of ours.
+/// A server as an entry of our configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
     pub entry: Value,
-    /// What has to be said of it.
     pub remarks: Vec<Remark>,
 }
 
-/// How a server is reached.
+/// The kind of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Program,
@@ -70,7 +69,7 @@ fn translate_from(client: &Client, from: Option<Surroundings<'_>>, found: &Clien
     Reading::Server(translation.finish(fields.is_disabled()))
 }
 
-/// How an entry is reached: what it says, or else what it has. `None` where that is nothing we know.
+/// Returns the kind of an entry: the declared one, or else the one that its keys imply. `None` if it is unknown.
 fn kind(client: &Client, fields: Fields<'_>) -> Option<Kind> {
     let url = fields.url().map(|(_, key)| key);
     let said = fields.text(&["type", "transport", "transportType"]);
@@ -96,9 +95,9 @@ fn kind(client: &Client, fields: Fields<'_>) -> Option<Kind> {
     }
 }
 
-/// An entry that is being made.
+/// An entry in progress.
 struct Translation<'a> {
-    /// What the references of a client depend on; none for an entry of our own.
+    /// The context of a client's references; `None` for an entry of our own file.
     from: Option<Surroundings<'a>>,
     entry: Map<String, Value>,
     remarks: Vec<Remark>,
@@ -151,7 +150,7 @@ impl<'a> Translation<'a> {
         }
     }
 
-    /// Where the program works, and the file of its variables. What is relative is so to the project.
+    /// Sets the working directory and `envFile`. Relative paths are relative to the project.
     fn directories(&mut self, fields: Fields<'_>, arguments: &[std::borrow::Cow<'_, str>]) {
         for (key, spellings) in [
             ("cwd", ["cwd", "cwd"]),
@@ -163,6 +162,8 @@ impl<'a> Translation<'a> {
                 self.entry.insert(key.into(), text.into());
             }
         }
+        // Clients start servers in the project folder. An argument that names a file there needs the same
+        // working directory here.
         let Some(project) = self.project() else {
             return;
         };
@@ -267,7 +268,7 @@ impl<'a> Translation<'a> {
         }
     }
 
-    /// Translates the name of a variable that stands alone.
+    /// Translates a bare variable name.
     fn variable(&mut self, name: &str, key: &str) -> String {
         self.take(interpolate::translate_name(name, key))
     }
@@ -299,7 +300,7 @@ impl<'a> Translation<'a> {
         }
     }
 
-    /// A path as our file needs it: whole, where we know what it is relative to. A bare name is looked up.
+    /// Makes a path absolute, if its base is known. A bare command stays, because it is looked up in PATH.
     fn path(&self, text: &str, bare: bool) -> String {
         if let Some(rest) = text.strip_prefix("~/") {
             return format!("${{userHome}}/{rest}");
@@ -328,7 +329,7 @@ fn literals<'n>(names: impl IntoIterator<Item = &'n str>) -> Vec<Value> {
     names.map(|name| escape_references(name).into()).collect()
 }
 
-/// Whether a command is looked up in PATH.
+/// Returns true if a command is looked up in PATH.
 fn is_bare(command: &str) -> bool {
     !command.contains(['/', '\\']) && !command.starts_with('~')
 }

@@ -114,7 +114,7 @@ fn variables_that_have_to_be_set_are_named() {
 }
 
 proptest! {
-    /// Whatever a client's file holds, our file stays one that can be read.
+    /// For any client file, our file stays valid.
     #[test]
     fn what_is_translated_is_well_formed(
         written in r"([ab$}{:.\-/ä]|\$\{|env:|\{env:|input:|userHome){0,16}",

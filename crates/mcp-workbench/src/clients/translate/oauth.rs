@@ -1,11 +1,11 @@
-//! What a client's entry says about signing in, for servers that know the client already.
+//! Translates the OAuth settings of a client's entry, for servers that require a registered client.
 
 use serde_json::{Map, Value, json};
 
 use super::{super::fields::Fields, Translation, literals};
 
 const AROUND: [&str; 2] = ["oauth", "auth"];
-/// Our names of the texts in it, and theirs.
+/// Our keys and the clients' spellings.
 const TEXTS: [(&str, &[&str]); 2] = [
     ("clientId", &["clientId", "client_id", "CLIENT_ID"]),
     (
@@ -15,8 +15,7 @@ const TEXTS: [(&str, &[&str]); 2] = [
 ];
 
 impl Translation<'_> {
-    /// Takes over which client the server knows, what it is asked for, and where the browser comes back to. Everything else
-    /// is found out.
+    /// Translates the client credentials, scopes and callback port. Everything else is discovered.
     pub(super) fn oauth(&mut self, fields: Fields<'_>) {
         let Some(theirs) = AROUND.iter().find_map(|key| fields.inner(key)) else {
             if fields.first(&AROUND) == Some(&json!(false)) {
@@ -38,7 +37,7 @@ impl Translation<'_> {
         if let Some(port) = theirs.first(&["callbackPort"]).and_then(Value::as_u64) {
             ours.insert("callbackPort".into(), port.into());
         }
-        // A secret without its client is of no use.
+        // A secret is useless without its client id.
         if !ours.is_empty() && (ours.contains_key("clientId") || !ours.contains_key("clientSecret"))
         {
             self.entry.insert("oauth".into(), ours.into());
@@ -46,7 +45,7 @@ impl Translation<'_> {
     }
 }
 
-/// The scopes, as a list or as words.
+/// Returns the scopes, from a list or from words.
 fn scopes(fields: Fields<'_>) -> Option<Value> {
     let words = fields.text(&["scope", "scopes"]);
     let mut scopes = literals(words.into_iter().flat_map(str::split_whitespace));

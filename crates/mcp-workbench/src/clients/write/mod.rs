@@ -1,4 +1,4 @@
-//! The text of a client's file, to be changed in place: comments, order and layout stay.
+//! Edits the text of a client's file in place: comments, order and layout stay.
 
 mod toml;
 mod yaml;
@@ -29,19 +29,19 @@ enum Text {
     Yaml(YamlText),
 }
 
-/// Why a client's file cannot be changed.
+/// Reasons why a client's file cannot be edited.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ClientEditError {
-    /// It is no JSON, or has something else where the servers should be.
+    /// Invalid JSON, or a different value where the servers should be.
     #[error("{0}")]
     Json(#[from] EditError),
-    /// It is no TOML, or no YAML.
+    /// Invalid TOML or YAML.
     #[error("{0}\n  hint: mend it there; the client probably cannot read it either")]
     Syntax(#[from] SyntaxError),
-    /// There is something else where the servers should be.
+    /// The value under the key is not a table of servers.
     #[error("`{key}` is not a table of servers\n  hint: mend it, or put the entry in by hand")]
     NoServers { key: String },
-    /// It is YAML in a layout that cannot be changed line by line.
+    /// YAML in a layout that cannot be edited line by line.
     #[error(
         "the servers cannot be changed without changing other lines\n  hint: change them by hand"
     )]
@@ -49,7 +49,7 @@ pub(crate) enum ClientEditError {
 }
 
 impl ClientText {
-    /// The text of a file; an empty one is as good as none.
+    /// Parses the text of a file. An empty text counts as an empty file.
     pub(crate) fn parse(client: &'static Client, text: &str) -> Result<Self, ClientEditError> {
         let text = match client.format {
             Format::Json
@@ -66,7 +66,7 @@ impl ClientText {
         Ok(Self { client, text })
     }
 
-    /// Sets the entry of a server, in the section of a project if one is named.
+    /// Sets the entry of a server, in the section of a project if `section` is given.
     pub(crate) fn set(
         &mut self,
         name: &str,
@@ -87,7 +87,7 @@ impl ClientText {
         }
     }
 
-    /// Takes a server out, of the section of a project if one is named. Says whether it was there.
+    /// Removes a server, from the section of a project if `section` is given. Returns true if it was there.
     pub(crate) fn remove(
         &mut self,
         name: &str,
@@ -104,7 +104,7 @@ impl ClientText {
         }
     }
 
-    /// The text, as changed.
+    /// Returns the edited text.
     pub(crate) fn finish(self) -> String {
         match self.text {
             Text::Json(text) => text.finish(),

@@ -194,7 +194,7 @@ fn what_is_not_as_it_should_be_is_refused() {
 }
 
 proptest! {
-    /// Whatever the file holds, ours is found in it afterwards, and taking it out again leaves the others.
+    /// For any file, our entry is in it afterwards, and removing it leaves the others.
     #[test]
     fn what_is_put_in_is_found_and_goes_again(
         names in prop::collection::btree_set("[a-z. \"-]{1,6}", 0..4),

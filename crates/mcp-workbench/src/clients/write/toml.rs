@@ -1,4 +1,4 @@
-//! Servers in a TOML text.
+//! Edits servers in a TOML text.
 
 use serde_json::Value;
 use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Value as TomlValue};
@@ -6,11 +6,11 @@ use toml_edit::{Array, ArrayOfTables, DocumentMut, InlineTable, Item, Table, Val
 use super::ClientEditError;
 use crate::clients::document::{self, SyntaxError};
 
-/// A TOML text that is being changed.
+/// A TOML text that is being edited.
 #[derive(Debug)]
 pub(super) struct TomlText {
     document: DocumentMut,
-    /// The parser makes one kind of line end of all; on the way out they become what they were.
+    /// True for CRLF line ends. The parser normalizes them, so they are restored at the end.
     windows_lines: bool,
 }
 
@@ -74,7 +74,7 @@ impl TomlText {
         Ok(())
     }
 
-    /// Takes a server out, and says whether it was there.
+    /// Removes a server; returns true if it was there.
     pub(super) fn remove(&mut self, key: &[&str], name: &str) -> bool {
         let mut item = self.document.as_item_mut();
         for key in key {
@@ -105,7 +105,7 @@ impl TomlText {
         text
     }
 
-    /// What stands at a path, made if it is not there.
+    /// Returns the item at a path, which is created if it does not exist.
     fn place(
         &mut self,
         key: &[&str],
@@ -129,7 +129,7 @@ fn no_servers(key: &[&str]) -> ClientEditError {
     ClientEditError::NoServers { key: key.join(".") }
 }
 
-/// A table that is only there for those in it.
+/// Returns a table without a heading of its own.
 fn implicit_table() -> Table {
     let mut table = Table::new();
     table.set_implicit(true);
@@ -141,7 +141,7 @@ fn position(servers: &ArrayOfTables, name: &str) -> Option<usize> {
     servers.position(|table| table.get("name").and_then(Item::as_str) == Some(name))
 }
 
-/// An entry as a table, with what is nested on one line.
+/// Converts an entry to a table; nested values become inline.
 pub(in crate::clients) fn table_of(entry: &Value) -> Table {
     let mut table = Table::new();
     for (key, value) in entry.as_object().into_iter().flatten() {

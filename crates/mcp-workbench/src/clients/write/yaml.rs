@@ -1,5 +1,5 @@
-//! Servers in a YAML text. A change inserts or removes whole lines, so that every other byte stays. It counts only if the text
-//! then parses to exactly the content that it should have; a file for which that fails is left alone.
+//! Edits servers in a YAML text. An edit inserts or removes whole lines, so that every other byte stays. It is
+//! accepted only if the new text parses to exactly the expected content; otherwise the file is left alone.
 
 use std::ops::Range;
 
@@ -11,29 +11,29 @@ use crate::clients::{
     document::{self, SyntaxError},
 };
 
-/// Words that YAML reads as something else than text.
+/// Words that YAML does not read as strings.
 const WORDS: [&str; 9] = ["true", "false", "yes", "no", "on", "off", "null", "y", "n"];
 
-/// The column of servers that are the first in their file.
+/// The indentation of the first server in a file without servers.
 const COLUMN: usize = 2;
 
-/// A YAML text that is being changed.
+/// A YAML text that is being edited.
 #[derive(Debug)]
 pub(super) struct YamlText {
     text: String,
     content: Value,
 }
 
-/// The lines of the servers.
+/// The lines that contain the servers.
 #[derive(Debug)]
 struct Block {
-    /// An empty map or list behind the colon of the key, or the place for one.
+    /// The range of an empty map or list after the key, or an empty range at its position.
     empty: Range<usize>,
-    /// The end of the line of the key.
+    /// The end of the key's line.
     start: usize,
-    /// The column of the servers.
+    /// The indentation of the servers.
     column: usize,
-    /// The lines of each server, without comments behind it.
+    /// The lines of each server, without trailing comments.
     servers: Vec<Range<usize>>,
 }
 
@@ -45,7 +45,7 @@ impl YamlText {
         })
     }
 
-    /// Sets the entry of a server: in its place, or behind the others.
+    /// Sets the entry of a server: replaces it, or appends it to the others.
     pub(super) fn set(
         &mut self,
         client: &Client,
@@ -85,7 +85,7 @@ impl YamlText {
         self.accept(text, expected)
     }
 
-    /// Takes a server out, and says whether it was there.
+    /// Removes a server; returns true if it was there.
     pub(super) fn remove(&mut self, client: &Client, name: &str) -> Result<bool, ClientEditError> {
         let key = key_of(client)?;
         let mut expected = self.content.clone();
@@ -114,7 +114,7 @@ impl YamlText {
         self.text
     }
 
-    /// Returns the text with other lines in a place.
+    /// Returns the text with a range of lines replaced.
     fn with_lines(&self, place: Range<usize>, lines: &str) -> String {
         let before = &self.text[..place.start];
         let separator = if before.is_empty() || before.ends_with('\n') {
@@ -129,7 +129,7 @@ impl YamlText {
         format!("{before}{lines}{}", &self.text[place.end..])
     }
 
-    /// Takes a text that has the expected content.
+    /// Accepts a text if it has the expected content.
     fn accept(&mut self, text: String, expected: Value) -> Result<(), ClientEditError> {
         if document::parse(&text, Format::Yaml).as_ref() != Ok(&expected) {
             return Err(ClientEditError::NotInPlace);
@@ -172,6 +172,7 @@ impl Block {
                 Listing::List => is_item,
                 Listing::Map | Listing::MapAndProjects => column > 0,
             };
+            // Deeper lines belong to the last server; the first line that does not fit ends the block.
             match block.servers.last_mut() {
                 None if is_server => block.column = column,
                 Some(last) if column > block.column => {
@@ -195,7 +196,7 @@ fn key_of(client: &Client) -> Result<&'static str, ClientEditError> {
     }
 }
 
-/// Returns the servers of a document, which gets them if it has none.
+/// Returns the servers of a document, creating them if there are none.
 fn servers_in<'v>(
     document: &'v mut Value,
     client: &Client,
@@ -232,7 +233,7 @@ fn empty_of(listing: Listing) -> &'static str {
     }
 }
 
-/// Returns the lines of a text with their places. The places include the line ends, and the lines do not.
+/// Returns the lines of a text with their ranges. The ranges include the line ends, the lines do not.
 fn lines(text: &str) -> impl Iterator<Item = (Range<usize>, &str)> {
     let mut at = 0;
     text.split_inclusive('\n').map(move |line| {
@@ -257,7 +258,7 @@ fn indented(lines: &str, column: usize) -> String {
     text
 }
 
-/// Returns a value in YAML. Texts are quoted as in JSON, which YAML is a superset of.
+/// Formats a value as YAML. Strings are quoted as in JSON, because YAML is a superset of it.
 pub(in crate::clients) fn yaml(value: &Value, depth: usize) -> String {
     let indent = "  ".repeat(depth);
     match value {
@@ -281,7 +282,7 @@ pub(in crate::clients) fn yaml(value: &Value, depth: usize) -> String {
     }
 }
 
-/// Returns a key as it is, or in quotes where YAML could read it as something else.
+/// Quotes a key if YAML could read it as something else.
 fn quoted_key(key: &str) -> String {
     let is_plain = key.starts_with(|it: char| it.is_ascii_alphabetic() || it == '_')
         && key
