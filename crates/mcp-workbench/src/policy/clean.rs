@@ -1,8 +1,8 @@
-//! Results with hidden characters shown, for servers whose entry says `"sanitize": true`. Each of them becomes its number,
-//! such as `⟦U+001B⟧`, in every string and key, whether it is there raw or as an escape. Hidden are the characters for
-//! which the scanner withholds a tool ([`Standing::Hidden`]), and stray ones where a value has more than [`MAX_STRAYS`].
+//! Makes hidden characters in results visible, for servers with `"sanitize": true`. Each becomes its number, such
+//! as `⟦U+001B⟧`, in every string and key, raw or escaped. Hidden are the characters for which the scanner
+//! withholds a tool ([`Standing::Hidden`]), and stray ones if a value has more than [`MAX_STRAYS`].
 //!
-//! Nothing else changes by a byte, and a value without them is not copied.
+//! No other byte changes, and a value without hidden characters is not copied.
 
 use bytes::Bytes;
 
@@ -11,22 +11,22 @@ use crate::{
     wire::{Answer, Message, RawJson, RequestId, ResultMarks},
 };
 
-/// The value without hidden characters.
+/// Returns the value without hidden characters.
 pub(crate) fn cleaned(json: RawJson) -> RawJson {
     match replaced(json.as_str()) {
         None => json,
-        // Parsing it again proves what the writing of it promises.
+        // Parsing the text again checks that it is still valid JSON.
         Some(text) => RawJson::parse(&Bytes::from(text)).unwrap_or(json),
     }
 }
 
-/// Whether a value has no hidden characters.
+/// Returns true if a value has no hidden characters.
 pub(crate) fn is_clean(json: &RawJson) -> bool {
     hidden(json.as_str()).is_empty()
 }
 
-/// A message of a server without hidden characters, as far as it is text for a client; `is_for_client` tells of the
-/// id of an answer whether it is one to a client's call. What we asked ourselves stays as it is.
+/// Cleans a server's message, as far as it is text for a client. `is_for_client` tells if a response id belongs
+/// to a client's call; responses to our own requests stay unchanged.
 pub(crate) fn cleaned_message(message: Message, is_for_client: impl Fn(u64) -> bool) -> Message {
     match message {
         Message::Response(mut response) => {
@@ -57,7 +57,7 @@ pub(crate) fn cleaned_message(message: Message, is_for_client: impl Fn(u64) -> b
     }
 }
 
-/// The JSON text with hidden characters shown; nothing if there are none.
+/// Returns the JSON text with hidden characters made visible; `None` if there are none.
 fn replaced(text: &str) -> Option<String> {
     let hidden = hidden(text);
     if hidden.is_empty() {
@@ -74,8 +74,8 @@ fn replaced(text: &str) -> Option<String> {
     Some(out)
 }
 
-/// Finds the hidden characters of a JSON text. Strings are taken apart only where a character may be hidden: outside of
-/// them there are neither escapes nor characters beyond ASCII.
+/// Finds the hidden characters of a JSON text. Only strings that may contain one are decoded: outside of strings
+/// there are neither escapes nor characters beyond ASCII.
 fn hidden(text: &str) -> Vec<Unseen> {
     if !may_hide(text) {
         return Vec::new();
@@ -100,14 +100,14 @@ fn hidden(text: &str) -> Vec<Unseen> {
     found
 }
 
-/// Returns whether a part of a JSON text has a character without a visible form.
+/// Returns true if a part of a JSON text has a character without a visible form.
 fn may_hide(text: &str) -> bool {
     let mut at = 0;
     while let Some(next) = next(&text.as_bytes()[at..]) {
         at += next;
         let (character, length) = character_at(&text[at..]);
         at += length;
-        // A line end of Windows is as common as it is harmless.
+        // Windows line ends are common and harmless.
         let is_line_end = character == '\r' && character_at(&text[at..]).0 == '\n';
         if is_unseen(character) && !is_line_end && !matches!(character, '\n' | '\t') {
             return true;
@@ -116,7 +116,7 @@ fn may_hide(text: &str) -> bool {
     false
 }
 
-/// The characters of a string with their places.
+/// Returns the characters of a string with their positions.
 fn characters(text: &str, start: usize, end: usize) -> impl Iterator<Item = (usize, char)> {
     let mut at = start;
     std::iter::from_fn(move || {
@@ -128,7 +128,7 @@ fn characters(text: &str, start: usize, end: usize) -> impl Iterator<Item = (usi
     })
 }
 
-/// Where the string ends whose content begins here.
+/// Returns the end of the string whose content starts at `start`.
 fn string_end(text: &str, start: usize) -> usize {
     let bytes = text.as_bytes();
     let mut at = start;
@@ -136,18 +136,19 @@ fn string_end(text: &str, start: usize) -> usize {
         if bytes[at + found] == b'"' {
             return at + found;
         }
+        // Skips the backslash and the character that it escapes.
         at += found + 2;
     }
     text.len()
 }
 
-/// Finds the next escape or character beyond what is printable in ASCII.
+/// Finds the next escape or non-ASCII character.
 fn next(bytes: &[u8]) -> Option<usize> {
     let is_candidate = |byte: &u8| *byte == b'\\' || *byte >= 0x7F;
     bytes.iter().position(is_candidate)
 }
 
-/// Returns the character that begins here, or the one that the escape here means, and how many bytes it takes.
+/// Returns the character at the start of the text, decoded if it is escaped, and its length in bytes.
 fn character_at(text: &str) -> (char, usize) {
     let Some(escape) = text.strip_prefix('\\') else {
         let character = text.chars().next().unwrap_or(' ');
@@ -166,7 +167,7 @@ fn character_at(text: &str) -> (char, usize) {
     (character, 2)
 }
 
-/// Returns what a `\u` escape means, whose first unit is known. Half of a pair means nothing.
+/// Decodes a `\u` escape whose first unit is known. A lone surrogate becomes U+FFFD.
 fn escaped(first: u16, text: &str) -> (char, usize) {
     let second = text[6..].strip_prefix('\\').and_then(unit);
     let units = [
@@ -179,7 +180,7 @@ fn escaped(first: u16, text: &str) -> (char, usize) {
     }
 }
 
-/// The number of an escape: `u` and four digits.
+/// Parses a UTF-16 unit: `u` and four hex digits.
 fn unit(escape: &str) -> Option<u16> {
     let digits = escape.strip_prefix('u')?.get(..4)?;
     u16::from_str_radix(digits, 16).ok()

@@ -1,10 +1,10 @@
-//! What strangers' servers may do to a user: what is looked for in what they say, what may be called, and what is done
-//! about it. Everything here is a function of plain data; nothing reads a file or waits. Those who ask for a decision
-//! carry it out.
+//! Protection of the user from untrusted servers: the scanner of definitions, the cleaning of results, and
+//! permissions. Everything here is a function of plain data; nothing reads a file or waits. The callers enforce
+//! the decisions.
 //!
-//! - `scan`: definitions of tools are checked before anybody gets to read them.
-//! - `clean`: results with hidden characters shown, where the configuration says so.
-//! - `permissions`: whether a tool may be called, and what the user is asked.
+//! - `scan` checks tool definitions before anybody reads them.
+//! - `clean` makes hidden characters in results visible, if the configuration says so.
+//! - `permissions` decides if a tool may be called, and words the question to the user.
 
 pub(crate) mod clean;
 pub(crate) mod permissions;

@@ -1,4 +1,4 @@
-//! What a server says of its tools in their annotations, read with caution.
+//! Tool annotations, read with caution.
 
 use std::collections::HashMap;
 
@@ -8,15 +8,15 @@ use crate::{
     wire::{Kind, RawJson},
 };
 
-/// Of how many tools of one server is remembered what was said; of further ones the worst is thought.
+/// The number of tools per server whose hints are remembered; further ones get the worst hints.
 const MAX_TOOLS: usize = 20_000;
 
-/// What counts of a tool's annotations.
+/// The annotations that matter for permissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hints {
-    /// Its server says that it changes nothing.
+    /// The server says that the tool changes nothing.
     pub read_only: bool,
-    /// It may destroy something, as far as its server says.
+    /// The tool may destroy something; true unless the server denies it.
     pub destructive: bool,
 }
 
@@ -28,7 +28,7 @@ impl Hints {
         Self::new(true, true),
     ];
 
-    /// What is thought of a tool of which nothing is said.
+    /// The hints of a tool without annotations.
     pub(crate) const WORST: Self = Self::new(false, true);
 
     const fn new(read_only: bool, destructive: bool) -> Self {
@@ -38,8 +38,8 @@ impl Hints {
         }
     }
 
-    /// The hints of a definition. As the protocol has it, a tool that does not say that it is read-only is not, and
-    /// one that is not may be destructive unless it says otherwise. A tool that says both is not read-only.
+    /// Reads the hints of a definition. As in the protocol, a tool is not read-only unless it says so, and a tool
+    /// that is not read-only may be destructive unless it denies that. A tool that says both is not read-only.
     pub(crate) fn of(definition: &RawJson) -> Self {
         let annotations = definition.member("annotations");
         let annotations = annotations.filter(|it| it.kind() == Kind::Object);
@@ -47,7 +47,7 @@ impl Hints {
             let members = annotations.as_ref()?.members()?;
             let mut values = members.iter().filter(|member| member.key == name);
             let value = values.next()?.value.clone();
-            // Of two it is not known which one a reader takes.
+            // Of duplicate keys it is unknown which one a client reads, so neither counts.
             (values.next().is_none() && value.kind() == Kind::Boolean).then(|| value.is_true())
         };
         let destructive = said("destructiveHint");
@@ -55,7 +55,7 @@ impl Hints {
         Self::new(read_only, !read_only && destructive != Some(false))
     }
 
-    /// Whether a rule about this holds.
+    /// Returns true if the hint applies to the tool.
     pub(crate) fn holds(self, hint: ToolHint) -> bool {
         match hint {
             ToolHint::ReadOnly => self.read_only,
@@ -71,15 +71,15 @@ impl Hints {
     }
 }
 
-/// What a server has said of its tools so far, at its worst: a server that turns bad must not talk a tool through the
-/// rules by another word about it.
+/// The worst hints that a server has given for each tool so far: a server that turns malicious cannot pass the
+/// rules by changing its annotations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Said {
     tools: HashMap<ToolName, Hints>,
 }
 
 impl Said {
-    /// Takes in what is said of a tool now; returns what counts.
+    /// Merges the current hints of a tool; returns the hints that count.
     pub(crate) fn note(&mut self, tool: &ToolName, hints: Hints) -> Hints {
         if let Some(known) = self.tools.get_mut(tool) {
             *known = known.and(hints);
@@ -92,19 +92,18 @@ impl Said {
         hints
     }
 
-    /// Whether nothing was said yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.tools.is_empty()
     }
 
-    /// Takes in all that was said before.
+    /// Merges the hints of an earlier session.
     pub(crate) fn merge(&mut self, earlier: &Self) {
         for (tool, hints) in &earlier.tools {
             self.note(tool, *hints);
         }
     }
 
-    /// What counts of a tool; nothing if it was never listed.
+    /// Returns the hints that count; `None` if the tool was never listed.
     pub(crate) fn get(&self, tool: &ToolName) -> Option<Hints> {
         self.tools.get(tool).copied()
     }

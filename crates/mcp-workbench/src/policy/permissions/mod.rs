@@ -1,8 +1,8 @@
-//! Whether a tool may be called: `deny` first, then `ask`, then `allow`. What none of them names runs, unless there
-//! is a list of what is allowed: then the user is asked.
+//! Permissions of tools: `deny` is checked first, then `ask`, then `allow`. A tool that no rule names runs,
+//! unless there is an `allow` list: then the user is asked.
 //!
-//! A rule goes by the name of a tool, or by its annotations, which are its server's own word. They are believed as
-//! they were first given: what a server later says in a tool's favour does not count ([`Said`]).
+//! A rule matches the name of a tool, or its annotations, which the server chooses. Annotations count as first
+//! given: a server cannot relax them later ([`Said`]).
 
 mod hints;
 mod question;
@@ -14,17 +14,17 @@ pub(crate) use refusal::{NoAnswer, NotPermitted, Reason};
 
 use crate::config::{PermissionRule, Permissions};
 
-/// What is decided about a tool.
+/// The decision about a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Allow,
     /// The user is asked first.
     Ask(Reason),
-    /// It does not run.
+    /// The tool does not run.
     Deny(Reason),
 }
 
-/// What the rules say of a tool of this name and with these hints.
+/// Returns the decision for a tool by its name and hints.
 pub(crate) fn verdict(permissions: &Permissions, tool: &str, hints: Hints) -> Verdict {
     let first = |rules: &[PermissionRule]| {
         let mut rules = rules.iter();
@@ -43,12 +43,13 @@ pub(crate) fn verdict(permissions: &Permissions, tool: &str, hints: Hints) -> Ve
     }
 }
 
-/// What the rules say of a tool of which only the name is known; nothing if that depends on what its server says.
+/// Returns the decision for a tool by its name alone; `None` if it depends on the hints.
 pub(crate) fn verdict_by_name(permissions: &Permissions, tool: &str) -> Option<Verdict> {
     let mut verdicts = Hints::ALL
         .map(|hints| verdict(permissions, tool, hints))
         .into_iter();
     let first = verdicts.next()?;
+    // The reason may differ between hints; only the decision must be the same.
     let same = |other: Verdict| std::mem::discriminant(&other) == std::mem::discriminant(&first);
     verdicts.all(same).then_some(first)
 }

@@ -1,4 +1,4 @@
-//! The question whether a tool may run, as a form for the user, and what the answers mean.
+//! The approval question as a form for the user, and the meaning of the answers.
 
 use serde_json::json;
 
@@ -9,9 +9,9 @@ use crate::{
     wire::RawJson,
 };
 
-/// How many characters of the arguments are shown.
+/// The number of characters of the arguments that are shown.
 const SHOWN_ARGUMENTS: usize = 1500;
-/// How many characters of a name are shown.
+/// The number of characters of a name that are shown.
 const SHOWN_NAME: usize = 200;
 
 /// The field of the form.
@@ -23,11 +23,11 @@ const NO: &str = "no";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Offer {
     Once,
-    /// Also for as long as the client's session.
+    /// Also for the rest of the client's session.
     Session,
 }
 
-/// What the user has permitted.
+/// The user's approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answered {
     Once,
@@ -35,8 +35,8 @@ pub(crate) enum Answered {
     Session,
 }
 
-/// The parameters of the question. Everything that is not ours stands on a line of its own, in quotes or as JSON, and
-/// without characters that could make it look otherwise.
+/// Returns the parameters of the question. Text of others has a line of its own, in quotes or as JSON, without
+/// characters that could disguise it.
 pub(crate) fn question(
     server: &ServerIdentifier,
     tool: &ToolName,
@@ -68,7 +68,7 @@ pub(crate) fn question(
     }))
 }
 
-/// What an answer means. Whatever is not clearly a yes is a no.
+/// Interprets an answer. Anything but a clear yes is a no.
 pub(crate) fn answer(result: &RawJson, offer: Offer) -> Result<Answered, NotPermitted> {
     let unusable = NotPermitted::Unanswered(NoAnswer::Unusable);
     let text = |value: Option<RawJson>| Some(value?.as_text()?.into_owned());
@@ -87,7 +87,7 @@ pub(crate) fn answer(result: &RawJson, offer: Offer) -> Result<Answered, NotPerm
     }
 }
 
-/// Returns the beginning of a text, and how much is not shown.
+/// Cuts a text, and appends the number of characters that are not shown.
 fn cut(shown: &str, most: usize) -> String {
     let length = shown.chars().count();
     if length <= most {

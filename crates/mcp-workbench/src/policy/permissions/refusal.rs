@@ -1,5 +1,5 @@
-//! Why a tool is not run, as data and in words. What a model reads says the next step; what a program reads is the
-//! code.
+//! Reasons why a tool does not run, as data and messages. The message tells a model the next step; programs read
+//! the code.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use thiserror::Error;
 
 use crate::visible::visible;
 
-/// What has led to a decision.
+/// The reason for a decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reason {
     Rule(String),
-    /// No rule under `allow` names the tool.
+    /// No rule under `allow` matches the tool.
     NotListed,
 }
 
@@ -25,7 +25,7 @@ impl fmt::Display for Reason {
 }
 
 impl Reason {
-    /// What a user can do who does not want to be asked. A rule under `ask` counts before one under `allow`.
+    /// Returns the change that stops the question. A rule under `ask` takes precedence over one under `allow`.
     fn remedy(&self) -> String {
         match self {
             Self::Rule(rule) => format!("take the rule '{}' out of 'ask'", visible(rule)),
@@ -34,7 +34,7 @@ impl Reason {
     }
 }
 
-/// Why a tool was not run.
+/// Reasons why a tool did not run.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(crate) enum NotPermitted {
     #[error(
@@ -42,7 +42,7 @@ pub(crate) enum NotPermitted {
          reach the same by another way; tell the user, who can change the configuration"
     )]
     Denied(Reason),
-    /// The user has to be asked, and the client cannot do that.
+    /// The user must be asked, and the client cannot ask.
     #[error(
         "the user must be asked before this tool runs ({0} in its server's permissions), and this client cannot ask: \
          it has no elicitation with forms. Tell the user, who can use a client that has it, or {remedy} in the permissions of \
@@ -54,13 +54,13 @@ pub(crate) enum NotPermitted {
         "the user was asked and did not permit this call. Do not repeat it; ask the user what to do instead"
     )]
     Refused,
-    /// The user gave no answer that could be understood.
+    /// The user gave no valid answer.
     #[error(
         "the user was asked whether this tool may run, and no usable answer came ({0}). Ask the user before you try \
          again"
     )]
     Unanswered(NoAnswer),
-    /// The server has changed the tool while the user was asked.
+    /// The server changed the tool while the user was asked.
     #[error(
         "the server changed this tool while the user was asked about it. Look at it again with open_toolbox before \
          you call it"
@@ -68,12 +68,12 @@ pub(crate) enum NotPermitted {
     Outdated,
 }
 
-/// Why there is no answer.
+/// Reasons why there is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoAnswer {
-    /// The client has gone away, or answered with an error.
+    /// The client disconnected or answered with an error.
     None,
-    /// The answer is not one of those that were offered.
+    /// The answer is not one of the offered ones.
     Unusable,
     Late,
 }

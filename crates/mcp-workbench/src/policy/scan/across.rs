@@ -1,5 +1,5 @@
-//! What only several tools together show: names that look alike, a tool that is a copy of another server's, and a text
-//! that speaks of another server's tool.
+//! Findings across several tools: names that look alike, a copy of another server's tool, and a text that
+//! mentions another server's tool.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -12,11 +12,11 @@ use crate::{
     wire::RawJson,
 };
 
-/// From how many characters on a name of several words is like no other.
+/// The length from which a name of several words counts as distinctive.
 const DISTINCTIVE: usize = 8;
-/// How much of a name is told.
+/// The number of characters of a name that are shown.
 const NAME_LENGTH: usize = 80;
-/// How many findings are told.
+/// The maximum number of findings.
 const MAX_FINDINGS: usize = 50;
 
 /// The tools of one server.
@@ -27,30 +27,30 @@ pub struct Listed<'a> {
     pub tools: Vec<(&'a str, &'a RawJson)>,
 }
 
-/// Something about two tools. It is always soft.
+/// A finding about two tools. It is always soft.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CrossFinding {
     pub server: String,
     pub tool: String,
-    /// What it is to the other.
+    /// The relation to the other tool.
     pub problem: CrossProblem,
     pub other_server: String,
     pub other_tool: String,
 }
 
-/// What a tool can be to another.
+/// The relation of a tool to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CrossProblem {
-    /// Its name looks the same and is another.
+    /// The names look the same but differ.
     Lookalike,
-    /// It has the same name and the same description.
+    /// The name and the description are the same.
     Copy,
-    /// Its definition speaks of the other.
+    /// The definition mentions the other tool.
     Mention,
 }
 
 impl CrossFinding {
-    /// The stable word for programs.
+    /// Returns the stable code for programs.
     pub fn code(&self) -> &'static str {
         match self.problem {
             CrossProblem::Lookalike => "lookalike_name",
@@ -91,7 +91,7 @@ pub fn across(lists: &[Listed<'_>]) -> Vec<CrossFinding> {
     findings
 }
 
-/// Finds names that look the same, of which one is not ASCII, and tools that are copies.
+/// Finds names that look the same, if one of them is not ASCII, and copied tools.
 fn names(lists: &[Listed<'_>]) -> Vec<CrossFinding> {
     let mut known: HashMap<String, Vec<Tool<'_>>> = HashMap::new();
     let mut findings = Vec::new();
@@ -105,7 +105,7 @@ fn names(lists: &[Listed<'_>]) -> Vec<CrossFinding> {
             let alike = known.entry(skeleton(tool.name)).or_default();
             for other in &*alike {
                 if let Some(problem) = tool.problem(other) {
-                    // The one that imitates is the one that is no plain text, or else the later.
+                    // The imitation is the name that is not ASCII, or else the later one.
                     let is_imitated = tool.name.is_ascii() && !other.name.is_ascii();
                     let (this, other) = if is_imitated {
                         (other, &tool)
@@ -118,7 +118,7 @@ fn names(lists: &[Listed<'_>]) -> Vec<CrossFinding> {
                     }
                 }
             }
-            // One that has very many alike is not compared with all of them.
+            // Limits the comparisons if very many names look alike.
             if alike.len() < MAX_FINDINGS {
                 alike.push(tool);
             }
@@ -127,7 +127,7 @@ fn names(lists: &[Listed<'_>]) -> Vec<CrossFinding> {
     findings
 }
 
-/// A tool among those of others.
+/// A tool with its server.
 struct Tool<'a> {
     server: &'a str,
     name: &'a str,
@@ -151,7 +151,7 @@ impl Tool<'_> {
             let (this, other) = (text(self)?, text(other)?);
             return (this.trim() == other.trim()).then_some(CrossProblem::Copy);
         }
-        // Upper and lower case are a matter of habit, and `list1` and `listl` a matter of fonts.
+        // Different case is a habit, and `list1` and `listl` are a matter of fonts.
         let is_habit = (self.name.is_ascii() && other.name.is_ascii())
             || self.name.to_lowercase() == other.name.to_lowercase();
         (!is_habit).then_some(CrossProblem::Lookalike)
@@ -168,7 +168,7 @@ impl Tool<'_> {
     }
 }
 
-/// Definitions that speak of a tool that only another server has, by a name that is no word of a language.
+/// Finds definitions that mention a distinctive tool name that only another server has.
 fn mentions(lists: &[Listed<'_>]) -> Vec<CrossFinding> {
     let mut owners: HashMap<&str, Vec<&str>> = HashMap::new();
     for list in lists {
@@ -206,7 +206,7 @@ fn mentions(lists: &[Listed<'_>]) -> Vec<CrossFinding> {
     findings
 }
 
-/// Whether a name is made of several words, as names of tools are and words of a language are not.
+/// Returns true if a name consists of several words, unlike a word of a language.
 fn is_distinctive(name: &str) -> bool {
     let has_joint = name.contains(['_', '-', '.', '/']);
     let mut letters = name.chars();
@@ -214,7 +214,7 @@ fn is_distinctive(name: &str) -> bool {
     name.chars().count() >= DISTINCTIVE && (has_joint || has_hump) && !name.contains(' ')
 }
 
-/// What may be the name of a tool in a text.
+/// Returns the words of a text that may be tool names.
 fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     let is_part = |it: char| it.is_alphanumeric() || matches!(it, '_' | '-' | '.' | '/');
     let words = text.split(move |it: char| !is_part(it));

@@ -1,21 +1,22 @@
-//! Characters without a visible form. Those for which a tool is withheld are the same that `clean` shows.
+//! Finds characters without a visible form. A tool is withheld for the same characters that `clean` makes
+//! visible.
 
 use super::finding::Problem;
 use crate::visible::{
     MAX_STRAYS, Standing, Unseen, is_bidi_control, is_private_use, is_tag, unseen,
 };
 
-/// The stray characters of the texts of a definition. A few are accidents; more of them are hidden text, even where each
-/// string has only a few.
+/// The stray characters in a definition. A few are accidents; more of them are hidden text, even if each string
+/// has only a few.
 #[derive(Default)]
 pub(super) struct Strays {
-    /// The place of the first text that has one, and the character.
+    /// The first stray character, and the location of its text.
     first: Option<(String, char)>,
     count: usize,
 }
 
 impl Strays {
-    /// Returns the place and the problem if there are too many.
+    /// Returns the finding if there are too many.
     pub(super) fn too_many(self) -> Option<(String, Problem)> {
         let count = self.count;
         let (place, character) = self.first.filter(|_| count > MAX_STRAYS)?;
@@ -23,7 +24,7 @@ impl Strays {
     }
 }
 
-/// Returns the problem for which a tool is withheld, if a text has one, and counts its strays.
+/// Counts the strays of a text, and returns the problem if it has a hidden character.
 pub(super) fn hard(
     text: &str,
     strays: &mut Strays,
@@ -34,7 +35,7 @@ pub(super) fn hard(
     hidden(&found)
 }
 
-/// Returns everything that is not seen in a text: the first hidden character, and strays.
+/// Returns all problems of a text: the first hidden character, and strays.
 pub(super) fn all(text: &str, strays: &mut Strays, place: impl FnOnce() -> String) -> Vec<Problem> {
     let found = unseen_in(text);
     let stray = count(&found, strays, place);
@@ -43,14 +44,14 @@ pub(super) fn all(text: &str, strays: &mut Strays, place: impl FnOnce() -> Strin
 }
 
 fn unseen_in(text: &str) -> Vec<Unseen> {
-    // Almost every text is plain.
+    // Most texts are plain ASCII and need no further check.
     if text.bytes().all(|it| matches!(it, b' '..=b'~')) {
         return Vec::new();
     }
     unseen(text.char_indices())
 }
 
-/// Counts the strays of a text, and returns the first of them with their number.
+/// Counts the strays of a text; returns the first one and their number.
 fn count(
     found: &[Unseen],
     strays: &mut Strays,
@@ -64,7 +65,7 @@ fn count(
     Some((first, count))
 }
 
-/// Returns the problem with the first hidden character.
+/// Returns the problem of the first hidden character.
 fn hidden(found: &[Unseen]) -> Option<Problem> {
     let mut found = found.iter();
     let hidden = found.find(|it| it.standing == Standing::Hidden)?;

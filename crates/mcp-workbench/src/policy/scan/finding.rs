@@ -1,26 +1,26 @@
-//! What can be found, how bad it is, and the words for it. The words name a character by its number and a place by its
-//! pointer, because they are read by models too: what is found is not repeated there.
+//! Findings, their severity and their messages. Messages name a character by its number and a location by its
+//! pointer, and quote little, because models read them too.
 
 use std::fmt;
 
 use super::{LONG_TEXT, MAX_DEFINITION_BYTES, MAX_EXPANDED, MAX_SCHEMA_DEPTH, MAX_SUBSCHEMAS};
 use crate::visible::{revealed, told_apart};
 
-/// How much of a place is told.
+/// The number of characters of a location that are shown.
 const PLACE_LENGTH: usize = 120;
-/// How much of a text is told.
+/// The number of characters of a text that are shown.
 const EXCERPT_LENGTH: usize = 80;
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// No honest definition has it: the tool is withheld.
+    /// No honest definition contains it: the tool is withheld.
     Hard,
-    /// It may be honest: it is shown to whoever looks.
+    /// It may be harmless: it is shown for review.
     Soft,
 }
 
-/// Something that was found in a definition.
+/// A finding in a definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The JSON pointer of the string, key or schema.
@@ -28,21 +28,21 @@ pub struct Finding {
     pub problem: Problem,
 }
 
-/// What can be found in a definition.
+/// The problems that a definition can have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
-    /// A character of the TAG block, which repeats ASCII without a look.
+    /// A character of the TAG block, which repeats ASCII invisibly.
     Tag(char),
     /// A bidirectional embedding, override or isolate.
     Bidi(char),
-    /// The beginning of an escape sequence for a terminal.
+    /// The start of a terminal escape sequence.
     Escape(char),
     Control(char),
-    /// A character of private use, which means nothing that others know.
+    /// A private-use character, which has no agreed meaning.
     PrivateUse(char),
-    /// Another character without a visible form, where no language and no emoji needs it.
+    /// Another character without a visible form, in a place where no language and no emoji needs it.
     Invisible(char),
-    /// More stray characters without a visible form than get into a definition by accident.
+    /// More stray characters without a visible form than accidents explain.
     Strays {
         character: char,
         count: usize,
@@ -53,17 +53,17 @@ pub enum Problem {
     TooDeep,
     /// A schema has too many parts.
     TooManySubschemas,
-    /// A schema grows beyond measure when its references are followed.
+    /// A schema that grows beyond the limit when its references are expanded.
     Expansion,
-    /// A schema refers to itself in place in several ways: checking a value against it never ends.
+    /// A schema that refers to itself in place in several ways: validation never ends.
     Endless,
     /// A schema refers to itself in place.
     SelfReference,
-    /// A schema refers to something that is not part of it.
+    /// A schema with a reference to something outside of it.
     NonLocalReference {
         reference: String,
     },
-    /// A character without a look, where no language and no emoji needs it.
+    /// A stray character without a visible form.
     ZeroWidth {
         character: char,
         count: usize,
@@ -73,68 +73,64 @@ pub enum Problem {
         kind: Instruction,
         text: String,
     },
-    /// A file in which secrets are kept.
+    /// The path of a file that contains secrets.
     SecretPath {
-        /// Its path as it is written.
         path: String,
     },
     /// A long run of what looks like encoded data.
     Blob {
-        /// How many characters it has.
         length: usize,
     },
-    /// An address that runs or holds something, or an image that is fetched.
+    /// A URL that runs or contains something, or an image that is fetched.
     Address {
         address: String,
     },
-    /// A shell command that runs what it fetches.
+    /// A shell command that runs what it downloads.
     Command {
         text: String,
     },
-    /// A comment that a reader of the rendered text does not see.
+    /// A comment that is invisible in rendered text.
     Comment,
-    /// A long stretch of blanks, behind which text is out of sight.
+    /// A long run of blanks that pushes text out of sight.
     Padding,
-    /// A text that is longer than anybody reads.
+    /// A text that is too long to be read.
     Long {
-        /// How many characters it has.
         length: usize,
     },
-    /// A word of letters that only look like those of one alphabet.
+    /// A word with letters of another alphabet that look the same.
     MixedScripts {
         word: String,
     },
-    /// The name of a tool of the workbench.
+    /// The name of a meta-tool.
     ReservedName,
 }
 
-/// What a text tells the model to do.
+/// The kinds of instructions to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Instruction {
-    /// To keep something from the user.
+    /// To hide something from the user.
     Secrecy,
-    /// To forget what it was told.
+    /// To ignore its instructions.
     Override,
-    /// To use this tool before or in place of others.
+    /// To prefer this tool to others.
     Precedence,
-    /// To hand over what it knows or can read.
+    /// To disclose data that it knows or can read.
     Disclosure,
-    /// To do something without the user's consent.
+    /// To act without the user's consent.
     Consent,
-    /// To take a text for more than it is.
+    /// To treat a text as more than a description.
     Impersonation,
-    /// To take a text for one that is meant for it.
+    /// To treat a text as addressed to it.
     Addressing,
-    /// To change what other tools are called with.
+    /// To change the calls of other tools.
     Tampering,
     /// To ask the user for a secret.
     Credentials,
-    /// To approve a change by itself.
+    /// To approve a change itself.
     Approval,
 }
 
 impl Finding {
-    /// A finding at a place.
     pub(super) fn at(place: String, problem: Problem) -> Self {
         Self { place, problem }
     }
@@ -157,12 +153,13 @@ impl Finding {
         }
     }
 
-    /// Whether somebody may approve a tool with this hard finding. What is too large is not offered by anybody's word.
+    /// Returns true if a user may approve a tool with this hard finding. A definition that is too large cannot be
+    /// approved.
     pub fn can_be_approved(&self) -> bool {
         self.problem != Problem::TooLarge
     }
 
-    /// The stable word for programs.
+    /// Returns the stable code for programs.
     pub fn code(&self) -> &'static str {
         match self.problem {
             Problem::Tag(_)
@@ -193,7 +190,7 @@ impl Finding {
     }
 }
 
-/// What was found, and where.
+/// Formats the problem and its location.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.problem)?;
@@ -301,7 +298,7 @@ impl Instruction {
     }
 }
 
-/// At most so many characters of a text.
+/// Cuts a text to `length` characters.
 pub(super) fn excerpt(text: &str, length: usize) -> String {
     match text.char_indices().nth(length) {
         None => text.to_owned(),

@@ -1,8 +1,8 @@
-//! The scanner of definitions: what is looked for before a tool is offered. It needs no network, no model and no list of
-//! known servers, and takes time in proportion to the text.
+//! The scanner that checks a definition before the tool is offered. It needs no network, no model and no list of
+//! known servers, and takes time proportional to the text.
 //!
-//! A *hard* finding is something that no honest definition holds: the tool is withheld ([`hard`]). A *soft* one may be
-//! honest, and is shown to the person who looks ([`scan`], [`instructions`], [`across`]); it is never in the way.
+//! A *hard* finding is something that no honest definition contains: the tool is withheld ([`hard`]). A *soft*
+//! one may be harmless, and is only shown for review ([`scan`], [`instructions`], [`across`]).
 
 mod across;
 mod characters;
@@ -25,18 +25,19 @@ use crate::{policy::clean, wire::RawJson};
 
 /// The largest definition that is offered.
 pub(crate) const MAX_DEFINITION_BYTES: usize = 256 * 1024;
-/// The deepest schema, counted from the schema itself.
+/// The maximum depth of a schema, counted from the schema itself.
 pub(crate) const MAX_SCHEMA_DEPTH: usize = 64;
-/// The most objects of one schema.
+/// The maximum number of objects in a schema.
 pub(crate) const MAX_SUBSCHEMAS: usize = 10_000;
-/// The most objects and arrays that a schema may come to when its references are followed.
+/// The maximum number of objects and arrays in a schema with its references expanded.
 pub(crate) const MAX_EXPANDED: u64 = 1_000_000;
-/// The longest text of a definition about which nothing is said, in characters.
+/// The length from which a text of a definition is a finding, in characters.
 pub(crate) const LONG_TEXT: usize = 4_096;
-/// How many soft findings of one definition are told.
+/// The maximum number of findings per definition.
 const MAX_FINDINGS: usize = 20;
 
-/// The first hard finding of a definition. Almost every definition is seen to have none without being taken apart.
+/// Returns the first hard finding of a definition. For almost every definition a scan of its bytes suffices to
+/// rule one out.
 pub fn hard(definition: &RawJson) -> Option<Finding> {
     if let Some(too_large) = size(definition) {
         return Some(too_large);
@@ -58,7 +59,7 @@ pub fn hard(definition: &RawJson) -> Option<Finding> {
     })
 }
 
-/// Everything that is found in a definition, what is hard first.
+/// Returns all findings of a definition, hard ones first.
 pub fn scan(definition: &RawJson) -> Vec<Finding> {
     if let Some(too_large) = size(definition) {
         return vec![too_large];
@@ -70,7 +71,7 @@ pub fn scan(definition: &RawJson) -> Vec<Finding> {
         let problems = if text.is_key {
             texts::of_key(text.text)
         } else if text.is_icon() {
-            // Data is at home there.
+            // Icons contain encoded data by design.
             Vec::new()
         } else {
             texts::of_text(text.text)
@@ -87,12 +88,12 @@ pub fn scan(definition: &RawJson) -> Vec<Finding> {
     finished(findings)
 }
 
-/// Everything that is found in what a server says of how it wants to be used.
+/// Returns all findings in a server's instructions.
 pub fn instructions(text: &str) -> Vec<Finding> {
     let mut strays = Strays::default();
     let problems = characters::all(text, &mut strays, in_instructions).into_iter();
     let problems = problems.chain(texts::of_text(text));
-    // A model is who they are for.
+    // Instructions are addressed to a model by design.
     let problems = problems.filter(|it| {
         let kind = Instruction::Addressing;
         !matches!(it, Problem::Instruction { kind: found, .. } if *found == kind)
@@ -101,7 +102,7 @@ pub fn instructions(text: &str) -> Vec<Finding> {
     finished(findings.chain(strays_in(strays)).collect())
 }
 
-/// The first hard finding in what a server says of how it wants to be used.
+/// Returns the first hard finding in a server's instructions.
 pub(crate) fn hard_in_instructions(text: &str) -> Option<Finding> {
     let mut strays = Strays::default();
     let problem = characters::hard(text, &mut strays, in_instructions);
@@ -109,7 +110,7 @@ pub(crate) fn hard_in_instructions(text: &str) -> Option<Finding> {
     hidden.or_else(|| strays_in(strays))
 }
 
-/// Returns the place of a server's instructions.
+/// Returns the location of findings in a server's instructions.
 fn in_instructions() -> String {
     "/instructions".to_owned()
 }
@@ -120,7 +121,7 @@ fn strays_in(strays: Strays) -> Option<Finding> {
     Some(Finding::at(place, problem))
 }
 
-/// What is hard first, and not more than anybody reads.
+/// Sorts hard findings first, and limits their number.
 fn finished(mut findings: Vec<Finding>) -> Vec<Finding> {
     findings.sort_by_key(Finding::severity);
     findings.truncate(MAX_FINDINGS);

@@ -1,6 +1,6 @@
-//! Words that tell a model what to do. A rule is a row of words: `a|b` is either, `c?` may be missing, `*3` is up to
-//! three of any. Text is compared in lower case, without punctuation and hidden characters, and with letters that look
-//! like Latin ones taken for those.
+//! Phrases that tell a model what to do. A rule is a sequence of words: `a|b` matches either, `c?` is optional,
+//! `*3` matches up to three words. Text is compared in lower case, without punctuation and hidden characters;
+//! letters that look like Latin ones count as Latin.
 
 use std::sync::LazyLock;
 
@@ -119,7 +119,7 @@ const RULES: &[(Instruction, &[&str])] = &[
     ),
 ];
 
-/// Marks of text that pretends to be more than text, in lower case.
+/// Markup that makes a text look like more than text, in lower case.
 const MARKS: &[&str] = &[
     "<important>",
     "</important>",
@@ -154,12 +154,12 @@ const MARKS: &[&str] = &[
     "<mandatory>",
 ];
 
-/// Which words may stand at one place of a rule.
+/// One position of a rule.
 enum Slot {
     Any(Vec<&'static str>),
-    /// One of these, or nothing.
+    /// One of these words, or none.
     Optional(Vec<&'static str>),
-    /// Up to so many of any.
+    /// Up to this many words.
     Gap(usize),
 }
 
@@ -182,14 +182,14 @@ fn parsed(rule: &'static str) -> Vec<Slot> {
     slots.collect()
 }
 
-/// A word, and where it stands in the text.
+/// A word with its position in the text.
 struct Word {
     text: String,
     start: usize,
     end: usize,
 }
 
-/// What a text tells a model to do, each kind once.
+/// Finds the instructions to a model in a text, each kind once.
 pub(super) fn instructions(text: &str) -> Vec<Problem> {
     let mut problems = Vec::new();
     let lower = text.to_lowercase();
@@ -214,7 +214,7 @@ pub(super) fn instructions(text: &str) -> Vec<Problem> {
     problems
 }
 
-/// Where a rule ends that begins at a word; nothing if it does not fit there.
+/// Returns the end of a match that starts at a word; `None` if the rule does not match there.
 fn ends(rule: &[Slot], words: &[Word], at: usize) -> Option<usize> {
     let Some((slot, rest)) = rule.split_first() else {
         return Some(at);
@@ -238,7 +238,7 @@ fn ends(rule: &[Slot], words: &[Word], at: usize) -> Option<usize> {
     }
 }
 
-/// The words of a text. `don't` is one, `read_file` and `readFile` are two.
+/// Splits a text into words. `don't` is one word, `read_file` and `readFile` are two.
 fn words(text: &str) -> Vec<Word> {
     let mut words: Vec<Word> = Vec::new();
     let mut word = Word {

@@ -1,6 +1,6 @@
-//! Schemas that cost whoever reads them more than they weigh: too deep, too many parts, or references that double with
-//! every step. What references come to is counted without following them: parts that refer to each other in a circle are
-//! put together, and the sizes of the rest add up from the bottom.
+//! Finds schemas that cost their reader more than their size: too deep, too many parts, or references that
+//! multiply. The expanded size is computed without expanding: cycles are merged into one node, and sizes add up
+//! from the leaves.
 
 use std::collections::HashMap;
 
@@ -13,12 +13,12 @@ use super::{
 /// The members of a definition that are schemas.
 const SCHEMAS: [&str; 2] = ["inputSchema", "outputSchema"];
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
-/// The keys whose schemas are checked against the same value as the schema that holds them.
+/// Keys whose schemas are applied to the same value as the schema that contains them.
 const IN_PLACE: [&str; 4] = ["not", "if", "then", "else"];
 const IN_PLACE_LISTS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 const IN_PLACE_MAPS: [&str; 2] = ["dependentSchemas", "dependencies"];
 
-/// Whether a definition has what a bomb needs; most have not.
+/// Returns true if a definition has enough nesting or references for a schema bomb; most have not.
 pub(super) fn may_be_bomb(definition: &str) -> bool {
     let brackets = memchr::memchr2_iter(b'{', b'[', definition.as_bytes());
     brackets.take(MAX_SCHEMA_DEPTH + 1).count() > MAX_SCHEMA_DEPTH
@@ -27,7 +27,7 @@ pub(super) fn may_be_bomb(definition: &str) -> bool {
             .any(|part| definition.contains(part))
 }
 
-/// What is wrong with the schemas of a definition.
+/// Returns the problems of the schemas in a definition.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for name in SCHEMAS {
@@ -73,7 +73,7 @@ fn check_schema(tree: &Tree, root: usize, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The schema and all that stands in it.
+/// Returns a schema and all values in it.
 fn parts_of(tree: &Tree, root: usize) -> Vec<usize> {
     let mut parts = vec![root];
     let mut at = 0;
@@ -84,11 +84,11 @@ fn parts_of(tree: &Tree, root: usize) -> Vec<usize> {
     parts
 }
 
-/// Where the references of a schema lead.
+/// The targets of the references in a schema.
 struct References {
-    /// From the object that holds it, to another part of the schema.
+    /// From the object with the reference to its target.
     resolved: HashMap<usize, Vec<usize>>,
-    /// From the reference itself, to something that is not there.
+    /// References without a target in the schema.
     unresolved: Vec<(usize, String)>,
 }
 
@@ -115,12 +115,12 @@ impl References {
     }
 }
 
-/// The names that parts of a schema have.
+/// The names of the parts of a schema.
 struct Names<'a> {
     root: usize,
-    /// By the object that holds it and the key under which it stands.
+    /// By object and key.
     members: HashMap<(usize, &'a str), usize>,
-    /// By `$id`, whole and by its last part.
+    /// By `$id`, whole and by its last segment.
     ids: HashMap<&'a str, usize>,
     /// By `$anchor`.
     anchors: HashMap<&'a str, usize>,
@@ -158,7 +158,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// What a reference of an object leads to.
+    /// Resolves a reference of an object.
     fn find(&self, tree: &Tree, holder: usize, reference: &str) -> Option<usize> {
         let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let fragment = percent_encoding::percent_decode_str(fragment).decode_utf8_lossy();
@@ -178,13 +178,13 @@ impl<'a> Names<'a> {
         })
     }
 
-    /// The nearest part with an `$id` around an object, which local references are seen from.
+    /// Returns the nearest enclosing part with an `$id`, which local references are relative to.
     fn resource(&self, tree: &Tree, holder: usize) -> Option<usize> {
         let mut around = std::iter::successors(Some(holder), |node| tree.parent(*node));
         around.find(|node| *node == self.root || self.members.contains_key(&(*node, "$id")))
     }
 
-    /// The value behind the steps of a JSON pointer.
+    /// Follows a JSON pointer.
     fn follow(&self, tree: &Tree, from: usize, pointer: &str) -> Option<usize> {
         let mut node = from;
         for step in pointer.split('/').skip(1) {
@@ -202,30 +202,30 @@ fn last_part(id: &str) -> &str {
     id.rsplit('/').next().unwrap_or(id)
 }
 
-/// Parts of a schema, and which of them lead to which others. Equal ways count each.
+/// A graph of the parts of a schema. Parallel edges count separately.
 struct Graph {
     edges: Vec<Vec<usize>>,
-    /// The circle that each part belongs to, itself if to none; one that is led to has a smaller number.
+    /// The cycle (strongly connected component) of each part. A cycle has a larger number than those it leads to.
     circles: Vec<usize>,
 }
 
-/// Whether parts lead to themselves.
+/// The kinds of cycles.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Circle {
     None,
     Single,
-    /// In several, each of which doubles the others.
+    /// Several cycles through the same parts, which multiply each other.
     Branching,
 }
 
 impl Graph {
-    /// Every part leads to what stands in it, and to what it refers to.
+    /// Builds the graph in which every part leads to its children and to its references.
     fn everywhere(tree: &Tree, root: usize, parts: &[usize], references: &References) -> Self {
         let edges = |node: usize| tree.nodes[node].children.clone();
         Self::new(root, parts, references, edges)
     }
 
-    /// A schema leads to those that are checked against the same value.
+    /// Builds the graph in which a schema leads to those that apply to the same value.
     fn in_place(tree: &Tree, root: usize, parts: &[usize], references: &References) -> Self {
         let edges = |node: usize| {
             let mut edges = Vec::new();
@@ -242,7 +242,7 @@ impl Graph {
         Self::new(root, parts, references, edges)
     }
 
-    /// The parts of a schema have numbers in a row, the schema itself the lowest.
+    /// Builds a graph. The parts of a schema have consecutive numbers, the schema itself the lowest.
     fn new(
         root: usize,
         parts: &[usize],
@@ -259,12 +259,13 @@ impl Graph {
         Self { edges, circles }
     }
 
-    /// How large the largest part is with all that it leads to.
+    /// Returns the largest expanded size of a part.
     fn largest(&self) -> u64 {
         let mut members = vec![Vec::new(); self.edges.len()];
         for (node, circle) in self.circles.iter().enumerate() {
             members[*circle].push(node);
         }
+        // Cycles are numbered from the leaves, so the sizes of all targets are known already.
         let mut sizes: Vec<u64> = vec![0; self.edges.len()];
         for (circle, nodes) in members.iter().enumerate() {
             for node in nodes {
@@ -277,7 +278,7 @@ impl Graph {
         sizes.into_iter().max().unwrap_or(0)
     }
 
-    /// Whether anything leads back to itself.
+    /// Returns the worst cycle of the graph.
     fn worst_circle(&self) -> Circle {
         let mut nodes = vec![0_usize; self.edges.len()];
         let mut ways = vec![0_usize; self.edges.len()];
@@ -285,6 +286,7 @@ impl Graph {
             let circle = self.circles[node];
             nodes[circle] += 1;
             let inside = targets.iter();
+            // More edges than parts inside a cycle mean that paths branch and multiply.
             ways[circle] += inside.filter(|it| self.circles[**it] == circle).count();
         }
         let circles = nodes.iter().zip(&ways).map(|(nodes, ways)| match ways {
@@ -296,7 +298,7 @@ impl Graph {
     }
 }
 
-/// Which parts lead to each other in a circle (Tarjan's way, without recursion).
+/// Returns the strongly connected component of each part (Tarjan's algorithm, without recursion).
 fn circles(edges: &[Vec<usize>]) -> Vec<usize> {
     const NONE: usize = usize::MAX;
     let (mut order, mut low) = (vec![NONE; edges.len()], vec![NONE; edges.len()]);

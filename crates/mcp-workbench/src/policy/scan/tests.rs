@@ -1,4 +1,4 @@
-//! Where things are found, in which words, and at which border.
+//! Locations, messages and limits of findings.
 
 use bytes::Bytes;
 use pretty_assertions::assert_eq;
@@ -116,7 +116,7 @@ fn schemas_are_bounded_at_their_limits() {
     assert_eq!(many.code(), "schema_bomb");
 }
 
-/// Definitions of which each refers twice to the next, by an applicator.
+/// Returns definitions that each refer twice to the next one through an applicator.
 fn doubling(levels: usize, applicator: fn(Value) -> Value) -> Value {
     let refer = |level: usize| json!({"$ref": format!("#/$defs/{level}")});
     let mut parts: serde_json::Map<String, Value> = (0..levels)

@@ -1,13 +1,12 @@
-//! What is looked for in single texts besides characters: instructions, secrets, addresses, data, and what is out of
-//! sight.
+//! Checks single texts for instructions, paths of secrets, URLs, encoded data and hidden text. `characters`
+//! checks their characters.
 
 use super::{LONG_TEXT, finding::Problem, phrases};
 use crate::visible::{self, imitation};
 
-/// The names of our own tools.
 const OWN_TOOLS: &[&str] = &["open_toolbox", "use_tool", "search_tools", "read_result"];
 
-/// Places where secrets are kept, in lower case.
+/// Paths that contain secrets, in lower case.
 const SECRET_PATHS: &[&str] = &[
     ".ssh/",
     "~/.ssh",
@@ -40,17 +39,17 @@ const SECRET_PATHS: &[&str] = &[
     ".password-store",
 ];
 
-/// From how many characters on a run looks like data.
+/// The length from which a run of characters looks like data.
 const BLOB: usize = 160;
-/// How much of such a run is in one address.
+/// The length of data in a URL that counts.
 const DATA_IN_ADDRESS: usize = 40;
-/// How far the text of an image goes back from its address.
+/// The maximum length of an image's label before its URL.
 const IMAGE_TEXT: usize = 200;
-/// From how many blanks in a row on, and from how many line ends on, text is out of sight.
+/// The numbers of consecutive blanks and line ends that push text out of sight.
 const PADDING_BLANKS: usize = 60;
 const PADDING_LINES: usize = 12;
 
-/// What is found in a string.
+/// Checks a string.
 pub(super) fn of_text(text: &str) -> Vec<Problem> {
     let mut problems = phrases::instructions(text);
     let lower = text.to_ascii_lowercase();
@@ -68,7 +67,7 @@ pub(super) fn of_text(text: &str) -> Vec<Problem> {
     problems
 }
 
-/// What is found in the key of a member. Names are short, and only what they say can be wrong.
+/// Checks the key of a member. Keys are short, so only some checks apply.
 pub(super) fn of_key(key: &str) -> Vec<Problem> {
     let mut problems = phrases::instructions(key);
     let lower = key.to_ascii_lowercase();
@@ -77,7 +76,7 @@ pub(super) fn of_key(key: &str) -> Vec<Problem> {
     problems
 }
 
-/// What is found in the name of a tool.
+/// Checks the name of a tool.
 pub(super) fn of_name(name: &str) -> Option<Problem> {
     let skeleton = visible::skeleton(name);
     let is_own = OWN_TOOLS
@@ -93,7 +92,7 @@ fn secret_path(_: &str, lower: &str) -> Option<Problem> {
     })
 }
 
-/// An address that runs something, that holds more than a picture, or a picture that is fetched when it is shown.
+/// Finds a URL that runs something or contains data, or an image that is fetched when shown.
 fn address(text: &str, lower: &str) -> Option<Problem> {
     let runs = [
         "javascript:",
@@ -125,7 +124,7 @@ fn address(text: &str, lower: &str) -> Option<Problem> {
     })
 }
 
-/// What is fetched is handed to a shell.
+/// Finds a download that is piped into a shell.
 fn command(text: &str, lower: &str) -> Option<Problem> {
     let fetched = ["curl ", "wget ", "iwr ", "base64 -d", "base64 --decode"];
     let at = fetched.iter().find_map(|word| lower.find(word))?;
@@ -156,7 +155,7 @@ fn is_data(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
 }
 
-/// Data has letters and digits in no order; paths and words have not.
+/// Returns true if a run has enough digits for encoded data; paths and words have few.
 fn is_mixed(run: &str) -> bool {
     let digits = run.bytes().filter(u8::is_ascii_digit).count();
     digits * 20 > run.len()

@@ -1,25 +1,25 @@
-//! A definition taken apart: its strings and keys with their places, and its objects and arrays as nodes of a graph.
+//! A parsed definition: its strings and keys with their locations, and its objects and arrays as nodes.
 
 use bytes::Bytes;
 
 use crate::wire::RawJson;
 
-/// A definition, in the order of its text.
+/// A definition in document order.
 pub(super) struct Tree {
     pub(super) nodes: Vec<Node>,
 }
 
 pub(super) struct Node {
-    /// The value that holds it; the first is its own.
+    /// The containing value; the root is its own parent.
     parent: usize,
     label: Label,
     pub(super) content: Content,
     pub(super) children: Vec<usize>,
-    /// How many values stand around it.
+    /// The number of enclosing values.
     pub(super) depth: usize,
 }
 
-/// How a value is called where it stands.
+/// The name of a value in its container.
 enum Label {
     Root,
     Key(String),
@@ -34,22 +34,22 @@ pub(super) enum Content {
     Plain,
 }
 
-/// A string or a key, and where it stands.
+/// A string or key with its location.
 pub(super) struct Passage<'a> {
     pub(super) text: &'a str,
-    /// Whether it is the key of a member.
+    /// True for the key of a member.
     pub(super) is_key: bool,
     tree: &'a Tree,
     node: usize,
 }
 
 impl Passage<'_> {
-    /// Its place; of a key, that of the member.
+    /// Returns the JSON pointer; for a key, that of the member.
     pub(super) fn pointer(&self) -> String {
         self.tree.pointer(self.node)
     }
 
-    /// Whether it belongs to the pictures of a tool, in which data is at home.
+    /// Returns true if it is part of the tool's icons, which contain encoded data.
     pub(super) fn is_icon(&self) -> bool {
         let mut node = self.node;
         while self.tree.nodes[node].depth > 1 {
@@ -60,7 +60,7 @@ impl Passage<'_> {
 }
 
 impl Tree {
-    /// Takes a definition apart in one pass over its text, which is known to be valid.
+    /// Parses a definition in one pass over its text, which is known to be valid.
     pub(super) fn of(definition: &RawJson) -> Self {
         let text = definition.as_str();
         let mut tree = Self { nodes: Vec::new() };
@@ -85,7 +85,7 @@ impl Tree {
         tree
     }
 
-    /// Adds a value to the innermost of those that are open.
+    /// Adds a value to the innermost open container.
     fn add(&mut self, open: &[usize], key: &mut Option<String>, content: Content) -> usize {
         let node = self.nodes.len();
         let parent = open.last().copied();
@@ -129,7 +129,7 @@ impl Tree {
         })
     }
 
-    /// The key under which a value stands.
+    /// Returns the key of a value.
     pub(super) fn key(&self, node: usize) -> Option<&str> {
         match &self.nodes[node].label {
             Label::Key(key) => Some(key),
@@ -137,18 +137,18 @@ impl Tree {
         }
     }
 
-    /// The member of this name of an object.
+    /// Returns the member of an object by name.
     pub(super) fn child(&self, node: usize, name: &str) -> Option<usize> {
         let mut children = self.nodes[node].children.iter().copied();
         children.find(|child| self.key(*child) == Some(name))
     }
 
-    /// What stands under a name in the definition itself.
+    /// Returns a member of the definition by name.
     pub(super) fn member(&self, name: &str) -> Option<&Content> {
         Some(&self.nodes[self.child(0, name)?].content)
     }
 
-    /// The text of a string.
+    /// Returns the text of a string.
     pub(super) fn text(&self, node: usize) -> Option<&str> {
         match &self.nodes[node].content {
             Content::Text(text) => Some(text),
@@ -156,12 +156,12 @@ impl Tree {
         }
     }
 
-    /// The value around another; nothing around the definition.
+    /// Returns the containing value; `None` for the root.
     pub(super) fn parent(&self, node: usize) -> Option<usize> {
         (node > 0).then(|| self.nodes[node].parent)
     }
 
-    /// The JSON pointer of a value.
+    /// Returns the JSON pointer of a value.
     pub(super) fn pointer(&self, node: usize) -> String {
         let mut steps = Vec::new();
         let mut at = node;
@@ -182,7 +182,7 @@ impl Tree {
     }
 }
 
-/// How many bytes the token at the beginning has: a string, a number, a word, or one character.
+/// Returns the length of the token at the start: a string, a number, a word, or one character.
 fn token_length(bytes: &[u8]) -> usize {
     match bytes[0] {
         b'"' => {
@@ -201,7 +201,7 @@ fn token_length(bytes: &[u8]) -> usize {
     }
 }
 
-/// What a string means. A lone surrogate, which no text can hold, is taken as the mending of messages takes it.
+/// Decodes a string. A lone surrogate becomes U+FFFD, as in messages.
 fn unquoted(quoted: &str) -> String {
     serde_json::from_str(quoted).unwrap_or_else(|_| {
         let mended = RawJson::parse(&Bytes::from(quoted.to_owned())).ok();
