@@ -1,4 +1,4 @@
-//! The files of the log: one that is written to, and older ones beside it, `NAME.1` being the newest of them. Several
+//! The files of the log: the current one, and rotated ones beside it, `NAME.1` being the newest. Several
 //! workbenches may write to one log.
 
 use std::{
@@ -13,7 +13,7 @@ use crate::{
     private_files::{make_folder, private},
 };
 
-/// The file that is written to.
+/// The current log file.
 pub(super) struct LogFile {
     audit: Audit,
     open: Option<Open>,
@@ -22,18 +22,18 @@ pub(super) struct LogFile {
 struct Open {
     file: File,
     size: u64,
-    /// Whether the last line has no end because of a failure.
+    /// True if a failure left the last line without its end.
     is_torn: bool,
 }
 
-/// A failure to write, with how many lines are not in the file.
+/// A failed write, with the number of lines that are missing from the file.
 #[derive(Debug)]
 pub(super) struct NotWritten {
     pub(super) lines: u64,
     pub(super) error: io::Error,
 }
 
-/// The older file of this number.
+/// Returns the path of a rotated file.
 pub(super) fn numbered(file: &Path, number: u32) -> PathBuf {
     let mut name = file.as_os_str().to_owned();
     name.push(format!(".{number}"));
@@ -41,7 +41,7 @@ pub(super) fn numbered(file: &Path, number: u32) -> PathBuf {
 }
 
 impl LogFile {
-    /// The log of a configuration. Nothing is touched yet.
+    /// Creates the log of a configuration. It does not touch the disk.
     pub(super) fn new(audit: Audit) -> Self {
         Self { audit, open: None }
     }
@@ -50,7 +50,7 @@ impl LogFile {
         &self.audit.file
     }
 
-    /// Writes whole lines. Each is written in one piece, so that other processes write before or after it.
+    /// Writes whole lines. Each is written in one call, so that lines of other processes come before or after it.
     pub(super) fn write(&mut self, lines: &[u8]) -> Result<(), NotWritten> {
         let mut rest = lines;
         while !rest.is_empty() {
@@ -67,7 +67,7 @@ impl LogFile {
         Ok(())
     }
 
-    /// Writes as many lines as the file has room for, and at least one. Counts the bytes that are written.
+    /// Writes as many lines as the file has room for, and at least one. Counts the written bytes.
     fn write_some(&mut self, lines: &[u8], written: &mut usize) -> io::Result<()> {
         let max_bytes = self.audit.max_bytes;
         let mut size = self.current()?.size;
@@ -81,6 +81,7 @@ impl LogFile {
             length = memchr::memchr(b'\n', lines).map_or(lines.len(), |end| end + 1);
         }
         let open = self.current()?;
+        // Ends the torn line first, so that only that one line is lost.
         if open.is_torn {
             open.file.write_all(b"\n")?;
             open.is_torn = false;
@@ -96,11 +97,11 @@ impl LogFile {
         Ok(())
     }
 
-    /// The file, opened anew if another workbench has put it aside.
+    /// Returns the file, opened again if another workbench has rotated it.
     fn current(&mut self) -> io::Result<&mut Open> {
         let is_current = |open: &Open| is_same(&open.file, &self.audit.file);
         if self.open.as_ref().is_some_and(is_current) {
-            // Others may have written to it.
+            // Other processes may have written to it.
             if let Some(open) = &mut self.open {
                 open.size = open.file.metadata()?.len();
             }
@@ -113,12 +114,13 @@ impl LogFile {
         }
     }
 
-    /// Puts the file aside and the older ones further, unless another workbench has just done so.
+    /// Rotates the files, unless another workbench has just done so.
     fn put_aside(&mut self) -> io::Result<()> {
         let lock = private(OpenOptions::new().write(true).create(true).truncate(false))
             .open(self.lock_file())?;
         lock.lock()?;
         let size = self.current()?.size;
+        // A small file means that another process has rotated it while this one waited for the lock.
         if size < self.audit.max_bytes / 2 {
             return Ok(());
         }
@@ -144,7 +146,7 @@ impl LogFile {
     }
 }
 
-/// Returns the length of the whole lines at the start that have at most so many bytes.
+/// Returns the length of the whole lines at the start that fit into `room` bytes.
 fn fitting(lines: &[u8], room: u64) -> usize {
     if lines.len() as u64 <= room {
         return lines.len();
@@ -153,13 +155,13 @@ fn fitting(lines: &[u8], room: u64) -> usize {
     memchr::memrchr(b'\n', &lines[..room.min(lines.len())]).map_or(0, |end| end + 1)
 }
 
-/// Opens a file to write at its end. It and its folder are for the user alone.
+/// Opens a file for appending. The file and its folder are private to the user.
 fn open(path: &Path) -> io::Result<Open> {
     if let Some(folder) = path.parent() {
         make_folder(folder)?;
     }
     let mut options = OpenOptions::new();
-    // A FIFO that nobody reads must not hold up the end.
+    // A FIFO without a reader must not block the shutdown.
     let file = non_blocking(private(options.append(true).create(true))).open(path)?;
     let metadata = file.metadata()?;
     #[cfg(unix)]
@@ -176,7 +178,7 @@ fn open(path: &Path) -> io::Result<Open> {
     })
 }
 
-/// Whether an open file is still the one at a path.
+/// Returns true if an open file is still the one at a path.
 #[cfg(unix)]
 pub(super) fn is_same(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -186,7 +188,7 @@ pub(super) fn is_same(file: &File, path: &Path) -> bool {
     (open.dev(), open.ino()) == (there.dev(), there.ino())
 }
 
-/// Whether an open file is still the one at a path, as far as that can be told.
+/// Returns true if an open file is still the one at a path, as far as that can be told.
 #[cfg(not(unix))]
 pub(super) fn is_same(_: &File, path: &Path) -> bool {
     path.exists()

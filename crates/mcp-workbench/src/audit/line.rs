@@ -1,5 +1,4 @@
-//! The text of a line: JSON that is written as bytes, with nothing hidden in it. Characters that a terminal could act on,
-//! or that hide text, are written as escapes.
+//! Writes log lines as JSON bytes. Characters that a terminal could interpret, or that hide text, are escaped.
 
 use std::{borrow::Cow, io::Write};
 
@@ -20,7 +19,7 @@ pub(super) fn write_text(line: &mut Vec<u8>, text: &str) {
     line.push(b'"');
 }
 
-/// Appends a number with at least so many digits.
+/// Appends a number with at least `digits` digits.
 pub(super) fn write_number(line: &mut Vec<u8>, mut number: u64, digits: usize) {
     let mut text = [b'0'; 20];
     let mut start = text.len();
@@ -32,8 +31,8 @@ pub(super) fn write_number(line: &mut Vec<u8>, mut number: u64, digits: usize) {
     line.extend_from_slice(&text[start.min(text.len() - digits)..]);
 }
 
-/// Appends a value without white space, and with its secrets replaced, in strings and in keys. Appends nothing and
-/// returns false if it cannot be read.
+/// Appends a value without white space, with secrets replaced in strings and keys. Appends nothing and returns
+/// false if the value cannot be read.
 pub(super) fn write_redacted(line: &mut Vec<u8>, value: &RawJson, secrets: &Secrets) -> bool {
     let start = line.len();
     let written = write_at(line, &mut Cursor::new(value), secrets);
@@ -43,7 +42,7 @@ pub(super) fn write_redacted(line: &mut Vec<u8>, value: &RawJson, secrets: &Secr
     written.is_some()
 }
 
-/// Returns a text with its secrets replaced, and of that at most so many characters.
+/// Replaces the secrets of a text, and cuts it to `most` characters.
 pub(super) fn redact_and_cut<'a>(
     text: Cow<'a, str>,
     secrets: &Secrets,
@@ -54,7 +53,7 @@ pub(super) fn redact_and_cut<'a>(
         Cow::Borrowed(_) => None,
     };
     let text = redacted.map_or(text, Cow::Owned);
-    // A character has at least one byte.
+    // A character has at least one byte, so a short text needs no counting.
     if text.len() <= most {
         return text;
     }
@@ -64,7 +63,7 @@ pub(super) fn redact_and_cut<'a>(
     }
 }
 
-/// Returns whether a byte of a text is written as it is, whatever is around it.
+/// Returns true if a byte needs no escape.
 fn is_plain(byte: u8) -> bool {
     matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\'
 }
@@ -117,7 +116,7 @@ fn write_at(line: &mut Vec<u8>, cursor: &mut Cursor<'_>, secrets: &Secrets) -> O
     Some(())
 }
 
-/// Appends a comma, but not before the first.
+/// Appends a comma, except before the first element.
 pub(super) fn separate(line: &mut Vec<u8>, is_first: &mut bool) {
     if !std::mem::take(is_first) {
         line.push(b',');

@@ -1,8 +1,8 @@
 //! The audit log: one line of JSON per call, written by a thread of its own, so that a slow or full disk delays no
 //! call. Calls that cannot be recorded are counted, and the number is recorded as soon as the log can be written.
 //!
-//! A call that begins gets an [`AuditEntry`]. One that is dropped before its end was cancelled. While the log is off, a
-//! call only reads a flag.
+//! A call that begins gets an [`AuditEntry`]. If the entry is dropped before its end, the call counts as
+//! cancelled. While the log is off, a call only reads a flag.
 
 mod file;
 mod line;
@@ -33,17 +33,17 @@ use crate::{
     wire::RawJson,
 };
 
-/// How long the last lines may take to be written at the end.
+/// Time limit for writing the last lines at the shutdown.
 const LAST_LINES: Duration = Duration::from_millis(500);
 
-/// The log of a workbench, which may be off.
+/// The audit log of a workbench, which may be off.
 #[derive(Default)]
 pub(crate) struct AuditLog {
     is_on: AtomicBool,
     running: Mutex<Option<Arc<Running>>>,
 }
 
-/// A log that is on.
+/// An audit log that is on.
 struct Running {
     audit: Audit,
     format: Arc<LineFormat>,
@@ -64,7 +64,7 @@ impl AuditLog {
         log
     }
 
-    /// Returns whether calls are recorded.
+    /// Returns true if calls are recorded.
     pub(crate) fn is_on(&self) -> bool {
         self.is_on.load(Ordering::Relaxed)
     }
@@ -95,7 +95,7 @@ impl AuditLog {
         });
     }
 
-    /// Begins the entry of a call; nothing if calls are not recorded.
+    /// Begins the entry of a call; returns `None` if the log is off.
     pub(crate) fn begin(
         &self,
         tool: &ToolIdentifier,

@@ -1,4 +1,4 @@
-//! Reading the log: the lines of all of its files, the oldest first, and those that come later.
+//! Reads the log: the lines of all its files, the oldest first, then new ones as they are written.
 
 use std::{
     fs::File,
@@ -11,24 +11,24 @@ use serde_json::Value;
 use super::file::{is_same, numbered};
 use crate::{config::Audit, plain_file};
 
-/// The longest line that is read; ours are shorter.
+/// The longest line that is read; lines of the log are shorter.
 const MAX_LINE: usize = 1024 * 1024;
 
 /// A line of the log.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Line {
-    /// As it is in the file, without its end.
+    /// The text without its line end.
     pub text: String,
     pub said: Value,
 }
 
 impl Line {
-    /// A member that is a text.
+    /// Returns a member that is a string.
     pub(crate) fn text_of(&self, name: &str) -> Option<&str> {
         self.said.get(name)?.as_str()
     }
 
-    /// A member that is a number.
+    /// Returns a member that is a number.
     pub(crate) fn number(&self, name: &str) -> Option<u64> {
         self.said.get(name)?.as_u64()
     }
@@ -39,12 +39,12 @@ pub(crate) struct Filter {
     pub toolbox: Option<String>,
     pub server: Option<String>,
     pub tool: Option<String>,
-    /// With this outcome or code.
+    /// Matches the outcome or the code.
     pub outcome: Option<String>,
 }
 
 impl Filter {
-    /// Whether a line is wanted. That calls were not noted is of interest to everybody.
+    /// Returns true if a line passes the filter. The number of missing calls always passes.
     pub(crate) fn wants(&self, line: &Line) -> bool {
         if line.number("not_noted").is_some() {
             return true;
@@ -60,21 +60,21 @@ impl Filter {
     }
 }
 
-/// A way through the log.
+/// A reader of all files of the log.
 pub(crate) struct LogReader {
     path: PathBuf,
-    /// What is still to be read before the newest file.
+    /// Rotated files that are still to be read.
     older: Vec<PathBuf>,
     reading: Option<BufReader<File>>,
     is_newest: bool,
-    /// A line whose end has not come yet.
+    /// The start of a line whose end is not written yet.
     begun: Vec<u8>,
-    /// How many lines cannot be read.
+    /// The number of invalid lines.
     pub unreadable: usize,
 }
 
 impl LogReader {
-    /// From the oldest line on.
+    /// Creates a reader that starts at the oldest line.
     pub(crate) fn new(audit: &Audit) -> Self {
         let older = (1..audit.files).map(|number| numbered(&audit.file, number));
         let older: Vec<PathBuf> = older.filter(|file| file.exists()).collect();
@@ -88,12 +88,12 @@ impl LogReader {
         }
     }
 
-    /// Whether there is no log at all.
+    /// Returns true if there is no log file.
     pub(crate) fn is_missing(&self) -> bool {
         self.reading.is_none() && self.older.is_empty() && !self.path.exists()
     }
 
-    /// The next line; nothing if there is none yet.
+    /// Returns the next line, or `None` if there is none yet.
     pub(crate) fn next_line(&mut self) -> io::Result<Option<Line>> {
         loop {
             let Some(reading) = self.opened()? else {
@@ -138,7 +138,7 @@ impl LogReader {
         }
     }
 
-    /// The file that is read; nothing if there is none.
+    /// Returns the open file, opening the next one if needed; `None` if there is none.
     fn opened(&mut self) -> io::Result<Option<&mut BufReader<File>>> {
         while self.reading.is_none() {
             let older = self.older.pop();
@@ -159,21 +159,21 @@ impl LogReader {
         Ok(self.reading.as_mut())
     }
 
-    /// Goes on to the next file at the end of one; false if this was the newest.
+    /// Continues with the next file at the end of one; returns false if it was the newest.
     fn go_on(&mut self) -> bool {
         let reading = self.reading.as_ref();
         let is_last = self.is_newest && reading.is_some_and(|it| is_same(it.get_ref(), &self.path));
         if is_last {
             return false;
         }
-        // What was put aside is read to its end before what has taken its place.
+        // The file was rotated, and is read to its end. The new file comes next.
         self.reading = None;
         self.begun.clear();
         true
     }
 }
 
-/// Reads up to the end of a line, or of what is there.
+/// Reads up to the end of a line or of the buffered data.
 fn read_some(reader: &mut BufReader<File>, part: &mut Vec<u8>) -> io::Result<usize> {
     let available = reader.fill_buf()?;
     let end = memchr::memchr(b'\n', available).map_or(available.len(), |at| at + 1);

@@ -1,5 +1,5 @@
-//! A call as it is recorded, and the line of the log that it becomes. The event loop only collects what the line needs;
-//! the thread of the writer makes the text.
+//! The record of a call, and the log line that it becomes. The event loop only collects the data; the writer
+//! thread formats it.
 
 use std::time::{Duration, SystemTime};
 
@@ -18,24 +18,24 @@ use crate::{
     wire::{RawJson, ResultMarks},
 };
 
-/// How many characters of a name are recorded: callers can send any name.
+/// The number of characters of a name that are recorded: callers can send names of any length.
 const NAME: usize = 200;
 /// The largest arguments whose values are recorded.
 const MAX_VALUES: usize = 16 * 1024;
-/// The largest request that a record holds a copy of. The line needs much less of a larger one.
+/// The largest request that a record copies. The line needs much less of a larger one.
 const MAX_COPY: usize = 64 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// With a result of so many bytes.
+    /// A result of this size.
     Ok(usize),
-    /// With a result of so many bytes that reports a failure of the tool.
+    /// A result of this size with `isError`.
     ToolError(usize),
-    /// With a question of so many bytes: the client calls again with the answer.
+    /// A question of this size: the client calls again with the answer.
     InputRequired(usize),
-    /// With a failure of this code.
+    /// A failure with this code.
     Error(&'static str),
-    /// It was not permitted, with this code.
+    /// Not permitted, with this code.
     Denied(&'static str),
     /// The caller did not wait for the end.
     Cancelled,
@@ -43,9 +43,8 @@ pub(crate) enum Ended {
 
 #[derive(PartialEq, Eq)]
 pub(super) struct LineFormat {
-    /// The values that must not be in the log.
+    /// Values that must not be in the log.
     pub(super) secrets: Secrets,
-    /// How much of the arguments is written.
     pub(super) arguments: NotedArguments,
 }
 
@@ -66,12 +65,13 @@ enum Request {
         tool: ToolIdentifier,
         arguments: RawJson,
     },
-    /// The members of the line, written when the call began because a copy would be too large.
+    /// The formatted members of the line. They are formatted when the call begins, because a copy of the request
+    /// would be too large.
     Written { tool: Vec<u8>, arguments: Vec<u8> },
 }
 
 impl Ended {
-    /// Returns the end of a call with this result, whose marks were found when it was scanned.
+    /// Returns the outcome of a call with this result, whose marks were found when it was scanned.
     pub(crate) fn with(result: &RawJson, marks: ResultMarks) -> Self {
         let size = result.as_bytes().len();
         if marks.is_error {
@@ -83,7 +83,7 @@ impl Ended {
         }
     }
 
-    /// Returns the end of a call with a failure of this code.
+    /// Returns the outcome of a call that failed with this code.
     pub(crate) fn failed(code: &'static str) -> Self {
         if code.starts_with("permission_") {
             Self::Denied(code)
@@ -119,7 +119,7 @@ impl Ended {
 }
 
 impl Record {
-    /// Begins the record of a call that begins now.
+    /// Creates the record of a call that begins now.
     pub(super) fn begin(
         tool: &ToolIdentifier,
         arguments: &RawJson,
@@ -144,14 +144,13 @@ impl Record {
         self.duration = self.began.elapsed();
     }
 
-    /// Returns about how many bytes of memory the record takes.
+    /// Returns the approximate memory size of the record.
     pub(super) fn size(&self) -> usize {
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         let client = length(&self.client.name) + length(&self.client.version);
         size_of::<Self>() + client + self.request.size()
     }
 
-    /// Appends the line, with its end.
     pub(super) fn write_line(&self, line: &mut Vec<u8>, format: &LineFormat) {
         line.extend_from_slice(br#"{"time":""#);
         write_time(line, self.time);
@@ -179,7 +178,7 @@ impl Record {
         line.extend_from_slice(b"}\n");
     }
 
-    /// Appends what is known about the caller. Of a token only its existence is recorded.
+    /// Appends the client. Of a token only its existence is recorded.
     fn write_client(&self, line: &mut Vec<u8>) {
         if let Some(name) = &self.client.name {
             line.extend_from_slice(br#""name":"#);
@@ -204,7 +203,7 @@ impl Request {
         if names_length(tool) + arguments.as_bytes().len() <= MAX_COPY {
             return Self::Copied {
                 tool: tool.clone(),
-                // A part of the buffer of a connection would keep all of it from being used again.
+                // A slice of the connection's buffer would keep the whole buffer alive.
                 arguments: arguments.copied(),
             };
         }
@@ -252,7 +251,7 @@ fn names_length(tool: &ToolIdentifier) -> usize {
     tool.toolbox.as_str().len() + tool.server.as_str().len() + tool.tool.as_str().len()
 }
 
-/// Appends the members that say which tool was called.
+/// Appends the identifier of the tool.
 fn write_tool(line: &mut Vec<u8>, tool: &ToolIdentifier, format: &LineFormat) {
     let mut write_name = |key: &[u8], name: &str| {
         line.extend_from_slice(key);
@@ -263,7 +262,7 @@ fn write_tool(line: &mut Vec<u8>, tool: &ToolIdentifier, format: &LineFormat) {
     write_name(br#","tool":"#, tool.tool.as_str());
 }
 
-/// Appends the members that describe the arguments.
+/// Appends the shape of the arguments, and their values if configured.
 fn write_arguments(line: &mut Vec<u8>, arguments: &RawJson, format: &LineFormat) {
     line.extend_from_slice(br#""shape":"#);
     write_shape(line, arguments, &format.secrets);

@@ -1,4 +1,4 @@
-//! The shape of arguments: their names and types without their values, bounded.
+//! The shape of arguments: names and types without values, limited in size.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use crate::{
     wire::{Cursor, Kind, RawJson},
 };
 
-/// How deep and how wide a shape is.
+/// The maximum depth and number of members.
 const DEPTH: usize = 3;
 const MEMBERS: usize = 50;
-/// How many characters of a name are recorded.
+/// The number of characters of a name that are recorded.
 const NAME: usize = 64;
 /// The name under which the members beyond [`MEMBERS`] are counted.
 const MORE: &str = "…";
@@ -21,7 +21,7 @@ enum Shape<'a> {
     Kind(Kind),
     /// The shapes of its members.
     Members(Vec<(Cow<'a, str>, Self)>),
-    /// The number of members that are left out.
+    /// The number of omitted members.
     More(usize),
 }
 
@@ -74,7 +74,7 @@ impl<'a> Shape<'a> {
     }
 }
 
-/// Adds a member. Names may be equal after they were redacted and cut; the last one counts, so that no line has a
+/// Adds a member. Names may become equal when they are redacted and cut; the last one wins, so that no line has a
 /// duplicate key.
 fn put<'a>(members: &mut Vec<(Cow<'a, str>, Shape<'a>)>, name: Cow<'a, str>, shape: Shape<'a>) {
     match members.iter_mut().find(|(known, _)| *known == name) {

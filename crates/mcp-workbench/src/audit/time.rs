@@ -1,4 +1,4 @@
-//! Points in time as RFC 3339 writes them, in UTC.
+//! Formats times as RFC 3339 in UTC.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -6,7 +6,7 @@ use super::line::write_number;
 
 const SECONDS_PER_DAY: u64 = 86_400;
 
-/// Appends a point in time, to the millisecond.
+/// Appends a time with milliseconds.
 pub(super) fn write_time(line: &mut Vec<u8>, time: SystemTime) {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     write_seconds(line, since.as_secs());
@@ -15,7 +15,7 @@ pub(super) fn write_time(line: &mut Vec<u8>, time: SystemTime) {
     line.push(b'Z');
 }
 
-/// Returns a point in time, to the second.
+/// Formats a time with seconds.
 pub(crate) fn moment(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut text = Vec::new();
@@ -24,7 +24,7 @@ pub(crate) fn moment(time: SystemTime) -> String {
     String::from_utf8(text).expect("digits and separators")
 }
 
-/// Appends a point in time by its seconds since 1970, without its time zone.
+/// Appends a time given in seconds since 1970, without the time zone.
 fn write_seconds(line: &mut Vec<u8>, seconds: u64) {
     let (year, month, day) = date(seconds / SECONDS_PER_DAY);
     let second = seconds % SECONDS_PER_DAY;
@@ -42,8 +42,8 @@ fn write_seconds(line: &mut Vec<u8>, seconds: u64) {
     }
 }
 
-/// Returns the date of a day by its number since 1970. Years are counted from March, so that a leap day is the last day
-/// of its year; 400 years always have the same number of days.
+/// Returns the date of a day number since 1970. Years start in March, so that a leap day is the last day of its
+/// year; 400 years always have the same number of days.
 fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let era = days / 146_097;

@@ -1,7 +1,7 @@
-//! The thread that writes the log: it alone waits for the disk. Calls leave their records in a bounded queue; records
-//! that find no room there are counted.
+//! The thread that writes the log, so that no call waits for the disk. Calls put their records into a bounded
+//! queue; records that do not fit are counted.
 //!
-//! Waking a thread costs more than the rest of a record. So the writer is woken by the first record only, and waits a
+//! Waking a thread costs more than the rest of a record. So only the first record wakes the writer, which waits a
 //! moment for others before it writes them all.
 
 use std::{
@@ -22,19 +22,19 @@ use super::{
 };
 use crate::config::Audit;
 
-/// How many records wait at most.
+/// The maximum number of queued records.
 const MAX_RECORDS: usize = 4096;
-/// About how many bytes the records that wait may take. The last one may exceed it.
+/// The approximate maximum size of the queued records. The last one may exceed it.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
-/// How long the writer waits for more records after the first.
+/// Time that the writer waits for more records after the first.
 const GATHER: Duration = Duration::from_millis(5);
-/// Lines are written once they are this long, or at the end of a batch.
+/// Lines are written in blocks of this size, and at the end of a batch.
 const BLOCK: usize = 64 * 1024;
 
 /// The sending side of the writer's queue.
 pub(super) struct Writer {
     shared: Arc<Shared>,
-    /// Completes when the thread has ended.
+    /// Completes when the thread ends.
     ended: Mutex<Option<oneshot::Receiver<()>>>,
 }
 
@@ -43,24 +43,24 @@ pub(super) struct Writer {
 struct Shared {
     queue: Mutex<Queue>,
     changed: Condvar,
-    /// How many calls were not recorded since that was last reported.
+    /// The number of unrecorded calls since the last report.
     missed: AtomicU64,
 }
 
-/// Records in the order in which their calls ended. Each stays in the box in which it was begun, so that a queue that
-/// was long once keeps little memory.
+/// Records in the order in which their calls ended. They stay boxed, so that a queue that was long once keeps
+/// little memory.
 type Records = Vec<Box<Record>>;
 
 #[derive(Default)]
 struct Queue {
     records: Records,
-    /// About how much memory they take.
+    /// Their approximate memory size.
     bytes: usize,
     is_closed: bool,
 }
 
 impl Writer {
-    /// Starts the thread. It ends when this is dropped or closed.
+    /// Starts the thread. It ends when the writer is dropped or closed.
     pub(super) fn start(audit: Audit, format: Arc<LineFormat>) -> Self {
         let shared = Arc::new(Shared::default());
         let (end, ended) = oneshot::channel();
@@ -86,7 +86,7 @@ impl Writer {
         }
     }
 
-    /// Leaves a record to be written. Never waits for the disk.
+    /// Queues a record. Never waits for the disk.
     pub(super) fn write(&self, record: Box<Record>) {
         let mut queue = self.shared.queue();
         if queue.is_closed || queue.is_full() {
@@ -103,7 +103,7 @@ impl Writer {
         }
     }
 
-    /// Takes no more records, and waits until all are written.
+    /// Closes the queue and waits until all records are written.
     pub(super) async fn close(&self) {
         self.shared.close();
         let ended = self.ended.lock();
@@ -159,7 +159,7 @@ struct Writing<'a> {
     file: LogFile,
     /// Lines that are not written yet.
     lines: Vec<u8>,
-    /// Whether the last attempt to write failed.
+    /// True if the last write failed; the warning is logged once.
     is_failing: bool,
     missed: &'a AtomicU64,
 }
@@ -203,7 +203,7 @@ impl Writing<'_> {
         self.lines.shrink_to(2 * BLOCK);
     }
 
-    /// Writes how many calls are missing from the log, if there are any.
+    /// Writes the number of missing calls, if there are any.
     fn report_missed(&mut self) {
         let calls = self.missed.swap(0, Ordering::Relaxed);
         if calls == 0 {
@@ -212,6 +212,7 @@ impl Writing<'_> {
         let mut line = Vec::new();
         write_missed_line(&mut line, calls);
         if self.file.write(&line).is_err() {
+            // Counted again, for the next attempt.
             self.missed.fetch_add(calls, Ordering::Relaxed);
         }
         tracing::warn!("{calls} calls are not in the audit log");
