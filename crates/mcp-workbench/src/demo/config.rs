@@ -1,21 +1,19 @@
-//! The configuration of the demonstration, and the snippet that makes a client use it.
+//! The demo's configuration, and the snippet that makes a client use it.
 
 use serde_json::{Map, Value, json};
 
 use super::servers::DemoServer;
 use crate::config::escape_references;
 
-/// The name of the one toolbox.
 pub(super) const TOOLBOX: &str = "desk";
 
 const DESCRIPTION: &str = "A clock, a calculator and a notes store that need nothing installed";
 
-/// The configuration that `mcp-workbench serve --demo` uses, pretty-printed, with a line feed at
-/// its end.
+/// Returns the configuration of `mcp-workbench serve --demo`, pretty-printed, with a line feed at its end.
 ///
-/// `program` is the `mcp-workbench` binary, best as an absolute path. The result is an ordinary
-/// configuration file: it can be saved and edited. Its member `_client`, which the workbench
-/// ignores, is what [`client_snippet`] returns.
+/// `program` is the `mcp-workbench` binary, best as an absolute path. The result is an ordinary configuration
+/// file: it can be saved and edited. Its member `_client`, which the workbench ignores, is the value of
+/// [`client_snippet`].
 pub(crate) fn configuration(program: &str) -> String {
     let servers: Map<String, Value> = DemoServer::ALL
         .into_iter()
@@ -30,8 +28,8 @@ pub(crate) fn configuration(program: &str) -> String {
     format!("{configuration:#}\n")
 }
 
-/// What a person puts into the configuration of an MCP client to use the demonstration with an
-/// agent, pretty-printed, without a line feed at its end.
+/// Returns the entry for the configuration of an MCP client that uses the demo, pretty-printed, without a line
+/// feed at its end.
 pub(crate) fn client_snippet(program: &str) -> String {
     format!("{:#}", client_configuration(program))
 }
@@ -44,9 +42,9 @@ fn client_configuration(program: &str) -> Value {
     })
 }
 
-/// The entry of one server. The workbench expands `${…}` in it, so a path that holds `${` is
-/// escaped; the client's snippet is read by others and is not. How our own servers speak is known, so it need not
-/// be found out, and a demonstration leaves nothing behind.
+/// Returns the entry of one server. The workbench expands `${…}` in it, so a path with `${` is escaped; the
+/// client's snippet is read by others and is not. The era is given, so that the workbench does not have to detect
+/// it and store the result.
 fn entry(program: &str, server: DemoServer) -> Value {
     json!({
         "command": escape_references(program),

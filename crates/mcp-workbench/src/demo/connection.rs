@@ -1,5 +1,4 @@
-//! The demonstration's side of the conversation: a JSON-RPC client that sends one request at a
-//! time and waits for its answer, never longer than its deadline.
+//! The demo as a JSON-RPC client: it sends one request at a time and waits for its response until a deadline.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -12,26 +11,23 @@ use serde_json::{Value, json};
 use super::text::shorten;
 
 const METHOD_NOT_FOUND: i32 = -32601;
-/// How much of a line that is no JSON is kept for the message.
+/// The number of characters of an invalid line that are shown.
 const MAX_SHOWN: usize = 120;
 
-/// Why the demonstration did not come to its end.
+/// Reasons why the demo failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DemoError {
-    /// The program could not be started.
     #[error("cannot start `{program}`")]
     Start { program: PathBuf, source: io::Error },
-    /// A message could not be sent.
     #[error("cannot send `{method}` to the workbench")]
     Send { method: String, source: io::Error },
-    /// The workbench's output could not be read.
     #[error("cannot read the answer to `{method}`")]
     Receive {
         /// The request that was waiting.
         method: String,
         source: io::Error,
     },
-    /// There was no answer in time.
+    /// The request timed out.
     #[error("no answer to `{method}` within {} s", deadline.as_secs())]
     NoAnswer { method: String, deadline: Duration },
     /// The workbench closed its output.
@@ -40,55 +36,50 @@ pub(crate) enum DemoError {
         /// The request that was waiting.
         method: String,
     },
-    /// The workbench wrote something else than JSON.
+    /// The workbench wrote a line that is not JSON.
     #[error("the workbench wrote a line that is not JSON: `{line}`")]
     NotJson {
         /// The line, shortened.
         line: String,
-        /// What is wrong with it.
         source: serde_json::Error,
     },
-    /// A request was answered with a protocol error.
+    /// The response is a JSON-RPC error.
     #[error("`{method}` was refused with error {code}: {message}")]
     Refused {
         method: String,
-        /// The code of the error.
         code: i64,
-        /// The message of the error.
         message: String,
     },
-    /// An answer is not what this step of the demonstration shows.
+    /// The response is not what this step shows.
     #[error("step `{step}` expected {expected}, and the answer was: {found}")]
     Unexpected {
         step: &'static str,
         expected: String,
-        /// What came instead, shortened.
+        /// The actual response, shortened.
         found: String,
     },
-    /// The workbench did not end when its input did.
+    /// The workbench did not exit after its input was closed.
     #[error("the workbench still runs {} s after its input was closed", deadline.as_secs())]
     StillRunning { deadline: Duration },
-    /// The workbench ended with an error.
+    /// The workbench exited with an error.
     #[error("the workbench ended with {status}")]
     Exit { status: ExitStatus },
-    /// The system did not tell whether the workbench has ended.
+    /// The system could not report the exit of the workbench.
     #[error("cannot wait for the workbench")]
     Wait { source: io::Error },
-    /// What the demonstration shows could not be written.
     #[error("cannot write what the demo shows")]
     Output(#[from] io::Error),
 }
 
-/// An answer and how long it took.
+/// A response with its duration.
 #[derive(Debug)]
 pub(super) struct Exchange {
-    /// The `result` of the answer.
     pub(super) result: Value,
-    /// From before the request was written until the answer was read.
+    /// From before the request was written until the response was read.
     pub(super) took: Duration,
 }
 
-/// Lines of the workbench's output; the channel ends where the output does.
+/// Lines of the workbench's output; the channel closes with the output.
 pub(super) type Incoming = Receiver<io::Result<Vec<u8>>>;
 
 /// A connection to a workbench.
@@ -100,7 +91,8 @@ pub(super) struct Connection<W> {
 }
 
 impl<W: Write> Connection<W> {
-    /// A connection that writes to `output`, reads `incoming`, and waits so long for each answer.
+    /// Creates a connection that writes to `output`, reads `incoming`, and waits for each response until the
+    /// deadline.
     pub(super) fn new(output: W, incoming: Incoming, deadline: Duration) -> Self {
         Self {
             output,
@@ -110,8 +102,8 @@ impl<W: Write> Connection<W> {
         }
     }
 
-    /// Sends a request and waits for its answer. What else comes meanwhile is answered if it must
-    /// be, and not shown.
+    /// Sends a request and waits for its response. Requests that arrive meanwhile are answered; notifications are
+    /// ignored.
     pub(super) fn request(&mut self, method: &str, params: &Value) -> Result<Exchange, DemoError> {
         self.last_id += 1;
         let id = json!(self.last_id);
@@ -141,12 +133,12 @@ impl<W: Write> Connection<W> {
         self.send(method, &json!({"jsonrpc": "2.0", "method": method}))
     }
 
-    /// Closes the output. The input is handed back, to be kept until the other side has ended.
+    /// Closes the output. Returns the input, which must stay open until the other side has exited.
     pub(super) fn hang_up(self) -> Incoming {
         self.incoming
     }
 
-    /// A message of ours is far smaller than a pipe's buffer, so this does not block for long even
+    /// Sends a message. Our messages are far smaller than a pipe's buffer, so this does not block for long even
     /// if nobody reads.
     fn send(&mut self, method: &str, message: &Value) -> Result<(), DemoError> {
         writeln!(self.output, "{message}")
@@ -184,7 +176,7 @@ impl<W: Write> Connection<W> {
         })
     }
 
-    /// The workbench may ask for a sign of life; this client offers nothing else.
+    /// Answers a `ping`; all other requests are refused.
     fn answer_request(&mut self, request: &Value) -> Result<(), DemoError> {
         let Some(id) = request.get("id") else {
             return Ok(());

@@ -4,7 +4,7 @@ use pretty_assertions::assert_eq;
 
 use super::*;
 
-/// A connection to nobody, with what comes in on it.
+/// Returns a connection without a peer that receives these lines.
 fn connected(lines: &[&str]) -> (Connection<Vec<u8>>, SyncSender<io::Result<Vec<u8>>>) {
     let (sender, incoming) = mpsc::sync_channel(16);
     for line in lines {

@@ -1,22 +1,21 @@
-//! Reading one line at a time, with a bound on how long a line may be.
+//! Reads one line at a time, with a length limit.
 
 use std::io::{self, BufRead, Read};
 
-/// The longest line that is read, in bytes, its line feed not counted.
+/// The longest line that is read, in bytes, without its line feed.
 pub(super) const MAX_LINE: usize = 1 << 20;
 
-/// What [`read_line`] found.
+/// The result of [`read_line`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Line {
     /// A whole line is in the buffer (the last one may lack its line feed).
     Complete,
-    /// The line was longer than [`MAX_LINE`]; it was skipped and the buffer holds its beginning.
+    /// The line was longer than [`MAX_LINE`]; it was skipped, and the buffer contains its start.
     TooLong,
-    /// There is nothing more to read.
     End,
 }
 
-/// Reads the next line into `line`, which is emptied first.
+/// Reads the next line into `line`, which is cleared first.
 pub(super) fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Line> {
     line.clear();
     let limit = MAX_LINE as u64 + 1;

@@ -1,17 +1,17 @@
-//! The demonstration: a workbench that needs no configuration, no network and nothing installed.
+//! The demo: a workbench that needs no configuration, no network and no installation.
 //!
-//! - [`servers`] holds three small MCP servers that this program plays itself, over stdio;
-//! - [`config`] writes the configuration that puts them into one toolbox;
-//! - [`session`] starts the real workbench on that configuration, talks to it as an MCP client
-//!   would, and shows the conversation to a person.
+//! - [`servers`] contains three small MCP servers that this program runs itself, over stdio;
+//! - [`config`] writes the configuration with one toolbox of these servers;
+//! - [`session`] starts the real workbench with that configuration, talks to it as an MCP client does, and prints
+//!   the conversation.
 //!
 //! ```text
 //! mcp-workbench demo ── session ──stdio──► mcp-workbench serve --demo
 //!                                             └─stdio──► mcp-workbench demo-server NAME (× 3)
 //! ```
 //!
-//! Nothing here reads the environment or prints by itself: callers hand in the program's path and
-//! the writers. The rest of the product does not depend on this module, only the commands do.
+//! Nothing here reads the environment or prints by itself: callers pass the program's path and the writers. Only
+//! the commands depend on this module.
 
 pub(crate) mod config;
 mod connection;

@@ -1,4 +1,4 @@
-//! The workbench as a child process, with a deadline on everything that is waited for.
+//! The workbench as a child process, with a deadline for every wait.
 
 use std::collections::VecDeque;
 use std::io::{self, BufReader, Read};
@@ -11,23 +11,23 @@ use std::time::{Duration, Instant};
 use super::connection::{Connection, DemoError, Incoming};
 use super::lines::{Line, read_line};
 
-/// How long an answer may take.
+/// Time limit for a response.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
-/// How long the workbench may take to end after its input was closed; it promises 5 s.
+/// Time limit for the exit after the input was closed; the workbench promises 5 s.
 const EXIT_DEADLINE: Duration = Duration::from_secs(10);
-/// The same where the demonstration has failed already and only cleans up.
+/// The same after a failure, when only the clean-up is left.
 const CLEAN_UP_DEADLINE: Duration = Duration::from_secs(6);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
-/// How many lines may wait to be read.
+/// The capacity of the line queue.
 const QUEUED_LINES: usize = 64;
 const KEPT_LOG_LINES: usize = 20;
 
-/// The last lines of the workbench's stderr, sent once it has ended.
+/// Sends the last lines of the workbench's stderr once it has exited.
 pub(super) type LogSender = Sender<Vec<String>>;
 
-/// A running workbench. Where it is dropped it gets time to end, and is killed if it does not.
+/// A running workbench. On drop it gets time to exit, and is killed after that.
 pub(super) struct Workbench {
-    /// The conversation with it. It is dropped first, which closes the workbench's input.
+    /// The connection. It is dropped first, which closes the workbench's input.
     pub(super) connection: Connection<ChildStdin>,
     process: Process,
 }
@@ -56,7 +56,7 @@ impl Workbench {
         let incoming = read_in_background(stdout).map_err(started)?;
         thread::Builder::new()
             .name("demo-stderr".to_owned())
-            // Nobody may be there any more to read the log.
+            // The receiver may be gone already.
             .spawn(move || drop(log.send(last_lines(stderr))))
             .map_err(started)?;
         Ok(Self {
@@ -65,14 +65,14 @@ impl Workbench {
         })
     }
 
-    /// Closes the workbench's input and waits for its end, which must be a success.
+    /// Closes the workbench's input and waits for a successful exit.
     pub(super) fn close(self) -> Result<Duration, DemoError> {
         let Self {
             connection,
             mut process,
         } = self;
         let started = Instant::now();
-        // Its output is read until the end, so that its last words do not meet a closed pipe.
+        // The output stays open until the exit, so that the last lines do not hit a closed pipe.
         let output = connection.hang_up();
         let status = process
             .wait(EXIT_DEADLINE)
@@ -89,8 +89,8 @@ impl Workbench {
 }
 
 impl Process {
-    /// Waits for its end; `None` if it still runs at the deadline. The standard library has no
-    /// wait with a deadline, so it asks again and again.
+    /// Waits for the exit; returns `None` at the deadline. The standard library has no wait with a deadline, so
+    /// this polls.
     fn wait(&mut self, deadline: Duration) -> io::Result<Option<ExitStatus>> {
         let started = Instant::now();
         loop {
@@ -106,7 +106,7 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         if !matches!(self.wait(CLEAN_UP_DEADLINE), Ok(Some(_))) {
-            // Both fail only if it has ended after all.
+            // Both fail only if the process has exited after all.
             drop(self.0.kill());
             drop(self.0.wait());
         }
@@ -121,7 +121,7 @@ fn read_in_background(output: impl Read + Send + 'static) -> io::Result<Incoming
     Ok(incoming)
 }
 
-/// Sends line after line, until there are no more or nobody wants them.
+/// Forwards lines until the output ends or the receiver is gone.
 fn forward_lines(output: impl Read, sender: &SyncSender<io::Result<Vec<u8>>>) {
     let mut output = BufReader::new(output);
     loop {

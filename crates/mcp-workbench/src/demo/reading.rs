@@ -1,24 +1,24 @@
-//! What a model has to read with the workbench and without it, counted from real messages.
+//! Counts the characters that a model reads with and without the workbench, from real messages.
 
 use serde_json::Value;
 
-/// Numbers of characters, of JSON as it is sent and of text.
+/// Numbers of characters, of JSON as sent and of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reading {
     /// Without the workbench: the definitions of all tools and the servers' instructions.
     pub(super) direct: usize,
-    /// How many tools those are.
+    /// The number of these tools.
     pub(super) tools: usize,
     /// With the workbench, before a toolbox is opened: its instructions and meta-tools.
     pub(super) at_start: usize,
-    /// How many meta-tools those are.
+    /// The number of meta-tools.
     pub(super) meta_tools: usize,
-    /// With the workbench, after the toolbox was opened: the answer as well.
+    /// With the workbench, after the toolbox was opened: the response of `open_toolbox` too.
     pub(super) opened: usize,
 }
 
-/// Counts, given the workbench's instructions, its meta-tools, and the answer of `open_toolbox` as
-/// text and as the JSON that it holds.
+/// Counts the characters, given the workbench's instructions, its meta-tools, and the result of `open_toolbox` as
+/// text and as JSON.
 pub(super) fn measure(
     instructions: &str,
     meta_tools: &[Value],
@@ -45,8 +45,7 @@ pub(super) fn measure(
     }
 }
 
-/// The length of a definition as its server sent it, without the two members that the workbench
-/// adds.
+/// Returns the length of a definition as its server sent it, without the two members that the workbench adds.
 fn original_length(tool: &Value) -> usize {
     let mut tool = tool.clone();
     if let Some(members) = tool.as_object_mut() {

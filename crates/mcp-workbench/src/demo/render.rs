@@ -1,4 +1,4 @@
-//! How the demonstration looks: pure formatting, 80 columns, understandable without colour.
+//! The layout of the demo: pure formatting, 80 columns, readable without colour.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -9,13 +9,12 @@ use super::text::{duration, first_words, shorten, thousands, wrap};
 const COLUMNS: usize = 80;
 const INDENT: &str = "   ";
 const LABEL_WIDTH: usize = 8;
-/// The longest answer that is shown whole, in characters.
+/// The longest response that is shown in full, in characters.
 const MAX_ANSWER: usize = 600;
 
-/// How the demonstration is shown. The caller decides, as it knows the terminal.
+/// The style of the output. The caller decides, because it knows the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Style {
-    /// Whether headings and labels are coloured.
     pub colour: bool,
 }
 
@@ -23,19 +22,19 @@ pub(crate) struct Style {
 #[derive(Debug)]
 pub(super) struct Step<'a> {
     pub(super) title: &'a str,
-    /// Why a person should look at it.
+    /// An explanation for the user.
     pub(super) note: &'a str,
     pub(super) sent: &'a str,
     pub(super) received: Received<'a>,
     pub(super) took: Duration,
 }
 
-/// What came back, in the form in which it reads best.
+/// A response, in its most readable form.
 #[derive(Debug)]
 pub(super) enum Received<'a> {
     Text(&'a str),
     Error(&'a str),
-    /// A summary and a text that is shown whole.
+    /// A summary and a text that is shown in full.
     Quote(String, &'a str),
     /// A summary and a table; the last column is shortened to fit.
     Table(String, Vec<Vec<String>>),
@@ -49,7 +48,7 @@ enum Paint {
     Red,
 }
 
-/// What is written so far, and how.
+/// The output with its style.
 pub(super) struct Page<'a, W> {
     out: &'a mut W,
     style: Style,
@@ -65,7 +64,7 @@ impl<'a, W: Write> Page<'a, W> {
         }
     }
 
-    /// The page's title and what it is about.
+    /// Writes the title and the introduction.
     pub(super) fn opening(&mut self) -> io::Result<()> {
         self.heading("MCP Workbench: a short session")?;
         self.paragraph(
@@ -75,7 +74,7 @@ impl<'a, W: Write> Page<'a, W> {
         )
     }
 
-    /// The next step of the session.
+    /// Writes the next step of the session.
     pub(super) fn step(&mut self, step: &Step<'_>) -> io::Result<()> {
         self.n_steps += 1;
         let number = format!("{}. ", self.n_steps);
@@ -104,7 +103,7 @@ impl<'a, W: Write> Page<'a, W> {
         }
     }
 
-    /// What a model has to read, with the workbench and without it.
+    /// Writes the comparison of what a model reads with and without the workbench.
     pub(super) fn reading(&mut self, toolbox: &str, reading: &Reading) -> io::Result<()> {
         self.heading("What a model has to read")?;
         self.paragraph(
@@ -143,12 +142,12 @@ impl<'a, W: Write> Page<'a, W> {
         )
     }
 
-    /// How a person goes on from here.
+    /// Writes the next steps for the user.
     pub(super) fn next_steps(&mut self, client_snippet: &str) -> io::Result<()> {
         self.heading("Next steps")?;
         self.paragraph("To use this demo with an agent, give your MCP client this entry:")?;
         writeln!(self.out)?;
-        // It is there to be copied, so it is not wrapped.
+        // The snippet is there to be copied, so it is not wrapped.
         for line in client_snippet.lines() {
             writeln!(self.out, "{INDENT}{INDENT}{line}")?;
         }
@@ -167,7 +166,7 @@ impl<'a, W: Write> Page<'a, W> {
         )
     }
 
-    /// What happened instead of the next step, and the workbench's last words.
+    /// Writes the error that stopped the demo, and the last log lines of the workbench.
     pub(super) fn failure(&mut self, message: &str, log: &[String]) -> io::Result<()> {
         let title = self.paint(Paint::Red, "The demo stopped");
         writeln!(self.out, "\n{title}")?;
@@ -180,7 +179,7 @@ impl<'a, W: Write> Page<'a, W> {
     }
 
     fn heading(&mut self, text: &str) -> io::Result<()> {
-        // The first heading stands at the top.
+        // The first heading is at the top and needs no gap.
         if self.n_steps > 0 {
             writeln!(self.out)?;
         }

@@ -3,7 +3,7 @@ use pretty_assertions::assert_eq;
 
 use super::*;
 
-/// What `write` writes on a page without colour.
+/// Returns the output of `write` on a page without colour.
 fn rendered(write: impl FnOnce(&mut Page<'_, Vec<u8>>)) -> String {
     let mut out = Vec::new();
     write(&mut Page::new(&mut out, Style { colour: false }));

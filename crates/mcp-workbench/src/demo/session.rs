@@ -1,8 +1,8 @@
-//! A short session with the real workbench, shown to a person.
+//! A short session with the real workbench, printed for the user.
 //!
-//! What is said and in which order stands here; `process` starts the workbench, `connection` talks
-//! to it, `render` shows it. Every step checks that the answer is what it claims to show, so that a
-//! demonstration that ends well is also a proof that the program works on this machine.
+//! This file has the steps; `process` starts the workbench, `connection` talks to it, `render` prints it. Every
+//! step checks the response that it shows, so a demo that succeeds also proves that the program works on this
+//! machine.
 
 use std::io::Write;
 use std::path::Path;
@@ -20,15 +20,15 @@ use super::servers::DemoServer;
 use super::text::shorten;
 
 const REVISION: &str = "2025-11-25";
-/// How much of an unexpected answer is told.
+/// The number of characters of an unexpected response that are shown.
 const MAX_FOUND: usize = 300;
-/// How long a failed workbench's log is waited for, when the workbench itself is gone.
+/// Time limit for the log of a failed workbench, which has exited by then.
 const LOG_DEADLINE: Duration = Duration::from_secs(4);
 
-/// Starts `program serve --demo`, plays a session with it and shows it on `out`.
+/// Starts `program serve --demo`, runs a session with it and prints it to `out`.
 ///
-/// It never hangs: every wait has a deadline. Where something fails, `out` tells what happened and
-/// what the workbench logged last, and the error is returned.
+/// It never hangs: every wait has a deadline. On failure, `out` gets the error and the last log lines of the
+/// workbench, and the error is returned.
 pub(crate) fn run(program: &Path, out: &mut impl Write, style: Style) -> Result<(), DemoError> {
     let mut page = Page::new(out, style);
     let (log_sender, log) = mpsc::channel();
@@ -57,7 +57,7 @@ fn play<W: Write>(program: &Path, log: LogSender, page: &mut Page<'_, W>) -> Res
     Ok(())
 }
 
-/// Everything between the start and the end of the workbench.
+/// Runs the session between the start and the exit of the workbench.
 fn converse<C: Write, W: Write>(
     connection: &mut Connection<C>,
     page: &mut Page<'_, W>,
@@ -80,7 +80,7 @@ fn converse<C: Write, W: Write>(
     Ok(measure(&instructions, &meta_tools, &answer, &toolbox))
 }
 
-/// What is done with the open toolbox.
+/// Returns the calls that follow the opening of the toolbox.
 fn uses() -> [Use; 4] {
     [
         Use {
@@ -128,7 +128,7 @@ struct Use {
     expected: Expected,
 }
 
-/// What must be in the text of a result, and whether the result is an error.
+/// The text that a result must contain, as a success or as an error.
 #[derive(Clone, Copy)]
 enum Expected {
     Answer(&'static str),
@@ -141,7 +141,7 @@ struct Conversation<'a, 'p, C, W> {
 }
 
 impl<C: Write, W: Write> Conversation<'_, '_, C, W> {
-    /// Shakes hands; returns the instructions.
+    /// Initializes the connection; returns the instructions.
     fn connect(&mut self) -> Result<String, DemoError> {
         let title = "Connect";
         let params = json!({
@@ -173,7 +173,7 @@ impl<C: Write, W: Write> Conversation<'_, '_, C, W> {
         Ok(instructions.to_owned())
     }
 
-    /// Lists the workbench's own tools; returns their definitions.
+    /// Lists the meta-tools; returns their definitions.
     fn list_tools(&mut self) -> Result<Vec<Value>, DemoError> {
         let title = "See the tools";
         let exchange = self.connection.request("tools/list", &json!({}))?;
@@ -199,7 +199,7 @@ impl<C: Write, W: Write> Conversation<'_, '_, C, W> {
         Ok(tools)
     }
 
-    /// Opens the toolbox; returns the answer as text and as the JSON that it holds.
+    /// Opens the toolbox; returns the result as text and as JSON.
     fn open_toolbox(&mut self) -> Result<(String, Value), DemoError> {
         let title = "Open the toolbox";
         let arguments = json!({ "toolbox": TOOLBOX });
@@ -236,7 +236,7 @@ impl<C: Write, W: Write> Conversation<'_, '_, C, W> {
         Ok((text.to_owned(), toolbox))
     }
 
-    /// Uses a tool of the toolbox.
+    /// Calls a tool of the toolbox.
     fn use_tool(&mut self, usage: &Use) -> Result<(), DemoError> {
         let arguments = json!({
             "tool": { "toolbox": TOOLBOX, "server": usage.server, "tool": usage.tool },
@@ -269,7 +269,7 @@ impl<C: Write, W: Write> Conversation<'_, '_, C, W> {
     }
 }
 
-/// The first text of a call's result.
+/// Returns the first text of a call's result.
 fn result_text(result: &Value) -> &str {
     result["content"][0]["text"].as_str().unwrap_or_default()
 }
@@ -293,7 +293,7 @@ fn unexpected(step: &'static str, expected: impl Into<String>, result: &Value) -
     }
 }
 
-/// An error with its causes, on one line.
+/// Formats an error with its causes, on one line.
 fn chain(error: &DemoError) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);

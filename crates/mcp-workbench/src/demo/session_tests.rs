@@ -78,7 +78,7 @@ fn error_result(text: &str) -> Value {
     json!({"content": [{"type": "text", "text": text}], "isError": true})
 }
 
-/// What `open_toolbox` answers, with the real definitions of the servers.
+/// Returns the result of `open_toolbox`, with the real definitions of the servers.
 fn toolbox() -> Value {
     let mut tools = Vec::new();
     for server in DemoServer::ALL {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// Breaks each line of `text` so that none has more than `width` characters: at a space, which is
-/// dropped, or after a comma; where there is neither, in the middle of a word.
+/// Breaks each line of `text` at `width` characters: at a space, which is dropped, or after a comma; without
+/// either, in the middle of a word.
 pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     text.lines()
         .flat_map(|line| wrap_line(line, width.max(1)))
@@ -23,14 +23,14 @@ fn wrap_line(line: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// How many characters to keep on this line.
+/// Returns the number of characters to leave on this line.
 fn break_at(characters: &[char], width: usize) -> usize {
     let fits = |end: &usize| {
         let before = characters[end - 1];
-        // A space may stand just over the edge, as it is dropped.
+        // A space may be just over the edge, because it is dropped.
         before == ' ' || (before == ',' && *end <= width)
     };
-    // An indent is not a place to break.
+    // Never break inside the indent.
     let indent = characters
         .iter()
         .take_while(|character| **character == ' ')
@@ -38,7 +38,7 @@ fn break_at(characters: &[char], width: usize) -> usize {
     (indent + 2..=width + 1).rev().find(fits).unwrap_or(width)
 }
 
-/// At most `limit` characters of `text`; where some are left off, their number is told.
+/// Cuts a text to `limit` characters, and appends the number of omitted ones.
 pub(super) fn shorten(text: &str, limit: usize) -> String {
     let length = text.chars().count();
     if length <= limit {
@@ -48,14 +48,13 @@ pub(super) fn shorten(text: &str, limit: usize) -> String {
     format!("{kept}… ({} more characters)", thousands(length - limit))
 }
 
-/// At most `width` characters of the first line of `text`, cut between words where that is
-/// possible, with an ellipsis where it goes on.
+/// Cuts the first line of `text` to `width` characters, between words if possible, with an ellipsis.
 pub(super) fn first_words(text: &str, width: usize) -> String {
     let line = text.lines().next().unwrap_or_default();
     if line.chars().count() <= width && text.lines().count() <= 1 {
         return line.to_owned();
     }
-    // One character more shows whether the cut is at the end of a word; it is never kept.
+    // The character after the cut shows if it ends a word; it is never part of the result.
     let kept: String = line.chars().take(width).collect();
     let room = width.saturating_sub(1);
     let cut = match kept.rsplit_once(' ') {
@@ -65,7 +64,7 @@ pub(super) fn first_words(text: &str, width: usize) -> String {
     format!("{}…", cut.trim_end())
 }
 
-/// A number with a comma after every three digits from the right.
+/// Formats a number with commas between groups of three digits.
 pub(super) fn thousands(number: usize) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
@@ -78,7 +77,7 @@ pub(super) fn thousands(number: usize) -> String {
     grouped
 }
 
-/// A duration as a person reads it: `0.4 ms`, `12.0 ms`, `1.50 s`.
+/// Formats a duration: `0.4 ms`, `12.0 ms`, `1.50 s`.
 pub(super) fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     if seconds < 1.0 {

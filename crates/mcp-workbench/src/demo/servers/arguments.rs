@@ -1,4 +1,4 @@
-//! Reading the arguments of a call, with errors that say what to fix.
+//! Reads the arguments of a call; errors say what to fix.
 
 use serde_json::{Map, Value};
 
@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 #[derive(Debug, Default)]
 pub(super) struct Arguments(Map<String, Value>);
 
-/// What is wrong with an argument.
+/// Reasons why an argument is refused.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ArgumentError {
-    /// `arguments` as a whole is something else.
+    /// `arguments` is not an object.
     #[error("`arguments` must be an object, not {found}")]
     NotAnObject { found: &'static str },
-    /// A required argument is not there.
+    /// A required argument is missing.
     #[error("argument `{name}` is required: it must be {expected}")]
     Missing {
         name: &'static str,
@@ -25,12 +25,11 @@ pub(super) enum ArgumentError {
         expected: &'static str,
         found: &'static str,
     },
-    /// The tool knows no such argument.
+    /// The tool has no such argument.
     #[error("unknown argument `{name}`: this tool takes {}", enumerate(known))]
     Unknown {
-        /// The argument that was given.
         name: String,
-        /// Those that can be given.
+        /// The arguments of the tool.
         known: &'static [&'static str],
     },
 }
@@ -39,7 +38,7 @@ const STRING: &str = "a string";
 const INTEGER: &str = "a whole number from 0 on";
 
 impl Arguments {
-    /// The `arguments` of a call's parameters; none at all counts as an empty object.
+    /// Reads the `arguments` of a call; missing ones count as an empty object.
     pub(super) fn new(arguments: Option<Value>) -> Result<Self, ArgumentError> {
         match arguments {
             None => Ok(Self::default()),
@@ -61,7 +60,7 @@ impl Arguments {
         }
     }
 
-    /// A string that must be there.
+    /// Returns a required string.
     pub(super) fn string(&self, name: &'static str) -> Result<&str, ArgumentError> {
         self.optional_string(name)?.ok_or(ArgumentError::Missing {
             name,
@@ -69,7 +68,7 @@ impl Arguments {
         })
     }
 
-    /// A string that may be left out.
+    /// Returns an optional string.
     pub(super) fn optional_string(
         &self,
         name: &'static str,
@@ -81,7 +80,7 @@ impl Arguments {
         }
     }
 
-    /// A whole number, not negative, that must be there.
+    /// Returns a required whole number that is not negative.
     pub(super) fn integer(&self, name: &'static str) -> Result<u64, ArgumentError> {
         let value = self.0.get(name).ok_or(ArgumentError::Missing {
             name,

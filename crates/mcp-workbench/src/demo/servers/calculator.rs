@@ -6,10 +6,10 @@ use super::arguments::Arguments;
 use super::expression::Expression;
 use super::tools::ToolResult;
 
-/// The largest whole number up to which every whole number has a floating-point value of its own.
+/// The largest whole number up to which every whole number has an exact floating-point value.
 const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
-/// The definitions of the calculator's tools.
+/// Returns the definitions of the calculator's tools.
 pub(super) fn definitions() -> Vec<Value> {
     vec![json!({
         "name": "evaluate",
@@ -41,7 +41,7 @@ pub(super) fn definitions() -> Vec<Value> {
     })]
 }
 
-/// Runs one of them; `None` where there is none of this name.
+/// Runs a tool; returns `None` for an unknown name.
 pub(super) fn call(tool: &str, arguments: &Arguments) -> Option<ToolResult> {
     match tool {
         "evaluate" => Some(evaluate(arguments)),
@@ -56,7 +56,7 @@ fn evaluate(arguments: &Arguments) -> ToolResult {
     Ok(json!({ "expression": expression.to_string(), "value": json_number(value) }))
 }
 
-/// A whole number is written without a point: 42, not 42.0.
+/// Converts a number; whole numbers have no point: 42, not 42.0.
 fn json_number(value: f64) -> Value {
     if value.fract() == 0.0
         && value.abs() <= MAX_EXACT_INTEGER

@@ -1,5 +1,5 @@
-//! Dates and times of the proleptic Gregorian calendar, from year 1 to 9999, with plain
-//! arithmetic and no time zone database: a zone is an offset from UTC.
+//! Dates and times of the proleptic Gregorian calendar, years 1 to 9999. There is no time zone database: a zone
+//! is an offset from UTC.
 
 use std::fmt;
 
@@ -16,27 +16,27 @@ const WEEKDAYS: [&str; 7] = [
     "Sunday",
 ];
 
-/// Why a date, a time or an offset cannot be used.
+/// Reasons why a date, a time or an offset is refused.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TimeError {
-    /// It is not written as a date.
+    /// Not in the format of a date.
     #[error("`{text}` is not a date: write it as YYYY-MM-DD, such as 2026-02-28")]
     Date { text: String },
-    /// It is written as a date, but the calendar has no such day.
+    /// A date that the calendar does not have.
     #[error(
         "`{text}` is not in the calendar: the years are 0001 to 9999, and a month has its days"
     )]
     NoSuchDate { text: String },
-    /// It is not written as a moment.
+    /// Not in the format of a time.
     #[error(
         "`{text}` is not a time with an offset: write it as 2026-02-28T14:30:00+02:00, \
          or with Z at the end for UTC"
     )]
     Moment { text: String },
-    /// It is not an offset.
+    /// Not in the format of an offset.
     #[error("`{text}` is not an offset: write it as +02:00 or -05:30, or Z for UTC")]
     Offset { text: String },
-    /// The moment is outside of the years that can be written.
+    /// The time is outside of the supported years.
     #[error("that time is outside of the years 0001 to 9999")]
     OutOfRange,
 }
@@ -54,14 +54,14 @@ pub(super) struct Offset {
     minutes: i64,
 }
 
-/// A moment, in seconds since 1970-01-01T00:00:00Z.
+/// A point in time, in seconds since 1970-01-01T00:00:00Z.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Moment {
-    /// The seconds; negative before 1970.
+    /// Negative before 1970.
     pub(super) unix_seconds: i64,
 }
 
-/// A moment as a clock with a certain offset shows it.
+/// A point in time at an offset from UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LocalTime {
     pub(super) date: Date,
@@ -70,7 +70,7 @@ pub(super) struct LocalTime {
 }
 
 impl Date {
-    /// Reads `YYYY-MM-DD`.
+    /// Parses `YYYY-MM-DD`.
     pub(super) fn parse(text: &str) -> Result<Self, TimeError> {
         let written = || TimeError::Date {
             text: text.to_owned(),
@@ -93,7 +93,7 @@ impl Date {
         }
     }
 
-    /// The days from 0001-01-01 to this one.
+    /// Returns the number of days since 0001-01-01.
     pub(super) fn day_number(self) -> i64 {
         let months_before = (1..self.month).zip(month_lengths(self.year));
         days_before_year(self.year)
@@ -102,12 +102,12 @@ impl Date {
             - 1
     }
 
-    /// The day that is so many days after 0001-01-01.
+    /// Returns the date with a day number.
     fn from_day_number(day_number: i64) -> Result<Self, TimeError> {
         if !(0..days_before_year(LAST_YEAR + 1)).contains(&day_number) {
             return Err(TimeError::OutOfRange);
         }
-        // As if every year had 366 days: never too late, and at most 27 years too early.
+        // Assumes 366 days per year: never too late, and at most 27 years too early.
         let mut year = day_number / 366 + 1;
         while days_before_year(year + 1) <= day_number {
             year += 1;
@@ -124,7 +124,7 @@ impl Date {
         Ok(Self { year, month, day })
     }
 
-    /// The English name of its weekday.
+    /// Returns the English name of the weekday.
     pub(super) fn weekday(self) -> &'static str {
         // 0001-01-01 was a Monday.
         let days_into_week = self.day_number().rem_euclid(7);
@@ -143,7 +143,7 @@ impl Date {
 impl Offset {
     pub(super) const UTC: Self = Self { minutes: 0 };
 
-    /// Reads `+HH:MM`, `-HH:MM` or `Z`.
+    /// Parses `+HH:MM`, `-HH:MM` or `Z`.
     pub(super) fn parse(text: &str) -> Result<Self, TimeError> {
         if text.eq_ignore_ascii_case("z") {
             return Ok(Self::UTC);
@@ -169,8 +169,8 @@ impl Offset {
 }
 
 impl Moment {
-    /// Reads a date, `T` or a space, a time of day with or without seconds, and an offset. A
-    /// fraction of a second is read and dropped.
+    /// Parses a date, `T` or a space, a time of day with or without seconds, and an offset. A fraction of a
+    /// second is dropped.
     pub(super) fn parse(text: &str) -> Result<Self, TimeError> {
         let written = || TimeError::Moment {
             text: text.to_owned(),
@@ -187,7 +187,7 @@ impl Moment {
         })
     }
 
-    /// The moment on a clock with this offset.
+    /// Returns the local time at an offset.
     pub(super) fn at(self, offset: Offset) -> Result<LocalTime, TimeError> {
         let seconds = self
             .unix_seconds
@@ -234,12 +234,12 @@ impl fmt::Display for LocalTime {
     }
 }
 
-/// The day number of 1970-01-01.
+/// Returns the day number of 1970-01-01.
 fn epoch() -> i64 {
     days_before_year(1970)
 }
 
-/// The days of all years before this one, from year 1 on.
+/// Returns the number of days in all years before this one, from year 1 on.
 fn days_before_year(year: i64) -> i64 {
     let years = year - 1;
     years * 365 + years / 4 - years / 100 + years / 400
@@ -251,7 +251,7 @@ fn month_lengths(year: i64) -> [i64; 12] {
     [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 }
 
-/// The seconds since midnight of `HH:MM`, `HH:MM:SS` or `HH:MM:SS.fraction`.
+/// Parses `HH:MM`, `HH:MM:SS` or `HH:MM:SS.fraction` to seconds since midnight.
 fn parse_clock(text: &str) -> Option<i64> {
     let (clock, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let has_fraction = clock.len() != text.len();
@@ -271,7 +271,7 @@ fn parse_clock(text: &str) -> Option<i64> {
     is_written.then_some((hours * 60 + minutes) * 60 + seconds)
 }
 
-/// The number that `width` decimal digits from byte `start` on make.
+/// Parses `width` decimal digits from byte `start` on.
 fn number(text: &str, start: usize, width: usize) -> Option<i64> {
     let digits = text.get(start..start + width)?;
     if digits.bytes().all(|byte| byte.is_ascii_digit()) {

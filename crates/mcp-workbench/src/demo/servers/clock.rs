@@ -8,7 +8,7 @@ use super::arguments::Arguments;
 use super::civil::{Date, Moment, Offset, TimeError};
 use super::tools::ToolResult;
 
-/// The definitions of the clock's tools.
+/// Returns the definitions of the clock's tools.
 pub(super) fn definitions() -> Vec<Value> {
     vec![
         now_definition(),
@@ -17,7 +17,7 @@ pub(super) fn definitions() -> Vec<Value> {
     ]
 }
 
-/// Runs one of them; `None` where there is none of this name.
+/// Runs a tool; returns `None` for an unknown name.
 pub(super) fn call(tool: &str, arguments: &Arguments) -> Option<ToolResult> {
     match tool {
         "now" => Some(now(arguments)),
@@ -54,7 +54,7 @@ fn days_between(arguments: &Arguments) -> ToolResult {
     }))
 }
 
-/// What the system's clock shows; before 1970 and beyond `i64` it is out of range.
+/// Reads the system clock; times before 1970 are out of range.
 fn system_time() -> Result<Moment, TimeError> {
     let elapsed = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -90,7 +90,7 @@ fn now_definition() -> Value {
             "additionalProperties": false
         },
         "outputSchema": moment_schema(),
-        // The answer differs from call to call, but no call changes anything.
+        // The result differs from call to call, but no call changes anything.
         "annotations": { "readOnlyHint": true, "openWorldHint": false }
     })
 }

@@ -1,4 +1,4 @@
-//! Arithmetic: what an expression is, its value, and how it is printed. `parse` reads it.
+//! Arithmetic expressions: their structure, value and printed form. `parse` reads them.
 //!
 //! Numbers are double-precision floating point. `^` binds tighter than a minus sign before it
 //! (`-2 ^ 2` is -4) and groups from the right; the other operators group from the left.
@@ -7,24 +7,21 @@ mod parse;
 
 use std::fmt;
 
-/// An expression that was read.
+/// A parsed expression.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Expression {
     /// A number as written, never negative.
     Number(f64),
-    /// A minus sign before something.
+    /// A negation.
     Negative(Box<Self>),
-    /// Two things with an operator between.
+    /// Two operands with an operator.
     Binary {
-        /// What is left of the operator.
         left: Box<Self>,
         operator: Operator,
-        /// What is right of it.
         right: Box<Self>,
     },
 }
 
-/// What stands between two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operator {
     /// `+`
@@ -39,58 +36,55 @@ pub(super) enum Operator {
     Power,
 }
 
-/// Why an expression cannot be read, or has no value.
+/// Reasons why an expression cannot be parsed or has no value.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(super) enum ExpressionError {
-    /// It is longer than what is read.
     #[error("the expression has {length} characters, and at most {limit} are read")]
     TooLong { length: usize, limit: usize },
-    /// Its parentheses, signs and powers stand too deep in each other.
+    /// Parentheses, signs and powers are nested too deeply.
     #[error("the expression is nested more than {limit} deep: evaluate its parts one by one")]
     TooDeep { limit: usize },
     #[error("the expression ends where a number, `(` or `-` must follow")]
     Incomplete,
-    /// A parenthesis is open at its end.
     #[error("the `(` at character {position} is never closed")]
     Unclosed {
-        /// Where it stands, from 1 on.
+        /// The position, from 1.
         position: usize,
     },
-    /// Something stands where a number or the like must stand.
+    /// An unexpected character where an operand must be.
     #[error("`{found}` at character {position} stands where a number, `(` or `-` must stand")]
     NoOperand {
         found: char,
-        /// Where it stands, from 1 on.
+        /// The position, from 1.
         position: usize,
     },
-    /// Something stands where an operator must stand.
+    /// An unexpected character where an operator must be.
     #[error(
         "`{found}` at character {position} stands where one of + - * / ^ or the end must stand"
     )]
     NoOperator {
         found: char,
-        /// Where it stands, from 1 on.
+        /// The position, from 1.
         position: usize,
     },
-    /// A number is not written as one.
+    /// An invalid number.
     #[error("`{text}` at character {position} is not a number")]
     BadNumber {
         text: String,
-        /// Where it begins, from 1 on.
+        /// The position, from 1.
         position: usize,
     },
-    /// Something is divided by zero.
     #[error("division by zero: `{divisor}` is 0; check it, or leave this division out")]
     DivisionByZero { divisor: String },
     /// A root of a negative number.
     #[error("`{part}` is not a real number: a negative number has only whole powers")]
     NotReal { part: String },
-    /// The value does not fit.
+    /// The value is too large for a floating-point number.
     #[error("`{part}` is too large: values reach to about 1.8e308")]
     TooLarge { part: String },
 }
 
-/// How tightly an expression holds together; the tighter, the later in this order.
+/// The precedence of an expression, from loose to tight.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Tightness {
     Sum,
@@ -101,7 +95,7 @@ enum Tightness {
 }
 
 impl Expression {
-    /// Its value, which is always a finite number.
+    /// Returns the value, which is always finite.
     pub(super) fn value(&self) -> Result<f64, ExpressionError> {
         let (left, operator, right) = match self {
             Self::Number(number) => return Ok(*number),
@@ -139,7 +133,7 @@ impl Expression {
         }
     }
 
-    /// Prints it, in parentheses if it is looser than its place allows.
+    /// Prints the expression, in parentheses if its precedence requires them.
     fn print_within(&self, f: &mut fmt::Formatter<'_>, place: Tightness) -> fmt::Result {
         if self.tightness() < place {
             write!(f, "({self})")
@@ -178,7 +172,7 @@ impl Operator {
         }
     }
 
-    /// How tight the operands must be to stand on its left and on its right without parentheses.
+    /// Returns the precedence that the left and the right operand need to go without parentheses.
     fn sides(self) -> (Tightness, Tightness) {
         match self.tightness() {
             Tightness::Sum => (Tightness::Sum, Tightness::Product),
@@ -188,7 +182,7 @@ impl Operator {
     }
 }
 
-/// As it was understood: spaces around operators, and only the parentheses that it needs.
+/// Prints the expression as it was parsed: spaces around operators, and only the parentheses that it needs.
 impl fmt::Display for Expression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -211,7 +205,7 @@ impl fmt::Display for Expression {
     }
 }
 
-/// Numbers far from 1 are printed with an exponent.
+/// Prints a number, with an exponent if it is far from 1.
 fn write_number(f: &mut fmt::Formatter<'_>, number: f64) -> fmt::Result {
     if number == 0.0 || (1e-6..1e16).contains(&number) {
         write!(f, "{number}")

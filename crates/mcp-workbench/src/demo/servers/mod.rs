@@ -1,9 +1,9 @@
-//! Three small MCP servers that this program plays itself over stdio.
+//! Three small MCP servers that this program runs itself over stdio.
 //!
 //! `mcp-workbench demo-server clock|calculator|notes` is one such server: a plain, synchronous
 //! loop that reads a line, answers it and reads the next. `protocol` knows JSON-RPC and MCP and
 //! no tools; `clock`, `calculator` and `notes` know their tools and no protocol; `tools` joins
-//! them. What the servers work with stands below: `civil` (dates) and `expression` (arithmetic).
+//! them. `civil` (dates) and `expression` (arithmetic) are used by the tools.
 
 mod arguments;
 mod calculator;

@@ -12,7 +12,7 @@ const MAX_CHARACTERS: usize = 4000;
 #[derive(Debug, Default)]
 pub(super) struct Notebook {
     notes: Vec<Note>,
-    /// The number of the note that was added last; numbers are never used again.
+    /// The id of the newest note; ids are never used again.
     last_id: u64,
 }
 
@@ -24,25 +24,22 @@ struct Note {
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NotesError {
-    /// There is nothing to note or to search for.
+    /// The text or query is empty.
     #[error("argument `{name}` must not be empty")]
     Empty { name: &'static str },
-    /// The text does not fit.
+    /// The note is too long.
     #[error("the note has {length} characters, and at most {limit} fit: split it")]
     TooLong { length: usize, limit: usize },
     /// There are too many notes.
     #[error("there are {limit} notes already: remove one first")]
     Full { limit: usize },
-    /// No note has this number.
+    /// No note has this id.
     #[error("there is no note {id}: `list` tells the ids")]
-    NotFound {
-        /// The number that was asked for.
-        id: u64,
-    },
+    NotFound { id: u64 },
 }
 
 impl Notebook {
-    /// The definitions of the notebook's tools.
+    /// Returns the definitions of the store's tools.
     pub(super) fn definitions() -> Vec<Value> {
         vec![
             add_definition(),
@@ -52,7 +49,7 @@ impl Notebook {
         ]
     }
 
-    /// Runs one of them; `None` where there is none of this name.
+    /// Runs a tool; returns `None` for an unknown name.
     pub(super) fn call(&mut self, tool: &str, arguments: &Arguments) -> Option<ToolResult> {
         match tool {
             "add" => Some(self.add(arguments)),

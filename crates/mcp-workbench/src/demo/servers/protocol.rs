@@ -1,4 +1,4 @@
-//! JSON-RPC and MCP over lines: one message in, at most one answer out.
+//! JSON-RPC and MCP over lines: one message in, at most one response out.
 
 use std::io::{self, BufRead, Write};
 
@@ -11,7 +11,7 @@ use crate::demo::lines::{Line, MAX_LINE, read_line};
 
 const REVISIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 const NEWEST_REVISION: &str = "2025-11-25";
-/// The one revision in which an array of messages is a batch.
+/// The only revision with batches.
 const BATCH_REVISION: &str = "2025-03-26";
 
 const PARSE_ERROR: i32 = -32700;
@@ -19,7 +19,7 @@ const INVALID_REQUEST: i32 = -32600;
 const METHOD_NOT_FOUND: i32 = -32601;
 const INVALID_PARAMS: i32 = -32602;
 
-/// Plays `server` until `input` ends: reads MCP messages, one a line, and writes the answers.
+/// Runs `server` until `input` ends: reads MCP messages, one per line, and writes the responses.
 pub(crate) fn run(
     server: DemoServer,
     mut input: impl BufRead,
@@ -47,18 +47,18 @@ pub(crate) fn run(
 struct Session {
     server: DemoServer,
     tools: Tools,
-    /// Whether the negotiated revision has batches.
+    /// True if the negotiated revision has batches.
     has_batches: bool,
 }
 
-/// A JSON value, as a JSON-RPC message.
+/// A JSON value classified as a JSON-RPC message.
 enum Message {
     Request {
         id: Value,
         method: String,
         params: Map<String, Value>,
     },
-    /// A notification, or an answer to a request that we never send.
+    /// A notification, or a response to a request that we never send.
     Unanswered,
     Invalid {
         id: Value,
@@ -67,7 +67,7 @@ enum Message {
     },
 }
 
-/// An error answer's code and message.
+/// The code and message of an error response.
 type Refusal = (i32, String);
 
 impl Session {
@@ -170,7 +170,7 @@ impl Session {
     }
 }
 
-/// Sorts a JSON value by what it asks of us.
+/// Classifies a JSON value.
 fn classify(message: Value) -> Message {
     let Value::Object(mut members) = message else {
         return Message::Invalid {
@@ -212,7 +212,7 @@ fn classify(message: Value) -> Message {
     }
 }
 
-/// The result of `tools/call`: the object, and the same as text for clients that read only that.
+/// Returns the result of `tools/call`: the object, and the same as text for clients that read only that.
 fn call_result(result: ToolResult) -> Value {
     match result {
         Ok(object) => json!({

@@ -1,31 +1,29 @@
-//! Which demonstration servers there are.
+//! The list of demo servers.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// One of the servers that are built into this program.
+/// A server that is built into this program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DemoServer {
     /// The time and date arithmetic.
     Clock,
     Calculator,
-    /// Notes that are kept in memory.
+    /// Notes in memory.
     Notes,
 }
 
-/// No demonstration server has this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no demo server is called `{name}`: there are `clock`, `calculator` and `notes`")]
 pub(crate) struct UnknownDemoServer {
-    /// The name that was asked for.
     pub name: String,
 }
 
 impl DemoServer {
-    /// Every server, in the order of the demonstration's configuration.
+    /// All servers, in the order of the demo's configuration.
     pub(crate) const ALL: [Self; 3] = [Self::Clock, Self::Calculator, Self::Notes];
 
-    /// The name on the command line and in the configuration.
+    /// Returns the name on the command line and in the configuration.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Clock => "clock",
@@ -34,7 +32,7 @@ impl DemoServer {
         }
     }
 
-    /// The title that the server gives itself.
+    /// Returns the title of the server.
     pub(super) fn title(self) -> &'static str {
         match self {
             Self::Clock => "Clock",
@@ -43,7 +41,7 @@ impl DemoServer {
         }
     }
 
-    /// What the server tells a model about itself, where its tools do not say it all.
+    /// Returns the instructions for a model, if the tool definitions do not suffice.
     pub(super) fn instructions(self) -> Option<&'static str> {
         match self {
             Self::Clock => Some("Give time zones as offsets from UTC, such as +02:00."),

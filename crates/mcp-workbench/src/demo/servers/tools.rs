@@ -1,4 +1,4 @@
-//! The tools of one running server, whichever it is.
+//! The tools of a running server of any kind.
 
 use serde_json::Value;
 
@@ -9,38 +9,33 @@ use super::notes::{Notebook, NotesError};
 use super::server::DemoServer;
 use super::{calculator, clock};
 
-/// The tools of a server, with what they remember between calls.
+/// The tools of a server, with their state.
 #[derive(Debug)]
 pub(super) enum Tools {
-    /// The clock, which remembers nothing.
     Clock,
-    /// The calculator, which remembers nothing.
     Calculator,
-    /// The notes and what was noted.
+    /// The notes store, with its notes.
     Notes(Notebook),
 }
 
-/// Why a tool could not do what it was asked. The text is for the model that called it.
+/// Reasons why a tool failed. The message is for the model that called it.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(super) enum ToolError {
-    /// The arguments do not fit the tool's schema.
     #[error(transparent)]
     Argument(#[from] ArgumentError),
-    /// A date, a time or an offset cannot be used.
     #[error(transparent)]
     Time(#[from] TimeError),
-    /// An expression cannot be read or has no value.
     #[error(transparent)]
     Expression(#[from] ExpressionError),
     #[error(transparent)]
     Notes(#[from] NotesError),
 }
 
-/// What a call gives: a JSON object that fits the tool's output schema.
+/// The result of a call: a JSON object that fits the tool's output schema.
 pub(super) type ToolResult = Result<Value, ToolError>;
 
 impl Tools {
-    /// The tools of a server that just started.
+    /// Creates the tools of a server that just started.
     pub(super) fn new(server: DemoServer) -> Self {
         match server {
             DemoServer::Clock => Self::Clock,
@@ -49,7 +44,7 @@ impl Tools {
         }
     }
 
-    /// The definitions, as `tools/list` returns them.
+    /// Returns the definitions for `tools/list`.
     pub(super) fn definitions(&self) -> Vec<Value> {
         match self {
             Self::Clock => clock::definitions(),
@@ -58,7 +53,7 @@ impl Tools {
         }
     }
 
-    /// Runs a tool; `None` where the server has none of this name.
+    /// Runs a tool; returns `None` for an unknown name.
     pub(super) fn call(&mut self, tool: &str, arguments: &Arguments) -> Option<ToolResult> {
         match self {
             Self::Clock => clock::call(tool, arguments),

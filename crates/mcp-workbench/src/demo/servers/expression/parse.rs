@@ -1,4 +1,4 @@
-//! Reading an expression by recursive descent:
+//! Parses an expression by recursive descent:
 //!
 //! ```text
 //! sum     = product (("+" | "-") product)*
@@ -12,7 +12,7 @@ use super::{Expression, ExpressionError, Operator};
 
 /// The longest expression, in characters. It also bounds how deep a chain such as `1+1+1` is.
 const MAX_LENGTH: usize = 1000;
-/// How deep parentheses, signs and powers may stand in each other.
+/// The maximum nesting of parentheses, signs and powers.
 const MAX_DEPTH: usize = 64;
 
 type Parsed = Result<Expression, ExpressionError>;
@@ -44,7 +44,7 @@ impl Expression {
 
 struct Parser {
     characters: Vec<char>,
-    /// The index of the next character that is not read yet.
+    /// The index of the next character.
     next: usize,
     depth: usize,
 }
@@ -76,7 +76,7 @@ impl Parser {
         }
     }
 
-    /// Every cycle of the grammar goes through here, so this is where depth is counted.
+    /// Every cycle of the grammar goes through here, so this is where the depth is counted.
     fn signed(&mut self) -> Parsed {
         if self.depth == MAX_DEPTH {
             return Err(ExpressionError::TooDeep { limit: MAX_DEPTH });
@@ -132,7 +132,7 @@ impl Parser {
         }
     }
 
-    /// Digits with at most one point, and an exponent such as `e-3` if digits follow it.
+    /// Parses digits with at most one point, and an exponent such as `e-3` if digits follow it.
     fn number(&mut self) -> Parsed {
         let start = self.next;
         self.skip(|character| character.is_ascii_digit() || character == '.');
@@ -176,13 +176,13 @@ impl Parser {
         is_next
     }
 
-    /// The next character that is not white space, which is left to be read.
+    /// Returns the next character that is not white space, without consuming it.
     fn peek(&mut self) -> Option<char> {
         self.skip(char::is_whitespace);
         self.characters.get(self.next).copied()
     }
 
-    /// Where the next character stands, from 1 on.
+    /// Returns the position of the next character, from 1.
     fn position(&self) -> usize {
         self.next + 1
     }
