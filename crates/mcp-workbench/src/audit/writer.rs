@@ -77,7 +77,7 @@ impl Writer {
             let _ = end.send(());
         });
         if let Err(error) = started {
-            tracing::warn!("calls are not noted: {error}");
+            tracing::warn!("cannot start the audit log, calls are not recorded: {error}");
             shared.close();
         }
         Self {
@@ -193,7 +193,9 @@ impl Writing<'_> {
                 self.missed.fetch_add(failure.lines, Ordering::Relaxed);
                 if !self.is_failing {
                     let (file, error) = (self.file.path().display(), failure.error);
-                    tracing::warn!("the audit log {file} cannot be written, calls go on: {error}");
+                    tracing::warn!(
+                        "cannot write the audit log {file}; calls continue without being recorded: {error}"
+                    );
                 }
                 self.is_failing = true;
             }
@@ -215,7 +217,7 @@ impl Writing<'_> {
             // Counted again, for the next attempt.
             self.missed.fetch_add(calls, Ordering::Relaxed);
         }
-        tracing::warn!("{calls} calls are not in the audit log");
+        tracing::warn!("{calls} calls are missing from the audit log");
     }
 }
 

@@ -25,18 +25,18 @@ use crate::{
                       mcp-workbench add [OPTIONS] <TOOLBOX> <NAME> --url <URL>"
 )]
 pub(super) struct AddArguments {
-    /// The toolbox that gets the server; it is made if it is not there
+    /// The toolbox; created if it does not exist
     toolbox: String,
 
     /// The name of the server
     name: String,
 
-    /// A variable of the program; write '${VAR}' for a value that the workbench has in its own
+    /// An environment variable of the program; '${VAR}' stands for a variable of the workbench's
     /// environment
     #[arg(short, long, value_name = "KEY=VALUE", value_parser = variable)]
     env: Vec<Pair>,
 
-    /// The directory that the program runs in, seen from the folder of the configuration file
+    /// The working directory of the program, relative to the folder of the configuration file
     /// [default: where the workbench is started]
     #[arg(long, value_name = "DIRECTORY")]
     cwd: Option<String>,
@@ -49,11 +49,11 @@ pub(super) struct AddArguments {
     #[arg(long = "header", value_name = "NAME: VALUE", conflicts_with = "command", value_parser = header)]
     headers: Vec<Pair>,
 
-    /// How the remote server is reached [default: found out]
+    /// The transport of the remote server [default: detected]
     #[arg(long = "type", value_name = "TYPE", conflicts_with = "command")]
     kind: Option<RemoteType>,
 
-    /// What the toolbox is for, if it is made
+    /// The description of a new toolbox
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
 
@@ -78,7 +78,7 @@ enum RemoteType {
 /// The toolbox does not exist, but one with a similar name does.
 #[derive(Debug, Error)]
 #[error(
-    "there is no toolbox `{}`\n  hint: did you mean `{}`? Say what a new one is for with --description",
+    "there is no toolbox `{}`\n  hint: did you mean `{}`? To create a new one, add --description",
     visible(.name), visible(.near)
 )]
 struct ProbablyMisspelt {
@@ -129,8 +129,8 @@ fn secret_remark(place: &LiteralPlace) -> String {
     };
     let variable = visible(variable);
     format!(
-        "{what} looks like a secret, in plain text\n  hint: write '${{{variable}}}' for it, set that \
-         variable where the workbench is started, and the secret stays out of the file"
+        "{what} looks like a secret in plain text\n  hint: write '${{{variable}}}' instead and set that \
+         variable where the workbench is started, to keep the secret out of the file"
     )
 }
 
@@ -152,11 +152,11 @@ impl Prepared {
         match self {
             Self::Known | Self::MadeAsSaid => {}
             Self::KnownAndDescribed => output::remark(&format!(
-                "the toolbox `{toolbox}` was there already; its description is as it was"
+                "the toolbox `{toolbox}` exists already; its description was not changed"
             )),
             Self::Made(description) => output::remark(&format!(
                 "the toolbox is new; its description is \"{}\"\n  \
-                 hint: models choose by it, so say in the file what the tools are for",
+                 hint: models choose a toolbox by its description; edit it to say what the tools are for",
                 visible(description)
             )),
         }
@@ -249,7 +249,7 @@ fn members(pairs: &[Pair]) -> Value {
 fn variable(text: &str) -> Result<Pair, &'static str> {
     let (name, value) = text.split_once('=').ok_or("write KEY=VALUE")?;
     if name.trim().is_empty() {
-        return Err("the name of a variable is not empty");
+        return Err("the name of the variable is empty");
     }
     Ok((name.to_owned(), value.to_owned()))
 }
@@ -257,7 +257,7 @@ fn variable(text: &str) -> Result<Pair, &'static str> {
 fn header(text: &str) -> Result<Pair, &'static str> {
     let (name, value) = text.split_once(':').ok_or("write 'NAME: VALUE'")?;
     if name.trim().is_empty() {
-        return Err("the name of a header is not empty");
+        return Err("the name of the header is empty");
     }
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
@@ -273,8 +273,8 @@ mod tests {
         assert_eq!(
             remarks,
             [
-                "the value of `TOKEN` looks like a secret, in plain text\n  hint: write '${TOKEN}' for it, set \
-                 that variable where the workbench is started, and the secret stays out of the file"
+                "the value of `TOKEN` looks like a secret in plain text\n  hint: write '${TOKEN}' instead and set \
+                 that variable where the workbench is started, to keep the secret out of the file"
             ]
         );
     }

@@ -49,7 +49,7 @@ pub(super) enum ConfigurationError {
     #[error("{error}{}", hint(error.remedy()))]
     NotUsable { error: LoadError },
     /// The file has problems.
-    #[error("the configuration cannot be used\n{problems}")]
+    #[error("the configuration is invalid\n{problems}")]
     Invalid { problems: Problems },
 }
 

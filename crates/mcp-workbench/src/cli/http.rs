@@ -22,8 +22,8 @@ pub(super) struct HttpArguments {
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     http: Option<SocketAddr>,
 
-    /// A file with the tokens that clients may carry, one a line [default: the token in
-    /// `$WORKBENCH_TOKEN`, or one that is made and kept in your state directory]
+    /// A file with the tokens that clients may use, one per line [default: the token in
+    /// `$WORKBENCH_TOKEN`, or a generated one in your state directory]
     #[arg(long, value_name = "FILE", requires = "http")]
     token_file: Option<PathBuf>,
 
@@ -31,11 +31,11 @@ pub(super) struct HttpArguments {
     #[arg(long, requires = "http", conflicts_with = "token_file")]
     no_auth: bool,
 
-    /// A further host by which clients reach the workbench, for instance behind a proxy
+    /// A further host name by which clients reach the workbench, for instance behind a proxy
     #[arg(long, value_name = "HOST[:PORT]", requires = "http")]
     allow_host: Vec<AllowedHost>,
 
-    /// For how long a session may be idle
+    /// End a session that is idle for this long
     #[arg(
         long,
         value_name = "SECONDS",
@@ -52,7 +52,7 @@ pub(super) enum HttpError {
     /// Without tokens, everybody in the network could use the servers.
     #[error(
         "--no-auth is refused at {0}, which others can reach\n  \
-         hint: leave --no-auth out, or listen at 127.0.0.1"
+         hint: remove --no-auth, or listen at 127.0.0.1"
     )]
     Exposed(SocketAddr),
     /// The token is short enough to be guessed.

@@ -225,14 +225,14 @@ fn server_table(servers: &[ListedServer], look: Look) -> String {
     let columns = [
         Column::Text("server"),
         Column::Text("transport"),
-        Column::Text("kept"),
+        Column::Text("cached"),
         Column::Text("target"),
     ];
     let mut table = Table::new(columns);
     for server in servers {
         let name = visible(server.name.as_str()).into_owned();
         let kept = server.kept.as_ref().map(Kept::words);
-        let kept = kept.unwrap_or_else(|| "nothing".to_owned());
+        let kept = kept.unwrap_or_else(|| "no".to_owned());
         let transport = server.transport.to_owned();
         table.row([name, transport, kept, server.target.clone()]);
     }

@@ -31,11 +31,11 @@ const SHOWN: usize = 100;
 /// Arguments of `log`.
 #[derive(Args)]
 pub(super) struct LogArguments {
-    /// Go on showing lines as they are written
+    /// Keep printing new lines as they are written
     #[arg(long, short)]
     follow: bool,
 
-    /// Only the last of them
+    /// Only the last N calls
     #[arg(long, value_name = "N")]
     tail: Option<usize>,
 
@@ -51,11 +51,11 @@ pub(super) struct LogArguments {
     #[arg(long, value_name = "TOOL")]
     tool: Option<String>,
 
-    /// Only calls that ended so: ok, `tool_error`, error, denied, cancelled, `input_required`, or a code
+    /// Only calls with this outcome: ok, `tool_error`, error, denied, cancelled, `input_required`, or a code
     #[arg(long, value_name = "OUTCOME")]
     outcome: Option<String>,
 
-    /// Print the lines as they are in the file
+    /// Print the JSON lines of the file
     #[arg(long)]
     json: bool,
 }
@@ -65,13 +65,13 @@ pub(super) struct LogArguments {
 enum LogError {
     /// The audit log is off.
     #[error(
-        "the configuration does not note calls\n  hint: add `\"audit\": true` at its top, and call something"
+        "the audit log is off\n  hint: add `\"audit\": true` at the top of the configuration, then call a tool"
     )]
     Off,
     /// No call was recorded yet.
-    #[error("there is no audit log at {} yet\n  hint: it begins with the first call of a tool", .0.display())]
+    #[error("there is no audit log at {} yet\n  hint: the first tool call creates it", .0.display())]
     Missing(PathBuf),
-    #[error("the audit log {} cannot be read", .0.display())]
+    #[error("cannot read the audit log {}", .0.display())]
     Unreadable(PathBuf, #[source] io::Error),
 }
 
@@ -117,8 +117,8 @@ pub(super) fn run(
     }
     if shown.reader.unreadable > 0 {
         output::remark(&match shown.reader.unreadable {
-            1 => "1 line of the log is not readable".to_owned(),
-            lines => format!("{lines} lines of the log are not readable"),
+            1 => "1 line of the log is invalid".to_owned(),
+            lines => format!("{lines} lines of the log are invalid"),
         });
     }
     Ok(ExitCode::SUCCESS)
@@ -176,7 +176,7 @@ fn rendered(line: &Line, look: Look) -> String {
     };
     let time = text("time");
     if let Some(calls) = line.number("not_noted") {
-        let words = format!("{calls} calls were not noted");
+        let words = format!("{calls} calls were not recorded");
         return format!("{time}  {}", look.paint(Ink::Bad, &words));
     }
     let outcome = text("outcome");

@@ -21,7 +21,7 @@ pub(super) struct ManArguments {
 
 /// An unknown command.
 #[derive(Debug, Error)]
-#[error("there is no command `{}`\n  hint: {}", visible(.name), hint(.near.as_deref()))]
+#[error("unknown command `{}`\n  hint: {}", visible(.name), hint(.near.as_deref()))]
 struct UnknownCommand {
     name: String,
     near: Option<String>,
@@ -29,10 +29,10 @@ struct UnknownCommand {
 
 /// The exit codes of the program.
 const EXIT_STATUS: &[(&str, &str)] = &[
-    ("0", "It is done."),
+    ("0", "Success."),
     (
         "1",
-        "It could not be done, something is wrong with what was checked, or nothing was found.",
+        "The command failed, a check found problems, or nothing was found.",
     ),
     ("2", "The command line is wrong."),
     (
@@ -46,11 +46,11 @@ const EXIT_STATUS: &[(&str, &str)] = &[
 const FILES: &[(&str, &str)] = &[
     (
         "./workbench-config.json",
-        "The configuration, where no file is named by --config or WORKBENCH_CONFIG.",
+        "The configuration, if neither --config nor WORKBENCH_CONFIG names a file.",
     ),
     (
         "~/.config/mcp-workbench/workbench-config.json",
-        "The configuration, where there is none in the current directory. \
+        "The configuration, if there is none in the current directory. \
          On Windows it is below %APPDATA%.",
     ),
     (
@@ -59,7 +59,7 @@ const FILES: &[(&str, &str)] = &[
     ),
     (
         "~/.local/state/mcp-workbench/token",
-        "The token of clients over HTTP, where none is given.",
+        "The generated token of HTTP clients, if no other is given.",
     ),
 ];
 
@@ -67,27 +67,24 @@ const FILES: &[(&str, &str)] = &[
 const ENVIRONMENT: &[(&str, &str)] = &[
     (
         "WORKBENCH_CONFIG",
-        "The configuration file, where --config names none.",
+        "The configuration file, if --config is not given.",
     ),
     (
         "WORKBENCH_TOKEN",
-        "The token of clients over HTTP, where --token-file names none.",
+        "The token of HTTP clients, if --token-file is not given.",
     ),
-    (
-        "NO_COLOR",
-        "If it is set and not empty, nothing is coloured.",
-    ),
+    ("NO_COLOR", "If set and not empty, output has no colour."),
     (
         "XDG_CONFIG_HOME, XDG_CACHE_HOME, XDG_STATE_HOME",
         "Used instead of ~/.config, ~/.cache and ~/.local/state.",
     ),
     (
         "HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY",
-        "The proxies on the way to remote servers.",
+        "Proxies for connections to remote servers.",
     ),
     (
         "SSL_CERT_FILE, SSL_CERT_DIR",
-        "The certificates that remote servers are checked against.",
+        "Certificates that remote servers are verified with.",
     ),
 ];
 

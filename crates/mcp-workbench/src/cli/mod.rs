@@ -62,7 +62,7 @@ struct Arguments {
     #[arg(long, value_name = "FILE", global = true)]
     config: Option<PathBuf>,
 
-    /// How much is logged to stderr [default: info while serving, error elsewhere]
+    /// Log level on stderr [default: info while serving, error elsewhere]
     #[arg(long, value_name = "LEVEL", global = true)]
     log_level: Option<LogLevel>,
 
@@ -74,62 +74,62 @@ struct Arguments {
 enum Command {
     /// Serve MCP over stdin and stdout (the default), or over HTTP
     Serve(serve::ServeArguments),
-    /// Write a configuration to begin with
+    /// Create a configuration file
     Init(init::InitArguments),
-    /// Take over the servers of the MCP clients on this machine
+    /// Import servers from the MCP clients on this machine
     Import(import::ImportArguments),
-    /// Put the workbench into the configuration of an MCP client
+    /// Add the workbench to the configuration of an MCP client
     Install(install::InstallArguments),
-    /// Add a server to a toolbox of the configuration
+    /// Add a server to a toolbox
     Add(add::AddArguments),
     /// Remove a server or a toolbox from the configuration
     Remove(remove::RemoveArguments),
-    /// Switch servers of the configuration on
+    /// Enable servers
     Enable(switch::SwitchArguments),
-    /// Switch servers off, leaving them in the configuration
+    /// Disable servers without removing them from the configuration
     Disable(switch::SwitchArguments),
-    /// Check the configuration and show what it holds
+    /// Check the configuration and show a summary
     Check,
-    /// List toolboxes, servers and, with --tools, what the servers have
+    /// List toolboxes, servers and, with --tools, their tools
     List(list::ListArguments),
     /// Find tools in all toolboxes by what they do
     Search(search::SearchArguments),
     /// Call a tool
     Call(call::CallArguments),
-    /// Start every server and say what is wrong with it
+    /// Start every server and report problems
     Doctor(doctor::DoctorArguments),
-    /// Count what the definitions of tools cost a model
+    /// Count the tokens that tool definitions cost a model
     Tokens(tokens::TokensArguments),
-    /// Start servers once, so that their tools are known without starting them
+    /// Start servers once to fill the tool cache
     Warm(warm::WarmArguments),
     /// Show which tools may be called, and print rules for a client
     Permissions(permissions::PermissionsArguments),
-    /// Show the calls that were noted
+    /// Show the audit log of tool calls
     Log(log::LogArguments),
-    /// Show and approve what servers and tools were found to be
+    /// Review and approve changes to servers and tools
     Trust(trust::TrustArguments),
     /// Sign in to a remote server
     Login(auth::LoginArguments),
     /// Sign out of remote servers
     Logout(auth::LogoutArguments),
-    /// Show to which remote servers somebody is signed in
+    /// Show sign-in status of remote servers
     Auth(auth::AuthArguments),
     /// Show a session with the built-in demo toolbox
     Demo {
-        /// Print the demo's configuration instead, to be pasted into a client
+        /// Print the demo's configuration instead
         #[arg(long)]
         print_config: bool,
     },
     /// Print the JSON Schema of the configuration
     Schema,
-    /// Print a script that makes a shell complete commands, options and names
+    /// Print a shell completion script for commands, options and names
     Completions(completions::CompletionsArguments),
     /// Print the manual page of the program or of a command
     Man(man::ManArguments),
-    /// Be one of the demo's servers
+    /// Run one of the demo's servers
     #[command(hide = true)]
     DemoServer {
-        /// Which one
+        /// The server
         server: DemoServer,
     },
 }

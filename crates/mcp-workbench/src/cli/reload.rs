@@ -35,7 +35,7 @@ pub(super) struct Source {
 enum ReloadError {
     /// No thread is available to read the file.
     #[error(
-        "cannot read files now: {0}\n  hint: raise the limit of processes and threads (`ulimit -u`)"
+        "cannot read the configuration, because no thread could be started: {0}\n  hint: raise the limit of processes and threads (`ulimit -u`)"
     )]
     NoThread(#[from] io::Error),
     #[error(transparent)]
@@ -158,7 +158,9 @@ impl Reloader {
         let files = self.files().into_iter().chain(lock);
         let watch = FileWatch::new(files.collect());
         if watch.is_polled() && cfg!(target_os = "linux") && !self.told_of_polling {
-            tracing::warn!("the system tells of no changes of files; they are looked at every 2 s");
+            tracing::warn!(
+                "file change notifications are not available; checking files every 2 s instead"
+            );
             self.told_of_polling = true;
         }
         Some(watch)
@@ -206,7 +208,7 @@ impl Reloader {
         self.note(vec![self.file.clone()]).await;
         if let Err(error) = self.take_up(changed).await {
             tracing::warn!(
-                "the configuration has changed and is not taken up; the last one stays\n{error}"
+                "cannot apply the changed configuration; the previous one stays in use\n{error}"
             );
         }
     }
@@ -219,9 +221,9 @@ impl Reloader {
         }
         let files = ChangedFiles::new(changed);
         let changes = self.workbench.reload(loaded.config, &files)?;
-        tracing::info!("the configuration was read again: {changes}");
+        tracing::info!("configuration reloaded: {changes}");
         for key in changes.needs_restart {
-            tracing::warn!("`{key}` has changed: restart the workbench for it");
+            tracing::warn!("`{key}` changed: restart the workbench to apply it");
         }
         Ok(())
     }

@@ -45,7 +45,7 @@ pub(super) struct ServeArguments {
     #[arg(long, conflicts_with = "config")]
     demo: bool,
 
-    /// Show everything that the servers of this toolbox have, under its own names, and no
+    /// Expose the tools, prompts and resources of this toolbox under their own names, without
     /// meta-tools
     #[arg(long, value_name = "TOOLBOX")]
     native: Option<String>,

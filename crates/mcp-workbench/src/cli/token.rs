@@ -29,17 +29,17 @@ pub(super) enum TokenError {
     #[error("{TOKEN_VARIABLE}: {0}\n  hint: correct it or unset it")]
     Variable(InvalidTokens),
     /// A file contains no valid token.
-    #[error("{}: {error}\n  hint: write one token a line", file.display())]
+    #[error("{}: {error}\n  hint: write one token per line", file.display())]
     File { file: PathBuf, error: InvalidTokens },
     /// A file cannot be read or written.
     #[error("{}: {error}\n  hint: name a file with --token-file, or set {TOKEN_VARIABLE}", file.display())]
     Unusable { file: PathBuf, error: io::Error },
     /// Other users can read the generated token.
-    #[error("{0}: others can read this file\n  hint: remove it, and a new token is made")]
+    #[error("{0}: other users can read this file\n  hint: delete it to generate a new token")]
     Exposed(String),
     /// There is no state directory for a generated token.
     #[error(
-        "there is no state directory to keep a token in\n  \
+        "there is no state directory for a generated token\n  \
          hint: set HOME, XDG_STATE_HOME or {TOKEN_VARIABLE}, or name a file with --token-file"
     )]
     NoPlace,
@@ -50,7 +50,7 @@ pub(super) fn tokens(file: Option<&Path>, environment: &Environment) -> Result<T
     if let Some(file) = file {
         let file = environment.absolute(file);
         if is_exposed(&file) {
-            tracing::warn!("{}: others can read this file", file.display());
+            tracing::warn!("{}: other users can read this file", file.display());
         }
         return read(&file);
     }

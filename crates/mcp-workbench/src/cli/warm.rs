@@ -74,7 +74,7 @@ pub(super) fn run(
         return Ok(ExitCode::SUCCESS);
     }
     output::remark(&format!(
-        "{} not kept\n  hint: `mcp-workbench doctor` says what to do about a server that fails",
+        "{} not cached\n  hint: `mcp-workbench doctor` says how to fix a server that fails",
         count(lost, "server")
     ));
     Ok(ExitCode::FAILURE)
@@ -116,7 +116,7 @@ impl Warmed {
     fn of(probed: Probed, not_cached: Option<&NotCached>) -> Self {
         let kept = match (&probed.tools, not_cached) {
             (Err(error), _) => Err(error.to_string()),
-            (Ok(_), Some(reason)) => Err(format!("not kept: {reason}")),
+            (Ok(_), Some(reason)) => Err(format!("not cached: {reason}")),
             (Ok(_), None) => Ok(()),
         };
         Self {
@@ -157,14 +157,14 @@ impl Report {
         let mut text: String = self.servers.iter().map(|it| it.render(look)).collect();
         let kept = self.servers.iter().filter(|it| it.kept.is_ok()).count();
         text.push_str(&format!(
-            "\nkept {} of {}",
+            "\ncached the tools of {} of {}",
             kept,
             count(self.servers.len(), "server")
         ));
         if let Some((folder, size)) = &self.place {
             let folder = folder.display().to_string();
             text.push_str(&format!(
-                "\n{} holds {}, {} kB",
+                "\n{} contains {}, {} kB",
                 visible(&folder),
                 count(size.servers, "server"),
                 size.bytes.div_ceil(1000)

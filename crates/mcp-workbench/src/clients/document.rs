@@ -108,7 +108,7 @@ fn parse_yaml(text: &str) -> Result<Value, SyntaxError> {
         SyntaxError {
             line: place(serde_saphyr::Location::line),
             column: place(serde_saphyr::Location::column),
-            what: "this is not YAML that can be read".to_owned(),
+            what: "invalid YAML".to_owned(),
         }
     })
 }

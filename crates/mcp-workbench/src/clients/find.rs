@@ -48,11 +48,11 @@ pub(crate) enum ReadError {
     #[error("cannot read `{}`: {source}\n  hint: make it readable for this user", file.display())]
     Unreadable { file: PathBuf, source: io::Error },
     /// The file is too large for a configuration.
-    #[error("`{}` is larger than {LARGEST_FILE} bytes\n  hint: check what it is", file.display())]
+    #[error("`{}` is larger than {LARGEST_FILE} bytes\n  hint: check its content", file.display())]
     TooLarge { file: PathBuf },
     #[error("`{}` is not UTF-8 text\n  hint: save it as UTF-8", file.display())]
     NotText { file: PathBuf },
-    #[error("{}:{error}\n  hint: mend it there; the client probably cannot read it either", file.display())]
+    #[error("{}:{error}\n  hint: fix it there; the client probably cannot read it either", file.display())]
     Syntax { file: PathBuf, error: SyntaxError },
 }
 

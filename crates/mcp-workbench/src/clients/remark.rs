@@ -61,8 +61,8 @@ impl fmt::Display for Remark {
         match self {
             Self::SetVariable { variable, source } => {
                 let was = match source {
-                    ValueSource::Input => "the client asked for it",
-                    ValueSource::SecretStore => "the client keeps it among its secrets",
+                    ValueSource::Input => "the client prompted for it",
+                    ValueSource::SecretStore => "the client has it in its secret store",
                 };
                 write!(f, "set the variable {} ({was})", visible(variable))
             }
@@ -70,31 +70,31 @@ impl fmt::Display for Remark {
                 let variable = visible(variable);
                 write!(
                     f,
-                    "${{{variable}}} is replaced by the value of {variable} now, which the client did not do"
+                    "${{{variable}}} is now replaced by the value of {variable}; the client did not replace it"
                 )
             }
             Self::Untranslatable { key, reference } => write!(
                 f,
-                "{}: `{}` means nothing to the workbench and is now literal text; the entry is disabled until you replace it",
+                "{}: `{}` is not supported by the workbench and is now literal text; the entry is disabled until you replace it",
                 visible(key),
                 visible(reference)
             ),
             Self::LiteralSecret { key } => write!(
                 f,
-                "{} holds a secret as it is; better put it into a variable and write ${{VARIABLE}}",
+                "{} contains a secret in plain text; put it into a variable and write ${{VARIABLE}} instead",
                 visible(key)
             ),
             Self::SignsIn => write!(
                 f,
-                "the client signed in there by itself; here `mcp-workbench login TOOLBOX SERVER` does"
+                "the client signed in to this server; run `mcp-workbench login TOOLBOX SERVER` to sign in here"
             ),
             Self::FromProject => write!(
                 f,
-                "it comes from a file of this directory; it is disabled until you enable it"
+                "it comes from a project file in this directory; it is disabled until you enable it"
             ),
             Self::NotInherited { variables } => write!(
                 f,
-                "it wants these variables of your environment: {}; if it may have them, list them in its `inheritEnv`",
+                "it asks for these variables of your environment: {}; to allow that, list them in its `inheritEnv`",
                 visible(&variables.join(", "))
             ),
             Self::StricterTools => write!(
@@ -103,7 +103,11 @@ impl fmt::Display for Remark {
                  (`includeTools`, `disabledTools`)"
             ),
             Self::WorksIn { directory } => {
-                write!(f, "it works in {}, as it did there", visible(directory))
+                write!(
+                    f,
+                    "its working directory is {}, as in the client",
+                    visible(directory)
+                )
             }
         }
     }

@@ -21,17 +21,17 @@ pub(crate) enum DemoError {
     Start { program: PathBuf, source: io::Error },
     #[error("cannot send `{method}` to the workbench")]
     Send { method: String, source: io::Error },
-    #[error("cannot read the answer to `{method}`")]
+    #[error("cannot read the response to `{method}`")]
     Receive {
         /// The request that was waiting.
         method: String,
         source: io::Error,
     },
     /// The request timed out.
-    #[error("no answer to `{method}` within {} s", deadline.as_secs())]
+    #[error("timed out after {} s waiting for the response to `{method}`", deadline.as_secs())]
     NoAnswer { method: String, deadline: Duration },
     /// The workbench closed its output.
-    #[error("the workbench ended before it answered `{method}`")]
+    #[error("the workbench exited before it answered `{method}`")]
     Ended {
         /// The request that was waiting.
         method: String,
@@ -51,7 +51,7 @@ pub(crate) enum DemoError {
         message: String,
     },
     /// The response is not what this step shows.
-    #[error("step `{step}` expected {expected}, and the answer was: {found}")]
+    #[error("step `{step}` expected {expected}, but the response was: {found}")]
     Unexpected {
         step: &'static str,
         expected: String,
@@ -59,15 +59,15 @@ pub(crate) enum DemoError {
         found: String,
     },
     /// The workbench did not exit after its input was closed.
-    #[error("the workbench still runs {} s after its input was closed", deadline.as_secs())]
+    #[error("the workbench is still running {} s after its input was closed", deadline.as_secs())]
     StillRunning { deadline: Duration },
     /// The workbench exited with an error.
-    #[error("the workbench ended with {status}")]
+    #[error("the workbench exited with {status}")]
     Exit { status: ExitStatus },
     /// The system could not report the exit of the workbench.
     #[error("cannot wait for the workbench")]
     Wait { source: io::Error },
-    #[error("cannot write what the demo shows")]
+    #[error("cannot write the output of the demo")]
     Output(#[from] io::Error),
 }
 

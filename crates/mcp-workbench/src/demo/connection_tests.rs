@@ -39,7 +39,7 @@ fn the_answer_is_found_among_other_messages() {
 #[test]
 fn failures_say_what_happened() {
     for (lines, expected) in [
-        (vec![], "the workbench ended before it answered `ping`"),
+        (vec![], "the workbench exited before it answered `ping`"),
         (
             vec!["hello\n"],
             "the workbench wrote a line that is not JSON: `hello`",

@@ -69,8 +69,8 @@ impl<'a, W: Write> Page<'a, W> {
         self.heading("MCP Workbench: a short session")?;
         self.paragraph(
             "This starts the real workbench (mcp-workbench serve --demo) and talks to it as an \
-             MCP client does, over stdio. Its one toolbox holds three servers that are built \
-             into this program. Long messages are shortened for the eye.",
+             MCP client does, over stdio. Its only toolbox has three servers that are built \
+             into this program. Long messages are shortened.",
         )
     }
 
@@ -136,9 +136,9 @@ impl<'a, W: Write> Page<'a, W> {
         }
         writeln!(self.out)?;
         self.paragraph(
-            "A toolbox that stays closed costs its entry in the list, whatever it holds; an open \
+            "A closed toolbox costs one entry in the list, whatever it contains; an open \
              one costs a little more than its servers alone would. So the workbench pays off \
-             with many servers of which a task needs few. These three are small.",
+             with many servers, if a task needs few of them. These three are small.",
         )
     }
 
@@ -158,11 +158,11 @@ impl<'a, W: Write> Page<'a, W> {
         )?;
         writeln!(
             self.out,
-            "{INDENT}mcp-workbench import                takes over the servers of your MCP clients"
+            "{INDENT}mcp-workbench import                imports the servers of your MCP clients"
         )?;
         writeln!(
             self.out,
-            "{INDENT}mcp-workbench init                  writes a configuration to begin with"
+            "{INDENT}mcp-workbench init                  creates a configuration file"
         )
     }
 
@@ -172,7 +172,7 @@ impl<'a, W: Write> Page<'a, W> {
         writeln!(self.out, "\n{title}")?;
         self.paragraph(message)?;
         if !log.is_empty() {
-            self.paragraph("The last lines that the workbench logged:")?;
+            self.paragraph("The last log lines of the workbench:")?;
             self.quote(&log.join("\n"))?;
         }
         Ok(())

@@ -114,10 +114,9 @@ fn the_figures_stand_in_a_column() {
        with it, at the start        934   its instructions, 2 definitions
        with it, desk opened      17,101   the same and the answer to open_toolbox
 
-       A toolbox that stays closed costs its entry in the list, whatever it holds;
-       an open one costs a little more than its servers alone would. So the
-       workbench pays off with many servers of which a task needs few. These three
-       are small.
+       A closed toolbox costs one entry in the list, whatever it contains; an open
+       one costs a little more than its servers alone would. So the workbench pays
+       off with many servers, if a task needs few of them. These three are small.
     "#);
 }
 
@@ -132,8 +131,8 @@ fn the_end_tells_how_to_go_on() {
           }
 
        mcp-workbench demo --print-config   prints the configuration behind it
-       mcp-workbench import                takes over the servers of your MCP clients
-       mcp-workbench init                  writes a configuration to begin with
+       mcp-workbench import                imports the servers of your MCP clients
+       mcp-workbench init                  creates a configuration file
     "#);
 }
 
@@ -144,7 +143,7 @@ fn a_failure_shows_the_log() {
 
     The demo stopped
        no answer to `ping`
-       The last lines that the workbench logged:
+       The last log lines of the workbench:
        | one
        | two
     "#);

@@ -47,9 +47,9 @@ fn play<W: Write>(program: &Path, log: LogSender, page: &mut Page<'_, W>) -> Res
     let took = workbench.close()?;
     page.step(&Step {
         title: "Hang up",
-        note: "The client closes the connection; the workbench stops its servers and ends.",
+        note: "The client closes the connection; the workbench stops its servers and exits.",
         sent: "end of input",
-        received: Received::Text("ended with exit code 0"),
+        received: Received::Text("exited with code 0"),
         took,
     })?;
     page.reading(TOOLBOX, &reading)?;
@@ -101,7 +101,7 @@ fn uses() -> [Use; 4] {
         },
         Use {
             title: "Read it back",
-            note: "The server went on running, so the note is still there.",
+            note: "The server is still running, so the note is still there.",
             server: "notes",
             tool: "list",
             arguments: json!({}),
@@ -109,7 +109,7 @@ fn uses() -> [Use; 4] {
         },
         Use {
             title: "Misspell a tool",
-            note: "Nothing is sent to the server; the error says where the name was looked for.",
+            note: "Nothing is sent to the server; the error names the server that was searched.",
             server: "calculator",
             tool: "evalute",
             arguments: json!({"expression": "1 + 1"}),
@@ -228,7 +228,7 @@ impl<C: Write, W: Write> Conversation<'_, '_, C, W> {
         );
         self.page.step(&Step {
             title,
-            note: "Now the servers are started, all at once, and their tools are told.",
+            note: "Now all servers are started in parallel, and their tools are listed.",
             sent: &format!("open_toolbox {arguments}"),
             received: Received::Table(summary, rows.collect()),
             took: exchange.took,

@@ -149,19 +149,19 @@ fn an_answer_that_is_not_what_a_step_shows_is_an_error() {
     for (spoils, expected) in [
         (
             "initialize",
-            "step `Connect` expected instructions, and the answer was: ",
+            "step `Connect` expected instructions, but the response was: ",
         ),
         (
             "tools/list",
-            "step `See the tools` expected the meta-tools, and the answer was: ",
+            "step `See the tools` expected the meta-tools, but the response was: ",
         ),
         (
             "use_tool",
-            "step `Use a tool too early` expected an error with `is not open`, and the answer was: ",
+            "step `Use a tool too early` expected an error with `is not open`, but the response was: ",
         ),
         (
             "open_toolbox",
-            "step `Open the toolbox` expected three servers with tools, and the answer was: ",
+            "step `Open the toolbox` expected three servers with tools, but the response was: ",
         ),
     ] {
         let error = session(Some(spoils)).0.unwrap_err().to_string();
@@ -196,7 +196,7 @@ fn a_program_that_is_no_workbench_ends_the_demo_with_a_reason() {
     );
     let (_, shown) = run_with("ls");
     assert!(
-        shown.contains("The last lines that the workbench logged:\n   | "),
+        shown.contains("The last log lines of the workbench:\n   | "),
         "{shown}"
     );
 }

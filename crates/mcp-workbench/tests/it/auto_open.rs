@@ -106,6 +106,6 @@ fn it_can_be_switched_on_while_the_workbench_runs() {
     let mut workbench = setup.connect();
     assert!(workbench.use_tool("echo", "{}").failed());
     std::fs::write(workbench.setup.config(), text).unwrap();
-    workbench.wait_stderr("the configuration was read again");
+    workbench.wait_stderr("configuration reloaded");
     assert!(!workbench.use_tool("echo", "{}").failed());
 }

@@ -26,7 +26,7 @@ pub(super) enum ArgumentError {
     NotAnObject(Kind),
     /// A word without a key or value.
     #[error(
-        "`{}` is no argument\n  hint: write key=value, key:=JSON, one JSON object, or - to read one from stdin",
+        "`{}` is not an argument\n  hint: write key=value, key:=JSON, one JSON object, or - to read one from stdin",
         visible(.0)
     )]
     NotAWord(String),
@@ -34,7 +34,7 @@ pub(super) enum ArgumentError {
     #[error("{}: `{}` is not valid JSON\n  hint: write key=value for plain text", visible(.0), visible(.1))]
     NotJsonValue(String, String),
     /// A duplicate key that is not a list.
-    #[error("{} stands twice\n  hint: only a list may have several values", visible(.0))]
+    #[error("duplicate argument {}\n  hint: only a list can have several values", visible(.0))]
     Doubled(String),
     /// A key that is not in the schema.
     #[error(
@@ -65,10 +65,10 @@ fn meant(near: Option<&str>) -> String {
 fn instead(near: Option<&str>, known: &[String]) -> String {
     match near {
         Some(near) => format!(
-            "did you mean `{}`? A key with := is passed on as it is",
+            "did you mean `{}`? To pass the key as it is, use :=",
             visible(near)
         ),
-        None if known.is_empty() => "it takes none".to_owned(),
+        None if known.is_empty() => "it takes no arguments".to_owned(),
         None => format!("it takes {}", visible(&known.join(", "))),
     }
 }
@@ -318,16 +318,16 @@ mod tests {
         let cases: [(&[&str], &str); 10] = [
             (&["{\"a\""], "not valid JSON"),
             (&["[1]"], "a JSON array, not an object"),
-            (&["word"], "`word` is no argument"),
-            (&["=x"], "`=x` is no argument"),
+            (&["word"], "`word` is not an argument"),
+            (&["=x"], "`=x` is not an argument"),
             (&["a:={"], "a: `{` is not valid JSON"),
-            (&["path=a", "path=b"], "path stands twice"),
+            (&["path=a", "path=b"], "duplicate argument path"),
             (
                 &["limit=many"],
                 "limit: expected a whole number, found `many`",
             ),
             (&["deep=x"], "deep: expected a JSON object"),
-            (&["{}", "a=b"], "`{}` is no argument"),
+            (&["{}", "a=b"], "`{}` is not an argument"),
             (
                 &["pth=x"],
                 "the tool has no argument `pth`\n  hint: did you mean `path`?",

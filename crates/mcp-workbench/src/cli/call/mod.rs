@@ -60,15 +60,15 @@ pub(super) struct CallArguments {
     #[arg(value_name = "ARGUMENT")]
     arguments: Vec<String>,
 
-    /// Print the result as the server sent it
+    /// Print the result as JSON, as the server sent it
     #[arg(long)]
     json: bool,
 
-    /// Save the first image, sound or file of the result here, further ones beside it; the text if there is none
+    /// Save the first image, audio clip or file of the result here and further ones beside it; without any, the text
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 
-    /// How long the start of the server and the call may take together
+    /// Time limit for the start of the server and the call together
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: Option<u64>,
 }
@@ -76,9 +76,11 @@ pub(super) struct CallArguments {
 /// Reasons why there is no result.
 #[derive(Debug, Error)]
 enum CallCommandError {
-    #[error("no result within {0} s\n  hint: give it more time with --timeout, or leave that out")]
+    #[error(
+        "timed out after {0} s waiting for the result\n  hint: allow more time with --timeout, or omit it"
+    )]
     Timeout(u64),
-    #[error("stdin cannot be read")]
+    #[error("cannot read stdin")]
     Stdin(#[source] io::Error),
     /// The server answered with a JSON-RPC error.
     #[error("the server refused the call: {}", visible(.0.as_str()))]

@@ -26,16 +26,16 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 /// Reasons why a result could not be saved.
 #[derive(Debug, Error)]
 pub(super) enum SaveError {
-    #[error("{} exists\n  hint: name another file, or move it away", .0.display())]
+    #[error("{} exists already\n  hint: choose a different file, or move this one", .0.display())]
     Exists(PathBuf),
-    #[error("{} cannot be written", file.display())]
+    #[error("cannot write {}", file.display())]
     Unwritable {
         file: PathBuf,
         #[source]
         source: io::Error,
     },
     /// The server sent invalid base64.
-    #[error("what the server sent for {} is not valid base64", .0.display())]
+    #[error("the data for {} is not valid base64", .0.display())]
     NotBase64(PathBuf),
 }
 

@@ -71,7 +71,7 @@ fn print_candidates(shell: &str, words: &[OsString], environment: &Environment) 
 }
 
 fn completer<'a>(shells: &'a Shells<'_>, name: &str) -> io::Result<&'a dyn EnvCompleter> {
-    let unknown = || io::Error::other(format!("completion does not know the shell `{name}`"));
+    let unknown = || io::Error::other(format!("completion does not support the shell `{name}`"));
     shells.completer(name).ok_or_else(unknown)
 }
 

@@ -162,7 +162,7 @@ impl FileFinding {
         match self {
             Self::Problem(problem) => problem.remedy(),
             Self::Exposed { file, .. } => format!(
-                "chmod 600 {}, or take the values from variables: \"${{NAME}}\"",
+                "chmod 600 {}, or use variables: \"${{NAME}}\"",
                 file.display()
             ),
             Self::LiteralSecret {
@@ -170,10 +170,10 @@ impl FileFinding {
             } => "everybody on this machine can see it while the server runs; use \"env\", and a \
                   variable: \"${NAME}\""
                 .to_owned(),
-            Self::LiteralSecret { .. } => "take it from a variable: \"${NAME}\"".to_owned(),
+            Self::LiteralSecret { .. } => "use a variable: \"${NAME}\"".to_owned(),
             Self::Tilde { .. } => TILDE_REMEDY.to_owned(),
             Self::PinLowered { .. } => {
-                "if nobody meant to lower it, look at who edited the configuration, and restore \
+                "if this was not intended, check who edited the configuration and restore \
                                         \"pin\": \"enforce\""
                     .to_owned()
             }
@@ -194,13 +194,17 @@ impl fmt::Display for FileFinding {
             }
             Self::Exposed { file, places } => write!(
                 f,
-                "everybody on this machine can read {}, which holds credentials ({})",
+                "everybody on this machine can read {}, which contains credentials ({})",
                 file.display(),
                 listed(places)
             ),
             Self::LiteralSecret { place } => {
                 let place = place.to_string();
-                write!(f, "{} holds what looks like a credential", visible(&place))
+                write!(
+                    f,
+                    "{} contains what looks like a credential",
+                    visible(&place)
+                )
             }
             Self::Tilde { places } => write!(
                 f,
@@ -231,20 +235,20 @@ impl StartFinding {
             }
             Self::CommandNotFound { command, elsewhere } => match elsewhere.first() {
                 Some(place) => format!(
-                    "write its whole path as \"command\": \"{}\", or put its folder on the PATH that \
+                    "write its full path as \"command\": \"{}\", or add its folder to the PATH that \
                      the server gets",
                     visible(&place.display().to_string())
                 ),
                 None => what_to_install(command)
-                    .unwrap_or("install it, or write its whole path as \"command\"")
+                    .unwrap_or("install it, or write its full path as \"command\"")
                     .to_owned(),
             },
             Self::NotUp { error, by_hand } => remedy(error, by_hand),
-            Self::StrayText { .. } => "stdout is for messages only, and some clients fail otherwise: check that \
+            Self::StrayText { .. } => "stdout must contain only messages, and some clients fail otherwise: check that \
                                        \"args\" start it as an MCP server over stdio and that it logs to stderr"
                 .to_owned(),
             Self::Slow { .. } => {
-                "nothing has to be done; a program that is installed starts faster \
+                "nothing needs to be done; an installed program starts faster \
                                   than one that npx or uvx fetches"
                     .to_owned()
             }

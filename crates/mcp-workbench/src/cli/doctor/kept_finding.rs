@@ -27,20 +27,23 @@ impl KeptFinding {
     pub(super) fn remedy(&self) -> String {
         match self {
             Self::Cold { .. } => {
-                "they are known now, as far as the servers are up; after an update \
-                                  or another login, `mcp-workbench warm` asks them again"
+                "the tools of the servers that are up are cached now; after an update \
+                                  or a new login, `mcp-workbench warm` refreshes them"
                     .to_owned()
             }
             Self::NotCached(reason) => match &**reason {
                 NotCached::NoFolder => {
                     "set HOME or XDG_CACHE_HOME where the workbench is started".to_owned()
                 }
-                NotCached::Exposed(_) => "delete it: it is made anew, for you alone".to_owned(),
+                NotCached::Exposed(_) => {
+                    "delete it: it is created again with private permissions".to_owned()
+                }
                 NotCached::Unwritable { .. } => {
-                    "make room for it, or delete what stands there: it is made anew".to_owned()
+                    "free disk space, or delete the file: it is created again".to_owned()
                 }
                 NotCached::TooLarge(_) | NotCached::Secret => {
-                    "nothing has to be done: it is started when the toolbox is opened".to_owned()
+                    "nothing needs to be done: the server is started when the toolbox is opened"
+                        .to_owned()
                 }
             },
         }
@@ -52,11 +55,11 @@ impl fmt::Display for KeptFinding {
         match self {
             Self::Cold { servers } => write!(
                 f,
-                "it connects on use, but until now nothing was known of {}; opening it had to start what it \
-                 did not know",
+                "it connects on use, but the tools of {} were not cached; opening it had to start these \
+                 servers",
                 listed(servers)
             ),
-            Self::NotCached(reason) => write!(f, "its tools cannot be kept: {reason}"),
+            Self::NotCached(reason) => write!(f, "its tools cannot be cached: {reason}"),
         }
     }
 }

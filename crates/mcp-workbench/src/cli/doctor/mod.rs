@@ -37,7 +37,7 @@ pub(super) struct DoctorArguments {
     #[command(flatten)]
     place: Place,
 
-    /// How long the start of each server may take [default: its `connectTimeoutMs`]
+    /// Time limit for the start of each server [default: its `connectTimeoutMs`]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     timeout: Option<u64>,
 

@@ -10,7 +10,7 @@ pub(super) const TILDE_REMEDY: &str = "write ${userHome} in place of ~";
 const LAST_WORDS: &[(&[&str], &str)] = &[
     (
         &["npm error 404", "npm err! 404", "code e404"],
-        "the registry has no such package: correct its name in \"args\"",
+        "package not found in the registry: correct its name in \"args\"",
     ),
     (
         &[
@@ -19,11 +19,11 @@ const LAST_WORDS: &[(&[&str], &str)] = &[
             "network is unreachable",
             "dns error",
         ],
-        "it could not reach the network: check the connection, and the proxy variables",
+        "it could not reach the network: check the connection and the proxy variables",
     ),
     (
         &["cannot find module", "err_module_not_found"],
-        "a file or package of it is missing: correct the path in \"args\", or install its packages",
+        "one of its files or packages is missing: correct the path in \"args\", or install its packages",
     ),
     (
         &["modulenotfounderror", "no module named"],
@@ -31,7 +31,7 @@ const LAST_WORDS: &[(&[&str], &str)] = &[
     ),
     (
         &["can't open file", "no such file or directory"],
-        "a file that it needs is not there: correct the path in \"args\"",
+        "a file that it needs does not exist: correct the path in \"args\"",
     ),
     (
         &[
@@ -41,11 +41,11 @@ const LAST_WORDS: &[(&[&str], &str)] = &[
             "syntaxerror: unexpected",
             "requires-python",
         ],
-        "it wants another version of its runtime",
+        "it requires a different version of its runtime",
     ),
     (
         &["eaddrinuse", "address already in use"],
-        "another process has its port",
+        "its port is already in use by another process",
     ),
     (
         &["docker daemon", "docker.sock"],
@@ -53,7 +53,7 @@ const LAST_WORDS: &[(&[&str], &str)] = &[
     ),
     (
         &["eacces", "permission denied"],
-        "it may not open a file that it needs: check the permissions",
+        "permission denied for a file that it needs: check the permissions",
     ),
     (
         &[
@@ -66,7 +66,7 @@ const LAST_WORDS: &[(&[&str], &str)] = &[
             "must be set",
             "env var",
         ],
-        "it seems to want a variable: servers get only a safe set of them, so name it in \"env\" or \
+        "it seems to need an environment variable: servers get only a safe set, so add it to \"env\" or \
          \"inheritEnv\"",
     ),
     (
@@ -76,7 +76,7 @@ const LAST_WORDS: &[(&[&str], &str)] = &[
             "unrecognized argument",
             "invalid argument",
         ],
-        "it does not take its arguments: correct \"args\"",
+        "it does not accept its arguments: correct \"args\"",
     ),
 ];
 
@@ -95,9 +95,7 @@ pub(super) fn remedy(error: &ConnectError, by_hand: &str) -> String {
         ConnectError::DirectoryNotFound(directory) if has_tilde(directory) => {
             TILDE_REMEDY.to_owned()
         }
-        ConnectError::DirectoryNotFound(_) => {
-            "make the directory, or correct \"cwd\"".to_owned()
-        }
+        ConnectError::DirectoryNotFound(_) => "create the directory, or correct \"cwd\"".to_owned(),
         ConnectError::EnvFile { .. } => "correct the file, or \"envFile\"".to_owned(),
         ConnectError::Timeout(_) | ConnectError::StillStarting => format!(
             "{}; a first start that fetches packages may need more time (\"connectTimeoutMs\", or --timeout)",
@@ -106,16 +104,16 @@ pub(super) fn remedy(error: &ConnectError, by_hand: &str) -> String {
         ConnectError::GivenUp {
             why: GiveUp::Nonsense | GiveUp::EndlessMessage,
             ..
-        } => "its stdout may hold nothing but messages; check that \"args\" start it as an MCP server \
+        } => "stdout must contain only messages; check that \"args\" start it as an MCP server \
               over stdio"
             .to_owned(),
         ConnectError::Refused { .. } | ConnectError::InvalidAnswer { .. } => {
-            "check that it is an MCP server, and what it needs at its start".to_owned()
+            "check that it is an MCP server, and what it needs to start".to_owned()
         }
         ConnectError::NotApproved(_) => {
-            "look at what is started before you approve it, and do not start it by hand".to_owned()
+            "review the command before you approve it, and do not start it by hand".to_owned()
         }
-        ConnectError::NotModern { .. } => "take \"era\" out of its entry".to_owned(),
+        ConnectError::NotModern { .. } => "remove \"era\" from its entry".to_owned(),
         ConnectError::UnusableUrl { .. } => "correct \"url\"".to_owned(),
         ConnectError::UnusableHeader { .. } => "correct \"headers\"".to_owned(),
         ConnectError::Http { fault } => match fault.sign_in() {
@@ -149,7 +147,7 @@ fn http_remedy(fault: &HttpFault) -> &'static str {
             "check \"url\", the network, and whether the server runs there"
         }
         HttpFault::Unauthorized | HttpFault::Forbidden => {
-            "check \"headers\", and the variables that they are made of"
+            "check \"headers\" and the variables in them"
         }
         _ => "check that \"url\" is the address of its MCP endpoint, often with /mcp at the end",
     }
@@ -164,11 +162,11 @@ mod tests {
         let cases = [
             (
                 "npm error 404 Not Found - GET https://registry/x",
-                Some("the registry has no such"),
+                Some("package not found in the registry"),
             ),
             (
                 "Error: Cannot find module '/x/index.js'",
-                Some("a file or package of it"),
+                Some("one of its files or packages"),
             ),
             (
                 "ModuleNotFoundError: No module named 'mcp'",
@@ -176,7 +174,7 @@ mod tests {
             ),
             (
                 "Error: GITHUB_TOKEN environment variable is required",
-                Some("it seems to want"),
+                Some("it seems to need"),
             ),
             ("boom", None),
         ];

@@ -76,39 +76,39 @@ impl ToolFinding {
     /// Returns the hint.
     pub(super) fn remedy(&self) -> &'static str {
         match self {
-            Self::None { is_filtered: true } => "check what its \"toolFilters\" leave",
+            Self::None { is_filtered: true } => "check its \"toolFilters\"",
             Self::None { is_filtered: false } => {
                 "it may have prompts or resources only; native mode shows them"
             }
-            Self::Withheld { .. } => "tell whoever makes the server",
-            Self::NotApproved { .. } => "look at the difference before you approve it",
+            Self::Withheld { .. } => "report this to the developer of the server",
+            Self::NotApproved { .. } => "review the difference before you approve it",
             Self::Incomplete(_) => {
                 "raise \"maxTools\" or \"maxToolListBytes\" of the server if you trust it with the memory"
             }
-            Self::Notice(_) => "if that is not expected, ask whoever makes the server",
+            Self::Notice(_) => "if this is not expected, ask the developer of the server",
             Self::LongNames { is_shown: true, .. } | Self::RefusedNames { .. } => {
-                "use \"toolMode\": \"proxy\", in which they are not names of the client's"
+                "use \"toolMode\": \"proxy\", which does not expose these names to the client"
             }
             Self::LongNames {
                 is_shown: false, ..
             } => {
-                "nothing has to be done: use_tool takes any name; in native mode they would be cut or \
+                "nothing needs to be done: use_tool accepts any name; in native mode they would be cut or \
                  refused"
             }
             Self::TooMany { .. } => {
-                "take tools out with \"toolFilters\", or use \"toolMode\": \"proxy\""
+                "remove tools with \"toolFilters\", or use \"toolMode\": \"proxy\""
             }
             Self::Doubled { .. } => {
-                "nothing has to be done: they are told apart by their server; \"toolFilters\" can take \
-                 one out"
+                "nothing needs to be done: the server tells them apart; \"toolFilters\" can remove \
+                 one"
             }
             Self::Definition { .. } | Self::MoreDefinitions { .. } | Self::Across(_) => {
-                "it may be honest: read the definition (list --tools --json); \"toolFilters\" can take \
-                 the tool out"
+                "it may be harmless: read the definition (list --tools --json); \"toolFilters\" can remove \
+                 the tool"
             }
             Self::Instructions(_) => {
-                "it may be honest: a model reads it when it opens the toolbox; \"disabled\": true takes \
-                 the server out"
+                "it may be harmless: a model reads it when it opens the toolbox; \"disabled\": true removes \
+                 the server"
             }
         }
     }
@@ -144,7 +144,7 @@ impl fmt::Display for ToolFinding {
                 let clients = clients.map(|(client, most)| format!("{client} ({most})"));
                 let clients: Vec<String> = clients.collect();
                 let clients = clients.join(", ");
-                write!(f, "{count} tools, which is more than these show: {clients}")
+                write!(f, "{count} tools, more than these clients show: {clients}")
             }
             Self::Doubled { tool, servers } => {
                 let tool = visible_name(tool);
@@ -157,7 +157,7 @@ impl fmt::Display for ToolFinding {
             Self::Definition { tool, finding } => {
                 write!(f, "tool '{}': {finding}", visible_name(tool))
             }
-            Self::Instructions(finding) => write!(f, "what it says of itself: {finding}"),
+            Self::Instructions(finding) => write!(f, "server instructions: {finding}"),
             Self::MoreDefinitions { count: more } => {
                 write!(f, "{} more of this kind", count(*more, "finding"))
             }

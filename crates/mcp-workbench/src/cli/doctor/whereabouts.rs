@@ -97,7 +97,7 @@ fn version(folder: &Path) -> Vec<u64> {
 pub(super) fn what_to_install(command: &str) -> Option<&'static str> {
     let name = command.strip_suffix(".cmd").unwrap_or(command);
     Some(match name {
-        "npx" | "npm" | "node" => "install Node.js, which brings it along",
+        "npx" | "npm" | "node" => "install Node.js, which includes it",
         "uvx" | "uv" => "install uv: https://docs.astral.sh/uv",
         "bunx" | "bun" => "install Bun: https://bun.sh",
         "deno" => "install Deno: https://deno.com",

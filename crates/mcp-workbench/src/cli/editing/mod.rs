@@ -23,7 +23,7 @@ use crate::config::{
 /// Options of all editing commands.
 #[derive(Args)]
 pub(super) struct EditArguments {
-    /// Show what would change, and write nothing
+    /// Show the changes without writing them
     #[arg(long)]
     dry_run: bool,
 }
@@ -122,7 +122,7 @@ impl Editing {
         }
         if has_errors {
             output::remark(&format!(
-                "the file had errors before, and has them still\n  hint: `{PROGRAM} check` lists them"
+                "the file still contains errors that it had before\n  hint: `{PROGRAM} check` lists them"
             ));
         }
         Ok(Outcome::Written)

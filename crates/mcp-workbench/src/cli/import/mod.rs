@@ -34,15 +34,15 @@ use crate::{
     reason = "each is a flag of the command line"
 )]
 pub(super) struct ImportArguments {
-    /// Only from these clients [default: from all that are found]
+    /// Only from these clients [default: all that are found]
     #[arg(long, value_name = "CLIENT", value_delimiter = ',')]
     from: Vec<ClientName>,
 
-    /// Also from the files of this directory, such as .mcp.json; their servers stay disabled until you enable them
+    /// Also from project files in this directory, such as .mcp.json; their servers stay disabled until you enable them
     #[arg(long)]
     project: bool,
 
-    /// Make a toolbox for each client [default: a toolbox for each topic, such as files, browser or data]
+    /// Create one toolbox per client [default: one per topic, such as files, browser or data]
     #[arg(long, conflicts_with = "toolbox")]
     by_client: bool,
 
@@ -50,7 +50,7 @@ pub(super) struct ImportArguments {
     #[arg(long, value_name = "NAME", value_parser = filled)]
     toolbox: Option<String>,
 
-    /// Show what would be done, and write nothing
+    /// Show the result without writing it
     #[arg(long)]
     dry_run: bool,
 
@@ -70,13 +70,13 @@ pub(super) enum ImportError {
     /// The clients have no servers.
     #[error(
         "no servers were found in the files of {clients}\n  \
-         hint: start it in the directory of a project that has some, or begin with `mcp-workbench init`"
+         hint: run it in a project directory that has some, or start with `mcp-workbench init`"
     )]
     NothingFound { clients: String },
-    #[error("nothing could be read")]
+    #[error("none of the files could be read")]
     NothingReadable,
     /// The user stopped the import.
-    #[error("nothing was written, as you wished")]
+    #[error("nothing was written: stopped by the user")]
     Stopped,
     /// The configuration file cannot be edited.
     #[error("{}:{error}", file.display())]
@@ -233,7 +233,7 @@ fn nothing(clients: &[&Client], unreadable: &[ReadError]) -> ImportError {
 /// Refuses a text that is empty or only white space.
 pub(super) fn filled(text: &str) -> Result<String, &'static str> {
     if text.trim().is_empty() {
-        return Err("a name is not empty");
+        return Err("the name is empty");
     }
     Ok(text.to_owned())
 }

@@ -39,13 +39,13 @@ pub(super) fn grouping(
     say: impl Fn(&str),
 ) -> Option<Grouping> {
     let width = groups.iter().map(|it| it.topic.len()).max().unwrap_or(0);
-    say("Servers become toolboxes by what they do:\n");
+    say("Toolboxes by topic:\n");
     for group in groups {
         say(&format!("  {:<width$}  {}\n", group.topic, group.listed()));
     }
-    say("Enter accepts, r renames, c makes one for each client, a puts all into one, q stops.\n");
+    say("Enter accepts, r renames, c creates one per client, a puts all into one, q stops.\n");
     loop {
-        match answer("Which [Enter]: ", input, &say)?.as_str() {
+        match answer("Choice [Enter]: ", input, &say)?.as_str() {
             "" => {
                 let renamed = Vec::new();
                 return Some(Grouping::ByTopic { renamed });

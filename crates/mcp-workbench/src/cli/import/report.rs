@@ -132,9 +132,11 @@ impl Report<'_> {
                     let what = format!("{}{off}", it.new.identity.summary());
                     (it.toolbox.clone(), it.name.as_str(), what)
                 }
-                Kind::Present { toolbox, name, .. } => {
-                    (toolbox.clone(), name.as_str(), "there already".to_owned())
-                }
+                Kind::Present { toolbox, name, .. } => (
+                    toolbox.clone(),
+                    name.as_str(),
+                    "already configured".to_owned(),
+                ),
                 Kind::Skipped => (
                     "-".to_owned(),
                     finding.name.as_str(),
@@ -148,7 +150,7 @@ impl Report<'_> {
                 Kind::Unusable(_) => (
                     "-".to_owned(),
                     finding.name.as_str(),
-                    "cannot be taken over".to_owned(),
+                    "cannot be imported".to_owned(),
                 ),
                 Kind::NotAServer => continue,
             };
@@ -191,7 +193,7 @@ impl Report<'_> {
             if let Kind::Unusable(places) = &finding.kind {
                 let (name, places) = (visible(&finding.name), places.join(", "));
                 lines.push(format!(
-                    "{name}: the workbench cannot have what stands at {}; add it by hand",
+                    "{name}: the workbench does not support the value of {}; add it by hand",
                     visible(&places)
                 ));
             }
@@ -211,7 +213,7 @@ impl Report<'_> {
         };
         let present = found(|it| matches!(it, Kind::Present { .. }));
         if present > 0 {
-            text.push_str(&format!("; {present} there already"));
+            text.push_str(&format!("; {present} already configured"));
         }
         for (number, what) in [
             (
@@ -228,12 +230,12 @@ impl Report<'_> {
             ),
         ] {
             if number > 0 {
-                text.push_str(&format!("; left out: {what} ({number})"));
+                text.push_str(&format!("; skipped: {what} ({number})"));
             }
         }
         let holds_secret = self.additions.iter().any(|it| it.new.holds_secret());
         if self.written && holds_secret && cfg!(unix) {
-            text.push_str("\nit holds secrets, so only you may read it");
+            text.push_str("\nit contains secrets, so only you can read it");
         }
         text
     }
@@ -257,7 +259,7 @@ impl Report<'_> {
         };
         let is_skipped = |it: &Finding| matches!(it.kind, Kind::Skipped);
         if self.findings.iter().any(is_skipped) {
-            let why = "show and import the servers of this directory too";
+            let why = "review and import the servers of this directory too";
             step("import --project", why);
         }
         for it in from_project {
@@ -266,15 +268,12 @@ impl Report<'_> {
             step(&visible(&format!("enable {toolbox} {name}")), why);
         }
         if !self.findings.iter().all(is_skipped) {
-            step("doctor", "start every server once, and say what is wrong");
+            step("doctor", "start every server once and report problems");
         }
         for client in self.to_be_served() {
             step(
                 &format!("install --client {} --replace", client.word()),
-                &format!(
-                    "put the workbench into {}, in place of its servers",
-                    client.title
-                ),
+                &format!("replace the servers of {} with the workbench", client.title),
             );
         }
         text

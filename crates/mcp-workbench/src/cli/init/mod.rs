@@ -25,19 +25,19 @@ use crate::config::{CONFIG_FILE, CONFIG_VARIABLE, Environment, locate, user_conf
 /// Arguments of `init`.
 #[derive(Args)]
 pub(super) struct InitArguments {
-    /// Write the file to your configuration directory, where it is found from everywhere
+    /// Write the file to your configuration directory, where it is used from every directory
     #[arg(long, conflicts_with = "config")]
     global: bool,
 
-    /// The name of the first toolbox; with it, nothing is asked
+    /// The name of the first toolbox; skips all questions
     #[arg(long, value_name = "NAME")]
     toolbox: Option<String>,
 
-    /// What that toolbox is for
+    /// The description of that toolbox
     #[arg(long, value_name = "TEXT", requires = "toolbox")]
     description: Option<String>,
 
-    /// The name of its first server, whose command stands after `--`
+    /// The name of its first server; its command follows after `--`
     #[arg(long, value_name = "NAME", requires_all = ["toolbox", "command"])]
     server: Option<String>,
 
@@ -53,7 +53,7 @@ pub(super) struct InitArguments {
 #[derive(Debug, Error)]
 enum InitError {
     #[error(
-        "`{}` exists already, and is left as it is\n  \
+        "`{}` exists already and was not changed\n  \
          hint: change it with `{PROGRAM} add`, or name another file with --config",
         .0.display()
     )]
@@ -62,7 +62,7 @@ enum InitError {
     #[error("there is no configuration directory\n  hint: set HOME, or name a file with --config")]
     NoDirectory,
     /// The input ended before the last question.
-    #[error("nothing was written, because not all questions were answered")]
+    #[error("nothing was written: the questions were not all answered")]
     Unanswered,
 }
 
@@ -128,15 +128,15 @@ fn next_steps(file: &Path, toolbox: &str, environment: &Environment) -> String {
         format!(", each with --config {}", quoted(&shown))
     };
     let steps = [
-        ("import".to_owned(), "take over the servers of MCP clients"),
+        ("import".to_owned(), "import the servers of MCP clients"),
         (
             format!("add {} NAME -- COMMAND", quoted(toolbox)),
             "add a server",
         ),
-        ("doctor".to_owned(), "start every server once, to try it"),
+        ("doctor".to_owned(), "start all servers and report problems"),
         (
             "install --client NAME".to_owned(),
-            "put the workbench into a client",
+            "add the workbench to a client",
         ),
     ];
     let mut text = format!("wrote {shown}\n\nnext{with}:");
@@ -148,7 +148,7 @@ fn next_steps(file: &Path, toolbox: &str, environment: &Environment) -> String {
     let variable = environment.variable(CONFIG_VARIABLE);
     if !is_found && variable.is_some_and(|value| !value.is_empty()) {
         text.push_str(&format!(
-            "\n\n{CONFIG_VARIABLE} names another file, which is used where --config is not given"
+            "\n\n{CONFIG_VARIABLE} names a different file, which is used unless --config is given"
         ));
     }
     text

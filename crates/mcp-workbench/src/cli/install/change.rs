@@ -145,14 +145,14 @@ impl Change {
         let mut lines = Vec::new();
         if !self.doubled.is_empty() && !replace {
             lines.push(format!(
-                "the workbench has these too: {}; with --replace they are taken out of {}",
+                "the workbench also has these: {}; --replace removes them from {}",
                 listed(&self.doubled),
                 client.title
             ));
         }
         if !self.others.is_empty() {
             lines.push(format!(
-                "these stay in {}: {}; `{PROGRAM} import --from {}` takes them over",
+                "these stay in {}: {}; `{PROGRAM} import --from {}` imports them",
                 client.title,
                 listed(&self.others),
                 client.word()
@@ -160,14 +160,14 @@ impl Change {
         }
         if !self.foreign.is_empty() {
             lines.push(format!(
-                "these stay in {}, since only it can start them: {}",
+                "these stay in {}, because only it can start them: {}",
                 client.title,
                 listed(&self.foreign)
             ));
         }
         if !self.off.is_empty() {
             lines.push(format!(
-                "these stay in {}, since they are disabled in the workbench: {}; \
+                "these stay in {}, because they are disabled in the workbench: {}; \
                  `{PROGRAM} enable` changes that",
                 client.title,
                 listed(&self.off)

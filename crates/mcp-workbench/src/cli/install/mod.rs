@@ -42,31 +42,31 @@ pub(super) struct InstallArguments {
     #[arg(long, value_name = "CLIENT")]
     client: ClientName,
 
-    /// Use the client's file of this directory, not that of the user
+    /// Use the client's project file in this directory, not the user's file
     #[arg(long)]
     project: bool,
 
-    /// Take the servers out of the client that the workbench has too
+    /// Remove servers from the client that the workbench also has
     #[arg(long, conflicts_with_all = ["undo", "print"])]
     replace: bool,
 
-    /// Put the client's file back as it was
+    /// Restore the client's file
     #[arg(long, conflicts_with = "print")]
     undo: bool,
 
-    /// Print the entry, and the link if the client has one, and change nothing
+    /// Print the entry, and an install link if the client supports one, without changing anything
     #[arg(long)]
     print: bool,
 
-    /// Show what would change, and write nothing
+    /// Show the changes without writing them
     #[arg(long)]
     dry_run: bool,
 
-    /// Do not ask
+    /// Skip the confirmation
     #[arg(short, long)]
     yes: bool,
 
-    /// The name that the client calls the workbench by
+    /// The name of the workbench in the client's configuration
     #[arg(long, value_name = "NAME", default_value = "workbench", value_parser = super::import::filled)]
     name: String,
 }
@@ -76,12 +76,12 @@ pub(super) struct InstallArguments {
 pub(super) enum InstallError {
     /// The client has no such file.
     #[error("{client} has no file for {}\n  hint: {}", if *.project { "a project" } else { "a user here" },
-        if *.project { "leave out --project" } else { "set HOME" })]
+        if *.project { "remove --project" } else { "set HOME" })]
     NoFile { client: &'static str, project: bool },
     /// The layout of the file does not allow an edit in place.
     #[error(
-        "the configuration of {client} cannot be changed without changing other lines of it\n  \
-         hint: put the lines above into {}, under `{key}`",
+        "the configuration of {client} cannot be changed without reformatting other lines\n  \
+         hint: add the lines above to {}, under `{key}`",
         file.display()
     )]
     ByHand {
@@ -91,7 +91,7 @@ pub(super) enum InstallError {
     },
     /// The client is discontinued.
     #[error(
-        "{client} is no longer made, and only imported from\n  hint: {PROGRAM} import --from {word}"
+        "{client} is discontinued; only import from it is supported\n  hint: {PROGRAM} import --from {word}"
     )]
     Discontinued { client: &'static str, word: String },
     #[error(transparent)]
@@ -103,7 +103,7 @@ pub(super) enum InstallError {
     },
     /// The name belongs to a different server.
     #[error(
-        "`{}` in {} is another server\n  hint: choose another name with --name",
+        "`{}` in {} is a different server\n  hint: choose another name with --name",
         visible(.name), file.display()
     )]
     NameTaken { name: String, file: PathBuf },
@@ -122,10 +122,12 @@ pub(super) enum InstallError {
     #[error("the path `{}` is not UTF-8 text\n  hint: move the configuration", .0.display())]
     NotText(PathBuf),
     /// There is no terminal to confirm on.
-    #[error("nothing was written\n  hint: add --yes, or --dry-run to see the change alone")]
+    #[error(
+        "nothing was written, because there is no terminal to confirm on\n  hint: add --yes, or --dry-run to see the change"
+    )]
     NotConfirmed,
     /// The user declined.
-    #[error("nothing was written, as you wished")]
+    #[error("nothing was written: declined by the user")]
     Declined,
     /// The file has no entry of the workbench.
     #[error("there is nothing to undo in {}", file.display())]
@@ -187,7 +189,7 @@ fn carry_out(
     let (title, path) = (target.client.title, target.path.display());
     let mut remarks = change.remarks(target, arguments.replace);
     if change.is_nothing() {
-        remarks.insert(0, format!("{title} has it already: {path}"));
+        remarks.insert(0, format!("{title} already has the workbench: {path}"));
         output::remark(&remarks.join("\n"));
         return Ok(());
     }
@@ -297,12 +299,12 @@ fn report(target: &Target, backup: &Backup, remarks: Vec<String>, project: bool)
     let client = target.client;
     let mut lines = vec![format!("wrote {}", target.path.display())];
     if target.text.is_some() {
-        lines.push(format!("as it was: {}", backup.path.display()));
+        lines.push(format!("backup: {}", backup.path.display()));
     }
     lines.extend(remarks);
     let project = if project { " --project" } else { "" };
     lines.push(format!(
-        "start {} again to use it; `{PROGRAM} install --client {}{project} --undo` takes it back",
+        "restart {} to use it; `{PROGRAM} install --client {}{project} --undo` undoes this",
         client.title,
         client.word()
     ));

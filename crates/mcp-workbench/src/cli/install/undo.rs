@@ -50,21 +50,21 @@ fn restore(
     let before = backup.text()?;
     if dry_run {
         return Ok(match before {
-            Some(_) => format!("{path} would be as it was, from {}", backup.path.display()),
-            None => format!("{path} would be removed, as it was not there before"),
+            Some(_) => format!("{path} would be restored from {}", backup.path.display()),
+            None => format!("{path} would be removed, because it did not exist before"),
         });
     }
     let said = match before {
         Some(before) => {
             replace_unchanged(&target.path, now, &before)?;
-            format!("{path} is as it was")
+            format!("restored {path}")
         }
         None => {
             fs::remove_file(&target.path).map_err(|source| WriteError::Failed {
                 file: target.path.clone(),
                 source,
             })?;
-            format!("removed {path}, which was not there before")
+            format!("removed {path}, which did not exist before")
         }
     };
     backup.discard();
@@ -169,27 +169,24 @@ impl Outcome {
     fn report(&self, target: &Target, own: &FoundServer, dry_run: bool) -> String {
         let (path, name) = (target.path.display(), visible(&own.name));
         let (removed, restored) = if dry_run {
-            ("would remove", "would put back")
+            ("would remove", "would restore")
         } else {
-            ("removed", "put back")
+            ("removed", "restored")
         };
         let mut lines = vec![format!(
             "{removed} `{name}` from {path}, which has changed since the install"
         )];
         for (names, what) in [
             (&self.restored, restored),
-            (
-                &self.changed,
-                "different from the backup, and left as it is",
-            ),
-            (&self.missing, "in the backup, and not put back"),
+            (&self.changed, "different from the backup, not changed"),
+            (&self.missing, "in the backup, not restored"),
         ] {
             if !names.is_empty() {
                 lines.push(format!("{what}: {}", names.join(", ")));
             }
         }
         if let Some(backup) = Backup::all(&target.path).first() {
-            lines.push(format!("as it was before: {}", backup.path.display()));
+            lines.push(format!("backup: {}", backup.path.display()));
         }
         lines.join("\n")
     }

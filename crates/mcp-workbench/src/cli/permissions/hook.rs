@@ -92,7 +92,7 @@ impl Hook<'_> {
         let decision = match (self.native, meta_tool) {
             (Some(toolbox), _) => self.native_tool(toolbox, called),
             (None, Some(MetaTool::UseTool)) => self.used_tool(question),
-            (None, Some(_)) => Decision::Allow("it only looks"),
+            (None, Some(_)) => Decision::Allow("this tool is read-only"),
             (None, None) if self.config.tool_mode == ToolMode::Dynamic => {
                 self.registered_tool(called)
             }
@@ -102,7 +102,7 @@ impl Hook<'_> {
             (Decision::Allow(why), _) => answer("allow", why),
             (Decision::Ask(_), Questions::Left) => answer(
                 "allow",
-                "it asks by itself before the tool runs, where that is configured",
+                "it asks the user itself before the tool runs, if that is configured",
             ),
             (Decision::Ask(why), Questions::Asked) => answer("ask", &why),
             (Decision::Deny(why), _) => answer("deny", &why),
@@ -202,13 +202,13 @@ fn decide(server: &Server, tool: &str) -> Decision {
     match verdict_by_name(&server.permissions, tool) {
         Some(Verdict::Allow) => Decision::Allow("its permissions allow the tool"),
         Some(Verdict::Ask(reason)) => Decision::Ask(format!(
-            "its permissions want you to be asked about '{shown}' ({reason})"
+            "its permissions require your approval for '{shown}' ({reason})"
         )),
         Some(Verdict::Deny(reason)) => {
             Decision::Deny(format!("its permissions do not allow '{shown}' ({reason})"))
         }
         None => Decision::Ask(format!(
-            "whether '{shown}' needs your consent depends on what its server says of it"
+            "the approval for '{shown}' depends on the annotations of its server"
         )),
     }
 }

@@ -38,23 +38,23 @@ const MAX_QUESTION: u64 = 16 * 1024 * 1024;
 /// Arguments of `permissions`.
 #[derive(Args)]
 pub(super) struct PermissionsArguments {
-    /// Print what tells this client to leave the question to the workbench, or to ask it
+    /// Print rules for this client that leave approval to the workbench
     #[arg(long, value_name = "CLIENT")]
     client: Option<ClientName>,
 
-    /// Only this toolbox; with --client or --hook, the one that is shown natively
+    /// Only this toolbox; with --client or --hook, the toolbox of native mode
     #[arg(long, value_name = "TOOLBOX")]
     toolbox: Option<String>,
 
-    /// Answer a `PreToolUse` hook of Claude Code, whose question comes on stdin: allow, ask or deny
+    /// Answer a `PreToolUse` hook of Claude Code, read from stdin, with allow, ask or deny
     #[arg(long, conflicts_with_all = ["client", "json"])]
     hook: bool,
 
-    /// With --hook: allow what the workbench asks about, because it does ask
+    /// With --hook: allow calls that the workbench itself asks the user about
     #[arg(long, requires = "hook")]
     leave_questions: bool,
 
-    /// The name that the client calls the workbench by
+    /// The name of the workbench in the client's configuration
     #[arg(long, value_name = "NAME", default_value = "workbench", value_parser = super::import::filled)]
     name: String,
 
@@ -66,15 +66,15 @@ pub(super) struct PermissionsArguments {
 /// Reasons why nothing can be printed.
 #[derive(Debug, Error)]
 enum PermissionsError {
-    #[error("the path of this program cannot be found out")]
+    #[error("cannot determine the path of this program")]
     Program(#[source] io::Error),
     /// A client's file cannot contain a path that is not UTF-8.
     #[error("the path `{}` is not UTF-8 text\n  hint: move the configuration", .0.display())]
     NotText(PathBuf),
     /// The workbench cannot write rules for this client.
     #[error(
-        "{client} has no rules for the tools of a server that the workbench knows how to write\n  hint: the \
-         workbench keeps to its own permissions whatever the client does; `mcp-workbench permissions` shows them"
+        "the workbench cannot write permission rules for {client}\n  hint: the \
+         workbench applies its own permissions in any case; `mcp-workbench permissions` shows them"
     )]
     NoRules { client: &'static str },
 }
@@ -152,7 +152,7 @@ fn without_rules(config: &Config) -> Option<String> {
     let servers: Vec<String> = servers.collect();
     (!servers.is_empty()).then(|| {
         let servers = servers.join(", ");
-        format!("warning: all tools of these servers then run without a question, because they have no `permissions`: {servers}")
+        format!("warning: all tools of these servers will run without approval, because they have no `permissions`: {servers}")
     })
 }
 
@@ -175,7 +175,7 @@ fn answer_hook(config: Option<&Path>, arguments: &PermissionsArguments, environm
     let read = io::stdin().lock().take(MAX_QUESTION).read_to_end(&mut text);
     let question = serde_json::from_slice::<Value>(&text).ok();
     let Some(question) = question.filter(|_| read.is_ok()) else {
-        let why = "what came on stdin is no question of a PreToolUse hook";
+        let why = "stdin is not the input of a PreToolUse hook";
         return output::json(&hook::ask(why));
     };
     let answer = match load_configuration(config, environment) {
@@ -213,7 +213,7 @@ fn rendered_toolbox(name: &ToolboxName, toolbox: &Toolbox, look: Look) -> String
         let permissions = &server.permissions;
         text.push_str(&format!("  {}\n", visible(server.name.as_str())));
         if permissions.is_empty() {
-            text.push_str("    everything runs without a question\n");
+            text.push_str("    all tools run without approval\n");
             continue;
         }
         let lists = [

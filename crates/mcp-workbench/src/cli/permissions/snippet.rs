@@ -48,12 +48,12 @@ pub(super) fn snippet(name: ClientName, place: &Place<'_>) -> Option<Told> {
         _ => return None,
     };
     let mut about = format!(
-        "For {title}, in {file}: it lets the workbench's own tools run without a question, because the\nworkbench \
+        "For {title}, in {file}: it lets the workbench's own tools run without approval, because the\nworkbench \
          decides about each tool behind them by the permissions in its configuration."
     );
     if name == ClientName::Cursor {
         about.push_str(
-            "\nThis list takes the place of the one in Cursor's settings: add what you have allowed there.",
+            "\nThis list replaces the one in Cursor's settings: add the tools that you have allowed there.",
         );
     }
     Some(Told { about, text })
@@ -75,7 +75,7 @@ fn has_rules(name: ClientName) -> bool {
 fn native(title: &str) -> Told {
     Told {
         about: format!(
-            "A toolbox that is shown natively needs nothing: {title} sees each tool by its own name, and its rules \
+            "A toolbox in native mode needs no rules: {title} sees each tool by its own name, and its own rules \
              can tell them apart."
         ),
         text: String::new(),
@@ -99,8 +99,8 @@ fn claude_code(place: &Place<'_>) -> Told {
     });
     Told {
         about: "For Claude Code, in ~/.claude/settings.json or a project's .claude/settings.json: before each call \
-                it asks the\nworkbench, which answers by the permissions in its configuration. What you are to be \
-                asked about, the workbench\nasks; without --leave-questions Claude Code asks, and the workbench \
+                it asks the\nworkbench, which answers by the permissions in its configuration. Where your approval is \
+                needed, the workbench\nasks; without --leave-questions Claude Code asks, and the workbench asks \
                 again."
             .to_owned(),
         text: pretty(&hook),

@@ -61,7 +61,7 @@ fn fill_in(
     let message = params["message"].as_str().unwrap_or_default();
     show(&asker.shown(message));
     if params["mode"] == "url" {
-        show("it wants an address to be opened, which is not done from here\n");
+        show("it asks to open a URL, which is not supported here\n");
         return json!({ "action": "decline" });
     }
     show("(an empty line leaves a field out; Ctrl-D declines)\n");
@@ -142,7 +142,7 @@ fn ask_field(field: Field<'_>, input: &mut dyn BufRead, show: &mut dyn FnMut(&st
                 (Some(default), _) => return Filled::With(default.clone()),
                 (None, false) => return Filled::LeftOut,
                 (None, true) => {
-                    show("  this field is needed\n");
+                    show("  this field is required\n");
                     continue;
                 }
             }
@@ -175,7 +175,7 @@ fn taken(line: &str, field: &Value) -> Result<Value, String> {
     if choices.is_empty() || chosen.iter().all(|it| choices.contains(it)) {
         Ok(value)
     } else {
-        Err(format!("choose from {}", listed(&choices)))
+        Err(format!("choose one of {}", listed(&choices)))
     }
 }
 
@@ -192,7 +192,7 @@ fn prompt(name: &str, field: &Value, is_required: bool) -> String {
     if let Some(default) = field.get("default") {
         text.push_str(&format!(" [{}]", visible(&plain(default))));
     } else if is_required {
-        text.push_str(" (needed)");
+        text.push_str(" (required)");
     }
     format!("{text}: ")
 }
@@ -290,8 +290,8 @@ mod tests {
         assert_eq!(result, json!({"action": "accept", "content": content}));
         for text in [
             "Who⟦U+001B⟧ are you?",
-            "Name (needed): ",
-            "this field is needed",
+            "Name (required): ",
+            "this field is required",
             "age, in years: ",
             "expected a whole number, found `old`",
             "colour (red, blue) [red]: ",
@@ -305,7 +305,7 @@ mod tests {
         let (result, shown) = filled(&form(), "Ada\n\ngreen\nblue\n\n");
         let content = json!({"name": "Ada", "colour": "blue"});
         assert_eq!(result, json!({"action": "accept", "content": content}));
-        assert!(shown.contains("choose from red, blue"), "{shown}");
+        assert!(shown.contains("choose one of red, blue"), "{shown}");
     }
 
     #[test]
@@ -323,7 +323,7 @@ mod tests {
         }
         let (result, shown) = filled(&question, "y\nonce\n");
         assert_eq!(result["content"]["decision"], "once");
-        assert!(shown.contains("choose from once"), "{shown}");
+        assert!(shown.contains("choose one of once"), "{shown}");
     }
 
     #[test]

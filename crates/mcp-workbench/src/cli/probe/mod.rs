@@ -23,7 +23,7 @@ const LAST_MOMENT: Duration = Duration::from_millis(100);
 #[derive(Debug, Error)]
 pub(super) enum ProbeError {
     /// The runtime or the signal handlers could not be set up.
-    #[error("the servers cannot be started")]
+    #[error("cannot start the servers")]
     Runtime(#[from] io::Error),
     /// A signal ended the command.
     #[error("interrupted")]

@@ -39,11 +39,11 @@ pub(super) struct SearchArguments {
     #[arg(long)]
     toolbox: Option<String>,
 
-    /// How much is shown of each tool
+    /// The level of detail of each tool
     #[arg(long, default_value = "signature")]
     detail: ShownDetail,
 
-    /// How many tools are shown at most
+    /// The maximum number of tools
     #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT_HITS as u64,
           value_parser = clap::value_parser!(u64).range(1..=MAX_HITS as u64))]
     limit: u64,
@@ -61,13 +61,13 @@ pub(super) struct SearchArguments {
 enum ShownDetail {
     /// Its name
     Names,
-    /// And what it does, in a sentence
+    /// Its name and a sentence about it
     Brief,
-    /// And its parameters
+    /// Its name, parameters and a sentence about it
     Signature,
     /// Its name, description and input schema, as JSON
     Compact,
-    /// Its definition
+    /// Its whole definition
     Full,
 }
 
@@ -132,7 +132,7 @@ pub(super) fn run(
     }
     if !failures.is_empty() {
         output::remark(&format!(
-            "{} not searched\n  hint: `mcp-workbench doctor` says what to do",
+            "{} not searched\n  hint: `mcp-workbench doctor` says how to fix this",
             count(failures.len(), "server")
         ));
     }

@@ -102,7 +102,7 @@ fn explained(explanation: &Explanation, look: Look) -> String {
     }
     if !explanation.missing.is_empty() {
         let missing = visible(&explanation.missing.join(", ")).into_owned();
-        text.push_str(&format!("    not in it: {missing}\n"));
+        text.push_str(&format!("    not found: {missing}\n"));
     }
     text
 }
@@ -110,7 +110,7 @@ fn explained(explanation: &Explanation, look: Look) -> String {
 /// Returns the reason why the score differs from the sum of the words.
 fn done(factor: f32) -> Option<&'static str> {
     if factor > 1.0 {
-        Some("it does what is asked for")
+        Some("it does what the query asks for")
     } else {
         (factor < 1.0).then_some("it does something else")
     }

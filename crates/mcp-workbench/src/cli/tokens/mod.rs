@@ -60,7 +60,7 @@ pub(super) fn run(
         output::remark(&format!("{}: {error}", visible(place)));
     }
     output::remark(&format!(
-        "{} not counted\n  hint: `mcp-workbench doctor` says what to do",
+        "{} not counted\n  hint: `mcp-workbench doctor` says how to fix this",
         count(failed.len(), "server")
     ));
     Ok(ExitCode::FAILURE)

@@ -157,16 +157,16 @@ fn conclusion(costs: &Costs) -> String {
     let mut text = String::from("\n");
     match saved_percent(costs) {
         Some(percent) if percent >= 0 => text.push_str(&format!(
-            "through the workbench a model begins with {percent} % fewer tokens, and reads of a toolbox when it \
+            "through the workbench a model starts with {percent} % fewer tokens, and reads a toolbox when it \
              opens it\n"
         )),
         Some(_) => text.push_str(
-            "so few tools cost less by themselves than the workbench does\n",
+            "so few tools cost fewer tokens without the workbench\n",
         ),
         None => {}
     }
     text.push_str(&format!(
-        "(estimated for {TOKENIZER}, within 5 % for definitions of tools; other models count otherwise)\n"
+        "(estimated for {TOKENIZER}, within 5 % for definitions of tools; other models count differently)\n"
     ));
     text
 }

@@ -134,7 +134,7 @@ fn summary(server: &Examined, chosen: &Chosen) -> Option<String> {
         None => parts.push("new server".to_owned()),
         Some(_) if differences.launch.is_empty() => {}
         Some(_) => parts.push(format!(
-            "another launch ({})",
+            "launch changed ({})",
             launch_parts(&differences.launch)
         )),
     }

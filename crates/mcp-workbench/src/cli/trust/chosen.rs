@@ -32,7 +32,7 @@ pub(super) struct Chosen {
 
 /// There is no terminal to ask on, and `--yes` is not given.
 #[derive(Debug, Error)]
-#[error("nothing was changed, since there is no terminal to ask on\n  hint: add --yes")]
+#[error("nothing was changed, because there is no terminal to confirm on\n  hint: add --yes")]
 pub(super) struct NotAsked;
 
 impl Chosen {

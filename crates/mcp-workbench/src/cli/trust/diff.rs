@@ -82,7 +82,7 @@ pub(super) fn difference(server: &Examined, pins: &Pins, chosen: &Chosen) -> Str
     let Found::Up { texts, .. } = &server.found else {
         if let Found::NotStarted = server.found {
             text.push_str(&format!(
-                "{name}: not started, since nobody has approved how\n"
+                "{name}: not started, because its launch is not approved\n"
             ));
         }
         return text;

@@ -33,7 +33,7 @@ pub(super) struct Subject {
 }
 
 /// The remark about a lock file entry that has fewer parts of the launch than this version compares.
-const OLDER: &str = "recorded by an earlier version, which did not compare files among its arguments, 'envFile' and \
+const OLDER: &str = "recorded by an earlier version, which did not check files in its arguments, 'envFile' and \
                      loader variables";
 
 /// A server of the configuration.

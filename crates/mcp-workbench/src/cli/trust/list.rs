@@ -137,7 +137,7 @@ fn listed(server: &Examined, chosen: &Chosen, pins: &Pins) -> ListedServer {
         Found::Failed(why) => error = Some(why.clone()),
         Found::NotStarted => {
             error = Some(format!(
-                "not started, since nobody has approved how; `{}` shows it",
+                "not started, because its launch is not approved; `{}` shows it",
                 pins.approve_command(&server.place)
             ));
         }
@@ -214,7 +214,7 @@ impl Listing {
             text.push_str(&format!("\n{name}: {}{pin}\n", server.state.shown(look)));
             if !server.launch.is_empty() {
                 let parts = launch_parts(&server.launch);
-                text.push_str(&format!("  not as pinned: {parts}\n"));
+                text.push_str(&format!("  differs from the pin: {parts}\n"));
             }
             if let Some(error) = &server.error {
                 text.push_str(&format!("  {error}\n"));

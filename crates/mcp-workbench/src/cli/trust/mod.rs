@@ -29,11 +29,11 @@ pub(super) struct TrustArguments {
 enum TrustCommand {
     /// List servers and tools: pinned, changed, new or gone
     List(list::ListArguments),
-    /// Show how servers and tools differ from what is pinned, hidden characters included
+    /// Show how servers and tools differ from the pinned ones, hidden characters included
     Diff(diff::DiffArguments),
     /// Approve servers and tools as they are now
     Approve(approve::ApproveArguments),
-    /// Take servers and tools out of the lock file
+    /// Remove servers and tools from the lock file
     Revoke(revoke::RevokeArguments),
     /// Confirm that the configuration lowers "pin"
     Pin(pin::PinArguments),

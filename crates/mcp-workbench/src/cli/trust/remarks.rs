@@ -61,8 +61,7 @@ pub(super) fn of(server: &Probed, all: &[Probed]) -> Vec<Remark> {
 fn instructions(list: &ToolList) -> impl Iterator<Item = Remark> {
     let text = list.introduction.instructions.as_deref();
     let findings = text.map(scan::instructions).unwrap_or_default().into_iter();
-    findings
-        .map(|finding: Finding| Remark::of_server(&format!("what it says of itself: {finding}")))
+    findings.map(|finding: Finding| Remark::of_server(&format!("server instructions: {finding}")))
 }
 
 /// Returns remarks that only show when the servers of a toolbox are compared.

@@ -27,7 +27,9 @@ pub(super) struct RevokeArguments {
 
 /// The lock file has no such server or tool.
 #[derive(Debug, Error)]
-#[error("the lock file has nothing of that\n  hint: `mcp-workbench trust list` shows what it has")]
+#[error(
+    "the lock file has no such server or tool\n  hint: `mcp-workbench trust list` shows its content"
+)]
 struct NothingPinned;
 
 /// Revokes the selected servers or tools.

@@ -36,14 +36,14 @@ pub(crate) enum ClientEditError {
     #[error("{0}")]
     Json(#[from] EditError),
     /// Invalid TOML or YAML.
-    #[error("{0}\n  hint: mend it there; the client probably cannot read it either")]
+    #[error("{0}\n  hint: fix it there; the client probably cannot read it either")]
     Syntax(#[from] SyntaxError),
     /// The value under the key is not a table of servers.
-    #[error("`{key}` is not a table of servers\n  hint: mend it, or put the entry in by hand")]
+    #[error("`{key}` is not a table of servers\n  hint: fix it, or add the entry by hand")]
     NoServers { key: String },
     /// YAML in a layout that cannot be edited line by line.
     #[error(
-        "the servers cannot be changed without changing other lines\n  hint: change them by hand"
+        "the servers cannot be changed without reformatting other lines\n  hint: change them by hand"
     )]
     NotInPlace,
 }

@@ -109,7 +109,7 @@ mod tests {
         for (arguments, expected) in [
             (
                 json!({"expression": "1/0"}),
-                "division by zero: `0` is 0; check it, or leave this division out",
+                "division by zero: `0` is 0; check it, or remove this division",
             ),
             (
                 json!({"expression": 5}),

@@ -39,12 +39,12 @@ pub(super) enum Operator {
 /// Reasons why an expression cannot be parsed or has no value.
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(super) enum ExpressionError {
-    #[error("the expression has {length} characters, and at most {limit} are read")]
+    #[error("the expression has {length} characters, but at most {limit} are allowed")]
     TooLong { length: usize, limit: usize },
     /// Parentheses, signs and powers are nested too deeply.
     #[error("the expression is nested more than {limit} deep: evaluate its parts one by one")]
     TooDeep { limit: usize },
-    #[error("the expression ends where a number, `(` or `-` must follow")]
+    #[error("unexpected end of the expression: expected a number, `(` or `-`")]
     Incomplete,
     #[error("the `(` at character {position} is never closed")]
     Unclosed {
@@ -52,16 +52,14 @@ pub(super) enum ExpressionError {
         position: usize,
     },
     /// An unexpected character where an operand must be.
-    #[error("`{found}` at character {position} stands where a number, `(` or `-` must stand")]
+    #[error("unexpected `{found}` at character {position}: expected a number, `(` or `-`")]
     NoOperand {
         found: char,
         /// The position, from 1.
         position: usize,
     },
     /// An unexpected character where an operator must be.
-    #[error(
-        "`{found}` at character {position} stands where one of + - * / ^ or the end must stand"
-    )]
+    #[error("unexpected `{found}` at character {position}: expected one of + - * / ^ or the end")]
     NoOperator {
         found: char,
         /// The position, from 1.
@@ -74,7 +72,7 @@ pub(super) enum ExpressionError {
         /// The position, from 1.
         position: usize,
     },
-    #[error("division by zero: `{divisor}` is 0; check it, or leave this division out")]
+    #[error("division by zero: `{divisor}` is 0; check it, or remove this division")]
     DivisionByZero { divisor: String },
     /// A root of a negative number.
     #[error("`{part}` is not a real number: a negative number has only whole powers")]

@@ -48,40 +48,40 @@ fn what_is_no_expression_is_refused_with_the_place() {
     let table = [
         (
             "",
-            "the expression ends where a number, `(` or `-` must follow",
+            "unexpected end of the expression: expected a number, `(` or `-`",
         ),
         (
             "1 +",
-            "the expression ends where a number, `(` or `-` must follow",
+            "unexpected end of the expression: expected a number, `(` or `-`",
         ),
         ("(1 + 2", "the `(` at character 1 is never closed"),
         (
             "1 + 2)",
-            "`)` at character 6 stands where one of + - * / ^ or the end must stand",
+            "unexpected `)` at character 6: expected one of + - * / ^ or the end",
         ),
         (
             "2 3",
-            "`3` at character 3 stands where one of + - * / ^ or the end must stand",
+            "unexpected `3` at character 3: expected one of + - * / ^ or the end",
         ),
         (
             "2e",
-            "`e` at character 2 stands where one of + - * / ^ or the end must stand",
+            "unexpected `e` at character 2: expected one of + - * / ^ or the end",
         ),
         (
             "()",
-            "`)` at character 2 stands where a number, `(` or `-` must stand",
+            "unexpected `)` at character 2: expected a number, `(` or `-`",
         ),
         (
             "2 ** 3",
-            "`*` at character 4 stands where a number, `(` or `-` must stand",
+            "unexpected `*` at character 4: expected a number, `(` or `-`",
         ),
         (
             "+1",
-            "`+` at character 1 stands where a number, `(` or `-` must stand",
+            "unexpected `+` at character 1: expected a number, `(` or `-`",
         ),
         (
             "é + 1",
-            "`é` at character 1 stands where a number, `(` or `-` must stand",
+            "unexpected `é` at character 1: expected a number, `(` or `-`",
         ),
         ("1 + 1.2.3", "`1.2.3` at character 5 is not a number"),
         (".", "`.` at character 1 is not a number"),
@@ -96,15 +96,15 @@ fn what_has_no_value_is_refused_with_the_part() {
     let table = [
         (
             "1 / 0",
-            "division by zero: `0` is 0; check it, or leave this division out",
+            "division by zero: `0` is 0; check it, or remove this division",
         ),
         (
             "1 + 0/(3-3)",
-            "division by zero: `3 - 3` is 0; check it, or leave this division out",
+            "division by zero: `3 - 3` is 0; check it, or remove this division",
         ),
         (
             "(2 - 2)^-1",
-            "division by zero: `2 - 2` is 0; check it, or leave this division out",
+            "division by zero: `2 - 2` is 0; check it, or remove this division",
         ),
         (
             "1 + (-8)^.5",
@@ -140,7 +140,7 @@ fn length_and_depth_are_bounded() {
     assert_eq!(evaluate(&chain(500)), Ok(500.0));
     assert_eq!(
         evaluate(&chain(501)),
-        Err("the expression has 1001 characters, and at most 1000 are read".to_owned())
+        Err("the expression has 1001 characters, but at most 1000 are allowed".to_owned())
     );
 }
 

@@ -28,13 +28,13 @@ pub(super) enum NotesError {
     #[error("argument `{name}` must not be empty")]
     Empty { name: &'static str },
     /// The note is too long.
-    #[error("the note has {length} characters, and at most {limit} fit: split it")]
+    #[error("the note has {length} characters, but at most {limit} are allowed: split it")]
     TooLong { length: usize, limit: usize },
     /// There are too many notes.
     #[error("there are {limit} notes already: remove one first")]
     Full { limit: usize },
     /// No note has this id.
-    #[error("there is no note {id}: `list` tells the ids")]
+    #[error("there is no note {id}: `list` returns the ids")]
     NotFound { id: u64 },
 }
 
@@ -319,7 +319,7 @@ mod tests {
             (
                 "add",
                 json!({"text": long}),
-                "the note has 4001 characters, and at most 4000 fit: split it",
+                "the note has 4001 characters, but at most 4000 are allowed: split it",
             ),
             (
                 "search",
@@ -329,7 +329,7 @@ mod tests {
             (
                 "remove",
                 json!({"id": 7}),
-                "there is no note 7: `list` tells the ids",
+                "there is no note 7: `list` returns the ids",
             ),
             (
                 "list",

@@ -180,7 +180,7 @@ fn results_are_structured_and_errors_are_results() {
     for (params, text) in [
         (
             json!({"name": "evaluate", "arguments": {"expression": "1/0"}}),
-            "division by zero: `0` is 0; check it, or leave this division out",
+            "division by zero: `0` is 0; check it, or remove this division",
         ),
         (
             json!({"name": "evaluate"}),

@@ -14,7 +14,7 @@ pub(crate) enum DemoServer {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no demo server is called `{name}`: there are `clock`, `calculator` and `notes`")]
+#[error("unknown demo server `{name}`: choose `clock`, `calculator` or `notes`")]
 pub(crate) struct UnknownDemoServer {
     pub name: String,
 }
@@ -85,7 +85,7 @@ mod tests {
         let error = "Clock".parse::<DemoServer>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "no demo server is called `Clock`: there are `clock`, `calculator` and `notes`"
+            "unknown demo server `Clock`: choose `clock`, `calculator` or `notes`"
         );
     }
 }

@@ -94,8 +94,5 @@ fn cut(shown: &str, most: usize) -> String {
         return shown.to_owned();
     }
     let begin: String = shown.chars().take(most).collect();
-    format!(
-        "{begin}… (and {} more characters that are not shown)",
-        length - most
-    )
+    format!("{begin}… ({} more characters are not shown)", length - most)
 }

@@ -19,7 +19,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rule(rule) => write!(f, "rule '{}'", visible(rule)),
-            Self::NotListed => f.write_str("no rule under 'allow' names it"),
+            Self::NotListed => f.write_str("no rule under 'allow' matches it"),
         }
     }
 }
@@ -28,8 +28,8 @@ impl Reason {
     /// Returns the change that stops the question. A rule under `ask` takes precedence over one under `allow`.
     fn remedy(&self) -> String {
         match self {
-            Self::Rule(rule) => format!("take the rule '{}' out of 'ask'", visible(rule)),
-            Self::NotListed => "put the tool under 'allow'".to_owned(),
+            Self::Rule(rule) => format!("remove the rule '{}' from 'ask'", visible(rule)),
+            Self::NotListed => "add the tool to 'allow'".to_owned(),
         }
     }
 }
@@ -39,13 +39,13 @@ impl Reason {
 pub(crate) enum NotPermitted {
     #[error(
         "the configuration does not permit this tool ({0} under 'deny' of its server's permissions). Do not try to \
-         reach the same by another way; tell the user, who can change the configuration"
+         work around this; tell the user, who can change the configuration"
     )]
     Denied(Reason),
     /// The user must be asked, and the client cannot ask.
     #[error(
         "the user must be asked before this tool runs ({0} in its server's permissions), and this client cannot ask: \
-         it has no elicitation with forms. Tell the user, who can use a client that has it, or {remedy} in the permissions of \
+         it does not support form elicitation. Tell the user, who can use a client that does, or {remedy} in the permissions of \
          its server",
         remedy = .0.remedy()
     )]
@@ -56,7 +56,7 @@ pub(crate) enum NotPermitted {
     Refused,
     /// The user gave no valid answer.
     #[error(
-        "the user was asked whether this tool may run, and no usable answer came ({0}). Ask the user before you try \
+        "the user was asked whether this tool may run, but there is no valid answer ({0}). Ask the user before you try \
          again"
     )]
     Unanswered(NoAnswer),
@@ -81,9 +81,9 @@ pub(crate) enum NoAnswer {
 impl fmt::Display for NoAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::None => "the client gave none",
-            Self::Unusable => "the client's answer is none of those that were offered",
-            Self::Late => "it took too long",
+            Self::None => "the client sent none",
+            Self::Unusable => "the client's answer is not one of the choices",
+            Self::Late => "timed out",
         })
     }
 }

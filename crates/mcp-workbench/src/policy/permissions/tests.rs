@@ -248,7 +248,7 @@ fn nothing_in_it_can_hide_or_take_more_lines_or_more_room() {
     );
     assert!(message.contains("⟦U+202E⟧"), "{message}");
     assert!(
-        message.contains("more characters that are not shown)"),
+        message.contains("more characters are not shown)"),
         "{message}"
     );
     assert!(message.chars().count() < 2500, "{message}");

@@ -73,8 +73,8 @@ impl fmt::Display for CrossFinding {
         let (other_tool, other_server) = (name(&self.other_tool), name(&self.other_server));
         let is = match self.problem {
             CrossProblem::Lookalike => "looks like",
-            CrossProblem::Copy => "has the name and the description of",
-            CrossProblem::Mention => "speaks of",
+            CrossProblem::Copy => "copies the name and description of",
+            CrossProblem::Mention => "mentions",
         };
         write!(
             f,

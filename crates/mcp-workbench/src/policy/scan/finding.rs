@@ -210,13 +210,13 @@ impl fmt::Display for Problem {
             Self::Escape(it) => write!(f, "{} (escape sequence)", character(*it)),
             Self::Control(it) => write!(f, "{} (control character)", character(*it)),
             Self::PrivateUse(it) => write!(f, "{} (private use)", character(*it)),
-            Self::Invisible(it) => write!(f, "{} (no visible form)", character(*it)),
+            Self::Invisible(it) => write!(f, "{} (invisible)", character(*it)),
             Self::Strays {
                 character: it,
                 count,
             } => write!(
                 f,
-                "{count} characters without a visible form, the first of them U+{:04X}",
+                "{count} invisible characters, the first is U+{:04X}",
                 u32::from(*it)
             ),
             Self::TooLarge => write!(
@@ -228,10 +228,7 @@ impl fmt::Display for Problem {
             Self::TooManySubschemas => {
                 write!(f, "a schema of more than {MAX_SUBSCHEMAS} objects")
             }
-            Self::Expansion => write!(
-                f,
-                "a schema whose references come to more than {MAX_EXPANDED} parts"
-            ),
+            Self::Expansion => write!(f, "a schema that expands to more than {MAX_EXPANDED} parts"),
             Self::Endless => f.write_str("a schema that refers to itself without end"),
             Self::SelfReference => f.write_str("a schema that only refers to itself"),
             Self::NonLocalReference { reference } => write!(
@@ -241,43 +238,43 @@ impl fmt::Display for Problem {
             ),
             Self::ZeroWidth { character, count } => {
                 let number = u32::from(*character);
-                write!(f, "a character without a look, U+{number:04X}")?;
+                write!(f, "an invisible character, U+{number:04X}")?;
                 match count {
                     0 | 1 => Ok(()),
-                    _ => write!(f, ", and {} more such", count - 1),
+                    _ => write!(f, ", and {} more", count - 1),
                 }
             }
             Self::Instruction { kind, text } => {
                 let text = excerpt(&revealed(text), EXCERPT_LENGTH);
-                write!(f, "words that tell a model {}: \"{text}\"", kind.words())
+                write!(f, "text that tells a model {}: \"{text}\"", kind.words())
             }
             Self::SecretPath { path } => {
-                write!(f, "a place where secrets are kept, '{}'", revealed(path))
+                write!(f, "a path that contains secrets, '{}'", revealed(path))
             }
             Self::Blob { length } => {
                 write!(f, "{length} characters that look like encoded data")
             }
             Self::Address { address } => write!(
                 f,
-                "an address that runs, holds or fetches something, '{}'",
+                "a URL that runs, contains or fetches something, '{}'",
                 excerpt(&revealed(address), EXCERPT_LENGTH)
             ),
             Self::Command { text } => write!(
                 f,
-                "a command that runs what it fetches, '{}'",
+                "a command that runs a download, '{}'",
                 excerpt(&revealed(text), EXCERPT_LENGTH)
             ),
-            Self::Comment => f.write_str("a comment that is not seen where text is rendered"),
+            Self::Comment => f.write_str("a comment that is invisible in rendered text"),
             Self::Padding => f.write_str("blanks that push text out of sight"),
             Self::Long { length } => {
                 write!(f, "a text of {length} characters (more than {LONG_TEXT})")
             }
             Self::MixedScripts { word } => write!(
                 f,
-                "letters that only look like others, '{}'",
+                "letters of another alphabet that look the same, '{}'",
                 excerpt(&told_apart(word), EXCERPT_LENGTH)
             ),
-            Self::ReservedName => f.write_str("the name of a tool of the workbench"),
+            Self::ReservedName => f.write_str("the name of a meta-tool of the workbench"),
         }
     }
 }
@@ -285,12 +282,12 @@ impl fmt::Display for Problem {
 impl Instruction {
     fn words(self) -> &'static str {
         match self {
-            Self::Secrecy => "to keep something from the user",
-            Self::Override => "to forget what it was told",
-            Self::Precedence => "to use this before other tools",
-            Self::Disclosure => "to hand over what it can read",
+            Self::Secrecy => "to hide something from the user",
+            Self::Override => "to ignore its instructions",
+            Self::Precedence => "to prefer this tool to others",
+            Self::Disclosure => "to disclose data",
             Self::Consent => "to act without the user's consent",
-            Self::Impersonation | Self::Addressing => "to take them for more than a description",
+            Self::Impersonation | Self::Addressing => "to treat it as more than a description",
             Self::Tampering => "how to call other tools",
             Self::Credentials => "to ask the user for a secret",
             Self::Approval => "to approve a change",

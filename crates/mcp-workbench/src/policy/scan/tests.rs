@@ -45,7 +45,7 @@ fn a_hard_finding_names_the_character_and_the_place_and_repeats_no_text() {
         ),
         (
             json!({"name": "x", "inputSchema": {}, "title": "a\u{e0200}"}),
-            "the hidden character U+E0200 (no visible form) in /title",
+            "the hidden character U+E0200 (invisible) in /title",
         ),
         (
             json!({"name": "x", "inputSchema": {"\u{e000}": {}}}),
@@ -53,7 +53,7 @@ fn a_hard_finding_names_the_character_and_the_place_and_repeats_no_text() {
         ),
         (
             json!({"name": "x", "description": "a\u{200b}b\u{200c}c", "title": "\u{200b}d\u{200c}", "inputSchema": {}}),
-            "4 characters without a visible form, the first of them U+200B in /description",
+            "4 invisible characters, the first is U+200B in /description",
         ),
     ];
     for (definition, expected) in cases {
@@ -193,10 +193,10 @@ fn a_soft_finding_shows_what_it_is_about() {
     assert_eq!(
         words(&raw(&definition)),
         [
-            "a character without a look, U+200B in /description",
-            "words that tell a model to keep something from the user: \"n⟦U+200B⟧ot tell the user\" in /description",
-            "a place where secrets are kept, '.ssh/' in /description",
-            "the name of a tool of the workbench in /name",
+            "an invisible character, U+200B in /description",
+            "text that tells a model to hide something from the user: \"n⟦U+200B⟧ot tell the user\" in /description",
+            "a path that contains secrets, '.ssh/' in /description",
+            "the name of a meta-tool of the workbench in /name",
         ]
     );
     let findings = scan(&raw(&definition));
@@ -245,7 +245,7 @@ fn servers_are_compared_and_only_distinctive_names_count() {
         found,
         [
             "tool 's⟦U+0435⟧arch' of server 'facts' looks like tool 'search' of server 'mail'",
-            "tool 'fact' of server 'facts' speaks of tool 'send_email' of server 'mail'",
+            "tool 'fact' of server 'facts' mentions tool 'send_email' of server 'mail'",
         ]
     );
     assert_eq!(across(&[listed("mail", &mail)]), []);

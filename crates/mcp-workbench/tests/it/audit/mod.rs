@@ -235,7 +235,7 @@ fn the_log_can_be_switched_on_while_the_workbench_runs() {
     let config = workbench.setup.config();
     let text = fs::read_to_string(&config).unwrap();
     fs::write(&config, text.replace("\"audit\": false", "\"audit\": true")).unwrap();
-    workbench.wait_stderr("was read again");
+    workbench.wait_stderr("configuration reloaded");
     workbench.use_tool("fails", "{}");
     assert_eq!(lines_of(&file(&workbench), 1)[0]["tool"], "fails");
     assert_eq!(

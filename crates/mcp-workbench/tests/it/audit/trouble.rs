@@ -14,11 +14,12 @@ fn a_full_disk_is_told_once_and_hurts_no_call() {
     for _ in 0..20 {
         assert!(!workbench.use_tool("read", "{}").failed());
     }
-    workbench.wait_stderr("the audit log /dev/full cannot be written, calls go on");
+    workbench
+        .wait_stderr("cannot write the audit log /dev/full; calls continue without being recorded");
     let finished = workbench.finish();
     assert!(finished.status.success());
     assert_eq!(
-        finished.stderr.matches("cannot be written").count(),
+        finished.stderr.matches("cannot write").count(),
         1,
         "{}",
         finished.stderr
@@ -26,7 +27,7 @@ fn a_full_disk_is_told_once_and_hurts_no_call() {
     assert!(
         finished
             .stderr
-            .contains("20 calls are not in the audit log"),
+            .contains("20 calls are missing from the audit log"),
         "{}",
         finished.stderr
     );
@@ -39,7 +40,7 @@ fn a_folder_that_cannot_be_made_hurts_no_call_and_is_said_when_it_can() {
     let mut workbench = setup.connect();
     workbench.open("dev");
     assert!(!workbench.use_tool("read", "{}").failed());
-    workbench.wait_stderr("cannot be written, calls go on");
+    workbench.wait_stderr("calls continue without being recorded");
     fs::remove_file(&blocked).unwrap();
     assert!(!workbench.use_tool("fails", "{}").raw.is_empty());
     let lines = lines_of(&blocked.join("audit.jsonl"), 2);

@@ -164,7 +164,7 @@ fn toolboxes_are_shown_and_renamed_on_a_terminal() {
     );
     let arguments = ["import", "--from", "claude-code", "--project"];
     let mut import = OnTerminal::start(setup, &arguments);
-    import.wait_for("Which [Enter]: ");
+    import.wait_for("Choice [Enter]: ");
     let shown = import.text().replace('\r', "");
     assert!(shown.contains("  files  fs\n  data   pg\n"), "{shown}");
     import.type_line("r");
@@ -192,7 +192,7 @@ fn our_file_is_extended_in_place_and_once() {
     machine
         .run(&["import", "--toolbox", "dev"])
         .ends_with(0)
-        .says(&["there already", "added 1 server to "]);
+        .says(&["already configured", "added 1 server to "]);
     let after = read(&file);
     let added = "        \"a\": { \"command\": \"x\" },\n        \"new\": {\n          \"command\": \"y\",\n        },\n";
     assert_eq!(
@@ -262,7 +262,7 @@ fn a_file_with_secrets_is_for_its_owner_alone() {
     machine
         .run(&["import"])
         .ends_with(0)
-        .says(&["only you may read it"]);
+        .says(&["only you can read it"]);
     assert_eq!(mode(&machine), 0o600);
     write(&machine.config(), "{\"toolboxes\": {}}");
     fs::set_permissions(machine.config(), fs::Permissions::from_mode(0o644)).unwrap();
@@ -353,7 +353,7 @@ fn files_of_a_project_are_read_from_where_one_works() {
     machine
         .run(&["import", "--project"])
         .ends_with(0)
-        .says(&["VS Code in ", "it works in "]);
+        .says(&["VS Code in ", "its working directory is "]);
     let work = machine.path("work");
     let work = work.to_str().unwrap();
     assert_eq!(

@@ -72,7 +72,7 @@ fn every_client_gets_the_workbench_and_keeps_the_rest() {
             .run(&["install", "--client", &word, "--yes"])
             .ends_with(0);
         assert!(
-            again.stderr.contains("has it already"),
+            again.stderr.contains("already has the workbench"),
             "{word}: {}",
             again.all()
         );
@@ -112,8 +112,8 @@ fn servers_that_are_disabled_in_the_workbench_stay_and_are_named() {
     machine.run(&["disable", "t", "s"]).ends_with(0);
     let ran = machine.run(&["install", "--client", "cursor", "--replace", "--yes"]);
     ran.ends_with(0).says(&[
-        "these stay in Cursor: cursor-only; `mcp-workbench import --from cursor` takes them over",
-        "these stay in Cursor, since they are disabled in the workbench: common; `mcp-workbench enable`",
+        "these stay in Cursor: cursor-only; `mcp-workbench import --from cursor` imports them",
+        "these stay in Cursor, because they are disabled in the workbench: common; `mcp-workbench enable`",
     ]);
     let servers = value(&machine, ClientName::Cursor)["mcpServers"].clone();
     assert!(servers.get("common").is_some(), "{servers}");
@@ -126,7 +126,7 @@ fn replace_takes_out_what_the_workbench_has() {
         .run(&["install", "--client", "cursor", "--yes"])
         .ends_with(0)
         .says(&[
-            "the workbench has these too: common",
+            "the workbench also has these: common",
             "these stay in Cursor: cursor-only",
         ]);
     machine
@@ -152,8 +152,8 @@ fn entries_that_cannot_be_imported_are_not_recommended_for_it() {
         .run(&["install", "--client", "zed", "--replace", "--yes"])
         .ends_with(0)
         .says(&[
-            "these stay in Zed: own; `mcp-workbench import --from zed` takes them over",
-            "these stay in Zed, since only it can start them: mcp-server-github",
+            "these stay in Zed: own; `mcp-workbench import --from zed` imports them",
+            "these stay in Zed, because only it can start them: mcp-server-github",
         ]);
 }
 
@@ -262,7 +262,7 @@ fn a_yaml_file_that_cannot_be_changed_in_place_gets_the_lines_to_paste() {
         let ran = machine
             .run(&["install", "--client", &word, "--yes"])
             .ends_with(1);
-        let ran = ran.says(&["hint: put the lines above into ", file.to_str().unwrap()]);
+        let ran = ran.says(&["hint: add the lines above to ", file.to_str().unwrap()]);
         let printed = machine
             .run(&["install", "--client", &word, "--print"])
             .ends_with(0);
@@ -300,7 +300,10 @@ fn a_name_that_another_server_has_is_left_alone() {
     machine
         .run(&["install", "--client", "kiro", "--yes"])
         .ends_with(1)
-        .says(&["another server", "hint: choose another name with --name"]);
+        .says(&[
+            "a different server",
+            "hint: choose another name with --name",
+        ]);
     assert_eq!(machine.files(), before);
     machine
         .run(&["install", "--client", "kiro", "--yes", "--name", "tools"])
@@ -376,7 +379,7 @@ fn a_project_has_its_own_file() {
     machine
         .run(&["install", "--client", "lm-studio", "--project", "--yes"])
         .ends_with(1)
-        .says(&["hint: leave out --project"]);
+        .says(&["hint: remove --project"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `install --undo`: the file is as it was, to the byte.
+//! `install --undo`: the file is restored to the byte.
 
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ fn every_file_is_as_it_was() {
             assert_ne!(machine.files(), before, "{word}");
             let mut arguments = vec!["install", "--client", &word, "--undo"];
             arguments.extend(options.iter().skip(1).filter(|it| **it != "--replace"));
-            machine.run(&arguments).ends_with(0).says(&["is as it was"]);
+            machine.run(&arguments).ends_with(0).says(&["restored "]);
             assert_eq!(machine.files(), before, "{word} {options:?}");
         }
     }
@@ -51,7 +51,7 @@ fn a_file_that_was_not_there_is_gone_again() {
         machine
             .run(&["install", "--client", &word, "--undo"])
             .ends_with(0)
-            .says(&["was not there before"]);
+            .says(&["did not exist before"]);
         assert_eq!(machine.files(), before, "{word}");
     }
 }
@@ -136,7 +136,7 @@ fn in_a_file_that_has_changed_since_only_our_entry_goes() {
         machine
             .run(&["install", "--client", &word, "--undo"])
             .ends_with(0)
-            .says(&["which has changed since", "as it was before: "]);
+            .says(&["which has changed since", "backup: "]);
         assert_ne!(changed(&original), original, "{word}");
         assert_eq!(read(&file), changed(&original), "{word}");
         machine
@@ -193,12 +193,8 @@ fn replaced_servers_come_back_after_the_client_rewrote_its_file() {
         rewrite(&machine, name);
         let undo = ["install", "--client", &word, "--undo"];
         let ran = machine.run(&undo).ends_with(0);
-        let ran = ran.says(&[
-            "which has changed since",
-            "put back: ",
-            "as it was before: ",
-        ]);
-        assert!(!ran.all().contains("not put back"), "{}", ran.all());
+        let ran = ran.says(&["which has changed since", "restored: ", "backup: "]);
+        assert!(!ran.all().contains("not restored"), "{}", ran.all());
         assert_eq!(entries(&machine, name), before, "{word}");
         machine.run(&undo).ends_with(1).says(&["nothing to undo"]);
     }
@@ -217,7 +213,7 @@ fn servers_of_several_installs_come_back() {
     machine
         .run(&["install", "--client", "cursor", "--undo"])
         .ends_with(0)
-        .says(&["put back: common"]);
+        .says(&["restored: common"]);
     assert_eq!(entries(&machine, ClientName::Cursor), before);
 }
 
@@ -241,10 +237,10 @@ fn a_server_that_somebody_else_removed_or_changed_is_named_and_not_put_back() {
         .expect("servers")
         .remove("gone");
     write(&file, &value.to_string());
-    machine.run(&undo).ends_with(0).says(&[
-        "in the backup, and not put back: gone",
-        "as it was before: ",
-    ]);
+    machine
+        .run(&undo)
+        .ends_with(0)
+        .says(&["in the backup, not restored: gone", "backup: "]);
     assert_eq!(
         jsonc(&read(&file)),
         json!({"mcpServers": {"same": servers["same"]}})
@@ -260,7 +256,7 @@ fn a_server_that_somebody_else_removed_or_changed_is_named_and_not_put_back() {
     machine
         .run(&undo)
         .ends_with(0)
-        .says(&["different from the backup, and left as it is: same"]);
+        .says(&["different from the backup, not changed: same"]);
     assert_eq!(
         jsonc(&read(&file)),
         json!({"mcpServers": {"gone": {"command": "gone"}, "same": {"command": "other"}}})
@@ -281,7 +277,7 @@ fn an_older_entry_of_ours_comes_back() {
     machine
         .run(&["install", "--client", "kiro", "--undo"])
         .ends_with(0)
-        .says(&["put back: workbench"]);
+        .says(&["restored: workbench"]);
     assert_eq!(jsonc(&read(&file)), old);
 }
 

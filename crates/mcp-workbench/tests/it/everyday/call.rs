@@ -98,7 +98,7 @@ fn the_exit_code_tells_what_happened() {
         (
             &["call", "dev", "fs", "echo", "word"],
             2,
-            "`word` is no argument",
+            "`word` is not an argument",
         ),
         (&["call", "dev", "fs", "echo", "[1]"], 2, "not an object"),
         (&["call", "dev", "fs"], 2, "Usage"),
@@ -255,7 +255,9 @@ fn a_call_that_takes_too_long_is_cancelled() {
     let (finished, _setup) = run(setup, &["call", "dev", "fs", "hang", "--timeout", "1"]);
     assert_eq!(exit_code(&finished), 1);
     assert!(
-        finished.stderr.contains("no result within 1 s"),
+        finished
+            .stderr
+            .contains("timed out after 1 s waiting for the result"),
         "{}",
         finished.stderr
     );

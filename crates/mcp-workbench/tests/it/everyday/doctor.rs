@@ -258,7 +258,7 @@ fn a_configuration_that_cannot_be_used_is_told_as_elsewhere() {
     assert_eq!(exit_code(&finished), 1);
     assert_eq!(finished.stdout, Vec::<String>::new());
     assert!(
-        finished.stderr.contains("the configuration cannot be used"),
+        finished.stderr.contains("the configuration is invalid"),
         "{}",
         finished.stderr
     );
@@ -298,9 +298,9 @@ fn what_the_scanner_finds_is_told_and_is_no_problem() {
     let text = finished.stdout.join("\n");
     for part in [
         "remark: tool 'bad' is not offered: the hidden character U+202E (changes the direction of text) in /description",
-        "remark: what it says of itself: words that tell a model to forget what it was told: \"Ignore all previous instructions\" in /instructions",
-        "remark: tool 'add': words that tell a model to keep something from the user: \"not tell the user\" in /description",
-        "remark: tool 'get_us⟦U+0435⟧r': letters that only look like others, 'us⟦U+0435⟧r' in /name",
+        "remark: server instructions: text that tells a model to ignore its instructions: \"Ignore all previous instructions\" in /instructions",
+        "remark: tool 'add': text that tells a model to hide something from the user: \"not tell the user\" in /description",
+        "remark: tool 'get_us⟦U+0435⟧r': letters of another alphabet that look the same, 'us⟦U+0435⟧r' in /name",
         "remark: tool 'get_us⟦U+0435⟧r' of server 'fs' looks like tool 'get_user' of server 'mail'",
     ] {
         assert!(text.contains(part), "{part} in {text}");
@@ -328,7 +328,7 @@ fn a_toolbox_that_connects_on_use_and_was_never_warmed_is_told_of_once() {
         told[0]["text"]
             .as_str()
             .unwrap()
-            .contains("nothing was known of fs;")
+            .contains("the tools of fs were not cached;")
     );
     // The doctor has started it, so now it is known.
     assert_eq!(
@@ -352,11 +352,14 @@ fn a_cache_that_others_could_write_is_reported_with_what_to_do() {
     let told = findings(&report, "fs");
     assert_eq!(codes(told), ["tools_not_kept"]);
     let expected = format!(
-        "its tools cannot be kept: {} is not a folder that only you can write to",
+        "its tools cannot be cached: {} is not a folder that only you can write to",
         folder.display()
     );
     assert_eq!(told[0]["text"], expected);
-    assert_eq!(told[0]["hint"], "delete it: it is made anew, for you alone");
+    assert_eq!(
+        told[0]["hint"],
+        "delete it: it is created again with private permissions"
+    );
     assert_eq!(codes(&report["toolboxes"][0]["findings"]), [""; 0]);
 }
 

@@ -25,7 +25,7 @@ fn what_is_configured_is_listed_and_nothing_is_started() {
     for part in [
         "dev: Development tools",
         "ops: Operations⟦U+001B⟧[2J",
-        "gone    stdio      nothing  no-such-program-anywhere",
+        "gone    stdio      no      no-such-program-anywhere",
     ] {
         assert!(text.contains(part), "no {part:?} in {text}");
     }

@@ -95,7 +95,7 @@ fn a_form_of_a_server_is_filled_in() {
     let setup = Setup::one(&Script::new().on_call("echo", &asks(&form)));
     let mut call = OnTerminal::start(setup, &["call", "dev", "fs", "echo", "--json"]);
     call.wait_for("the server asks: Who are you?");
-    call.wait_for("Age (needed): ");
+    call.wait_for("Age (required): ");
     call.type_line("old");
     call.wait_for("expected a whole number, found `old`");
     call.type_line("36");

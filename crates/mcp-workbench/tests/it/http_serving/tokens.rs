@@ -58,7 +58,10 @@ fn a_token_is_made_once_and_kept_for_the_user_alone() {
         Setup::new().env("XDG_STATE_HOME", state.to_str().unwrap()),
         &["--http", "127.0.0.1:0"],
     );
-    assert!(stderr.contains("others can read this file"), "{stderr}");
+    assert!(
+        stderr.contains("other users can read this file"),
+        "{stderr}"
+    );
     fault.ends();
 }
 

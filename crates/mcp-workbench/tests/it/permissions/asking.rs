@@ -60,7 +60,7 @@ fn what_no_rule_allows_is_asked_where_there_is_a_list_of_what_is_allowed() {
     for tool in ["add", "wipe", "@readOnly"] {
         let call = workbench.send_use(tool, "{}");
         let question = answer(&mut workbench, ONCE);
-        assert!(message(&question).ends_with("no rule under 'allow' names it"));
+        assert!(message(&question).ends_with("no rule under 'allow' matches it"));
         assert!(!workbench.tool_result(&call).failed());
     }
 }
@@ -122,9 +122,9 @@ fn a_client_that_cannot_ask_is_told_what_to_change() {
     let cures = [
         (
             json!({"ask": ["wipe"]}),
-            "take the rule 'wipe' out of 'ask'",
+            "remove the rule 'wipe' from 'ask'",
         ),
-        (json!({"allow": ["read"]}), "put the tool under 'allow'"),
+        (json!({"allow": ["read"]}), "add the tool to 'allow'"),
     ];
     for (capabilities, (permissions, cure)) in rows
         .iter()

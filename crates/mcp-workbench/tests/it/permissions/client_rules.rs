@@ -317,7 +317,7 @@ fn cursor_says_that_its_own_list_is_replaced() {
     let output = run(&setup(&json!({})), &["--client", "cursor"], "");
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(
-        said.contains("takes the place of the one in Cursor's settings"),
+        said.contains("replaces the one in Cursor's settings"),
         "{said}"
     );
 }
@@ -393,8 +393,11 @@ fn each_client_gets_what_it_understands_or_a_clear_word() {
     let output = run(&setup, &["--client", "zed"], "");
     assert_eq!(output.status.code(), Some(1));
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(stderr.contains("Zed has no rules"), "{stderr}");
-    assert!(stderr.contains("keeps to its own permissions"), "{stderr}");
+    assert!(
+        stderr.contains("cannot write permission rules for Zed"),
+        "{stderr}"
+    );
+    assert!(stderr.contains("applies its own permissions"), "{stderr}");
 }
 
 #[test]

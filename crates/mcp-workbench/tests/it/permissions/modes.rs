@@ -87,14 +87,14 @@ fn change(workbench: &mut Workbench, permissions: &Value) {
     let text = std::fs::read_to_string(&file).unwrap();
     let mut config: Value = serde_json::from_str(&text).unwrap();
     config["toolboxes"]["dev"]["mcpServers"]["fs"]["permissions"] = permissions.clone();
-    let before = workbench.stderr().matches("was read again").count();
+    let before = workbench.stderr().matches("configuration reloaded").count();
     let beside = file.with_extension("new");
     std::fs::write(&beside, config.to_string()).unwrap();
     std::fs::rename(beside, &file).unwrap();
     let taken_up = poll(TIMEOUT, || {
-        (workbench.stderr().matches("was read again").count() > before).then_some(())
+        (workbench.stderr().matches("configuration reloaded").count() > before).then_some(())
     });
-    assert!(taken_up.is_some(), "the file was not read again");
+    assert!(taken_up.is_some(), "the file was not reloaded");
 }
 
 #[test]

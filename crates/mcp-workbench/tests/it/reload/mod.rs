@@ -16,9 +16,9 @@ use serde_json::Value;
 use crate::harness::{Setup, TIMEOUT, Workbench, poll};
 
 /// What the log says when a configuration was taken up.
-const TAKEN_UP: &str = "the configuration was read again";
+const TAKEN_UP: &str = "configuration reloaded";
 /// What it says when one was not.
-const REFUSED: &str = "the configuration has changed and is not taken up";
+const REFUSED: &str = "cannot apply the changed configuration";
 
 const LIST_CHANGED: &str = "notifications/tools/list_changed";
 

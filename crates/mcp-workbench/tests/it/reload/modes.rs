@@ -168,7 +168,7 @@ fn what_needs_a_restart_is_said_and_left() {
     edited.config["toolNameLimit"] = json!(20);
     edited.take_up(&workbench);
     for key in ["toolMode", "toolNameLimit"] {
-        workbench.wait_stderr(&format!("`{key}` has changed: restart"));
+        workbench.wait_stderr(&format!("`{key}` changed: restart"));
     }
     assert_eq!(listed(&mut workbench), ["open_toolbox", "use_tool"]);
     assert_eq!(pid(&mut workbench, "fs"), before);

@@ -138,7 +138,7 @@ fn a_change_is_taken_up_by_a_server_that_runs() {
     is_verbatim(&called(&mut workbench));
     config["sanitize"] = json!(true);
     std::fs::write(file, config.to_string()).unwrap();
-    workbench.wait_stderr("the configuration was read again");
+    workbench.wait_stderr("configuration reloaded");
     is_clean(&called(&mut workbench));
     let journal = workbench.journal("dev", "fs");
     assert_eq!(

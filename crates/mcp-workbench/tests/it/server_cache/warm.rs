@@ -32,15 +32,15 @@ fn each_server_gets_a_line_and_a_failure_its_reason() {
         "dev/bad: failed: command '/no/such/program' not found"
     );
     assert!(lines[2].starts_with("ops/db: 1 tool, "), "{said}");
-    assert_eq!(lines[4], "kept 2 of 3 servers");
+    assert_eq!(lines[4], "cached the tools of 2 of 3 servers");
     let place = folder(&setup).display().to_string();
     assert!(
-        lines[5].starts_with(&format!("{place} holds 2 servers, ")),
+        lines[5].starts_with(&format!("{place} contains 2 servers, ")),
         "{said}"
     );
     let remark = text(&output.stderr);
     assert!(
-        remark.starts_with("1 server not kept\n  hint: "),
+        remark.starts_with("1 server not cached\n  hint: "),
         "{remark}"
     );
     assert_eq!(lists(&setup).len(), 2);
@@ -123,6 +123,6 @@ fn where_nothing_can_be_kept_it_says_so() {
     let output = warm(&setup.env("XDG_CACHE_HOME", file.to_str().unwrap()));
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let said = text(&output.stdout);
-    assert!(said.contains(" s, not kept: "), "{said}");
+    assert!(said.contains(" s, not cached: "), "{said}");
     assert!(said.contains("cannot be written"), "{said}");
 }

@@ -78,7 +78,8 @@ fn names_show_what_is_hidden_in_them() {
     let withheld = "sub\u{E0200}\u{2800}";
     world.set_tools(&json!([tool(withheld, "Subtracts")]));
     let listed = world.trusted(&["list"]);
-    let remark = "tool 'sub⟦U+E0200⟧⟦U+2800⟧': withheld: the hidden character U+E0200 (no visible form) in /name";
+    let remark =
+        "tool 'sub⟦U+E0200⟧⟦U+2800⟧': withheld: the hidden character U+E0200 (invisible) in /name";
     assert!(listed.contains(remark), "{listed}");
 }
 
@@ -92,7 +93,7 @@ fn nothing_is_approved_or_revoked_unasked() {
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(!output.status.success());
         assert!(
-            said.contains("there is no terminal to ask on") && said.contains("--yes"),
+            said.contains("there is no terminal to confirm on") && said.contains("--yes"),
             "{said}"
         );
         assert_eq!(world.lock(), lock);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{World, names, tool};
 use crate::harness::Script;
 
-const SPEAKS: &str = "tool 'add': words that tell a model to keep something from the user";
+const SPEAKS: &str = "tool 'add': text that tells a model to hide something from the user";
 
 fn before() -> Value {
     json!([tool("add", "Adds"), tool("sub", "Subtracts")])
@@ -77,7 +77,7 @@ fn servers_are_looked_at_beside_each_other() {
         config["toolboxes"]["dev"]["mcpServers"]["other"] = entry;
     });
     let shown = world.trusted(&["list"]);
-    let copied = "remark: tool 'send_mail' of server 'other' has the name and the description of tool 'send_mail' of server 'fs'";
+    let copied = "remark: tool 'send_mail' of server 'other' copies the name and description of tool 'send_mail' of server 'fs'";
     assert_eq!(shown.matches(copied).count(), 1, "{shown}");
 }
 
@@ -91,7 +91,7 @@ fn whoever_approves_a_tool_sees_the_launch_that_goes_with_it() {
     // Without a terminal nothing is approved, and all of it is shown.
     let (_, stdout, stderr) = said(&world, &["approve", "dev", "fs", "add"]);
     assert!(stdout.contains("+inheritEnv: ["), "{stdout}");
-    assert!(stderr.contains("another launch ('inheritEnv')"), "{stderr}");
+    assert!(stderr.contains("launch changed ('inheritEnv')"), "{stderr}");
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn another_version_is_named_in_words() {
     world.set_script(&script.set("serverInfo", r#"{"name":"fixture-server","version":"2"}"#));
     let shown = world.trusted(&["list"]);
     assert!(
-        shown.contains("  not as pinned: its own name or version\n"),
+        shown.contains("  differs from the pin: its own name or version\n"),
         "{shown}"
     );
 }

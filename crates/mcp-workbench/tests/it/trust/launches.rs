@@ -63,7 +63,7 @@ fn a_server_whose_entry_was_swapped_is_not_started() {
         let shown = world.trust(&["diff"]);
         let shown = String::from_utf8(shown.stdout).unwrap();
         assert!(
-            shown.contains("not started, since nobody has approved how"),
+            shown.contains("not started, because its launch is not approved"),
             "{shown}"
         );
         let refused = world.trust(&["approve"]);
