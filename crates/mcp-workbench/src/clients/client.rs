@@ -48,7 +48,7 @@ pub struct Client {
     /// The path of keys to the servers.
     pub key: &'static [&'static str],
     /// The layout of the servers under that key.
-    pub listing: Listing,
+    pub listing: ServerLayout,
     /// The spelling of our entry.
     pub spelling: Spelling,
     /// The syntax of references to variables.
@@ -129,7 +129,7 @@ pub enum Format {
 
 /// The layout of the servers in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Listing {
+pub enum ServerLayout {
     /// A map from names to entries.
     Map,
     /// The same, and once more per project under `projects`.

@@ -12,7 +12,7 @@ use super::{
     document::{self, SyntaxError},
     files::{ClientPath, client_paths},
     read,
-    translate::{Reading, translate},
+    translate::{ParsedEntry, translate},
 };
 use crate::{
     config::Environment,
@@ -20,26 +20,26 @@ use crate::{
 };
 
 /// The largest file that is read. Some clients store much else in theirs.
-const LARGEST_FILE: u64 = 256 * 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
 
 /// An existing file of a client.
 #[derive(Debug)]
-pub(crate) struct FoundFile {
+pub(crate) struct DiscoveredFile {
     pub client: &'static Client,
     pub path: PathBuf,
     pub scope: Scope,
     /// Its servers, or the error of reading them.
-    pub servers: Result<Vec<FoundServer>, ReadError>,
+    pub servers: Result<Vec<DiscoveredServer>, ReadError>,
 }
 
 /// A server in a client's file.
 #[derive(Debug)]
-pub struct FoundServer {
+pub struct DiscoveredServer {
     pub name: String,
     /// The directory that the server is for, if any.
     pub project: Option<PathBuf>,
     pub entry: Map<String, Value>,
-    pub reading: Reading,
+    pub parsed: ParsedEntry,
 }
 
 /// Reasons why a client's file cannot be read.
@@ -48,7 +48,7 @@ pub(crate) enum ReadError {
     #[error("cannot read `{}`: {source}\n  hint: make it readable for this user", file.display())]
     Unreadable { file: PathBuf, source: io::Error },
     /// The file is too large for a configuration.
-    #[error("`{}` is larger than {LARGEST_FILE} bytes\n  hint: check its content", file.display())]
+    #[error("`{}` is larger than {MAX_FILE_BYTES} bytes\n  hint: check its content", file.display())]
     TooLarge { file: PathBuf },
     #[error("`{}` is not UTF-8 text\n  hint: save it as UTF-8", file.display())]
     NotText { file: PathBuf },
@@ -57,7 +57,7 @@ pub(crate) enum ReadError {
 }
 
 /// Returns the existing files of some clients with their servers.
-pub(crate) fn find(clients: &[&'static Client], environment: &Environment) -> Vec<FoundFile> {
+pub(crate) fn find(clients: &[&'static Client], environment: &Environment) -> Vec<DiscoveredFile> {
     let mut found = Vec::new();
     for &client in clients {
         let mut paths: Vec<ClientPath> = Vec::new();
@@ -68,7 +68,7 @@ pub(crate) fn find(clients: &[&'static Client], environment: &Environment) -> Ve
                 paths.push(it);
             }
         }
-        found.extend(paths.into_iter().map(|it| FoundFile {
+        found.extend(paths.into_iter().map(|it| DiscoveredFile {
             servers: servers(client, &it.path, it.scope, environment),
             path: it.path,
             scope: it.scope,
@@ -83,7 +83,7 @@ fn servers(
     file: &Path,
     scope: Scope,
     environment: &Environment,
-) -> Result<Vec<FoundServer>, ReadError> {
+) -> Result<Vec<DiscoveredServer>, ReadError> {
     let text = read_text(file)?;
     let directory = environment.start_directory();
     servers_in(client, &text, scope, directory).map_err(|error| ReadError::Syntax {
@@ -98,11 +98,11 @@ pub fn servers_in(
     text: &str,
     scope: Scope,
     directory: &Path,
-) -> Result<Vec<FoundServer>, SyntaxError> {
+) -> Result<Vec<DiscoveredServer>, SyntaxError> {
     let document = document::parse(text, client.format)?;
     let entries = read::entries(client, &document, scope, directory).into_iter();
-    let servers = entries.map(|entry| FoundServer {
-        reading: translate(client, &entry),
+    let servers = entries.map(|entry| DiscoveredServer {
+        parsed: translate(client, &entry),
         name: entry.name,
         project: entry.project,
         entry: entry.entry,
@@ -111,7 +111,7 @@ pub fn servers_in(
 }
 
 pub(crate) fn read_text(file: &Path) -> Result<String, ReadError> {
-    let bytes = plain_file::read(file, LARGEST_FILE).map_err(|error| match error {
+    let bytes = plain_file::read(file, MAX_FILE_BYTES).map_err(|error| match error {
         PlainFileError::TooLarge(_) => ReadError::TooLarge { file: file.into() },
         other => ReadError::Unreadable {
             file: file.into(),

@@ -26,7 +26,7 @@ const LAUNCHERS: &[&str] = &[
     "npx", "bunx", "pnpx", "pnpm", "yarn", "bun", "uvx", "uv", "pipx", "cmd",
 ];
 
-const OURS: &str = "mcp-workbench";
+const OWN_PROGRAM: &str = "mcp-workbench";
 
 /// Returns the identity of an entry; `None` if it is not a server.
 pub(crate) fn identity(entry: &Value) -> Option<Identity> {
@@ -63,13 +63,13 @@ impl Identity {
             return false;
         };
         let stem = stem(command);
-        if stem == OURS || Path::new(command) == program {
+        if stem == OWN_PROGRAM || Path::new(command) == program {
             return true;
         }
         LAUNCHERS.contains(&stem.as_str())
             && arguments.iter().any(|argument| {
                 let end = argument.find(['@', '=', '[']);
-                &argument[..end.unwrap_or(argument.len())] == OURS
+                &argument[..end.unwrap_or(argument.len())] == OWN_PROGRAM
             })
     }
 }

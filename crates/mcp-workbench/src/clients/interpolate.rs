@@ -10,7 +10,7 @@ use crate::config::escape_references;
 
 /// The context of a reference.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Surroundings<'a> {
+pub(super) struct ReferenceContext<'a> {
     /// The client's syntax for variables.
     pub(super) dialect: Interpolation,
     /// The directory that the entry is for.
@@ -19,7 +19,7 @@ pub(super) struct Surroundings<'a> {
 
 /// A translated text with remarks.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Translated {
+pub(super) struct TranslatedText {
     /// The text. If it has a reference that cannot be translated, all of it is literal.
     pub(super) text: String,
     pub(super) remarks: Vec<Remark>,
@@ -39,8 +39,8 @@ enum Meaning {
 }
 
 /// Translates the text of `key`.
-pub(super) fn translate(text: &str, key: &str, from: Surroundings<'_>) -> Translated {
-    let mut translated = Translated::default();
+pub(super) fn translate(text: &str, key: &str, from: ReferenceContext<'_>) -> TranslatedText {
+    let mut translated = TranslatedText::default();
     let mut rest = text;
     while let Some(at) = rest.find(['$', '{']) {
         translated.push_literal(&rest[..at]);
@@ -60,11 +60,11 @@ pub(super) fn translate(text: &str, key: &str, from: Surroundings<'_>) -> Transl
 }
 
 /// Translates a bare variable name.
-pub(super) fn translate_name(name: &str, key: &str) -> Translated {
+pub(super) fn translate_name(name: &str, key: &str) -> TranslatedText {
     if !is_name(name) {
         return untranslatable(name, key, &format!("${{{name}}}"));
     }
-    Translated {
+    TranslatedText {
         text: format!("${{{name}}}"),
         remarks: Vec::new(),
     }
@@ -88,12 +88,12 @@ pub(super) fn normalize_own(text: &str) -> String {
 
 /// Makes the whole text a literal: a reference that means nothing to the client may mean something to us. The
 /// remark omits what follows a colon, because it may be a secret.
-fn untranslatable(text: &str, key: &str, reference: &str) -> Translated {
+fn untranslatable(text: &str, key: &str, reference: &str) -> TranslatedText {
     let reference = match reference.split_once(':') {
         Some((begin, _)) => format!("{begin}:…}}"),
         None => reference.to_owned(),
     };
-    Translated {
+    TranslatedText {
         text: escape_references(text),
         remarks: vec![Remark::Untranslatable {
             key: key.to_owned(),
@@ -102,7 +102,7 @@ fn untranslatable(text: &str, key: &str, reference: &str) -> Translated {
     }
 }
 
-impl Translated {
+impl TranslatedText {
     /// Adds text that must not become part of a reference together with what precedes it, such as a folder named
     /// `app$` before `{file:…}`.
     fn push_literal(&mut self, text: &str) {
@@ -147,7 +147,7 @@ impl Translated {
     }
 }
 
-impl Surroundings<'_> {
+impl ReferenceContext<'_> {
     /// Returns the length and meaning of the reference at the start of the text.
     fn reference(&self, text: &str) -> Option<(usize, Meaning)> {
         if let Some(inside) = text.strip_prefix("${{")

@@ -23,16 +23,16 @@ pub struct NameLimit {
     /// The maximum length, with the counted prefix.
     pub longest: usize,
     /// The prefix that counts.
-    pub counted: Counted,
+    pub counted: CountedPrefix,
     /// The effect of a longer name.
-    pub beyond: Beyond,
+    pub beyond: LimitEffect,
     /// True if only `A-Z a-z 0-9 _ -` are allowed.
     pub plain_letters: bool,
 }
 
 /// The prefix that counts towards the length of a tool name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Counted {
+pub enum CountedPrefix {
     Nothing,
     /// `mcp__<server>__`, which the client adds.
     McpPrefix,
@@ -42,7 +42,7 @@ pub enum Counted {
 
 /// The effect of exceeding a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Beyond {
+pub enum LimitEffect {
     /// The model's API rejects every request of the session.
     SessionFails,
     /// The tool is omitted.
@@ -57,7 +57,7 @@ pub enum Beyond {
 pub struct ToolLimit {
     /// The maximum number of tools of all servers.
     pub most: usize,
-    pub beyond: Beyond,
+    pub beyond: LimitEffect,
 }
 
 /// A tool name that a client cannot use.
@@ -67,7 +67,7 @@ pub enum NameFault {
         /// The length with the counted prefix.
         length: usize,
         longest: usize,
-        beyond: Beyond,
+        beyond: LimitEffect,
     },
     /// A character other than `A-Z a-z 0-9 _ -`.
     Character { character: char },
@@ -84,8 +84,8 @@ const UNKNOWN: Limits = Limits {
 /// The names of the Anthropic API, with the prefix of Claude Code and Claude Desktop.
 const CLAUDE_NAMES: NameLimit = NameLimit {
     longest: 64,
-    counted: Counted::McpPrefix,
-    beyond: Beyond::SessionFails,
+    counted: CountedPrefix::McpPrefix,
+    beyond: LimitEffect::SessionFails,
     plain_letters: true,
 };
 
@@ -115,13 +115,13 @@ const LIMITS: &[(ClientName, Limits)] = &[
         Limits {
             name: Some(NameLimit {
                 longest: 60,
-                counted: Counted::Server,
-                beyond: Beyond::LeftOut,
+                counted: CountedPrefix::Server,
+                beyond: LimitEffect::LeftOut,
                 plain_letters: false,
             }),
             tools: Some(ToolLimit {
                 most: 80,
-                beyond: Beyond::LeftOut,
+                beyond: LimitEffect::LeftOut,
             }),
             ..UNKNOWN
         },
@@ -131,13 +131,13 @@ const LIMITS: &[(ClientName, Limits)] = &[
         Limits {
             name: Some(NameLimit {
                 longest: 64,
-                counted: Counted::Nothing,
-                beyond: Beyond::SessionFails,
+                counted: CountedPrefix::Nothing,
+                beyond: LimitEffect::SessionFails,
                 plain_letters: true,
             }),
             tools: Some(ToolLimit {
                 most: 128,
-                beyond: Beyond::SessionFails,
+                beyond: LimitEffect::SessionFails,
             }),
             ..UNKNOWN
         },
@@ -147,7 +147,7 @@ const LIMITS: &[(ClientName, Limits)] = &[
         Limits {
             tools: Some(ToolLimit {
                 most: 30,
-                beyond: Beyond::Deferred,
+                beyond: LimitEffect::Deferred,
             }),
             ..UNKNOWN
         },
@@ -157,7 +157,7 @@ const LIMITS: &[(ClientName, Limits)] = &[
         Limits {
             tools: Some(ToolLimit {
                 most: 100,
-                beyond: Beyond::LeftOut,
+                beyond: LimitEffect::LeftOut,
             }),
             ..UNKNOWN
         },
@@ -167,8 +167,8 @@ const LIMITS: &[(ClientName, Limits)] = &[
         Limits {
             name: Some(NameLimit {
                 longest: 63,
-                counted: Counted::Nothing,
-                beyond: Beyond::Shortened,
+                counted: CountedPrefix::Nothing,
+                beyond: LimitEffect::Shortened,
                 plain_letters: false,
             }),
             ..UNKNOWN
@@ -179,7 +179,7 @@ const LIMITS: &[(ClientName, Limits)] = &[
         Limits {
             tools: Some(ToolLimit {
                 most: 100,
-                beyond: Beyond::LeftOut,
+                beyond: LimitEffect::LeftOut,
             }),
             ..UNKNOWN
         },
@@ -189,8 +189,8 @@ const LIMITS: &[(ClientName, Limits)] = &[
         Limits {
             name: Some(NameLimit {
                 longest: 64,
-                counted: Counted::McpPrefix,
-                beyond: Beyond::Shortened,
+                counted: CountedPrefix::McpPrefix,
+                beyond: LimitEffect::Shortened,
                 plain_letters: false,
             }),
             ignores_instructions: true,
@@ -211,9 +211,9 @@ impl NameLimit {
     /// Returns the length of a tool name as the client counts it.
     pub fn length(&self, server: &str, tool: &str) -> usize {
         let beside = match self.counted {
-            Counted::Nothing => 0,
-            Counted::McpPrefix => "mcp____".len() + server.chars().count(),
-            Counted::Server => server.chars().count(),
+            CountedPrefix::Nothing => 0,
+            CountedPrefix::McpPrefix => "mcp____".len() + server.chars().count(),
+            CountedPrefix::Server => server.chars().count(),
         };
         beside + tool.chars().count()
     }

@@ -7,14 +7,14 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value, json};
 
 use super::{
-    client::{Client, CommandSpelling, Constant, Format, Interpolation, Link, Listing},
+    client::{Client, CommandSpelling, Constant, Format, Interpolation, Link, ServerLayout},
     document,
     write::{table_of, yaml},
 };
 use crate::config::{Environment, MissingValue, Transport, parse};
 
 /// Variables that every client passes to its servers.
-const PASSED_ANYWAY: &[&str] = &[
+const ALWAYS_PASSED: &[&str] = &[
     "HOME",
     "LOGNAME",
     "PATH",
@@ -48,7 +48,7 @@ impl OwnEntry<'_> {
     /// Returns the entry for a client.
     pub(crate) fn value(&self, client: &Client) -> Value {
         let mut entry = Map::new();
-        if client.listing == Listing::List {
+        if client.listing == ServerLayout::List {
             entry.insert("name".into(), self.name.into());
         }
         let (kinds, others): (Vec<_>, Vec<_>) = client
@@ -123,8 +123,8 @@ impl OwnEntry<'_> {
             }
             Format::Toml => {
                 let heading = match client.listing {
-                    Listing::List => format!("[[{}]]", client.key.join(".")),
-                    Listing::Map | Listing::MapAndProjects => {
+                    ServerLayout::List => format!("[[{}]]", client.key.join(".")),
+                    ServerLayout::Map | ServerLayout::MapAndProjects => {
                         format!(
                             "[{}.{}]",
                             client.key.join("."),
@@ -136,8 +136,8 @@ impl OwnEntry<'_> {
             }
             Format::Yaml => {
                 let servers = match client.listing {
-                    Listing::List => json!([entry]),
-                    Listing::Map | Listing::MapAndProjects => json!({self.name: entry}),
+                    ServerLayout::List => json!([entry]),
+                    ServerLayout::Map | ServerLayout::MapAndProjects => json!({self.name: entry}),
                 };
                 let mut value = servers;
                 for key in client.key.iter().rev() {
@@ -184,7 +184,7 @@ pub(crate) fn needed_variables(text: &str, file: &Path, environment: &Environmen
     let nothing_set = Environment::new([], "/".into(), Some("/".into()));
     let mut needed: Vec<String> = Vec::new();
     let mut add = |name: &str| {
-        let passed = PASSED_ANYWAY.iter().any(|it| it.eq_ignore_ascii_case(name));
+        let passed = ALWAYS_PASSED.iter().any(|it| it.eq_ignore_ascii_case(name));
         if !passed && !needed.iter().any(|known| known == name) {
             needed.push(name.to_owned());
         }

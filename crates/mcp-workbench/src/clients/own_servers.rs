@@ -8,7 +8,7 @@ use super::{
     identity::{Identity, identity},
     read::ClientEntry,
     table::client,
-    translate::{Reading, translate_own},
+    translate::{ParsedEntry, translate_own},
 };
 
 /// A server of our configuration.
@@ -44,8 +44,8 @@ fn own_server(toolbox: &str, name: String, entry: &Value) -> OwnServer {
         project: None,
     };
     let translated = match translate_own(client(ClientName::ClaudeCode), &found) {
-        Reading::Server(imported) => Some(imported.entry),
-        Reading::NotAServer => None,
+        ParsedEntry::Server(imported) => Some(imported.entry),
+        ParsedEntry::NotAServer => None,
     };
     OwnServer {
         toolbox: toolbox.to_owned(),

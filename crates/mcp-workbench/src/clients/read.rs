@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::client::{Client, Listing, Scope};
+use super::client::{Client, Scope, ServerLayout};
 
 /// A server entry of a client's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) fn entries(
 ) -> Vec<ClientEntry> {
     let project = (scope == Scope::Project).then(|| directory.to_owned());
     let mut found = listed(client, document, project.as_deref());
-    if client.listing == Listing::MapAndProjects && scope == Scope::User {
+    if client.listing == ServerLayout::MapAndProjects && scope == Scope::User {
         let projects = document.get("projects").and_then(Value::as_object);
         for (path, section) in projects.into_iter().flatten() {
             found.extend(listed(client, section, Some(Path::new(path))));

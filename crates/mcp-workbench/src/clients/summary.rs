@@ -4,13 +4,13 @@
 use super::identity::{Identity, stem};
 
 /// Programs whose first plain argument is the package or script that they start.
-const NAMING: &[&str] = &[
+const LAUNCHERS_WITH_NAME: &[&str] = &[
     "npx", "bunx", "pnpx", "uvx", "pipx", "node", "bun", "deno", "python", "python3", "uv", "pnpm",
     "yarn", "docker", "podman", "dnx",
 ];
 
 /// Subcommands that precede the name.
-const BEFORE: &[&str] = &["run", "exec", "dlx", "x", "tool"];
+const SUBCOMMANDS: &[&str] = &["run", "exec", "dlx", "x", "tool"];
 
 /// Options without a value.
 const PLAIN_FLAGS: &[&str] = &["-y", "--yes", "-i", "-t", "-m", "--rm", "--init"];
@@ -30,14 +30,14 @@ fn program(words: &[String]) -> String {
         return String::new();
     };
     let mut shown = vec![command.as_str()];
-    if NAMING.contains(&stem(command).as_str()) {
+    if LAUNCHERS_WITH_NAME.contains(&stem(command).as_str()) {
         for word in arguments {
             let is_flag = PLAIN_FLAGS.contains(&word.as_str());
             if !is_flag && !is_name(word) {
                 break;
             }
             shown.push(word);
-            if !is_flag && !BEFORE.contains(&word.as_str()) {
+            if !is_flag && !SUBCOMMANDS.contains(&word.as_str()) {
                 break;
             }
         }

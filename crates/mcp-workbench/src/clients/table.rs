@@ -2,7 +2,7 @@
 
 use super::client::{
     Base, Client, ClientFile, ClientName, CommandSpelling, Constant, Format, Interpolation, Link,
-    Listing, Scope, Spelling, System,
+    Scope, ServerLayout, Spelling, System,
 };
 
 const EVERYWHERE: &[System] = &[System::Linux, System::MacOs, System::Windows];
@@ -11,21 +11,21 @@ const EVERYWHERE: &[System] = &[System::Linux, System::MacOs, System::Windows];
 const UNIX: &[System] = &[System::Linux, System::MacOs];
 
 /// The usual spelling of an entry.
-const PLAIN: Spelling = Spelling {
+const DEFAULT_SPELLING: Spelling = Spelling {
     command: CommandSpelling::CommandAndArgs,
     env: "env",
     always: &[],
 };
 
 /// The common values of most clients.
-const USUAL: Client = Client {
+const DEFAULT_CLIENT: Client = Client {
     name: ClientName::ClaudeDesktop,
     title: "",
     files: &[],
     format: Format::Json,
     key: &["mcpServers"],
-    listing: Listing::Map,
-    spelling: PLAIN,
+    listing: ServerLayout::Map,
+    spelling: DEFAULT_SPELLING,
     interpolation: Interpolation::None,
     link: None,
 };
@@ -41,7 +41,7 @@ pub const CLIENTS: &[Client] = &[
                 app_data("claude/claude_desktop_config.json"),
             ),
         ],
-        ..USUAL
+        ..DEFAULT_CLIENT
     },
     Client {
         name: ClientName::ClaudeCode,
@@ -56,16 +56,16 @@ pub const CLIENTS: &[Client] = &[
             ),
             project(".mcp.json"),
         ],
-        listing: Listing::MapAndProjects,
+        listing: ServerLayout::MapAndProjects,
         spelling: Spelling {
             always: &[
                 ("type", Constant::Text("stdio")),
                 ("alwaysLoad", Constant::True),
             ],
-            ..PLAIN
+            ..DEFAULT_SPELLING
         },
         interpolation: Interpolation::Braces,
-        ..USUAL
+        ..DEFAULT_CLIENT
     },
     Client {
         name: ClientName::Cursor,
@@ -73,7 +73,7 @@ pub const CLIENTS: &[Client] = &[
         files: &[home(".cursor/mcp.json"), project(".cursor/mcp.json")],
         interpolation: Interpolation::EnvPrefix,
         link: Some(Link::Cursor),
-        ..USUAL
+        ..DEFAULT_CLIENT
     },
     Client {
         name: ClientName::VsCode,
@@ -87,11 +87,11 @@ pub const CLIENTS: &[Client] = &[
         key: &["servers"],
         spelling: Spelling {
             always: &[("type", Constant::Text("stdio"))],
-            ..PLAIN
+            ..DEFAULT_SPELLING
         },
         interpolation: Interpolation::EnvPrefix,
         link: Some(Link::VsCode),
-        ..USUAL
+        ..DEFAULT_CLIENT
     },
     Client {
         name: ClientName::CopilotCli,
@@ -112,10 +112,10 @@ pub const CLIENTS: &[Client] = &[
                 ("tools", Constant::Texts(&["*"])),
                 ("deferTools", Constant::Text("never")),
             ],
-            ..PLAIN
+            ..DEFAULT_SPELLING
         },
         interpolation: Interpolation::Dollar,
-        ..USUAL
+        ..DEFAULT_CLIENT
     },
     Client {
         name: ClientName::Windsurf,
@@ -125,7 +125,7 @@ pub const CLIENTS: &[Client] = &[
             home(".codeium/mcp_config.json"),
         ],
         interpolation: Interpolation::EnvPrefix,
-        ..USUAL
+        ..DEFAULT_CLIENT
     },
     Client {
         name: ClientName::Zed,
@@ -136,7 +136,7 @@ pub const CLIENTS: &[Client] = &[
             project(".zed/settings.json"),
         ],
         key: &["context_servers"],
-        ..USUAL
+        ..DEFAULT_CLIENT
     },
     Client {
         name: ClientName::Gemini,
@@ -146,13 +146,13 @@ pub const CLIENTS: &[Client] = &[
             project(".gemini/settings.json"),
         ],
         interpolation: Interpolation::Dollar,
-        ..USUAL
+        ..DEFAULT_CLIENT
     },
     Client {
         name: ClientName::Antigravity,
         title: "Antigravity",
         files: &[home(".gemini/antigravity/mcp_config.json")],
-        ..USUAL
+        ..DEFAULT_CLIENT
     },
     Client {
         name: ClientName::Codex,
@@ -170,7 +170,7 @@ pub const CLIENTS: &[Client] = &[
         format: Format::Toml,
         key: &["mcp_servers"],
         interpolation: Interpolation::NamesIn("env_vars"),
-        ..USUAL
+        ..DEFAULT_CLIENT
     },
     Client {
         name: ClientName::OpenCode,
@@ -191,7 +191,7 @@ pub const CLIENTS: &[Client] = &[
             ],
         },
         interpolation: Interpolation::Curly,
-        ..USUAL
+        ..DEFAULT_CLIENT
     },
     Client {
         name: ClientName::Cline,
@@ -204,7 +204,7 @@ pub const CLIENTS: &[Client] = &[
                 "VSCodium/User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
             ),
         ],
-        ..USUAL
+        ..DEFAULT_CLIENT
     },
     Client {
         name: ClientName::Roo,
@@ -216,16 +216,16 @@ pub const CLIENTS: &[Client] = &[
             project(".roo/mcp.json"),
         ],
         interpolation: Interpolation::EnvPrefix,
-        ..USUAL
+        ..DEFAULT_CLIENT
     },
     Client {
         name: ClientName::Continue,
         title: "Continue",
         files: &[home(".continue/config.yaml")],
         format: Format::Yaml,
-        listing: Listing::List,
+        listing: ServerLayout::List,
         interpolation: Interpolation::Template,
-        ..USUAL
+        ..DEFAULT_CLIENT
     },
     Client {
         name: ClientName::Goose,
@@ -249,7 +249,7 @@ pub const CLIENTS: &[Client] = &[
             ],
         },
         interpolation: Interpolation::NamesIn("env_keys"),
-        ..USUAL
+        ..DEFAULT_CLIENT
     },
     Client {
         name: ClientName::Amp,
@@ -260,7 +260,7 @@ pub const CLIENTS: &[Client] = &[
         ],
         key: &["amp.mcpServers"],
         interpolation: Interpolation::Braces,
-        ..USUAL
+        ..DEFAULT_CLIENT
     },
     Client {
         name: ClientName::LmStudio,
@@ -269,7 +269,7 @@ pub const CLIENTS: &[Client] = &[
             home(".lmstudio/mcp.json"),
             home(".cache/lm-studio/mcp.json"),
         ],
-        ..USUAL
+        ..DEFAULT_CLIENT
     },
     Client {
         name: ClientName::Kiro,
@@ -279,32 +279,32 @@ pub const CLIENTS: &[Client] = &[
             project(".kiro/settings/mcp.json"),
         ],
         interpolation: Interpolation::Braces,
-        ..USUAL
+        ..DEFAULT_CLIENT
     },
     Client {
         name: ClientName::Trae,
         title: "Trae",
         files: &[app_data("Trae/User/mcp.json"), project(".trae/mcp.json")],
-        ..USUAL
+        ..DEFAULT_CLIENT
     },
     Client {
         name: ClientName::Qoder,
         title: "Qoder",
         files: &[home(".qoder/mcp.json")],
-        ..USUAL
+        ..DEFAULT_CLIENT
     },
     Client {
         name: ClientName::Factory,
         title: "Factory",
         files: &[home(".factory/mcp.json"), project(".factory/mcp.json")],
         interpolation: Interpolation::Braces,
-        ..USUAL
+        ..DEFAULT_CLIENT
     },
     Client {
         name: ClientName::Kimi,
         title: "Kimi CLI",
         files: &[home(".kimi/mcp.json")],
-        ..USUAL
+        ..DEFAULT_CLIENT
     },
     Client {
         name: ClientName::MistralVibe,
@@ -312,12 +312,12 @@ pub const CLIENTS: &[Client] = &[
         files: &[home(".vibe/config.toml"), project(".vibe/config.toml")],
         format: Format::Toml,
         key: &["mcp_servers"],
-        listing: Listing::List,
+        listing: ServerLayout::List,
         spelling: Spelling {
             always: &[("transport", Constant::Text("stdio"))],
-            ..PLAIN
+            ..DEFAULT_SPELLING
         },
-        ..USUAL
+        ..DEFAULT_CLIENT
     },
 ];
 

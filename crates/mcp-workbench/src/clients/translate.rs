@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{
     client::{Client, ClientName},
     fields::Fields,
-    interpolate::{self, Surroundings, Translated},
+    interpolate::{self, ReferenceContext, TranslatedText},
     read::ClientEntry,
     remark::{Remark, ValueSource},
 };
@@ -17,15 +17,15 @@ use crate::config::{escape_references, literal_secrets};
 
 /// The result of reading a client's entry.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Reading {
-    Server(Imported),
+pub enum ParsedEntry {
+    Server(ImportedEntry),
     /// An entry that cannot be started or reached: built into the client, or of an unknown kind.
     NotAServer,
 }
 
 /// A server as an entry of our configuration.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Imported {
+pub struct ImportedEntry {
     pub entry: Value,
     pub remarks: Vec<Remark>,
 }
@@ -38,8 +38,8 @@ enum Kind {
 }
 
 /// Translates an entry of a client into an entry of the workbench.
-pub(super) fn translate(client: &Client, found: &ClientEntry) -> Reading {
-    let from = Surroundings {
+pub(super) fn translate(client: &Client, found: &ClientEntry) -> ParsedEntry {
+    let from = ReferenceContext {
         dialect: client.interpolation,
         project: found.project.as_deref(),
     };
@@ -47,14 +47,18 @@ pub(super) fn translate(client: &Client, found: &ClientEntry) -> Reading {
 }
 
 /// Reads an entry of our own file, whose references are ours already. `client` decides how a missing `type` is read.
-pub(super) fn translate_own(client: &Client, found: &ClientEntry) -> Reading {
+pub(super) fn translate_own(client: &Client, found: &ClientEntry) -> ParsedEntry {
     translate_from(client, None, found)
 }
 
-fn translate_from(client: &Client, from: Option<Surroundings<'_>>, found: &ClientEntry) -> Reading {
+fn translate_from(
+    client: &Client,
+    from: Option<ReferenceContext<'_>>,
+    found: &ClientEntry,
+) -> ParsedEntry {
     let fields = Fields(&found.entry);
     let Some(kind) = kind(client, fields) else {
-        return Reading::NotAServer;
+        return ParsedEntry::NotAServer;
     };
     let mut translation = Translation {
         from,
@@ -66,7 +70,7 @@ fn translate_from(client: &Client, from: Option<Surroundings<'_>>, found: &Clien
         Kind::Remote { old_transport } => translation.remote(fields, old_transport),
     }
     translation.filters(fields);
-    Reading::Server(translation.finish(fields.is_disabled()))
+    ParsedEntry::Server(translation.finish(fields.is_disabled()))
 }
 
 /// Returns the kind of an entry: the declared one, or else the one that its keys imply. `None` if it is unknown.
@@ -98,7 +102,7 @@ fn kind(client: &Client, fields: Fields<'_>) -> Option<Kind> {
 /// An entry in progress.
 struct Translation<'a> {
     /// The context of a client's references; `None` for an entry of our own file.
-    from: Option<Surroundings<'a>>,
+    from: Option<ReferenceContext<'a>>,
     entry: Map<String, Value>,
     remarks: Vec<Remark>,
 }
@@ -243,7 +247,7 @@ impl<'a> Translation<'a> {
         }
     }
 
-    fn finish(mut self, disabled: bool) -> Imported {
+    fn finish(mut self, disabled: bool) -> ImportedEntry {
         let mut remarks = self.remarks.iter();
         let broken = remarks.any(|remark| matches!(remark, Remark::Untranslatable { .. }));
         if disabled || broken {
@@ -255,7 +259,7 @@ impl<'a> Translation<'a> {
             .extend(secrets.map(|place| Remark::LiteralSecret {
                 key: place.to_string(),
             }));
-        Imported {
+        ImportedEntry {
             entry,
             remarks: self.remarks,
         }
@@ -273,7 +277,7 @@ impl<'a> Translation<'a> {
         self.take(interpolate::translate_name(name, key))
     }
 
-    fn take(&mut self, translated: Translated) -> String {
+    fn take(&mut self, translated: TranslatedText) -> String {
         for remark in translated.remarks {
             self.remark(remark);
         }

@@ -22,7 +22,7 @@ use self::{
 };
 use super::{Done, configuration::ConfigurationError, demo::program, output, terminal::Look};
 use crate::{
-    clients::{CLIENTS, Client, ClientName, FoundFile, ReadError, client, find, own_servers},
+    clients::{CLIENTS, Client, ClientName, DiscoveredFile, ReadError, client, find, own_servers},
     config::{EditError, Environment, Problems, WriteError},
     visible::escaped,
 };
@@ -200,7 +200,7 @@ impl ImportArguments {
 }
 
 /// Separates readable files from unreadable ones, and prints a warning for each of the latter.
-fn readable(files: Vec<FoundFile>) -> (Vec<FoundFile>, Vec<ReadError>) {
+fn readable(files: Vec<DiscoveredFile>) -> (Vec<DiscoveredFile>, Vec<ReadError>) {
     let mut good = Vec::new();
     let mut errors = Vec::new();
     for file in files {
@@ -209,7 +209,7 @@ fn readable(files: Vec<FoundFile>) -> (Vec<FoundFile>, Vec<ReadError>) {
                 output::remark(&format!("warning: {error}"));
                 errors.push(error);
             }
-            Ok(servers) => good.push(FoundFile {
+            Ok(servers) => good.push(DiscoveredFile {
                 servers: Ok(servers),
                 ..file
             }),

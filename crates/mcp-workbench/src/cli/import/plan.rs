@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::topic::{GENERAL, Topic};
 use crate::{
-    clients::{Client, FoundFile, Identity, OwnServer, Reading, Remark, Scope, identity},
+    clients::{Client, DiscoveredFile, Identity, OwnServer, ParsedEntry, Remark, Scope, identity},
     config::{Environment, parse},
 };
 
@@ -98,7 +98,11 @@ pub(super) struct Addition<'f> {
 }
 
 /// Merges the servers of all files: identical servers become one, in the order of the files.
-pub(super) fn gather(files: Vec<FoundFile>, known: &[OwnServer], program: &Path) -> Vec<Finding> {
+pub(super) fn gather(
+    files: Vec<DiscoveredFile>,
+    known: &[OwnServer],
+    program: &Path,
+) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     for file in files {
         for server in file.servers.into_iter().flatten() {
@@ -108,7 +112,7 @@ pub(super) fn gather(files: Vec<FoundFile>, known: &[OwnServer], program: &Path)
                 project: server.project.clone(),
                 name: server.name.clone(),
             };
-            let kind = kind_of(server.reading, file.scope, known, program);
+            let kind = kind_of(server.parsed, file.scope, known, program);
             add(&mut findings, place, kind);
         }
     }
@@ -130,8 +134,8 @@ fn add(findings: &mut Vec<Finding>, place: Place, kind: Kind) {
     });
 }
 
-fn kind_of(reading: Reading, scope: Scope, known: &[OwnServer], program: &Path) -> Kind {
-    let Reading::Server(imported) = reading else {
+fn kind_of(parsed: ParsedEntry, scope: Scope, known: &[OwnServer], program: &Path) -> Kind {
+    let ParsedEntry::Server(imported) = parsed else {
         return Kind::NotAServer;
     };
     let Some(identity) = identity(&imported.entry) else {

@@ -14,7 +14,7 @@ use crate::{
         shell::quoted,
         terminal::{Column, Look, Table, count},
     },
-    clients::{Client, FoundFile, ReadError, Scope},
+    clients::{Client, DiscoveredFile, ReadError, Scope},
     config::{self, Environment},
     visible::{revealed, visible},
 };
@@ -43,7 +43,7 @@ pub(super) struct Searched {
 }
 
 impl Searched {
-    pub(super) fn of(file: &FoundFile) -> Self {
+    pub(super) fn of(file: &DiscoveredFile) -> Self {
         Self {
             client: file.client,
             file: file.path.clone(),

@@ -8,8 +8,8 @@ use super::{InstallError, target::Target};
 use crate::{
     cli::PROGRAM,
     clients::{
-        ClientEditError, ClientText, FoundServer, Identity, OwnEntry, OwnServer, ReadError,
-        Reading, Scope, identity, servers_in,
+        ClientEditError, ClientText, DiscoveredServer, Identity, OwnEntry, OwnServer, ParsedEntry,
+        ReadError, Scope, identity, servers_in,
     },
     visible::visible,
 };
@@ -198,7 +198,7 @@ pub(super) fn shown(name: &str, section: Option<&Path>) -> String {
 }
 
 /// Parses the servers of a client's file.
-pub(super) fn servers(target: &Target, text: &str) -> Result<Vec<FoundServer>, InstallError> {
+pub(super) fn servers(target: &Target, text: &str) -> Result<Vec<DiscoveredServer>, InstallError> {
     let servers = servers_in(target.client, text, target.scope, &target.directory);
     servers.map_err(|error| {
         let file = target.path.clone();
@@ -207,23 +207,23 @@ pub(super) fn servers(target: &Target, text: &str) -> Result<Vec<FoundServer>, I
 }
 
 /// Returns true if an entry starts the workbench.
-pub(super) fn is_ours(server: &FoundServer, program: &str) -> bool {
+pub(super) fn is_ours(server: &DiscoveredServer, program: &str) -> bool {
     what(server).is_some_and(|it| it.is_ours(Path::new(program)))
 }
 
 /// Returns the identity of an entry, if it is a server.
-pub(super) fn what(server: &FoundServer) -> Option<Identity> {
-    match &server.reading {
-        Reading::Server(imported) => identity(&imported.entry),
-        Reading::NotAServer => None,
+pub(super) fn what(server: &DiscoveredServer) -> Option<Identity> {
+    match &server.parsed {
+        ParsedEntry::Server(imported) => identity(&imported.entry),
+        ParsedEntry::NotAServer => None,
     }
 }
 
-fn relation(server: &FoundServer, known: &[OwnServer], program: &str) -> Relation {
+fn relation(server: &DiscoveredServer, known: &[OwnServer], program: &str) -> Relation {
     if is_ours(server, program) {
         return Relation::Ours;
     }
-    let Reading::Server(imported) = &server.reading else {
+    let ParsedEntry::Server(imported) = &server.parsed else {
         return Relation::Foreign;
     };
     let identity = identity(&imported.entry);
@@ -239,7 +239,7 @@ fn relation(server: &FoundServer, known: &[OwnServer], program: &str) -> Relatio
 }
 
 /// Returns the project whose section contains a server, if it is not at the top.
-pub(super) fn section(target: &Target, server: &FoundServer) -> Option<PathBuf> {
+pub(super) fn section(target: &Target, server: &DiscoveredServer) -> Option<PathBuf> {
     match target.scope {
         Scope::User => server.project.clone(),
         Scope::Project => None,

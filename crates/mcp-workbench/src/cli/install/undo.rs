@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     cli::{Done, output},
-    clients::{ClientEditError, ClientText, FoundServer},
+    clients::{ClientEditError, ClientText, DiscoveredServer},
     config::{Environment, WriteError, replace_unchanged},
     visible::visible,
 };
@@ -80,7 +80,7 @@ fn take_out(
     program: &str,
 ) -> Result<Option<String>, InstallError> {
     let present = servers(target, now)?;
-    let is_own = |it: &&FoundServer| {
+    let is_own = |it: &&DiscoveredServer| {
         it.name == arguments.name && section(target, it).is_none() && is_ours(it, program)
     };
     let Some(own) = present.iter().find(is_own) else {
@@ -118,13 +118,16 @@ fn take_out(
 
 /// A server that the client had before the install.
 struct EarlierServer {
-    server: FoundServer,
+    server: DiscoveredServer,
     /// True if the install removed it. A server that somebody else removed is not added back.
     was_replaced: bool,
 }
 
 /// Returns the servers that the client had before the installs of our entry, the newest backup first.
-fn earlier_servers(target: &Target, own: &FoundServer) -> Result<Vec<EarlierServer>, InstallError> {
+fn earlier_servers(
+    target: &Target,
+    own: &DiscoveredServer,
+) -> Result<Vec<EarlierServer>, InstallError> {
     let mut earlier: Vec<EarlierServer> = Vec::new();
     for backup in Backup::all(&target.path) {
         let text = backup.text()?.unwrap_or_default();
@@ -150,7 +153,7 @@ fn earlier_servers(target: &Target, own: &FoundServer) -> Result<Vec<EarlierServ
 }
 
 /// Returns true if two servers have the same name in the same section.
-fn is_same_place(one: &FoundServer, other: &FoundServer) -> bool {
+fn is_same_place(one: &DiscoveredServer, other: &DiscoveredServer) -> bool {
     one.name == other.name && one.project == other.project
 }
 
@@ -166,7 +169,7 @@ struct Outcome {
 
 impl Outcome {
     /// Formats the report.
-    fn report(&self, target: &Target, own: &FoundServer, dry_run: bool) -> String {
+    fn report(&self, target: &Target, own: &DiscoveredServer, dry_run: bool) -> String {
         let (path, name) = (target.path.display(), visible(&own.name));
         let (removed, restored) = if dry_run {
             ("would remove", "would restore")

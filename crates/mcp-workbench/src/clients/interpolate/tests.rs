@@ -5,8 +5,8 @@ use crate::config::{self, Environment};
 
 const PROJECT: &str = "/home/me/project";
 
-fn from(dialect: Interpolation) -> Surroundings<'static> {
-    Surroundings {
+fn from(dialect: Interpolation) -> ReferenceContext<'static> {
+    ReferenceContext {
         dialect,
         project: Some(Path::new(PROJECT)),
     }
@@ -56,7 +56,7 @@ fn references_are_said_in_our_words() {
 
 #[test]
 fn without_a_project_the_folder_is_that_of_the_start() {
-    let nowhere = Surroundings {
+    let nowhere = ReferenceContext {
         dialect: Interpolation::EnvPrefix,
         project: None,
     };
@@ -79,7 +79,7 @@ fn references_we_do_not_have_become_literal_text() {
     for (written, reference) in cases {
         assert_eq!(
             translate(written, "env.X", from(Interpolation::EnvPrefix)),
-            Translated {
+            TranslatedText {
                 text: escape_references(written),
                 remarks: vec![Remark::Untranslatable {
                     key: "env.X".to_owned(),

@@ -1,7 +1,7 @@
 use pretty_assertions::assert_eq;
 
 use super::*;
-use crate::clients::{CLIENTS, ClientName, Reading, Scope, client, identity, servers_in};
+use crate::clients::{CLIENTS, ClientName, ParsedEntry, Scope, client, identity, servers_in};
 
 const VARIABLES: [&str; 2] = ["TOKEN", "OTHER"];
 
@@ -72,7 +72,7 @@ fn every_snippet_is_found_by_ourselves() {
             panic!("{}: {snippet}", client.title);
         };
         assert_eq!(server.name, "workbench", "{}", client.title);
-        let Reading::Server(imported) = &server.reading else {
+        let ParsedEntry::Server(imported) = &server.parsed else {
             panic!("{}: {snippet}", client.title);
         };
         let identity = identity(&imported.entry).expect("a server");

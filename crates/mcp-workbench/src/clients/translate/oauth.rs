@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::{super::fields::Fields, Translation, literals};
 
-const AROUND: [&str; 2] = ["oauth", "auth"];
+const OAUTH_KEYS: [&str; 2] = ["oauth", "auth"];
 /// Our keys and the clients' spellings.
-const TEXTS: [(&str, &[&str]); 2] = [
+const CREDENTIAL_KEYS: [(&str, &[&str]); 2] = [
     ("clientId", &["clientId", "client_id", "CLIENT_ID"]),
     (
         "clientSecret",
@@ -17,14 +17,14 @@ const TEXTS: [(&str, &[&str]); 2] = [
 impl Translation<'_> {
     /// Translates the client credentials, scopes and callback port. Everything else is discovered.
     pub(super) fn oauth(&mut self, fields: Fields<'_>) {
-        let Some(theirs) = AROUND.iter().find_map(|key| fields.inner(key)) else {
-            if fields.first(&AROUND) == Some(&json!(false)) {
+        let Some(theirs) = OAUTH_KEYS.iter().find_map(|key| fields.inner(key)) else {
+            if fields.first(&OAUTH_KEYS) == Some(&json!(false)) {
                 self.entry.insert("oauth".into(), false.into());
             }
             return;
         };
         let mut ours = Map::new();
-        for (key, spellings) in TEXTS {
+        for (key, spellings) in CREDENTIAL_KEYS {
             if let Some(text) = theirs.text(spellings) {
                 let text = self.text(text, &format!("oauth.{key}"));
                 ours.insert(key.into(), text.into());

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::clients::client;
 
-fn reading(name: ClientName, entry: &Value, project: Option<&Path>) -> Reading {
+fn reading(name: ClientName, entry: &Value, project: Option<&Path>) -> ParsedEntry {
     let found = ClientEntry {
         name: "x".to_owned(),
         entry: entry.as_object().unwrap().clone(),
@@ -16,10 +16,10 @@ fn reading(name: ClientName, entry: &Value, project: Option<&Path>) -> Reading {
 }
 
 #[track_caller]
-fn imported(name: ClientName, entry: &Value, project: Option<&Path>) -> Imported {
+fn imported(name: ClientName, entry: &Value, project: Option<&Path>) -> ImportedEntry {
     match reading(name, entry, project) {
-        Reading::Server(imported) => imported,
-        Reading::NotAServer => panic!("{entry} is a server"),
+        ParsedEntry::Server(imported) => imported,
+        ParsedEntry::NotAServer => panic!("{entry} is a server"),
     }
 }
 
@@ -186,7 +186,7 @@ fn what_is_built_into_a_client_is_no_server() {
     ] {
         assert_eq!(
             reading(client, &entry, None),
-            Reading::NotAServer,
+            ParsedEntry::NotAServer,
             "{entry}"
         );
     }
@@ -403,7 +403,7 @@ proptest! {
         let client = &crate::clients::CLIENTS[which];
         let Value::Object(entry) = entry else { return Ok(()) };
         let found = ClientEntry { name: "x".to_owned(), entry, project: Some("/nowhere/app$".into()) };
-        if let Reading::Server(imported) = translate(client, &found) {
+        if let ParsedEntry::Server(imported) = translate(client, &found) {
             let has = |key: &str| imported.entry.get(key).is_some();
             prop_assert!(has("command") != has("url"), "{}", imported.entry);
             let mut texts = texts(&imported.entry).into_iter();

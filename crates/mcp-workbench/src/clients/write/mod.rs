@@ -10,7 +10,7 @@ use serde_json::Value;
 use self::{toml::TomlText, yaml::YamlText};
 pub(super) use self::{toml::table_of, yaml::yaml};
 use super::{
-    client::{Client, Format, Listing},
+    client::{Client, Format, ServerLayout},
     document::SyntaxError,
 };
 use crate::config::{EditError, JsoncText};
@@ -80,8 +80,8 @@ impl ClientText {
                 Ok(text.set(&place(key, section.as_deref()), name, entry)?)
             }
             Text::Toml(text) => match self.client.listing {
-                Listing::List => text.set_in_list(key, name, entry),
-                Listing::Map | Listing::MapAndProjects => text.set(key, name, entry),
+                ServerLayout::List => text.set_in_list(key, name, entry),
+                ServerLayout::Map | ServerLayout::MapAndProjects => text.set(key, name, entry),
             },
             Text::Yaml(text) => text.set(self.client, name, entry),
         }

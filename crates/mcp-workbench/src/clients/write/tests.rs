@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::clients::{ClientName, Reading, Scope, client, servers_in};
+use crate::clients::{ClientName, ParsedEntry, Scope, client, servers_in};
 
 fn set(name: ClientName, text: &str, entry: &Value) -> String {
     let mut edited = ClientText::parse(client(name), text).expect("it is well formed");
@@ -210,7 +210,7 @@ proptest! {
         };
         let found = |text: &str| {
             let found = servers_in(client(name), text, Scope::User, Path::new("/")).unwrap();
-            let found = found.into_iter().filter(|it| matches!(it.reading, Reading::Server(_)));
+            let found = found.into_iter().filter(|it| matches!(it.parsed, ParsedEntry::Server(_)));
             found.map(|it| it.name).collect::<Vec<_>>()
         };
         let changed = set(name, &servers, &json!({"command": "w"}));

@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 
 use super::ClientEditError;
 use crate::clients::{
-    client::{Client, Format, Listing},
+    client::{Client, Format, ServerLayout},
     document::{self, SyntaxError},
 };
 
 /// Words that YAML does not read as strings.
-const WORDS: [&str; 9] = ["true", "false", "yes", "no", "on", "off", "null", "y", "n"];
+const NON_STRING_WORDS: [&str; 9] = ["true", "false", "yes", "no", "on", "off", "null", "y", "n"];
 
 /// The indentation of the first server in a file without servers.
-const COLUMN: usize = 2;
+const DEFAULT_INDENT: usize = 2;
 
 /// A YAML text that is being edited.
 #[derive(Debug)]
@@ -62,12 +62,12 @@ impl YamlText {
             (servers, _) => servers[name] = entry.clone(),
         }
         let listed = match client.listing {
-            Listing::List => json!([entry]),
-            Listing::Map | Listing::MapAndProjects => json!({name: entry}),
+            ServerLayout::List => json!([entry]),
+            ServerLayout::Map | ServerLayout::MapAndProjects => json!({name: entry}),
         };
         let text = match (Block::find(&self.text, client.listing, key), number) {
             (None, _) => {
-                let lines = format!("{key}:\n{}", indented(&yaml(&listed, 0), COLUMN));
+                let lines = format!("{key}:\n{}", indented(&yaml(&listed, 0), DEFAULT_INDENT));
                 self.with_lines(self.text.len()..self.text.len(), &lines)
             }
             (Some(block), Some(number)) => {
@@ -142,7 +142,7 @@ impl YamlText {
 
 impl Block {
     /// Finds the lines of the servers under a key of the top level.
-    fn find(text: &str, listing: Listing, key: &str) -> Option<Self> {
+    fn find(text: &str, listing: ServerLayout, key: &str) -> Option<Self> {
         let mut lines = lines(text).skip_while(|(_, line)| !is_key(line, key));
         let (range, line) = lines.next()?;
         let behind = &line[key.len() + 1..];
@@ -151,7 +151,7 @@ impl Block {
         let mut block = Self {
             empty: colon..colon,
             start: range.end,
-            column: COLUMN,
+            column: DEFAULT_INDENT,
             servers: Vec::new(),
         };
         if value == empty_of(listing) {
@@ -169,8 +169,8 @@ impl Block {
             let column = line.len() - line.trim_start_matches(' ').len();
             let is_item = line[column..].starts_with('-');
             let is_server = match listing {
-                Listing::List => is_item,
-                Listing::Map | Listing::MapAndProjects => column > 0,
+                ServerLayout::List => is_item,
+                ServerLayout::Map | ServerLayout::MapAndProjects => column > 0,
             };
             // Deeper lines belong to the last server; the first line that does not fit ends the block.
             match block.servers.last_mut() {
@@ -209,10 +209,10 @@ fn servers_in<'v>(
     let members = document.ok_or(ClientEditError::NotInPlace)?;
     let servers = members.entry(key).or_insert(Value::Null);
     match (&servers, client.listing) {
-        (Value::Null, Listing::List) => *servers = json!([]),
+        (Value::Null, ServerLayout::List) => *servers = json!([]),
         (Value::Null, _) => *servers = json!({}),
-        (Value::Array(_), Listing::List)
-        | (Value::Object(_), Listing::Map | Listing::MapAndProjects) => {}
+        (Value::Array(_), ServerLayout::List)
+        | (Value::Object(_), ServerLayout::Map | ServerLayout::MapAndProjects) => {}
         _ => return Err(ClientEditError::NotInPlace),
     }
     Ok(servers)
@@ -226,10 +226,10 @@ fn position(servers: &Value, name: &str) -> Option<usize> {
     }
 }
 
-fn empty_of(listing: Listing) -> &'static str {
+fn empty_of(listing: ServerLayout) -> &'static str {
     match listing {
-        Listing::List => "[]",
-        Listing::Map | Listing::MapAndProjects => "{}",
+        ServerLayout::List => "[]",
+        ServerLayout::Map | ServerLayout::MapAndProjects => "{}",
     }
 }
 
@@ -288,7 +288,7 @@ fn quoted_key(key: &str) -> String {
         && key
             .chars()
             .all(|it| it.is_ascii_alphanumeric() || it == '_' || it == '-')
-        && !WORDS.contains(&key.to_ascii_lowercase().as_str());
+        && !NON_STRING_WORDS.contains(&key.to_ascii_lowercase().as_str());
     if is_plain {
         return key.to_owned();
     }

@@ -5,10 +5,10 @@ use super::*;
 use crate::clients::{ClientName, Scope, client, own_servers, servers_in};
 
 /// Returns the content of a client's file.
-fn file(name: ClientName, servers: &Value) -> FoundFile {
+fn file(name: ClientName, servers: &Value) -> DiscoveredFile {
     let client = client(name);
     let text = json!({client.key[0]: servers}).to_string();
-    FoundFile {
+    DiscoveredFile {
         client,
         path: format!("/{}", client.word()).into(),
         scope: Scope::User,
@@ -16,7 +16,7 @@ fn file(name: ClientName, servers: &Value) -> FoundFile {
     }
 }
 
-fn gathered(files: Vec<FoundFile>, own: &str) -> Vec<Finding> {
+fn gathered(files: Vec<DiscoveredFile>, own: &str) -> Vec<Finding> {
     gather(files, &own_servers(own), Path::new("/opt/renamed"))
 }
 
@@ -214,7 +214,7 @@ fn the_stricter_restriction_of_tools_wins() {
 #[test]
 fn restrictions_of_a_project_do_not_reach_an_entry_of_the_user() {
     let own = || file(ClientName::Cursor, &json!({"a": {"command": "x"}}));
-    let project = || FoundFile {
+    let project = || DiscoveredFile {
         scope: Scope::Project,
         ..file(
             ClientName::Kiro,
