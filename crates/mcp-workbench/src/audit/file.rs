@@ -16,10 +16,10 @@ use crate::{
 /// The current log file.
 pub(super) struct LogFile {
     audit: Audit,
-    open: Option<Open>,
+    open: Option<OpenFile>,
 }
 
-struct Open {
+struct OpenFile {
     file: File,
     size: u64,
     /// True if a failure left the last line without its end.
@@ -28,7 +28,7 @@ struct Open {
 
 /// A failed write, with the number of lines that are missing from the file.
 #[derive(Debug)]
-pub(super) struct NotWritten {
+pub(super) struct WriteFailure {
     pub(super) lines: u64,
     pub(super) error: io::Error,
 }
@@ -51,7 +51,7 @@ impl LogFile {
     }
 
     /// Writes whole lines. Each is written in one call, so that lines of other processes come before or after it.
-    pub(super) fn write(&mut self, lines: &[u8]) -> Result<(), NotWritten> {
+    pub(super) fn write(&mut self, lines: &[u8]) -> Result<(), WriteFailure> {
         let mut rest = lines;
         while !rest.is_empty() {
             let mut written = 0;
@@ -60,7 +60,7 @@ impl LogFile {
                     open.is_torn = *last != b'\n';
                 }
                 let lines = memchr::memchr_iter(b'\n', &rest[written..]).count() as u64;
-                return Err(NotWritten { lines, error });
+                return Err(WriteFailure { lines, error });
             }
             rest = &rest[written..];
         }
@@ -73,7 +73,7 @@ impl LogFile {
         let mut size = self.current()?.size;
         let mut length = fitting(lines, max_bytes.saturating_sub(size));
         if length == 0 && size > 0 {
-            self.put_aside()?;
+            self.rotate()?;
             size = self.current()?.size;
             length = fitting(lines, max_bytes.saturating_sub(size));
         }
@@ -98,8 +98,8 @@ impl LogFile {
     }
 
     /// Returns the file, opened again if another workbench has rotated it.
-    fn current(&mut self) -> io::Result<&mut Open> {
-        let is_current = |open: &Open| is_same(&open.file, &self.audit.file);
+    fn current(&mut self) -> io::Result<&mut OpenFile> {
+        let is_current = |open: &OpenFile| is_same(&open.file, &self.audit.file);
         if self.open.as_ref().is_some_and(is_current) {
             // Other processes may have written to it.
             if let Some(open) = &mut self.open {
@@ -115,7 +115,7 @@ impl LogFile {
     }
 
     /// Rotates the files, unless another workbench has just done so.
-    fn put_aside(&mut self) -> io::Result<()> {
+    fn rotate(&mut self) -> io::Result<()> {
         let lock = private(OpenOptions::new().write(true).create(true).truncate(false))
             .open(self.lock_file())?;
         lock.lock()?;
@@ -156,7 +156,7 @@ fn fitting(lines: &[u8], room: u64) -> usize {
 }
 
 /// Opens a file for appending. The file and its folder are private to the user.
-fn open(path: &Path) -> io::Result<Open> {
+fn open(path: &Path) -> io::Result<OpenFile> {
     if let Some(folder) = path.parent() {
         make_folder(folder)?;
     }
@@ -171,7 +171,7 @@ fn open(path: &Path) -> io::Result<Open> {
             file.set_permissions(fs::Permissions::from_mode(0o600))?;
         }
     }
-    Ok(Open {
+    Ok(OpenFile {
         file,
         size: metadata.len(),
         is_torn: false,

@@ -21,7 +21,7 @@ use std::{
 };
 
 pub(crate) use reader::{Filter, Line, LogReader};
-pub(crate) use record::Ended;
+pub(crate) use record::AuditOutcome;
 use record::{LineFormat, Record};
 pub(crate) use time::moment;
 use writer::Writer;
@@ -34,17 +34,17 @@ use crate::{
 };
 
 /// Time limit for writing the last lines at the shutdown.
-const LAST_LINES: Duration = Duration::from_millis(500);
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The audit log of a workbench, which may be off.
 #[derive(Default)]
 pub(crate) struct AuditLog {
     is_on: AtomicBool,
-    running: Mutex<Option<Arc<Running>>>,
+    active: Mutex<Option<Arc<ActiveLog>>>,
 }
 
 /// An audit log that is on.
-struct Running {
+struct ActiveLog {
     audit: Audit,
     format: Arc<LineFormat>,
     writer: Writer,
@@ -52,7 +52,7 @@ struct Running {
 
 /// A call in progress. It is recorded when it ends, and as cancelled if it is dropped before.
 pub(crate) struct AuditEntry {
-    log: Arc<Running>,
+    log: Arc<ActiveLog>,
     record: Option<Box<Record>>,
 }
 
@@ -71,7 +71,7 @@ impl AuditLog {
 
     /// Applies a changed configuration. Calls in progress are recorded in the log in which they began.
     pub(crate) fn renew(&self, config: &Config) {
-        let mut running = self.running();
+        let mut active = self.active();
         let next = config.audit.clone().map(|audit| {
             let format = LineFormat {
                 secrets: secrets_of(config),
@@ -79,15 +79,15 @@ impl AuditLog {
             };
             (audit, format)
         });
-        let known = running.as_ref().map(|it| (&it.audit, &*it.format));
+        let known = active.as_ref().map(|it| (&it.audit, &*it.format));
         if known == next.as_ref().map(|(audit, format)| (audit, format)) {
             return;
         }
         self.is_on.store(next.is_some(), Ordering::Relaxed);
-        *running = next.map(|(audit, format)| {
+        *active = next.map(|(audit, format)| {
             let format = Arc::new(format);
             let writer = Writer::start(audit.clone(), Arc::clone(&format));
-            Arc::new(Running {
+            Arc::new(ActiveLog {
                 audit,
                 format,
                 writer,
@@ -105,7 +105,7 @@ impl AuditLog {
         if !self.is_on() {
             return None;
         }
-        let log = self.running().clone()?;
+        let log = self.active().clone()?;
         let record = Box::new(Record::begin(tool, arguments, client, &log.format));
         Some(AuditEntry {
             log,
@@ -113,29 +113,29 @@ impl AuditLog {
         })
     }
 
-    /// Stops when all records are written, or [`LAST_LINES`] have passed.
+    /// Stops when all records are written, or [`CLOSE_TIMEOUT`] have passed.
     pub(crate) async fn close(&self) {
         self.is_on.store(false, Ordering::Relaxed);
-        let last = self.running().take();
+        let last = self.active().take();
         if let Some(log) = last {
-            let _ = tokio::time::timeout(LAST_LINES, log.writer.close()).await;
+            let _ = tokio::time::timeout(CLOSE_TIMEOUT, log.writer.close()).await;
         }
     }
 
-    fn running(&self) -> MutexGuard<'_, Option<Arc<Running>>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    fn active(&self) -> MutexGuard<'_, Option<Arc<ActiveLog>>> {
+        self.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl AuditEntry {
     /// Records the end of the call.
-    pub(crate) fn end(mut self, ended: Ended) {
-        self.write(ended);
+    pub(crate) fn end(mut self, outcome: AuditOutcome) {
+        self.write(outcome);
     }
 
-    fn write(&mut self, ended: Ended) {
+    fn write(&mut self, outcome: AuditOutcome) {
         if let Some(mut record) = self.record.take() {
-            record.end(ended);
+            record.end(outcome);
             self.log.writer.write(record);
         }
     }
@@ -143,7 +143,7 @@ impl AuditEntry {
 
 impl Drop for AuditEntry {
     fn drop(&mut self) {
-        self.write(Ended::Cancelled);
+        self.write(AuditOutcome::Cancelled);
     }
 }
 

@@ -19,18 +19,18 @@ const MAX_LINE: usize = 1024 * 1024;
 pub(crate) struct Line {
     /// The text without its line end.
     pub text: String,
-    pub said: Value,
+    pub value: Value,
 }
 
 impl Line {
     /// Returns a member that is a string.
     pub(crate) fn text_of(&self, name: &str) -> Option<&str> {
-        self.said.get(name)?.as_str()
+        self.value.get(name)?.as_str()
     }
 
     /// Returns a member that is a number.
     pub(crate) fn number(&self, name: &str) -> Option<u64> {
-        self.said.get(name)?.as_u64()
+        self.value.get(name)?.as_u64()
     }
 }
 
@@ -50,8 +50,8 @@ impl Filter {
             return true;
         }
         let is = |wanted: &Option<String>, names: &[&str]| {
-            let mut said = names.iter().map(|name| line.text_of(name));
-            wanted.is_none() || said.any(|said| said == wanted.as_deref())
+            let mut values = names.iter().map(|name| line.text_of(name));
+            wanted.is_none() || values.any(|value| value == wanted.as_deref())
         };
         is(&self.toolbox, &["toolbox"])
             && is(&self.server, &["server"])
@@ -68,7 +68,7 @@ pub(crate) struct LogReader {
     reading: Option<BufReader<File>>,
     is_newest: bool,
     /// The start of a line whose end is not written yet.
-    begun: Vec<u8>,
+    partial_line: Vec<u8>,
     /// The number of invalid lines.
     pub unreadable: usize,
 }
@@ -83,7 +83,7 @@ impl LogReader {
             older,
             reading: None,
             is_newest: false,
-            begun: Vec::new(),
+            partial_line: Vec::new(),
             unreadable: 0,
         }
     }
@@ -101,19 +101,19 @@ impl LogReader {
             };
             let mut part = Vec::new();
             if read_some(reading, &mut part)? == 0 {
-                if !self.go_on() {
+                if !self.next_file() {
                     return Ok(None);
                 }
                 continue;
             }
-            self.begun.extend_from_slice(&part);
-            if self.begun.last() != Some(&b'\n') {
-                if self.begun.len() > MAX_LINE {
-                    self.begun.truncate(MAX_LINE);
+            self.partial_line.extend_from_slice(&part);
+            if self.partial_line.last() != Some(&b'\n') {
+                if self.partial_line.len() > MAX_LINE {
+                    self.partial_line.truncate(MAX_LINE);
                 }
                 continue;
             }
-            let bytes = std::mem::take(&mut self.begun);
+            let bytes = std::mem::take(&mut self.partial_line);
             if let Some(line) = self.line(&bytes) {
                 return Ok(Some(line));
             }
@@ -127,9 +127,9 @@ impl LogReader {
             return None;
         }
         match serde_json::from_str(text) {
-            Ok(said @ Value::Object(_)) => Some(Line {
+            Ok(value @ Value::Object(_)) => Some(Line {
                 text: text.to_owned(),
-                said,
+                value,
             }),
             _ => {
                 self.unreadable += 1;
@@ -160,7 +160,7 @@ impl LogReader {
     }
 
     /// Continues with the next file at the end of one; returns false if it was the newest.
-    fn go_on(&mut self) -> bool {
+    fn next_file(&mut self) -> bool {
         let reading = self.reading.as_ref();
         let is_last = self.is_newest && reading.is_some_and(|it| is_same(it.get_ref(), &self.path));
         if is_last {
@@ -168,7 +168,7 @@ impl LogReader {
         }
         // The file was rotated, and is read to its end. The new file comes next.
         self.reading = None;
-        self.begun.clear();
+        self.partial_line.clear();
         true
     }
 }

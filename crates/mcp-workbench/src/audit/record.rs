@@ -26,7 +26,7 @@ const MAX_VALUES: usize = 16 * 1024;
 const MAX_COPY: usize = 64 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum AuditOutcome {
     /// A result of this size.
     Ok(usize),
     /// A result of this size with `isError`.
@@ -52,7 +52,7 @@ pub(super) struct Record {
     time: SystemTime,
     began: Instant,
     duration: Duration,
-    ended: Ended,
+    outcome: AuditOutcome,
     client: ClientIdentity,
     principal: Principal,
     request: Request,
@@ -70,7 +70,7 @@ enum Request {
     Written { tool: Vec<u8>, arguments: Vec<u8> },
 }
 
-impl Ended {
+impl AuditOutcome {
     /// Returns the outcome of a call with this result, whose marks were found when it was scanned.
     pub(crate) fn with(result: &RawJson, marks: ResultMarks) -> Self {
         let size = result.as_bytes().len();
@@ -130,7 +130,7 @@ impl Record {
             time: SystemTime::now(),
             began: Instant::now(),
             duration: Duration::ZERO,
-            ended: Ended::Cancelled,
+            outcome: AuditOutcome::Cancelled,
             client: client.identity(),
             principal: client.principal(),
             request: Request::new(tool, arguments, format),
@@ -139,8 +139,8 @@ impl Record {
     }
 
     /// Records the end of the call.
-    pub(super) fn end(&mut self, ended: Ended) {
-        self.ended = ended;
+    pub(super) fn end(&mut self, outcome: AuditOutcome) {
+        self.outcome = outcome;
         self.duration = self.began.elapsed();
     }
 
@@ -159,8 +159,8 @@ impl Record {
         line.extend_from_slice(b"},");
         self.request.write_tool(line, format);
         line.extend_from_slice(br#","outcome":""#);
-        line.extend_from_slice(self.ended.word().as_bytes());
-        if let Some(code) = self.ended.code() {
+        line.extend_from_slice(self.outcome.word().as_bytes());
+        if let Some(code) = self.outcome.code() {
             line.extend_from_slice(br#"","code":""#);
             line.extend_from_slice(code.as_bytes());
         }
@@ -169,7 +169,7 @@ impl Record {
         write_number(line, u64::try_from(duration).unwrap_or(u64::MAX), 1);
         line.extend_from_slice(br#","arguments_bytes":"#);
         write_number(line, self.arguments_bytes as u64, 1);
-        if let Some(size) = self.ended.size() {
+        if let Some(size) = self.outcome.size() {
             line.extend_from_slice(br#","result_bytes":"#);
             write_number(line, size as u64, 1);
         }

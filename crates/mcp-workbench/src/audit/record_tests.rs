@@ -28,7 +28,7 @@ pub(in crate::audit) fn record(tool: &str, arguments: &str, format: &LineFormat)
         time: UNIX_EPOCH + Duration::from_millis(1_763_234_186_890),
         began: Instant::now(),
         duration: Duration::from_micros(12_900),
-        ended: Ended::Ok(41),
+        outcome: AuditOutcome::Ok(41),
         client: ClientIdentity {
             name: Some("claude-code".into()),
             version: Some("2.1.0".into()),
@@ -60,7 +60,7 @@ fn a_line_has_its_members_in_order() {
     );
     assert_eq!(line(&record, &format), format!("{expected}\n"));
 
-    record.ended = Ended::Denied("permission_denied");
+    record.outcome = AuditOutcome::Denied("permission_denied");
     let expected = format!(
         r#"{start}"outcome":"denied","code":"permission_denied","duration_ms":12,"arguments_bytes":24,{shape}"#
     );
@@ -115,9 +115,9 @@ fn missing_calls_have_a_line() {
 
 #[test]
 fn the_outcome_is_read_from_the_result() {
-    let with = |text: &str| Ended::with(&raw(text), ResultMarks::of(&raw(text)));
-    assert_eq!(with("{}"), Ended::Ok(2));
-    assert_eq!(with("5"), Ended::Ok(1));
+    let with = |text: &str| AuditOutcome::with(&raw(text), ResultMarks::of(&raw(text)));
+    assert_eq!(with("{}"), AuditOutcome::Ok(2));
+    assert_eq!(with("5"), AuditOutcome::Ok(1));
     let cases = [
         (r#"{"isError":true}"#, "tool_error"),
         (r#"{"isErro\u0072":true}"#, "tool_error"),
@@ -136,6 +136,6 @@ fn the_outcome_is_read_from_the_result() {
         assert_eq!(with(text).word(), word, "{text}");
         assert_eq!(with(text).size(), Some(text.len()));
     }
-    assert_eq!(Ended::failed("permission_denied").word(), "denied");
-    assert_eq!(Ended::failed("call_timeout").word(), "error");
+    assert_eq!(AuditOutcome::failed("permission_denied").word(), "denied");
+    assert_eq!(AuditOutcome::failed("call_timeout").word(), "error");
 }

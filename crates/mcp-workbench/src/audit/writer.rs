@@ -27,9 +27,9 @@ const MAX_RECORDS: usize = 4096;
 /// The approximate maximum size of the queued records. The last one may exceed it.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 /// Time that the writer waits for more records after the first.
-const GATHER: Duration = Duration::from_millis(5);
+const GATHER_TIME: Duration = Duration::from_millis(5);
 /// Lines are written in blocks of this size, and at the end of a batch.
-const BLOCK: usize = 64 * 1024;
+const BLOCK_BYTES: usize = 64 * 1024;
 
 /// The sending side of the writer's queue.
 pub(super) struct Writer {
@@ -67,7 +67,7 @@ impl Writer {
         let thread = thread::Builder::new().name("audit".into());
         let queue = Arc::clone(&shared);
         let started = thread.spawn(move || {
-            let mut writing = Writing {
+            let mut writing = WriterThread {
                 file: LogFile::new(audit),
                 lines: Vec::new(),
                 is_failing: false,
@@ -136,7 +136,9 @@ impl Shared {
         let queue = self.changed.wait_while(self.queue(), is_idle);
         let queue = queue.unwrap_or_else(PoisonError::into_inner);
         let can_wait = |queue: &mut Queue| !queue.is_half_full() && !queue.is_closed;
-        let waited = self.changed.wait_timeout_while(queue, GATHER, can_wait);
+        let waited = self
+            .changed
+            .wait_timeout_while(queue, GATHER_TIME, can_wait);
         let (mut queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
         queue.bytes = 0;
         mem::swap(&mut queue.records, batch);
@@ -155,7 +157,7 @@ impl Queue {
 }
 
 /// The state of the thread.
-struct Writing<'a> {
+struct WriterThread<'a> {
     file: LogFile,
     /// Lines that are not written yet.
     lines: Vec<u8>,
@@ -164,14 +166,14 @@ struct Writing<'a> {
     missed: &'a AtomicU64,
 }
 
-impl Writing<'_> {
+impl WriterThread<'_> {
     /// Writes records until there will be no more.
     fn write_all(&mut self, queue: &Shared, format: &LineFormat) {
         let mut batch = Vec::new();
         while queue.next_batch(&mut batch) {
             for record in batch.drain(..) {
                 record.write_line(&mut self.lines, format);
-                if self.lines.len() >= BLOCK {
+                if self.lines.len() >= BLOCK_BYTES {
                     self.flush();
                 }
             }
@@ -202,7 +204,7 @@ impl Writing<'_> {
         }
         self.lines.clear();
         // One line with a large shape must not keep its memory.
-        self.lines.shrink_to(2 * BLOCK);
+        self.lines.shrink_to(2 * BLOCK_BYTES);
     }
 
     /// Writes the number of missing calls, if there are any.

@@ -191,7 +191,10 @@ fn rendered(line: &Line, look: Look) -> String {
         let bytes = line.number(name);
         bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string())
     };
-    let client = line.said.pointer("/client/name").and_then(|it| it.as_str());
+    let client = line
+        .value
+        .pointer("/client/name")
+        .and_then(|it| it.as_str());
     format!(
         "{time}  {}/{}/{}  {outcome}  {} ms  {} B in, {} B out  {}",
         text("toolbox"),

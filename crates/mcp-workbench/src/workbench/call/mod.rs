@@ -22,7 +22,7 @@ mod waiting;
 use std::sync::Arc;
 
 use crate::{
-    audit::{AuditEntry, Ended},
+    audit::{AuditEntry, AuditOutcome},
     budget::Structured,
     call::{Call, CallContext, CallRequest, ClientHandle, ToolRequest},
     contain::{Panicked, contain_now},
@@ -394,8 +394,8 @@ impl Run {
         }
         if let Some(audit) = self.audit.take() {
             audit.end(match &result {
-                Ok(result) => Ended::with(&result.json, result.marks),
-                Err(failure) => Ended::failed(failure.code()),
+                Ok(result) => AuditOutcome::with(&result.json, result.marks),
+                Err(failure) => AuditOutcome::failed(failure.code()),
             });
         }
         match result {
