@@ -87,7 +87,9 @@ pub mod internal {
     }
     pub mod policy {
         pub mod scan {
-            pub use crate::policy::scan::{Listed, Severity, across, hard, instructions, scan};
+            pub use crate::policy::scan::{
+                ServerTools, Severity, across, hard, instructions, scan,
+            };
         }
     }
     pub mod search {

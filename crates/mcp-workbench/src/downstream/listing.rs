@@ -21,7 +21,7 @@ use crate::{
     ident::ToolName,
     lock::{ServerPins, canonical},
     policy::{
-        permissions::{Reason, Said},
+        permissions::{HintHistory, Reason},
         scan::{self, Finding},
     },
     visible::visible,
@@ -42,7 +42,7 @@ pub(crate) struct ToolList {
     /// Tools that the configuration does not permit, and why.
     denied: HashMap<ToolName, Reason>,
     /// What the server has said of its tools so far, where there are rules about that.
-    said: Said,
+    said: HintHistory,
     /// Tools that are not offered, and why.
     pub withheld: Vec<Withheld>,
     /// What else a reader should know of this list.
@@ -61,7 +61,7 @@ impl Default for ToolList {
             tools: Vec::new(),
             by_name: HashMap::default(),
             denied: HashMap::new(),
-            said: Said::default(),
+            said: HintHistory::default(),
             withheld: Vec::new(),
             notices: Vec::new(),
             incomplete: None,

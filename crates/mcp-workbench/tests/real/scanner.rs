@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use mcp_workbench::internal::{
-    policy::scan::{Listed, across, hard, instructions, scan},
+    policy::scan::{ServerTools, across, hard, instructions, scan},
     wire::RawJson,
 };
 use serde_json::Value;
@@ -37,7 +37,7 @@ fn published_servers_have_no_findings() {
     let lists = servers.each_ref().map(|(server, _)| {
         let own = tools.iter().filter(|(tool, _)| tool["server"] == *server);
         let tools = own.map(|(tool, definition)| (tool["name"].as_str().unwrap(), definition));
-        Listed {
+        ServerTools {
             server,
             tools: tools.collect(),
         }

@@ -18,7 +18,7 @@ use crate::{
     },
     downstream::{Cause, ConnectError, ToolList},
     lock::{Lowered, Pins},
-    policy::scan::{self, Listed},
+    policy::scan::{self, ServerTools},
 };
 
 /// The duration from which a start is reported as slow: Codex waits 10 s, and people wait less.
@@ -242,12 +242,12 @@ fn of_several(probed: &[&Probed]) -> Vec<ToolFinding> {
     let lists = probed.iter().filter_map(|probed| {
         let list = probed.tools.as_ref().ok()?;
         let tools = list.tools().iter();
-        Some(Listed {
+        Some(ServerTools {
             server: probed.server.name.as_str(),
             tools: tools.map(|it| (it.name.as_str(), &it.definition)).collect(),
         })
     });
-    let lists: Vec<Listed<'_>> = lists.collect();
+    let lists: Vec<ServerTools<'_>> = lists.collect();
     let findings = scan::across(&lists).into_iter();
     findings.map(ToolFinding::Across).collect()
 }

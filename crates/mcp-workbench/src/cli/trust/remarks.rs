@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::{
     cli::{probe::Probed, terminal::count},
     downstream::{Cause, ToolList},
-    policy::scan::{self, Finding, Listed},
+    policy::scan::{self, Finding, ServerTools},
     visible::revealed,
 };
 
@@ -69,7 +69,7 @@ fn across(server: &Probed, all: &[Probed]) -> impl Iterator<Item = Remark> {
     let beside = all.iter().filter(|it| it.toolbox == server.toolbox);
     let lists = beside.filter_map(|probed| {
         let tools = probed.tools.as_ref().ok()?.tools().iter();
-        Some(Listed {
+        Some(ServerTools {
             server: probed.server.name.as_str(),
             tools: tools.map(|it| (it.name.as_str(), &it.definition)).collect(),
         })

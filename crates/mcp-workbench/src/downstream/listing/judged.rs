@@ -94,7 +94,7 @@ impl ToolList {
         self.by_name.clear();
         for mut tool in std::mem::take(&mut self.tools) {
             let claimed = Hints::of(&tool.definition);
-            let hints = self.said.note(&tool.name, claimed);
+            let hints = self.said.record(&tool.name, claimed);
             let decided = verdict(permissions, tool.name.as_str(), hints);
             if decided != verdict(permissions, tool.name.as_str(), claimed) {
                 mistrusted.push(tool.name.clone());

@@ -74,13 +74,13 @@ impl Hints {
 /// The worst hints that a server has given for each tool so far: a server that turns malicious cannot pass the
 /// rules by changing its annotations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct HintHistory {
     tools: HashMap<ToolName, Hints>,
 }
 
-impl Said {
+impl HintHistory {
     /// Merges the current hints of a tool; returns the hints that count.
-    pub(crate) fn note(&mut self, tool: &ToolName, hints: Hints) -> Hints {
+    pub(crate) fn record(&mut self, tool: &ToolName, hints: Hints) -> Hints {
         if let Some(known) = self.tools.get_mut(tool) {
             *known = known.and(hints);
             return *known;
@@ -99,7 +99,7 @@ impl Said {
     /// Merges the hints of an earlier session.
     pub(crate) fn merge(&mut self, earlier: &Self) {
         for (tool, hints) in &earlier.tools {
-            self.note(tool, *hints);
+            self.record(tool, *hints);
         }
     }
 

@@ -2,14 +2,14 @@
 //! unless there is an `allow` list: then the user is asked.
 //!
 //! A rule matches the name of a tool, or its annotations, which the server chooses. Annotations count as first
-//! given: a server cannot relax them later ([`Said`]).
+//! given: a server cannot relax them later ([`HintHistory`]).
 
 mod hints;
 mod question;
 mod refusal;
 
-pub(crate) use hints::{Hints, Said};
-pub(crate) use question::{Answered, Offer, answer, question};
+pub(crate) use hints::{HintHistory, Hints};
+pub(crate) use question::{Approval, Offer, answer, question};
 pub(crate) use refusal::{NoAnswer, NotPermitted, Reason};
 
 use crate::config::{PermissionRule, Permissions};

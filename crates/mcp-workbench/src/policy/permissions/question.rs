@@ -29,7 +29,7 @@ pub(crate) enum Offer {
 
 /// The user's approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answered {
+pub(crate) enum Approval {
     Once,
     /// All calls of the tool in this session.
     Session,
@@ -69,7 +69,7 @@ pub(crate) fn question(
 }
 
 /// Interprets an answer. Anything but a clear yes is a no.
-pub(crate) fn answer(result: &RawJson, offer: Offer) -> Result<Answered, NotPermitted> {
+pub(crate) fn answer(result: &RawJson, offer: Offer) -> Result<Approval, NotPermitted> {
     let unusable = NotPermitted::Unanswered(NoAnswer::Unusable);
     let text = |value: Option<RawJson>| Some(value?.as_text()?.into_owned());
     match text(result.member("action")).as_deref() {
@@ -80,8 +80,8 @@ pub(crate) fn answer(result: &RawJson, offer: Offer) -> Result<Answered, NotPerm
     let content = result.member("content");
     let decision = text(content.and_then(|content| content.member(FIELD)));
     match (decision.as_deref(), offer) {
-        (Some(ONCE), _) => Ok(Answered::Once),
-        (Some(SESSION), Offer::Session) => Ok(Answered::Session),
+        (Some(ONCE), _) => Ok(Approval::Once),
+        (Some(SESSION), Offer::Session) => Ok(Approval::Session),
         (Some(NO), _) => Err(NotPermitted::Refused),
         _ => Err(unusable),
     }

@@ -182,16 +182,16 @@ fn by_its_name_a_tool_is_judged_only_where_annotations_do_not_matter() {
 
 #[test]
 fn what_was_said_first_counts_where_it_is_worse() {
-    let mut said = Said::default();
+    let mut said = HintHistory::default();
     let tool = ToolName::from("wipe");
     let read = Hints {
         read_only: true,
         destructive: false,
     };
-    assert_eq!(said.note(&tool, Hints::WORST), Hints::WORST);
-    assert_eq!(said.note(&tool, read), Hints::WORST);
-    let mut later = Said::default();
-    assert_eq!(later.note(&tool, read), read);
+    assert_eq!(said.record(&tool, Hints::WORST), Hints::WORST);
+    assert_eq!(said.record(&tool, read), Hints::WORST);
+    let mut later = HintHistory::default();
+    assert_eq!(later.record(&tool, read), read);
     later.merge(&said);
     assert_eq!(later.get(&tool), Some(Hints::WORST));
     assert_eq!(later.get(&ToolName::from("other")), None);
@@ -305,8 +305,8 @@ fn only_a_clear_yes_is_a_yes() {
     ];
     for (result, expected) in cases {
         let told = match answer(&RawJson::of(&result), Offer::Session) {
-            Ok(Answered::Once) => "once",
-            Ok(Answered::Session) => "session",
+            Ok(Approval::Once) => "once",
+            Ok(Approval::Session) => "session",
             Err(refusal) => refusal.code(),
         };
         assert_eq!(told, expected, "{result}");

@@ -13,14 +13,14 @@ use crate::{
 };
 
 /// The length from which a name of several words counts as distinctive.
-const DISTINCTIVE: usize = 8;
+const MIN_DISTINCTIVE_LENGTH: usize = 8;
 /// The number of characters of a name that are shown.
 const NAME_LENGTH: usize = 80;
 /// The maximum number of findings.
 const MAX_FINDINGS: usize = 50;
 
 /// The tools of one server.
-pub struct Listed<'a> {
+pub struct ServerTools<'a> {
     /// The server's name in the configuration.
     pub server: &'a str,
     /// Its tools, by name and definition.
@@ -84,7 +84,7 @@ impl fmt::Display for CrossFinding {
 }
 
 /// Compares the tools of a toolbox with each other.
-pub fn across(lists: &[Listed<'_>]) -> Vec<CrossFinding> {
+pub fn across(lists: &[ServerTools<'_>]) -> Vec<CrossFinding> {
     let mut findings = names(lists);
     findings.extend(mentions(lists));
     findings.truncate(MAX_FINDINGS);
@@ -92,7 +92,7 @@ pub fn across(lists: &[Listed<'_>]) -> Vec<CrossFinding> {
 }
 
 /// Finds names that look the same, if one of them is not ASCII, and copied tools.
-fn names(lists: &[Listed<'_>]) -> Vec<CrossFinding> {
+fn names(lists: &[ServerTools<'_>]) -> Vec<CrossFinding> {
     let mut known: HashMap<String, Vec<Tool<'_>>> = HashMap::new();
     let mut findings = Vec::new();
     for list in lists {
@@ -169,7 +169,7 @@ impl Tool<'_> {
 }
 
 /// Finds definitions that mention a distinctive tool name that only another server has.
-fn mentions(lists: &[Listed<'_>]) -> Vec<CrossFinding> {
+fn mentions(lists: &[ServerTools<'_>]) -> Vec<CrossFinding> {
     let mut owners: HashMap<&str, Vec<&str>> = HashMap::new();
     for list in lists {
         for (tool, _) in list.tools.iter().filter(|(tool, _)| is_distinctive(tool)) {
@@ -188,7 +188,7 @@ fn mentions(lists: &[Listed<'_>]) -> Vec<CrossFinding> {
             let mut told = HashSet::new();
             let texts = tree
                 .texts()
-                .filter(|it| !it.is_key && it.text.len() >= DISTINCTIVE);
+                .filter(|it| !it.is_key && it.text.len() >= MIN_DISTINCTIVE_LENGTH);
             for word in texts.flat_map(|it| identifiers(it.text)) {
                 let Some(servers) = owners.get(word) else {
                     continue;
@@ -211,7 +211,7 @@ fn is_distinctive(name: &str) -> bool {
     let has_joint = name.contains(['_', '-', '.', '/']);
     let mut letters = name.chars();
     let has_hump = letters.any(char::is_lowercase) && letters.any(char::is_uppercase);
-    name.chars().count() >= DISTINCTIVE && (has_joint || has_hump) && !name.contains(' ')
+    name.chars().count() >= MIN_DISTINCTIVE_LENGTH && (has_joint || has_hump) && !name.contains(' ')
 }
 
 /// Returns the words of a text that may be tool names.

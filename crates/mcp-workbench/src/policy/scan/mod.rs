@@ -13,7 +13,7 @@ mod texts;
 mod tree;
 
 pub(crate) use across::CrossFinding;
-pub use across::{Listed, across};
+pub use across::{ServerTools, across};
 pub use finding::Severity;
 pub(crate) use finding::{Finding, Instruction, Problem};
 

@@ -66,10 +66,10 @@ fn check_schema(tree: &Tree, root: usize, findings: &mut Vec<Finding>) {
     if everywhere.largest().max(in_place.largest()) > MAX_EXPANDED {
         found(root, Problem::Expansion);
     }
-    match in_place.worst_circle() {
-        Circle::None => {}
-        Circle::Single => found(root, Problem::SelfReference),
-        Circle::Branching => found(root, Problem::Endless),
+    match in_place.worst_cycle() {
+        Cycle::None => {}
+        Cycle::Single => found(root, Problem::SelfReference),
+        Cycle::Branching => found(root, Problem::Endless),
     }
 }
 
@@ -206,12 +206,12 @@ fn last_part(id: &str) -> &str {
 struct Graph {
     edges: Vec<Vec<usize>>,
     /// The cycle (strongly connected component) of each part. A cycle has a larger number than those it leads to.
-    circles: Vec<usize>,
+    cycles: Vec<usize>,
 }
 
 /// The kinds of cycles.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Circle {
+enum Cycle {
     None,
     Single,
     /// Several cycles through the same parts, which multiply each other.
@@ -255,54 +255,54 @@ impl Graph {
             let targets = inner(node).into_iter().chain(referred.copied());
             edges[node - root] = targets.map(|target| target - root).collect();
         }
-        let circles = circles(&edges);
-        Self { edges, circles }
+        let cycles = cycles(&edges);
+        Self { edges, cycles }
     }
 
     /// Returns the largest expanded size of a part.
     fn largest(&self) -> u64 {
         let mut members = vec![Vec::new(); self.edges.len()];
-        for (node, circle) in self.circles.iter().enumerate() {
-            members[*circle].push(node);
+        for (node, cycle) in self.cycles.iter().enumerate() {
+            members[*cycle].push(node);
         }
         // Cycles are numbered from the leaves, so the sizes of all targets are known already.
         let mut sizes: Vec<u64> = vec![0; self.edges.len()];
-        for (circle, nodes) in members.iter().enumerate() {
+        for (cycle, nodes) in members.iter().enumerate() {
             for node in nodes {
-                let outward = self.edges[*node].iter().map(|target| self.circles[*target]);
-                let outward = outward.filter(|target| *target != circle);
+                let outward = self.edges[*node].iter().map(|target| self.cycles[*target]);
+                let outward = outward.filter(|target| *target != cycle);
                 let led_to = outward.fold(1_u64, |sum, target| sum.saturating_add(sizes[target]));
-                sizes[circle] = sizes[circle].saturating_add(led_to);
+                sizes[cycle] = sizes[cycle].saturating_add(led_to);
             }
         }
         sizes.into_iter().max().unwrap_or(0)
     }
 
     /// Returns the worst cycle of the graph.
-    fn worst_circle(&self) -> Circle {
+    fn worst_cycle(&self) -> Cycle {
         let mut nodes = vec![0_usize; self.edges.len()];
         let mut ways = vec![0_usize; self.edges.len()];
         for (node, targets) in self.edges.iter().enumerate() {
-            let circle = self.circles[node];
-            nodes[circle] += 1;
+            let cycle = self.cycles[node];
+            nodes[cycle] += 1;
             let inside = targets.iter();
             // More edges than parts inside a cycle mean that paths branch and multiply.
-            ways[circle] += inside.filter(|it| self.circles[**it] == circle).count();
+            ways[cycle] += inside.filter(|it| self.cycles[**it] == cycle).count();
         }
-        let circles = nodes.iter().zip(&ways).map(|(nodes, ways)| match ways {
-            0 => Circle::None,
-            ways if ways > nodes => Circle::Branching,
-            _ => Circle::Single,
+        let cycles = nodes.iter().zip(&ways).map(|(nodes, ways)| match ways {
+            0 => Cycle::None,
+            ways if ways > nodes => Cycle::Branching,
+            _ => Cycle::Single,
         });
-        circles.max().unwrap_or(Circle::None)
+        cycles.max().unwrap_or(Cycle::None)
     }
 }
 
 /// Returns the strongly connected component of each part (Tarjan's algorithm, without recursion).
-fn circles(edges: &[Vec<usize>]) -> Vec<usize> {
+fn cycles(edges: &[Vec<usize>]) -> Vec<usize> {
     const NONE: usize = usize::MAX;
     let (mut order, mut low) = (vec![NONE; edges.len()], vec![NONE; edges.len()]);
-    let mut circles = vec![NONE; edges.len()];
+    let mut cycles = vec![NONE; edges.len()];
     let (mut open, mut seen, mut done) = (Vec::new(), 0, 0);
     for start in 0..edges.len() {
         let mut path = Vec::new();
@@ -319,14 +319,14 @@ fn circles(edges: &[Vec<usize>]) -> Vec<usize> {
                 path.push((node, next + 1));
                 if order[target] == NONE {
                     path.push((target, 0));
-                } else if circles[target] == NONE {
+                } else if cycles[target] == NONE {
                     low[node] = low[node].min(order[target]);
                 }
                 continue;
             }
             if low[node] == order[node] {
                 while let Some(member) = open.pop() {
-                    circles[member] = done;
+                    cycles[member] = done;
                     if member == node {
                         break;
                     }
@@ -338,5 +338,5 @@ fn circles(edges: &[Vec<usize>]) -> Vec<usize> {
             }
         }
     }
-    circles
+    cycles
 }

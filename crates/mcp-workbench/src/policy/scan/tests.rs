@@ -213,9 +213,9 @@ fn what_is_told_is_bounded() {
     assert!(long.to_string().chars().count() < 250, "{long}");
 }
 
-fn listed<'a>(server: &'a str, tools: &'a [(String, RawJson)]) -> Listed<'a> {
+fn listed<'a>(server: &'a str, tools: &'a [(String, RawJson)]) -> ServerTools<'a> {
     let tools = tools.iter().map(|(name, it)| (name.as_str(), it)).collect();
-    Listed { server, tools }
+    ServerTools { server, tools }
 }
 
 #[test]

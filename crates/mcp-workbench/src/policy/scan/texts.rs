@@ -40,11 +40,11 @@ const SECRET_PATHS: &[&str] = &[
 ];
 
 /// The length from which a run of characters looks like data.
-const BLOB: usize = 160;
+const MIN_BLOB_LENGTH: usize = 160;
 /// The length of data in a URL that counts.
-const DATA_IN_ADDRESS: usize = 40;
+const MIN_URL_DATA_LENGTH: usize = 40;
 /// The maximum length of an image's label before its URL.
-const IMAGE_TEXT: usize = 200;
+const MAX_IMAGE_LABEL: usize = 200;
 /// The numbers of consecutive blanks and line ends that push text out of sight.
 const PADDING_BLANKS: usize = 60;
 const PADDING_LINES: usize = 12;
@@ -109,10 +109,10 @@ fn address(text: &str, lower: &str) -> Option<Problem> {
     });
     let holds = lower.match_indices(";base64,").filter_map(|(at, mark)| {
         let data = lower[at + mark.len()..].bytes();
-        (data.take_while(|it| is_data(*it)).count() >= DATA_IN_ADDRESS).then_some(at)
+        (data.take_while(|it| is_data(*it)).count() >= MIN_URL_DATA_LENGTH).then_some(at)
     });
     let fetches = lower.match_indices("](http").filter_map(|(at, _)| {
-        let from = at.saturating_sub(IMAGE_TEXT);
+        let from = at.saturating_sub(MAX_IMAGE_LABEL);
         let label = &lower.as_bytes()[from..at];
         let begin = from + label.iter().rposition(|it| *it == b'[')?;
         let mark = begin.checked_sub(1)?;
@@ -148,7 +148,7 @@ fn comment(_: &str, lower: &str) -> Option<Problem> {
 fn blob(text: &str, _: &str) -> Option<Problem> {
     let runs = text.split(|it: char| !u8::try_from(it).is_ok_and(is_data));
     let longest = runs.filter(|run| is_mixed(run)).map(str::len).max()?;
-    (longest >= BLOB).then_some(Problem::Blob { length: longest })
+    (longest >= MIN_BLOB_LENGTH).then_some(Problem::Blob { length: longest })
 }
 
 fn is_data(byte: u8) -> bool {

@@ -24,7 +24,7 @@ use crate::{
     downstream::{ServerHandle, can_answer},
     era::{Era, REQUEST_STATE, ResultType, result_type},
     ident::ToolName,
-    policy::permissions::{Answered, NoAnswer, NotPermitted, Offer, Reason, answer, question},
+    policy::permissions::{Approval, NoAnswer, NotPermitted, Offer, Reason, answer, question},
     wire::{Answer, RawJson},
 };
 
@@ -158,7 +158,7 @@ impl Consents {
         if now.is_some_and(|now| now.definition != definition) {
             return Err(NotPermitted::Outdated);
         }
-        if let (Answered::Session, Some(tool)) = (answered, in_session) {
+        if let (Approval::Session, Some(tool)) = (answered, in_session) {
             self.remember(tool, definition);
         }
         let call = Some(AskedCall::new(server, request, &**client));
@@ -292,7 +292,7 @@ async fn ask_user(
     asked: &AskedTool,
     arguments: &RawJson,
     client: &Arc<dyn ClientHandle>,
-) -> Result<Answered, NotPermitted> {
+) -> Result<Approval, NotPermitted> {
     let offer = match session_of(&**client) {
         Some(_) => Offer::Session,
         None => Offer::Once,

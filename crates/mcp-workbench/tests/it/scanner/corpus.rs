@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use bytes::Bytes;
 use mcp_workbench::internal::{
-    policy::scan::{Listed, Severity, across, hard, scan},
+    policy::scan::{ServerTools, Severity, across, hard, scan},
     wire::RawJson,
 };
 use serde_json::{Map, Value, json};
@@ -79,7 +79,7 @@ fn caught(shape: &Value) -> Caught {
             (list[0].as_str().unwrap().to_owned(), tools.collect())
         })
         .collect();
-    let listed = { lists.iter() }.map(|(server, tools)| Listed {
+    let listed = { lists.iter() }.map(|(server, tools)| ServerTools {
         server,
         tools: tools.iter().map(|(name, it)| (name.as_str(), it)).collect(),
     });
