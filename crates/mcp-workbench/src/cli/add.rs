@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use thiserror::Error;
 
 use super::{
-    Done,
-    editing::{EditArguments, Editing, EditingError, Outcome, usual_description},
+    CommandResult,
+    editing::{EditArguments, EditOutcome, Editing, EditingError, usual_description},
     output,
 };
 use crate::{
@@ -91,9 +91,9 @@ pub(super) fn run(
     config: Option<&Path>,
     arguments: &AddArguments,
     environment: &Environment,
-) -> Done {
+) -> CommandResult {
     let mut editing = Editing::open(config, environment)?;
-    let toolbox = prepare_toolbox(&mut editing, arguments)?;
+    let toolbox = ensure_toolbox(&mut editing, arguments)?;
     let entry = arguments.entry();
     let added = editing
         .text
@@ -104,7 +104,7 @@ pub(super) fn run(
         visible(&arguments.name),
         visible(&arguments.toolbox)
     );
-    if editing.finish(&arguments.edit, environment, &done)? == Outcome::Written {
+    if editing.finish(&arguments.edit, environment, &done)? == EditOutcome::Written {
         toolbox.remark(&arguments.toolbox);
     }
     for place in literal_secrets(&entry) {
@@ -135,26 +135,26 @@ fn secret_remark(place: &LiteralPlace) -> String {
 }
 
 /// The state of the toolbox before a server is added to it.
-enum Prepared {
+enum ToolboxState {
     /// The toolbox existed.
-    Known,
+    Existing,
     /// The toolbox existed, so the given description is ignored.
-    KnownAndDescribed,
+    ExistingDescribed,
     /// The toolbox was created with a default description.
-    Made(String),
+    CreatedWithDefault(String),
     /// The toolbox was created with the given description.
-    MadeAsSaid,
+    Created,
 }
 
-impl Prepared {
+impl ToolboxState {
     fn remark(&self, toolbox: &str) {
         let toolbox = visible(toolbox);
         match self {
-            Self::Known | Self::MadeAsSaid => {}
-            Self::KnownAndDescribed => output::remark(&format!(
+            Self::Existing | Self::Created => {}
+            Self::ExistingDescribed => output::remark(&format!(
                 "the toolbox `{toolbox}` exists already; its description was not changed"
             )),
-            Self::Made(description) => output::remark(&format!(
+            Self::CreatedWithDefault(description) => output::remark(&format!(
                 "the toolbox is new; its description is \"{}\"\n  \
                  hint: models choose a toolbox by its description; edit it to say what the tools are for",
                 visible(description)
@@ -163,22 +163,22 @@ impl Prepared {
     }
 }
 
-fn prepare_toolbox(
+fn ensure_toolbox(
     editing: &mut Editing,
     arguments: &AddArguments,
-) -> Result<Prepared, Box<dyn std::error::Error>> {
+) -> Result<ToolboxState, Box<dyn std::error::Error>> {
     let name = &arguments.toolbox;
     let known = editing.text.toolboxes();
     let known = known.map_err(|error| editing.refused(error))?;
     if known.contains(name) {
         return Ok(match arguments.description {
-            Some(_) => Prepared::KnownAndDescribed,
-            None => Prepared::Known,
+            Some(_) => ToolboxState::ExistingDescribed,
+            None => ToolboxState::Existing,
         });
     }
     if let Some(description) = &arguments.description {
         make_toolbox(editing, name, description)?;
-        return Ok(Prepared::MadeAsSaid);
+        return Ok(ToolboxState::Created);
     }
     if let Some(near) = nearest(name, known.iter().map(String::as_str)) {
         let (name, near) = (name.clone(), near.to_owned());
@@ -186,7 +186,7 @@ fn prepare_toolbox(
     }
     let description = usual_description(name);
     make_toolbox(editing, name, &description)?;
-    Ok(Prepared::Made(description))
+    Ok(ToolboxState::CreatedWithDefault(description))
 }
 
 fn make_toolbox(editing: &mut Editing, name: &str, text: &str) -> Result<(), EditingError> {

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, path::Path, process::ExitCode};
 
-use super::{Done, configuration::load_configuration, output, shell::quoted};
+use super::{CommandResult, configuration::load_configuration, output, shell::quoted};
 use crate::{
     config::{Environment, LiteralPlace, Loaded, REDACTED, Server, ToolMode, Transport},
     lock::{Lowered, Pins},
@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Checks the configuration. Problems go to stderr, the summary of the configuration to stdout.
-pub(super) fn run(config: Option<&Path>, environment: &Environment) -> Done {
+pub(super) fn run(config: Option<&Path>, environment: &Environment) -> CommandResult {
     let loaded = load_configuration(config, environment)?;
     output::data(&describe(&loaded)?);
     for problem in loaded.warnings.iter().chain(&loaded.unset) {
@@ -60,7 +60,7 @@ fn describe(loaded: &Loaded) -> Result<String, std::fmt::Error> {
                 text,
                 "  {}: {}",
                 visible(server.name.as_str()),
-                how_reached(server)
+                server_target(server)
             )?;
         }
         for name in &toolbox.disabled {
@@ -71,7 +71,7 @@ fn describe(loaded: &Loaded) -> Result<String, std::fmt::Error> {
 }
 
 /// Returns the command line or URL of a server, without values from variables and without literal credentials.
-pub(super) fn how_reached(server: &Server) -> String {
+pub(super) fn server_target(server: &Server) -> String {
     let literal = server.literal_secrets();
     let text = match &server.transport {
         Transport::Stdio(launch) => {

@@ -21,7 +21,7 @@ use crate::{
 
 /// The servers that a command works on: all of them, those of one toolbox, or one server.
 #[derive(Args, Clone)]
-pub(super) struct Place {
+pub(super) struct ServerSelection {
     /// Only this toolbox
     pub(super) toolbox: Option<String>,
 
@@ -30,7 +30,7 @@ pub(super) struct Place {
     pub(super) server: Option<String>,
 }
 
-impl Place {
+impl ServerSelection {
     /// Removes all other servers from a configuration.
     pub(super) fn choose(&self, config: &mut Config) -> Result<(), UnknownName> {
         match (&self.toolbox, &self.server) {

@@ -6,10 +6,10 @@ use std::{
     process::ExitCode,
 };
 
-use super::{Done, output};
+use super::{CommandResult, output};
 use crate::demo::{self, DemoError, DemoServer, Style};
 
-pub(super) fn run(colour_wanted: bool) -> Done {
+pub(super) fn run(colour_wanted: bool) -> CommandResult {
     let style = Style {
         colour: colour_wanted && io::stdout().is_terminal(),
     };
@@ -23,13 +23,13 @@ pub(super) fn run(colour_wanted: bool) -> Done {
     }
 }
 
-pub(super) fn print_config() -> Done {
+pub(super) fn print_config() -> CommandResult {
     output::data(&demo::configuration(&program()?));
     Ok(ExitCode::SUCCESS)
 }
 
 /// Runs one of the demo servers until its stdin ends.
-pub(super) fn be_server(server: DemoServer) -> Done {
+pub(super) fn be_server(server: DemoServer) -> CommandResult {
     demo::servers::run(server, io::stdin().lock(), io::stdout().lock())?;
     Ok(ExitCode::SUCCESS)
 }

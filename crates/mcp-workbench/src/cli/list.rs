@@ -7,12 +7,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    Done,
-    check::how_reached,
+    CommandResult,
+    check::server_target,
     configuration::{choose_toolbox, load_configuration},
     output,
-    probe::{Probed, look_at, with_workbench},
-    terminal::{Column, Ink, Look, Progress, Table, count, cut},
+    probe::{ProbeResult, probe_servers, with_workbench},
+    terminal::{Column, Ink, OutputStyle, Progress, Table, count, cut},
 };
 use crate::{
     config::{Config, Environment, RemoteProtocol, Server, ToolMode, Toolbox, Transport},
@@ -48,14 +48,14 @@ pub(super) fn run(
     config: Option<&Path>,
     arguments: &ListArguments,
     environment: &Environment,
-) -> Done {
+) -> CommandResult {
     let mut config = load_configuration(config, environment)?.config;
     choose_toolbox(&mut config, arguments.toolbox.as_deref())?;
     let listing = Listing::of(&config);
     let listing = if arguments.tools {
         let progress = Progress::on_stderr(environment, "starting servers");
         let found = with_workbench(config, async |workbench| {
-            look_at(&workbench, None, &progress).await
+            probe_servers(&workbench, None, &progress).await
         })?;
         listing.with_tools(&found)
     } else {
@@ -64,7 +64,7 @@ pub(super) fn run(
     if arguments.json {
         output::json(&listing);
     } else {
-        output::data(&listing.render(Look::of_stdout(environment)));
+        output::data(&listing.render(OutputStyle::of_stdout(environment)));
     }
     Ok(if listing.failed() > 0 {
         ExitCode::FAILURE
@@ -100,14 +100,14 @@ struct ListedServer {
     /// Its command line or address, without secrets.
     target: String,
     /// The entry of the tool cache.
-    kept: Option<Kept>,
+    kept: Option<CachedTools>,
     #[serde(flatten)]
-    found: Option<Found>,
+    found: Option<ServerStatus>,
 }
 
 /// The entry of a server in the tool cache.
 #[derive(Serialize)]
-struct Kept {
+struct CachedTools {
     tools: usize,
     age_seconds: u64,
 }
@@ -115,7 +115,7 @@ struct Kept {
 /// The result of starting a server.
 #[derive(Serialize)]
 #[serde(tag = "status", rename_all = "snake_case")]
-enum Found {
+enum ServerStatus {
     Up {
         protocol: String,
         product: Option<String>,
@@ -143,13 +143,13 @@ impl Listing {
         }
     }
 
-    fn with_tools(mut self, found: &[Probed]) -> Self {
+    fn with_tools(mut self, found: &[ProbeResult]) -> Self {
         for toolbox in &mut self.toolboxes {
             for server in &mut toolbox.servers {
                 let mut of_server = found.iter();
                 let probed = of_server
                     .find(|it| it.toolbox == toolbox.name && it.server.name == server.name);
-                server.found = probed.map(Found::of);
+                server.found = probed.map(ServerStatus::of);
             }
         }
         self
@@ -162,26 +162,26 @@ impl Listing {
     fn failed(&self) -> usize {
         let found = self.servers().filter_map(|server| server.found.as_ref());
         found
-            .filter(|found| matches!(found, Found::Failed { .. }))
+            .filter(|found| matches!(found, ServerStatus::Failed { .. }))
             .count()
     }
 
-    fn render(&self, look: Look) -> String {
+    fn render(&self, style: OutputStyle) -> String {
         let mut text = format!("{}\n", visible(&self.file));
         if self.toolboxes.is_empty() {
             text.push_str("no toolboxes\n");
         }
         for toolbox in &self.toolboxes {
-            let name = look.paint(Ink::Strong, &visible(toolbox.name.as_str()));
+            let name = style.paint(Ink::Strong, &visible(toolbox.name.as_str()));
             let description = visible(&toolbox.description);
             let lead = if description.is_empty() { "" } else { ": " };
             text.push_str(&format!("\n{name}{lead}{description}\n"));
             if toolbox.servers.iter().any(|server| server.found.is_some()) {
                 for server in &toolbox.servers {
-                    text.push_str(&server.render(look));
+                    text.push_str(&server.render(style));
                 }
             } else if !toolbox.servers.is_empty() {
-                text.push_str(&server_table(&toolbox.servers, look));
+                text.push_str(&server_table(&toolbox.servers, style));
             } else if toolbox.disabled.is_empty() {
                 text.push_str("  no servers\n");
             }
@@ -221,7 +221,7 @@ fn transport_word(server: &Server) -> &'static str {
     }
 }
 
-fn server_table(servers: &[ListedServer], look: Look) -> String {
+fn server_table(servers: &[ListedServer], style: OutputStyle) -> String {
     let columns = [
         Column::Text("server"),
         Column::Text("transport"),
@@ -231,12 +231,12 @@ fn server_table(servers: &[ListedServer], look: Look) -> String {
     let mut table = Table::new(columns);
     for server in servers {
         let name = visible(server.name.as_str()).into_owned();
-        let kept = server.kept.as_ref().map(Kept::words);
+        let kept = server.kept.as_ref().map(CachedTools::words);
         let kept = kept.unwrap_or_else(|| "no".to_owned());
         let transport = server.transport.to_owned();
         table.row([name, transport, kept, server.target.clone()]);
     }
-    table.render(look, "  ")
+    table.render(style, "  ")
 }
 
 impl Kept {
@@ -263,22 +263,22 @@ fn as_size(number: u64) -> usize {
 
 impl ListedServer {
     /// The server with its tools.
-    fn render(&self, look: Look) -> String {
+    fn render(&self, style: OutputStyle) -> String {
         let name = visible(self.name.as_str());
         match &self.found {
             None => format!("  {name}\n"),
-            Some(Found::Failed { error }) => {
-                format!("  {name}: {} {error}\n", look.paint(Ink::Bad, "failed:"))
+            Some(ServerStatus::Failed { error }) => {
+                format!("  {name}: {} {error}\n", style.paint(Ink::Bad, "failed:"))
             }
-            Some(Found::Up {
+            Some(ServerStatus::Up {
                 protocol, tools, ..
             }) => {
                 let mut text = format!("  {name}: {}", count(tools.len(), "tool"));
                 let protocol = format!(" (protocol {})", visible(protocol));
-                text.push_str(&look.paint(Ink::Faint, &protocol));
+                text.push_str(&style.paint(Ink::Faint, &protocol));
                 text.push('\n');
                 if !tools.is_empty() {
-                    text.push_str(&tool_table(tools, look));
+                    text.push_str(&tool_table(tools, style));
                 }
                 text
             }
@@ -286,13 +286,13 @@ impl ListedServer {
     }
 }
 
-fn tool_table(tools: &[Value], look: Look) -> String {
+fn tool_table(tools: &[Value], style: OutputStyle) -> String {
     let mut table = Table::new([Column::Text(""), Column::Text("")]);
     for tool in tools {
         let description = tool["description"].as_str().unwrap_or_default();
         table.row([signature(tool), visible(description).into_owned()]);
     }
-    table.render(look, "    ")
+    table.render(style, "    ")
 }
 
 /// Returns the name and parameters of a tool. Optional parameters get a question mark.
@@ -311,8 +311,8 @@ fn signature(tool: &Value) -> String {
     cut(&visible(&text), SIGNATURE_WIDTH)
 }
 
-impl Found {
-    fn of(probed: &Probed) -> Self {
+impl ServerStatus {
+    fn of(probed: &ProbeResult) -> Self {
         match &probed.tools {
             Ok(list) => Self::Up {
                 protocol: list.introduction.revision.clone(),

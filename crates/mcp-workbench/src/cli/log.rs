@@ -12,10 +12,10 @@ use clap::Args;
 use thiserror::Error;
 
 use super::{
-    Done,
+    CommandResult,
     configuration::load_configuration,
     output,
-    terminal::{Ink, Look, cut},
+    terminal::{Ink, OutputStyle, cut},
 };
 use crate::{
     audit::{Filter, Line, LogReader},
@@ -24,9 +24,9 @@ use crate::{
 };
 
 /// The interval between checks for new lines.
-const PAUSE: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// The number of characters of a name that are shown.
-const SHOWN: usize = 100;
+const NAME_WIDTH: usize = 100;
 
 /// Arguments of `log`.
 #[derive(Args)]
@@ -76,11 +76,11 @@ enum LogError {
 }
 
 /// A log with the filter and the format to show it in.
-struct Shown<'a> {
+struct LogView<'a> {
     reader: LogReader,
     file: PathBuf,
     filter: Filter,
-    look: Look,
+    style: OutputStyle,
     arguments: &'a LogArguments,
 }
 
@@ -89,14 +89,14 @@ pub(super) fn run(
     config: Option<&Path>,
     arguments: &LogArguments,
     environment: &Environment,
-) -> Done {
+) -> CommandResult {
     let config = load_configuration(config, environment)?.config;
     let audit = config.audit.ok_or(LogError::Off)?;
     let reader = LogReader::new(&audit);
     if reader.is_missing() && !arguments.follow {
         return Err(LogError::Missing(audit.file).into());
     }
-    let mut shown = Shown {
+    let mut shown = LogView {
         reader,
         file: audit.file,
         filter: Filter {
@@ -105,14 +105,14 @@ pub(super) fn run(
             tool: arguments.tool.clone(),
             outcome: arguments.outcome.clone(),
         },
-        look: Look::of_stdout(environment),
+        style: OutputStyle::of_stdout(environment),
         arguments,
     };
-    let mut goes_on = shown.show_all()?;
-    while arguments.follow && goes_on {
+    let mut is_read = shown.show_all()?;
+    while arguments.follow && is_read {
         match shown.next()? {
-            Some(line) => goes_on = shown.show(&line),
-            None => std::thread::park_timeout(PAUSE),
+            Some(line) => is_read = shown.show(&line),
+            None => std::thread::park_timeout(POLL_INTERVAL),
         }
     }
     if shown.reader.unreadable > 0 {
@@ -124,7 +124,7 @@ pub(super) fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-impl Shown<'_> {
+impl LogView<'_> {
     /// Returns the next line that passes the filter, or `None` if there is none yet.
     fn next(&mut self) -> Result<Option<Line>, LogError> {
         loop {
@@ -162,22 +162,22 @@ impl Shown<'_> {
         let text = if self.arguments.json {
             line.text.clone()
         } else {
-            rendered(line, self.look)
+            rendered(line, self.style)
         };
         output::try_data(&format!("{text}\n"))
     }
 }
 
 /// Formats a line for a terminal. Servers and callers choose the names in it, so they are made visible.
-fn rendered(line: &Line, look: Look) -> String {
+fn rendered(line: &Line, style: OutputStyle) -> String {
     let text = |name: &str| {
         let text = line.text_of(name).unwrap_or("?");
-        cut(&visible(text), SHOWN)
+        cut(&visible(text), NAME_WIDTH)
     };
     let time = text("time");
     if let Some(calls) = line.number("not_noted") {
         let words = format!("{calls} calls were not recorded");
-        return format!("{time}  {}", look.paint(Ink::Bad, &words));
+        return format!("{time}  {}", style.paint(Ink::Bad, &words));
     }
     let outcome = text("outcome");
     let code = line.text_of("code").map(|_| format!(" ({})", text("code")));
@@ -186,7 +186,7 @@ fn rendered(line: &Line, look: Look) -> String {
         "tool_error" | "input_required" | "cancelled" => Ink::Faint,
         _ => Ink::Bad,
     };
-    let outcome = look.paint(ink, &format!("{outcome}{}", code.unwrap_or_default()));
+    let outcome = style.paint(ink, &format!("{outcome}{}", code.unwrap_or_default()));
     let bytes = |name: &str| {
         let bytes = line.number(name);
         bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string())
@@ -203,6 +203,6 @@ fn rendered(line: &Line, look: Look) -> String {
         line.number("duration_ms").unwrap_or_default(),
         bytes("arguments_bytes"),
         bytes("result_bytes"),
-        cut(&visible(client.unwrap_or("?")), SHOWN),
+        cut(&visible(client.unwrap_or("?")), NAME_WIDTH),
     )
 }

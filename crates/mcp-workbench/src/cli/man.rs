@@ -9,7 +9,7 @@ use clap_mangen::{
 };
 use thiserror::Error;
 
-use super::{Arguments, Done, PROGRAM, output};
+use super::{Arguments, CommandResult, PROGRAM, output};
 use crate::{near::nearest, visible::visible};
 
 /// Arguments of `man`.
@@ -89,7 +89,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 ];
 
 /// Prints the manual page.
-pub(super) fn run(arguments: &ManArguments) -> Done {
+pub(super) fn run(arguments: &ManArguments) -> CommandResult {
     let mut program = Arguments::command().disable_help_subcommand(true);
     program.build();
     let command = match &arguments.command {

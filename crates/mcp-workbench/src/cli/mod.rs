@@ -192,7 +192,12 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn run(command: Command, config: Option<&Path>, environment: &Environment, colour: bool) -> Done {
+fn run(
+    command: Command,
+    config: Option<&Path>,
+    environment: &Environment,
+    colour: bool,
+) -> CommandResult {
     match command {
         Command::Serve(arguments) => serve::run(config, arguments, environment),
         Command::Init(arguments) => init::run(config, &arguments, environment),
@@ -227,7 +232,7 @@ fn run(command: Command, config: Option<&Path>, environment: &Environment, colou
 }
 
 /// The result of a command: an exit code, or an error to report.
-type Done = Result<ExitCode, Box<dyn std::error::Error>>;
+type CommandResult = Result<ExitCode, Box<dyn std::error::Error>>;
 
 /// Runs the guard process if the arguments ask for it. It is handled before anything else is set up, because the
 /// guard is this same program and must stay small.

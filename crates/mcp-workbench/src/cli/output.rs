@@ -14,11 +14,11 @@ pub(super) const EXIT_USAGE: u8 = 2;
 
 /// Prints data. A closed pipe is not an error.
 pub(super) fn data(text: &str) {
-    as_it_is(&calmed(text));
+    raw(&escape_controls(text));
 }
 
 /// Prints text of a server unchanged, for a program to read. Never used on a terminal.
-pub(super) fn as_it_is(text: &str) {
+pub(super) fn raw(text: &str) {
     let _ = io::stdout().lock().write_all(text.as_bytes());
 }
 
@@ -29,7 +29,7 @@ pub(super) fn try_data(text: &str) -> bool {
 
 /// Prints a message for the user to stderr.
 pub(super) fn remark(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{}", calmed(text));
+    let _ = writeln!(io::stderr().lock(), "{}", escape_controls(text));
 }
 
 /// Writes progress lines to the terminal unchanged, control sequences included.
@@ -44,27 +44,27 @@ pub(super) fn live(text: &str) {
 /// Prints one JSON document for a program to read.
 pub(super) fn json(document: &impl serde::Serialize) {
     let text = serde_json::to_string_pretty(document).expect("our own documents have string keys");
-    as_it_is(&format!("{}\n", escaped(&text)));
+    raw(&format!("{}\n", escaped(&text)));
 }
 
 /// Escapes control characters and escape sequences other than our own colours. Text of others is made visible
 /// where it enters a message; this is the second line of defence.
-fn calmed(text: &str) -> Cow<'_, str> {
+fn escape_controls(text: &str) -> Cow<'_, str> {
     if !text.contains('\u{1b}') {
         return visible_lines(text);
     }
-    let mut calm = String::with_capacity(text.len());
+    let mut escaped_text = String::with_capacity(text.len());
     for (index, part) in text.split('\u{1b}').enumerate() {
         if index > 0 {
             let is_colour = { part.strip_prefix('[') }.is_some_and(|rest| {
                 rest.trim_start_matches(|it: char| it.is_ascii_digit() || it == ';')
                     .starts_with('m')
             });
-            calm.push_str(if is_colour { "\u{1b}" } else { "⟦U+001B⟧" });
+            escaped_text.push_str(if is_colour { "\u{1b}" } else { "⟦U+001B⟧" });
         }
-        calm.push_str(&visible_lines(part));
+        escaped_text.push_str(&visible_lines(part));
     }
-    Cow::Owned(calm)
+    Cow::Owned(escaped_text)
 }
 
 /// Prints a prompt; the user types the answer on the same line.
@@ -90,17 +90,17 @@ pub(super) fn failure(error: &dyn Error) -> ExitCode {
 /// Shows help, the version, or the error about the arguments.
 pub(super) fn usage(error: &clap::Error) -> ExitCode {
     let words = error.render().to_string();
-    match calmed(&words) {
+    match escape_controls(&words) {
         Cow::Borrowed(_) => drop(error.print()),
         // The arguments may have been pasted, so escaping them matters more than clap's colours.
-        Cow::Owned(calm) => remark(&calm),
+        Cow::Owned(escaped_text) => remark(&escaped_text),
     }
     u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::calmed;
+    use super::escape_controls;
 
     #[test]
     fn our_colours_pass_and_nothing_else_does() {
@@ -117,8 +117,8 @@ mod tests {
             ),
             ("plain\r\u{e0041}", "plain⟦U+000D⟧⟦U+E0041⟧"),
         ];
-        for (text, calm) in cases {
-            assert_eq!(calmed(text), calm);
+        for (text, escaped_text) in cases {
+            assert_eq!(escape_controls(text), escaped_text);
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::{
 
 /// Delay before the first check of the files, so that it does not slow the start down. A change in between is
 /// found by that check.
-const FIRST_LOOK: Duration = Duration::from_millis(250);
+const FIRST_CHECK_DELAY: Duration = Duration::from_millis(250);
 
 /// The origin of a configuration, for loading it again.
 pub(super) struct Source {
@@ -66,8 +66,8 @@ pub(super) async fn follow(workbench: Arc<Workbench>, source: Source, mut signal
     tokio::select! {
         () = workbench.announcing_stopped() => return,
         () = async {
-            reloader.note_others().await;
-            sleep(FIRST_LOOK).await;
+            reloader.record_env_files().await;
+            sleep(FIRST_CHECK_DELAY).await;
         } => {}
     }
     loop {
@@ -82,7 +82,7 @@ pub(super) async fn follow(workbench: Arc<Workbench>, source: Source, mut signal
             () = changed(watch.as_mut()) => false,
             () = signal.next() => true,
         };
-        if is_asked {
+        if is_requested {
             tokio::select! {
                 () = workbench.announcing_stopped() => return,
                 () = reloader.reload_all() => {}
@@ -109,7 +109,7 @@ struct Reloader {
     /// False for a pipe, which can be read only once.
     is_plain: bool,
     /// The warning about polling is logged once.
-    told_of_polling: bool,
+    is_polling_reported: bool,
 }
 
 impl Reloader {
@@ -121,15 +121,15 @@ impl Reloader {
             seen: HashMap::from([(file.clone(), source.fingerprint)]),
             file,
             source: Arc::new(source),
-            told_of_polling: false,
+            is_polling_reported: false,
         }
     }
 
     /// Records the fingerprints of the `envFile`s. Servers read them when they start, which is later.
-    async fn note_others(&mut self) {
+    async fn record_env_files(&mut self) {
         let mut files = self.files();
         files.remove(0);
-        self.note(files).await;
+        self.record_fingerprints(files).await;
     }
 
     /// Returns the files of the running configuration, its own file first.
@@ -157,17 +157,17 @@ impl Reloader {
         let lock = self.workbench.pins().file().map(PathBuf::from);
         let files = self.files().into_iter().chain(lock);
         let watch = FileWatch::new(files.collect());
-        if watch.is_polled() && cfg!(target_os = "linux") && !self.told_of_polling {
+        if watch.is_polled() && cfg!(target_os = "linux") && !self.is_polling_reported {
             tracing::warn!(
                 "file change notifications are not available; checking files every 2 s instead"
             );
-            self.told_of_polling = true;
+            self.is_polling_reported = true;
         }
         Some(watch)
     }
 
     /// Checks the files and applies changes.
-    async fn look(&mut self) {
+    async fn check(&mut self) {
         let mut changed = self.changed_files().await;
         if !self.is_watching() {
             return;
@@ -205,17 +205,17 @@ impl Reloader {
     /// Loads and applies the configuration; keeps the old one if that fails.
     async fn reload(&mut self, changed: Vec<PathBuf>) {
         // Recorded before loading: a file that cannot be used is reported once, not at every check.
-        self.note(vec![self.file.clone()]).await;
-        if let Err(error) = self.take_up(changed).await {
+        self.record_fingerprints(vec![self.file.clone()]).await;
+        if let Err(error) = self.apply(changed).await {
             tracing::warn!(
                 "cannot apply the changed configuration; the previous one stays in use\n{error}"
             );
         }
     }
 
-    async fn take_up(&mut self, changed: Vec<PathBuf>) -> Result<(), ReloadError> {
+    async fn apply(&mut self, changed: Vec<PathBuf>) -> Result<(), ReloadError> {
         let loaded = self.source.load().await?;
-        self.note(changed.clone()).await;
+        self.record_fingerprints(changed.clone()).await;
         for problem in loaded.warnings.iter().chain(&loaded.unset) {
             tracing::warn!("{problem}");
         }
@@ -228,7 +228,7 @@ impl Reloader {
         Ok(())
     }
 
-    async fn note(&mut self, files: Vec<PathBuf>) {
+    async fn record_fingerprints(&mut self, files: Vec<PathBuf>) {
         self.seen.extend(fingerprints(files).await);
     }
 }

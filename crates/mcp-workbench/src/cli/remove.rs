@@ -6,8 +6,8 @@ use clap::Args;
 use thiserror::Error;
 
 use super::{
-    Done,
-    editing::{EditArguments, Editing, Outcome},
+    CommandResult,
+    editing::{EditArguments, EditOutcome, Editing},
     output,
 };
 use crate::{config::Environment, visible::visible};
@@ -45,7 +45,7 @@ pub(super) fn run(
     config: Option<&Path>,
     arguments: &RemoveArguments,
     environment: &Environment,
-) -> Done {
+) -> CommandResult {
     let RemoveArguments { toolbox, name, .. } = arguments;
     let mut editing = Editing::open(config, environment)?;
     // Read before the removal, while the entry still has a position.
@@ -73,7 +73,7 @@ pub(super) fn run(
         None => format!("removed the toolbox `{toolbox}`"),
     };
     let outcome = editing.finish(&arguments.edit, environment, &done)?;
-    if let (Outcome::Written, Some(line)) = (outcome, comment) {
+    if let (EditOutcome::Written, Some(line)) = (outcome, comment) {
         output::remark(&format!(
             "the comment above it, in line {line}, is still there"
         ));

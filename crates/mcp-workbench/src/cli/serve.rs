@@ -12,7 +12,7 @@ use clap::Args;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use super::{
-    Done,
+    CommandResult,
     configuration::{ConfigurationError, UnknownName, load_configuration},
     demo::program,
     http::{HttpArguments, HttpError},
@@ -55,8 +55,8 @@ pub(super) struct ServeArguments {
 }
 
 /// Serves the configuration over stdin and stdout.
-pub(super) fn run_stdio(config: Option<&Path>, environment: &Environment) -> Done {
-    let loaded = found(config, environment)?;
+pub(super) fn run_stdio(config: Option<&Path>, environment: &Environment) -> CommandResult {
+    let loaded = load(config, environment)?;
     let source = source(&loaded, environment, None);
     serve(loaded, Some(source), Transport::Stdio)
 }
@@ -66,7 +66,7 @@ pub(super) fn run(
     config: Option<&Path>,
     arguments: ServeArguments,
     environment: &Environment,
-) -> Done {
+) -> CommandResult {
     let (loaded, source) = if arguments.demo {
         let text = demo::configuration(&program()?);
         let file = PathBuf::from("(the built-in demo)");
@@ -76,7 +76,7 @@ pub(super) fn run(
         loaded.config.lock = None;
         (loaded, None)
     } else {
-        let loaded = found(config, environment)?;
+        let loaded = load(config, environment)?;
         let source = source(&loaded, environment, arguments.native.clone());
         (loaded, Some(source))
     };
@@ -102,7 +102,7 @@ enum Transport {
     Http(HttpOptions),
 }
 
-fn found(config: Option<&Path>, environment: &Environment) -> Result<Loaded, ConfigurationError> {
+fn load(config: Option<&Path>, environment: &Environment) -> Result<Loaded, ConfigurationError> {
     let loaded = load_configuration(config, environment)?;
     tracing::info!("using {}", loaded.config.file.display());
     Ok(loaded)
@@ -123,7 +123,7 @@ pub(super) fn show_natively(
     Ok(loaded)
 }
 
-fn serve(loaded: Loaded, source: Option<Source>, transport: Transport) -> Done {
+fn serve(loaded: Loaded, source: Option<Source>, transport: Transport) -> CommandResult {
     for problem in loaded.warnings.iter().chain(&loaded.unset) {
         tracing::warn!("{problem}");
     }
@@ -147,7 +147,7 @@ fn serve(loaded: Loaded, source: Option<Source>, transport: Transport) -> Done {
         // polls all events first, which is a system call.
         let stopped = stop.clone().cancelled_owned();
         let serving = TaskTracker::new().spawn(serve_over(transport, workbench, stopped));
-        let in_haste = async {
+        let second_signal = async {
             signals.next().await;
             stop.cancel();
             signals.next().await;
@@ -157,7 +157,7 @@ fn serve(loaded: Loaded, source: Option<Source>, transport: Transport) -> Done {
                 Ok::<_, Box<dyn Error>>(served??)
             }
             // A second signal skips the orderly shutdown; the guard process ends the remaining servers.
-            () = in_haste => Ok(ExitCode::FAILURE),
+            () = second_signal => Ok(ExitCode::FAILURE),
         }
     });
     // A thread may still be blocked reading the terminal; it ends with the process.

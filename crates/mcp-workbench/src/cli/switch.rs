@@ -5,8 +5,8 @@ use std::{path::Path, process::ExitCode};
 use clap::Args;
 
 use super::{
-    Done,
-    editing::{EditArguments, Editing, Outcome},
+    CommandResult,
+    editing::{EditArguments, EditOutcome, Editing},
     output,
 };
 use crate::{config::Environment, visible::visible};
@@ -39,7 +39,7 @@ pub(super) fn run(
     switch: Switch,
     arguments: &SwitchArguments,
     environment: &Environment,
-) -> Done {
+) -> CommandResult {
     let SwitchArguments { toolbox, name, .. } = arguments;
     let mut editing = Editing::open(config, environment)?;
     let switched = editing
@@ -59,7 +59,7 @@ pub(super) fn run(
         None => (format!("all servers of the toolbox `{toolbox}`"), "are"),
     };
     let done = format!("{state} {what}");
-    if editing.finish(&arguments.edit, environment, &done)? == Outcome::Same {
+    if editing.finish(&arguments.edit, environment, &done)? == EditOutcome::Same {
         output::remark(&format!("nothing to change: {what} {are} {state} already"));
     }
     Ok(ExitCode::SUCCESS)

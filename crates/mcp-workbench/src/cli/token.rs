@@ -20,7 +20,7 @@ use crate::{
 /// The environment variable with the token.
 const TOKEN_VARIABLE: &str = "WORKBENCH_TOKEN";
 /// The largest token file that is read.
-const MOST_BYTES: u64 = 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
 /// Reasons why no token is available.
 #[derive(Debug, Error)]
@@ -42,7 +42,7 @@ pub(super) enum TokenError {
         "there is no state directory for a generated token\n  \
          hint: set HOME, XDG_STATE_HOME or {TOKEN_VARIABLE}, or name a file with --token-file"
     )]
-    NoPlace,
+    NoStateDirectory,
 }
 
 /// Returns the valid tokens: from the file of `--token-file`, from the variable, or the generated one.
@@ -59,7 +59,7 @@ pub(super) fn tokens(file: Option<&Path>, environment: &Environment) -> Result<T
         let value = value.ok_or(TokenError::Variable(InvalidTokens::NotVisible))?;
         return Tokens::parse(value).map_err(TokenError::Variable);
     }
-    own(&state_file(environment).ok_or(TokenError::NoPlace)?)
+    own(&state_file(environment).ok_or(TokenError::NoStateDirectory)?)
 }
 
 /// Returns the generated token, and generates it at the first start.
@@ -95,7 +95,7 @@ fn read(file: &Path) -> Result<Tokens, TokenError> {
 }
 
 fn read_text(file: &Path) -> io::Result<String> {
-    let bytes = plain_file::read_once(file, MOST_BYTES)?;
+    let bytes = plain_file::read_once(file, MAX_FILE_BYTES)?;
     String::from_utf8(bytes).map_err(io::Error::other)
 }
 

@@ -10,7 +10,7 @@ use super::{Arguments, PROGRAM};
 use crate::near::nearest;
 
 /// Words that people try although they are not commands, and the commands or options to use instead.
-const OTHER_WORDS: &[(&[&str], &[&str])] = &[
+const SYNONYMS: &[(&[&str], &[&str])] = &[
     (&["version"], &["--version"]),
     (&["validate", "verify", "lint"], &["check"]),
     (
@@ -42,7 +42,7 @@ pub(super) fn with_suggestion(mut error: clap::Error) -> clap::Error {
 }
 
 fn suggestion(word: &str) -> Option<String> {
-    let other = { OTHER_WORDS.iter() }.find(|(words, _)| words.contains(&word));
+    let other = { SYNONYMS.iter() }.find(|(words, _)| words.contains(&word));
     if let Some((_, meant)) = other {
         let meant: Vec<String> = { meant.iter() }
             .map(|it| format!("`{PROGRAM} {it}`"))

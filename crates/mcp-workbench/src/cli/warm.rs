@@ -11,11 +11,11 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{
-    Done,
+    CommandResult,
     configuration::{UnknownName, load_configuration},
     output,
-    probe::{Probed, look_at, with_workbench},
-    terminal::{Ink, Look, Progress, count},
+    probe::{ProbeResult, probe_servers, with_workbench},
+    terminal::{Ink, OutputStyle, Progress, count},
 };
 use crate::{
     config::{Config, Environment},
@@ -40,13 +40,13 @@ pub(super) fn run(
     config: Option<&Path>,
     arguments: &WarmArguments,
     environment: &Environment,
-) -> Done {
+) -> CommandResult {
     let mut config = load_configuration(config, environment)?.config;
     choose(&mut config, &arguments.toolboxes)?;
     let (file, cache) = (config.file.clone(), ToolCache::of(&config));
     let progress = Progress::on_stderr(environment, "starting servers");
     let servers = with_workbench(config, async |workbench| {
-        let found = look_at(&workbench, None, &progress).await;
+        let found = probe_servers(&workbench, None, &progress).await;
         let handles = found.into_iter().map(|probed| {
             let toolbox = workbench.toolbox(probed.toolbox.as_str());
             let handle = toolbox.and_then(|toolbox| toolbox.server(&probed.server.name));
@@ -67,9 +67,13 @@ pub(super) fn run(
     if arguments.json {
         output::json(&report.document());
     } else {
-        output::data(&report.render(Look::of_stdout(environment)));
+        output::data(&report.render(OutputStyle::of_stdout(environment)));
     }
-    let lost = report.servers.iter().filter(|it| it.kept.is_err()).count();
+    let lost = report
+        .servers
+        .iter()
+        .filter(|it| it.cached.is_err())
+        .count();
     if lost == 0 {
         return Ok(ExitCode::SUCCESS);
     }
@@ -94,20 +98,20 @@ fn choose(config: &mut Config, names: &[String]) -> Result<(), UnknownName> {
 }
 
 /// The result of warming one server.
-struct Warmed {
+struct WarmedServer {
     toolbox: String,
     server: String,
     /// The number of tools it offers; `None` if it failed to start.
     tools: Option<usize>,
     took: Duration,
     /// The reason why the tools are not in the cache, if they are not.
-    kept: Result<(), String>,
+    cached: Result<(), String>,
 }
 
 /// The results of all servers.
 struct Report {
     file: PathBuf,
-    servers: Vec<Warmed>,
+    servers: Vec<WarmedServer>,
     /// The cache folder and its size.
     place: Option<(PathBuf, CacheSize)>,
 }
@@ -124,28 +128,28 @@ impl Warmed {
             server: probed.server.name.to_string(),
             tools: probed.tools.ok().map(|list| list.tools().len()),
             took: probed.took,
-            kept,
+            cached,
         }
     }
 
-    fn render(&self, look: Look) -> String {
+    fn render(&self, style: OutputStyle) -> String {
         let place = visible(&format!("{}/{}", self.toolbox, self.server)).into_owned();
         let seconds = self.took.as_secs_f64();
-        let told = self
+        let summary = self
             .tools
             .map(|tools| format!("{}, {seconds:.1} s", count(tools, "tool")));
-        match (told, &self.kept) {
-            (Some(told), Ok(())) => format!("{place}: {told}\n"),
-            (Some(told), Err(reason)) => {
+        match (summary, &self.cached) {
+            (Some(summary), Ok(())) => format!("{place}: {summary}\n"),
+            (Some(summary), Err(reason)) => {
                 format!(
-                    "{place}: {told}, {}\n",
-                    look.paint(Ink::Bad, &visible(reason))
+                    "{place}: {summary}, {}\n",
+                    style.paint(Ink::Bad, &visible(reason))
                 )
             }
             (None, reason) => {
                 let reason = reason.as_ref().err().map(String::as_str);
                 let reason = visible(reason.unwrap_or_default()).into_owned();
-                format!("{place}: {}: {reason}\n", look.paint(Ink::Bad, "failed"))
+                format!("{place}: {}: {reason}\n", style.paint(Ink::Bad, "failed"))
             }
         }
     }
@@ -153,12 +157,12 @@ impl Warmed {
 
 impl Report {
     /// Formats the report: one line per server, then the totals.
-    fn render(&self, look: Look) -> String {
-        let mut text: String = self.servers.iter().map(|it| it.render(look)).collect();
-        let kept = self.servers.iter().filter(|it| it.kept.is_ok()).count();
+    fn render(&self, style: OutputStyle) -> String {
+        let mut text: String = self.servers.iter().map(|it| it.render(style)).collect();
+        let cached = self.servers.iter().filter(|it| it.cached.is_ok()).count();
         text.push_str(&format!(
             "\ncached the tools of {} of {}",
-            kept,
+            cached,
             count(self.servers.len(), "server")
         ));
         if let Some((folder, size)) = &self.place {
@@ -185,8 +189,8 @@ impl Report {
             server: &it.server,
             tools: it.tools,
             milliseconds: it.took.as_millis(),
-            kept: it.kept.is_ok(),
-            error: it.kept.as_ref().err().map(String::as_str),
+            kept: it.cached.is_ok(),
+            error: it.cached.as_ref().err().map(String::as_str),
         });
         ReportDocument {
             file: &self.file,

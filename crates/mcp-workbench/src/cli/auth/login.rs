@@ -12,10 +12,10 @@ use crate::{
     alarm::timeout,
     audit::moment,
     cli::{
-        Done,
+        CommandResult,
         configuration::load_configuration,
         output,
-        terminal::{Ink, Look},
+        terminal::{Ink, OutputStyle},
     },
     config::Environment,
     signin::{Account, Granted, Listener, Outcome, Record, SignIn, SignInError},
@@ -54,7 +54,7 @@ pub(in crate::cli) fn run(
     config: Option<&Path>,
     arguments: &LoginArguments,
     environment: &Environment,
-) -> Done {
+) -> CommandResult {
     let mut loaded = load_configuration(config, environment)?.config;
     let target = Target::named(&mut loaded, &arguments.toolbox, &arguments.server)?;
     let access = target.access(loaded.state.as_deref());
@@ -67,7 +67,7 @@ pub(in crate::cli) fn run(
     if arguments.json {
         output::json(&report);
     } else {
-        output::data(&report.render(&server, Look::of_stdout(environment)));
+        output::data(&report.render(&server, OutputStyle::of_stdout(environment)));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -180,8 +180,8 @@ impl<'a> Report<'a> {
         }
     }
 
-    fn render(&self, server: &str, look: Look) -> String {
-        let mut text = format!("{} to {server}\n", look.paint(Ink::Good, "signed in"));
+    fn render(&self, server: &str, style: OutputStyle) -> String {
+        let mut text = format!("{} to {server}\n", style.paint(Ink::Good, "signed in"));
         let mut line = |name: &str, value: &str| {
             text.push_str(&format!("  {name:<7} {}\n", visible(value)));
         };

@@ -11,7 +11,7 @@ use super::{
     until_a_signal,
 };
 use crate::{
-    cli::{Done, configuration::load_configuration, output},
+    cli::{CommandResult, configuration::load_configuration, output},
     config::Environment,
     signin::Account,
 };
@@ -40,7 +40,7 @@ pub(in crate::cli) fn run(
     config: Option<&Path>,
     arguments: &LogoutArguments,
     environment: &Environment,
-) -> Done {
+) -> CommandResult {
     let mut loaded = load_configuration(config, environment)?.config;
     let targets = match (&arguments.toolbox, &arguments.server) {
         (Some(toolbox), Some(server)) => vec![Target::named(&mut loaded, toolbox, server)?],

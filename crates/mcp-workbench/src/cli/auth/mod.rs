@@ -14,7 +14,7 @@ use std::path::Path;
 use clap::{Args, Subcommand};
 
 use self::trouble::Trouble;
-use super::{Done, signals::Signals};
+use super::{CommandResult, signals::Signals};
 use crate::config::Environment;
 
 pub(super) use login::{LoginArguments, run as login};
@@ -38,7 +38,7 @@ pub(super) fn run(
     config: Option<&Path>,
     arguments: &AuthArguments,
     environment: &Environment,
-) -> Done {
+) -> CommandResult {
     match &arguments.command {
         AuthCommand::Status(arguments) => status::run(config, arguments, environment),
     }

@@ -12,10 +12,10 @@ use super::{
 use crate::{
     audit::moment,
     cli::{
-        Done,
+        CommandResult,
         configuration::load_configuration,
         output,
-        terminal::{Ink, Look},
+        terminal::{Ink, OutputStyle},
     },
     config::{Config, Environment},
     signin::{Account, Record},
@@ -35,13 +35,13 @@ pub(super) fn run(
     config: Option<&Path>,
     arguments: &StatusArguments,
     environment: &Environment,
-) -> Done {
+) -> CommandResult {
     let loaded = load_configuration(config, environment)?.config;
     let status = Status::of(&loaded, config);
     if arguments.json {
         output::json(&status);
     } else {
-        output::data(&status.render(Look::of_stdout(environment)));
+        output::data(&status.render(OutputStyle::of_stdout(environment)));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -116,13 +116,13 @@ impl Status {
         }
     }
 
-    fn render(&self, look: Look) -> String {
+    fn render(&self, style: OutputStyle) -> String {
         let mut text = format!("{}\n", visible(&self.file));
         if self.servers.is_empty() {
             text.push_str("no remote servers\n");
         }
         for server in &self.servers {
-            text.push_str(&server.render(look));
+            text.push_str(&server.render(style));
         }
         text
     }
@@ -192,10 +192,10 @@ impl ServerStatus {
         self
     }
 
-    fn render(&self, look: Look) -> String {
+    fn render(&self, style: OutputStyle) -> String {
         let name = visible(&format!("{}/{}", self.toolbox, self.server)).into_owned();
-        let name = look.paint(Ink::Strong, &name);
-        let mut text = format!("\n{name}: {}\n", self.state.shown(look));
+        let name = style.paint(Ink::Strong, &name);
+        let mut text = format!("\n{name}: {}\n", self.state.shown(style));
         let mut line = |name: &str, value: &str| {
             text.push_str(&format!("  {name:<7} {}\n", visible(value)));
         };
@@ -219,7 +219,7 @@ impl ServerStatus {
 }
 
 impl State {
-    fn shown(self, look: Look) -> String {
+    fn shown(self, style: OutputStyle) -> String {
         let (ink, words) = match self {
             Self::SignedIn => (Ink::Good, "signed in"),
             Self::Ended => (Ink::Bad, "the last sign-in is over"),
@@ -230,6 +230,6 @@ impl State {
             Self::Off => (Ink::Faint, "nobody signs in, as the entry says"),
             Self::Unset => (Ink::Bad, "the entry refers to values that are not set"),
         };
-        look.paint(ink, words)
+        style.paint(ink, words)
     }
 }

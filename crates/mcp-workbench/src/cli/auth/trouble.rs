@@ -108,7 +108,7 @@ fn port_hint(port: Option<u16>) -> String {
         Some(port) => format!(
             "`callbackPort` of the entry says {port}; end what listens there, or name another port"
         ),
-        None => "look at what else listens on this machine".to_owned(),
+        None => "style at what else listens on this machine".to_owned(),
     }
 }
 
@@ -123,7 +123,7 @@ fn hint(error: &SignInError) -> String {
         } => "leave out `--scope`, or correct `scopes` of the entry",
         SignInError::Fetch(
             FetchFault::Unreachable { .. } | FetchFault::TooSlow { .. } | FetchFault::Broken { .. },
-        ) => "look at the address of the entry, the network and the proxy",
+        ) => "style at the address of the entry, the network and the proxy",
         SignInError::Fetch(FetchFault::Insecure { .. } | FetchFault::Internal { .. })
         | SignInError::WrongIssuer
         | SignInError::UntrustedIssuer

@@ -35,7 +35,7 @@ pub(super) enum ArgumentError {
     NotJsonValue(String, String),
     /// A duplicate key that is not a list.
     #[error("duplicate argument {}\n  hint: only a list can have several values", visible(.0))]
-    Doubled(String),
+    Duplicate(String),
     /// A key that is not in the schema.
     #[error(
         "the tool has no argument `{}`\n  hint: {}",
@@ -75,7 +75,7 @@ fn instead(near: Option<&str>, known: &[String]) -> String {
 
 /// The arguments of the command line.
 #[derive(Debug)]
-pub(super) enum Given {
+pub(super) enum ArgumentInput {
     Object {
         object: RawJson,
         /// True if the object came from stdin.
@@ -99,7 +99,7 @@ enum WordValue {
     Json(RawJson),
 }
 
-impl Given {
+impl ArgumentInput {
     /// Parses the words of the command line. Calls `read_stdin` if the only word is `-`.
     pub(super) fn read<E>(
         words: &[String],
@@ -255,7 +255,7 @@ impl Word {
 /// Joins the values of a repeated key into a list, if the schema allows one.
 fn joined(key: &str, values: &[RawJson], schema: &Value) -> Result<RawJson, ArgumentError> {
     if !typed::types(schema).contains(&SchemaType::Array) {
-        return Err(ArgumentError::Doubled(key.to_owned()));
+        return Err(ArgumentError::Duplicate(key.to_owned()));
     }
     let elements = values.iter().flat_map(|value| match value.elements() {
         Some(elements) => elements,
@@ -272,7 +272,8 @@ mod tests {
 
     fn read(words: &[&str], stdin: &str, schema: &Value) -> Result<String, ArgumentError> {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        let given = Given::read(&words, || Ok::<_, ()>(stdin.as_bytes().to_vec()))?.unwrap();
+        let given =
+            ArgumentInput::read(&words, || Ok::<_, ()>(stdin.as_bytes().to_vec()))?.unwrap();
         Ok(given.typed(schema)?.as_str().to_owned())
     }
 

@@ -18,15 +18,15 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 use self::{
-    arguments::{ArgumentError, Given},
-    save::{SaveError, Target},
+    arguments::{ArgumentError, ArgumentInput},
+    save::{OutputFile, SaveError},
 };
 use super::{
-    Done,
+    CommandResult,
     configuration::{choose_server, load_configuration},
     output,
-    probe::{Shell, last_moment, with_workbench},
-    terminal::{Look, Progress},
+    probe::{ShellClient, wait_for_cancellation, with_workbench},
+    terminal::{OutputStyle, Progress},
 };
 use crate::{
     alarm::timeout,
@@ -88,7 +88,7 @@ enum CallCommandError {
 }
 
 /// The outcome of a call.
-enum Outcome {
+enum CallOutcome {
     /// The result of the tool.
     Result(RawJson),
     /// An error of the workbench, in the form of a result.
@@ -104,13 +104,13 @@ pub(super) fn run(
     config: Option<&Path>,
     arguments: &CallArguments,
     environment: &Environment,
-) -> Done {
-    let given = match Given::read(&arguments.arguments, read_stdin) {
+) -> CommandResult {
+    let given = match ArgumentInput::read(&arguments.arguments, read_stdin) {
         Ok(given) => given?,
         Err(error) => return Ok(wrong_arguments(&error)),
     };
     let target = arguments.output.as_deref();
-    let target = target.map(|file| Target::new(&environment.absolute(file)));
+    let target = target.map(|file| OutputFile::new(&environment.absolute(file)));
     let target = target.transpose()?;
     let mut config = load_configuration(config, environment)?.config;
     choose_server(&mut config, &arguments.toolbox, &arguments.server)?;
@@ -118,7 +118,7 @@ pub(super) fn run(
     let tool = identifier(arguments);
     let progress = Progress::on_stderr(environment, &format!("calling {}", ShownTool(&tool)));
     // If stdin held the arguments, it cannot also answer questions of the server.
-    let shell = Shell::caller(progress.clone(), !given.took_stdin());
+    let shell = ShellClient::caller(progress.clone(), !given.took_stdin());
     let limit = arguments.timeout.map(Duration::from_secs);
     let mut notices = Vec::new();
     let outcome = with_workbench(config, async |workbench| {
@@ -131,7 +131,7 @@ pub(super) fn run(
         };
         if in_time.is_none() {
             // Gives the server time to receive the cancellation.
-            last_moment().await;
+            wait_for_cancellation().await;
         }
         notices = notices_of(&workbench, &place).unwrap_or_default();
         in_time
@@ -187,9 +187,9 @@ fn read_stdin() -> Result<Vec<u8>, Box<dyn std::error::Error>> {
 async fn call(
     workbench: &Arc<Workbench>,
     tool: ToolIdentifier,
-    given: Given,
-    shell: Shell,
-) -> Outcome {
+    given: ArgumentInput,
+    shell: ShellClient,
+) -> CallOutcome {
     let client: Arc<dyn ClientHandle> = Arc::new(shell);
     let context = || CallContext {
         client: Arc::clone(&client),
@@ -210,11 +210,11 @@ async fn call(
             .await;
     }
     if is_error(&opened) {
-        return Outcome::Failure(opened);
+        return CallOutcome::Failure(opened);
     }
     let arguments = match given.typed(&schema(workbench, &tool)) {
         Ok(arguments) => arguments,
-        Err(error) => return Outcome::Arguments(error),
+        Err(error) => return CallOutcome::Arguments(error),
     };
     let call = workbench.start_call(ToolCall {
         mode: Mode::UseTool,
@@ -224,10 +224,10 @@ async fn call(
         context: context(),
     });
     match call.run().await {
-        CallReply::Result(result) => Outcome::Result(result.to_json()),
-        CallReply::Refused(error) => Outcome::Refused(error),
+        CallReply::Result(result) => CallOutcome::Result(result.to_json()),
+        CallReply::Refused(error) => CallOutcome::Refused(error),
         CallReply::Failed { tool, failure, .. } => {
-            Outcome::Failure(meta::failed_call(tool, failure))
+            CallOutcome::Failure(meta::failed_call(tool, failure))
         }
     }
 }
@@ -265,21 +265,23 @@ fn is_error(result: &RawJson) -> bool {
 
 /// Prints the outcome of the call.
 fn show(
-    outcome: Outcome,
+    outcome: CallOutcome,
     as_json: bool,
-    target: Option<Target>,
+    target: Option<OutputFile>,
     environment: &Environment,
-) -> Done {
+) -> CommandResult {
     let (result, code) = match outcome {
-        Outcome::Arguments(error) => return Ok(wrong_arguments(&error)),
-        Outcome::Refused(error) => return Err(CallCommandError::Refused(error).into()),
-        Outcome::Failure(result) => (result, ExitCode::FAILURE),
-        Outcome::Result(result) if is_error(&result) => (result, ExitCode::from(EXIT_TOOL_ERROR)),
-        Outcome::Result(result) => (result, ExitCode::SUCCESS),
+        CallOutcome::Arguments(error) => return Ok(wrong_arguments(&error)),
+        CallOutcome::Refused(error) => return Err(CallCommandError::Refused(error).into()),
+        CallOutcome::Failure(result) => (result, ExitCode::FAILURE),
+        CallOutcome::Result(result) if is_error(&result) => {
+            (result, ExitCode::from(EXIT_TOOL_ERROR))
+        }
+        CallOutcome::Result(result) => (result, ExitCode::SUCCESS),
     };
     let failed = is_error(&result);
     if as_json {
-        output::as_it_is(&format!("{}\n", escaped(result.as_str())));
+        output::raw(&format!("{}\n", escaped(result.as_str())));
     } else if failed {
         output::remark(result::render(&result, result::Reader::Person).trim_end());
     }
@@ -289,15 +291,15 @@ fn show(
     match target {
         Some(target) => save(&result, &target)?,
         None if as_json => {}
-        None => match Look::of_stdout(environment).width() {
+        None => match OutputStyle::of_stdout(environment).width() {
             Some(_) => output::data(&result::render(&result, result::Reader::Person)),
-            None => output::as_it_is(&result::render(&result, result::Reader::Program)),
+            None => output::raw(&result::render(&result, result::Reader::Program)),
         },
     }
     Ok(code)
 }
 
-fn save(result: &RawJson, target: &Target) -> Result<(), SaveError> {
+fn save(result: &RawJson, target: &OutputFile) -> Result<(), SaveError> {
     for (file, bytes) in target.save(result)? {
         output::remark(&format!("saved {}, {bytes} bytes", file.display()));
     }

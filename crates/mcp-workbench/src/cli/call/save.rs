@@ -40,11 +40,11 @@ pub(super) enum SaveError {
 }
 
 /// The file to save a result to.
-pub(super) struct Target {
+pub(super) struct OutputFile {
     file: PathBuf,
 }
 
-impl Target {
+impl OutputFile {
     /// Checks that the file does not exist. This happens before the call, which may have side effects.
     pub(super) fn new(file: &Path) -> Result<Self, SaveError> {
         if file.try_exists().unwrap_or(false) {

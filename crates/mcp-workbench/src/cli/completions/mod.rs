@@ -12,7 +12,7 @@ use clap_complete::{
 };
 
 use self::names::Names;
-use super::{Arguments, Done, PROGRAM, output};
+use super::{Arguments, CommandResult, PROGRAM, output};
 use crate::config::Environment;
 
 /// The variable by which a completion script asks for candidates. Its value is the name of the shell.
@@ -29,7 +29,7 @@ pub(super) struct CompletionsArguments {
 }
 
 /// Prints the script.
-pub(super) fn run(arguments: &CompletionsArguments) -> Done {
+pub(super) fn run(arguments: &CompletionsArguments) -> CommandResult {
     let shells = Shells::builtins();
     let shell = completer(&shells, &arguments.shell.to_string())?;
     let mut script = Vec::new();
@@ -40,13 +40,13 @@ pub(super) fn run(arguments: &CompletionsArguments) -> Done {
 
 /// Answers a script that asks for candidates; returns `None` if none does. The words of the command line are the
 /// arguments after `--`.
-pub(super) fn answer(arguments: &[OsString], environment: &Environment) -> Option<Done> {
+pub(super) fn answer(arguments: &[OsString], environment: &Environment) -> Option<CommandResult> {
     let shell = environment.variable(VARIABLE)?.to_str()?;
     let start = arguments.iter().position(|it| it == "--")? + 1;
     Some(print_candidates(shell, &arguments[start..], environment))
 }
 
-fn print_candidates(shell: &str, words: &[OsString], environment: &Environment) -> Done {
+fn print_candidates(shell: &str, words: &[OsString], environment: &Environment) -> CommandResult {
     let shells = Shells::builtins();
     let shell = completer(&shells, shell)?;
     let index = environment.variable(INDEX).and_then(|it| it.to_str());
@@ -66,7 +66,7 @@ fn print_candidates(shell: &str, words: &[OsString], environment: &Environment) 
             &mut candidates,
         )?;
     }
-    output::as_it_is(&String::from_utf8_lossy(&candidates));
+    output::raw(&String::from_utf8_lossy(&candidates));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -6,11 +6,11 @@ use indexmap::IndexMap;
 
 use super::{
     finding::{FileFinding, Finding, StartFinding},
+    program_search::elsewhere,
     tool_finding::ToolFinding,
-    whereabouts::elsewhere,
 };
 use crate::{
-    cli::{check::how_reached, probe::Probed, shell::quoted},
+    cli::{check::server_target, probe::ProbeResult, shell::quoted},
     clients::{CLIENTS, NameFault, limits},
     config::{
         Config, Environment, Fault, LiteralPlace, Loaded, Problem, ReferenceFault, Server,
@@ -25,7 +25,7 @@ use crate::{
 const SLOW_START: Duration = Duration::from_secs(5);
 
 /// The maximum number of scanner findings per server.
-const TOLD_DEFINITIONS: usize = 20;
+const MAX_SCANNER_FINDINGS: usize = 20;
 
 /// The usual name of the workbench in clients.
 const OWN_NAME: &str = "workbench";
@@ -36,7 +36,7 @@ pub(super) fn of_configuration(loaded: &Loaded) -> Vec<Finding> {
     let unset = loaded
         .unset
         .iter()
-        .filter(|it| !is_told_of_server(it, config));
+        .filter(|it| !is_reported_with_server(it, config));
     let problems = loaded.warnings.iter().chain(unset).cloned();
     let problems = problems.map(FileFinding::Problem);
     let mut findings: Vec<Finding> = problems.map(Finding::File).collect();
@@ -56,7 +56,7 @@ pub(super) fn of_configuration(loaded: &Loaded) -> Vec<Finding> {
 }
 
 /// Returns true if a missing value is reported with its server.
-fn is_told_of_server(problem: &Problem, config: &Config) -> bool {
+fn is_reported_with_server(problem: &Problem, config: &Config) -> bool {
     if !matches!(&problem.fault, Fault::Reference(ReferenceFault::Missing(_))) {
         return false;
     }
@@ -94,7 +94,7 @@ fn is_readable_by_all(_: &Path) -> bool {
 
 /// Returns findings about one server.
 pub(super) fn of_server(
-    probed: &Probed,
+    probed: &ProbeResult,
     config: &Config,
     environment: &Environment,
 ) -> Vec<Finding> {
@@ -184,7 +184,7 @@ fn of_failure(
 
 /// Returns the command line of a server without secrets.
 fn by_hand(server: &Server) -> String {
-    let command = how_reached(server);
+    let command = server_target(server);
     match &server.transport {
         Transport::Stdio(launch) if launch.names_cwd => {
             let cwd = quoted(&launch.cwd.display().to_string());
@@ -229,16 +229,16 @@ fn of_definitions(list: &ToolList) -> Vec<ToolFinding> {
     let instructions = instructions.map(scan::instructions).unwrap_or_default();
     let instructions = instructions.into_iter().map(ToolFinding::Instructions);
     let mut findings: Vec<ToolFinding> = instructions.chain(of_tools).collect();
-    let count = findings.len().saturating_sub(TOLD_DEFINITIONS);
+    let count = findings.len().saturating_sub(MAX_SCANNER_FINDINGS);
     if count > 0 {
-        findings.truncate(TOLD_DEFINITIONS);
+        findings.truncate(MAX_SCANNER_FINDINGS);
         findings.push(ToolFinding::MoreDefinitions { count });
     }
     findings
 }
 
 /// Returns scanner findings about the tools of several servers together.
-fn of_several(probed: &[&Probed]) -> Vec<ToolFinding> {
+fn of_several(probed: &[&ProbeResult]) -> Vec<ToolFinding> {
     let lists = probed.iter().filter_map(|probed| {
         let list = probed.tools.as_ref().ok()?;
         let tools = list.tools().iter();
@@ -253,17 +253,17 @@ fn of_several(probed: &[&Probed]) -> Vec<ToolFinding> {
 }
 
 /// Returns true if clients see the tools of a toolbox under their own names.
-fn is_shown(config: &Config, probed: &Probed) -> bool {
+fn is_shown(config: &Config, probed: &ProbeResult) -> bool {
     matches!(&config.tool_mode, ToolMode::Native(shown) if *shown == probed.toolbox)
 }
 
 /// Returns findings about names that clients cannot use. Dynamic mode makes valid names itself.
-fn of_names(list: &ToolList, probed: &Probed, config: &Config) -> Vec<ToolFinding> {
+fn of_names(list: &ToolList, probed: &ProbeResult, config: &Config) -> Vec<ToolFinding> {
     if config.tool_mode == ToolMode::Dynamic {
         return Vec::new();
     }
     let is_shown = is_shown(config, probed);
-    let (mut long, mut refused) = (Affected::default(), Affected::default());
+    let (mut long, mut refused) = (AffectedTools::default(), AffectedTools::default());
     for client in CLIENTS {
         let Some(limit) = limits(client.name).name else {
             continue;
@@ -295,12 +295,12 @@ fn of_names(list: &ToolList, probed: &Probed, config: &Config) -> Vec<ToolFindin
 
 /// Tools with a problem, and the clients that it affects.
 #[derive(Default)]
-struct Affected {
+struct AffectedTools {
     tools: Vec<String>,
     clients: Vec<&'static str>,
 }
 
-impl Affected {
+impl AffectedTools {
     fn add(&mut self, tool: &str, client: &'static str) {
         if !self.tools.iter().any(|known| known == tool) {
             self.tools.push(tool.to_owned());
@@ -312,7 +312,7 @@ impl Affected {
 }
 
 /// Returns findings about the servers of one toolbox together.
-pub(super) fn of_toolbox(probed: &[&Probed], config: &Config) -> Vec<Finding> {
+pub(super) fn of_toolbox(probed: &[&ProbeResult], config: &Config) -> Vec<Finding> {
     let mut by_name: IndexMap<&str, Vec<String>> = IndexMap::new();
     let mut count = 0;
     for probed in probed {
@@ -324,7 +324,7 @@ pub(super) fn of_toolbox(probed: &[&Probed], config: &Config) -> Vec<Finding> {
     }
     let doubled = by_name.into_iter().filter(|(_, servers)| servers.len() > 1);
     let mut findings: Vec<ToolFinding> = doubled
-        .map(|(tool, servers)| ToolFinding::Doubled {
+        .map(|(tool, servers)| ToolFinding::DuplicateTool {
             tool: tool.to_owned(),
             servers,
         })
@@ -360,7 +360,7 @@ mod tests {
         let config = &loaded.config;
         let (name, toolbox) = config.toolboxes.first().unwrap();
         let codes = |took: Duration| {
-            let probed = Probed {
+            let probed = ProbeResult {
                 toolbox: name.clone(),
                 server: Arc::clone(&toolbox.servers[0]),
                 tools: Ok(Arc::default()),

@@ -15,15 +15,15 @@ use crate::{
 };
 
 use super::{
+    cache_finding::CacheFinding,
     examine::has_tilde,
-    kept_finding::KeptFinding,
+    program_search::what_to_install,
     remedy::{TILDE_REMEDY, remedy},
     tool_finding::ToolFinding,
-    whereabouts::what_to_install,
 };
 
 /// The number of names in a sentence.
-const LISTED: usize = 5;
+const MAX_LISTED_NAMES: usize = 5;
 
 /// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -43,7 +43,7 @@ pub(super) enum Finding {
     /// About the tools of servers that are up.
     Tools(ToolFinding),
     /// About the tool cache of servers that are started on use.
-    Kept(KeptFinding),
+    Cache(CacheFinding),
 }
 
 /// A finding about the configuration file.
@@ -97,7 +97,7 @@ impl Finding {
                 | FileFinding::PinLowered { .. },
             )
             | Self::Tools(_)
-            | Self::Kept(_) => false,
+            | Self::Cache(_) => false,
             Self::Start(finding) => !matches!(
                 finding,
                 StartFinding::Slow { .. } | StartFinding::StrayText { .. }
@@ -124,7 +124,7 @@ impl Finding {
             Self::Start(StartFinding::StrayText { .. }) => "stdout_not_mcp",
             Self::Start(StartFinding::Slow { .. }) => "slow_start",
             Self::Tools(finding) => finding.code(),
-            Self::Kept(finding) => finding.code(),
+            Self::Cache(finding) => finding.code(),
         }
     }
 
@@ -141,7 +141,7 @@ impl Finding {
             Self::File(finding) => finding.remedy(),
             Self::Start(finding) => finding.remedy(),
             Self::Tools(finding) => finding.remedy().to_owned(),
-            Self::Kept(finding) => finding.remedy(),
+            Self::Cache(finding) => finding.remedy(),
         }
     }
 }
@@ -152,7 +152,7 @@ impl fmt::Display for Finding {
             Self::File(finding) => finding.fmt(f),
             Self::Start(finding) => finding.fmt(f),
             Self::Tools(finding) => finding.fmt(f),
-            Self::Kept(finding) => finding.fmt(f),
+            Self::Cache(finding) => finding.fmt(f),
         }
     }
 }
@@ -314,12 +314,12 @@ fn first_part(error: &ConnectError) -> String {
 pub(super) fn listed(names: &[String]) -> String {
     let shown: Vec<_> = names
         .iter()
-        .take(LISTED)
+        .take(MAX_LISTED_NAMES)
         .map(|name| visible(name))
         .collect();
     let mut text = shown.join(", ");
-    if names.len() > LISTED {
-        text.push_str(&format!(" and {} more", names.len() - LISTED));
+    if names.len() > MAX_LISTED_NAMES {
+        text.push_str(&format!(" and {} more", names.len() - MAX_LISTED_NAMES));
     }
     text
 }

@@ -1,28 +1,28 @@
 //! `doctor`: starts every server and reports problems with hints.
 
+mod cache_finding;
 mod examine;
 mod finding;
-mod kept_finding;
+mod program_search;
 mod remedy;
 mod report;
 mod tool_finding;
-mod whereabouts;
 
 use std::{path::Path, process::ExitCode, sync::Arc, time::Duration};
 
 use clap::Args;
 
 use self::{
+    cache_finding::CacheFinding,
     finding::{Finding, StartFinding},
-    kept_finding::KeptFinding,
     report::{Report, ServerReport, ToolboxReport},
 };
 use super::{
-    Done,
-    configuration::{Place, load_configuration},
+    CommandResult,
+    configuration::{ServerSelection, load_configuration},
     output,
-    probe::{ProbeError, Probed, look_at_until, with_signals},
-    terminal::{Look, Progress},
+    probe::{ProbeError, ProbeResult, probe_servers_until, with_signals},
+    terminal::{OutputStyle, Progress},
 };
 use crate::{
     config::{Config, Connect, Environment, Loaded, Toolbox, Transport},
@@ -35,7 +35,7 @@ use crate::{
 #[derive(Args)]
 pub(super) struct DoctorArguments {
     #[command(flatten)]
-    place: Place,
+    selection: ServerSelection,
 
     /// Time limit for the start of each server [default: its `connectTimeoutMs`]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
@@ -51,10 +51,10 @@ pub(super) fn run(
     config: Option<&Path>,
     arguments: &DoctorArguments,
     environment: &Environment,
-) -> Done {
+) -> CommandResult {
     let mut loaded = load_configuration(config, environment)?;
     let configuration = examine::of_configuration(&loaded);
-    arguments.place.choose(&mut loaded.config)?;
+    arguments.selection.choose(&mut loaded.config)?;
     if let Some(seconds) = arguments.timeout {
         limit_starts(&mut loaded.config, Duration::from_secs(seconds));
     }
@@ -68,7 +68,7 @@ pub(super) fn run(
     if arguments.json {
         output::json(&report.document());
     } else {
-        output::data(&report.render(Look::of_stdout(environment)));
+        output::data(&report.render(OutputStyle::of_stdout(environment)));
     }
     if report.is_interrupted() {
         return Err(ProbeError::Interrupted.into());
@@ -100,11 +100,11 @@ fn examine_servers(
     let progress = Progress::on_stderr(environment, "starting servers");
     let cold = cold_servers(&loaded.config);
     let (config, mut found) = with_signals(loaded.config, async |workbench, signals| {
-        let found = look_at_until(&workbench, &progress, signals.next()).await;
+        let found = probe_servers_until(&workbench, &progress, signals.next()).await;
         // The report shows the changes, so they are marked as announced.
         workbench.pins().tell(Scope::Everything);
         workbench.pins().record();
-        let found = found.into_iter().map(|probed| Examined {
+        let found = found.into_iter().map(|probed| ProbedServer {
             handle: workbench
                 .toolbox(probed.toolbox.as_str())
                 .and_then(|toolbox| toolbox.server(&probed.server.name)),
@@ -114,7 +114,7 @@ fn examine_servers(
     })?;
     // The cache is complete only now, after the shutdown of the servers.
     let reports = config.toolboxes.values().map(|toolbox| {
-        let is_own = |it: &Examined| it.probed.toolbox == toolbox.name;
+        let is_own = |it: &ProbedServer| it.probed.toolbox == toolbox.name;
         let (own, others) = found.drain(..).partition(is_own);
         found = others;
         examine_toolbox(toolbox, own, (&config, environment), &cold)
@@ -123,8 +123,8 @@ fn examine_servers(
 }
 
 /// An examined server.
-struct Examined {
-    probed: Probed,
+struct ProbedServer {
+    probed: ProbeResult,
     handle: Option<Arc<ServerHandle>>,
 }
 
@@ -147,18 +147,18 @@ fn cold_servers(config: &Config) -> Vec<(ToolboxName, ServerName)> {
 
 fn examine_toolbox(
     toolbox: &Toolbox,
-    examined: Vec<Examined>,
+    examined: Vec<ProbedServer>,
     (config, environment): (&Config, &Environment),
     cold: &[(ToolboxName, ServerName)],
 ) -> ToolboxReport {
-    let probed: Vec<&Probed> = examined.iter().map(|it| &it.probed).collect();
+    let probed: Vec<&ProbeResult> = examined.iter().map(|it| &it.probed).collect();
     let mut findings = examine::of_toolbox(&probed, config);
     let mut cold: Vec<String> = { cold.iter() }
         .filter(|(of, _)| *of == toolbox.name)
         .map(|(_, server)| server.to_string())
         .collect();
     let mut servers = Vec::new();
-    for Examined { probed, handle } in examined {
+    for ProbedServer { probed, handle } in examined {
         let mut findings = examine::of_server(&probed, config, environment);
         let stray = handle.as_ref().and_then(|handle| handle.stray_text());
         if let Some(text) = stray {
@@ -174,7 +174,7 @@ fn examine_toolbox(
         servers.push(ServerReport { probed, findings });
     }
     if !cold.is_empty() {
-        findings.push(Finding::Kept(KeptFinding::Cold { servers: cold }));
+        findings.push(Finding::Cache(CacheFinding::Cold { servers: cold }));
     }
     ToolboxReport {
         name: toolbox.name.to_string(),

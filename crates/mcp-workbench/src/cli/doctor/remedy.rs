@@ -7,7 +7,7 @@ use crate::downstream::{ConnectError, GiveUp, HttpFault, SignInNeeded};
 pub(super) const TILDE_REMEDY: &str = "write ${userHome} in place of ~";
 
 /// Texts in the stderr of failed servers, in lower case, with a hint. The first match counts.
-const LAST_WORDS: &[(&[&str], &str)] = &[
+const STDERR_HINTS: &[(&[&str], &str)] = &[
     (
         &["npm error 404", "npm err! 404", "code e404"],
         "package not found in the registry: correct its name in \"args\"",
@@ -83,7 +83,7 @@ const LAST_WORDS: &[(&[&str], &str)] = &[
 /// Returns the hint for an error; `by_hand` is the command line or URL of the server.
 pub(super) fn remedy(error: &ConnectError, by_hand: &str) -> String {
     match error {
-        ConnectError::Exited { stderr, .. } => match last_words(stderr) {
+        ConnectError::Exited { stderr, .. } => match stderr_hint(stderr) {
             Some(remedy) => remedy.to_owned(),
             None => run_by_hand(by_hand),
         },
@@ -128,10 +128,10 @@ fn run_by_hand(by_hand: &str) -> String {
     format!("run it by hand to see more: {by_hand}")
 }
 
-fn last_words(stderr: &[String]) -> Option<&'static str> {
+fn stderr_hint(stderr: &[String]) -> Option<&'static str> {
     let said = stderr.join("\n").to_lowercase();
     let fits = |(words, _): &&(&[&str], &'static str)| words.iter().any(|it| said.contains(it));
-    LAST_WORDS.iter().find(fits).map(|(_, remedy)| *remedy)
+    STDERR_HINTS.iter().find(fits).map(|(_, remedy)| *remedy)
 }
 
 fn sign_in_remedy(needed: &SignInNeeded) -> String {
@@ -155,7 +155,7 @@ fn http_remedy(fault: &HttpFault) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::last_words;
+    use super::stderr_hint;
 
     #[test]
     fn last_words_tell_what_helps() {
@@ -179,7 +179,7 @@ mod tests {
             ("boom", None),
         ];
         for (line, remedy) in cases {
-            let found = last_words(&["at x".to_owned(), line.to_owned()]);
+            let found = stderr_hint(&["at x".to_owned(), line.to_owned()]);
             match remedy {
                 Some(begin) => assert!(found.is_some_and(|it| it.starts_with(begin)), "{line}"),
                 None => assert_eq!(found, None),

@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::finding::{Finding, Level};
 use crate::{
     cli::{
-        probe::Probed,
-        terminal::{Ink, Look, count},
+        probe::ProbeResult,
+        terminal::{Ink, OutputStyle, count},
     },
     visible::visible,
 };
@@ -25,7 +25,7 @@ pub(super) struct ToolboxReport {
 }
 
 pub(super) struct ServerReport {
-    pub(super) probed: Probed,
+    pub(super) probed: ProbeResult,
     pub(super) findings: Vec<Finding>,
 }
 
@@ -62,25 +62,25 @@ impl Report {
         self.toolboxes.iter().flat_map(|it| &it.servers)
     }
 
-    pub(super) fn render(&self, look: Look) -> String {
+    pub(super) fn render(&self, style: OutputStyle) -> String {
         let mut text = format!("{}\n", visible(&self.file));
-        push_findings(&mut text, &self.configuration, look, "  ");
+        push_findings(&mut text, &self.configuration, style, "  ");
         for toolbox in &self.toolboxes {
-            let name = look.paint(Ink::Strong, &visible(&toolbox.name));
+            let name = style.paint(Ink::Strong, &visible(&toolbox.name));
             text.push_str(&format!("\n{name}\n"));
             for server in &toolbox.servers {
-                server.render(&mut text, look);
+                server.render(&mut text, style);
             }
             if toolbox.servers.is_empty() {
                 text.push_str("  no servers\n");
             }
-            push_findings(&mut text, &toolbox.findings, look, "  ");
+            push_findings(&mut text, &toolbox.findings, style, "  ");
         }
-        text.push_str(&format!("\n{}\n", self.summary(look)));
+        text.push_str(&format!("\n{}\n", self.summary(style)));
         text
     }
 
-    fn summary(&self, look: Look) -> String {
+    fn summary(&self, style: OutputStyle) -> String {
         let servers = self.servers().count();
         let up = self.servers().filter(|it| it.probed.tools.is_ok()).count();
         let (wrong, remarks) = (self.count(Level::Wrong), self.count(Level::Remark));
@@ -93,7 +93,7 @@ impl Report {
         if self.is_interrupted() {
             text.push_str(&format!(", {} not examined", self.unfinished()));
         }
-        text.push_str(&format!("; {}", look.paint(ink, &verdict)));
+        text.push_str(&format!("; {}", style.paint(ink, &verdict)));
         if remarks > 0 {
             text.push_str(&format!(", {}", count(remarks, "remark")));
         }
@@ -123,23 +123,23 @@ impl ToolboxReport {
 }
 
 impl ServerReport {
-    fn render(&self, text: &mut String, look: Look) {
+    fn render(&self, text: &mut String, style: OutputStyle) {
         let name = visible(self.probed.server.name.as_str());
         let seconds = self.probed.took.as_secs_f64();
         match &self.probed.tools {
             Ok(list) => text.push_str(&format!(
                 "  {name}: {}, {}, protocol {}, {seconds:.1} s\n",
-                look.paint(Ink::Good, "up"),
+                style.paint(Ink::Good, "up"),
                 count(list.tools().len(), "tool"),
                 visible(&list.introduction.revision),
             )),
             Err(_) if self.probed.is_unfinished() => text.push_str(&format!(
                 "  {name}: {} after {seconds:.1} s\n",
-                look.paint(Ink::Notable, "interrupted"),
+                style.paint(Ink::Notable, "interrupted"),
             )),
-            Err(_) => text.push_str(&format!("  {name}: {}\n", look.paint(Ink::Bad, "failed"))),
+            Err(_) => text.push_str(&format!("  {name}: {}\n", style.paint(Ink::Bad, "failed"))),
         }
-        push_findings(text, &self.findings, look, "    ");
+        push_findings(text, &self.findings, style, "    ");
     }
 
     fn document(&self) -> ServerDocument<'_> {
@@ -161,16 +161,16 @@ impl ServerReport {
     }
 }
 
-fn push_findings(text: &mut String, findings: &[Finding], look: Look, indent: &str) {
+fn push_findings(text: &mut String, findings: &[Finding], style: OutputStyle, indent: &str) {
     for finding in findings {
         let word = match finding.level() {
-            Level::Wrong => look.paint(Ink::Bad, "wrong:"),
-            Level::Remark => look.paint(Ink::Notable, "remark:"),
+            Level::Wrong => style.paint(Ink::Bad, "wrong:"),
+            Level::Remark => style.paint(Ink::Notable, "remark:"),
         };
         let words = finding.to_string();
         text.push_str(&format!("{indent}{word} {}\n", visible(&words)));
         for line in finding.stderr() {
-            let line = look.paint(Ink::Faint, &format!("| {}", visible(line)));
+            let line = style.paint(Ink::Faint, &format!("| {}", visible(line)));
             text.push_str(&format!("{indent}  {line}\n"));
         }
         let remedy = finding.remedy();

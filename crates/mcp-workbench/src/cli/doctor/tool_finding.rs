@@ -43,7 +43,7 @@ pub(super) enum ToolFinding {
         clients: Vec<(&'static str, usize)>,
     },
     /// Servers of one toolbox have tools of the same name.
-    Doubled { tool: String, servers: Vec<String> },
+    DuplicateTool { tool: String, servers: Vec<String> },
     /// A scanner finding in a definition.
     Definition { tool: String, finding: Finding },
     /// A scanner finding in the server's instructions.
@@ -66,7 +66,7 @@ impl ToolFinding {
             Self::LongNames { .. } => "name_too_long",
             Self::RefusedNames { .. } => "name_refused",
             Self::TooMany { .. } => "too_many_tools",
-            Self::Doubled { .. } => "duplicate_tool",
+            Self::DuplicateTool { .. } => "duplicate_tool",
             Self::Definition { finding, .. } | Self::Instructions(finding) => finding.code(),
             Self::MoreDefinitions { .. } => "more_findings",
             Self::Across(finding) => finding.code(),
@@ -98,7 +98,7 @@ impl ToolFinding {
             Self::TooMany { .. } => {
                 "remove tools with \"toolFilters\", or use \"toolMode\": \"proxy\""
             }
-            Self::Doubled { .. } => {
+            Self::DuplicateTool { .. } => {
                 "nothing needs to be done: the server tells them apart; \"toolFilters\" can remove \
                  one"
             }
@@ -146,7 +146,7 @@ impl fmt::Display for ToolFinding {
                 let clients = clients.join(", ");
                 write!(f, "{count} tools, more than these clients show: {clients}")
             }
-            Self::Doubled { tool, servers } => {
+            Self::DuplicateTool { tool, servers } => {
                 let tool = visible_name(tool);
                 write!(
                     f,

@@ -8,12 +8,12 @@ use crate::visible::visible;
 const CONTEXT: usize = 3;
 
 /// The largest product of line counts that is compared line by line; larger texts are shown as removed and added.
-const MOST_COMPARED: usize = 4_000_000;
+const MAX_COMPARED: usize = 4_000_000;
 
 /// A line with its role in the difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Line<'t> {
-    Kept(&'t str),
+    Unchanged(&'t str),
     Removed(&'t str),
     Added(&'t str),
 }
@@ -57,7 +57,7 @@ fn compare<'t>(before: &[&'t str], after: &[&'t str]) -> Vec<Line<'t>> {
     let kept = |lines: &[&'t str]| {
         lines
             .iter()
-            .map(|line| Line::Kept(line))
+            .map(|line| Line::Unchanged(line))
             .collect::<Vec<_>>()
     };
     let mut lines = kept(&before[..head]);
@@ -68,7 +68,7 @@ fn compare<'t>(before: &[&'t str], after: &[&'t str]) -> Vec<Line<'t>> {
 
 /// Returns the shortest sequence of changes from the old to the new lines.
 fn changed<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<Line<'t>> {
-    if old.len().saturating_mul(new.len()) > MOST_COMPARED {
+    if old.len().saturating_mul(new.len()) > MAX_COMPARED {
         let removed = old.iter().map(|line| Line::Removed(line));
         return removed
             .chain(new.iter().map(|line| Line::Added(line)))
@@ -79,7 +79,7 @@ fn changed<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<Line<'t>> {
     let mut lines = Vec::new();
     while a < old.len() || b < new.len() {
         if a < old.len() && b < new.len() && old[a] == new[b] {
-            lines.push(Line::Kept(old[a]));
+            lines.push(Line::Unchanged(old[a]));
             (a, b) = (a + 1, b + 1);
         } else if b == new.len() || (a < old.len() && common[a + 1][b] >= common[a][b + 1]) {
             lines.push(Line::Removed(old[a]));
@@ -111,7 +111,7 @@ fn common_lengths(old: &[&str], new: &[&str]) -> Vec<Vec<usize>> {
 fn hunks(lines: &[Line<'_>]) -> Vec<std::ops::Range<usize>> {
     let mut hunks: Vec<std::ops::Range<usize>> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
-        if matches!(line, Line::Kept(_)) {
+        if matches!(line, Line::Unchanged(_)) {
             continue;
         }
         let (start, end) = (
@@ -150,7 +150,7 @@ fn write_hunk(text: &mut String, lines: &[Line<'_>], hunk: std::ops::Range<usize
     let _ = writeln!(text, "@@ -{old_side} +{new_side} @@");
     for line in shown {
         let (mark, line) = match line {
-            Line::Kept(line) => (' ', line),
+            Line::Unchanged(line) => (' ', line),
             Line::Removed(line) => ('-', line),
             Line::Added(line) => ('+', line),
         };

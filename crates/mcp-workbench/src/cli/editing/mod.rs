@@ -51,7 +51,7 @@ pub(super) enum EditingError {
 
 /// The result of an edit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum EditOutcome {
     Written,
     /// The difference was shown because of `--dry-run`.
     Shown,
@@ -100,10 +100,10 @@ impl Editing {
         arguments: &EditArguments,
         environment: &Environment,
         done: &str,
-    ) -> Result<Outcome, EditingError> {
+    ) -> Result<EditOutcome, EditingError> {
         let after = self.text.finish();
         if after == self.before {
-            return Ok(Outcome::Same);
+            return Ok(EditOutcome::Same);
         }
         let all = Findings::of(&after, &self.file, environment);
         let has_errors = !all.errors.is_empty();
@@ -113,7 +113,7 @@ impl Editing {
         }
         if arguments.dry_run {
             output::data(&difference(&self.file, &self.before, &after));
-            return Ok(Outcome::Shown);
+            return Ok(EditOutcome::Shown);
         }
         replace_unchanged(&self.file, &self.before, &after)?;
         output::remark(&format!("{done} in {}", self.file.display()));
@@ -125,7 +125,7 @@ impl Editing {
                 "the file still contains errors that it had before\n  hint: `{PROGRAM} check` lists them"
             ));
         }
-        Ok(Outcome::Written)
+        Ok(EditOutcome::Written)
     }
 }
 
@@ -135,23 +135,23 @@ pub(super) fn write_new(
     text: &str,
     arguments: &EditArguments,
     environment: &Environment,
-) -> Result<Outcome, EditingError> {
+) -> Result<EditOutcome, EditingError> {
     let findings = Findings::of(text, file, environment);
     if !findings.errors.is_empty() {
         return Err(EditingError::Invalid(findings.errors));
     }
     if arguments.dry_run {
         output::data(&difference(file, "", text));
-        return Ok(Outcome::Shown);
+        return Ok(EditOutcome::Shown);
     }
     create_new(file, text)?;
     for problem in findings.remarks {
         output::remark(&problem.to_string());
     }
-    Ok(Outcome::Written)
+    Ok(EditOutcome::Written)
 }
 
-/// Returns the difference of two texts without values that look like secrets.
+/// Returns the difference of two texts without values that style like secrets.
 fn difference(file: &Path, before: &str, after: &str) -> String {
     let difference = diff::unified(file, before, after);
     let secrets = literal_values(&[before, after]);

@@ -169,7 +169,7 @@ fn topics(inside: &[&Addition<'_>]) -> String {
 /// Returns the clients that the servers of a toolbox came from.
 fn clients(inside: &[&Addition<'_>]) -> String {
     let mut clients: Vec<&str> = Vec::new();
-    for place in inside.iter().filter_map(|it| it.finding.places.first()) {
+    for place in inside.iter().filter_map(|it| it.candidate.places.first()) {
         if !clients.contains(&place.client.title) {
             clients.push(place.client.title);
         }

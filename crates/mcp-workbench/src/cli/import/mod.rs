@@ -17,10 +17,12 @@ use thiserror::Error;
 
 use self::{
     destination::Destination,
-    plan::{Addition, Finding, Grouping, assign, gather, skip_projects},
-    report::{Report, Searched},
+    plan::{Addition, Grouping, ImportCandidate, assign, gather, skip_projects},
+    report::{Report, SearchedFile},
 };
-use super::{Done, configuration::ConfigurationError, demo::program, output, terminal::Look};
+use super::{
+    CommandResult, configuration::ConfigurationError, demo::program, output, terminal::OutputStyle,
+};
 use crate::{
     clients::{CLIENTS, Client, ClientName, DiscoveredFile, ReadError, client, find, own_servers},
     config::{EditError, Environment, Problems, WriteError},
@@ -96,27 +98,31 @@ pub(super) fn run(
     config: Option<&Path>,
     arguments: &ImportArguments,
     environment: &Environment,
-) -> Done {
+) -> CommandResult {
     let destination = Destination::find(config, environment)?;
     let clients = arguments.clients();
     let (files, unreadable) = readable(find(&clients, environment));
     let own = program()?;
     let known = own_servers(destination.text());
-    let searched: Vec<Searched> = files.iter().map(Searched::of).collect();
-    let mut findings = gather(files, &known, Path::new(&own));
-    if findings.is_empty() {
+    let searched: Vec<SearchedFile> = files.iter().map(SearchedFile::of).collect();
+    let mut candidates = gather(files, &known, Path::new(&own));
+    if candidates.is_empty() {
         return Err(nothing(&clients, &unreadable).into());
     }
     if !arguments.json {
-        let look = Look::of_stdout(environment);
-        output::data(&report::searched_table(&searched, environment.home(), look));
+        let style = OutputStyle::of_stdout(environment);
+        output::data(&report::searched_files_table(
+            &searched,
+            environment.home(),
+            style,
+        ));
     }
-    if !arguments.admits_projects(&findings) {
-        skip_projects(&mut findings);
+    if !arguments.admits_projects(&candidates) {
+        skip_projects(&mut candidates);
     }
-    topic::classify(&mut findings, &destination, environment);
-    let grouping = arguments.grouping(&findings)?;
-    let additions = assign(&findings, &grouping, &known);
+    topic::classify(&mut candidates, &destination, environment);
+    let grouping = arguments.grouping(&candidates)?;
+    let additions = assign(&candidates, &grouping, &known);
     let written = !arguments.dry_run && !additions.is_empty();
     let text = destination.with(&additions, &grouping, environment)?;
     if written {
@@ -126,7 +132,7 @@ pub(super) fn run(
     let done = Report {
         file: &destination.file,
         searched: &searched,
-        findings: &findings,
+        candidates: &candidates,
         additions: &additions,
         unreadable: &unreadable,
         written,
@@ -138,9 +144,9 @@ pub(super) fn run(
 /// Reports the result. An unreadable file makes the exit code a failure, even if the others were imported.
 fn say(report: &Report<'_>, as_json: bool, environment: &Environment) -> ExitCode {
     if as_json {
-        output::as_it_is(&escaped(&report.json()));
+        output::raw(&escaped(&report.json()));
     } else {
-        output::data(&report.table(Look::of_stdout(environment)));
+        output::data(&report.table(OutputStyle::of_stdout(environment)));
         output::remark(&report.remarks());
         output::remark(&report.next_steps(environment));
     }
@@ -167,10 +173,10 @@ impl ImportArguments {
 
     /// Shows the servers of project files in full, and returns true if they are imported: with `--project`, or if
     /// the user agrees.
-    fn admits_projects(&self, findings: &[Finding]) -> bool {
+    fn admits_projects(&self, candidates: &[ImportCandidate]) -> bool {
         let is_shown = !self.json && (self.project || self.asks());
-        if is_shown && findings.iter().any(Finding::is_from_project) {
-            output::remark(&report::project_servers(findings));
+        if is_shown && candidates.iter().any(ImportCandidate::is_from_project) {
+            output::remark(&report::project_servers(candidates));
             return self.project || question::projects(&mut io::stdin().lock(), output::prompt);
         }
         self.project
@@ -182,11 +188,11 @@ impl ImportArguments {
     }
 
     /// Returns the grouping into toolboxes: from the arguments or from the user.
-    fn grouping(&self, findings: &[Finding]) -> Result<Grouping, ImportError> {
+    fn grouping(&self, candidates: &[ImportCandidate]) -> Result<Grouping, ImportError> {
         if let Some(toolbox) = &self.toolbox {
             return Ok(Grouping::One(toolbox.clone()));
         }
-        let groups = question::groups(findings);
+        let groups = question::groups(candidates);
         if self.by_client {
             return Ok(Grouping::ByClient);
         }

@@ -14,16 +14,16 @@ use crate::{
 
 /// A server with all places where it was found.
 #[derive(Debug, PartialEq)]
-pub(super) struct Finding {
+pub(super) struct ImportCandidate {
     /// The first name that it was found under.
     pub(super) name: String,
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<ServerLocation>,
     pub(super) kind: Kind,
 }
 
 /// The location of a server in a client.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct ServerLocation {
     pub(super) client: &'static Client,
     pub(super) file: PathBuf,
     /// The directory that the server is for, if any.
@@ -31,7 +31,7 @@ pub(super) struct Place {
     pub(super) name: String,
 }
 
-impl PartialEq for Place {
+impl PartialEq for ServerLocation {
     fn eq(&self, other: &Self) -> bool {
         let key = |it: &Self| {
             (
@@ -49,7 +49,7 @@ impl PartialEq for Place {
 #[derive(Debug, PartialEq)]
 pub(super) enum Kind {
     /// It is not in the configuration.
-    New(New),
+    New(NewServer),
     /// It is new, and comes from a project file that the user has not agreed to.
     Skipped,
     Present {
@@ -66,7 +66,7 @@ pub(super) enum Kind {
 
 /// A new server.
 #[derive(Debug, PartialEq)]
-pub(super) struct New {
+pub(super) struct NewServer {
     pub(super) identity: Identity,
     pub(super) entry: Value,
     pub(super) remarks: Vec<Remark>,
@@ -93,8 +93,8 @@ pub(super) enum Grouping {
 pub(super) struct Addition<'f> {
     pub(super) toolbox: String,
     pub(super) name: String,
-    pub(super) finding: &'f Finding,
-    pub(super) new: &'f New,
+    pub(super) candidate: &'f ImportCandidate,
+    pub(super) new: &'f NewServer,
 }
 
 /// Merges the servers of all files: identical servers become one, in the order of the files.
@@ -102,32 +102,32 @@ pub(super) fn gather(
     files: Vec<DiscoveredFile>,
     known: &[OwnServer],
     program: &Path,
-) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = Vec::new();
+) -> Vec<ImportCandidate> {
+    let mut candidates: Vec<ImportCandidate> = Vec::new();
     for file in files {
         for server in file.servers.into_iter().flatten() {
-            let place = Place {
+            let place = ServerLocation {
                 client: file.client,
                 file: file.path.clone(),
                 project: server.project.clone(),
                 name: server.name.clone(),
             };
             let kind = kind_of(server.parsed, file.scope, known, program);
-            add(&mut findings, place, kind);
+            add(&mut candidates, place, kind);
         }
     }
-    findings
+    candidates
 }
 
-fn add(findings: &mut Vec<Finding>, place: Place, kind: Kind) {
+fn add(candidates: &mut Vec<ImportCandidate>, place: ServerLocation, kind: Kind) {
     if let Some(identity) = kind.identity() {
-        let mut same = findings.iter_mut();
+        let mut same = candidates.iter_mut();
         if let Some(same) = same.find(|it| it.kind.identity() == Some(identity)) {
             same.join(place, kind);
             return;
         }
     }
-    findings.push(Finding {
+    candidates.push(ImportCandidate {
         name: place.name.clone(),
         places: vec![place],
         kind,
@@ -156,7 +156,7 @@ fn kind_of(parsed: ParsedEntry, scope: Scope, known: &[OwnServer], program: &Pat
     if !wrong.is_empty() {
         return Kind::Unusable(wrong);
     }
-    let mut new = New {
+    let mut new = NewServer {
         identity,
         entry: imported.entry,
         remarks: imported.remarks,
@@ -170,9 +170,9 @@ fn kind_of(parsed: ParsedEntry, scope: Scope, known: &[OwnServer], program: &Pat
 }
 
 /// Skips the new servers of project files.
-pub(super) fn skip_projects(findings: &mut [Finding]) {
-    for finding in findings.iter_mut().filter(|it| it.is_from_project()) {
-        finding.kind = Kind::Skipped;
+pub(super) fn skip_projects(candidates: &mut [ImportCandidate]) {
+    for candidate in candidates.iter_mut().filter(|it| it.is_from_project()) {
+        candidate.kind = Kind::Skipped;
     }
 }
 
@@ -193,13 +193,13 @@ fn wrong_places(entry: &Value) -> Vec<String> {
 /// Assigns a toolbox to every new server, and a name that is free in it: its own, or with the client's appended.
 /// `known` are the servers of the configuration.
 pub(super) fn assign<'f>(
-    findings: &'f [Finding],
+    candidates: &'f [ImportCandidate],
     grouping: &Grouping,
     known: &[OwnServer],
 ) -> Vec<Addition<'f>> {
     let mut additions: Vec<Addition<'f>> = Vec::new();
-    for finding in findings {
-        let (Kind::New(new), Some(first)) = (&finding.kind, finding.places.first()) else {
+    for candidate in candidates {
+        let (Kind::New(new), Some(first)) = (&candidate.kind, candidate.places.first()) else {
             continue;
         };
         let client = first.client.word();
@@ -212,9 +212,9 @@ pub(super) fn assign<'f>(
             Grouping::ByClient => client.clone(),
             Grouping::One(name) => name.clone(),
         };
-        let own = match finding.name.trim() {
+        let own = match candidate.name.trim() {
             "" => &client,
-            _ => &finding.name,
+            _ => &candidate.name,
         };
         let numbered = (2..).map(|number| format!("{own}-{client}-{number}"));
         let mut names = [own.clone(), format!("{own}-{client}")]
@@ -228,14 +228,14 @@ pub(super) fn assign<'f>(
         additions.push(Addition {
             toolbox,
             name: name.unwrap_or_else(|| own.clone()),
-            finding,
+            candidate,
             new,
         });
     }
     additions
 }
 
-impl Finding {
+impl ImportCandidate {
     /// Returns true if it is new and comes from a project file.
     pub(super) fn is_from_project(&self) -> bool {
         matches!(&self.kind, Kind::New(new) if new.from_project)
@@ -244,7 +244,7 @@ impl Finding {
     /// Adds a place of the same server. The user's own entry wins over a project's, and then an enabled entry
     /// over a disabled one. Of two tool restrictions the stricter one wins. A project's restrictions do not count
     /// beside the user's own entry, because the user may not have agreed to the project file.
-    fn join(&mut self, place: Place, kind: Kind) {
+    fn join(&mut self, place: ServerLocation, kind: Kind) {
         let (Kind::New(one), Kind::New(mut other)) = (&mut self.kind, kind) else {
             self.places.push(place);
             return;
@@ -268,13 +268,15 @@ impl Finding {
 impl Kind {
     fn identity(&self) -> Option<&Identity> {
         match self {
-            Self::New(New { identity, .. }) | Self::Present { identity, .. } => Some(identity),
+            Self::New(NewServer { identity, .. }) | Self::Present { identity, .. } => {
+                Some(identity)
+            }
             Self::Skipped | Self::Ourselves | Self::NotAServer | Self::Unusable(_) => None,
         }
     }
 }
 
-impl New {
+impl NewServer {
     /// Returns true if the entry contains a literal secret.
     pub(super) fn holds_secret(&self) -> bool {
         let mut remarks = self.remarks.iter();

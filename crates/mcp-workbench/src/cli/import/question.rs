@@ -2,7 +2,7 @@
 
 use std::io::BufRead;
 
-use super::plan::{Finding, Grouping, Kind};
+use super::plan::{Grouping, ImportCandidate, Kind};
 use crate::visible::visible;
 
 /// The servers of a topic.
@@ -14,13 +14,13 @@ pub(super) struct Group {
 }
 
 /// Returns the new servers by topic, in the order in which they were found.
-pub(super) fn groups(findings: &[Finding]) -> Vec<Group> {
+pub(super) fn groups(candidates: &[ImportCandidate]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    for finding in findings {
-        let Kind::New(new) = &finding.kind else {
+    for candidate in candidates {
+        let Kind::New(new) = &candidate.kind else {
             continue;
         };
-        let (topic, server) = (new.topic.name, finding.name.clone());
+        let (topic, server) = (new.topic.name, candidate.name.clone());
         match groups.iter_mut().find(|it| it.topic == topic) {
             Some(group) => group.servers.push(server),
             None => groups.push(Group {

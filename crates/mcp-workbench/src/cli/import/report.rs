@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 
 use super::{
     destination::Destination,
-    plan::{Addition, Finding, Kind, Place},
+    plan::{Addition, ImportCandidate, Kind, ServerLocation},
 };
 use crate::{
     cli::{
         PROGRAM,
         shell::quoted,
-        terminal::{Column, Look, Table, count},
+        terminal::{Column, OutputStyle, Table, count},
     },
     clients::{Client, DiscoveredFile, ReadError, Scope},
     config::{self, Environment},
@@ -23,8 +23,8 @@ use crate::{
 pub(super) struct Report<'r> {
     pub(super) file: &'r Path,
     /// The files that were read.
-    pub(super) searched: &'r [Searched],
-    pub(super) findings: &'r [Finding],
+    pub(super) searched: &'r [SearchedFile],
+    pub(super) candidates: &'r [ImportCandidate],
     pub(super) additions: &'r [Addition<'r>],
     /// The files that could not be read.
     pub(super) unreadable: &'r [ReadError],
@@ -35,14 +35,14 @@ pub(super) struct Report<'r> {
 }
 
 /// A file that was read.
-pub(super) struct Searched {
+pub(super) struct SearchedFile {
     client: &'static Client,
     file: PathBuf,
     scope: Scope,
     servers: usize,
 }
 
-impl Searched {
+impl SearchedFile {
     pub(super) fn of(file: &DiscoveredFile) -> Self {
         Self {
             client: file.client,
@@ -54,7 +54,11 @@ impl Searched {
 }
 
 /// Formats the files that contain servers, one per line.
-pub(super) fn searched_table(searched: &[Searched], home: Option<&Path>, look: Look) -> String {
+pub(super) fn searched_files_table(
+    searched: &[SearchedFile],
+    home: Option<&Path>,
+    style: OutputStyle,
+) -> String {
     let mut table = Table::new([Column::Text(""), Column::Text(""), Column::Text("")]);
     for it in searched.iter().filter(|it| it.servers > 0) {
         table.row([
@@ -63,22 +67,22 @@ pub(super) fn searched_table(searched: &[Searched], home: Option<&Path>, look: L
             count(it.servers, "server"),
         ]);
     }
-    format!("{}\n", table.render(look, ""))
+    format!("{}\n", table.render(style, ""))
 }
 
 /// Formats the servers of project files with their whole entries, so that the user can judge them. Secrets are
 /// not hidden: hiding a part would let a hostile file choose what is seen.
-pub(super) fn project_servers(findings: &[Finding]) -> String {
+pub(super) fn project_servers(candidates: &[ImportCandidate]) -> String {
     let mut lines =
         vec!["servers in files of this directory, as they would be imported:".to_owned()];
-    for finding in findings {
-        let (Kind::New(new), Some(place)) = (&finding.kind, finding.places.first()) else {
+    for candidate in candidates {
+        let (Kind::New(new), Some(place)) = (&candidate.kind, candidate.places.first()) else {
             continue;
         };
         if !new.from_project {
             continue;
         }
-        let (name, file) = (revealed(&finding.name), place.file.display().to_string());
+        let (name, file) = (revealed(&candidate.name), place.file.display().to_string());
         lines.push(format!("  {name} ({})", revealed(&file)));
         lines.extend(entry_lines(&new.entry).map(|line| format!("    {}", revealed(&line))));
     }
@@ -114,14 +118,15 @@ fn word(word: &str) -> String {
 
 impl Report<'_> {
     /// Formats the servers, one per line, with the places where they were found.
-    pub(super) fn table(&self, look: Look) -> String {
+    pub(super) fn table(&self, style: OutputStyle) -> String {
         let headings = ["server", "toolbox", "what", "found in"];
         let mut table = Table::new(headings.map(Column::Text));
-        for finding in self.findings {
-            let (toolbox, name, what) = match &finding.kind {
+        for candidate in self.candidates {
+            let (toolbox, name, what) = match &candidate.kind {
                 Kind::New(_) => {
                     let mut additions = self.additions.iter();
-                    let Some(it) = additions.find(|it| std::ptr::eq(it.finding, finding)) else {
+                    let Some(it) = additions.find(|it| std::ptr::eq(it.candidate, candidate))
+                    else {
                         continue;
                     };
                     let off = if it.new.is_disabled() {
@@ -139,17 +144,17 @@ impl Report<'_> {
                 ),
                 Kind::Skipped => (
                     "-".to_owned(),
-                    finding.name.as_str(),
+                    candidate.name.as_str(),
                     "not imported without --project".to_owned(),
                 ),
                 Kind::Ourselves => (
                     "-".to_owned(),
-                    finding.name.as_str(),
+                    candidate.name.as_str(),
                     "the workbench itself".to_owned(),
                 ),
                 Kind::Unusable(_) => (
                     "-".to_owned(),
-                    finding.name.as_str(),
+                    candidate.name.as_str(),
                     "cannot be imported".to_owned(),
                 ),
                 Kind::NotAServer => continue,
@@ -158,15 +163,15 @@ impl Report<'_> {
                 visible(name).into_owned(),
                 visible(&toolbox).into_owned(),
                 visible(&what).into_owned(),
-                self.places(finding, name),
+                self.places(candidate, name),
             ]);
         }
-        table.render(look, "")
+        table.render(style, "")
     }
 
     /// Formats the places of a server, with the name it has there if that differs.
-    fn places(&self, finding: &Finding, name: &str) -> String {
-        let places = finding.places.iter().map(|place| {
+    fn places(&self, candidate: &ImportCandidate, name: &str) -> String {
+        let places = candidate.places.iter().map(|place| {
             let mut text = place.client.title.to_owned();
             if let Some(project) = &place.project {
                 text.push_str(&format!(" in {}", shown(project, self.home)));
@@ -189,9 +194,9 @@ impl Report<'_> {
             let name = visible(&addition.name);
             lines.extend(remarks.map(|remark| format!("{name}: {remark}")));
         }
-        for finding in self.findings {
-            if let Kind::Unusable(places) = &finding.kind {
-                let (name, places) = (visible(&finding.name), places.join(", "));
+        for candidate in self.candidates {
+            if let Kind::Unusable(places) = &candidate.kind {
+                let (name, places) = (visible(&candidate.name), places.join(", "));
                 lines.push(format!(
                     "{name}: the workbench does not support the value of {}; add it by hand",
                     visible(&places)
@@ -203,7 +208,8 @@ impl Report<'_> {
     }
 
     fn outcome(&self) -> String {
-        let found = |is: fn(&Kind) -> bool| self.findings.iter().filter(|it| is(&it.kind)).count();
+        let found =
+            |is: fn(&Kind) -> bool| self.candidates.iter().filter(|it| is(&it.kind)).count();
         let file = shown(self.file, self.home);
         let added = count(self.additions.len(), "server");
         let mut text = match (self.additions.len(), self.written) {
@@ -257,8 +263,8 @@ impl Report<'_> {
         let mut step = |command: &str, why: &str| {
             text.push_str(&format!("\n  {PROGRAM}{option} {command}\n      {why}"));
         };
-        let is_skipped = |it: &Finding| matches!(it.kind, Kind::Skipped);
-        if self.findings.iter().any(is_skipped) {
+        let is_skipped = |it: &ImportCandidate| matches!(it.kind, Kind::Skipped);
+        if self.candidates.iter().any(is_skipped) {
             let why = "review and import the servers of this directory too";
             step("import --project", why);
         }
@@ -267,7 +273,7 @@ impl Report<'_> {
             let why = "if you trust this server of the directory";
             step(&visible(&format!("enable {toolbox} {name}")), why);
         }
-        if !self.findings.iter().all(is_skipped) {
+        if !self.candidates.iter().all(is_skipped) {
             step("doctor", "start every server once and report problems");
         }
         for client in self.to_be_served() {
@@ -297,14 +303,14 @@ impl Report<'_> {
 
     /// Returns true if a client has the workbench, and only servers that the workbench had already.
     fn is_served(&self, client: &Client) -> bool {
-        let is_there = |finding: &Finding| {
-            let mut places = finding.places.iter();
+        let is_there = |candidate: &ImportCandidate| {
+            let mut places = candidate.places.iter();
             places.any(|place| place.client.name == client.name)
         };
-        let mut findings = self.findings.iter();
+        let mut candidates = self.candidates.iter();
         let mut additions = self.additions.iter();
-        findings.any(|it| matches!(it.kind, Kind::Ourselves) && is_there(it))
-            && !additions.any(|it| is_there(it.finding))
+        candidates.any(|it| matches!(it.kind, Kind::Ourselves) && is_there(it))
+            && !additions.any(|it| is_there(it.candidate))
     }
 
     pub(super) fn json(&self) -> String {
@@ -312,22 +318,25 @@ impl Report<'_> {
             .searched
             .iter()
             .map(|it| json!({"client": it.client.word(), "file": it.file.to_string_lossy(), "servers": it.servers}));
-        let findings = self.findings.iter().map(|finding| self.finding(finding));
+        let candidates = self
+            .candidates
+            .iter()
+            .map(|candidate| self.candidate(candidate));
         let unreadable = self.unreadable.iter().map(ToString::to_string);
         let value = json!({
             "file": self.file.to_string_lossy(),
             "written": self.written,
             "searched": files.collect::<Vec<_>>(),
-            "servers": findings.collect::<Vec<_>>(),
+            "servers": candidates.collect::<Vec<_>>(),
             "unreadable": unreadable.collect::<Vec<_>>(),
         });
         format!("{value:#}\n")
     }
 
-    fn finding(&self, finding: &Finding) -> Value {
+    fn candidate(&self, candidate: &ImportCandidate) -> Value {
         let mut additions = self.additions.iter();
-        let addition = additions.find(|it| std::ptr::eq(it.finding, finding));
-        let (status, toolbox, name) = match (&finding.kind, addition) {
+        let addition = additions.find(|it| std::ptr::eq(it.candidate, candidate));
+        let (status, toolbox, name) = match (&candidate.kind, addition) {
             (Kind::New(_), Some(it)) => ("new", Some(&it.toolbox), Some(&it.name)),
             (Kind::Skipped, _) => ("skipped", None, None),
             (Kind::Present { toolbox, name, .. }, _) => ("present", Some(toolbox), Some(name)),
@@ -345,7 +354,7 @@ impl Report<'_> {
             "name": name,
             "disabled": addition.is_some_and(|it| it.new.is_disabled()),
             "entry": from_project.map(|it| &it.new.entry),
-            "places": finding.places.iter().map(place).collect::<Vec<_>>(),
+            "places": candidate.places.iter().map(place).collect::<Vec<_>>(),
             "remarks": remarks.collect::<Vec<_>>(),
         })
     }
@@ -361,7 +370,7 @@ fn shown(path: &Path, home: Option<&Path>) -> String {
     visible(&text).into_owned()
 }
 
-fn place(place: &Place) -> Value {
+fn place(place: &ServerLocation) -> Value {
     json!({
         "client": place.client.word(),
         "file": place.file.to_string_lossy(),

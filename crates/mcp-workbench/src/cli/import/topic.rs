@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::{
     destination::Destination,
-    plan::{Finding, Kind, New},
+    plan::{ImportCandidate, Kind, NewServer},
 };
 use crate::{
     clients::Identity,
@@ -244,13 +244,13 @@ const TOPICS: &[Topic] = &[
 
 /// Finds the topic of every new server.
 pub(super) fn classify(
-    findings: &mut [Finding],
+    candidates: &mut [ImportCandidate],
     destination: &Destination,
     environment: &Environment,
 ) {
-    for finding in findings {
-        if let Kind::New(new) = &mut finding.kind {
-            let topic = by_name(&finding.name, &new.identity)
+    for candidate in candidates {
+        if let Kind::New(new) = &mut candidate.kind {
+            let topic = by_name(&candidate.name, &new.identity)
                 .or_else(|| best(&tool_words(new, destination, environment)));
             new.topic = topic.unwrap_or(GENERAL);
         }
@@ -278,7 +278,11 @@ fn package(identity: &Identity) -> String {
 }
 
 /// Returns the words in the names of the server's cached tools.
-fn tool_words(new: &New, destination: &Destination, environment: &Environment) -> Vec<String> {
+fn tool_words(
+    new: &NewServer,
+    destination: &Destination,
+    environment: &Environment,
+) -> Vec<String> {
     let config = json!({"toolboxes": {"t": {"description": "d", "mcpServers": {"s": new.entry}}}});
     let Ok(loaded) = parse(&config.to_string(), &destination.file, environment) else {
         return Vec::new();

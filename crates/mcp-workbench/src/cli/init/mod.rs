@@ -13,10 +13,10 @@ use clap::Args;
 use thiserror::Error;
 
 pub(super) use self::template::without_toolboxes;
-use self::{questions::ask, template::First};
+use self::{questions::ask, template::NewConfiguration};
 use super::{
-    Done, PROGRAM,
-    editing::{EditArguments, Outcome, write_new},
+    CommandResult, PROGRAM,
+    editing::{EditArguments, EditOutcome, write_new},
     output,
     shell::quoted,
 };
@@ -71,7 +71,7 @@ pub(super) fn run(
     config: Option<&Path>,
     arguments: &InitArguments,
     environment: &Environment,
-) -> Done {
+) -> CommandResult {
     let file = destination(config, arguments, environment)?;
     // Checked first, so that nobody answers questions for a file that cannot be written.
     if file.symlink_metadata().is_ok() {
@@ -83,10 +83,10 @@ pub(super) fn run(
         None if asks => {
             ask(&mut io::stdin().lock(), output::prompt)?.ok_or(InitError::Unanswered)?
         }
-        None => First::default(),
+        None => NewConfiguration::default(),
     };
     let outcome = write_new(&file, &first.text(), &arguments.edit, environment)?;
-    if outcome == Outcome::Written {
+    if outcome == EditOutcome::Written {
         output::remark(&next_steps(&file, &first.toolbox, environment));
     }
     Ok(ExitCode::SUCCESS)
@@ -104,8 +104,8 @@ fn destination(
 }
 
 impl InitArguments {
-    fn first(&self, toolbox: &str) -> First {
-        let mut first = First::named(toolbox);
+    fn first(&self, toolbox: &str) -> NewConfiguration {
+        let mut first = NewConfiguration::named(toolbox);
         if let Some(description) = &self.description {
             first.description.clone_from(description);
         }

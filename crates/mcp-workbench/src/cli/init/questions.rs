@@ -2,18 +2,21 @@
 
 use std::io::{self, BufRead};
 
-use super::template::{First, name_of};
+use super::template::{NewConfiguration, name_of};
 use crate::visible::visible;
 
 /// Asks for the content of a new file; returns `None` if the input ends early. An empty answer accepts the
 /// default in brackets.
-pub(super) fn ask(input: &mut impl BufRead, say: impl Fn(&str)) -> io::Result<Option<First>> {
+pub(super) fn ask(
+    input: &mut impl BufRead,
+    say: impl Fn(&str),
+) -> io::Result<Option<NewConfiguration>> {
     let mut questions = Questions { input, say };
-    let usual = First::default();
+    let usual = NewConfiguration::default();
     let Some(toolbox) = questions.ask("Name of the first toolbox", &usual.toolbox)? else {
         return Ok(None);
     };
-    let mut first = First::named(&toolbox);
+    let mut first = NewConfiguration::named(&toolbox);
     if toolbox == usual.toolbox {
         first.description = usual.description;
     }
@@ -99,7 +102,7 @@ mod tests {
 
     use super::*;
 
-    fn answered(input: &str) -> (Option<First>, String) {
+    fn answered(input: &str) -> (Option<NewConfiguration>, String) {
         let said = RefCell::new(String::new());
         let first = ask(&mut input.as_bytes(), |text| {
             said.borrow_mut().push_str(text);
@@ -110,7 +113,7 @@ mod tests {
     #[test]
     fn empty_answers_take_what_is_usual() {
         let (first, said) = answered("\n\n\n");
-        assert_eq!(first, Some(First::default()));
+        assert_eq!(first, Some(NewConfiguration::default()));
         assert_eq!(
             said,
             "Name of the first toolbox [main]: What is it for? Models choose by this [General tools]: \
@@ -124,7 +127,7 @@ mod tests {
         let words = ["npx", "-y", "my server"].map(str::to_owned);
         assert_eq!(
             first,
-            Some(First {
+            Some(NewConfiguration {
                 toolbox: "dev".to_owned(),
                 description: "Code".to_owned(),
                 server: Some(("my server".to_owned(), words.to_vec())),

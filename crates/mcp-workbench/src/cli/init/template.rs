@@ -50,22 +50,22 @@ const RUNNERS: &[&str] = &[
 ];
 
 /// Subcommands of these programs.
-const RUNNER_WORDS: &[&str] = &["run", "exec", "dlx", "x"];
+const RUNNER_SUBCOMMANDS: &[&str] = &["run", "exec", "dlx", "x"];
 
 /// Common prefixes and suffixes of server packages.
-const BEFORE: &[&str] = &["mcp-server-", "server-", "mcp-"];
-const BEHIND: &[&str] = &["-mcp-server", "-server", "-mcp"];
+const NAME_PREFIXES: &[&str] = &["mcp-server-", "server-", "mcp-"];
+const NAME_SUFFIXES: &[&str] = &["-mcp-server", "-server", "-mcp"];
 
 /// The content of a new file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct First {
+pub(super) struct NewConfiguration {
     pub(super) toolbox: String,
     pub(super) description: String,
     /// The name of a server and its command line.
     pub(super) server: Option<(String, Vec<String>)>,
 }
 
-impl First {
+impl NewConfiguration {
     /// Creates a toolbox without a server.
     pub(super) fn named(toolbox: &str) -> Self {
         Self {
@@ -100,7 +100,7 @@ impl First {
     }
 }
 
-impl Default for First {
+impl Default for NewConfiguration {
     fn default() -> Self {
         Self {
             toolbox: "main".to_owned(),
@@ -132,16 +132,17 @@ pub(super) fn name_of(words: &[String]) -> String {
     };
     let mut words = words.iter();
     let program = words.next().map(|word| stem(word)).unwrap_or_default();
-    let named = words.find(|word| !word.starts_with('-') && !RUNNER_WORDS.contains(&word.as_str()));
+    let named =
+        words.find(|word| !word.starts_with('-') && !RUNNER_SUBCOMMANDS.contains(&word.as_str()));
     let name = match named {
         Some(named) if RUNNERS.contains(&program.as_str()) => stem(named),
         _ => program,
     };
-    let bare = BEFORE
+    let bare = NAME_PREFIXES
         .iter()
         .find_map(|it| name.strip_prefix(it))
         .unwrap_or(&name);
-    let bare = BEHIND
+    let bare = NAME_SUFFIXES
         .iter()
         .find_map(|it| bare.strip_suffix(it))
         .unwrap_or(bare);
@@ -168,13 +169,13 @@ mod tests {
 
     #[test]
     fn the_file_is_valid_and_holds_what_was_said() {
-        let first = First {
+        let first = NewConfiguration {
             toolbox: "my \"box\" @description".to_owned(),
             description: "For x \\ y".to_owned(),
             server: Some(("time".to_owned(), words("uvx mcp-server-time"))),
         };
         let environment = Environment::new([], "/start".into(), None);
-        for first in [first, First::default()] {
+        for first in [first, NewConfiguration::default()] {
             let loaded = parse(&first.text(), Path::new("a.json"), &environment).expect("valid");
             assert!(loaded.warnings.is_empty() && loaded.unset.is_empty());
             let toolbox = &loaded.config.toolboxes[first.toolbox.as_str()];

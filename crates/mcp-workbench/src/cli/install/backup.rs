@@ -10,7 +10,7 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-use super::{InstallError, change::Change, target::Target};
+use super::{InstallError, change::Change, target::TargetFile};
 use crate::private_files::open_new;
 
 /// Separates the file name from the time and digest in the name of a backup.
@@ -37,7 +37,7 @@ pub(super) struct Backup {
 
 impl Backup {
     /// Backs up a file before it is changed.
-    pub(super) fn make(target: &Target, change: &Change) -> Result<Self, InstallError> {
+    pub(super) fn make(target: &TargetFile, change: &Change) -> Result<Self, InstallError> {
         let time = SystemTime::now().duration_since(UNIX_EPOCH);
         let mut time = time.map_or(0, |time| time.as_secs());
         // An undo uses the newest backup, so times must increase even if the clock was set back.
@@ -137,7 +137,7 @@ fn digest(text: &str) -> String {
 
 /// Writes the backup for the user alone, whatever the permissions of the file: it may contain secrets, and
 /// outlives them.
-fn copy(path: &Path, target: &Target) -> io::Result<()> {
+fn copy(path: &Path, target: &TargetFile) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{InstallError, target::Target};
+use super::{InstallError, target::TargetFile};
 use crate::{
     cli::PROGRAM,
     clients::{
@@ -25,7 +25,7 @@ pub(super) struct Change {
     /// The removed servers, as they are shown.
     removed: Vec<String>,
     /// Servers that the workbench also has, and that stay.
-    doubled: Vec<String>,
+    duplicates: Vec<String>,
     /// Servers that only the client has.
     others: Vec<String>,
     /// Entries that only the client can use, such as its extensions.
@@ -41,7 +41,7 @@ pub(super) struct Change {
 enum Relation {
     Ours,
     /// The workbench has the same server.
-    Doubled,
+    Duplicate,
     /// The workbench has the same server, disabled.
     Off,
     /// Only the client has it.
@@ -52,7 +52,7 @@ enum Relation {
 
 impl Change {
     pub(super) fn of(
-        target: &Target,
+        target: &TargetFile,
         own: &OwnEntry<'_>,
         known: &[OwnServer],
         replace: bool,
@@ -80,11 +80,11 @@ impl Change {
                 Relation::Other => change.others.push(server.name),
                 Relation::Foreign => change.foreign.push(server.name),
                 Relation::Off => change.off.push(server.name),
-                Relation::Doubled if replace => {
+                Relation::Duplicate if replace => {
                     change.removed.push(shown(&server.name, section.as_deref()));
                     gone.push((server.name, section));
                 }
-                Relation::Doubled => change.doubled.push(server.name),
+                Relation::Duplicate => change.duplicates.push(server.name),
             }
         }
         let ours = change.sets_ours.then_some((own.name, &value));
@@ -100,7 +100,7 @@ impl Change {
             differs: false,
             sets_ours: true,
             removed: Vec::new(),
-            doubled: Vec::new(),
+            duplicates: Vec::new(),
             others: Vec::new(),
             foreign: Vec::new(),
             off: Vec::new(),
@@ -120,7 +120,7 @@ impl Change {
 
     /// Formats the change: our entry and the names of removed servers. Their entries are not shown, because they
     /// may contain secrets.
-    pub(super) fn preview(&self, target: &Target, own: &OwnEntry<'_>) -> String {
+    pub(super) fn preview(&self, target: &TargetFile, own: &OwnEntry<'_>) -> String {
         let new = if target.text.is_none() { " (new)" } else { "" };
         let key = target.client.key.join(".");
         let mut text = format!("{}{new}, {key}:\n", target.path.display());
@@ -136,17 +136,17 @@ impl Change {
     }
 
     /// Returns remarks about the other servers in the file.
-    pub(super) fn remarks(&self, target: &Target, replace: bool) -> Vec<String> {
+    pub(super) fn remarks(&self, target: &TargetFile, replace: bool) -> Vec<String> {
         let client = target.client;
         let listed = |names: &[String]| {
             let names: Vec<_> = names.iter().map(|name| visible(name)).collect();
             names.join(", ")
         };
         let mut lines = Vec::new();
-        if !self.doubled.is_empty() && !replace {
+        if !self.duplicates.is_empty() && !replace {
             lines.push(format!(
                 "the workbench also has these: {}; --replace removes them from {}",
-                listed(&self.doubled),
+                listed(&self.duplicates),
                 client.title
             ));
         }
@@ -198,7 +198,10 @@ pub(super) fn shown(name: &str, section: Option<&Path>) -> String {
 }
 
 /// Parses the servers of a client's file.
-pub(super) fn servers(target: &Target, text: &str) -> Result<Vec<DiscoveredServer>, InstallError> {
+pub(super) fn servers(
+    target: &TargetFile,
+    text: &str,
+) -> Result<Vec<DiscoveredServer>, InstallError> {
     let servers = servers_in(target.client, text, target.scope, &target.directory);
     servers.map_err(|error| {
         let file = target.path.clone();
@@ -231,7 +234,7 @@ fn relation(server: &DiscoveredServer, known: &[OwnServer], program: &str) -> Re
     let same = known.iter().filter(|it| it.identity == identity);
     match (identity.is_some(), same.map(|it| it.disabled).min()) {
         // A disabled entry of the client is a duplicate even if ours is disabled too.
-        (true, Some(off)) if disabled || !off => Relation::Doubled,
+        (true, Some(off)) if disabled || !off => Relation::Duplicate,
         (true, Some(_)) => Relation::Off,
         (false, _) => Relation::Foreign,
         (true, None) => Relation::Other,
@@ -239,7 +242,7 @@ fn relation(server: &DiscoveredServer, known: &[OwnServer], program: &str) -> Re
 }
 
 /// Returns the project whose section contains a server, if it is not at the top.
-pub(super) fn section(target: &Target, server: &DiscoveredServer) -> Option<PathBuf> {
+pub(super) fn section(target: &TargetFile, server: &DiscoveredServer) -> Option<PathBuf> {
     match target.scope {
         Scope::User => server.project.clone(),
         Scope::Project => None,
@@ -248,7 +251,7 @@ pub(super) fn section(target: &Target, server: &DiscoveredServer) -> Option<Path
 
 /// Returns the text with our entry and without the removed servers.
 fn edited(
-    target: &Target,
+    target: &TargetFile,
     before: &str,
     ours: Option<(&str, &Value)>,
     gone: &[(String, Option<PathBuf>)],

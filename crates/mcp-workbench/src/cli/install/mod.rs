@@ -15,9 +15,9 @@ use clap::Args;
 use thiserror::Error;
 
 pub(super) use self::target::stable_program;
-use self::{backup::Backup, change::Change, target::Target};
+use self::{backup::Backup, change::Change, target::TargetFile};
 use super::{
-    Done, PROGRAM,
+    CommandResult, PROGRAM,
     configuration::{load_configuration, read_configuration},
     output,
 };
@@ -148,10 +148,10 @@ pub(super) fn run(
     config: Option<&Path>,
     arguments: &InstallArguments,
     environment: &Environment,
-) -> Done {
+) -> CommandResult {
     let client = client(arguments.client);
     if arguments.undo {
-        let target = Target::find(client, arguments.project, environment)?;
+        let target = TargetFile::find(client, arguments.project, environment)?;
         return undo::run(&target, arguments, environment);
     }
     load_configuration(config, environment)?;
@@ -174,13 +174,13 @@ pub(super) fn run(
     let target = writable(client, arguments.project, environment)?;
     let change = Change::of(&target, &own, &own_servers(&text), arguments.replace)
         .map_err(|error| by_hand(error, &target, &own))?;
-    carry_out(&target, &change, &own, arguments, environment)?;
+    apply(&target, &change, &own, arguments, environment)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Shows the change, asks for confirmation, writes the file and reports.
-fn carry_out(
-    target: &Target,
+fn apply(
+    target: &TargetFile,
     change: &Change,
     own: &OwnEntry<'_>,
     arguments: &InstallArguments,
@@ -228,9 +228,9 @@ fn writable(
     client: &'static Client,
     project: bool,
     environment: &Environment,
-) -> Result<Target, InstallError> {
+) -> Result<TargetFile, InstallError> {
     if client.can_be_written() {
-        return Target::find(client, project, environment);
+        return TargetFile::find(client, project, environment);
     }
     Err(InstallError::Discontinued {
         client: client.title,
@@ -239,7 +239,7 @@ fn writable(
 }
 
 /// Prints the entry for the user to paste, if the file cannot be edited in place.
-fn by_hand(error: InstallError, target: &Target, own: &OwnEntry<'_>) -> InstallError {
+fn by_hand(error: InstallError, target: &TargetFile, own: &OwnEntry<'_>) -> InstallError {
     let InstallError::Edit { file, error } = error else {
         return error;
     };
@@ -281,7 +281,7 @@ fn confirm(yes: bool) -> Result<(), InstallError> {
 }
 
 /// Backs the file up and writes it, unless it was changed meanwhile.
-fn write(target: &Target, change: &Change) -> Result<Backup, InstallError> {
+fn write(target: &TargetFile, change: &Change) -> Result<Backup, InstallError> {
     let backup = Backup::make(target, change)?;
     let written = match &target.text {
         Some(before) => replace_unchanged(&target.path, before, &change.text),
@@ -295,7 +295,7 @@ fn write(target: &Target, change: &Change) -> Result<Backup, InstallError> {
 }
 
 /// Reports the result and the remaining steps.
-fn report(target: &Target, backup: &Backup, remarks: Vec<String>, project: bool) {
+fn report(target: &TargetFile, backup: &Backup, remarks: Vec<String>, project: bool) {
     let client = target.client;
     let mut lines = vec![format!("wrote {}", target.path.display())];
     if target.text.is_some() {

@@ -10,7 +10,7 @@ use crate::{
 };
 
 #[derive(Debug)]
-pub(super) struct Target {
+pub(super) struct TargetFile {
     pub(super) client: &'static Client,
     pub(super) path: PathBuf,
     pub(super) scope: Scope,
@@ -20,7 +20,7 @@ pub(super) struct Target {
     pub(super) directory: PathBuf,
 }
 
-impl Target {
+impl TargetFile {
     /// Finds and reads the file of the user or project.
     pub(super) fn find(
         client: &'static Client,

@@ -9,20 +9,20 @@ use super::{
     InstallArguments, InstallError,
     backup::Backup,
     change::{is_ours, section, servers, shown, what},
-    target::{Target, stable_program},
+    target::{TargetFile, stable_program},
 };
 use crate::{
-    cli::{Done, output},
+    cli::{CommandResult, output},
     clients::{ClientEditError, ClientText, DiscoveredServer},
     config::{Environment, WriteError, replace_unchanged},
     visible::visible,
 };
 
 pub(super) fn run(
-    target: &Target,
+    target: &TargetFile,
     arguments: &InstallArguments,
     environment: &Environment,
-) -> Done {
+) -> CommandResult {
     let nothing = || InstallError::NothingToUndo {
         file: target.path.clone(),
     };
@@ -41,7 +41,7 @@ pub(super) fn run(
 
 /// Restores the original bytes of the file, and returns a report.
 fn restore(
-    target: &Target,
+    target: &TargetFile,
     now: &str,
     backup: &Backup,
     dry_run: bool,
@@ -74,7 +74,7 @@ fn restore(
 /// Removes our entry from a file that was changed since, adds back the servers that it replaced, and returns a
 /// report; `None` if our entry is not in the file.
 fn take_out(
-    target: &Target,
+    target: &TargetFile,
     now: &str,
     arguments: &InstallArguments,
     program: &str,
@@ -92,7 +92,7 @@ fn take_out(
     };
     let mut text = ClientText::parse(target.client, now).map_err(failed)?;
     text.remove(&own.name, None).map_err(failed)?;
-    let mut outcome = Outcome::default();
+    let mut outcome = UndoReport::default();
     for earlier in earlier_servers(target, own)? {
         let server = &earlier.server;
         let section = section(target, server);
@@ -125,7 +125,7 @@ struct EarlierServer {
 
 /// Returns the servers that the client had before the installs of our entry, the newest backup first.
 fn earlier_servers(
-    target: &Target,
+    target: &TargetFile,
     own: &DiscoveredServer,
 ) -> Result<Vec<EarlierServer>, InstallError> {
     let mut earlier: Vec<EarlierServer> = Vec::new();
@@ -159,7 +159,7 @@ fn is_same_place(one: &DiscoveredServer, other: &DiscoveredServer) -> bool {
 
 /// The servers of a backup, by result.
 #[derive(Default)]
-struct Outcome {
+struct UndoReport {
     restored: Vec<String>,
     /// In the file, with a different entry.
     changed: Vec<String>,
@@ -167,9 +167,9 @@ struct Outcome {
     missing: Vec<String>,
 }
 
-impl Outcome {
+impl UndoReport {
     /// Formats the report.
-    fn report(&self, target: &Target, own: &DiscoveredServer, dry_run: bool) -> String {
+    fn report(&self, target: &TargetFile, own: &DiscoveredServer, dry_run: bool) -> String {
         let (path, name) = (target.path.display(), visible(&own.name));
         let (removed, restored) = if dry_run {
             ("would remove", "would restore")

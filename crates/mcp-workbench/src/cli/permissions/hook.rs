@@ -18,10 +18,10 @@ use crate::{
 
 /// The handling of tools that need the user's approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Questions {
-    Asked,
+pub(super) enum ApprovalQuestions {
+    AskInClient,
     /// The workbench asks itself, so the client need not.
-    Left,
+    LeaveToWorkbench,
 }
 
 /// The context of a hook.
@@ -33,7 +33,7 @@ pub(super) struct Hook<'a> {
     pub(super) name: &'a str,
     /// The toolbox of native mode.
     pub(super) native: Option<&'a str>,
-    pub(super) questions: Questions,
+    pub(super) questions: ApprovalQuestions,
 }
 
 /// The opinion of the hook on a call.
@@ -53,11 +53,11 @@ pub(super) fn ask(why: &str) -> Value {
 
 /// Returns true if the hook is about a tool of the workbench.
 pub(super) fn is_ours(question: &Value, name: &str) -> bool {
-    called_name(question).is_some_and(|called| called.starts_with(&prefix(name)))
+    client_tool_name(question).is_some_and(|called| called.starts_with(&prefix(name)))
 }
 
 /// Returns the tool name that the client uses.
-fn called_name(question: &Value) -> Option<&str> {
+fn client_tool_name(question: &Value) -> Option<&str> {
     question.get("tool_name")?.as_str()
 }
 
@@ -86,7 +86,7 @@ fn answer(decision: &str, why: &str) -> Value {
 impl Hook<'_> {
     /// Returns the answer, or `None` if the tool is unknown or not ours.
     pub(super) fn answer(&self, question: &Value) -> Option<Value> {
-        let called = called_name(question)?;
+        let called = client_tool_name(question)?;
         let mut meta_tools = MetaTool::ALL.into_iter();
         let meta_tool = meta_tools.find(|it| self.is_called(it.name(), called));
         let decision = match (self.native, meta_tool) {
@@ -100,11 +100,11 @@ impl Hook<'_> {
         };
         Some(match (decision, self.questions) {
             (Decision::Allow(why), _) => answer("allow", why),
-            (Decision::Ask(_), Questions::Left) => answer(
+            (Decision::Ask(_), ApprovalQuestions::LeaveToWorkbench) => answer(
                 "allow",
                 "it asks the user itself before the tool runs, if that is configured",
             ),
-            (Decision::Ask(why), Questions::Asked) => answer("ask", &why),
+            (Decision::Ask(why), ApprovalQuestions::AskInClient) => answer("ask", &why),
             (Decision::Deny(why), _) => answer("deny", &why),
             (Decision::Unknown, _) => return None,
         })
@@ -160,7 +160,7 @@ impl Hook<'_> {
                 is_called.then(|| decide(server, tool.tool.as_str()))
             })
         });
-        united(decisions)
+        combine(decisions)
     }
 
     /// Decides about a call in native mode, by the tool's own name or by the one for duplicates.
@@ -180,7 +180,7 @@ impl Hook<'_> {
             let is_called = own || self.is_called_as_second(server, tool, called) && is_taken(tool);
             is_called.then(|| decide(server, tool.as_str()))
         });
-        united(decisions)
+        combine(decisions)
     }
 
     /// Returns true if `called` is the name that a tool gets if another server has the same tool name.
@@ -215,7 +215,7 @@ fn decide(server: &Server, tool: &str) -> Decision {
 
 /// Combines the decisions about all tools that a name may mean. A call is denied only if all of them are denied,
 /// and allowed only if none is denied or without rules.
-fn united(decisions: impl Iterator<Item = Decision>) -> Decision {
+fn combine(decisions: impl Iterator<Item = Decision>) -> Decision {
     let decisions: Vec<Decision> = decisions.collect();
     let is_denied = |decision: &&Decision| matches!(decision, Decision::Deny(_));
     let denied = decisions.iter().filter(is_denied).count();

@@ -14,15 +14,15 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 use self::{
-    hook::{Hook, Questions},
-    snippet::{Place, snippet},
+    hook::{ApprovalQuestions, Hook},
+    snippet::{WorkbenchEntry, snippet},
 };
 use super::{
-    Done,
+    CommandResult,
     configuration::{choose_toolbox, load_configuration, read_configuration},
     install::stable_program,
     output,
-    terminal::{Ink, Look},
+    terminal::{Ink, OutputStyle},
 };
 use crate::{
     clients::{ClientName, client},
@@ -84,7 +84,7 @@ pub(super) fn run(
     config: Option<&Path>,
     arguments: &PermissionsArguments,
     environment: &Environment,
-) -> Done {
+) -> CommandResult {
     if arguments.hook {
         answer_hook(config, arguments, environment);
         return Ok(ExitCode::SUCCESS);
@@ -96,12 +96,12 @@ pub(super) fn run(
         if arguments.json {
             output::json(&as_json(&loaded));
         } else {
-            output::data(&rendered(&loaded, Look::of_stdout(environment)));
+            output::data(&rendered(&loaded, OutputStyle::of_stdout(environment)));
         }
         return Ok(ExitCode::SUCCESS);
     };
     let (file, _) = read_configuration(config, environment)?;
-    tell_client(
+    print_client_rules(
         name,
         &loaded,
         &environment.absolute(&file),
@@ -112,7 +112,7 @@ pub(super) fn run(
 }
 
 /// Prints the rules for a client.
-fn tell_client(
+fn print_client_rules(
     name: ClientName,
     loaded: &Config,
     file: &Path,
@@ -122,21 +122,21 @@ fn tell_client(
     let program = stable_program(environment).map_err(PermissionsError::Program)?;
     let text = file.to_str();
     let text = text.ok_or_else(|| PermissionsError::NotText(file.to_owned()))?;
-    let place = Place {
+    let place = WorkbenchEntry {
         name: &arguments.name,
         program: &program,
         config: text,
         native: native_toolbox(loaded, arguments.toolbox.as_deref()),
     };
     let client = client(name);
-    let told = snippet(name, &place).ok_or(PermissionsError::NoRules {
+    let snippet = snippet(name, &place).ok_or(PermissionsError::NoRules {
         client: client.title,
     })?;
-    output::remark(&told.about);
+    output::remark(&snippet.about);
     if let Some(warning) = without_rules(loaded) {
         output::remark(&warning);
     }
-    output::data(&told.text);
+    output::data(&snippet.text);
     Ok(())
 }
 
@@ -167,9 +167,9 @@ fn native_toolbox<'a>(config: &'a Config, named: Option<&'a str>) -> Option<&'a 
 /// Answers a hook. If something fails the answer is to ask, because clients continue when a hook fails.
 fn answer_hook(config: Option<&Path>, arguments: &PermissionsArguments, environment: &Environment) {
     let questions = if arguments.leave_questions {
-        Questions::Left
+        ApprovalQuestions::LeaveToWorkbench
     } else {
-        Questions::Asked
+        ApprovalQuestions::AskInClient
     };
     let mut text = Vec::new();
     let read = io::stdin().lock().take(MAX_QUESTION).read_to_end(&mut text);
@@ -199,16 +199,16 @@ fn answer_hook(config: Option<&Path>, arguments: &PermissionsArguments, environm
     }
 }
 
-fn rendered(config: &Config, look: Look) -> String {
+fn rendered(config: &Config, style: OutputStyle) -> String {
     let mut text = format!("{}\n", visible(&config.file.to_string_lossy()));
     for (name, toolbox) in &config.toolboxes {
-        text.push_str(&rendered_toolbox(name, toolbox, look));
+        text.push_str(&rendered_toolbox(name, toolbox, style));
     }
     text
 }
 
-fn rendered_toolbox(name: &ToolboxName, toolbox: &Toolbox, look: Look) -> String {
-    let mut text = format!("\n{}\n", look.paint(Ink::Strong, &visible(name.as_str())));
+fn rendered_toolbox(name: &ToolboxName, toolbox: &Toolbox, style: OutputStyle) -> String {
+    let mut text = format!("\n{}\n", style.paint(Ink::Strong, &visible(name.as_str())));
     for server in toolbox.servers.values() {
         let permissions = &server.permissions;
         text.push_str(&format!("  {}\n", visible(server.name.as_str())));

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The workbench as a client knows it.
-pub(super) struct Place<'a> {
+pub(super) struct WorkbenchEntry<'a> {
     /// The name of the workbench in the client.
     pub(super) name: &'a str,
     pub(super) program: &'a str,
@@ -21,7 +21,7 @@ pub(super) struct Place<'a> {
 }
 
 /// Text for the user to paste.
-pub(super) struct Told {
+pub(super) struct Snippet {
     /// A description, with the file it belongs to.
     pub(super) about: String,
     /// The text to paste.
@@ -29,7 +29,7 @@ pub(super) struct Told {
 }
 
 /// Returns the rules for a client; `None` if it has none.
-pub(super) fn snippet(name: ClientName, place: &Place<'_>) -> Option<Told> {
+pub(super) fn snippet(name: ClientName, place: &WorkbenchEntry<'_>) -> Option<Snippet> {
     let title = client(name).title;
     let (file, text) = match name {
         ClientName::ClaudeCode => return Some(claude_code(place)),
@@ -56,7 +56,7 @@ pub(super) fn snippet(name: ClientName, place: &Place<'_>) -> Option<Told> {
             "\nThis list replaces the one in Cursor's settings: add the tools that you have allowed there.",
         );
     }
-    Some(Told { about, text })
+    Some(Snippet { about, text })
 }
 
 fn has_rules(name: ClientName) -> bool {
@@ -72,8 +72,8 @@ fn has_rules(name: ClientName) -> bool {
     )
 }
 
-fn native(title: &str) -> Told {
-    Told {
+fn native(title: &str) -> Snippet {
+    Snippet {
         about: format!(
             "A toolbox in native mode needs no rules: {title} sees each tool by its own name, and its own rules \
              can tell them apart."
@@ -82,7 +82,7 @@ fn native(title: &str) -> Told {
     }
 }
 
-fn claude_code(place: &Place<'_>) -> Told {
+fn claude_code(place: &WorkbenchEntry<'_>) -> Snippet {
     let mut words = vec![place.program, "permissions", "--hook", "--leave-questions"];
     words.extend(["--config", place.config, "--name", place.name]);
     if let Some(toolbox) = place.native {
@@ -97,7 +97,7 @@ fn claude_code(place: &Place<'_>) -> Told {
             }],
         },
     });
-    Told {
+    Snippet {
         about: "For Claude Code, in ~/.claude/settings.json or a project's .claude/settings.json: before each call \
                 it asks the\nworkbench, which answers by the permissions in its configuration. Where your approval is \
                 needed, the workbench\nasks; without --leave-questions Claude Code asks, and the workbench asks \
@@ -107,7 +107,7 @@ fn claude_code(place: &Place<'_>) -> Told {
     }
 }
 
-fn codex(place: &Place<'_>) -> String {
+fn codex(place: &WorkbenchEntry<'_>) -> String {
     let name = toml_edit::Key::new(place.name);
     let tools = MetaTool::ALL.into_iter().map(|tool| {
         let tool = tool.name();
@@ -116,7 +116,7 @@ fn codex(place: &Place<'_>) -> String {
     tools.collect::<Vec<_>>().join("\n")
 }
 
-fn cursor(place: &Place<'_>) -> Value {
+fn cursor(place: &WorkbenchEntry<'_>) -> Value {
     let tools = MetaTool::ALL.into_iter();
     let tools: Vec<_> = tools
         .map(|tool| format!("{}:{}", place.name, tool.name()))
@@ -124,7 +124,7 @@ fn cursor(place: &Place<'_>) -> Value {
     json!({ "mcpAllowlist": tools })
 }
 
-fn gemini(place: &Place<'_>) -> String {
+fn gemini(place: &WorkbenchEntry<'_>) -> String {
     let name = toml_edit::Value::from(place.name);
     let tools = MetaTool::ALL.into_iter().map(|tool| {
         let tool = tool.name();
@@ -135,7 +135,7 @@ fn gemini(place: &Place<'_>) -> String {
     tools.collect::<Vec<_>>().join("\n")
 }
 
-fn opencode(place: &Place<'_>) -> Value {
+fn opencode(place: &WorkbenchEntry<'_>) -> Value {
     let tools = MetaTool::ALL.into_iter();
     let tools = tools.map(|tool| (format!("{}_{}", place.name, tool.name()), json!("allow")));
     json!({ "permission": Value::Object(tools.collect()) })

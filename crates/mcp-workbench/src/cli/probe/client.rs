@@ -31,7 +31,7 @@ const SHOWN_CHARACTERS: usize = 2000;
 
 /// The client of a command.
 #[derive(Clone)]
-pub(in crate::cli) struct Shell {
+pub(in crate::cli) struct ShellClient {
     progress: Progress,
     role: Role,
 }
@@ -40,7 +40,7 @@ pub(in crate::cli) struct Shell {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Role {
     /// Lists tools only.
-    Onlooker,
+    Observer,
     /// Calls a tool, and shows its progress and log messages.
     Caller {
         /// True if a user is there to answer questions.
@@ -48,12 +48,12 @@ enum Role {
     },
 }
 
-impl Shell {
+impl ShellClient {
     /// Creates a client that only lists tools.
-    pub(in crate::cli) fn onlooker(progress: Progress) -> Self {
+    pub(in crate::cli) fn observer(progress: Progress) -> Self {
         Self {
             progress,
-            role: Role::Onlooker,
+            role: Role::Observer,
         }
     }
 
@@ -67,7 +67,7 @@ impl Shell {
     }
 }
 
-impl ClientHandle for Shell {
+impl ClientHandle for ShellClient {
     fn id(&self) -> ClientId {
         ClientId(0)
     }
@@ -91,7 +91,7 @@ impl ClientHandle for Shell {
         let declared = match self.role {
             // Some servers list a tool only for clients that it could ask. An onlooker declares everything, because a tool
             // that is missing in the first list would be reported as new when a client is shown it.
-            Role::Onlooker => {
+            Role::Observer => {
                 json!({ "elicitation": { "form": {}, "url": {} }, "sampling": {}, "roots": {} })
             }
             Role::Caller { can_be_asked: true } => json!({ "elicitation": { "form": {} } }),
@@ -108,11 +108,11 @@ impl ClientHandle for Shell {
     }
 
     fn log_level(&self) -> Option<&'static str> {
-        (self.role != Role::Onlooker).then_some(LOG_LEVEL)
+        (self.role != Role::Observer).then_some(LOG_LEVEL)
     }
 
     fn progress_token(&self) -> Option<RawJson> {
-        (self.role != Role::Onlooker).then(|| RawJson::of(&0))
+        (self.role != Role::Observer).then(|| RawJson::of(&0))
     }
 
     fn notify(&self, frame: Frame) {
@@ -136,7 +136,7 @@ impl ClientHandle for Shell {
     }
 
     fn log(&self, params: &RawJson) {
-        if self.role != Role::Onlooker
+        if self.role != Role::Observer
             && let Some(words) = log_words(params)
         {
             self.progress.say(&words);

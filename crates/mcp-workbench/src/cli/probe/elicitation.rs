@@ -77,11 +77,11 @@ fn fill_in(
             asker,
         };
         match ask_field(field, &mut *input, &mut *show) {
-            Filled::With(value) => {
+            FieldAnswer::Value(value) => {
                 content.insert(name.clone(), value);
             }
-            Filled::LeftOut => {}
-            Filled::Declined => {
+            FieldAnswer::Omitted => {}
+            FieldAnswer::Declined => {
                 show("\n");
                 return json!({ "action": "decline" });
             }
@@ -95,9 +95,9 @@ fn fill_in(
 }
 
 /// The result of asking for a field.
-enum Filled {
-    With(Value),
-    LeftOut,
+enum FieldAnswer {
+    Value(Value),
+    Omitted,
     Declined,
 }
 
@@ -126,7 +126,7 @@ impl Field<'_> {
 }
 
 /// Asks for a field until the answer is valid.
-fn ask_field(field: Field<'_>, input: &mut dyn BufRead, show: &mut dyn FnMut(&str)) -> Filled {
+fn ask_field(field: Field<'_>, input: &mut dyn BufRead, show: &mut dyn FnMut(&str)) -> FieldAnswer {
     let Field {
         schema,
         is_required,
@@ -135,12 +135,12 @@ fn ask_field(field: Field<'_>, input: &mut dyn BufRead, show: &mut dyn FnMut(&st
     loop {
         show(&prompt(field.name, schema, is_required));
         let Some(line) = read_line(input) else {
-            return Filled::Declined;
+            return FieldAnswer::Declined;
         };
         if line.is_empty() {
             match (schema.get("default"), is_required) {
-                (Some(default), _) => return Filled::With(default.clone()),
-                (None, false) => return Filled::LeftOut,
+                (Some(default), _) => return FieldAnswer::Value(default.clone()),
+                (None, false) => return FieldAnswer::Omitted,
                 (None, true) => {
                     show("  this field is required\n");
                     continue;
@@ -148,10 +148,10 @@ fn ask_field(field: Field<'_>, input: &mut dyn BufRead, show: &mut dyn FnMut(&st
             }
         }
         if let Some(choice) = field.short_answer(&line) {
-            return Filled::With(choice);
+            return FieldAnswer::Value(choice);
         }
         match taken(&line, schema) {
-            Ok(value) => return Filled::With(value),
+            Ok(value) => return FieldAnswer::Value(value),
             Err(problem) => show(&format!("  {problem}\n")),
         }
     }

@@ -13,11 +13,11 @@ use tokio::time::{Instant, sleep};
 use super::signals::Signals;
 use crate::{config::Config, workbench::Workbench};
 
-pub(super) use client::Shell;
-pub(super) use servers::{Probed, look_at, look_at_until};
+pub(super) use client::ShellClient;
+pub(super) use servers::{ProbeResult, probe_servers, probe_servers_until};
 
 /// Time for servers to receive the cancellation of a call before they are stopped.
-const LAST_MOMENT: Duration = Duration::from_millis(100);
+const CANCEL_GRACE: Duration = Duration::from_millis(100);
 
 /// Reasons why the command did not finish.
 #[derive(Debug, Error)]
@@ -41,7 +41,7 @@ pub(super) fn with_workbench<T>(
             done = work(workbench) => return Ok(done),
             () = signals.next() => {}
         }
-        last_moment().await;
+        wait_for_cancellation().await;
         Err(ProbeError::Interrupted)
     })?
 }
@@ -72,6 +72,6 @@ pub(super) fn with_signals<T>(
 }
 
 /// Waits until servers can have received the cancellation of calls.
-pub(super) async fn last_moment() {
-    sleep(LAST_MOMENT).await;
+pub(super) async fn wait_for_cancellation() {
+    sleep(CANCEL_GRACE).await;
 }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::{sync::Semaphore, task::JoinSet, time::Instant};
 
-use super::client::Shell;
+use super::client::ShellClient;
 use crate::{
     call::ClientHandle,
     cli::terminal::Progress,
@@ -18,10 +18,10 @@ use crate::{
 
 /// The number of servers started in parallel. A start is expensive and has a time limit, so too many at once
 /// would time out.
-const AT_ONCE: usize = 8;
+const MAX_PARALLEL_STARTS: usize = 8;
 
 /// The result of starting a server.
-pub(in crate::cli) struct Probed {
+pub(in crate::cli) struct ProbeResult {
     pub(in crate::cli) toolbox: ToolboxName,
     pub(in crate::cli) server: Arc<Server>,
     /// Its tools, or the reason why it failed.
@@ -29,7 +29,7 @@ pub(in crate::cli) struct Probed {
     pub(in crate::cli) took: Duration,
 }
 
-impl Probed {
+impl ProbeResult {
     /// Returns true if the command stopped before the server was up or had failed.
     pub(in crate::cli) fn is_unfinished(&self) -> bool {
         matches!(&self.tools, Err(error) if matches!(**error, ConnectError::StillStarting))
@@ -37,28 +37,28 @@ impl Probed {
 }
 
 /// Starts the servers of a toolbox, or of all toolboxes, and shows progress.
-pub(in crate::cli) async fn look_at(
+pub(in crate::cli) async fn probe_servers(
     workbench: &Workbench,
     chosen: Option<&str>,
     progress: &Progress,
-) -> Vec<Probed> {
-    let looks = looks(workbench, chosen);
-    take(&looks, progress, std::future::pending()).await
+) -> Vec<ProbeResult> {
+    let tasks = probe_tasks(workbench, chosen);
+    run_tasks(&tasks, progress, std::future::pending()).await
 }
 
 /// Starts all servers until `stop` is ready. A server that is neither up nor failed by then is reported as
 /// [`ConnectError::StillStarting`].
-pub(in crate::cli) async fn look_at_until(
+pub(in crate::cli) async fn probe_servers_until(
     workbench: &Workbench,
     progress: &Progress,
     stop: impl Future<Output = ()>,
-) -> Vec<Probed> {
-    take(&looks(workbench, None), progress, stop).await
+) -> Vec<ProbeResult> {
+    run_tasks(&probe_tasks(workbench, None), progress, stop).await
 }
 
 /// Returns a task for each server to start, in the order of the file.
-fn looks(workbench: &Workbench, chosen: Option<&str>) -> Vec<Look> {
-    let mut looks = Vec::new();
+fn probe_tasks(workbench: &Workbench, chosen: Option<&str>) -> Vec<ProbeTask> {
+    let mut tasks = Vec::new();
     let config = workbench.config();
     for (name, toolbox) in &config.toolboxes {
         let wanted = chosen.is_none_or(|chosen| chosen == name.as_str());
@@ -69,30 +69,34 @@ fn looks(workbench: &Workbench, chosen: Option<&str>) -> Vec<Look> {
             let Some(handle) = handles.server(&server.name) else {
                 continue;
             };
-            looks.push(Look {
-                number: looks.len(),
+            tasks.push(ProbeTask {
+                number: tasks.len(),
                 toolbox: name.clone(),
                 server: Arc::clone(server),
                 handle,
             });
         }
     }
-    looks
+    tasks
 }
 
-async fn take(looks: &[Look], progress: &Progress, stop: impl Future<Output = ()>) -> Vec<Probed> {
-    let places = Arc::new(Semaphore::new(AT_ONCE));
-    let mut looking = JoinSet::new();
-    for look in looks {
-        looking.spawn(look.clone().take(Arc::clone(&places), progress.clone()));
+async fn run_tasks(
+    tasks: &[ProbeTask],
+    progress: &Progress,
+    stop: impl Future<Output = ()>,
+) -> Vec<ProbeResult> {
+    let slots = Arc::new(Semaphore::new(MAX_PARALLEL_STARTS));
+    let mut running = JoinSet::new();
+    for task in tasks {
+        running.spawn(task.clone().run(Arc::clone(&slots), progress.clone()));
     }
-    progress.expect(looks.len());
+    progress.expect(tasks.len());
     let began = Instant::now();
-    let mut found: Vec<Option<Probed>> = looks.iter().map(|_| None).collect();
+    let mut found: Vec<Option<ProbeResult>> = tasks.iter().map(|_| None).collect();
     let all = async {
-        while let Some(looked) = looking.join_next().await {
+        while let Some(finished) = running.join_next().await {
             // The panic has been reported already; the server counts as not finished.
-            if let Ok((number, probed)) = looked {
+            if let Ok((number, probed)) = finished {
                 found[number] = Some(probed);
             }
         }
@@ -104,14 +108,14 @@ async fn take(looks: &[Look], progress: &Progress, stop: impl Future<Output = ()
         () = all => {}
         () = stop => {}
     }
-    let found = found.into_iter().zip(looks);
-    let found = found.map(|(probed, look)| probed.unwrap_or_else(|| look.unfinished(began)));
+    let found = found.into_iter().zip(tasks);
+    let found = found.map(|(probed, task)| probed.unwrap_or_else(|| task.unfinished(began)));
     found.collect()
 }
 
 /// The task of starting one server.
 #[derive(Clone)]
-struct Look {
+struct ProbeTask {
     /// The index in the list of servers.
     number: usize,
     toolbox: ToolboxName,
@@ -119,15 +123,15 @@ struct Look {
     handle: Arc<ServerHandle>,
 }
 
-impl Look {
+impl ProbeTask {
     /// Waits for a free slot and starts the server.
-    async fn take(self, places: Arc<Semaphore>, progress: Progress) -> (usize, Probed) {
-        let _place = places.acquire().await;
+    async fn run(self, slots: Arc<Semaphore>, progress: Progress) -> (usize, ProbeResult) {
+        let _slot = slots.acquire().await;
         let name = format!("{}/{}", self.toolbox, self.server.name);
         progress.begin(self.number, &visible(&name));
         let (tools, took) = start(&self.handle, &progress).await;
         progress.done(self.number);
-        let probed = Probed {
+        let probed = ProbeResult {
             toolbox: self.toolbox,
             server: self.server,
             tools,
@@ -137,8 +141,8 @@ impl Look {
     }
 
     /// Returns the result for a server that did not finish.
-    fn unfinished(&self, since: Instant) -> Probed {
-        Probed {
+    fn unfinished(&self, since: Instant) -> ProbeResult {
+        ProbeResult {
             toolbox: self.toolbox.clone(),
             server: Arc::clone(&self.server),
             tools: Err(Arc::new(ConnectError::StillStarting)),
@@ -151,7 +155,7 @@ async fn start(
     server: &ServerHandle,
     progress: &Progress,
 ) -> (Result<Arc<ToolList>, Arc<ConnectError>>, Duration) {
-    let client: Arc<dyn ClientHandle> = Arc::new(Shell::onlooker(progress.clone()));
+    let client: Arc<dyn ClientHandle> = Arc::new(ShellClient::observer(progress.clone()));
     let began = Instant::now();
     let tools = server.connect(Urgency::AskedFor, client).await;
     (tools, began.elapsed())

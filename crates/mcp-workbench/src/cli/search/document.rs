@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::{Result, report::fields};
+use super::{SearchResult, report::fields};
 use crate::{
     config::Detail,
     ident::{ToolIdentifier, ToolboxName},
@@ -19,12 +19,12 @@ pub(super) struct Document<'a> {
     /// True if a hit is about the subject of the query; otherwise the hits are only the nearest tools.
     good_match: bool,
     hits: Vec<HitDocument<'a>>,
-    searched: Searched<'a>,
-    failed: Vec<Failed<'a>>,
+    searched: SearchedScope<'a>,
+    failed: Vec<FailedServer<'a>>,
 }
 
 #[derive(Serialize)]
-struct Searched<'a> {
+struct SearchedScope<'a> {
     tools: usize,
     servers: usize,
     toolboxes: Vec<&'a str>,
@@ -32,7 +32,7 @@ struct Searched<'a> {
 
 /// A server that could not be searched.
 #[derive(Serialize)]
-struct Failed<'a> {
+struct FailedServer<'a> {
     toolbox: &'a str,
     server: &'a str,
     error: String,
@@ -81,7 +81,7 @@ struct WordDocument<'a> {
 }
 
 /// Converts a search result.
-pub(super) fn document(result: &Result) -> Document<'_> {
+pub(super) fn document(result: &SearchResult) -> Document<'_> {
     let search = &result.search;
     let hits = result
         .hits()
@@ -91,7 +91,7 @@ pub(super) fn document(result: &Result) -> Document<'_> {
         matches: search.matches,
         good_match: search.is_good,
         hits: hits.collect(),
-        searched: Searched {
+        searched: SearchedScope {
             tools: search.tools,
             servers: search.servers,
             toolboxes: search.toolboxes.iter().map(ToolboxName::as_str).collect(),
@@ -99,7 +99,7 @@ pub(super) fn document(result: &Result) -> Document<'_> {
         failed: search
             .failures
             .iter()
-            .map(|failure| Failed {
+            .map(|failure| FailedServer {
                 toolbox: failure.toolbox.as_str(),
                 server: failure.server.as_str(),
                 error: failure.error.to_string(),

@@ -9,11 +9,11 @@ use clap::{Args, ValueEnum, builder::NonEmptyStringValueParser};
 
 use self::{document::document, report::render};
 use super::{
-    Done,
+    CommandResult,
     configuration::{UnknownName, load_configuration},
     output,
-    probe::{Shell, with_workbench},
-    terminal::{Look, Progress, count},
+    probe::{ShellClient, with_workbench},
+    terminal::{OutputStyle, Progress, count},
 };
 use crate::{
     call::ClientHandle,
@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// Time limit for servers without cached tools: as long as a start may take.
-const PATIENCE: Duration = Duration::from_mins(2);
+const START_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Arguments of `search`.
 #[derive(Args)]
@@ -84,7 +84,7 @@ impl From<ShownDetail> for Detail {
 }
 
 /// A search result with the explanations that were requested.
-struct Result {
+struct SearchResult {
     query: String,
     detail: Detail,
     search: Search,
@@ -92,7 +92,7 @@ struct Result {
     explanations: Vec<Option<Explanation>>,
 }
 
-impl Result {
+impl SearchResult {
     /// Returns the hits with their explanations.
     fn hits(&self) -> impl Iterator<Item = (&FoundTool, Option<&Explanation>)> {
         let hits = self.search.shown().iter().enumerate();
@@ -108,7 +108,7 @@ pub(super) fn run(
     config: Option<&Path>,
     arguments: &SearchArguments,
     environment: &Environment,
-) -> Done {
+) -> CommandResult {
     let mut config = load_configuration(config, environment)?.config;
     let chosen = arguments.toolbox.as_deref();
     if let Some(name) = chosen.filter(|name| !config.toolboxes.contains_key(*name)) {
@@ -124,7 +124,7 @@ pub(super) fn run(
     if arguments.json {
         output::json(&document(&result));
     } else {
-        output::data(&render(&result, Look::of_stdout(environment)));
+        output::data(&render(&result, OutputStyle::of_stdout(environment)));
     }
     let failures = &result.search.failures;
     for failure in failures {
@@ -143,7 +143,11 @@ pub(super) fn run(
     })
 }
 
-async fn search(workbench: &Workbench, arguments: &SearchArguments, progress: &Progress) -> Result {
+async fn search(
+    workbench: &Workbench,
+    arguments: &SearchArguments,
+    progress: &Progress,
+) -> SearchResult {
     let text = arguments.query.join(" ");
     let toolbox = arguments.toolbox.as_deref().map(ToolboxName::from);
     let query = Query {
@@ -151,13 +155,15 @@ async fn search(workbench: &Workbench, arguments: &SearchArguments, progress: &P
         toolbox: toolbox.as_ref(),
         limit: usize::try_from(arguments.limit).unwrap_or(DEFAULT_HITS),
     };
-    let client: Arc<dyn ClientHandle> = Arc::new(Shell::onlooker(progress.clone()));
-    let search = workbench.search_within(&query, &client, PATIENCE).await;
+    let client: Arc<dyn ClientHandle> = Arc::new(ShellClient::observer(progress.clone()));
+    let search = workbench
+        .search_within(&query, &client, START_TIMEOUT)
+        .await;
     let explained = search.shown().iter().filter(|_| arguments.explain);
     let explained = explained.map(|hit| hit.tool.clone()).collect();
     let explained = workbench.explain(&query, explained).await.into_iter();
     let explanations = explained.map(|(_, explanation)| explanation).collect();
-    Result {
+    SearchResult {
         detail: arguments.detail.into(),
         explanations,
         search,

@@ -1,8 +1,8 @@
 //! The search result for a terminal.
 
-use super::Result;
+use super::SearchResult;
 use crate::{
-    cli::terminal::{Column, Ink, Look, Table, count},
+    cli::terminal::{Column, Ink, OutputStyle, Table, count},
     config::Detail,
     search::{Exact, Explanation, MatchedWord},
     toolbox::{definition_line, parameters, sentence, shown_identifier},
@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Formats the hits, one per line, each with its description below.
-pub(super) fn render(result: &Result, look: Look) -> String {
+pub(super) fn render(result: &SearchResult, style: OutputStyle) -> String {
     let search = &result.search;
     let looked_at = format!(
         "{} of {} in {}",
@@ -40,17 +40,17 @@ pub(super) fn render(result: &Result, look: Look) -> String {
         format!("no good match for '{query}'; the nearest {shown} among {looked_at}\n")
     };
     for (hit, explanation) in result.hits() {
-        text.push_str(&rendered(hit, result.detail, look));
+        text.push_str(&rendered(hit, result.detail, style));
         if let Some(explanation) = explanation {
-            text.push_str(&explained(explanation, look));
+            text.push_str(&explained(explanation, style));
         }
     }
     text
 }
 
-fn rendered(hit: &FoundTool, detail: Detail, look: Look) -> String {
+fn rendered(hit: &FoundTool, detail: Detail, style: OutputStyle) -> String {
     let definition = &hit.definition.definition;
-    let name = look.paint(Ink::Strong, &shown_identifier(&hit.tool));
+    let name = style.paint(Ink::Strong, &shown_identifier(&hit.tool));
     let mut text = match detail {
         Detail::Compact | Detail::Full => {
             let (toolbox, server) = (&hit.tool.toolbox, &hit.tool.server);
@@ -67,13 +67,13 @@ fn rendered(hit: &FoundTool, detail: Detail, look: Look) -> String {
     }
     for other in &hit.alike {
         let other = format!("  also: {}\n", shown_identifier(other));
-        text.push_str(&look.paint(Ink::Faint, &other));
+        text.push_str(&style.paint(Ink::Faint, &other));
     }
     text
 }
 
 /// Formats the explanation of a hit: each word of the query, the fields that contain it, and its score.
-fn explained(explanation: &Explanation, look: Look) -> String {
+fn explained(explanation: &Explanation, style: OutputStyle) -> String {
     let mut text = format!("  score {:.3}", explanation.score);
     if let Some(why) = done(explanation.factor) {
         text.push_str(&format!(", {:.2} of the sum: {why}", explanation.factor));
@@ -98,7 +98,7 @@ fn explained(explanation: &Explanation, look: Look) -> String {
         ]);
     }
     if !explanation.words.is_empty() {
-        text.push_str(&table.render(look, "    "));
+        text.push_str(&table.render(style, "    "));
     }
     if !explanation.missing.is_empty() {
         let missing = visible(&explanation.missing.join(", ")).into_owned();

@@ -2,13 +2,13 @@
 //! no progress.
 
 mod bars;
-mod look;
 mod progress;
+mod style;
 mod table;
 
 pub(super) use bars::bar;
-pub(super) use look::{Ink, Look};
 pub(super) use progress::Progress;
+pub(super) use style::{Ink, OutputStyle};
 pub(super) use table::{Column, Table};
 
 /// Formats a number with its noun, in the singular for 1.

@@ -10,7 +10,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::{
     cut,
-    look::{is_capable, width_of},
+    style::{is_capable, width_of},
 };
 use crate::{cli::output, config::Environment, visible::visible};
 
@@ -30,10 +30,10 @@ const ERASE: (&str, &str) = ("\r\u{1b}[", "A\u{1b}[J");
 #[derive(Clone)]
 pub(in crate::cli) struct Progress {
     /// `None` if stderr is not a terminal.
-    state: Option<Arc<Mutex<State>>>,
+    state: Option<Arc<Mutex<ProgressState>>>,
 }
 
-struct State {
+struct ProgressState {
     title: String,
     since: Instant,
     items: Vec<Item>,
@@ -58,7 +58,7 @@ impl Progress {
     /// Creates a display on stderr, which shows nothing if stderr is not a capable terminal.
     pub(in crate::cli) fn on_stderr(environment: &Environment, title: &str) -> Self {
         let shown = io::stderr().is_terminal() && is_capable(environment);
-        let state = || State {
+        let state = || ProgressState {
             title: title.to_owned(),
             since: Instant::now(),
             items: Vec::new(),
@@ -163,13 +163,13 @@ impl Progress {
         }
     }
 
-    fn state(&self) -> Option<MutexGuard<'_, State>> {
+    fn state(&self) -> Option<MutexGuard<'_, ProgressState>> {
         let state = self.state.as_ref()?;
         Some(state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl State {
+impl ProgressState {
     /// Returns the sequence that erases the drawn lines.
     fn erased(&mut self) -> String {
         match std::mem::take(&mut self.drawn).len() {
@@ -218,13 +218,13 @@ impl Drop for EraseAtEnd<'_> {
 mod tests {
     use super::*;
 
-    fn state(now: Instant, items: usize) -> State {
+    fn state(now: Instant, items: usize) -> ProgressState {
         let items = (0..items).map(|number| Item {
             number,
             label: format!("dev/{number}"),
             since: now,
         });
-        State {
+        ProgressState {
             title: "starting".to_owned(),
             since: now,
             items: items.collect(),

@@ -2,13 +2,13 @@
 
 use super::{
     cut,
-    look::{Ink, Look},
+    style::{Ink, OutputStyle},
 };
 
 const GAP: &str = "  ";
 
 /// The minimum width of a text column.
-const LEAST_WIDTH: usize = 8;
+const MIN_TEXT_WIDTH: usize = 8;
 
 /// A column of a table.
 #[derive(Debug, Clone, Copy)]
@@ -54,8 +54,8 @@ impl Table {
     }
 
     /// Formats the table, each line behind `indent`.
-    pub(in crate::cli) fn render(&self, look: Look, indent: &str) -> String {
-        let widths = self.widths(look, indent);
+    pub(in crate::cli) fn render(&self, style: OutputStyle, indent: &str) -> String {
+        let widths = self.widths(style, indent);
         let headings: Vec<String> = self
             .columns
             .iter()
@@ -63,7 +63,7 @@ impl Table {
             .collect();
         let mut text = String::new();
         if headings.iter().any(|heading| !heading.is_empty()) {
-            text.push_str(&look.paint(Ink::Faint, &self.line(&headings, &widths, indent)));
+            text.push_str(&style.paint(Ink::Faint, &self.line(&headings, &widths, indent)));
             text.push('\n');
         }
         for row in &self.rows {
@@ -84,9 +84,9 @@ impl Table {
     }
 
     /// Returns the widths of the columns, reduced to the width of the terminal.
-    fn widths(&self, look: Look, indent: &str) -> Vec<usize> {
+    fn widths(&self, style: OutputStyle, indent: &str) -> Vec<usize> {
         let mut widths: Vec<usize> = (0..self.columns.len()).map(|it| self.width(it)).collect();
-        let Some(room) = look.width() else {
+        let Some(room) = style.width() else {
             return widths;
         };
         let between = GAP.len() * self.columns.len().saturating_sub(1);
@@ -96,7 +96,7 @@ impl Table {
             let texts = self.columns.iter().zip(&mut widths);
             let texts = texts.filter(|(column, _)| matches!(column, Column::Text(_)));
             let widest = texts.map(|(_, width)| width).max();
-            let Some(widest) = widest.filter(|width| **width > LEAST_WIDTH) else {
+            let Some(widest) = widest.filter(|width| **width > MIN_TEXT_WIDTH) else {
                 break;
             };
             *widest -= 1;
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn columns_are_as_wide_as_they_need_to_be() {
         assert_eq!(
-            table().render(Look::PLAIN, "  "),
+            table().render(OutputStyle::PLAIN, "  "),
             "  name      tools  what\n  \
                fs           12  reads and writes files\n  \
                database      3\n"
@@ -144,14 +144,14 @@ mod tests {
 
     #[test]
     fn the_widest_texts_are_cut_to_the_terminal() {
-        let shown = table().render(Look::of_width(false, 37), "");
+        let shown = table().render(OutputStyle::of_width(false, 37), "");
         assert_eq!(
             shown,
             "name      tools  what\n\
              fs           12  reads and writes fi…\n\
              database      3\n"
         );
-        let shown = table().render(Look::of_width(false, 20), "");
+        let shown = table().render(OutputStyle::of_width(false, 20), "");
         assert_eq!(
             shown,
             "name      tools  what\n\

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::estimate::tokens;
 use crate::{
-    cli::probe::Probed,
+    cli::probe::ProbeResult,
     config::{Config, Detail, ToolMode, Toolbox},
     downstream::{ToolDefinition, ToolList},
     ident::ToolboxName,
@@ -93,7 +93,7 @@ impl Costs {
     }
 
     /// Adds a toolbox with its probed servers.
-    pub(super) fn add(&mut self, toolbox: &Arc<Toolbox>, found: &[&Probed]) {
+    pub(super) fn add(&mut self, toolbox: &Arc<Toolbox>, found: &[&ProbeResult]) {
         self.toolboxes.push(ToolboxCost {
             name: toolbox.name.clone(),
             opened: opened(toolbox, found).as_ref().map(OpenCost::of),
@@ -166,7 +166,7 @@ impl Costs {
 }
 
 /// Returns the toolbox as `open_toolbox` would show it; `None` if all of its servers failed.
-fn opened(toolbox: &Arc<Toolbox>, found: &[&Probed]) -> Option<Opened> {
+fn opened(toolbox: &Arc<Toolbox>, found: &[&ProbeResult]) -> Option<Opened> {
     let mut catalogue = Vec::new();
     let mut failures = Vec::new();
     for probed in found {
@@ -225,7 +225,7 @@ impl ToolboxCost {
 }
 
 impl ServerCost {
-    fn of(probed: &Probed) -> Self {
+    fn of(probed: &ProbeResult) -> Self {
         let instructions = |list: &ToolList| {
             let instructions = list.introduction.instructions.as_deref();
             tokens(instructions.unwrap_or_default())
@@ -253,7 +253,7 @@ impl ServerCost {
 }
 
 /// Counts the tools of a server as search hits.
-fn signatures(probed: &Probed) -> usize {
+fn signatures(probed: &ProbeResult) -> usize {
     let tools = probed.tools.iter().flat_map(|list| list.tools());
     let names = [probed.toolbox.as_str(), probed.server.name.as_str()];
     let place = names.map(shown_name).join(" ");

@@ -150,7 +150,7 @@ mod tests {
                 93,
             ),
             (
-                r#"{"name":"search","description":"Return the notes that contain a text, in upper or lower case, the oldest first.","inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"Text to look for","minLength":1}},"required":["query"],"additionalProperties":false}}"#,
+                r#"{"name":"search","description":"Return the notes that contain a text, in upper or lower case, the oldest first.","inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"Text to style for","minLength":1}},"required":["query"],"additionalProperties":false}}"#,
                 63,
             ),
         ];

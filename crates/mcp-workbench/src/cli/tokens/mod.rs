@@ -13,11 +13,11 @@ use self::{
     report::{document, render},
 };
 use super::{
-    Done,
+    CommandResult,
     configuration::{UnknownName, load_configuration},
     output,
-    probe::{Probed, look_at, with_workbench},
-    terminal::{Look, Progress, count},
+    probe::{ProbeResult, probe_servers, with_workbench},
+    terminal::{OutputStyle, Progress, count},
 };
 use crate::{config::Environment, visible::visible, workbench::Workbench};
 
@@ -37,7 +37,7 @@ pub(super) fn run(
     config: Option<&Path>,
     arguments: &TokensArguments,
     environment: &Environment,
-) -> Done {
+) -> CommandResult {
     let config = load_configuration(config, environment)?.config;
     let chosen = arguments.toolbox.as_deref();
     if let Some(name) = chosen.filter(|name| !config.toolboxes.contains_key(*name)) {
@@ -50,7 +50,7 @@ pub(super) fn run(
     if arguments.json {
         output::json(&document(&costs));
     } else {
-        output::data(&render(&costs, Look::of_stdout(environment)));
+        output::data(&render(&costs, OutputStyle::of_stdout(environment)));
     }
     let failed = costs.failed();
     if failed.is_empty() {
@@ -68,12 +68,12 @@ pub(super) fn run(
 
 /// Starts the servers and counts their tokens.
 async fn costs(workbench: &Workbench, chosen: Option<&str>, progress: &Progress) -> Costs {
-    let found = look_at(workbench, chosen, progress).await;
+    let found = probe_servers(workbench, chosen, progress).await;
     let config = workbench.config();
     let mut costs = Costs::new(&config, Start::of(workbench));
     for (name, toolbox) in &config.toolboxes {
         if chosen.is_none_or(|chosen| chosen == name.as_str()) {
-            let own: Vec<&Probed> = found.iter().filter(|it| it.toolbox == *name).collect();
+            let own: Vec<&ProbeResult> = found.iter().filter(|it| it.toolbox == *name).collect();
             costs.add(toolbox, &own);
         }
     }

@@ -4,17 +4,17 @@ use serde::Serialize;
 
 use super::cost::{Costs, LargeTool, ServerCost};
 use crate::{
-    cli::terminal::{Column, Ink, Look, Table, bar, count, cut, grouped},
+    cli::terminal::{Column, Ink, OutputStyle, Table, bar, count, cut, grouped},
     config::Detail,
     visible::visible,
 };
 
 /// The number of the largest definitions that are shown.
-const LARGEST: usize = 10;
+const MAX_LARGEST: usize = 10;
 
 /// The preferred and the minimum width of a bar.
 const BAR_WIDTH: usize = 40;
-const LEAST_BAR_WIDTH: usize = 8;
+const MIN_BAR_WIDTH: usize = 8;
 
 /// The maximum width of a name in a chart.
 const NAME_WIDTH: usize = 40;
@@ -30,7 +30,7 @@ struct Line {
 }
 
 /// Formats the costs as a chart.
-pub(super) fn render(costs: &Costs, look: Look) -> String {
+pub(super) fn render(costs: &Costs, style: OutputStyle) -> String {
     let servers: usize = costs.toolboxes.iter().map(|it| it.servers.len()).sum();
     let mut text = format!(
         "{}\n{} with {}\n",
@@ -42,28 +42,28 @@ pub(super) fn render(costs: &Costs, look: Look) -> String {
         let lines = toolbox.servers.iter().map(server_line).collect::<Vec<_>>();
         let name = visible(toolbox.name.as_str());
         text.push_str(&heading(
-            look,
+            style,
             &format!("{name}, {}", about(toolbox.flat())),
         ));
-        text.push_str(&chart(&lines, look));
+        text.push_str(&chart(&lines, style));
     }
     let largest = costs
-        .largest(LARGEST)
+        .largest(MAX_LARGEST)
         .iter()
         .map(tool_line)
         .collect::<Vec<_>>();
     if !largest.is_empty() {
-        text.push_str(&heading(look, "the largest definitions"));
-        text.push_str(&chart(&largest, look));
+        text.push_str(&heading(style, "the largest definitions"));
+        text.push_str(&chart(&largest, style));
     }
-    text.push_str(&heading(look, "what a model reads"));
-    text.push_str(&chart(&compared(costs), look));
+    text.push_str(&heading(style, "what a model reads"));
+    text.push_str(&chart(&compared(costs), style));
     text.push_str(&conclusion(costs));
     text
 }
 
-fn heading(look: Look, text: &str) -> String {
-    format!("\n{}\n", look.paint(Ink::Strong, text))
+fn heading(style: OutputStyle, text: &str) -> String {
+    format!("\n{}\n", style.paint(Ink::Strong, text))
 }
 
 fn about(tokens: usize) -> String {
@@ -116,7 +116,7 @@ fn compared(costs: &Costs) -> Vec<Line> {
     lines
 }
 
-fn chart(lines: &[Line], look: Look) -> String {
+fn chart(lines: &[Line], style: OutputStyle) -> String {
     let largest = lines.iter().map(|line| line.value).max().unwrap_or(0);
     let columns = [
         Column::Text(""),
@@ -125,7 +125,7 @@ fn chart(lines: &[Line], look: Look) -> String {
         Column::Text(""),
     ];
     let mut table = Table::new(columns);
-    let room = bar_width(lines, look);
+    let room = bar_width(lines, style);
     for line in lines {
         table.row([
             cut(&visible(&line.name), NAME_WIDTH),
@@ -134,12 +134,12 @@ fn chart(lines: &[Line], look: Look) -> String {
             bar(line.value, largest, room),
         ]);
     }
-    table.render(look, "  ")
+    table.render(style, "  ")
 }
 
 /// Returns the width that is left for the bars.
-fn bar_width(lines: &[Line], look: Look) -> usize {
-    let Some(width) = look.width() else {
+fn bar_width(lines: &[Line], style: OutputStyle) -> usize {
+    let Some(width) = style.width() else {
         return BAR_WIDTH;
     };
     let widest = |text: fn(&Line) -> usize| lines.iter().map(text).max().unwrap_or(0);
@@ -150,7 +150,7 @@ fn bar_width(lines: &[Line], look: Look) -> usize {
     let used = name + note + number + 2 * 4;
     width
         .saturating_sub(used + 1)
-        .clamp(LEAST_BAR_WIDTH, BAR_WIDTH)
+        .clamp(MIN_BAR_WIDTH, BAR_WIDTH)
 }
 
 fn conclusion(costs: &Costs) -> String {
@@ -256,7 +256,7 @@ pub(super) fn document(costs: &Costs) -> Document<'_> {
         saved_percent: saved_percent(costs),
         search_tokens: costs.searched(),
         toolboxes: toolboxes.collect(),
-        largest: costs.largest(LARGEST),
+        largest: costs.largest(MAX_LARGEST),
     }
 }
 

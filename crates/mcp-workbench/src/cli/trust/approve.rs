@@ -5,13 +5,13 @@ use std::{path::Path, process::ExitCode};
 use clap::Args;
 
 use super::{
-    chosen::{Chosen, confirmed},
     diff::{difference, name_of, remark_on},
-    examine::{Configured, Examined, Found, Subject, choose_tool},
+    examine::{ConfiguredServer, ExaminedServer, StartOutcome, Subject, choose_tool},
     readable,
+    selection::{TrustSelection, confirmed},
 };
 use crate::{
-    cli::{Done, editing::unified, output, terminal::count},
+    cli::{CommandResult, editing::unified, output, terminal::count},
     config::Environment,
     ident::ServerIdentifier,
     lock::{Digest, Pins, RecordError, launch_parts},
@@ -22,7 +22,7 @@ use crate::{
 #[derive(Args)]
 pub(super) struct ApproveArguments {
     #[command(flatten)]
-    chosen: Chosen,
+    chosen: TrustSelection,
 
     /// Approve without asking
     #[arg(long)]
@@ -34,7 +34,7 @@ pub(super) fn run(
     config: Option<&Path>,
     arguments: &ApproveArguments,
     environment: &Environment,
-) -> Done {
+) -> CommandResult {
     let ApproveArguments { chosen, yes } = arguments;
     let subject = Subject::load(config, chosen, environment)?;
     let mut refused: Vec<ServerIdentifier> = Vec::new();
@@ -48,9 +48,9 @@ pub(super) fn run(
     let mut is_complete = true;
     for server in &servers {
         let why = match &server.found {
-            Found::Up { .. } => continue,
-            Found::Failed(error) => error,
-            Found::NotStarted => "not started",
+            StartOutcome::Up { .. } => continue,
+            StartOutcome::Failed(error) => error,
+            StartOutcome::NotStarted => "not started",
         };
         is_complete = false;
         output::remark(&format!("{}: not approved: {why}", name_of(server)));
@@ -71,9 +71,9 @@ pub(super) fn run(
 /// Asks for permission to start a server whose launch is not approved, to list its tools.
 fn may_start(
     subject: &Subject,
-    server: &Configured,
+    server: &ConfiguredServer,
     yes: bool,
-) -> Result<bool, super::chosen::NotAsked> {
+) -> Result<bool, super::selection::NotConfirmed> {
     let place = &server.place;
     let name = visible(&format!("{}/{}", place.toolbox, place.server)).into_owned();
     if !yes {
@@ -91,11 +91,11 @@ fn may_start(
 /// Shows the differences, asks for confirmation and writes the lock file; returns true if approved.
 fn approve(
     pins: &Pins,
-    servers: &[Examined],
-    chosen: &Chosen,
+    servers: &[ExaminedServer],
+    chosen: &TrustSelection,
     yes: bool,
 ) -> Result<bool, Box<dyn std::error::Error>> {
-    let mut open: Vec<&Examined> = Vec::new();
+    let mut open: Vec<&ExaminedServer> = Vec::new();
     for server in servers {
         let Some(words) = summary(server, chosen) else {
             continue;
@@ -124,8 +124,8 @@ fn approve(
 }
 
 /// Describes the changes of a server that are approved; `None` if there are none.
-fn summary(server: &Examined, chosen: &Chosen) -> Option<String> {
-    let Found::Up { .. } = &server.found else {
+fn summary(server: &ExaminedServer, chosen: &TrustSelection) -> Option<String> {
+    let StartOutcome::Up { .. } = &server.found else {
         return None;
     };
     let differences = server.differences();
@@ -161,17 +161,21 @@ fn summary(server: &Examined, chosen: &Chosen) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-fn write(pins: &Pins, servers: &[&Examined], chosen: &Chosen) -> Result<(), RecordError> {
+fn write(
+    pins: &Pins,
+    servers: &[&ExaminedServer],
+    chosen: &TrustSelection,
+) -> Result<(), RecordError> {
     let (lock, ()) = pins.change(|lock| {
         for server in servers {
-            if let Found::Up { observation, .. } = &server.found {
+            if let StartOutcome::Up { observation, .. } = &server.found {
                 let pinned = lock.server_mut(&server.place);
                 pinned.approve(observation, chosen.selection());
             }
         }
     })?;
     for server in servers {
-        if let Found::Up { texts, .. } = &server.found {
+        if let StartOutcome::Up { texts, .. } = &server.found {
             let texts = texts.values();
             let texts = texts.filter(|text| !server.secrets.occur_in_json(text));
             let texts = texts.map(|text| (Digest::of(text.as_bytes()), text.clone()));

@@ -5,12 +5,12 @@ use std::{collections::BTreeMap, path::Path, process::ExitCode};
 use clap::Args;
 
 use super::{
-    chosen::Chosen,
-    examine::{Examined, Found, Subject, choose_tool},
+    examine::{ExaminedServer, StartOutcome, Subject, choose_tool},
     readable,
+    selection::TrustSelection,
 };
 use crate::{
-    cli::{Done, editing::unified, output, terminal::count},
+    cli::{CommandResult, editing::unified, output, terminal::count},
     config::Environment,
     lock::{Digest, Launch, Pins},
     visible::{revealed, visible},
@@ -20,7 +20,7 @@ use crate::{
 #[derive(Args)]
 pub(super) struct DiffArguments {
     #[command(flatten)]
-    chosen: Chosen,
+    chosen: TrustSelection,
 }
 
 /// Shows the differences. The exit code says if there are any, like that of `diff`.
@@ -28,7 +28,7 @@ pub(super) fn run(
     config: Option<&Path>,
     arguments: &DiffArguments,
     environment: &Environment,
-) -> Done {
+) -> CommandResult {
     let chosen = &arguments.chosen;
     let subject = Subject::load(config, chosen, environment)?;
     let (pins, mut servers) = subject.examine(|subject, it| !subject.is_barred(it), environment)?;
@@ -41,7 +41,7 @@ pub(super) fn run(
         if !text.is_empty() {
             remark_on(server, chosen);
         }
-        if let Found::Failed(error) = &server.found {
+        if let StartOutcome::Failed(error) = &server.found {
             differs = true;
             output::remark(&format!("{}: not compared: {error}", name_of(server)));
         }
@@ -58,20 +58,20 @@ pub(super) fn run(
 }
 
 /// Prints the scanner's remarks about changes.
-pub(super) fn remark_on(server: &Examined, chosen: &Chosen) {
+pub(super) fn remark_on(server: &ExaminedServer, chosen: &TrustSelection) {
     for remark in server.remarks_on_changes(chosen) {
         output::remark(&format!("{}: remark: {remark}", name_of(server)));
     }
 }
 
 /// Returns the toolbox and name of a server.
-pub(super) fn name_of(server: &Examined) -> String {
+pub(super) fn name_of(server: &ExaminedServer) -> String {
     let (toolbox, name) = (server.place.toolbox.as_str(), server.place.server.as_str());
     visible(&format!("{toolbox}/{name}")).into_owned()
 }
 
 /// Returns the difference between a server and its pin; empty if there is none.
-pub(super) fn difference(server: &Examined, pins: &Pins, chosen: &Chosen) -> String {
+pub(super) fn difference(server: &ExaminedServer, pins: &Pins, chosen: &TrustSelection) -> String {
     let name = name_of(server);
     let differences = server.differences();
     let mut text = String::new();
@@ -79,8 +79,8 @@ pub(super) fn difference(server: &Examined, pins: &Pins, chosen: &Chosen) -> Str
     if !differences.launch.is_empty() {
         text.push_str(&launches(server, &name));
     }
-    let Found::Up { texts, .. } = &server.found else {
-        if let Found::NotStarted = server.found {
+    let StartOutcome::Up { texts, .. } = &server.found else {
+        if let StartOutcome::NotStarted = server.found {
             text.push_str(&format!(
                 "{name}: not started, because its launch is not approved\n"
             ));
@@ -97,21 +97,21 @@ pub(super) fn difference(server: &Examined, pins: &Pins, chosen: &Chosen) -> Str
     text
 }
 
-fn launches(server: &Examined, name: &str) -> String {
+fn launches(server: &ExaminedServer, name: &str) -> String {
     let before = server
         .pinned
         .as_ref()
         .map(|it| readable::launch(&it.launch));
     let now: &Launch = match &server.found {
-        Found::Up { observation, .. } => &observation.launch,
-        Found::Failed(_) | Found::NotStarted => &server.launch,
+        StartOutcome::Up { observation, .. } => &observation.launch,
+        StartOutcome::Failed(_) | StartOutcome::NotStarted => &server.launch,
     };
     let before = before.unwrap_or_default();
     unified(Path::new(name), &before, &readable::launch(now))
 }
 
 fn tool_difference(
-    server: &Examined,
+    server: &ExaminedServer,
     pins: &Pins,
     tool: &str,
     texts: &BTreeMap<String, String>,

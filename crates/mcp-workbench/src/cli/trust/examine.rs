@@ -5,13 +5,13 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 use thiserror::Error;
 
 use super::{
-    chosen::Chosen,
     remarks::{self, Remark},
+    selection::TrustSelection,
 };
 use crate::{
     cli::{
         configuration::load_configuration,
-        probe::{ProbeError, Probed, look_at, with_workbench},
+        probe::{ProbeError, ProbeResult, probe_servers, with_workbench},
         terminal::Progress,
     },
     config::{Config, Environment, PinMode, Purpose, Secrets},
@@ -29,15 +29,15 @@ pub(super) struct Subject {
     /// The selected part of the configuration.
     config: Config,
     /// The servers in the order of the configuration.
-    pub(super) servers: Vec<Configured>,
+    pub(super) servers: Vec<ConfiguredServer>,
 }
 
 /// The remark about a lock file entry that has fewer parts of the launch than this version compares.
-const OLDER: &str = "recorded by an earlier version, which did not check files in its arguments, 'envFile' and \
+const OLDER_RECORD: &str = "recorded by an earlier version, which did not check files in its arguments, 'envFile' and \
                      loader variables";
 
 /// A server of the configuration.
-pub(super) struct Configured {
+pub(super) struct ConfiguredServer {
     pub(super) place: ServerIdentifier,
     pub(super) mode: PinMode,
     pub(super) launch: Launch,
@@ -45,11 +45,11 @@ pub(super) struct Configured {
 }
 
 /// A server with the result of examining it.
-pub(super) struct Examined {
+pub(super) struct ExaminedServer {
     pub(super) place: ServerIdentifier,
     pub(super) mode: PinMode,
     pub(super) pinned: Option<PinnedServer>,
-    pub(super) found: Found,
+    pub(super) found: StartOutcome,
     pub(super) launch: Launch,
     /// Secrets that must not be stored with a definition.
     pub(super) secrets: Secrets,
@@ -57,7 +57,7 @@ pub(super) struct Examined {
 }
 
 /// The result of starting a server.
-pub(super) enum Found {
+pub(super) enum StartOutcome {
     Up {
         observation: Observation,
         /// The canonical definitions of its tools by name.
@@ -76,7 +76,7 @@ impl Subject {
     /// Reads the configuration and its lock file.
     pub(super) fn load(
         config: Option<&Path>,
-        chosen: &Chosen,
+        chosen: &TrustSelection,
         environment: &Environment,
     ) -> Result<Self, Box<dyn std::error::Error>> {
         let mut config = load_configuration(config, environment)?.config;
@@ -90,7 +90,7 @@ impl Subject {
                     toolbox: toolbox.name.clone(),
                     server: server.name.clone(),
                 };
-                servers.push(Configured {
+                servers.push(ConfiguredServer {
                     mode: pins.mode(&place, server.pin),
                     place,
                     launch: pins.launch_to_approve(server),
@@ -107,7 +107,7 @@ impl Subject {
     }
 
     /// Returns true if a serving workbench would refuse to start the server.
-    pub(super) fn is_barred(&self, server: &Configured) -> bool {
+    pub(super) fn is_barred(&self, server: &ConfiguredServer) -> bool {
         let approved = self.lock.server(&server.place);
         server.mode == PinMode::Enforce
             && approved
@@ -117,27 +117,29 @@ impl Subject {
     /// Starts the servers for which `starts` returns true, and examines them.
     pub(super) fn examine(
         mut self,
-        starts: impl Fn(&Self, &Configured) -> bool,
+        starts: impl Fn(&Self, &ConfiguredServer) -> bool,
         environment: &Environment,
-    ) -> Result<(Pins, Vec<Examined>), ProbeError> {
+    ) -> Result<(Pins, Vec<ExaminedServer>), ProbeError> {
         let started = self.servers.iter().filter(|it| starts(&self, it));
         let started: Vec<ServerIdentifier> = started.map(|it| it.place.clone()).collect();
         unpin(&mut self.config, &started);
         let progress = Progress::on_stderr(environment, "starting servers");
         let probed = with_workbench(self.config, async |workbench| {
-            look_at(&workbench, None, &progress).await
+            probe_servers(&workbench, None, &progress).await
         })?;
         let lock = &self.lock;
         let servers = self.servers.into_iter().map(|server| {
-            let is_meant = |it: &&Probed| {
+            let is_meant = |it: &&ProbeResult| {
                 it.toolbox == server.place.toolbox && it.server.name == server.place.server
             };
             let all = &probed;
             let probed = all.iter().find(is_meant);
-            Examined {
+            ExaminedServer {
                 remarks: probed.map_or_else(Vec::new, |it| remarks::of(it, all)),
                 pinned: lock.server(&server.place).cloned(),
-                found: probed.map_or(Found::NotStarted, |it| Found::of(it, &server.launch)),
+                found: probed.map_or(StartOutcome::NotStarted, |it| {
+                    StartOutcome::of(it, &server.launch)
+                }),
                 place: server.place,
                 mode: server.mode,
                 launch: server.launch,
@@ -160,9 +162,9 @@ pub(super) struct UnknownTool(String);
 /// Resolves the selected tool among those that the server has or had, and includes it if it is withheld for a
 /// finding. The name may be the visible form from a message, because messages tell the user to paste a command.
 pub(super) fn choose_tool(
-    servers: &mut [Examined],
-    chosen: &Chosen,
-) -> Result<Chosen, UnknownTool> {
+    servers: &mut [ExaminedServer],
+    chosen: &TrustSelection,
+) -> Result<TrustSelection, UnknownTool> {
     let (Some(tool), Some(server)) = (&chosen.tool, servers.first_mut()) else {
         return Ok(chosen.clone());
     };
@@ -172,11 +174,11 @@ pub(super) fn choose_tool(
     let found = exact.or_else(|| names.iter().find(is_shown));
     let found = match (found, &server.found) {
         (Some(found), _) => found.clone(),
-        (None, Found::Failed(_) | Found::NotStarted) => tool.clone(),
-        (None, Found::Up { .. }) => return Err(UnknownTool(tool.clone())),
+        (None, StartOutcome::Failed(_) | StartOutcome::NotStarted) => tool.clone(),
+        (None, StartOutcome::Up { .. }) => return Err(UnknownTool(tool.clone())),
     };
     server.found.take_up(&found);
-    Ok(Chosen {
+    Ok(TrustSelection {
         tool: Some(found),
         ..chosen.clone()
     })
@@ -204,8 +206,8 @@ fn unpin(config: &mut Config, servers: &[ServerIdentifier]) {
     }
 }
 
-impl Found {
-    fn of(probed: &Probed, launch: &Launch) -> Self {
+impl StartOutcome {
+    fn of(probed: &ProbeResult, launch: &Launch) -> Self {
         let list = match &probed.tools {
             Ok(list) => list,
             Err(error) => return Self::Failed(error.to_string()),
@@ -255,13 +257,13 @@ impl Found {
     }
 }
 
-impl Examined {
+impl ExaminedServer {
     /// Returns the reason why the selected tool cannot be approved: its definition is invalid.
-    pub(super) fn unapprovable(&self, chosen: &Chosen) -> Option<&str> {
+    pub(super) fn unapprovable(&self, chosen: &TrustSelection) -> Option<&str> {
         let tool = chosen.tool.as_ref()?;
         let is_pinned = { self.pinned.iter() }.any(|it| it.tools.contains_key(tool));
         let is_missing =
-            matches!(&self.found, Found::Up { texts, .. } if !texts.contains_key(tool));
+            matches!(&self.found, StartOutcome::Up { texts, .. } if !texts.contains_key(tool));
         let mut remarks = self.remarks.iter();
         let remark = remarks.find(|it| it.tool.as_ref() == Some(tool))?;
         (is_missing && !is_pinned).then_some(remark.text.as_str())
@@ -272,10 +274,10 @@ impl Examined {
         let pinned = self.pinned.iter().flat_map(|it| it.tools.keys());
         let remarked = self.remarks.iter().filter_map(|it| it.tool.as_ref());
         let (texts, reviewable) = match &self.found {
-            Found::Up {
+            StartOutcome::Up {
                 texts, reviewable, ..
             } => (Some(texts.keys()), Some(reviewable.keys())),
-            Found::Failed(_) | Found::NotStarted => (None, None),
+            StartOutcome::Failed(_) | StartOutcome::NotStarted => (None, None),
         };
         let found = texts.into_iter().flatten();
         let found = found.chain(reviewable.into_iter().flatten());
@@ -283,7 +285,7 @@ impl Examined {
     }
 
     /// Returns the scanner's remarks about selected changes.
-    pub(super) fn remarks_on_changes(&self, chosen: &Chosen) -> Vec<&str> {
+    pub(super) fn remarks_on_changes(&self, chosen: &TrustSelection) -> Vec<&str> {
         let Differences { changed, new, .. } = self.differences();
         let is_approved = |tool: &String| changed.contains(tool) || new.contains(tool);
         let remarks = self.remarks.iter().filter(|remark| match &remark.tool {
@@ -296,15 +298,18 @@ impl Examined {
     /// Returns the remark about an entry that was recorded by an earlier version.
     pub(super) fn older(&self) -> Option<&'static str> {
         let pinned = self.pinned.as_ref()?;
-        pinned.launch.is_older_than(&self.launch).then_some(OLDER)
+        pinned
+            .launch
+            .is_older_than(&self.launch)
+            .then_some(OLDER_RECORD)
     }
 
     /// Returns the differences from the pin; without tools if the server is not up.
     pub(super) fn differences(&self) -> Differences {
         let pinned = self.pinned.clone().unwrap_or_default();
         match &self.found {
-            Found::Up { observation, .. } => pinned.differences(observation, Base::Pinned),
-            Found::Failed(_) | Found::NotStarted => Differences {
+            StartOutcome::Up { observation, .. } => pinned.differences(observation, Base::Pinned),
+            StartOutcome::Failed(_) | StartOutcome::NotStarted => Differences {
                 launch: pinned.launch.differing_before_start(&self.launch),
                 ..Differences::default()
             },

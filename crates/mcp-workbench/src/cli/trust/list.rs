@@ -6,14 +6,14 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{
-    chosen::Chosen,
-    examine::{Examined, Found, Subject, choose_tool},
+    examine::{ExaminedServer, StartOutcome, Subject, choose_tool},
     remarks::Remark,
+    selection::TrustSelection,
 };
 use crate::{
     cli::{
-        Done, output,
-        terminal::{Column, Ink, Look, Table},
+        CommandResult, output,
+        terminal::{Column, Ink, OutputStyle, Table},
     },
     config::Environment,
     lock::{Lock, PinnedServer, Pins, launch_parts},
@@ -24,7 +24,7 @@ use crate::{
 #[derive(Args)]
 pub(super) struct ListArguments {
     #[command(flatten)]
-    chosen: Chosen,
+    chosen: TrustSelection,
 
     /// Print one JSON document
     #[arg(long)]
@@ -33,7 +33,7 @@ pub(super) struct ListArguments {
 
 /// The lock file compared with the current servers.
 #[derive(Serialize)]
-struct Listing {
+struct TrustListing {
     file: String,
     servers: Vec<ListedServer>,
 }
@@ -44,7 +44,7 @@ struct ListedServer {
     server: String,
     /// `off`, `notice` or `enforce`; `None` for a server that is no longer configured.
     pin: Option<&'static str>,
-    state: State,
+    state: PinState,
     /// The parts of its launch that changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     launch: Vec<String>,
@@ -60,13 +60,13 @@ struct ListedServer {
 #[derive(Serialize)]
 struct ListedTool {
     tool: String,
-    state: State,
+    state: PinState,
 }
 
 /// The state of a server or tool compared with its pin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum State {
+enum PinState {
     /// As pinned.
     Pinned,
     /// Different from the pin.
@@ -84,7 +84,7 @@ pub(super) fn run(
     config: Option<&Path>,
     arguments: &ListArguments,
     environment: &Environment,
-) -> Done {
+) -> CommandResult {
     let chosen = &arguments.chosen;
     let subject = Subject::load(config, chosen, environment)?;
     let lock = subject.lock.clone();
@@ -92,9 +92,9 @@ pub(super) fn run(
     let chosen = &choose_tool(&mut servers, chosen)?;
     let failed = servers
         .iter()
-        .any(|it| !matches!(it.found, Found::Up { .. }));
+        .any(|it| !matches!(it.found, StartOutcome::Up { .. }));
     let listed = servers.iter().map(|server| listed(server, chosen, &pins));
-    let listing = Listing {
+    let listing = TrustListing {
         file: pins
             .file()
             .map_or_else(String::new, |it| it.display().to_string()),
@@ -103,7 +103,7 @@ pub(super) fn run(
     if arguments.json {
         output::json(&listing);
     } else {
-        output::data(&listing.render(Look::of_stdout(environment)));
+        output::data(&listing.render(OutputStyle::of_stdout(environment)));
     }
     Ok(if failed {
         ExitCode::FAILURE
@@ -112,18 +112,18 @@ pub(super) fn run(
     })
 }
 
-fn listed(server: &Examined, chosen: &Chosen, pins: &Pins) -> ListedServer {
+fn listed(server: &ExaminedServer, chosen: &TrustSelection, pins: &Pins) -> ListedServer {
     let differences = server.differences();
     let pinned = server.pinned.clone().unwrap_or_default();
-    let mut tools: Vec<(String, State)> = Vec::new();
+    let mut tools: Vec<(String, PinState)> = Vec::new();
     let mut error = None;
     match &server.found {
-        Found::Up { observation, .. } => {
+        StartOutcome::Up { observation, .. } => {
             tools.extend(observation.tools.iter().map(|(tool, _)| {
                 let state = match tool {
-                    tool if differences.changed.contains(tool) => State::Changed,
-                    tool if differences.new.contains(tool) => State::New,
-                    _ => State::Pinned,
+                    tool if differences.changed.contains(tool) => PinState::Changed,
+                    tool if differences.new.contains(tool) => PinState::New,
+                    _ => PinState::Pinned,
                 };
                 (tool.clone(), state)
             }));
@@ -131,11 +131,11 @@ fn listed(server: &Examined, chosen: &Chosen, pins: &Pins) -> ListedServer {
                 differences
                     .gone
                     .iter()
-                    .map(|tool| (tool.clone(), State::Gone)),
+                    .map(|tool| (tool.clone(), PinState::Gone)),
             );
         }
-        Found::Failed(why) => error = Some(why.clone()),
-        Found::NotStarted => {
+        StartOutcome::Failed(why) => error = Some(why.clone()),
+        StartOutcome::NotStarted => {
             error = Some(format!(
                 "not started, because its launch is not approved; `{}` shows it",
                 pins.approve_command(&server.place)
@@ -147,7 +147,7 @@ fn listed(server: &Examined, chosen: &Chosen, pins: &Pins) -> ListedServer {
             pinned
                 .tools
                 .keys()
-                .map(|tool| (tool.clone(), State::Unknown)),
+                .map(|tool| (tool.clone(), PinState::Unknown)),
         );
     }
     ListedServer {
@@ -155,9 +155,9 @@ fn listed(server: &Examined, chosen: &Chosen, pins: &Pins) -> ListedServer {
         server: server.place.server.to_string(),
         pin: Some(server.mode.word()),
         state: match &server.pinned {
-            None => State::New,
-            Some(_) if differences.launch.is_empty() => State::Pinned,
-            Some(_) => State::Changed,
+            None => PinState::New,
+            Some(_) if differences.launch.is_empty() => PinState::Pinned,
+            Some(_) => PinState::Changed,
         },
         launch: if server.pinned.is_some() {
             differences.launch
@@ -173,7 +173,7 @@ fn listed(server: &Examined, chosen: &Chosen, pins: &Pins) -> ListedServer {
     }
 }
 
-fn of_tools(tools: Vec<(String, State)>, chosen: &Chosen) -> Vec<ListedTool> {
+fn of_tools(tools: Vec<(String, PinState)>, chosen: &TrustSelection) -> Vec<ListedTool> {
     let tools = tools.into_iter().filter(|(tool, _)| chosen.has_tool(tool));
     tools
         .map(|(tool, state)| ListedTool { tool, state })
@@ -181,17 +181,20 @@ fn of_tools(tools: Vec<(String, State)>, chosen: &Chosen) -> Vec<ListedTool> {
 }
 
 /// Returns the servers that are only in the lock file.
-fn gone(lock: &Lock, servers: &[Examined], chosen: &Chosen) -> Vec<ListedServer> {
+fn gone(lock: &Lock, servers: &[ExaminedServer], chosen: &TrustSelection) -> Vec<ListedServer> {
     let gone = lock.servers().filter(|(place, _)| {
         chosen.has(place) && !servers.iter().any(|server| server.place == *place)
     });
     let listed = gone.map(|(place, pinned): (_, &PinnedServer)| {
-        let tools = pinned.tools.keys().map(|tool| (tool.clone(), State::Gone));
+        let tools = pinned
+            .tools
+            .keys()
+            .map(|tool| (tool.clone(), PinState::Gone));
         ListedServer {
             toolbox: place.toolbox.to_string(),
             server: place.server.to_string(),
             pin: None,
-            state: State::Gone,
+            state: PinState::Gone,
             launch: Vec::new(),
             error: None,
             tools: of_tools(tools.collect(), chosen),
@@ -201,17 +204,17 @@ fn gone(lock: &Lock, servers: &[Examined], chosen: &Chosen) -> Vec<ListedServer>
     listed.collect()
 }
 
-impl Listing {
-    fn render(&self, look: Look) -> String {
+impl TrustListing {
+    fn render(&self, style: OutputStyle) -> String {
         let mut text = format!("{}\n", visible(&self.file));
         for server in &self.servers {
             let name = visible(&format!("{}/{}", server.toolbox, server.server)).into_owned();
-            let name = look.paint(Ink::Strong, &name);
+            let name = style.paint(Ink::Strong, &name);
             let pin = server
                 .pin
                 .map_or_else(String::new, |pin| format!(" (pin: {pin})"));
-            let pin = look.paint(Ink::Faint, &pin);
-            text.push_str(&format!("\n{name}: {}{pin}\n", server.state.shown(look)));
+            let pin = style.paint(Ink::Faint, &pin);
+            text.push_str(&format!("\n{name}: {}{pin}\n", server.state.shown(style)));
             if !server.launch.is_empty() {
                 let parts = launch_parts(&server.launch);
                 text.push_str(&format!("  differs from the pin: {parts}\n"));
@@ -227,7 +230,7 @@ impl Listing {
                 ]);
             }
             if !server.tools.is_empty() {
-                text.push_str(&table.render(look, "  "));
+                text.push_str(&table.render(style, "  "));
             }
             for remark in &server.remarks {
                 text.push_str(&format!("  remark: {}\n", visible(&remark.text)));
@@ -237,7 +240,7 @@ impl Listing {
     }
 }
 
-impl State {
+impl PinState {
     fn word(self) -> &'static str {
         match self {
             Self::Pinned => "pinned",
@@ -248,12 +251,12 @@ impl State {
         }
     }
 
-    fn shown(self, look: Look) -> String {
+    fn shown(self, style: OutputStyle) -> String {
         let ink = match self {
             Self::Pinned => Ink::Good,
             Self::Changed => Ink::Bad,
             Self::New | Self::Gone | Self::Unknown => Ink::Notable,
         };
-        look.paint(ink, self.word())
+        style.paint(ink, self.word())
     }
 }

@@ -2,7 +2,6 @@
 //! approval. Nothing else approves anything.
 
 mod approve;
-mod chosen;
 mod diff;
 mod examine;
 mod list;
@@ -10,12 +9,13 @@ mod pin;
 mod readable;
 mod remarks;
 mod revoke;
+mod selection;
 
 use std::path::Path;
 
 use clap::{Args, Subcommand};
 
-use super::Done;
+use super::CommandResult;
 use crate::config::Environment;
 
 /// Arguments of `trust`.
@@ -44,7 +44,7 @@ pub(super) fn run(
     config: Option<&Path>,
     arguments: &TrustArguments,
     environment: &Environment,
-) -> Done {
+) -> CommandResult {
     match &arguments.command {
         TrustCommand::List(arguments) => list::run(config, arguments, environment),
         TrustCommand::Diff(arguments) => diff::run(config, arguments, environment),

@@ -5,11 +5,11 @@ use std::{path::Path, process::ExitCode};
 
 use clap::Args;
 
-use super::chosen::confirmed;
+use super::selection::confirmed;
 use crate::{
     cli::{
-        Done,
-        configuration::{Place, load_configuration},
+        CommandResult,
+        configuration::{ServerSelection, load_configuration},
         output,
     },
     config::Environment,
@@ -21,7 +21,7 @@ use crate::{
 #[derive(Args)]
 pub(super) struct PinArguments {
     #[command(flatten)]
-    chosen: Place,
+    chosen: ServerSelection,
 
     /// Confirm without asking
     #[arg(long)]
@@ -33,7 +33,7 @@ pub(super) fn run(
     config: Option<&Path>,
     arguments: &PinArguments,
     environment: &Environment,
-) -> Done {
+) -> CommandResult {
     let PinArguments { chosen, yes } = arguments;
     let mut config = load_configuration(config, environment)?.config;
     let pins = Pins::new(&config);

@@ -3,14 +3,14 @@
 use serde::Serialize;
 
 use crate::{
-    cli::{probe::Probed, terminal::count},
+    cli::{probe::ProbeResult, terminal::count},
     downstream::{Cause, ToolList},
     policy::scan::{self, Finding, ServerTools},
     visible::revealed,
 };
 
 /// The maximum number of remarks per server.
-const MOST: usize = 20;
+const MAX_REMARKS: usize = 20;
 
 /// A remark about a server or one of its tools.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -38,7 +38,7 @@ impl Remark {
 }
 
 /// Returns the remarks about a server among all that were started with it.
-pub(super) fn of(server: &Probed, all: &[Probed]) -> Vec<Remark> {
+pub(super) fn of(server: &ProbeResult, all: &[ProbeResult]) -> Vec<Remark> {
     let Ok(list) = &server.tools else {
         return Vec::new();
     };
@@ -65,7 +65,7 @@ fn instructions(list: &ToolList) -> impl Iterator<Item = Remark> {
 }
 
 /// Returns remarks that only show when the servers of a toolbox are compared.
-fn across(server: &Probed, all: &[Probed]) -> impl Iterator<Item = Remark> {
+fn across(server: &ProbeResult, all: &[ProbeResult]) -> impl Iterator<Item = Remark> {
     let beside = all.iter().filter(|it| it.toolbox == server.toolbox);
     let lists = beside.filter_map(|probed| {
         let tools = probed.tools.as_ref().ok()?.tools().iter();
@@ -85,9 +85,9 @@ fn across(server: &Probed, all: &[Probed]) -> impl Iterator<Item = Remark> {
 
 /// Limits the number of remarks.
 fn bounded(mut remarks: Vec<Remark>) -> Vec<Remark> {
-    let more = remarks.len().saturating_sub(MOST);
+    let more = remarks.len().saturating_sub(MAX_REMARKS);
     if more > 0 {
-        remarks.truncate(MOST);
+        remarks.truncate(MAX_REMARKS);
         remarks.push(Remark {
             tool: None,
             text: format!("{} more of this kind", count(more, "finding")),

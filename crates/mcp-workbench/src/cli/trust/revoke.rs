@@ -5,9 +5,9 @@ use std::{path::Path, process::ExitCode};
 use clap::Args;
 use thiserror::Error;
 
-use super::chosen::{Chosen, confirmed};
+use super::selection::{TrustSelection, confirmed};
 use crate::{
-    cli::{Done, configuration::load_configuration, output, terminal::count},
+    cli::{CommandResult, configuration::load_configuration, output, terminal::count},
     config::Environment,
     ident::ServerIdentifier,
     lock::{Lock, Pins},
@@ -18,7 +18,7 @@ use crate::{
 #[derive(Args)]
 pub(super) struct RevokeArguments {
     #[command(flatten)]
-    chosen: Chosen,
+    chosen: TrustSelection,
 
     /// Revoke without asking
     #[arg(long)]
@@ -37,7 +37,7 @@ pub(super) fn run(
     config: Option<&Path>,
     arguments: &RevokeArguments,
     environment: &Environment,
-) -> Done {
+) -> CommandResult {
     let RevokeArguments { chosen, yes } = arguments;
     let pins = Pins::new(&load_configuration(config, environment)?.config);
     let lock = pins.lock()?.unwrap_or_default();
@@ -73,7 +73,7 @@ pub(super) fn run(
 }
 
 /// Returns the selected servers with the number of their tools.
-fn meant(lock: &Lock, chosen: &Chosen) -> Vec<(ServerIdentifier, usize)> {
+fn meant(lock: &Lock, chosen: &TrustSelection) -> Vec<(ServerIdentifier, usize)> {
     let servers = lock.servers().filter(|(place, pinned)| {
         let tool = chosen.tool.as_ref();
         chosen.has(place) && tool.is_none_or(|tool| pinned.tools.contains_key(tool))

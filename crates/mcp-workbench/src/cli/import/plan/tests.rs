@@ -16,12 +16,16 @@ fn file(name: ClientName, servers: &Value) -> DiscoveredFile {
     }
 }
 
-fn gathered(files: Vec<DiscoveredFile>, own: &str) -> Vec<Finding> {
+fn gathered(files: Vec<DiscoveredFile>, own: &str) -> Vec<ImportCandidate> {
     gather(files, &own_servers(own), Path::new("/opt/renamed"))
 }
 
-fn assigned(findings: &[Finding], grouping: &Grouping, own: &str) -> Vec<(String, String)> {
-    let additions = assign(findings, grouping, &own_servers(own));
+fn assigned(
+    candidates: &[ImportCandidate],
+    grouping: &Grouping,
+    own: &str,
+) -> Vec<(String, String)> {
+    let additions = assign(candidates, grouping, &own_servers(own));
     additions
         .into_iter()
         .map(|it| (it.toolbox, it.name))
@@ -50,24 +54,24 @@ fn the_same_server_is_taken_once_and_others_are_told_apart() {
             }),
         ),
     ];
-    let findings = gathered(files, "{}");
-    let found: Vec<(&str, usize)> = findings
+    let candidates = gathered(files, "{}");
+    let found: Vec<(&str, usize)> = candidates
         .iter()
         .map(|it| (it.name.as_str(), it.places.len()))
         .collect();
     assert_eq!(found, [("git", 2), ("db", 1), ("db", 1)]);
     assert_eq!(
-        assigned(&findings, &Grouping::ByClient, "{}"),
+        assigned(&candidates, &Grouping::ByClient, "{}"),
         pairs([("cursor", "git"), ("cursor", "db"), ("opencode", "db")])
     );
     let one = Grouping::One("all".to_owned());
     assert_eq!(
-        assigned(&findings, &one, "{}"),
+        assigned(&candidates, &one, "{}"),
         pairs([("all", "git"), ("all", "db"), ("all", "db-opencode")])
     );
     let own = r#"{"toolboxes": {"all": {"description": "d", "mcpServers": {"db": {"command": "other"}, "db-cursor": {"command": "more"}}}}}"#;
     assert_eq!(
-        assigned(&findings, &one, own),
+        assigned(&candidates, &one, own),
         pairs([
             ("all", "git"),
             ("all", "db-cursor-2"),
@@ -95,8 +99,8 @@ fn what_we_have_and_what_we_are_is_left_out() {
             &json!({"f": {"url": "https://other", "headers": {"X": "a\nb"}}}),
         ),
     ];
-    let findings = gathered(files, own);
-    let kinds: Vec<&Kind> = findings.iter().map(|it| &it.kind).collect();
+    let candidates = gathered(files, own);
+    let kinds: Vec<&Kind> = candidates.iter().map(|it| &it.kind).collect();
     let [
         Kind::Present { toolbox, name, .. },
         Kind::Ourselves,
@@ -108,9 +112,9 @@ fn what_we_have_and_what_we_are_is_left_out() {
         panic!("{kinds:?}");
     };
     assert_eq!((toolbox.as_str(), name.as_str()), ("t", "mine"));
-    assert_eq!(findings[0].places.len(), 2, "a and e");
+    assert_eq!(candidates[0].places.len(), 2, "a and e");
     assert_eq!(places, &["headers.X"]);
-    assert_eq!(assigned(&findings, &Grouping::ByClient, own), pairs([]));
+    assert_eq!(assigned(&candidates, &Grouping::ByClient, own), pairs([]));
 }
 
 #[test]
@@ -122,16 +126,16 @@ fn a_server_that_is_on_anywhere_is_on() {
         ),
         file(ClientName::Kiro, &json!({"a": {"command": "x"}})),
     ];
-    let findings = gathered(files, "{}");
+    let candidates = gathered(files, "{}");
     let [
-        Finding {
+        ImportCandidate {
             kind: Kind::New(new),
             places,
             ..
         },
-    ] = findings.as_slice()
+    ] = candidates.as_slice()
     else {
-        panic!("{findings:?}");
+        panic!("{candidates:?}");
     };
     assert_eq!(new.entry, json!({"command": "x"}));
     assert_eq!(places.len(), 2);
@@ -190,15 +194,15 @@ fn the_stricter_restriction_of_tools_wins() {
             file(ClientName::Cursor, &entry(one)),
             file(ClientName::Kiro, &entry(other)),
         ];
-        let findings = gathered(files, "{}");
+        let candidates = gathered(files, "{}");
         let [
-            Finding {
+            ImportCandidate {
                 kind: Kind::New(new),
                 ..
             },
-        ] = findings.as_slice()
+        ] = candidates.as_slice()
         else {
-            panic!("{findings:?}");
+            panic!("{candidates:?}");
         };
         let mut expected = expected;
         expected["command"] = "x".into();
@@ -222,9 +226,9 @@ fn restrictions_of_a_project_do_not_reach_an_entry_of_the_user() {
         )
     };
     for files in [vec![own(), project()], vec![project(), own()]] {
-        let findings = gathered(files, "{}");
-        let Kind::New(new) = &findings[0].kind else {
-            panic!("{findings:?}");
+        let candidates = gathered(files, "{}");
+        let Kind::New(new) = &candidates[0].kind else {
+            panic!("{candidates:?}");
         };
         assert_eq!(new.entry, json!({"command": "x"}));
         assert_eq!(new.remarks, []);
@@ -239,9 +243,9 @@ proptest! {
         let files = names.iter().enumerate().map(|(number, (name, which))| {
             file(clients[*which], &json!({name.as_str(): {"command": format!("x{number}")}}))
         });
-        let findings = gathered(files.collect(), "{}");
+        let candidates = gathered(files.collect(), "{}");
         let grouping = if one { Grouping::One("all".into()) } else { Grouping::ByClient };
-        let mut given = assigned(&findings, &grouping, "{}");
+        let mut given = assigned(&candidates, &grouping, "{}");
         prop_assert_eq!(given.len(), names.len());
         prop_assert!(given.iter().all(|(_, name)| !name.trim().is_empty()));
         given.sort();

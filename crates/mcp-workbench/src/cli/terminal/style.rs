@@ -8,7 +8,7 @@ use std::{
 use crate::config::Environment;
 
 /// The width if the terminal does not report one.
-const USUAL_WIDTH: usize = 80;
+const DEFAULT_WIDTH: usize = 80;
 
 /// The style of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,13 +38,13 @@ impl Ink {
 
 /// The style of stdout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cli) struct Look {
+pub(in crate::cli) struct OutputStyle {
     colour: bool,
     /// The maximum width of a line; `None` on a pipe.
     width: Option<usize>,
 }
 
-impl Look {
+impl OutputStyle {
     /// Output for a program.
     #[cfg(test)]
     pub(in crate::cli) const PLAIN: Self = Self {
@@ -66,7 +66,7 @@ impl Look {
         }
     }
 
-    /// A look with a given width, for tests.
+    /// Creates a style with a given width, for tests.
     #[cfg(test)]
     pub(in crate::cli) const fn of_width(colour: bool, width: usize) -> Self {
         Self {
@@ -104,13 +104,13 @@ fn has_colour(environment: &Environment) -> bool {
 pub(super) fn width_of(output: impl std::os::fd::AsFd) -> usize {
     let size = rustix::termios::tcgetwinsize(output);
     let columns = size.map_or(0, |size| usize::from(size.ws_col));
-    if columns == 0 { USUAL_WIDTH } else { columns }
+    if columns == 0 { DEFAULT_WIDTH } else { columns }
 }
 
 /// Returns the width of the terminal behind an output.
 #[cfg(not(unix))]
 pub(super) fn width_of<T>(_: T) -> usize {
-    USUAL_WIDTH
+    DEFAULT_WIDTH
 }
 
 #[cfg(test)]
@@ -126,9 +126,9 @@ mod tests {
         assert!(has_colour(&environment("NO_COLOR", "")));
         assert!(!has_colour(&environment("NO_COLOR", "1")));
         assert!(!has_colour(&environment("TERM", "dumb")));
-        let coloured = Look::of_width(true, 80);
+        let coloured = OutputStyle::of_width(true, 80);
         assert_eq!(coloured.paint(Ink::Bad, "no"), "\u{1b}[31mno\u{1b}[0m");
         assert_eq!(coloured.paint(Ink::Bad, ""), "");
-        assert_eq!(Look::PLAIN.paint(Ink::Bad, "no"), "no");
+        assert_eq!(OutputStyle::PLAIN.paint(Ink::Bad, "no"), "no");
     }
 }

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::{
     cli::{
-        configuration::{Place, UnknownName},
+        configuration::{ServerSelection, UnknownName},
         output,
     },
     config::Config,
@@ -17,7 +17,7 @@ use crate::{
 
 /// The selected servers and tools; everything if nothing is named.
 #[derive(Args, Clone)]
-pub(super) struct Chosen {
+pub(super) struct TrustSelection {
     /// Only this toolbox
     pub(super) toolbox: Option<String>,
 
@@ -33,12 +33,12 @@ pub(super) struct Chosen {
 /// There is no terminal to ask on, and `--yes` is not given.
 #[derive(Debug, Error)]
 #[error("nothing was changed, because there is no terminal to confirm on\n  hint: add --yes")]
-pub(super) struct NotAsked;
+pub(super) struct NotConfirmed;
 
-impl Chosen {
+impl TrustSelection {
     /// Removes everything else from a configuration.
     pub(super) fn choose(&self, config: &mut Config) -> Result<(), UnknownName> {
-        let place = Place {
+        let place = ServerSelection {
             toolbox: self.toolbox.clone(),
             server: self.server.clone(),
         };
@@ -67,12 +67,12 @@ impl Chosen {
 }
 
 /// Asks for confirmation, unless it was given on the command line. Anything but a yes is a no.
-pub(super) fn confirmed(question: &str, yes: bool) -> Result<bool, NotAsked> {
+pub(super) fn confirmed(question: &str, yes: bool) -> Result<bool, NotConfirmed> {
     if yes {
         return Ok(true);
     }
     if !io::stdin().is_terminal() {
-        return Err(NotAsked);
+        return Err(NotConfirmed);
     }
     output::prompt(&format!("{question} [y/N] "));
     let mut line = String::new();

@@ -7,14 +7,14 @@ use crate::server_cache::NotCached;
 
 /// A finding about the tool cache.
 #[derive(Debug)]
-pub(super) enum KeptFinding {
+pub(super) enum CacheFinding {
     /// These servers of a toolbox were not in the cache.
     Cold { servers: Vec<String> },
     /// The tools of a server cannot be cached.
     NotCached(Arc<NotCached>),
 }
 
-impl KeptFinding {
+impl CacheFinding {
     /// Returns the stable code for programs.
     pub(super) fn code(&self) -> &'static str {
         match self {
@@ -50,7 +50,7 @@ impl KeptFinding {
     }
 }
 
-impl fmt::Display for KeptFinding {
+impl fmt::Display for CacheFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cold { servers } => write!(
