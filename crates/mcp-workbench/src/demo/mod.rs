@@ -17,7 +17,7 @@ pub(crate) mod config;
 mod connection;
 mod lines;
 mod process;
-mod reading;
+mod reading_cost;
 mod render;
 pub(crate) mod servers;
 pub(crate) mod session;

@@ -20,7 +20,7 @@ const CLEAN_UP_DEADLINE: Duration = Duration::from_secs(6);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// The capacity of the line queue.
 const QUEUED_LINES: usize = 64;
-const KEPT_LOG_LINES: usize = 20;
+const MAX_LOG_LINES: usize = 20;
 
 /// Sends the last lines of the workbench's stderr once it has exited.
 pub(super) type LogSender = Sender<Vec<String>>;
@@ -144,7 +144,7 @@ fn last_lines(output: impl Read) -> Vec<String> {
     let mut line = Vec::new();
     let mut kept = VecDeque::new();
     while let Ok(Line::Complete | Line::TooLong) = read_line(&mut output, &mut line) {
-        if kept.len() == KEPT_LOG_LINES {
+        if kept.len() == MAX_LOG_LINES {
             kept.pop_front();
         }
         kept.push_back(String::from_utf8_lossy(&line).trim_end().to_owned());
@@ -171,7 +171,7 @@ mod tests {
     fn only_the_last_lines_of_a_log_are_kept() {
         let log: Vec<_> = (0..50).map(|n| format!("line {n}")).collect();
         let kept = last_lines(Cursor::new(log.join("\n")));
-        assert_eq!(kept.len(), KEPT_LOG_LINES);
+        assert_eq!(kept.len(), MAX_LOG_LINES);
         assert_eq!(
             (kept[0].as_str(), kept[19].as_str()),
             ("line 30", "line 49")

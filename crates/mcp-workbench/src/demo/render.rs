@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use super::reading::Reading;
+use super::reading_cost::ReadingCost;
 use super::text::{duration, first_words, shorten, thousands, wrap};
 
 const COLUMNS: usize = 80;
@@ -25,13 +25,13 @@ pub(super) struct Step<'a> {
     /// An explanation for the user.
     pub(super) note: &'a str,
     pub(super) sent: &'a str,
-    pub(super) received: Received<'a>,
+    pub(super) received: Response<'a>,
     pub(super) took: Duration,
 }
 
 /// A response, in its most readable form.
 #[derive(Debug)]
-pub(super) enum Received<'a> {
+pub(super) enum Response<'a> {
     Text(&'a str),
     Error(&'a str),
     /// A summary and a text that is shown in full.
@@ -88,15 +88,15 @@ impl<'a, W: Write> Page<'a, W> {
         writeln!(self.out)?;
         self.labelled(Paint::Dim, "sent", step.sent)?;
         match &step.received {
-            Received::Text(text) => {
+            Response::Text(text) => {
                 self.labelled(Paint::Green, "answer", &shorten(text, MAX_ANSWER))
             }
-            Received::Error(text) => self.labelled(Paint::Red, "error", &shorten(text, MAX_ANSWER)),
-            Received::Quote(summary, text) => {
+            Response::Error(text) => self.labelled(Paint::Red, "error", &shorten(text, MAX_ANSWER)),
+            Response::Quote(summary, text) => {
                 self.labelled(Paint::Green, "answer", summary)?;
                 self.quote(text)
             }
-            Received::Table(summary, rows) => {
+            Response::Table(summary, rows) => {
                 self.labelled(Paint::Green, "answer", summary)?;
                 self.table(rows)
             }
@@ -104,7 +104,7 @@ impl<'a, W: Write> Page<'a, W> {
     }
 
     /// Writes the comparison of what a model reads with and without the workbench.
-    pub(super) fn reading(&mut self, toolbox: &str, reading: &Reading) -> io::Result<()> {
+    pub(super) fn reading(&mut self, toolbox: &str, reading: &ReadingCost) -> io::Result<()> {
         self.heading("What a model has to read")?;
         self.paragraph(
             "In characters, counted from the messages above. Without the workbench, a client \

@@ -10,7 +10,7 @@ fn rendered(write: impl FnOnce(&mut Page<'_, Vec<u8>>)) -> String {
     String::from_utf8(out).unwrap()
 }
 
-fn step(received: Received<'_>) -> Step<'_> {
+fn step(received: Response<'_>) -> Step<'_> {
     Step {
         title: "Calculate",
         note: "A note for a person.",
@@ -23,8 +23,8 @@ fn step(received: Received<'_>) -> Step<'_> {
 #[test]
 fn a_step_shows_what_was_sent_and_what_came_back() {
     let text = rendered(|page| {
-        page.step(&step(Received::Text(r#"{"value":42}"#))).unwrap();
-        page.step(&step(Received::Error(
+        page.step(&step(Response::Text(r#"{"value":42}"#))).unwrap();
+        page.step(&step(Response::Error(
             "Error: Toolbox 'desk' is not open. Call open_toolbox first. And a tail.",
         )))
         .unwrap();
@@ -65,9 +65,9 @@ fn quotes_and_tables_fit_the_page() {
     ];
     let quoted = "## Toolboxes\n\n- **desk** (3 servers): A clock, a calculator and a notes store that need nothing installed\n  - Use it";
     let text = rendered(|page| {
-        page.step(&step(Received::Quote("hello:".to_owned(), quoted)))
+        page.step(&step(Response::Quote("hello:".to_owned(), quoted)))
             .unwrap();
-        page.step(&step(Received::Table("3 tools:".to_owned(), rows)))
+        page.step(&step(Response::Table("3 tools:".to_owned(), rows)))
             .unwrap();
     });
     assert_snapshot!(text, @r#"
@@ -98,7 +98,7 @@ fn quotes_and_tables_fit_the_page() {
 
 #[test]
 fn the_figures_stand_in_a_column() {
-    let reading = Reading {
+    let reading = ReadingCost {
         direct: 5812,
         tools: 8,
         at_start: 934,
@@ -153,7 +153,7 @@ fn a_failure_shows_the_log() {
 #[test]
 fn long_answers_are_shortened() {
     let long = "word ".repeat(1000);
-    let text = rendered(|page| page.step(&step(Received::Text(&long))).unwrap());
+    let text = rendered(|page| page.step(&step(Response::Text(&long))).unwrap());
     assert!(text.contains("… (4,400 more characters)"), "{text}");
 }
 
@@ -162,7 +162,7 @@ fn colour_adds_nothing_but_colour() {
     let mut out = Vec::new();
     let mut page = Page::new(&mut out, Style { colour: true });
     page.opening().unwrap();
-    page.step(&step(Received::Text("42"))).unwrap();
+    page.step(&step(Response::Text("42"))).unwrap();
     let coloured = String::from_utf8(out).unwrap();
     assert!(coloured.contains("\x1b[1m1. Calculate\x1b[0m"));
     let mut plain = coloured;
@@ -171,7 +171,7 @@ fn colour_adds_nothing_but_colour() {
     }
     let expected = rendered(|page| {
         page.opening().unwrap();
-        page.step(&step(Received::Text("42"))).unwrap();
+        page.step(&step(Response::Text("42"))).unwrap();
     });
     assert_eq!(plain, expected);
     assert!(

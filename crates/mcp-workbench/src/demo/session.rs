@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 use super::config::{TOOLBOX, client_snippet};
 use super::connection::{Connection, DemoError};
 use super::process::{LogSender, Workbench};
-use super::reading::{Reading, measure};
-use super::render::{Page, Received, Step, Style};
+use super::reading_cost::{ReadingCost, measure};
+use super::render::{Page, Response, Step, Style};
 use super::servers::DemoServer;
 use super::text::shorten;
 
 const REVISION: &str = "2025-11-25";
 /// The number of characters of an unexpected response that are shown.
-const MAX_FOUND: usize = 300;
+const MAX_SHOWN_RESPONSE: usize = 300;
 /// Time limit for the log of a failed workbench, which has exited by then.
 const LOG_DEADLINE: Duration = Duration::from_secs(4);
 
@@ -49,7 +49,7 @@ fn play<W: Write>(program: &Path, log: LogSender, page: &mut Page<'_, W>) -> Res
         title: "Hang up",
         note: "The client closes the connection; the workbench stops its servers and exits.",
         sent: "end of input",
-        received: Received::Text("exited with code 0"),
+        received: Response::Text("exited with code 0"),
         took,
     })?;
     page.reading(TOOLBOX, &reading)?;
@@ -61,17 +61,17 @@ fn play<W: Write>(program: &Path, log: LogSender, page: &mut Page<'_, W>) -> Res
 fn converse<C: Write, W: Write>(
     connection: &mut Connection<C>,
     page: &mut Page<'_, W>,
-) -> Result<Reading, DemoError> {
+) -> Result<ReadingCost, DemoError> {
     let mut conversation = Conversation { connection, page };
     let instructions = conversation.connect()?;
     let meta_tools = conversation.list_tools()?;
-    conversation.use_tool(&Use {
+    conversation.use_tool(&ToolUse {
         title: "Use a tool too early",
         note: "Nothing is running yet. The error tells the model its next step.",
         server: "calculator",
         tool: "evaluate",
         arguments: json!({"expression": "6 * 7"}),
-        expected: Expected::Error("is not open"),
+        expected: ExpectedResult::Error("is not open"),
     })?;
     let (answer, toolbox) = conversation.open_toolbox()?;
     for usage in uses() {
@@ -81,56 +81,56 @@ fn converse<C: Write, W: Write>(
 }
 
 /// Returns the calls that follow the opening of the toolbox.
-fn uses() -> [Use; 4] {
+fn uses() -> [ToolUse; 4] {
     [
-        Use {
+        ToolUse {
             title: "Calculate",
             note: "A tool is named by three fields: toolbox, server, tool.",
             server: "calculator",
             tool: "evaluate",
             arguments: json!({"expression": "(17 + 4) * 2^3 / 1.5"}),
-            expected: Expected::Answer("\"value\":112"),
+            expected: ExpectedResult::Answer("\"value\":112"),
         },
-        Use {
+        ToolUse {
             title: "Keep a note",
             note: "Another server of the same toolbox.",
             server: "notes",
             tool: "add",
             arguments: json!({"text": "The answer was 112."}),
-            expected: Expected::Answer("\"id\":1"),
+            expected: ExpectedResult::Answer("\"id\":1"),
         },
-        Use {
+        ToolUse {
             title: "Read it back",
             note: "The server is still running, so the note is still there.",
             server: "notes",
             tool: "list",
             arguments: json!({}),
-            expected: Expected::Answer("The answer was 112."),
+            expected: ExpectedResult::Answer("The answer was 112."),
         },
-        Use {
+        ToolUse {
             title: "Misspell a tool",
             note: "Nothing is sent to the server; the error names the server that was searched.",
             server: "calculator",
             tool: "evalute",
             arguments: json!({"expression": "1 + 1"}),
-            expected: Expected::Error("Tool 'evalute' not found in server 'calculator'"),
+            expected: ExpectedResult::Error("Tool 'evalute' not found in server 'calculator'"),
         },
     ]
 }
 
 /// One call of `use_tool`.
-struct Use {
+struct ToolUse {
     title: &'static str,
     note: &'static str,
     server: &'static str,
     tool: &'static str,
     arguments: Value,
-    expected: Expected,
+    expected: ExpectedResult,
 }
 
 /// The text that a result must contain, as a success or as an error.
 #[derive(Clone, Copy)]
-enum Expected {
+enum ExpectedResult {
     Answer(&'static str),
     Error(&'static str),
 }
@@ -167,7 +167,7 @@ impl<C: Write, W: Write> Conversation<'_, '_, C, W> {
             note: "The client introduces itself. The time includes the start of the workbench; \
                    none of its servers is started for this.",
             sent: &format!("initialize {params}"),
-            received: Received::Quote(summary, instructions),
+            received: Response::Quote(summary, instructions),
             took: exchange.took,
         })?;
         Ok(instructions.to_owned())
@@ -193,7 +193,7 @@ impl<C: Write, W: Write> Conversation<'_, '_, C, W> {
             title,
             note: "However many servers there are, these are all the tools a model is shown.",
             sent: "tools/list",
-            received: Received::Table(format!("{} tools", tools.len()), rows),
+            received: Response::Table(format!("{} tools", tools.len()), rows),
             took: exchange.took,
         })?;
         Ok(tools)
@@ -230,14 +230,14 @@ impl<C: Write, W: Write> Conversation<'_, '_, C, W> {
             title,
             note: "Now all servers are started in parallel, and their tools are listed.",
             sent: &format!("open_toolbox {arguments}"),
-            received: Received::Table(summary, rows.collect()),
+            received: Response::Table(summary, rows.collect()),
             took: exchange.took,
         })?;
         Ok((text.to_owned(), toolbox))
     }
 
     /// Calls a tool of the toolbox.
-    fn use_tool(&mut self, usage: &Use) -> Result<(), DemoError> {
+    fn use_tool(&mut self, usage: &ToolUse) -> Result<(), DemoError> {
         let arguments = json!({
             "tool": { "toolbox": TOOLBOX, "server": usage.server, "tool": usage.tool },
             "arguments": usage.arguments
@@ -247,13 +247,15 @@ impl<C: Write, W: Write> Conversation<'_, '_, C, W> {
         let text = result_text(&exchange.result);
         let is_error = exchange.result["isError"] == true;
         let received = match usage.expected {
-            Expected::Answer(part) if !is_error && text.contains(part) => Received::Text(text),
-            Expected::Error(part) if is_error && text.contains(part) => Received::Error(text),
-            Expected::Answer(part) => {
+            ExpectedResult::Answer(part) if !is_error && text.contains(part) => {
+                Response::Text(text)
+            }
+            ExpectedResult::Error(part) if is_error && text.contains(part) => Response::Error(text),
+            ExpectedResult::Answer(part) => {
                 let expected = format!("an answer with `{part}`");
                 return Err(unexpected(usage.title, expected, &exchange.result));
             }
-            Expected::Error(part) => {
+            ExpectedResult::Error(part) => {
                 let expected = format!("an error with `{part}`");
                 return Err(unexpected(usage.title, expected, &exchange.result));
             }
@@ -289,7 +291,7 @@ fn unexpected(step: &'static str, expected: impl Into<String>, result: &Value) -
     DemoError::Unexpected {
         step,
         expected: expected.into(),
-        found: shorten(&result.to_string(), MAX_FOUND),
+        found: shorten(&result.to_string(), MAX_SHOWN_RESPONSE),
     }
 }
 

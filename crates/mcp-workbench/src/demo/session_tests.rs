@@ -96,7 +96,7 @@ fn toolbox() -> Value {
 }
 
 /// The session with the stub: how it ended, and what a person saw.
-fn session(spoils: Option<&'static str>) -> (Result<Reading, DemoError>, String) {
+fn session(spoils: Option<&'static str>) -> (Result<ReadingCost, DemoError>, String) {
     let (answers, incoming) = mpsc::sync_channel(4);
     let stub = Stub {
         answers,

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-const SECONDS_A_DAY: i64 = 86_400;
+const SECONDS_PER_DAY: i64 = 86_400;
 const LAST_YEAR: i64 = 9999;
 
 const WEEKDAYS: [&str; 7] = [
@@ -183,7 +183,7 @@ impl Moment {
         let offset = Offset::parse(offset).map_err(|_| written())?;
         let days = Date::parse(date)?.day_number() - epoch();
         Ok(Self {
-            unix_seconds: days * SECONDS_A_DAY + second_of_day - offset.minutes * 60,
+            unix_seconds: days * SECONDS_PER_DAY + second_of_day - offset.minutes * 60,
         })
     }
 
@@ -193,10 +193,10 @@ impl Moment {
             .unix_seconds
             .checked_add(offset.minutes * 60)
             .ok_or(TimeError::OutOfRange)?;
-        let date = Date::from_day_number(seconds.div_euclid(SECONDS_A_DAY) + epoch())?;
+        let date = Date::from_day_number(seconds.div_euclid(SECONDS_PER_DAY) + epoch())?;
         Ok(LocalTime {
             date,
-            second_of_day: seconds.rem_euclid(SECONDS_A_DAY),
+            second_of_day: seconds.rem_euclid(SECONDS_PER_DAY),
             offset,
         })
     }

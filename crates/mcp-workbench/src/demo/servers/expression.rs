@@ -84,7 +84,7 @@ pub(super) enum ExpressionError {
 
 /// The precedence of an expression, from loose to tight.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Tightness {
+enum Precedence {
     Sum,
     Product,
     Negative,
@@ -123,17 +123,17 @@ impl Expression {
         }
     }
 
-    fn tightness(&self) -> Tightness {
+    fn precedence(&self) -> Precedence {
         match self {
-            Self::Number(_) => Tightness::Atom,
-            Self::Negative(_) => Tightness::Negative,
-            Self::Binary { operator, .. } => operator.tightness(),
+            Self::Number(_) => Precedence::Atom,
+            Self::Negative(_) => Precedence::Negative,
+            Self::Binary { operator, .. } => operator.precedence(),
         }
     }
 
     /// Prints the expression, in parentheses if its precedence requires them.
-    fn print_within(&self, f: &mut fmt::Formatter<'_>, place: Tightness) -> fmt::Result {
-        if self.tightness() < place {
+    fn print_within(&self, f: &mut fmt::Formatter<'_>, place: Precedence) -> fmt::Result {
+        if self.precedence() < place {
             write!(f, "({self})")
         } else {
             write!(f, "{self}")
@@ -162,20 +162,20 @@ impl Operator {
         }
     }
 
-    fn tightness(self) -> Tightness {
+    fn precedence(self) -> Precedence {
         match self {
-            Self::Add | Self::Subtract => Tightness::Sum,
-            Self::Multiply | Self::Divide => Tightness::Product,
-            Self::Power => Tightness::Power,
+            Self::Add | Self::Subtract => Precedence::Sum,
+            Self::Multiply | Self::Divide => Precedence::Product,
+            Self::Power => Precedence::Power,
         }
     }
 
     /// Returns the precedence that the left and the right operand need to go without parentheses.
-    fn sides(self) -> (Tightness, Tightness) {
-        match self.tightness() {
-            Tightness::Sum => (Tightness::Sum, Tightness::Product),
-            Tightness::Product => (Tightness::Product, Tightness::Negative),
-            _ => (Tightness::Atom, Tightness::Negative),
+    fn sides(self) -> (Precedence, Precedence) {
+        match self.precedence() {
+            Precedence::Sum => (Precedence::Sum, Precedence::Product),
+            Precedence::Product => (Precedence::Product, Precedence::Negative),
+            _ => (Precedence::Atom, Precedence::Negative),
         }
     }
 }
@@ -187,7 +187,7 @@ impl fmt::Display for Expression {
             Self::Number(number) => write_number(f, *number),
             Self::Negative(inner) => {
                 f.write_str("-")?;
-                inner.print_within(f, Tightness::Negative)
+                inner.print_within(f, Precedence::Negative)
             }
             Self::Binary {
                 left,

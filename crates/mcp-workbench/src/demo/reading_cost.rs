@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// Numbers of characters, of JSON as sent and of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Reading {
+pub(super) struct ReadingCost {
     /// Without the workbench: the definitions of all tools and the servers' instructions.
     pub(super) direct: usize,
     /// The number of these tools.
@@ -24,7 +24,7 @@ pub(super) fn measure(
     meta_tools: &[Value],
     answer: &str,
     toolbox: &Value,
-) -> Reading {
+) -> ReadingCost {
     let tools = toolbox["tools"]
         .as_array()
         .map(Vec::as_slice)
@@ -32,7 +32,7 @@ pub(super) fn measure(
     let own_words = toolbox["instructions"].as_object();
     let own_words = own_words.into_iter().flat_map(|servers| servers.values());
     let at_start = characters(instructions) + meta_tools.iter().map(json_length).sum::<usize>();
-    Reading {
+    ReadingCost {
         direct: tools.iter().map(original_length).sum::<usize>()
             + own_words
                 .filter_map(Value::as_str)
@@ -81,7 +81,7 @@ mod tests {
         let answer = toolbox.to_string();
         assert_eq!(
             measure("hello", &[json!({"name": "m"})], &answer, &toolbox),
-            Reading {
+            ReadingCost {
                 direct: 12 + 12 + 7,
                 tools: 2,
                 at_start: 5 + 12,
