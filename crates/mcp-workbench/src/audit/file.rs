@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_put_aside_and_the_oldest_goes() {
+    fn files_are_rotated_and_the_oldest_is_deleted() {
         let folder = tempfile::tempdir().unwrap();
         let audit = audit(folder.path(), 3);
         let mut log = LogFile::new(audit.clone());
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn one_file_is_begun_anew() {
+    fn a_single_file_is_replaced_when_it_is_full() {
         let folder = tempfile::tempdir().unwrap();
         let audit = audit(folder.path(), 1);
         let mut log = LogFile::new(audit.clone());
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn two_that_write_to_one_log_lose_nothing() {
+    fn two_writers_of_one_log_lose_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let audit = audit(folder.path(), 5);
         let mut logs = [LogFile::new(audit.clone()), LogFile::new(audit.clone())];
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_taken_away_is_made_again() {
+    fn a_deleted_log_file_is_created_again() {
         let folder = tempfile::tempdir().unwrap();
         let audit = audit(folder.path(), 5);
         let mut log = LogFile::new(audit.clone());
@@ -295,7 +295,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn it_is_for_its_user_alone() {
+    fn the_log_is_private_to_the_user() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let audit = audit(folder.path(), 5);

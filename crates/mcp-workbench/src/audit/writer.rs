@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn records_that_find_no_room_are_counted() {
+    fn records_that_do_not_fit_are_counted() {
         let writer = writer_without_thread();
         for _ in 0..MAX_RECORDS + 3 {
             put(&writer, "{}");

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_has_its_place_and_does_not_quote_the_text() {
+    fn syntax_errors_have_a_position_and_do_not_quote_the_text() {
         let cases = [
             ("{\n  \"a\": hunter2\n}", Format::Json, 2),
             ("a = 1\nb = hunter2\n", Format::Toml, 2),

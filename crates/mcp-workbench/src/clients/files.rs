@@ -78,7 +78,7 @@ mod tests {
     );
 
     #[test]
-    fn files_are_where_each_system_has_them() {
+    fn files_are_found_on_each_system() {
         use ClientName::{ClaudeCode, ClaudeDesktop, Codex, Cursor, Goose, VsCode, Zed};
         use System::{Linux, MacOs, Windows};
         let cases: &[Case] = &[

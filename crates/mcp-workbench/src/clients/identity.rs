@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_workbench_knows_itself() {
+    fn the_workbench_recognizes_its_own_entry() {
         let is_ours = |entry: Value| {
             identity(&entry)
                 .expect("a server")

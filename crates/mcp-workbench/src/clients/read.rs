@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_are_found_where_each_client_has_them() {
+    fn servers_are_found_in_each_client() {
         let server = json!({"command": "x"});
         let list = json!({"mcpServers": [{"name": "a", "command": "x"}, {"command": "nameless"}]});
         let cases = [

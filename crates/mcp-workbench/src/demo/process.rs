@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_lines_of_a_log_are_kept() {
+    fn only_the_last_log_lines_are_shown() {
         let log: Vec<_> = (0..50).map(|n| format!("line {n}")).collect();
         let kept = last_lines(Cursor::new(log.join("\n")));
         assert_eq!(kept.len(), MAX_LOG_LINES);

@@ -97,7 +97,7 @@ fn quotes_and_tables_fit_the_page() {
 }
 
 #[test]
-fn the_figures_stand_in_a_column() {
+fn the_figures_are_aligned_in_a_column() {
     let reading = ReadingCost {
         direct: 5812,
         tools: 8,
@@ -121,7 +121,7 @@ fn the_figures_stand_in_a_column() {
 }
 
 #[test]
-fn the_end_tells_how_to_go_on() {
+fn the_end_shows_the_next_steps() {
     assert_snapshot!(rendered(|page| page.next_steps("{\n  \"mcpServers\": {}\n}").unwrap()), @r#"
     Next steps
        To use this demo with an agent, give your MCP client this entry:

@@ -179,7 +179,7 @@ fn run_with(program: &str) -> (String, String) {
 
 #[cfg(unix)]
 #[test]
-fn a_program_that_is_no_workbench_ends_the_demo_with_a_reason() {
+fn a_program_that_is_not_a_workbench_fails_the_demo() {
     let (error, shown) = run_with("/no/such/program");
     assert_eq!(error, "cannot start `/no/such/program`");
     assert!(

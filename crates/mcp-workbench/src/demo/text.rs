@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn long_text_tells_what_is_left_off() {
+    fn long_text_ends_with_the_number_of_omitted_characters() {
         assert_eq!(shorten("äöü", 3), "äöü");
         assert_eq!(shorten(&"ä".repeat(1005), 2), "ää… (1,003 more characters)");
     }

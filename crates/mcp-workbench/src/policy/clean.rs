@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_and_closed_isolates_stay_in_the_string_that_they_are_in() {
+    fn flags_and_closed_isolates_are_not_hidden() {
         let flag = "\u{1f3f4}\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}";
         let escaped_flag =
             r"\ud83c\udff4\udb40\udc67\udb40\udc62\udb40\udc65\udb40\udc6e\udb40\udc67\udb40\udc7f";
@@ -289,7 +289,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_comes_out_is_the_same_value_without_them(text in any::<String>(), escape in any::<bool>()) {
+        fn cleaning_removes_only_hidden_characters(text in any::<String>(), escape in any::<bool>()) {
             let mut json = serde_json::to_string(&[&text]).unwrap();
             if escape {
                 json = crate::visible::escaped(&json).into_owned();
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_for_a_client_is_cleaned() {
+    fn only_messages_for_clients_are_cleaned() {
         let line = |text: &str| Message::parse(&Bytes::from(text.to_owned())).unwrap();
         let answer = line(r#"{"jsonrpc":"2.0","id":7,"result":{"a":"\u001b"}}"#);
         assert_eq!(cleaned_message(answer.clone(), |_| false), answer);

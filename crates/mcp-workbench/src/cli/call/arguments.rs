@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named() {
+    fn invalid_arguments_are_named() {
         let cases: [(&[&str], &str); 10] = [
             (&["{\"a\""], "not valid JSON"),
             (&["[1]"], "a JSON array, not an object"),

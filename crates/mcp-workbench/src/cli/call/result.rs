@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_does_not_obey_a_server() {
+    fn control_characters_of_a_server_are_escaped() {
         let result = r#"{"content":[{"type":"text","text":"\u001b[2Jx\r\ny"}]}"#;
         assert_eq!(rendered(result, Reader::Person), "⟦U+001B⟧[2Jx\ny\n");
         assert_eq!(rendered(result, Reader::Program), "\u{1b}[2Jx\r\ny\n");
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_shown_as_nothing() {
+    fn a_value_of_zero_has_no_bar() {
         assert_eq!(rendered("{}", Reader::Person), "");
         assert_eq!(rendered(r#"{"content":[]}"#, Reader::Person), "");
     }

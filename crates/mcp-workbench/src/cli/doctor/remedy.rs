@@ -158,7 +158,7 @@ mod tests {
     use super::stderr_hint;
 
     #[test]
-    fn last_words_tell_what_helps() {
+    fn stderr_hints_match_known_errors() {
         let cases = [
             (
                 "npm error 404 Not Found - GET https://registry/x",

@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_are_shown_with_what_stands_around_them() {
+    fn changes_are_shown_with_context() {
         let before = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n";
         let after = "1\n2\n3\n4\nfive\n6\n7\n8\n9\n10\n11\n\t\u{1b}[0m12";
         assert_eq!(

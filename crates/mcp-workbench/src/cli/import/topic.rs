@@ -322,7 +322,7 @@ mod tests {
     use crate::clients::identity;
 
     #[test]
-    fn servers_are_told_apart_by_their_names_packages_and_hosts() {
+    fn topics_are_derived_from_names_packages_and_hosts() {
         let program = |words: &[&str]| json!({"command": words[0], "args": words[1..]});
         let cases = [
             (
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_decide_where_the_name_says_nothing() {
+    fn tools_decide_the_topic_if_the_name_does_not() {
         let topic = best(&words("read_file list_directory search_files"));
         assert_eq!(topic.map(|it| it.name), Some("files"));
     }

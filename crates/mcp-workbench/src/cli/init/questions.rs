@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_answers_take_what_is_usual() {
+    fn empty_answers_accept_the_defaults() {
         let (first, said) = answered("\n\n\n");
         assert_eq!(first, Some(NewConfiguration::default()));
         assert_eq!(

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_valid_and_holds_what_was_said() {
+    fn the_new_file_is_valid_and_has_the_given_content() {
         let first = NewConfiguration {
             toolbox: "my \"box\" @description".to_owned(),
             description: "For x \\ y".to_owned(),
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_are_named_by_what_tells_them_apart() {
+    fn servers_are_named_by_their_package() {
         let cases = [
             (
                 "npx -y @modelcontextprotocol/server-filesystem /tmp",

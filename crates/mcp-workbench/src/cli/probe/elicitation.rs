@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_without_fields_wants_a_yes() {
+    fn a_form_without_fields_asks_for_a_yes() {
         let question = json!({"message": "Go on?", "requestedSchema": {"type": "object"}});
         assert_eq!(filled(&question, "\n").0, json!({"action": "decline"}));
         let agreed = json!({"action": "accept", "content": {}});

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_have_their_words() {
+    fn counts_have_singular_and_plural() {
         assert_eq!(count(0, "tool"), "0 tools");
         assert_eq!(count(1, "tool"), "1 tool");
         assert_eq!(count(12_345, "tool"), "12,345 tools");
@@ -56,7 +56,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_says_so() {
+    fn cut_texts_end_with_an_ellipsis() {
         assert_eq!(cut("abcdef", 6), "abcdef");
         assert_eq!(cut("abc def", 5), "abc…");
         assert_eq!(cut("ääää", 3), "ää…");

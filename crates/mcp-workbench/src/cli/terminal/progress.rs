@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_taken_away_once() {
+    fn lines_are_erased_once() {
         let mut state = state(Instant::now(), 1);
         assert_eq!(state.erased(), "");
         state.drawn = vec![String::new(); 2];

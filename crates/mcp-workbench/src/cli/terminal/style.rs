@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colour_is_only_used_where_it_is_wanted() {
+    fn colour_is_only_used_on_capable_terminals() {
         let environment = |name: &str, value: &str| {
             Environment::new([(name.into(), value.into())], "/start".into(), None)
         };

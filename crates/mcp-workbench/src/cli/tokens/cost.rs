@@ -280,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_models_do_not_read_costs_nothing() {
+    fn members_that_models_do_not_read_cost_nothing() {
         let cost = |text: &str| read_by_models(&RawJson::parse(&text.to_owned().into()).unwrap());
         let plain = cost(r#"{"name":"a","description":"b c","inputSchema":{"type":"object"}}"#);
         assert!(plain > 5);

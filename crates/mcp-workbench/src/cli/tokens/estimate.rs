@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_other_kinds_are_not_far_off() {
+    fn estimates_of_other_texts_are_close() {
         let cases = [
             ("", 0),
             ("hello world", 2),

@@ -21,7 +21,7 @@ fn text(written: &str, dialect: Interpolation) -> String {
 }
 
 #[test]
-fn references_are_said_in_our_words() {
+fn references_are_translated_to_our_syntax() {
     use Interpolation::{Braces, Curly, Dollar, EnvPrefix, None, Template};
     let cases = [
         ("${A}", Braces, "${A}"),
@@ -67,7 +67,7 @@ fn without_a_project_the_folder_is_that_of_the_start() {
 }
 
 #[test]
-fn references_we_do_not_have_become_literal_text() {
+fn unsupported_references_become_literal_text() {
     let cases = [
         ("${file:/run/secret}", "${file:…}"),
         ("a ${keyring:x} b", "${keyring:…}"),
@@ -116,7 +116,7 @@ fn variables_that_have_to_be_set_are_named() {
 proptest! {
     /// For any client file, our file stays valid.
     #[test]
-    fn what_is_translated_is_well_formed(
+    fn translated_texts_are_valid(
         written in r"([ab$}{:.\-/ä]|\$\{|env:|\{env:|input:|userHome){0,16}",
         dialect in 0..6_usize,
     ) {

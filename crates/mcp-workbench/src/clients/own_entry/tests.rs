@@ -63,7 +63,7 @@ fn every_client_gets_its_own_spelling() {
 }
 
 #[test]
-fn every_snippet_is_found_by_ourselves() {
+fn every_snippet_can_be_parsed_again() {
     for client in CLIENTS {
         let snippet = with_own(|own| own.snippet(client));
         let found = servers_in(client, &snippet, Scope::User, Path::new("/"));

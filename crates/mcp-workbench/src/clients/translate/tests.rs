@@ -24,7 +24,7 @@ fn imported(name: ClientName, entry: &Value, project: Option<&Path>) -> Imported
 }
 
 #[test]
-fn every_spelling_of_a_program_becomes_ours() {
+fn every_spelling_of_a_program_is_translated() {
     use ClientName::{
         ClaudeCode, Continue, CopilotCli, Cursor, Gemini, Goose, MistralVibe, OpenCode, Zed,
     };
@@ -74,7 +74,7 @@ fn every_spelling_of_a_program_becomes_ours() {
 }
 
 #[test]
-fn every_spelling_of_a_remote_server_becomes_ours() {
+fn every_spelling_of_a_remote_server_is_translated() {
     use ClientName::{
         Antigravity, ClaudeCode, Cline, Codex, Continue, Gemini, Goose, OpenCode, Windsurf,
     };
@@ -125,7 +125,7 @@ fn every_spelling_of_a_remote_server_becomes_ours() {
 }
 
 #[test]
-fn what_codex_and_goose_say_of_variables_is_kept() {
+fn variables_of_codex_and_goose_are_translated() {
     let codex = json!({
         "url": "https://host/mcp", "bearer_token_env_var": "TOKEN", "http_headers": {"X-A": "b"},
         "env_http_headers": {"X-B": "B_VALUE"}, "tool_timeout_sec": 60,
@@ -152,7 +152,7 @@ fn what_codex_and_goose_say_of_variables_is_kept() {
 }
 
 #[test]
-fn what_cannot_be_said_switches_the_entry_off() {
+fn untranslatable_references_disable_the_entry() {
     let entry = json!({"command": "x", "env": {"A": "${file:/run/a}", "N": 1, "F": true}});
     let imported = imported(ClientName::Windsurf, &entry, None);
     assert_eq!(
@@ -163,7 +163,7 @@ fn what_cannot_be_said_switches_the_entry_off() {
 }
 
 #[test]
-fn what_is_built_into_a_client_is_no_server() {
+fn built_in_tools_of_a_client_are_not_servers() {
     for (client, entry) in [
         (
             ClientName::Goose,
@@ -193,7 +193,7 @@ fn what_is_built_into_a_client_is_no_server() {
 }
 
 #[test]
-fn secrets_are_told_by_their_place_only() {
+fn secrets_are_reported_by_location_only() {
     let entry = json!({
         "command": "x", "args": ["--token", "hunter2-hunter2"],
         "env": {"API_KEY": "hunter2-hunter2", "MODE": "fast", "OTHER_KEY": "${OTHER_KEY}"},
@@ -210,7 +210,7 @@ fn secrets_are_told_by_their_place_only() {
 }
 
 #[test]
-fn a_client_that_a_server_knows_is_taken_over() {
+fn oauth_client_credentials_are_imported() {
     for (client, theirs, ours) in [
         (
             ClientName::ClaudeCode,
@@ -254,7 +254,7 @@ fn a_client_that_a_server_knows_is_taken_over() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_relative_to_a_project_stays_so() {
+fn relative_paths_are_resolved_against_the_project() {
     let folder = tempfile::tempdir().unwrap();
     let project = folder.path();
     fs::write(project.join("server.py"), "").unwrap();

@@ -170,7 +170,7 @@ fn sections_of_projects_are_changed_by_their_path() {
 }
 
 #[test]
-fn what_is_not_as_it_should_be_is_refused() {
+fn invalid_files_are_refused() {
     let cases = [
         (ClientName::Cursor, "{"),
         (ClientName::Cursor, "{\"mcpServers\": []}"),
@@ -196,7 +196,7 @@ fn what_is_not_as_it_should_be_is_refused() {
 proptest! {
     /// For any file, our entry is in it afterwards, and removing it leaves the others.
     #[test]
-    fn what_is_put_in_is_found_and_goes_again(
+    fn added_entries_can_be_found_and_removed(
         names in prop::collection::btree_set("[a-z. \"-]{1,6}", 0..4),
         toml in any::<bool>(),
     ) {

@@ -28,7 +28,7 @@ fn known_days_have_their_numbers_and_weekdays() {
 }
 
 #[test]
-fn what_is_no_date_is_refused() {
+fn invalid_dates_are_refused() {
     for text in [
         "",
         "2026",
@@ -144,7 +144,7 @@ fn moments_are_read_and_shown_at_an_offset() {
 }
 
 #[test]
-fn what_is_no_moment_is_refused() {
+fn invalid_times_are_refused() {
     for text in [
         "",
         "now",

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn now_tells_one_moment_twice() {
+    fn now_returns_one_time_in_two_forms() {
         let told = run("now", json!({"offset": "-05:30"})).unwrap();
         let utc = Moment::parse(told["utc"].as_str().unwrap()).unwrap();
         let local = Moment::parse(told["local"].as_str().unwrap()).unwrap();

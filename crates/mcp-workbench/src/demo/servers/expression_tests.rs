@@ -44,7 +44,7 @@ fn expressions_have_their_values() {
 }
 
 #[test]
-fn what_is_no_expression_is_refused_with_the_place() {
+fn syntax_errors_name_the_position() {
     let table = [
         (
             "",
@@ -92,7 +92,7 @@ fn what_is_no_expression_is_refused_with_the_place() {
 }
 
 #[test]
-fn what_has_no_value_is_refused_with_the_part() {
+fn errors_of_evaluation_name_the_part() {
     let table = [
         (
             "1 / 0",
@@ -194,7 +194,7 @@ fn expressions() -> impl Strategy<Value = Expression> {
 
 proptest! {
     #[test]
-    fn what_is_printed_is_read_back(expression in expressions()) {
+    fn printed_expressions_parse_to_the_same_expression(expression in expressions()) {
         let printed = expression.to_string();
         prop_assume!(printed.chars().count() <= 1000);
         prop_assert_eq!(Expression::parse(&printed), Ok(expression), "{}", printed);

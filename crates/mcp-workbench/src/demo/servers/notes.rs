@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_are_kept_found_and_removed() {
+    fn notes_are_added_found_and_removed() {
         let mut notebook = Notebook::default();
         let table = [
             ("list", json!({}), json!({"notes": []})),

@@ -149,7 +149,7 @@ fn deny_comes_before_ask_and_ask_before_allow() {
 }
 
 #[test]
-fn by_its_name_a_tool_is_judged_only_where_annotations_do_not_matter() {
+fn a_decision_by_name_needs_no_annotations() {
     let cases = [
         (
             permissions(None, &[], &["delete_*"]),
@@ -181,7 +181,7 @@ fn by_its_name_a_tool_is_judged_only_where_annotations_do_not_matter() {
 }
 
 #[test]
-fn what_was_said_first_counts_where_it_is_worse() {
+fn hints_cannot_be_relaxed_later() {
     let mut said = HintHistory::default();
     let tool = ToolName::from("wipe");
     let read = Hints {
@@ -236,7 +236,7 @@ fn the_question_shows_what_is_to_be_run() {
 }
 
 #[test]
-fn nothing_in_it_can_hide_or_take_more_lines_or_more_room() {
+fn text_in_the_question_is_visible_on_one_line_and_limited() {
     let long = "x".repeat(10_000);
     let arguments = json!({"a": "\n\u{202E}\u{1b}[2J", "b": long});
     let question = asked("wi\npe\ntool: 'harmless'", &arguments, Offer::Once);
@@ -317,7 +317,7 @@ fn only_a_clear_yes_is_a_yes() {
 
 proptest! {
     #[test]
-    fn no_answer_that_is_not_offered_permits_anything(text in ".*") {
+    fn only_offered_answers_permit_a_call(text in ".*") {
         let result = json!({"action": "accept", "content": {"decision": text}});
         let permitted = answer(&RawJson::of(&result), Offer::Session).is_ok();
         prop_assert_eq!(permitted, text == "once" || text == "for this session");

@@ -140,7 +140,7 @@ fn references_are_counted_and_not_followed() {
 }
 
 #[test]
-fn a_circle_is_honest_unless_it_is_in_place() {
+fn a_cycle_is_a_finding_only_in_place() {
     let tree = json!({"$defs": {"n": {"properties": {"a": {"$ref": "#/$defs/n"}, "b": {"$ref": "#/$defs/n"}}}}});
     assert_eq!(words(&with_schema(&tree)), [""; 0]);
     let itself = json!({"properties": {"a": {"$ref": "#/properties/a"}}});
@@ -204,7 +204,7 @@ fn a_soft_finding_shows_what_it_is_about() {
 }
 
 #[test]
-fn what_is_told_is_bounded() {
+fn the_number_of_findings_is_limited() {
     let many: Vec<String> = (0..1000).map(|it| format!("{it} ~/.ssh")).collect();
     let definition = raw(&json!({"name": "x", "inputSchema": {"enum": many}}));
     assert_eq!(scan(&definition).len(), MAX_FINDINGS);
@@ -287,7 +287,7 @@ proptest! {
 }
 
 #[test]
-fn instructions_may_speak_to_a_model_and_not_more() {
+fn instructions_may_address_a_model() {
     let codes = |found: Vec<Finding>| found.iter().map(Finding::code).collect::<Vec<_>>();
     let honest = "Proves that the client passed these instructions to the LLM.";
     assert_eq!(codes(instructions(honest)), [""; 0]);

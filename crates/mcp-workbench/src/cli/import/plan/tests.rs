@@ -37,7 +37,7 @@ fn pairs<const N: usize>(pairs: [(&str, &str); N]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn the_same_server_is_taken_once_and_others_are_told_apart() {
+fn duplicate_servers_are_merged() {
     let files = vec![
         file(
             ClientName::Cursor,
@@ -81,7 +81,7 @@ fn the_same_server_is_taken_once_and_others_are_told_apart() {
 }
 
 #[test]
-fn what_we_have_and_what_we_are_is_left_out() {
+fn known_servers_and_the_workbench_are_skipped() {
     let own = r#"{"toolboxes": {"t": {"description": "d", "mcpServers": {"mine": {"url": "https://host/"}}}}}"#;
     let files = vec![
         file(
@@ -118,7 +118,7 @@ fn what_we_have_and_what_we_are_is_left_out() {
 }
 
 #[test]
-fn a_server_that_is_on_anywhere_is_on() {
+fn an_enabled_entry_wins_over_a_disabled_one() {
     let files = vec![
         file(
             ClientName::Cursor,
