@@ -73,6 +73,7 @@ impl LogFile {
         let mut size = self.current()?.size;
         let mut length = fitting(lines, max_bytes.saturating_sub(size));
         if length == 0 && size > 0 {
+            // The file is full. An empty file takes a line of any length, so that no line is ever dropped.
             self.rotate()?;
             size = self.current()?.size;
             length = fitting(lines, max_bytes.saturating_sub(size));
@@ -118,6 +119,7 @@ impl LogFile {
     fn rotate(&mut self) -> io::Result<()> {
         let lock = private(OpenOptions::new().write(true).create(true).truncate(false))
             .open(self.lock_file())?;
+        // Another workbench may rotate the same files; the size is read again under the lock.
         lock.lock()?;
         let size = self.current()?.size;
         // A small file means that another process has rotated it while this one waited for the lock.

@@ -79,6 +79,7 @@ fn write_character(line: &mut Vec<u8>, character: char) {
         '\u{8}' => br"\b",
         '\u{c}' => br"\f",
         _ if is_unseen(character) => {
+            // JSON escapes characters beyond U+FFFF as two units.
             for unit in character.encode_utf16(&mut [0; 2]) {
                 write!(line, "\\u{unit:04x}").expect("writing to memory cannot fail");
             }

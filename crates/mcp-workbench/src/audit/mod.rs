@@ -80,9 +80,11 @@ impl AuditLog {
             (audit, format)
         });
         let known = active.as_ref().map(|it| (&it.audit, &*it.format));
+        // An unchanged configuration must not restart the writer.
         if known == next.as_ref().map(|(audit, format)| (audit, format)) {
             return;
         }
+        // The flag is only a shortcut: `begin` reads the log itself under the lock.
         self.is_on.store(next.is_some(), Ordering::Relaxed);
         *active = next.map(|(audit, format)| {
             let format = Arc::new(format);
@@ -116,6 +118,7 @@ impl AuditLog {
     /// Stops when all records are written, or [`CLOSE_TIMEOUT`] have passed.
     pub(crate) async fn close(&self) {
         self.is_on.store(false, Ordering::Relaxed);
+        // The lock is released before waiting.
         let last = self.active().take();
         if let Some(log) = last {
             let _ = tokio::time::timeout(CLOSE_TIMEOUT, log.writer.close()).await;

@@ -108,6 +108,7 @@ impl LogReader {
             }
             self.partial_line.extend_from_slice(&part);
             if self.partial_line.last() != Some(&b'\n') {
+                // The rest of an overlong line is read and dropped; it will be counted as invalid.
                 if self.partial_line.len() > MAX_LINE {
                     self.partial_line.truncate(MAX_LINE);
                 }
@@ -152,6 +153,7 @@ impl LogReader {
                 Err(error) if error.kind() == io::ErrorKind::NotFound && is_newest => {
                     return Ok(None);
                 }
+                // The file was rotated away or deleted meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
             }

@@ -267,6 +267,7 @@ fn write_arguments(line: &mut Vec<u8>, arguments: &RawJson, format: &LineFormat)
     line.extend_from_slice(br#""shape":"#);
     write_shape(line, arguments, &format.secrets);
     let has_values = format.arguments == NotedArguments::Values;
+    // Large values would make the log useless; their shape is recorded in any case.
     if !has_values || arguments.as_bytes().len() > MAX_VALUES {
         return;
     }

@@ -43,6 +43,7 @@ impl<'a> Shape<'a> {
         cursor.members_with_any_keys(|cursor, key| {
             count += 1;
             if count > MEMBERS {
+                // Skips the value, so that the cursor reaches the next member.
                 return cursor.written().map(drop);
             }
             let name = redact_and_cut(key, secrets, NAME);

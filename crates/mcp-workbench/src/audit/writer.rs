@@ -96,6 +96,7 @@ impl Writer {
         let (was_empty, was_half_full) = (queue.records.is_empty(), queue.is_half_full());
         queue.bytes += record.size();
         queue.records.push(record);
+        // The writer waits for the first record, and then until the queue is half full or the time is over.
         let is_wanted = was_empty || queue.is_half_full() != was_half_full;
         drop(queue);
         if is_wanted {
@@ -192,6 +193,7 @@ impl WriterThread<'_> {
                 self.report_missed();
             }
             Err(failure) => {
+                // Lines are dropped rather than queued, so that a full disk costs no memory.
                 self.missed.fetch_add(failure.lines, Ordering::Relaxed);
                 if !self.is_failing {
                     let (file, error) = (self.file.path().display(), failure.error);

@@ -93,6 +93,7 @@ pub(super) fn run(
     environment: &Environment,
 ) -> CommandResult {
     let mut editing = Editing::open(config, environment)?;
+    // The toolbox comes first, so that a misspelt name is refused before anything is changed.
     let toolbox = ensure_toolbox(&mut editing, arguments)?;
     let entry = arguments.entry();
     let added = editing
@@ -107,6 +108,7 @@ pub(super) fn run(
     if editing.finish(&arguments.edit, environment, &done)? == EditOutcome::Written {
         toolbox.remark(&arguments.toolbox);
     }
+    // Reported after the edit: the entry works, but the secret is better in a variable.
     for place in literal_secrets(&entry) {
         output::remark(&secret_remark(&place));
     }
@@ -180,6 +182,7 @@ fn ensure_toolbox(
         make_toolbox(editing, name, description)?;
         return Ok(ToolboxState::Created);
     }
+    // Without a description a similar name is more likely a typo than a new toolbox.
     if let Some(near) = nearest(name, known.iter().map(String::as_str)) {
         let (name, near) = (name.clone(), near.to_owned());
         return Err(ProbablyMisspelt { name, near }.into());

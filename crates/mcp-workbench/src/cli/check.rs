@@ -13,6 +13,7 @@ use crate::{
 pub(super) fn run(config: Option<&Path>, environment: &Environment) -> CommandResult {
     let loaded = load_configuration(config, environment)?;
     output::data(&describe(&loaded)?);
+    // Unset variables are no error of the file, so the summary above is still printed.
     for problem in loaded.warnings.iter().chain(&loaded.unset) {
         output::remark(&problem.to_string());
     }
@@ -72,6 +73,8 @@ fn describe(loaded: &Loaded) -> Result<String, std::fmt::Error> {
 
 /// Returns the command line or URL of a server, without values from variables and without literal credentials.
 pub(super) fn server_target(server: &Server) -> String {
+    // Literal secrets look like any other argument, so they are hidden by position; values of variables are
+    // redacted by value.
     let literal = server.literal_secrets();
     let text = match &server.transport {
         Transport::Stdio(launch) => {

@@ -77,6 +77,7 @@ impl UnknownName {
     /// An unknown or disabled server.
     pub(super) fn server(name: &str, toolbox: &Toolbox) -> Self {
         let (shown, of) = (visible(name), visible(toolbox.name.as_str()));
+        // A disabled server is known, and the hint is the command that enables it.
         if toolbox.disabled.iter().any(|it| it.as_str() == name) {
             return Self {
                 what: format!("the server `{shown}` of toolbox `{of}` is disabled"),
@@ -126,6 +127,7 @@ pub(super) fn choose_server(
         let Some((name, found)) = chosen.servers.get_key_value(server) else {
             return Err(UnknownName::server(server, chosen));
         };
+        // The configuration shares its toolboxes, so the selected one is rebuilt.
         *chosen = Arc::new(Toolbox {
             name: chosen.name.clone(),
             description: chosen.description.clone(),

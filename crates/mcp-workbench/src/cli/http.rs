@@ -89,6 +89,7 @@ impl HttpArguments {
         let Some(address) = self.http else {
             return Ok(None);
         };
+        // Without a token, everybody who can reach the address could use the servers.
         let tokens = if self.no_auth {
             if !address.ip().is_loopback() {
                 return Err(HttpError::Exposed(address));

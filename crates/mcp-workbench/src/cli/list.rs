@@ -57,6 +57,7 @@ pub(super) fn run(
         let found = with_workbench(config, async |workbench| {
             probe_servers(&workbench, None, &progress).await
         })?;
+        // The servers are listed in the order of the file, whatever the order in which they came up.
         listing.with_tools(&found)
     } else {
         listing
@@ -298,6 +299,7 @@ fn tool_table(tools: &[Value], style: OutputStyle) -> String {
 /// Returns the name and parameters of a tool. Optional parameters get a question mark.
 fn signature(tool: &Value) -> String {
     let schema = &tool["inputSchema"];
+    // Without `required` all parameters are optional, as in JSON Schema.
     let required = schema["required"].as_array();
     let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|it| it == name));
     let parameters = schema["properties"].as_object().into_iter().flatten();

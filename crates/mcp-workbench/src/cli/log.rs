@@ -112,6 +112,7 @@ pub(super) fn run(
     while arguments.follow && is_read {
         match shown.next()? {
             Some(line) => is_read = shown.show(&line),
+            // There is no portable way to wait for a file to grow, so the log is polled.
             None => std::thread::park_timeout(POLL_INTERVAL),
         }
     }
@@ -138,6 +139,7 @@ impl LogView<'_> {
 
     /// Prints all lines, or the last ones; returns false if the reader has closed the pipe.
     fn show_all(&mut self) -> Result<bool, LogError> {
+        // With `--tail`, only the last lines are held, however long the log is.
         let mut last = VecDeque::new();
         while let Some(line) = self.next()? {
             match self.arguments.tail {
@@ -175,6 +177,7 @@ fn rendered(line: &Line, style: OutputStyle) -> String {
         cut(&visible(text), NAME_WIDTH)
     };
     let time = text("time");
+    // This line is no call: it reports calls that could not be recorded.
     if let Some(calls) = line.number("not_noted") {
         let words = format!("{calls} calls were not recorded");
         return format!("{time}  {}", style.paint(Ink::Bad, &words));

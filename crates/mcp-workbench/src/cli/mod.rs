@@ -165,9 +165,11 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         return done;
     }
     let environment = Environment::of_process();
+    // A completion script passes an unfinished command line, which would not parse.
     if let Some(done) = completions::answer(&arguments, &environment) {
         return done.unwrap_or_else(|error| output::failure(&*error));
     }
+    // Clap exits by itself with `parse`; here its output goes through `output` like all other text.
     let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(error) => return output::usage(&usage::with_suggestion(error)),

@@ -56,6 +56,7 @@ fn escape_controls(text: &str) -> Cow<'_, str> {
     let mut escaped_text = String::with_capacity(text.len());
     for (index, part) in text.split('\u{1b}').enumerate() {
         if index > 0 {
+            // Our own output contains no escape sequence but colours, so everything else is text of others.
             let is_colour = { part.strip_prefix('[') }.is_some_and(|rest| {
                 rest.trim_start_matches(|it: char| it.is_ascii_digit() || it == ';')
                     .starts_with('m')

@@ -72,6 +72,7 @@ pub(super) async fn follow(workbench: Arc<Workbench>, source: Source, mut signal
     }
     loop {
         // The watch starts before the check, so that no change falls between the two.
+        // A new watch per round, because the set of files may have changed with the configuration.
         let mut watch = reloader.watch();
         tokio::select! {
             () = workbench.announcing_stopped() => return,
@@ -127,6 +128,8 @@ impl Reloader {
 
     /// Records the fingerprints of the `envFile`s. Servers read them when they start, which is later.
     async fn record_env_files(&mut self) {
+        // The configuration file itself is left out: its fingerprint is from the load, and a change since
+        // then must be seen.
         let mut files = self.files();
         files.remove(0);
         self.record_fingerprints(files).await;
@@ -215,6 +218,8 @@ impl Reloader {
 
     async fn apply(&mut self, changed: Vec<PathBuf>) -> Result<(), ReloadError> {
         let loaded = self.source.load().await?;
+        // Recorded only after a successful load, so that servers are restarted for a changed `envFile` even
+        // if the configuration was invalid at first.
         self.record_fingerprints(changed.clone()).await;
         for problem in loaded.warnings.iter().chain(&loaded.unset) {
             tracing::warn!("{problem}");

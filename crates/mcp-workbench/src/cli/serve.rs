@@ -81,6 +81,7 @@ pub(super) fn run(
         (loaded, Some(source))
     };
     let loaded = show_natively(loaded, arguments.native.as_deref())?;
+    // Checked before the workbench starts, so that a refused option leaves nothing running.
     let options = arguments.http.options(environment)?;
     let transport = options.map_or(Transport::Stdio, Transport::Http);
     serve(loaded, source, transport)
@@ -136,11 +137,13 @@ fn serve(loaded: Loaded, source: Option<Source>, transport: Transport) -> Comman
         .build()?;
     let done = runtime.block_on(async {
         let workbench = Workbench::new(Arc::new(loaded.config));
+        // The demo has no file to reload.
         if let Some(source) = source {
             let signal = ReloadSignal::listen()?;
             let following = reload::follow(Arc::clone(&workbench), source, signal);
             workbench.spawn(following);
         }
+        // The handlers are installed before any server can start, so that no signal leaves a process behind.
         let mut signals = Signals::listen()?;
         let stop = CancellationToken::new();
         // Serving runs in a task of its own: whenever the future passed to `block_on` is woken, the runtime

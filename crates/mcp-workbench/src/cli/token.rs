@@ -71,11 +71,13 @@ fn own(file: &Path) -> Result<Tokens, TokenError> {
     if !file.try_exists().map_err(unusable)? {
         make(file).map_err(unusable)?;
     }
+    // Another user may have read the token already, so making the file private now would not help.
     if is_exposed(file) {
         return Err(TokenError::Exposed(file.display().to_string()));
     }
     let tokens = read(file)?;
     output::remark(&format!("the token is in {}", file.display()));
+    // The token itself goes only to a terminal; a log file must not contain it.
     if io::stderr().is_terminal() {
         let text = read_text(file).map_err(unusable)?;
         output::remark(&format!("the token is {}", text.trim()));
@@ -118,6 +120,7 @@ fn make(file: &Path) -> io::Result<()> {
 
 /// `mcp-workbench/token` in the user's state directory.
 fn state_file(environment: &Environment) -> Option<PathBuf> {
+    // A relative directory would depend on where the workbench is started.
     let given = |variable: &str| {
         let directory = PathBuf::from(environment.variable(variable)?);
         directory.is_absolute().then_some(directory)

@@ -99,6 +99,7 @@ fn collect(schema: &Value, depth: usize, found: &mut Vec<SchemaType>) {
         Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
         _ => Vec::new(),
     };
+    // Without `type`, the listed values show the type.
     let mut types: Vec<SchemaType> = named.into_iter().filter_map(SchemaType::named).collect();
     if types.is_empty() {
         let values = schema["enum"].as_array().into_iter().flatten();
@@ -124,6 +125,7 @@ pub(super) fn typed(word: &str, schema: &Value) -> Result<RawJson, WrongType> {
     if types.is_empty() || types.contains(&SchemaType::String) {
         return Ok(RawJson::of(&word));
     }
+    // Only where a boolean is allowed: `on` may be plain text elsewhere.
     let spelt = if types.contains(&SchemaType::Boolean) {
         boolean(word).unwrap_or(word)
     } else {

@@ -47,6 +47,7 @@ pub(super) fn run(
     let progress = Progress::on_stderr(environment, "starting servers");
     let servers = with_workbench(config, async |workbench| {
         let found = probe_servers(&workbench, None, &progress).await;
+        // The handles outlive the workbench, because the cache is written while the servers stop.
         let handles = found.into_iter().map(|probed| {
             let toolbox = workbench.toolbox(probed.toolbox.as_str());
             let handle = toolbox.and_then(|toolbox| toolbox.server(&probed.server.name));

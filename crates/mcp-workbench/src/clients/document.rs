@@ -18,6 +18,7 @@ pub struct SyntaxError {
 
 /// Parses a text. An empty one is null.
 pub(super) fn parse(text: &str, format: Format) -> Result<Value, SyntaxError> {
+    // Editors on Windows write a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     match format {
         Format::Json => parse_json(text),
@@ -47,6 +48,7 @@ fn parse_toml(text: &str) -> Result<Value, SyntaxError> {
 pub(super) fn parse_toml_text(text: &str) -> Result<toml_edit::Document<&str>, SyntaxError> {
     toml_edit::Document::parse(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
+        // The parser reports a byte offset only.
         let before = text.get(..at).unwrap_or_default();
         SyntaxError {
             line: before.matches('\n').count() + 1,
@@ -108,6 +110,7 @@ fn parse_yaml(text: &str) -> Result<Value, SyntaxError> {
         SyntaxError {
             line: place(serde_saphyr::Location::line),
             column: place(serde_saphyr::Location::column),
+            // The parser's own message quotes the text, which may contain secrets.
             what: "invalid YAML".to_owned(),
         }
     })

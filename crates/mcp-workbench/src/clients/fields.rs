@@ -31,6 +31,7 @@ impl<'e> Fields<'e> {
     /// Returns the program and its arguments.
     pub(super) fn words(self) -> Option<Vec<Cow<'e, str>>> {
         let mut words = match self.first(&["command", "cmd"])? {
+            // Some clients write the whole command line as one list, and others as an object.
             Value::Array(line) => line.iter().filter_map(plain).collect(),
             Value::Object(command) => {
                 let command = Fields(command);

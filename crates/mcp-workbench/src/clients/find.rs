@@ -64,6 +64,7 @@ pub(crate) fn find(clients: &[&'static Client], environment: &Environment) -> Ve
         for it in client_paths(client, System::CURRENT, environment) {
             // In the home directory, the user's file is at the path of a project file too.
             let known = paths.iter().any(|known| known.path == it.path);
+            // Reading the file twice would list its servers twice.
             if !known && it.path.is_file() {
                 paths.push(it);
             }

@@ -37,6 +37,7 @@ pub(crate) fn identity(entry: &Value) -> Option<Identity> {
             .into_iter()
             .map(|(name, value)| (name.to_owned(), value.into_owned()))
             .collect();
+        // The order of variables does not make a different server.
         env.sort();
         return Some(Identity::Program {
             words: words
@@ -68,6 +69,8 @@ impl Identity {
         }
         LAUNCHERS.contains(&stem.as_str())
             && arguments.iter().any(|argument| {
+                // Ends a package name before its version or extras: `mcp-workbench@1`, `mcp-workbench==1`,
+                // `mcp-workbench[x]`.
                 let end = argument.find(['@', '=', '[']);
                 &argument[..end.unwrap_or(argument.len())] == OWN_PROGRAM
             })

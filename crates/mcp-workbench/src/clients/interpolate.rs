@@ -184,6 +184,7 @@ impl ReferenceContext<'_> {
 
     /// Returns the meaning of the text between `${` and `}`.
     fn braces(&self, inside: &str) -> Meaning {
+        // Nested references are not supported here.
         if inside.contains("${") {
             return Meaning::Unknown;
         }
@@ -220,6 +221,7 @@ impl ReferenceContext<'_> {
                 source: None,
             };
         }
+        // Probably a reference of a kind that this client knows and we do not.
         if subject.contains([':', '.']) {
             return Meaning::Unknown;
         }

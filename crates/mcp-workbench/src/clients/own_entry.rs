@@ -51,6 +51,7 @@ impl OwnEntry<'_> {
         if client.listing == ServerLayout::List {
             entry.insert("name".into(), self.name.into());
         }
+        // The keys that name the kind of a server come first in the entry.
         let (kinds, others): (Vec<_>, Vec<_>) = client
             .spelling
             .always
@@ -181,6 +182,7 @@ impl OwnEntry<'_> {
 /// Returns the variables that a client has to pass on: those that the configuration refers to without a default,
 /// and those that servers inherit by name, if set. Variables that every client passes on are omitted.
 pub(crate) fn needed_variables(text: &str, file: &Path, environment: &Environment) -> Vec<String> {
+    // With an empty environment, every reference without a default is reported as unset.
     let nothing_set = Environment::new([], "/".into(), Some("/".into()));
     let mut needed: Vec<String> = Vec::new();
     let mut add = |name: &str| {

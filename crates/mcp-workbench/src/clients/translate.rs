@@ -78,6 +78,7 @@ fn kind(client: &Client, fields: Fields<'_>) -> Option<Kind> {
     let url = fields.url().map(|(_, key)| key);
     let said = fields.text(&["type", "transport", "transportType"]);
     let folded: Option<String> = said.map(|word| {
+        // `streamable-http`, `streamableHttp` and `streamable_http` are the same.
         let letters = word.chars().filter(char::is_ascii_alphanumeric);
         letters.map(|it| it.to_ascii_lowercase()).collect()
     });
@@ -94,6 +95,7 @@ fn kind(client: &Client, fields: Fields<'_>) -> Option<Kind> {
         Some(_) => None,
         None if program => Some(Kind::Program),
         None => url.map(|key| Kind::Remote {
+            // Gemini reads `url` as SSE, and `httpUrl` as streamable HTTP.
             old_transport: client.name == ClientName::Gemini && key == "url",
         }),
     }
@@ -212,6 +214,7 @@ impl<'a> Translation<'a> {
             headers.insert("Authorization".into(), format!("Bearer {text}").into());
         }
         let signs_in = ["oauth", "auth", "authProviderType", "headersHelper"];
+        // A header with credentials makes a sign-in unnecessary.
         if headers.is_empty()
             && fields
                 .first(&signs_in)
@@ -240,6 +243,7 @@ impl<'a> Translation<'a> {
         ];
         for (key, spellings) in lists {
             let names = fields.texts(spellings);
+            // An empty list or `*` is taken as no restriction.
             if !names.is_empty() && !names.iter().any(|name| name == "*") {
                 let names = literals(names.iter().map(AsRef::as_ref));
                 self.entry.insert(key.into(), names.into());
@@ -249,6 +253,7 @@ impl<'a> Translation<'a> {
 
     fn finish(mut self, disabled: bool) -> ImportedEntry {
         let mut remarks = self.remarks.iter();
+        // A server with a literal reference would start with a wrong value, so the user has to fix it first.
         let broken = remarks.any(|remark| matches!(remark, Remark::Untranslatable { .. }));
         if disabled || broken {
             self.entry.insert("disabled".into(), true.into());

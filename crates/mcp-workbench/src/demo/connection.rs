@@ -114,6 +114,7 @@ impl<W: Write> Connection<W> {
         )?;
         loop {
             let mut message = self.receive(method, started)?;
+            // Requests and notifications of the workbench may arrive before the response.
             if message.get("method").is_some() {
                 self.answer_request(&message)?;
             } else if message["id"] == id {

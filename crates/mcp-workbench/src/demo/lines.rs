@@ -18,6 +18,7 @@ pub(super) enum Line {
 /// Reads the next line into `line`, which is cleared first.
 pub(super) fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Line> {
     line.clear();
+    // One byte more, for the line feed of a line of exactly the maximum.
     let limit = MAX_LINE as u64 + 1;
     input.by_ref().take(limit).read_until(b'\n', line)?;
     if line.is_empty() {

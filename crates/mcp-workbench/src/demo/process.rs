@@ -49,6 +49,7 @@ impl Workbench {
             .spawn()
             .map_err(started)?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        // From here on dropping `process` ends the child, whatever fails below.
         let process = Process(child);
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             return Err(started(io::Error::other("a pipe is missing")));

@@ -35,6 +35,7 @@ pub(crate) fn run(program: &Path, out: &mut impl Write, style: Style) -> Result<
     let outcome = play(program, log_sender, &mut page);
     if let Err(error) = &outcome {
         let log = log.recv_timeout(LOG_DEADLINE).unwrap_or_default();
+        // The log arrives once the workbench has exited, which it has by now.
         page.failure(&chain(error), &log)?;
     }
     outcome

@@ -35,6 +35,7 @@ pub(crate) fn cleaned_message(message: Message, is_for_client: impl Fn(u64) -> b
                 response.answer = match response.answer {
                     Answer::Result(result) => {
                         let result = cleaned(result);
+                        // The marks belong to the text, which may have changed.
                         response.marks = ResultMarks::of(&result);
                         Answer::Result(result)
                     }
@@ -63,6 +64,7 @@ fn replaced(text: &str) -> Option<String> {
     if hidden.is_empty() {
         return None;
     }
+    // Room for a few replacements; most texts have none at all and never get here.
     let mut out = String::with_capacity(text.len() + 64);
     let mut kept = 0;
     for Unseen { at, character, .. } in hidden {
@@ -91,6 +93,7 @@ fn hidden(text: &str) -> Vec<Unseen> {
         }
     }
     let strays = found.iter().filter(|it| it.standing == Standing::Stray);
+    // Counted over the whole value: hidden text may be spread over many strings.
     let has_too_many_strays = strays.count() > MAX_STRAYS;
     found.retain(|it| match it.standing {
         Standing::InPlace => false,
@@ -160,6 +163,7 @@ fn character_at(text: &str) -> (char, usize) {
         Some(b'n') => '\n',
         Some(b'r') => '\r',
         Some(b't') => '\t',
+        // An invalid escape is taken literally; the text was validated before, so this does not happen.
         Some(b'u') => return unit(escape).map_or(('u', 2), |first| escaped(first, text)),
         Some(plain) => char::from(*plain),
         None => return ('\\', 1),

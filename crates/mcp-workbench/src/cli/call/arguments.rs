@@ -117,6 +117,7 @@ impl ArgumentInput {
                     from_stdin: true,
                 }))
             }
+            // `[` and `"` are read as JSON too, to report a wrong type rather than a missing `=`.
             [word] if word.trim_start().starts_with(['{', '[', '"']) => {
                 let object = object(word.clone().into_bytes())?;
                 Ok(Ok(Self::Object {
@@ -168,6 +169,7 @@ impl Word {
     fn read(word: &str) -> Result<Self, ArgumentError> {
         let refused = || ArgumentError::NotAWord(word.to_owned());
         let (key, value) = word.split_once('=').ok_or_else(refused)?;
+        // `key:=value` splits at `=`, which leaves the colon on the key.
         let (key, value) = match key.strip_suffix(':') {
             None => (key, WordValue::Text(value.to_owned())),
             Some(key) => {
@@ -223,6 +225,7 @@ impl Word {
             return Ok(());
         }
         let near = nearest(&self.key, known.iter().copied()).map(str::to_owned);
+        // A key that is not listed is allowed unless the schema is closed.
         let open = schema["additionalProperties"] != Value::Bool(false)
             || schema["patternProperties"].is_object();
         if near.is_none() && open {
@@ -257,6 +260,7 @@ fn joined(key: &str, values: &[RawJson], schema: &Value) -> Result<RawJson, Argu
     if !typed::types(schema).contains(&SchemaType::Array) {
         return Err(ArgumentError::Duplicate(key.to_owned()));
     }
+    // Each value may be a single element or a list itself.
     let elements = values.iter().flat_map(|value| match value.elements() {
         Some(elements) => elements,
         None => vec![value.clone()],

@@ -117,6 +117,7 @@ fn size(of: &RawJson, key: &str) -> String {
         .as_ref()
         .and_then(RawJson::as_text)
         .unwrap_or_default();
+    // Four base64 characters are three bytes; padding carries no data.
     let digits = encoded.trim_end_matches('=').len();
     format!("{} bytes", grouped(digits * 3 / 4))
 }

@@ -110,6 +110,7 @@ fn blobs(result: &RawJson) -> Vec<String> {
 fn write(file: PathBuf, bytes: &[u8]) -> Result<(PathBuf, usize), SaveError> {
     let opened = fs::OpenOptions::new()
         .write(true)
+        // The file may have been created since it was checked.
         .create_new(true)
         .open(&file);
     let written = opened.and_then(|mut opened| opened.write_all(bytes));

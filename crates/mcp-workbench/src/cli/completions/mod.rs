@@ -51,6 +51,7 @@ fn print_candidates(shell: &str, words: &[OsString], environment: &Environment) 
     let shell = completer(&shells, shell)?;
     let index = environment.variable(INDEX).and_then(|it| it.to_str());
     let index = index.and_then(|it| it.parse().ok());
+    // Only the words before the cursor decide which names fit.
     let before = &words[..index
         .unwrap_or(words.len().saturating_sub(1))
         .min(words.len())];

@@ -36,6 +36,7 @@ impl Names {
             server: None,
             config: OnceLock::new(),
         };
+        // The command line is incomplete while it is typed, so parse errors are expected.
         let program = Arguments::command().ignore_errors(true);
         let matches = program.try_get_matches_from(words).ok();
         let mut level = matches.as_ref();

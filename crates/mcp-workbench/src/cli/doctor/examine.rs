@@ -116,6 +116,7 @@ pub(super) fn of_server(
         findings.push(Finding::File(FileFinding::Tilde { places }));
     }
     match &probed.tools {
+        // The user interrupted the start, which says nothing about the server.
         Err(_) if probed.is_unfinished() => {}
         Err(error) => {
             let failures = of_failure(error, server, environment);
@@ -171,6 +172,7 @@ fn of_failure(
         ConnectError::Unset(variables) => {
             variables.iter().cloned().map(StartFinding::Unset).collect()
         }
+        // The most common failure: the program is often installed, but not on the server's PATH.
         ConnectError::CommandNotFound { command } => vec![StartFinding::CommandNotFound {
             command: command.clone(),
             elsewhere: elsewhere(command, environment),
@@ -263,6 +265,7 @@ fn of_names(list: &ToolList, probed: &ProbeResult, config: &Config) -> Vec<ToolF
         return Vec::new();
     }
     let is_shown = is_shown(config, probed);
+    // One finding for all tools and clients, not one per tool.
     let (mut long, mut refused) = (AffectedTools::default(), AffectedTools::default());
     for client in CLIENTS {
         let Some(limit) = limits(client.name).name else {
@@ -284,6 +287,7 @@ fn of_names(list: &ToolList, probed: &ProbeResult, config: &Config) -> Vec<ToolF
             is_shown,
         });
     }
+    // Outside of native mode clients never see these characters.
     if is_shown && !refused.tools.is_empty() {
         findings.push(ToolFinding::RefusedNames {
             tools: refused.tools,

@@ -53,6 +53,7 @@ pub(super) fn run(
     environment: &Environment,
 ) -> CommandResult {
     let mut loaded = load_configuration(config, environment)?;
+    // The file is examined as a whole, even if only some servers are started.
     let configuration = examine::of_configuration(&loaded);
     arguments.selection.choose(&mut loaded.config)?;
     if let Some(seconds) = arguments.timeout {
@@ -167,6 +168,7 @@ fn examine_toolbox(
         }
         let not_cached = handle.and_then(|handle| handle.not_cached());
         if let Some(reason) = not_cached.filter(|_| toolbox.connect == Connect::OnUse) {
+            // The more precise finding below replaces this one.
             cold.retain(|server| *server != probed.server.name.as_str());
             findings.push(Finding::Kept(KeptFinding::NotCached(reason)));
         }

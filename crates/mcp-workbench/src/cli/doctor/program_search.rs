@@ -55,6 +55,7 @@ const IN_SYSTEM: &[&str] = &[
 
 /// Returns the paths of a program outside of its server's PATH; the newest version of each manager first.
 pub(super) fn elsewhere(command: &str, environment: &Environment) -> Vec<PathBuf> {
+    // A path is not looked up in PATH, so there is nowhere else to search.
     if Path::new(command).components().count() != 1 {
         return Vec::new();
     }
@@ -82,6 +83,7 @@ fn expanded(home: &Path, place: &str) -> Vec<PathBuf> {
         return Vec::new();
     };
     let mut folders: Vec<PathBuf> = entries.filter_map(|it| Some(it.ok()?.path())).collect();
+    // The newest version is the one that a user most likely wants.
     folders.sort_by_key(|folder| std::cmp::Reverse(version(folder)));
     folders.iter().map(|folder| folder.join(after)).collect()
 }

@@ -107,6 +107,7 @@ impl Editing {
         }
         let all = Findings::of(&after, &self.file, environment);
         let has_errors = !all.errors.is_empty();
+        // Old errors do not block an edit: it may be the one that fixes them.
         let findings = all.new_since(&Findings::of(&self.before, &self.file, environment));
         if !findings.errors.is_empty() {
             return Err(EditingError::Invalid(findings.errors));
@@ -115,6 +116,7 @@ impl Editing {
             output::data(&difference(&self.file, &self.before, &after));
             return Ok(EditOutcome::Shown);
         }
+        // Fails if the file was changed since it was read, so that no other edit is lost.
         replace_unchanged(&self.file, &self.before, &after)?;
         output::remark(&format!("{done} in {}", self.file.display()));
         for problem in findings.remarks {

@@ -89,6 +89,7 @@ impl Destination {
         };
         match &self.before {
             Some(before) => {
+                // The permissions change before the secrets are written.
                 if secret {
                     make_private(&self.file).map_err(failed)?;
                 }
@@ -98,6 +99,8 @@ impl Destination {
                 if let Some(folder) = self.file.parent() {
                     fs::create_dir_all(folder).map_err(failed)?;
                 }
+                // Created empty with the right permissions first, so that no secret is readable even for a
+                // moment.
                 create(&self.file, secret).map_err(failed)?;
                 replace_unchanged(&self.file, "", text).inspect_err(|_| {
                     // The file was just created by us and is empty.
@@ -111,6 +114,7 @@ impl Destination {
     pub(super) fn option(file: &Path, environment: &Environment) -> Option<PathBuf> {
         let named = environment.variable(CONFIG_VARIABLE);
         let found = locate(None, environment).is_ok_and(|it| it.file == file);
+        // A file in the user's configuration directory is found once it exists.
         let would_be = user_config_file(environment).is_some_and(|it| it == file)
             && named.is_none_or(std::ffi::OsStr::is_empty);
         (!found && !would_be).then(|| file.to_owned())

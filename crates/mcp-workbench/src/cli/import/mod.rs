@@ -120,9 +120,11 @@ pub(super) fn run(
     if !arguments.admits_projects(&candidates) {
         skip_projects(&mut candidates);
     }
+    // Topics are needed only for servers that are imported, so skipped ones are gone by now.
     topic::classify(&mut candidates, &destination, environment);
     let grouping = arguments.grouping(&candidates)?;
     let additions = assign(&candidates, &grouping, &known);
+    // The new text is validated below even for a dry run, so that its report is true.
     let written = !arguments.dry_run && !additions.is_empty();
     let text = destination.with(&additions, &grouping, environment)?;
     if written {

@@ -138,6 +138,7 @@ fn kind_of(parsed: ParsedEntry, scope: Scope, known: &[OwnServer], program: &Pat
     let ParsedEntry::Server(imported) = parsed else {
         return Kind::NotAServer;
     };
+    // Entries without a command or URL cannot be compared or started.
     let Some(identity) = identity(&imported.entry) else {
         return Kind::NotAServer;
     };
@@ -179,6 +180,7 @@ pub(super) fn skip_projects(candidates: &mut [ImportCandidate]) {
 /// Returns the paths of unsupported values in an entry. The values may be secrets, so they are not returned.
 fn wrong_places(entry: &Value) -> Vec<String> {
     let config = json!({"toolboxes": {"t": {"description": "d", "mcpServers": {"s": entry}}}});
+    // Unset variables are no problem here: the check is about the form of the entry.
     let nothing_set = Environment::new([], "/".into(), None);
     let Err(problems) = parse(&config.to_string(), Path::new("entry"), &nothing_set) else {
         return Vec::new();
@@ -216,6 +218,7 @@ pub(super) fn assign<'f>(
             "" => &client,
             _ => &candidate.name,
         };
+        // The client's name tells two servers with one name apart better than a number.
         let numbered = (2..).map(|number| format!("{own}-{client}-{number}"));
         let mut names = [own.clone(), format!("{own}-{client}")]
             .into_iter()
@@ -249,6 +252,7 @@ impl ImportCandidate {
             self.places.push(place);
             return;
         };
+        // The user's own entry replaces the project's, which the user may never have seen.
         if one.from_project && !other.from_project {
             *one = other;
             self.name.clone_from(&place.name);

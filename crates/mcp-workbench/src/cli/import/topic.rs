@@ -266,6 +266,7 @@ fn by_name(name: &str, identity: &Identity) -> Option<&'static Topic> {
 fn package(identity: &Identity) -> String {
     let summary = identity.summary();
     let package = match (identity, summary.split_once(' ')) {
+        // The first word is the launcher, such as `npx`.
         (Identity::Program { .. }, Some((_, package))) if package != "…" => package,
         _ => &summary,
     };

@@ -74,6 +74,7 @@ impl Backup {
 
     /// Returns all backups of a file, the newest first.
     pub(super) fn all(file: &Path) -> Vec<Self> {
+        // The parent of a bare file name is the empty path, which cannot be read as a folder.
         let folder = file.parent().filter(|it| !it.as_os_str().is_empty());
         let entries = fs::read_dir(folder.unwrap_or(Path::new(".")));
         let begin = format!(
@@ -91,6 +92,7 @@ impl Backup {
 
     fn of_name(path: &Path, begin: &str) -> Option<Self> {
         let name = path.file_name()?.to_str()?.strip_prefix(begin)?;
+        // Other files with the same prefix are ignored.
         let (time, became) = name.split_once('-')?;
         let absent = became.strip_suffix(ABSENT);
         let replaced = became.strip_suffix(REPLACED);

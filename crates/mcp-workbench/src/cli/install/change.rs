@@ -65,6 +65,8 @@ impl Change {
         for server in servers {
             let relation = relation(&server, known, own.program);
             let section = section(target, &server);
+            // Our name at the top of the file: either our own entry, which is updated, or somebody else's,
+            // which is never replaced.
             if server.name == own.name && section.is_none() {
                 if relation != Relation::Ours {
                     return Err(InstallError::NameTaken {
@@ -231,6 +233,7 @@ fn relation(server: &DiscoveredServer, known: &[OwnServer], program: &str) -> Re
     };
     let identity = identity(&imported.entry);
     let disabled = imported.entry.get("disabled").is_some();
+    // `min` prefers an enabled server of ours: `false` sorts first.
     let same = known.iter().filter(|it| it.identity == identity);
     match (identity.is_some(), same.map(|it| it.disabled).min()) {
         // A disabled entry of the client is a duplicate even if ours is disabled too.

@@ -154,6 +154,7 @@ pub(super) fn run(
         let target = TargetFile::find(client, arguments.project, environment)?;
         return undo::run(&target, arguments, environment);
     }
+    // A client that starts an invalid configuration would only show a failed server.
     load_configuration(config, environment)?;
     let (file, text) = read_configuration(config, environment)?;
     let program = stable_program(environment)?;
@@ -219,6 +220,7 @@ fn name_fits(client: &Client, name: &str) -> Result<(), InstallError> {
     Err(InstallError::NameTooLong {
         client: client.title,
         name: name.to_owned(),
+        // The room that the longest of our tool names leaves for the server name.
         longest: limit.longest - length("").unwrap_or(0),
     })
 }
@@ -243,6 +245,7 @@ fn by_hand(error: InstallError, target: &TargetFile, own: &OwnEntry<'_>) -> Inst
     let InstallError::Edit { file, error } = error else {
         return error;
     };
+    // Any other error needs a fix in the file, and pasting would not help.
     if !matches!(*error, ClientEditError::NotInPlace) {
         return InstallError::Edit { file, error };
     }
@@ -282,6 +285,7 @@ fn confirm(yes: bool) -> Result<(), InstallError> {
 
 /// Backs the file up and writes it, unless it was changed meanwhile.
 fn write(target: &TargetFile, change: &Change) -> Result<Backup, InstallError> {
+    // The backup comes first, so that there is no moment without it.
     let backup = Backup::make(target, change)?;
     let written = match &target.text {
         Some(before) => replace_unchanged(&target.path, before, &change.text),

@@ -71,6 +71,7 @@ pub(in crate::cli) fn stable_program(environment: &Environment) -> io::Result<St
     let real = fs::canonicalize(&own)?;
     let name = format!("{PROGRAM}{}", std::env::consts::EXE_SUFFIX);
     let path = environment.variable("PATH").unwrap_or_default();
+    // Version managers and package managers replace the real file on updates, but not the link in PATH.
     let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
     let mut candidates = folders.map(|folder| folder.join(&name));
     let found = candidates.find(|it| fs::canonicalize(it).is_ok_and(|it| it == real));

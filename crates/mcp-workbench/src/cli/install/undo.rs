@@ -29,6 +29,7 @@ pub(super) fn run(
     let now = target.text.as_deref().ok_or_else(nothing)?;
     let mut backups = Backup::all(&target.path).into_iter();
     let said = match backups.find(|it| it.fits(now)) {
+        // The file is exactly what the install wrote, so the original bytes are safe to restore.
         Some(backup) => restore(target, now, &backup, arguments.dry_run)?,
         None => {
             let program = stable_program(environment)?;
@@ -100,6 +101,7 @@ fn take_out(
         let mut others = present.iter().filter(|it| !std::ptr::eq(*it, own));
         let entry = Value::Object(server.entry.clone());
         match others.find(|it| is_same_place(it, server)) {
+            // The server is in the file again already.
             Some(same) if what(same) == what(server) => {}
             Some(_) => outcome.changed.push(name),
             None if earlier.was_replaced

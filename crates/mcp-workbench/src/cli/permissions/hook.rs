@@ -90,6 +90,7 @@ impl Hook<'_> {
         let mut meta_tools = MetaTool::ALL.into_iter();
         let meta_tool = meta_tools.find(|it| self.is_called(it.name(), called));
         let decision = match (self.native, meta_tool) {
+            // In native mode the meta-tools are not exposed, so a tool may even have one of their names.
             (Some(toolbox), _) => self.native_tool(toolbox, called),
             (None, Some(MetaTool::UseTool)) => self.used_tool(question),
             (None, Some(_)) => Decision::Allow("this tool is read-only"),
@@ -218,6 +219,7 @@ fn decide(server: &Server, tool: &str) -> Decision {
 fn combine(decisions: impl Iterator<Item = Decision>) -> Decision {
     let decisions: Vec<Decision> = decisions.collect();
     let is_denied = |decision: &&Decision| matches!(decision, Decision::Deny(_));
+    // The name may mean several tools, and it is unknown which one is called.
     let denied = decisions.iter().filter(is_denied).count();
     let is_unknown = |decision: &Decision| matches!(decision, Decision::Unknown);
     if (denied > 0 && denied < decisions.len()) || decisions.iter().any(is_unknown) {

@@ -89,6 +89,7 @@ pub(super) fn run(
         answer_hook(config, arguments, environment);
         return Ok(ExitCode::SUCCESS);
     }
+    // Loaded also with `--client`, so that rules are only printed for a valid configuration.
     let mut loaded = load_configuration(config, environment)?.config;
     let toolbox = arguments.toolbox.as_deref();
     choose_toolbox(&mut loaded, toolbox)?;
@@ -189,6 +190,7 @@ fn answer_hook(config: Option<&Path>, arguments: &PermissionsArguments, environm
             };
             hook.answer(&question)
         }
+        // A hook sees the calls of all servers; those of others get no answer.
         Err(_) if !hook::is_ours(&question, &arguments.name) => None,
         Err(_) => Some(hook::ask(
             "the configuration of MCP Workbench cannot be read; run `mcp-workbench check`",

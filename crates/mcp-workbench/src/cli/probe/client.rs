@@ -59,6 +59,7 @@ impl ShellClient {
 
     /// Creates a client that calls a tool; `stdin_is_free` if stdin is not used for the arguments.
     pub(in crate::cli) fn caller(progress: Progress, stdin_is_free: bool) -> Self {
+        // A question needs a terminal to show it on and one to read the answer from.
         let can_be_asked = stdin_is_free && progress.is_seen() && io::stdin().is_terminal();
         Self {
             progress,
@@ -69,6 +70,7 @@ impl ShellClient {
 
 impl ClientHandle for ShellClient {
     fn id(&self) -> ClientId {
+        // The command is the only client of its workbench.
         ClientId(0)
     }
 

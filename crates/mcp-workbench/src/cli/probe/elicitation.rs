@@ -119,6 +119,7 @@ impl Field<'_> {
         let choices = choices(self.schema);
         match line.to_ascii_lowercase().as_str() {
             "y" | "yes" => choices.first().cloned(),
+            // The last choice of our own questions is the no; `no` itself is one of the choices.
             "n" => choices.last().cloned(),
             _ => None,
         }
@@ -159,6 +160,7 @@ fn ask_field(field: Field<'_>, input: &mut dyn BufRead, show: &mut dyn FnMut(&st
 
 /// Converts a line to the value of a field, or returns the reason why it is invalid.
 fn taken(line: &str, field: &Value) -> Result<Value, String> {
+    // A list may be written as `a, b`, or as JSON.
     let is_list = typed::types(field).contains(&SchemaType::Array);
     let value: Value = if is_list && !line.trim_start().starts_with('[') {
         line.split(',')

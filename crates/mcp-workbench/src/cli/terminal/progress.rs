@@ -154,6 +154,7 @@ impl Progress {
             if !state.paused && now - state.since >= APPEARS_AFTER {
                 let width = width_of(io::stderr());
                 let lines = state.lines(now, width.saturating_sub(1));
+                // Redrawing equal lines would only make the terminal flicker.
                 if lines != state.drawn {
                     let erased = state.erased();
                     output::live(&format!("{erased}{}\n", lines.join("\n")));
@@ -198,6 +199,7 @@ impl ProgressState {
         if more > 0 {
             lines.push(format!("  … and {more} more"));
         }
+        // A line that wraps would break the count of lines to erase.
         let lines = lines.iter().map(|line| cut(&visible(line), width));
         lines.collect()
     }

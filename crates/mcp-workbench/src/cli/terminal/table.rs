@@ -79,6 +79,7 @@ impl Table {
             let cell = cells.get(index).map_or("", String::as_str);
             column.padded(&cut(cell, *width), *width)
         });
+        // Padding of the last column is trimmed, so that copied lines have no trailing blanks.
         let line = cells.collect::<Vec<_>>().join(GAP);
         format!("{indent}{line}").trim_end().to_owned()
     }

@@ -180,6 +180,7 @@ fn opened(toolbox: &Arc<Toolbox>, found: &[&ProbeResult]) -> Option<Opened> {
             }),
         }
     }
+    // `open_toolbox` fails in this case, so there is no cost to report.
     if catalogue.is_empty() && !failures.is_empty() {
         return None;
     }

@@ -49,12 +49,14 @@ pub(super) fn tokens(text: &str) -> usize {
         cost += part;
         rest = &rest[length..];
     }
+    // Rounded to the nearest token.
     (cost + TOKEN / 2) / TOKEN
 }
 
 /// Returns the length and the cost of the next piece.
 fn next_piece(text: &[char]) -> (usize, usize) {
     let first = text[0];
+    // The tokenizer takes one sign in front of a word, such as a space or quote, as part of it.
     let is_led = !first.is_alphanumeric()
         && !matches!(first, '\r' | '\n')
         && text.get(1).is_some_and(|it| it.is_alphabetic());

@@ -38,6 +38,7 @@ pub(super) fn run(
     let ApproveArguments { chosen, yes } = arguments;
     let subject = Subject::load(config, chosen, environment)?;
     let mut refused: Vec<ServerIdentifier> = Vec::new();
+    // Starting a server runs its program, so a changed launch needs its own consent first.
     for server in subject.servers.iter().filter(|it| subject.is_barred(it)) {
         if !may_start(&subject, server, *yes)? {
             refused.push(server.place.clone());
@@ -177,6 +178,7 @@ fn write(
     for server in servers {
         if let StartOutcome::Up { texts, .. } = &server.found {
             let texts = texts.values();
+            // A definition that repeats a secret is pinned by its digest only.
             let texts = texts.filter(|text| !server.secrets.occur_in_json(text));
             let texts = texts.map(|text| (Digest::of(text.as_bytes()), text.clone()));
             pins.keep_texts(&lock, &server.place, texts);

@@ -122,6 +122,7 @@ impl Subject {
     ) -> Result<(Pins, Vec<ExaminedServer>), ProbeError> {
         let started = self.servers.iter().filter(|it| starts(&self, it));
         let started: Vec<ServerIdentifier> = started.map(|it| it.place.clone()).collect();
+        // With pins on, changed tools would be withheld and could not be compared.
         unpin(&mut self.config, &started);
         let progress = Progress::on_stderr(environment, "starting servers");
         let probed = with_workbench(self.config, async |workbench| {

@@ -159,6 +159,7 @@ fn listed(server: &ExaminedServer, chosen: &TrustSelection, pins: &Pins) -> List
             Some(_) if differences.launch.is_empty() => PinState::Pinned,
             Some(_) => PinState::Changed,
         },
+        // Everything differs from a pin that does not exist, so nothing is listed.
         launch: if server.pinned.is_some() {
             differences.launch
         } else {

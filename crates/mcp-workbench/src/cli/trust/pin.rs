@@ -37,6 +37,7 @@ pub(super) fn run(
     let PinArguments { chosen, yes } = arguments;
     let mut config = load_configuration(config, environment)?.config;
     let pins = Pins::new(&config);
+    // An unreadable lock file must be reported, not overwritten.
     pins.lock()?;
     let policy = PinPolicy::of(&config);
     chosen.choose(&mut config)?;
@@ -46,6 +47,7 @@ pub(super) fn run(
         let (name, mode) = (visible(&name), it.mode.word());
         output::remark(&format!("{name}: from \"enforce\" to \"{mode}\""));
     }
+    // Without a selection, the policy for servers that are added later is confirmed too.
     let is_whole = chosen.toolbox.is_none();
     let is_lowered = is_whole && pins.is_lowered_by(&policy)?;
     if lowered.is_empty() && !is_lowered {

@@ -66,6 +66,7 @@ fn instructions(list: &ToolList) -> impl Iterator<Item = Remark> {
 
 /// Returns remarks that only show when the servers of a toolbox are compared.
 fn across(server: &ProbeResult, all: &[ProbeResult]) -> impl Iterator<Item = Remark> {
+    // Only servers of the same toolbox are shown to a model together.
     let beside = all.iter().filter(|it| it.toolbox == server.toolbox);
     let lists = beside.filter_map(|probed| {
         let tools = probed.tools.as_ref().ok()?.tools().iter();

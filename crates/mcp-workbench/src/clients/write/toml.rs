@@ -34,6 +34,7 @@ impl TomlText {
         let servers = self.place(key, || Item::Table(implicit_table()))?;
         match servers {
             Item::Table(servers) => {
+                // The decor is the comments and blank lines in front of the table.
                 let decor = servers
                     .get(name)
                     .and_then(Item::as_table)

@@ -60,6 +60,7 @@ fn evaluate(arguments: &Arguments) -> ToolResult {
 fn json_number(value: f64) -> Value {
     if value.fract() == 0.0
         && value.abs() <= MAX_EXACT_INTEGER
+        // Formatting avoids a lossy cast of the float.
         && let Ok(integer) = format!("{value:.0}").parse::<i64>()
     {
         return json!(integer);

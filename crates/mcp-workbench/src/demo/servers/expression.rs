@@ -107,6 +107,7 @@ impl Expression {
         let (first, second) = (left.value()?, right.value()?);
         let value = operator.apply(first, second);
         match operator {
+            // Only an infinite or undefined value needs an explanation.
             _ if value.is_finite() => Ok(value),
             Operator::Divide if second == 0.0 => Err(ExpressionError::DivisionByZero {
                 divisor: right.to_string(),

@@ -85,6 +85,7 @@ impl HintHistory {
             *known = known.and(hints);
             return *known;
         }
+        // A server that lists endless names must not fill the memory.
         if self.tools.len() >= MAX_TOOLS {
             return Hints::WORST;
         }

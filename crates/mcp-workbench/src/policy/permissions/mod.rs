@@ -37,6 +37,7 @@ pub(crate) fn verdict(permissions: &Permissions, tool: &str, hints: Hints) -> Ve
     if let Some(reason) = first(&permissions.ask) {
         return Verdict::Ask(reason);
     }
+    // An `allow` list makes everything else a question, so that new tools do not run unseen.
     match &permissions.allow {
         Some(allowed) if first(allowed).is_none() => Verdict::Ask(Reason::NotListed),
         _ => Verdict::Allow,

@@ -73,6 +73,7 @@ pub(crate) fn answer(result: &RawJson, offer: Offer) -> Result<Approval, NotPerm
     let unusable = NotPermitted::Unanswered(NoAnswer::Unusable);
     let text = |value: Option<RawJson>| Some(value?.as_text()?.into_owned());
     match text(result.member("action")).as_deref() {
+        // Closing the form (`cancel`) is not consent.
         Some("accept") => {}
         Some("decline" | "cancel") => return Err(NotPermitted::Refused),
         _ => return Err(unusable),

@@ -102,6 +102,7 @@ fn names(lists: &[ServerTools<'_>]) -> Vec<CrossFinding> {
                 name: tool,
                 definition,
             };
+            // Names that look the same have the same skeleton.
             let alike = known.entry(skeleton(tool.name)).or_default();
             for other in &*alike {
                 if let Some(problem) = tool.problem(other) {
@@ -185,6 +186,7 @@ fn mentions(lists: &[ServerTools<'_>]) -> Vec<CrossFinding> {
                 definition,
             };
             let tree = Tree::of(definition);
+            // Each name is reported once per definition.
             let mut told = HashSet::new();
             let texts = tree
                 .texts()

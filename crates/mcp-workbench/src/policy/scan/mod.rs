@@ -42,6 +42,7 @@ pub fn hard(definition: &RawJson) -> Option<Finding> {
     if let Some(too_large) = size(definition) {
         return Some(too_large);
     }
+    // The same check as for results, so both agree on what is hidden.
     let has_hidden = !clean::is_clean(definition);
     if !has_hidden && !schema::may_be_bomb(definition.as_str()) {
         return None;

@@ -192,6 +192,7 @@ struct Word {
 /// Finds the instructions to a model in a text, each kind once.
 pub(super) fn instructions(text: &str) -> Vec<Problem> {
     let mut problems = Vec::new();
+    // Markup is searched in the whole text, because `words` drops its punctuation.
     let lower = text.to_lowercase();
     if let Some(mark) = MARKS.iter().find(|mark| lower.contains(**mark)) {
         let kind = Instruction::Impersonation;
@@ -200,6 +201,7 @@ pub(super) fn instructions(text: &str) -> Vec<Problem> {
     }
     let words = words(text);
     for (kind, rule) in PARSED.iter() {
+        // One finding per kind is enough to make somebody look.
         let is_known =
             |it: &Problem| matches!(it, Problem::Instruction { kind: known, .. } if known == kind);
         if problems.iter().any(is_known) {
@@ -234,6 +236,7 @@ fn ends(rule: &[Slot], words: &[Word], at: usize) -> Option<usize> {
                 .flatten();
             with.or_else(|| ends(rest, words, at))
         }
+        // The shortest gap that lets the rest match; rules are short, so backtracking stays cheap.
         Slot::Gap(most) => (0..=*most).find_map(|skipped| ends(rest, words, at + skipped)),
     }
 }
@@ -248,6 +251,7 @@ fn words(text: &str) -> Vec<Word> {
     };
     let mut was_lower = false;
     for (at, character) in text.char_indices() {
+        // Hidden characters and apostrophes inside a word must not split it.
         if (is_unseen(character) && !character.is_whitespace()) || matches!(character, '\'' | '’')
         {
             continue;

@@ -41,6 +41,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 fn check_schema(tree: &Tree, root: usize, findings: &mut Vec<Finding>) {
     let parts = parts_of(tree, root);
     let mut found = |node: usize, problem| findings.push(Finding::at(tree.pointer(node), problem));
+    // The limit counts from the schema, not from the definition around it.
     let depth = tree.nodes[root].depth;
     let is_container = |node: &&usize| !tree.nodes[**node].children.is_empty();
     let mut containers = parts.iter().filter(is_container);
@@ -58,6 +59,7 @@ fn check_schema(tree: &Tree, root: usize, findings: &mut Vec<Finding>) {
         let reference = reference.clone();
         found(*node, Problem::NonLocalReference { reference });
     }
+    // Without references nothing can grow, and the parts were counted above.
     if references.resolved.is_empty() {
         return;
     }
@@ -162,6 +164,7 @@ impl<'a> Names<'a> {
     fn find(&self, tree: &Tree, holder: usize, reference: &str) -> Option<usize> {
         let (base, fragment) = reference.split_once('#').unwrap_or((reference, ""));
         let fragment = percent_encoding::percent_decode_str(fragment).decode_utf8_lossy();
+        // A local reference is relative to the nearest `$id`; many schemas mean the root all the same.
         let bases = if base.is_empty() {
             [self.resource(tree, holder), Some(self.root)]
         } else {
@@ -303,6 +306,7 @@ fn cycles(edges: &[Vec<usize>]) -> Vec<usize> {
     const NONE: usize = usize::MAX;
     let (mut order, mut low) = (vec![NONE; edges.len()], vec![NONE; edges.len()]);
     let mut cycles = vec![NONE; edges.len()];
+    // `open` is Tarjan's stack, `path` replaces the recursion.
     let (mut open, mut seen, mut done) = (Vec::new(), 0, 0);
     for start in 0..edges.len() {
         let mut path = Vec::new();

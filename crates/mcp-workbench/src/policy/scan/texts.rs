@@ -102,6 +102,7 @@ fn address(text: &str, lower: &str) -> Option<Problem> {
         "data:image/svg",
         "data:text/javascript",
     ];
+    // `javascript:` at the end of a sentence is text about the scheme.
     let runs = runs.iter().filter_map(|scheme| {
         let at = lower.find(scheme)?;
         let rest = lower[at + scheme.len()..].chars().next();
@@ -130,6 +131,7 @@ fn command(text: &str, lower: &str) -> Option<Problem> {
     let at = fetched.iter().find_map(|word| lower.find(word))?;
     let rest = &lower[at..];
     let line = rest.lines().next().unwrap_or_default();
+    // A download alone is common in documentation; running it is not.
     let (_, after) = line.split_once('|')?;
     let shells = ["sh", "bash", "zsh", "python", "node", "iex", "sudo"];
     let is_run = shells
@@ -158,6 +160,7 @@ fn is_data(byte: u8) -> bool {
 /// Returns true if a run has enough digits for encoded data; paths and words have few.
 fn is_mixed(run: &str) -> bool {
     let digits = run.bytes().filter(u8::is_ascii_digit).count();
+    // More than one digit in twenty characters.
     digits * 20 > run.len()
 }
 

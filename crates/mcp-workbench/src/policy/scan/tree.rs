@@ -73,6 +73,7 @@ impl Tree {
                 b'{' => open.push(tree.add(&open, &mut key, Content::Object)),
                 b'[' => open.push(tree.add(&open, &mut key, Content::Array)),
                 b'}' | b']' => drop(open.pop()),
+                // In an object, a string without a pending key is the key itself.
                 b'"' if key.is_none() && tree.is_object(open.last()) => {
                     key = Some(unquoted(&text[at..end]));
                 }
