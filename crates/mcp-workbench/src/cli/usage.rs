@@ -43,11 +43,11 @@ pub(super) fn with_suggestion(mut error: clap::Error) -> clap::Error {
 
 fn suggestion(word: &str) -> Option<String> {
     let other = { SYNONYMS.iter() }.find(|(words, _)| words.contains(&word));
-    if let Some((_, meant)) = other {
-        let meant: Vec<String> = { meant.iter() }
+    if let Some((_, commands)) = other {
+        let commands: Vec<String> = { commands.iter() }
             .map(|it| format!("`{PROGRAM} {it}`"))
             .collect();
-        return Some(format!("try {}", meant.join(", ")));
+        return Some(format!("try {}", commands.join(", ")));
     }
     let program = Arguments::command();
     let known = program.get_subcommands().filter(|it| !it.is_hide_set());

@@ -143,14 +143,14 @@ fn forward_lines(output: impl Read, sender: &SyncSender<io::Result<Vec<u8>>>) {
 fn last_lines(output: impl Read) -> Vec<String> {
     let mut output = BufReader::new(output);
     let mut line = Vec::new();
-    let mut kept = VecDeque::new();
+    let mut lines = VecDeque::new();
     while let Ok(Line::Complete | Line::TooLong) = read_line(&mut output, &mut line) {
-        if kept.len() == MAX_LOG_LINES {
-            kept.pop_front();
+        if lines.len() == MAX_LOG_LINES {
+            lines.pop_front();
         }
-        kept.push_back(String::from_utf8_lossy(&line).trim_end().to_owned());
+        lines.push_back(String::from_utf8_lossy(&line).trim_end().to_owned());
     }
-    kept.into()
+    lines.into()
 }
 
 #[cfg(test)]
@@ -171,10 +171,10 @@ mod tests {
     #[test]
     fn only_the_last_log_lines_are_shown() {
         let log: Vec<_> = (0..50).map(|n| format!("line {n}")).collect();
-        let kept = last_lines(Cursor::new(log.join("\n")));
-        assert_eq!(kept.len(), MAX_LOG_LINES);
+        let lines = last_lines(Cursor::new(log.join("\n")));
+        assert_eq!(lines.len(), MAX_LOG_LINES);
         assert_eq!(
-            (kept[0].as_str(), kept[19].as_str()),
+            (lines[0].as_str(), lines[19].as_str()),
             ("line 30", "line 49")
         );
     }

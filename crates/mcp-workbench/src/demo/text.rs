@@ -44,8 +44,8 @@ pub(super) fn shorten(text: &str, limit: usize) -> String {
     if length <= limit {
         return text.to_owned();
     }
-    let kept: String = text.chars().take(limit).collect();
-    format!("{kept}… ({} more characters)", thousands(length - limit))
+    let start: String = text.chars().take(limit).collect();
+    format!("{start}… ({} more characters)", thousands(length - limit))
 }
 
 /// Cuts the first line of `text` to `width` characters, between words if possible, with an ellipsis.
@@ -55,11 +55,11 @@ pub(super) fn first_words(text: &str, width: usize) -> String {
         return line.to_owned();
     }
     // The character after the cut shows if it ends a word; it is never part of the result.
-    let kept: String = line.chars().take(width).collect();
+    let start: String = line.chars().take(width).collect();
     let room = width.saturating_sub(1);
-    let cut = match kept.rsplit_once(' ') {
+    let cut = match start.rsplit_once(' ') {
         Some((words, _)) if line.chars().count() >= width => words.to_owned(),
-        _ => kept.chars().take(room).collect(),
+        _ => start.chars().take(room).collect(),
     };
     format!("{}…", cut.trim_end())
 }

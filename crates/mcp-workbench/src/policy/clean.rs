@@ -66,13 +66,13 @@ fn replaced(text: &str) -> Option<String> {
     }
     // Room for a few replacements; most texts have none at all and never get here.
     let mut out = String::with_capacity(text.len() + 64);
-    let mut kept = 0;
+    let mut copied = 0;
     for Unseen { at, character, .. } in hidden {
-        out.push_str(&text[kept..at]);
+        out.push_str(&text[copied..at]);
         out.push_str(&number(character));
-        kept = at + character_at(&text[at..]).1;
+        copied = at + character_at(&text[at..]).1;
     }
-    out.push_str(&text[kept..]);
+    out.push_str(&text[copied..]);
     Some(out)
 }
 

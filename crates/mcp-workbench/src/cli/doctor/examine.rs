@@ -326,8 +326,8 @@ pub(super) fn of_toolbox(probed: &[&ProbeResult], config: &Config) -> Vec<Findin
             servers.push(probed.server.name.to_string());
         }
     }
-    let doubled = by_name.into_iter().filter(|(_, servers)| servers.len() > 1);
-    let mut findings: Vec<ToolFinding> = doubled
+    let duplicates = by_name.into_iter().filter(|(_, servers)| servers.len() > 1);
+    let mut findings: Vec<ToolFinding> = duplicates
         .map(|(tool, servers)| ToolFinding::DuplicateTool {
             tool: tool.to_owned(),
             servers,

@@ -129,8 +129,8 @@ fn run_by_hand(by_hand: &str) -> String {
 }
 
 fn stderr_hint(stderr: &[String]) -> Option<&'static str> {
-    let said = stderr.join("\n").to_lowercase();
-    let fits = |(words, _): &&(&[&str], &'static str)| words.iter().any(|it| said.contains(it));
+    let text = stderr.join("\n").to_lowercase();
+    let fits = |(words, _): &&(&[&str], &'static str)| words.iter().any(|it| text.contains(it));
     STDERR_HINTS.iter().find(fits).map(|(_, remedy)| *remedy)
 }
 

@@ -54,15 +54,15 @@ fn compare<'t>(before: &[&'t str], after: &[&'t str]) -> Vec<Line<'t>> {
         .take_while(same)
         .count();
     let (old, new) = (&old[..old.len() - tail], &new[..new.len() - tail]);
-    let kept = |lines: &[&'t str]| {
+    let unchanged = |lines: &[&'t str]| {
         lines
             .iter()
             .map(|line| Line::Unchanged(line))
             .collect::<Vec<_>>()
     };
-    let mut lines = kept(&before[..head]);
+    let mut lines = unchanged(&before[..head]);
     lines.extend(changed(old, new));
-    lines.extend(kept(&before[before.len() - tail..]));
+    lines.extend(unchanged(&before[before.len() - tail..]));
     lines
 }
 

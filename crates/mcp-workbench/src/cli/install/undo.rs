@@ -28,7 +28,7 @@ pub(super) fn run(
     };
     let now = target.text.as_deref().ok_or_else(nothing)?;
     let mut backups = Backup::all(&target.path).into_iter();
-    let said = match backups.find(|it| it.fits(now)) {
+    let report = match backups.find(|it| it.fits(now)) {
         // The file is exactly what the install wrote, so the original bytes are safe to restore.
         Some(backup) => restore(target, now, &backup, arguments.dry_run)?,
         None => {
@@ -36,7 +36,7 @@ pub(super) fn run(
             take_out(target, now, arguments, &program)?.ok_or_else(nothing)?
         }
     };
-    output::remark(&said);
+    output::remark(&report);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -55,7 +55,7 @@ fn restore(
             None => format!("{path} would be removed, because it did not exist before"),
         });
     }
-    let said = match before {
+    let report = match before {
         Some(before) => {
             replace_unchanged(&target.path, now, &before)?;
             format!("restored {path}")
@@ -69,7 +69,7 @@ fn restore(
         }
     };
     backup.discard();
-    Ok(said)
+    Ok(report)
 }
 
 /// Removes our entry from a file that was changed since, adds back the servers that it replaced, and returns a

@@ -250,13 +250,13 @@ fn as_json(config: &Config) -> Value {
     let toolboxes = config.toolboxes.iter().map(|(name, toolbox)| {
         let servers = toolbox.servers.values().map(|server| {
             let permissions = &server.permissions;
-            let said = json!({
+            let entry = json!({
                 "deny": rules(&permissions.deny),
                 "ask": rules(&permissions.ask),
                 "allow": permissions.allow.as_deref().map(rules),
                 "otherwise": otherwise(permissions),
             });
-            (server.name.to_string(), said)
+            (server.name.to_string(), entry)
         });
         (name.to_string(), Value::Object(servers.collect()))
     });

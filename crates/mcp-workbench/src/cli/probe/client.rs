@@ -91,8 +91,8 @@ impl ClientHandle for ShellClient {
 
     fn capabilities(&self) -> ClientCapabilities {
         let declared = match self.role {
-            // Some servers list a tool only for clients that it could ask. An onlooker declares everything, because a tool
-            // that is missing in the first list would be reported as new when a client is shown it.
+            // Some servers list a tool only for clients that it could ask. An observer declares everything, because a tool
+            // that is missing from the first list would be reported as new as soon as a client sees it.
             Role::Observer => {
                 json!({ "elicitation": { "form": {}, "url": {} }, "sampling": {}, "roots": {} })
             }

@@ -38,8 +38,8 @@ pub(super) fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }
-    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
-    format!("{}…", kept.trim_end())
+    let start: String = text.chars().take(width.saturating_sub(1)).collect();
+    format!("{}…", start.trim_end())
 }
 
 #[cfg(test)]

@@ -41,11 +41,11 @@ pub(super) fn run(
     let RevokeArguments { chosen, yes } = arguments;
     let pins = Pins::new(&load_configuration(config, environment)?.config);
     let lock = pins.lock()?.unwrap_or_default();
-    let meant = meant(&lock, chosen);
-    if meant.is_empty() {
+    let selected = selected(&lock, chosen);
+    if selected.is_empty() {
         return Err(NothingPinned.into());
     }
-    for (place, tools) in &meant {
+    for (place, tools) in &selected {
         let name = format!("{}/{}", place.toolbox, place.server);
         let what = match &chosen.tool {
             Some(tool) => revealed(tool).into_owned(),
@@ -58,14 +58,14 @@ pub(super) fn run(
         return Ok(ExitCode::FAILURE);
     }
     let (lock, ()) = pins.change(|lock| {
-        for (place, _) in &meant {
+        for (place, _) in &selected {
             match &chosen.tool {
                 Some(tool) => drop(lock.server_mut(place).tools.remove(tool)),
                 None => lock.remove(place),
             }
         }
     })?;
-    for (place, _) in &meant {
+    for (place, _) in &selected {
         pins.keep_texts(&lock, place, std::iter::empty());
     }
     output::remark("revoked");
@@ -73,7 +73,7 @@ pub(super) fn run(
 }
 
 /// Returns the selected servers with the number of their tools.
-fn meant(lock: &Lock, chosen: &TrustSelection) -> Vec<(ServerIdentifier, usize)> {
+fn selected(lock: &Lock, chosen: &TrustSelection) -> Vec<(ServerIdentifier, usize)> {
     let servers = lock.servers().filter(|(place, pinned)| {
         let tool = chosen.tool.as_ref();
         chosen.has(place) && tool.is_none_or(|tool| pinned.tools.contains_key(tool))

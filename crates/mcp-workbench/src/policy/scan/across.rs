@@ -187,7 +187,7 @@ fn mentions(lists: &[ServerTools<'_>]) -> Vec<CrossFinding> {
             };
             let tree = Tree::of(definition);
             // Each name is reported once per definition.
-            let mut told = HashSet::new();
+            let mut reported = HashSet::new();
             let texts = tree
                 .texts()
                 .filter(|it| !it.is_key && it.text.len() >= MIN_DISTINCTIVE_LENGTH);
@@ -196,7 +196,7 @@ fn mentions(lists: &[ServerTools<'_>]) -> Vec<CrossFinding> {
                     continue;
                 };
                 let is_own = servers.contains(&list.server) || word == *name;
-                if !is_own && told.insert(word) {
+                if !is_own && reported.insert(word) {
                     findings.push(tool.finding(CrossProblem::Mention, servers[0], word));
                     if findings.len() == MAX_FINDINGS {
                         return findings;

@@ -205,8 +205,8 @@ fn token_length(bytes: &[u8]) -> usize {
 /// Decodes a string. A lone surrogate becomes U+FFFD, as in messages.
 fn unquoted(quoted: &str) -> String {
     serde_json::from_str(quoted).unwrap_or_else(|_| {
-        let mended = RawJson::parse(&Bytes::from(quoted.to_owned())).ok();
-        let mended = mended.and_then(|it| Some(it.as_text()?.into_owned()));
-        mended.unwrap_or_default()
+        let repaired = RawJson::parse(&Bytes::from(quoted.to_owned())).ok();
+        let repaired = repaired.and_then(|it| Some(it.as_text()?.into_owned()));
+        repaired.unwrap_or_default()
     })
 }
