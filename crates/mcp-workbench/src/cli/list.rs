@@ -199,8 +199,10 @@ fn listed(cache: &ToolCache, toolbox: &Toolbox) -> ListedToolbox {
     let servers = toolbox.servers.values().map(|server| ListedServer {
         name: server.name.clone(),
         transport: transport_word(server),
-        target: how_reached(server),
-        kept: cache.list(server).map(|(list, age)| Kept::of(&list, age)),
+        target: server_target(server),
+        kept: cache
+            .list(server)
+            .map(|(list, age)| CachedTools::of(&list, age)),
         found: None,
     });
     ListedToolbox {
@@ -240,7 +242,7 @@ fn server_table(servers: &[ListedServer], style: OutputStyle) -> String {
     table.render(style, "  ")
 }
 
-impl Kept {
+impl CachedTools {
     fn of(list: &ToolList, age: Duration) -> Self {
         Self {
             tools: list.tools().len(),

@@ -76,9 +76,9 @@ pub(super) async fn follow(workbench: Arc<Workbench>, source: Source, mut signal
         let mut watch = reloader.watch();
         tokio::select! {
             () = workbench.announcing_stopped() => return,
-            () = reloader.look() => {}
+            () = reloader.check() => {}
         }
-        let is_asked = tokio::select! {
+        let is_requested = tokio::select! {
             () = workbench.announcing_stopped() => return,
             () = changed(watch.as_mut()) => false,
             () = signal.next() => true,

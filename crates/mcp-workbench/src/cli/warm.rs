@@ -58,7 +58,7 @@ pub(super) fn run(
     // The cache is complete only now, after the shutdown of the servers.
     let servers = servers.into_iter().map(|(probed, handle)| {
         let not_cached = handle.and_then(|handle| handle.not_cached());
-        Warmed::of(probed, not_cached.as_deref())
+        WarmedServer::of(probed, not_cached.as_deref())
     });
     let report = Report {
         file,
@@ -117,9 +117,9 @@ struct Report {
     place: Option<(PathBuf, CacheSize)>,
 }
 
-impl Warmed {
-    fn of(probed: Probed, not_cached: Option<&NotCached>) -> Self {
-        let kept = match (&probed.tools, not_cached) {
+impl WarmedServer {
+    fn of(probed: ProbeResult, not_cached: Option<&NotCached>) -> Self {
+        let cached = match (&probed.tools, not_cached) {
             (Err(error), _) => Err(error.to_string()),
             (Ok(_), Some(reason)) => Err(format!("not cached: {reason}")),
             (Ok(_), None) => Ok(()),

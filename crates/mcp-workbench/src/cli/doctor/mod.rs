@@ -170,7 +170,7 @@ fn examine_toolbox(
         if let Some(reason) = not_cached.filter(|_| toolbox.connect == Connect::OnUse) {
             // The more precise finding below replaces this one.
             cold.retain(|server| *server != probed.server.name.as_str());
-            findings.push(Finding::Kept(KeptFinding::NotCached(reason)));
+            findings.push(Finding::Cache(CacheFinding::NotCached(reason)));
         }
         findings.sort_by_key(Finding::level);
         servers.push(ServerReport { probed, findings });

@@ -75,7 +75,7 @@ impl Target {
 /// The way to one server.
 pub(super) struct Client {
     connector: Connector,
-    /// HttpConnections that are not in use, the one that was used last at the end.
+    /// Connections that are not in use, the one that was used last at the end.
     idle: Mutex<Vec<HttpConnection>>,
     has_idle: Notify,
 }
