@@ -2,7 +2,6 @@
 //! an exit code.
 
 mod add;
-mod auth;
 mod call;
 mod check;
 mod completions;
@@ -17,6 +16,7 @@ mod install;
 mod list;
 mod log;
 mod man;
+mod oauth;
 mod output;
 mod permissions;
 mod probe;
@@ -109,11 +109,11 @@ enum Command {
     /// Review and approve changes to servers and tools
     Trust(trust::TrustArguments),
     /// Sign in to a remote server
-    Login(auth::LoginArguments),
+    Login(oauth::LoginArguments),
     /// Sign out of remote servers
-    Logout(auth::LogoutArguments),
+    Logout(oauth::LogoutArguments),
     /// Show sign-in status of remote servers
-    Auth(auth::AuthArguments),
+    Auth(oauth::AuthArguments),
     /// Show a session with the built-in demo toolbox
     Demo {
         /// Print the demo's configuration instead
@@ -219,9 +219,9 @@ fn run(
         Command::Permissions(arguments) => permissions::run(config, &arguments, environment),
         Command::Log(arguments) => log::run(config, &arguments, environment),
         Command::Trust(arguments) => trust::run(config, &arguments, environment),
-        Command::Login(arguments) => auth::login(config, &arguments, environment),
-        Command::Logout(arguments) => auth::logout(config, &arguments, environment),
-        Command::Auth(arguments) => auth::run(config, &arguments, environment),
+        Command::Login(arguments) => oauth::login(config, &arguments, environment),
+        Command::Logout(arguments) => oauth::logout(config, &arguments, environment),
+        Command::Auth(arguments) => oauth::run(config, &arguments, environment),
         Command::Demo {
             print_config: false,
         } => demo::run(colour),

@@ -9,9 +9,9 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use super::{
-    access::{Access, AccessContext},
     error::{ConnectError, HttpFault},
     http::HttpLink,
+    oauth::{OAuthClient, OAuthContext},
     process::{Exit, ProcessTable},
     stdio::StdioLink,
 };
@@ -35,8 +35,8 @@ pub(crate) struct LinkContext {
     pub(crate) processes: Arc<ProcessTable>,
     /// Runs what outlives a link for a moment.
     pub(crate) tasks: TaskTracker,
-    /// What signing in to servers has in common.
-    pub(crate) access: AccessContext,
+    /// Settings for OAuth that all servers share.
+    pub(crate) oauth: OAuthContext,
 }
 
 /// Where a message of a server came from.
@@ -85,7 +85,7 @@ impl Link {
     pub(crate) async fn open(
         server: &Server,
         context: &LinkContext,
-        access: Option<&Access>,
+        oauth: Option<&OAuthClient>,
     ) -> Result<Self, ConnectError> {
         match &server.transport {
             Transport::Stdio(launch) => {
@@ -94,7 +94,7 @@ impl Link {
                 Ok(Self::Stdio(Box::new(link)))
             }
             Transport::Remote(endpoint) => {
-                let link = HttpLink::open(endpoint, access.cloned(), server.times, &context.tasks)?;
+                let link = HttpLink::open(endpoint, oauth.cloned(), server.times, &context.tasks)?;
                 Ok(Self::Http(Box::new(link)))
             }
             Transport::Unset(variables) => Err(ConnectError::Unset(variables.clone())),

@@ -2,7 +2,6 @@
 //! ids, its pending calls and its deadlines; everybody else holds a [`ServerHandle`] and talks to it
 //! by messages. Nothing is started before somebody needs it.
 
-mod access;
 mod asks;
 mod awaited;
 mod deferred_writes;
@@ -12,6 +11,7 @@ mod http;
 mod introduction;
 mod link;
 mod listing;
+mod oauth;
 mod pool;
 pub(crate) mod process;
 mod protocol;
@@ -27,7 +27,6 @@ pub(crate) mod test_client;
 pub(crate) mod test_server;
 mod tool_cache;
 
-pub(crate) use access::Access;
 pub(crate) use asks::questions::{can_answer, fresh_id};
 pub(crate) use awaited::Awaited;
 #[cfg(test)]
@@ -36,6 +35,7 @@ pub(crate) use error::{CallError, ConnectError, GiveUp, HttpFault, SignInNeeded}
 pub(crate) use event::{Change, ServerEvent};
 pub(crate) use introduction::ServerFamily;
 pub(crate) use listing::{Cause, ListWalk, Reviewable, Step, ToolDefinition, ToolList, Withheld};
+pub(crate) use oauth::OAuthClient;
 pub(crate) use pool::{Pool, Renewal};
 pub(crate) use server::{CallTicket, Phase, ServerHandle, Status, Urgency};
 pub(crate) use session::reply::{CallEnd, CallResult, Outdated, Unfinished};

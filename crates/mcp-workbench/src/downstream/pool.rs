@@ -15,10 +15,10 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use tracing::Instrument;
 
 use super::{
-    access::AccessContext,
     deferred_writes::DeferredWrites,
     event::{Change, ServerEvent},
     link::LinkContext,
+    oauth::OAuthContext,
     process::ProcessTable,
     protocol::tasks::open_task,
     server::{ServerHandle, Status},
@@ -66,7 +66,7 @@ impl Pool {
         let links = LinkContext {
             processes,
             tasks: tasks.clone(),
-            access: AccessContext::of(config),
+            oauth: OAuthContext::of(config),
         };
         Self {
             tasks: tasks.clone(),

@@ -18,10 +18,10 @@ use crate::{
     call::{Call, ClientHandle, Outcome},
     config::{ListBounds, Server},
     downstream::{
-        access::ServerAccess,
         awaited::Awaited,
         error::{CallError, ConnectError},
         listing::ToolList,
+        oauth::ServerOAuth,
         session::{
             reply::{AnswerReceiver, Answered, CallEnd, Then},
             resubscriptions::Resubscriptions,
@@ -59,7 +59,7 @@ pub(crate) struct About {
     /// Seals the names of tasks.
     pub(crate) sealer: Arc<Sealer>,
     /// How it is signed in to.
-    pub(crate) access: ServerAccess,
+    pub(crate) oauth: ServerOAuth,
     /// How long opens have waited for it.
     pub(crate) awaited: Mutex<Awaited>,
     /// Text on its stdout that is not a message.
@@ -230,8 +230,8 @@ impl ServerHandle {
     }
 
     /// Returns how the server is signed in to.
-    pub(crate) fn access(&self) -> &ServerAccess {
-        &self.about.access
+    pub(crate) fn oauth(&self) -> &ServerOAuth {
+        &self.about.oauth
     }
 
     /// Looks at what is known of the server, without copying it. No other status of the server may be read meanwhile.

@@ -8,8 +8,8 @@ use std::{
 };
 
 use super::{
-    access::stored_grant,
     listing::{ListRules, ToolList, listed_names},
+    oauth::stored_grant,
     snapshot::ServerSnapshot,
 };
 use crate::{

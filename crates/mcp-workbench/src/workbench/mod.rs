@@ -41,7 +41,7 @@ pub(crate) use call::{
     WaitingCall,
     budget::{Origin, count, fit},
 };
-use call::{consent::Consents, sign_in::open_signing_in};
+use call::{consent::Consents, oauth::open_signing_in};
 use finder::{Finder, SEARCH_WAIT};
 pub(crate) use finder::{FoundTool, Search};
 pub(crate) use reload::{ApplyConfigError, ConfigChanges};

@@ -19,7 +19,7 @@ const LAYERS: &[&str] = &[
     "native",
     "toolbox",
     "downstream",
-    "signin",
+    "oauth",
     "audit",
     "lock",
     "policy",
@@ -82,7 +82,7 @@ const PRIVILEGES: &[Privilege] = &[
             "downstream/stdio.rs",
             "demo/",
             "cli/demo",
-            "cli/auth/browser.rs",
+            "cli/oauth/browser.rs",
         ],
     },
     Privilege {

@@ -4,7 +4,7 @@
 mod call;
 mod connect;
 mod http;
-mod sign_in;
+mod oauth;
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::{visible::visible, wire::MAX_FRAME_BYTES};
 pub(crate) use call::CallError;
 pub(crate) use connect::{ConnectError, StartPhase};
 pub(crate) use http::HttpFault;
-pub(crate) use sign_in::{Lack, SignInNeeded};
+pub(crate) use oauth::{Lack, SignInNeeded};
 
 /// How much of a server's stderr an error message shows.
 const STDERR_CHARACTERS: usize = 500;

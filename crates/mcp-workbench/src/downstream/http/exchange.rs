@@ -7,10 +7,10 @@ use hyper::HeaderMap;
 use url::Url;
 
 use super::{
-    admission::{Admission, Judged},
     body::{MessageBody, Sending, Share},
     client::{Response, Target},
     fault::{Refusal, Setback, encoded, is_type, not_mcp, redirection, refusal, without_response},
+    oauth::{Judged, RequestToken},
     peer::{Agreed, Event, Peer, Route},
 };
 use crate::{
@@ -86,7 +86,7 @@ pub(super) async fn post(
         modern,
         grant,
     } = outgoing;
-    let mut admission = Admission::begin(peer).await;
+    let mut token = RequestToken::begin(peer).await;
     let mut redirects = 0;
     while redirects <= MAX_REDIRECTS {
         if grant.is_some_and(|grant| peer.grant() != *grant) {
@@ -95,8 +95,8 @@ pub(super) async fn post(
             return Err(Setback { fault, outcome }.into());
         }
         let body = MessageBody::new(frame, sending, share.take());
-        let (nothing, token) = (HeaderMap::new(), admission.headers());
-        let headers = [agreed.headers(), modern.unwrap_or(&nothing), &token];
+        let (nothing, bearer) = (HeaderMap::new(), token.headers());
+        let headers = [agreed.headers(), modern.unwrap_or(&nothing), &bearer];
         let response = peer.post(target.clone(), headers, body).await;
         let response =
             response.map_err(|error| without_response(&error, sending, &peer.secrets))?;
@@ -104,7 +104,7 @@ pub(super) async fn post(
             return Ok(response);
         }
         if !response.status().is_redirection() {
-            let judged = admission.judge(&response).await;
+            let judged = token.judge(&response).await;
             if let Judged::Again = judged {
                 sending.rejected();
                 Box::pin(discard(response)).await;

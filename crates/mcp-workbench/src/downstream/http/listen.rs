@@ -8,9 +8,9 @@ use url::Url;
 
 use super::{
     address::origin,
-    admission::NoResponse,
     client::{Response, Target},
     fault::{encoded, is_type, not_mcp, refusal, without_response},
+    oauth::NoResponse,
     peer::{Agreed, Event, Peer, Route},
     stream::{EventStream, Position, StreamEnd},
 };

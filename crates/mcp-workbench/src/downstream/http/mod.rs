@@ -7,7 +7,6 @@
 //! nor anything to be listened to beside it.
 
 mod address;
-mod admission;
 mod body;
 mod client;
 mod connection;
@@ -16,6 +15,7 @@ mod fault;
 mod handshake;
 mod listen;
 mod modern;
+mod oauth;
 mod peer;
 mod request;
 mod running;
@@ -42,9 +42,9 @@ use self::{
     running::Running,
 };
 use super::{
-    access::Access,
     error::{ConnectError, HttpFault},
     link::LinkEvent,
+    oauth::OAuthClient,
 };
 use crate::{
     alarm::timeout,
@@ -89,7 +89,7 @@ impl HttpLink {
     /// Prepares the connection; nothing is sent before the first request.
     pub(super) fn open(
         endpoint: &RemoteEndpoint,
-        access: Option<Access>,
+        oauth: Option<OAuthClient>,
         times: ServerTimes,
         background: &TaskTracker,
     ) -> Result<Self, ConnectError> {
@@ -103,7 +103,7 @@ impl HttpLink {
         let mut link = Self {
             peer: Arc::new(Peer::new(
                 reached,
-                access,
+                oauth,
                 endpoint.secrets.clone(),
                 times,
                 sender,

@@ -16,19 +16,19 @@ use tokio::sync::{
 use url::Url;
 
 use super::{
-    admission::{Admission, Judged, NoResponse},
     body::{Backlog, MessageBody},
     client::{Client, Response, SendError, Target},
     exchange::discard,
     fault::Setback,
+    oauth::{Judged, NoResponse, RequestToken},
 };
 use crate::{
     call::Outcome,
     config::{Secrets, ServerTimes},
     downstream::{
-        access::Access,
         error::HttpFault,
         link::{LinkEvent, Origin},
+        oauth::OAuthClient,
     },
     era::headers as names,
     wire::{Message, RawJson},
@@ -104,7 +104,7 @@ pub(super) struct Peer {
     /// What every message carries beside them.
     posted: HeaderMap,
     /// How it is signed in to, if anybody does.
-    access: Option<Access>,
+    oauth: Option<OAuthClient>,
     pub(super) secrets: Secrets,
     pub(super) times: ServerTimes,
     pub(super) route: watch::Sender<Route>,
@@ -120,7 +120,7 @@ impl Peer {
     /// The shared part of a connection that has not begun.
     pub(super) fn new(
         (client, target, headers): (Arc<Client>, Target, HeaderMap),
-        access: Option<Access>,
+        oauth: Option<OAuthClient>,
         secrets: Secrets,
         times: ServerTimes,
         events: mpsc::Sender<Event>,
@@ -131,7 +131,7 @@ impl Peer {
             client,
             headers: Arc::new(headers),
             posted: HeaderMap::from_iter([(ACCEPT, BOTH), (CONTENT_TYPE, JSON)]),
-            access,
+            oauth,
             secrets,
             times,
             route: watch::Sender::new(Route::Streamable(target.clone())),
@@ -145,22 +145,22 @@ impl Peer {
     }
 
     /// How the server is signed in to, if anybody does.
-    pub(super) fn access(&self) -> Option<&Access> {
-        self.access.as_ref()
+    pub(super) fn oauth(&self) -> Option<&OAuthClient> {
+        self.oauth.as_ref()
     }
 
     /// The key of the account whose answers the server gives, if somebody signs in to it.
     pub(super) fn grant(&self) -> Option<String> {
-        self.access.as_ref()?.grant()
+        self.oauth.as_ref()?.grant()
     }
 
     /// The values that must not appear in messages about the server, its token included.
     pub(super) fn all_secrets(&self) -> Cow<'_, Secrets> {
-        let Some(access) = &self.access else {
+        let Some(oauth) = &self.oauth else {
             return Cow::Borrowed(&self.secrets);
         };
         let mut secrets = self.secrets.clone();
-        secrets.merge(&access.secrets());
+        secrets.merge(&oauth.secrets());
         Cow::Owned(secrets)
     }
 
@@ -292,14 +292,14 @@ impl Peer {
         if let Some(last_id) = last_id.and_then(|id| HeaderValue::try_from(id).ok()) {
             headers.insert(LAST_EVENT_ID, last_id);
         }
-        let mut admission = Admission::begin(self).await;
+        let mut token = RequestToken::begin(self).await;
         loop {
-            let all = [&*agreed.headers, &headers, &admission.headers()];
+            let all = [&*agreed.headers, &headers, &token.headers()];
             let body = MessageBody::empty();
             let sent = self.client.send(target.clone(), Method::GET, &all, body);
             let sent = sent.await;
             let response = sent.map_err(NoResponse::Send)?;
-            match admission.judge(&response).await {
+            match token.judge(&response).await {
                 Judged::Other => return Ok(response),
                 Judged::Again => discard(response).await,
                 Judged::Lacks(needed) => return Err(NoResponse::SignIn(needed)),
@@ -312,7 +312,7 @@ impl Peer {
         target: Target,
         agreed: Agreed,
     ) -> Result<Response, SendError> {
-        let token = Admission::begin(&self).await.headers();
+        let token = RequestToken::begin(&self).await.headers();
         let headers = [&*agreed.headers, &token];
         let body = MessageBody::empty();
         self.client

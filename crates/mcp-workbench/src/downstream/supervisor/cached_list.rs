@@ -164,7 +164,7 @@ impl CacheWriter {
             protocol: self.protocol.clone(),
         };
         // Whoever signs in before the write may see other tools.
-        let grant = self.about.access.grant();
+        let grant = self.about.oauth.grant();
         self.deferred_writes.add(move || {
             let list = &about.cached_list;
             list.store(&server, grant.as_deref(), &learned, &secrets);

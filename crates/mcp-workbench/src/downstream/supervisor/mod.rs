@@ -26,12 +26,12 @@ use crate::{
     alarm::timeout,
     contain::{Panicked, contain},
     downstream::{
-        access::ServerAccess,
         deferred_writes::DeferredWrites,
         error::{CallError, ConnectError},
         event::{Change, ServerEvent},
         link::LinkContext,
         listing::ToolList,
+        oauth::ServerOAuth,
         pool::Shutdown,
         server::{About, Command, Phase, ServerHandle, Status},
         session::{Session, SessionEnd, Surroundings},
@@ -104,7 +104,7 @@ impl Supervisor {
             is_followed: AtomicBool::new(false),
             cached_list: CachedList::new(Arc::clone(&context.tool_cache), pins),
             sealer: Arc::clone(&context.sealer),
-            access: ServerAccess::default(),
+            oauth: ServerOAuth::default(),
             awaited: Mutex::default(),
             stray: StrayText::default(),
             number: SERVERS.fetch_add(1, Ordering::Relaxed),
@@ -146,7 +146,7 @@ impl Supervisor {
         }
         self.waiting.refuse(&Arc::new(ConnectError::ShuttingDown));
         // Handles may be held for longer.
-        self.about.access.end();
+        self.about.oauth.end();
     }
 
     /// Waits until somebody needs the server and it may be started; nothing if nobody will any more.
@@ -221,7 +221,7 @@ impl Supervisor {
                 let cache = Arc::clone(&self.context.tool_cache);
                 let (about, server) = (Arc::clone(&self.about), self.about.entry());
                 self.context.deferred_writes.add(move || {
-                    cache.forget_protocol(&server.server, about.access.grant().as_deref());
+                    cache.forget_protocol(&server.server, about.oauth.grant().as_deref());
                 });
             }
         }

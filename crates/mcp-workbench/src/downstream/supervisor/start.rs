@@ -8,12 +8,12 @@ use crate::{
     call::ClientHandle,
     config::{ListBounds, PinMode, Server},
     downstream::{
-        access::Access,
         asks::Asks,
         error::{ConnectError, StartPhase},
         introduction::Introduction,
         link::Link,
         listing::{ListRules, ListWalk, Step, ToolList},
+        oauth::OAuthClient,
         protocol::{
             conversation::{Conversation, error_code, refused},
             dialect::Dialect,
@@ -116,8 +116,8 @@ pub(crate) async fn start(
         server,
         entry,
         context,
-        access: about
-            .access
+        oauth: about
+            .oauth
             .get_or_make(&about.identifier, server, &context.links),
         stray: &about.stray,
         client,
@@ -154,7 +154,7 @@ struct Start<'a> {
     entry: &'a Entry,
     context: &'a SupervisorContext,
     /// How it is signed in to, if anybody does.
-    access: Option<&'a Access>,
+    oauth: Option<&'a OAuthClient>,
     stray: &'a StrayText,
     client: Option<&'a Arc<dyn ClientHandle>>,
     known: &'a mut KnownProtocol,
@@ -264,7 +264,7 @@ impl<'a> Start<'a> {
 
     async fn open(&self) -> Result<Conversation<'a>, ConnectError> {
         Ok(Conversation {
-            link: Link::open(self.server, &self.context.links, self.access).await?,
+            link: Link::open(self.server, &self.context.links, self.oauth).await?,
             next_id: 1,
             asks: Asks::new(self.entry),
             client: self.client,

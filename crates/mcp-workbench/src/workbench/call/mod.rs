@@ -13,8 +13,8 @@
 
 pub(crate) mod budget;
 pub(super) mod consent;
+pub(super) mod oauth;
 mod resolve;
-pub(super) mod sign_in;
 #[cfg(test)]
 pub(crate) mod test_call;
 mod waiting;
@@ -380,7 +380,7 @@ impl Run {
     /// Returns whether the user can be offered to sign in for this call.
     fn can_sign_in(&self, server: &ServerHandle, needed: &SignInNeeded) -> bool {
         let may_offer = self.mode != Mode::Native && !self.was_offered;
-        may_offer && sign_in::can_offer(server, needed, &self.client)
+        may_offer && oauth::can_offer(server, needed, &self.client)
     }
 
     /// Takes the last steps: records links, applies the budget, ends the audit entry and replies.

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use super::{
     CallFailure, CallReply, Run, Settled, ToolNames,
     consent::{Consent, Permit},
-    renamed,
+    oauth, renamed,
     resolve::{self, Attempt, Lookup, LookupError},
-    sign_in,
 };
 use crate::{
     call::{Call, CallRequest},
@@ -63,7 +62,7 @@ impl WaitingCall {
                 } => {
                     run.was_offered = true;
                     let is_signed_in = match error.sign_in() {
-                        Some(needed) => sign_in::offer_sign_in(&server, needed, &run.client).await,
+                        Some(needed) => oauth::offer_sign_in(&server, needed, &run.client).await,
                         None => false,
                     };
                     if !is_signed_in {
@@ -158,7 +157,7 @@ async fn wait_signing_in(
         && run.can_sign_in(&server, needed)
     {
         run.was_offered = true;
-        if Box::pin(sign_in::offer_sign_in(&server, needed, &run.client)).await {
+        if Box::pin(oauth::offer_sign_in(&server, needed, &run.client)).await {
             return resolve::wait(workbench, Lookup::Unlisted(server), &run.client).await;
         }
     }

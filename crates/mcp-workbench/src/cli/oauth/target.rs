@@ -12,7 +12,7 @@ use crate::{
     },
     config::{Config, RemoteEndpoint, Server, Transport, Unset},
     ident::ToolboxName,
-    signin::Account,
+    oauth::Account,
     visible::visible,
 };
 
@@ -22,8 +22,8 @@ pub(super) struct Target {
     pub(super) server: Arc<Server>,
 }
 
-/// How the workbench is known to a server.
-pub(super) enum Access<'a> {
+/// The way in which the workbench authenticates to a server.
+pub(super) enum LoginKind<'a> {
     Person(Account),
     /// It gets tokens by itself, with credentials of the entry.
     Credentials(Account),
@@ -62,18 +62,18 @@ impl Target {
         Ok(chosen.pop().expect("a server was chosen"))
     }
 
-    /// How the workbench is known to it.
-    pub(super) fn access(&self, state: Option<&Path>) -> Access<'_> {
+    /// Returns the way in which the workbench authenticates to the server.
+    pub(super) fn login_kind(&self, state: Option<&Path>) -> LoginKind<'_> {
         let endpoint = match &self.server.transport {
-            Transport::Stdio(_) => return Access::Program,
-            Transport::Unset(unset) => return Access::Unset(unset),
+            Transport::Stdio(_) => return LoginKind::Program,
+            Transport::Unset(unset) => return LoginKind::Unset(unset),
             Transport::Remote(endpoint) => endpoint,
         };
         match Account::of(endpoint, state) {
-            Some(account) if account.needs_person() => Access::Person(account),
-            Some(account) => Access::Credentials(account),
-            None if has_own(endpoint) => Access::Own,
-            None => Access::Off,
+            Some(account) if account.needs_person() => LoginKind::Person(account),
+            Some(account) => LoginKind::Credentials(account),
+            None if has_own(endpoint) => LoginKind::Own,
+            None => LoginKind::Off,
         }
     }
 

@@ -9,10 +9,10 @@ use tokio::pin;
 use crate::{
     alarm::timeout,
     call::{AnswerFuture, ClientHandle, Principal, Question},
-    downstream::{Access, Awaited, ServerHandle, SignInNeeded, can_answer, fresh_id},
+    downstream::{Awaited, OAuthClient, ServerHandle, SignInNeeded, can_answer, fresh_id},
     era::Era,
     ident::ServerIdentifier,
-    signin::{Granted, Listener, SignIn, SignInError},
+    oauth::{Granted, Listener, SignIn, SignInError},
     toolbox::{OpenError, Opened, Toolbox},
     visible::visible,
     wire::{self, Answer, ObjectText, RawJson},
@@ -52,7 +52,7 @@ pub(super) fn can_offer(
     needed: &SignInNeeded,
     client: &Arc<dyn ClientHandle>,
 ) -> bool {
-    server.access().get().is_some() && needed.is_for_a_person() && can_be_offered(client)
+    server.oauth().get().is_some() && needed.is_for_a_person() && can_be_offered(client)
 }
 
 /// Offers the user of a client to sign in, and waits until that is done. Returns whether it is. Dropping the future
@@ -65,11 +65,11 @@ pub(super) async fn offer_sign_in(
     if !can_offer(server, needed, client) {
         return false;
     }
-    let (Some(access), Some(_permit)) = (server.access().get(), server.access().offer()) else {
+    let (Some(oauth), Some(_permit)) = (server.oauth().get(), server.oauth().offer()) else {
         return false;
     };
     let place = server.identifier();
-    let offered = timeout(SIGN_IN_TIMEOUT, offer(place, access, needed, client)).await;
+    let offered = timeout(SIGN_IN_TIMEOUT, offer(place, oauth, needed, client)).await;
     let toolbox = visible(place.toolbox.as_str());
     let name = visible(place.server.as_str());
     match offered.unwrap_or(Err(NotSignedIn::Late)) {
@@ -88,11 +88,11 @@ pub(super) async fn offer_sign_in(
 
 async fn offer(
     place: &ServerIdentifier,
-    access: &Access,
+    oauth: &OAuthClient,
     needed: &SignInNeeded,
     client: &Arc<dyn ClientHandle>,
 ) -> Result<(), NotSignedIn> {
-    let account = access.account();
+    let account = oauth.account();
     let mut listener = Listener::bind(account.callback_port()).await?;
     let challenge = needed.challenge.as_ref();
     let sign_in = SignIn::begin(account, listener.redirect_uri(), challenge).await?;

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use crate::{
-    signin::{Challenge, SignInError, SignedOut},
+    oauth::{Challenge, SignInError, SignedOut},
     visible::visible,
 };
 
@@ -112,7 +112,7 @@ mod tests {
     use pretty_assertions::assert_eq;
 
     use super::*;
-    use crate::signin::{FetchFault, OAuthCode};
+    use crate::oauth::{FetchFault, OAuthCode};
 
     fn words(lack: Lack, command: Option<&str>) -> String {
         let needed = SignInNeeded {

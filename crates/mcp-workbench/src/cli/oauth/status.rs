@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{
     login::until,
-    target::{Access, Target},
+    target::{LoginKind, Target},
 };
 use crate::{
     audit::moment,
@@ -18,7 +18,7 @@ use crate::{
         terminal::{Ink, OutputStyle},
     },
     config::{Config, Environment},
-    signin::{Account, Record},
+    oauth::{Account, Record},
     visible::visible,
 };
 
@@ -107,8 +107,8 @@ impl Status {
         let targets = Target::all(loaded);
         let remote = targets.iter().filter(|target| target.is_remote());
         let servers = remote.map(|target| {
-            let access = target.access(loaded.state.as_deref());
-            ServerStatus::of(target, &access, config)
+            let kind = target.login_kind(loaded.state.as_deref());
+            ServerStatus::of(target, &kind, config)
         });
         Self {
             file: loaded.file.display().to_string(),
@@ -129,7 +129,7 @@ impl Status {
 }
 
 impl ServerStatus {
-    fn of(target: &Target, access: &Access<'_>, config: Option<&Path>) -> Self {
+    fn of(target: &Target, kind: &LoginKind<'_>, config: Option<&Path>) -> Self {
         let bare = |state| Self {
             toolbox: target.toolbox.to_string(),
             server: target.server.name.to_string(),
@@ -142,15 +142,15 @@ impl ServerStatus {
             stored: None,
             remedy: None,
         };
-        match access {
-            Access::Own => bare(State::OwnCredentials),
-            Access::Off | Access::Program => bare(State::Off),
-            Access::Unset(_) => bare(State::Unset),
-            Access::Credentials(account) => Self {
+        match kind {
+            LoginKind::Own => bare(State::OwnCredentials),
+            LoginKind::Off | LoginKind::Program => bare(State::Off),
+            LoginKind::Unset(_) => bare(State::Unset),
+            LoginKind::Credentials(account) => Self {
                 renewed: true,
                 ..bare(State::ClientCredentials).with(account)
             },
-            Access::Person(account) => {
+            LoginKind::Person(account) => {
                 let mut status = bare(State::NotSignedIn).with(account);
                 let wants_sign_in = match status.state {
                     // Most servers that nobody signed in to need no sign-in, and one that does names the command.

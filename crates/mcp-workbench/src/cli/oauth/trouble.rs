@@ -4,9 +4,9 @@ use std::{io, path::Path};
 
 use thiserror::Error;
 
-use super::target::{Access, Target};
+use super::target::{LoginKind, Target};
 use crate::{
-    signin::{Account, FetchFault, OAuthCode, SignInError},
+    oauth::{Account, FetchFault, OAuthCode, SignInError},
     visible::visible,
 };
 
@@ -78,20 +78,20 @@ impl Trouble {
     /// The account that somebody signs in with, or why there is none.
     pub(super) fn unless_person(
         target: &Target,
-        access: Access<'_>,
+        kind: LoginKind<'_>,
         config: Option<&Path>,
     ) -> Result<Account, Self> {
         let server = target.shown();
-        Err(match access {
-            Access::Person(account) => return Ok(account),
-            Access::Credentials(_) => Self::Credentials {
+        Err(match kind {
+            LoginKind::Person(account) => return Ok(account),
+            LoginKind::Credentials(_) => Self::Credentials {
                 server,
                 doctor: target.doctor(config),
             },
-            Access::Own => Self::Own(server),
-            Access::Off => Self::Off(server),
-            Access::Program => Self::Program(server),
-            Access::Unset(unset) => {
+            LoginKind::Own => Self::Own(server),
+            LoginKind::Off => Self::Off(server),
+            LoginKind::Program => Self::Program(server),
+            LoginKind::Unset(unset) => {
                 let missing = unset.iter().map(ToString::to_string);
                 let missing = missing.collect::<Vec<_>>().join("; ");
                 Self::Unset {

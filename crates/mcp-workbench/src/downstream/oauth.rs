@@ -1,5 +1,5 @@
-//! How a remote server is signed in to: the token that its requests carry, what is done when it is refused, and what
-//! to say where nothing helps.
+//! OAuth for one remote server: the token that its requests carry, the reaction to a refusal, and the
+//! message if nothing helps.
 
 use std::{
     path::{Path, PathBuf},
@@ -16,19 +16,19 @@ use super::{
 use crate::{
     config::{Config, Invocation, RemoteEndpoint, Secrets, Server, Transport},
     ident::ServerIdentifier,
-    signin::{Account, Bearer, Challenge, SignedOut, TokenFault, Tokens},
+    oauth::{Account, Bearer, Challenge, SignedOut, TokenFault, Tokens},
 };
 
-/// What signing in to servers has in common.
+/// Settings that all servers share.
 #[derive(Debug, Clone)]
-pub(crate) struct AccessContext {
+pub(crate) struct OAuthContext {
     /// The directory that tokens are kept in, if there is one.
     pub(crate) state: Option<PathBuf>,
     /// How the program is called to sign in.
     program: Invocation,
 }
 
-impl AccessContext {
+impl OAuthContext {
     pub(crate) fn of(config: &Config) -> Self {
         Self {
             state: config.state.clone(),
@@ -37,21 +37,21 @@ impl AccessContext {
     }
 }
 
-/// The access to one server. Cheap to clone.
+/// The OAuth client of one server: its account and its token. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Access {
+pub(crate) struct OAuthClient {
     account: Account,
     tokens: Tokens,
     /// The command that signs in; none where the entry has credentials of its own.
     command: Option<Arc<str>>,
 }
 
-impl Access {
-    /// The access to a server; none if nobody signs in to it.
+impl OAuthClient {
+    /// Returns the client of a server, or `None` if nobody signs in to it.
     pub(crate) fn new(
         endpoint: &RemoteEndpoint,
         place: &ServerIdentifier,
-        context: &AccessContext,
+        context: &OAuthContext,
         tasks: &TaskTracker,
     ) -> Option<Self> {
         let account = Account::of(endpoint, context.state.as_deref())?;
@@ -174,43 +174,43 @@ fn grant_of(account: &Account, signed_in: impl FnOnce() -> Option<String>) -> Op
     }
 }
 
-/// The access of one server, made at its first start.
-pub(crate) struct ServerAccess {
+/// Holds the OAuth client of one server, which is created at its first start.
+pub(crate) struct ServerOAuth {
     /// None if nobody signs in to the server.
-    access: OnceLock<Option<Access>>,
+    oauth: OnceLock<Option<OAuthClient>>,
     /// The right to offer a sign-in: to one user at a time.
     offer: Semaphore,
 }
 
-impl Default for ServerAccess {
+impl Default for ServerOAuth {
     fn default() -> Self {
         Self {
-            access: OnceLock::new(),
+            oauth: OnceLock::new(),
             offer: Semaphore::new(1),
         }
     }
 }
 
-impl ServerAccess {
-    /// Returns the access to the server, made if there is none yet.
+impl ServerOAuth {
+    /// Returns the client, and creates it if there is none yet.
     pub(crate) fn get_or_make(
         &self,
         place: &ServerIdentifier,
         server: &Server,
         links: &LinkContext,
-    ) -> Option<&Access> {
-        let access = || match &server.transport {
+    ) -> Option<&OAuthClient> {
+        let oauth = || match &server.transport {
             Transport::Remote(endpoint) => {
-                Access::new(endpoint, place, &links.access, &links.tasks)
+                OAuthClient::new(endpoint, place, &links.oauth, &links.tasks)
             }
             Transport::Stdio(_) | Transport::Unset(_) => None,
         };
-        self.access.get_or_init(access).as_ref()
+        self.oauth.get_or_init(oauth).as_ref()
     }
 
-    /// Returns the access, if somebody may have to sign in to the server.
-    pub(crate) fn get(&self) -> Option<&Access> {
-        self.access.get()?.as_ref()
+    /// Returns the client, if somebody may have to sign in to the server.
+    pub(crate) fn get(&self) -> Option<&OAuthClient> {
+        self.oauth.get()?.as_ref()
     }
 
     /// Takes the right to offer a sign-in; none while another user is asked.
@@ -220,8 +220,8 @@ impl ServerAccess {
 
     /// Ends what runs beside the server.
     pub(crate) fn end(&self) {
-        if let Some(access) = self.get() {
-            access.end();
+        if let Some(oauth) = self.get() {
+            oauth.end();
         }
     }
 

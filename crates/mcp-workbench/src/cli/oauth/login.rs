@@ -18,7 +18,7 @@ use crate::{
         terminal::{Ink, OutputStyle},
     },
     config::Environment,
-    signin::{Account, Granted, Listener, Outcome, Record, SignIn, SignInError},
+    oauth::{Account, Granted, Listener, Outcome, Record, SignIn, SignInError},
     visible::visible,
 };
 use clap::Args;
@@ -57,8 +57,8 @@ pub(in crate::cli) fn run(
 ) -> CommandResult {
     let mut loaded = load_configuration(config, environment)?.config;
     let target = Target::named(&mut loaded, &arguments.toolbox, &arguments.server)?;
-    let access = target.access(loaded.state.as_deref());
-    let account = Trouble::unless_person(&target, access, config)?;
+    let kind = target.login_kind(loaded.state.as_deref());
+    let account = Trouble::unless_person(&target, kind, config)?;
     let account = account.asking_for(&arguments.scope).ok_or(Trouble::Scope)?;
     let server = target.shown();
     let granted = until_a_signal(sign_in(&account, &server, arguments, environment))?;

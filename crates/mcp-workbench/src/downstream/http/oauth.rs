@@ -11,14 +11,14 @@ use super::{
     peer::{Event, Peer},
 };
 use crate::{
-    downstream::{access::Access, error::SignInNeeded},
-    signin::{Bearer, Challenge},
+    downstream::{error::SignInNeeded, oauth::OAuthClient},
+    oauth::{Bearer, Challenge},
 };
 
 /// The token of one request.
-pub(super) struct Admission<'a> {
+pub(super) struct RequestToken<'a> {
     peer: &'a Peer,
-    access: Option<&'a Access>,
+    oauth: Option<&'a OAuthClient>,
     bearer: Option<Bearer>,
     cured: bool,
 }
@@ -40,18 +40,18 @@ pub(super) enum NoResponse {
     SignIn(Box<SignInNeeded>),
 }
 
-impl<'a> Admission<'a> {
+impl<'a> RequestToken<'a> {
     /// The token of a request that is made now.
     pub(super) async fn begin(peer: &'a Peer) -> Self {
-        let access = peer.access();
-        let bearer = match access {
+        let oauth = peer.oauth();
+        let bearer = match oauth {
             // On the heap: it is large, and most servers want no token.
-            Some(access) => Box::pin(access.bearer()).await,
+            Some(oauth) => Box::pin(oauth.bearer()).await,
             None => None,
         };
         Self {
             peer,
-            access,
+            oauth,
             bearer,
             cured: false,
         }
@@ -71,11 +71,11 @@ impl<'a> Admission<'a> {
     ) -> impl Future<Output = Judged> + use<'a, 'b> {
         let status = response.status();
         let is_about_tokens = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-        let judged = self.access.filter(|_| is_about_tokens).map(|access| {
+        let judged = self.oauth.filter(|_| is_about_tokens).map(|oauth| {
             let values = response.headers().get_all(WWW_AUTHENTICATE).iter();
             let challenge = Challenge::of(values.filter_map(|value| value.to_str().ok()));
             // On the heap: it is large and rare.
-            Box::pin(self.judge_refusal(access, status, challenge))
+            Box::pin(self.judge_refusal(oauth, status, challenge))
         });
         async {
             match judged {
@@ -87,28 +87,28 @@ impl<'a> Admission<'a> {
 
     async fn judge_refusal(
         &mut self,
-        access: &Access,
+        oauth: &OAuthClient,
         status: StatusCode,
         challenge: Option<Challenge>,
     ) -> Judged {
-        let before = access.grant();
+        let before = oauth.grant();
         let scopes = challenge.as_ref().filter(|it| it.is_insufficient_scope());
         let cured = match (status, scopes) {
             (StatusCode::FORBIDDEN, None) => return Judged::Other,
             (_, Some(scopes)) if self.cured => {
-                return Judged::Lacks(Box::new(access.step_up(scopes)));
+                return Judged::Lacks(Box::new(oauth.step_up(scopes)));
             }
-            _ if self.cured => return Judged::Lacks(Box::new(access.refused(challenge.as_ref()))),
+            _ if self.cured => return Judged::Lacks(Box::new(oauth.refused(challenge.as_ref()))),
             (StatusCode::FORBIDDEN, Some(scopes)) => {
-                access.widen(self.bearer.as_ref(), scopes).await
+                oauth.widen(self.bearer.as_ref(), scopes).await
             }
-            _ => access.cure(self.bearer.as_ref(), challenge.as_ref()).await,
+            _ => oauth.cure(self.bearer.as_ref(), challenge.as_ref()).await,
         };
         self.cured = true;
         match cured {
             Ok(bearer) => {
                 self.bearer = Some(bearer);
-                if access.grant() != before {
+                if oauth.grant() != before {
                     // Somebody has signed in since: what the server offers them may be something else.
                     self.peer.tell(Event::AccountChanged).await;
                 }

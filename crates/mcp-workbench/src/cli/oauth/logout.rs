@@ -6,14 +6,14 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{
-    target::{Access, Target},
+    target::{LoginKind, Target},
     trouble::Trouble,
     until_a_signal,
 };
 use crate::{
     cli::{CommandResult, configuration::load_configuration, output},
     config::Environment,
-    signin::Account,
+    oauth::Account,
 };
 
 /// Where somebody is signed out.
@@ -48,14 +48,14 @@ pub(in crate::cli) fn run(
     };
     let mut accounts = Vec::new();
     for target in &targets {
-        match target.access(loaded.state.as_deref()) {
-            Access::Person(account) | Access::Credentials(account) => {
+        match target.login_kind(loaded.state.as_deref()) {
+            LoginKind::Person(account) | LoginKind::Credentials(account) => {
                 accounts.push((target, account));
             }
             // Of all servers those are meant that can be signed in to.
             _ if arguments.all => {}
-            access => {
-                Trouble::unless_person(target, access, config)?;
+            kind => {
+                Trouble::unless_person(target, kind, config)?;
             }
         }
     }

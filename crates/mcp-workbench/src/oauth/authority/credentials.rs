@@ -4,7 +4,7 @@ use rmcp::transport::auth::{ClientCredentialsConfig, OAuthTokenResponse};
 use url::Url;
 
 use super::{Authority, Given, OFFLINE, parameter, post};
-use crate::signin::{
+use crate::oauth::{
     assertion::Signer,
     error::{OAuthCode, SignInError},
     record::RegisteredClient,
@@ -15,7 +15,7 @@ const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-be
 
 impl Authority {
     /// Gets a token with the credentials of the entry alone.
-    pub(in crate::signin) async fn client_credentials(
+    pub(in crate::oauth) async fn client_credentials(
         &mut self,
         needed: &[String],
     ) -> Result<Given, SignInError> {

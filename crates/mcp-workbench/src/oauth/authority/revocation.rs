@@ -6,11 +6,11 @@ use serde_json::Value;
 use url::form_urlencoded;
 
 use super::{Authority, post};
-use crate::signin::record::Record;
+use crate::oauth::record::Record;
 
 impl Authority {
     /// Has it forget a token, where it can.
-    pub(in crate::signin) async fn revoke(&self, record: &Record) {
+    pub(in crate::oauth) async fn revoke(&self, record: &Record) {
         let endpoint = self.metadata.additional_fields.get("revocation_endpoint");
         let Some((endpoint, token)) = endpoint.and_then(Value::as_str).zip(record.token.as_ref())
         else {
