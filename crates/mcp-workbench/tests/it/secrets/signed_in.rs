@@ -10,7 +10,7 @@ use crate::{
         Setup,
         authority::{Authority, Protected, SECRET},
     },
-    signing_in::served::{keeping_in, sign_in_elsewhere},
+    oauth::served::{keeping_in, sign_in_elsewhere},
 };
 
 /// A server that says its token back: in the description of a tool, in errors, and in a page.
